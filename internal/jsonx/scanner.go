@@ -1,0 +1,398 @@
+// Package jsonx reads and writes JSON text without building trees.
+//
+// Scanner walks a text once, in place; Append functions and Encoder write one
+// into a caller's buffer. Both keep to RFC 8259 strictly: encoding/json lets
+// duplicate members, case variants and broken Unicode through, and each of
+// those would let a document mean one thing to the check and another to the
+// code behind it.
+package jsonx
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// DefaultMaxDepth is how deep arrays and objects may nest when a Scanner's
+// MaxDepth is zero.
+const DefaultMaxDepth = 64
+
+// Kind is what a JSON value is, told by its first byte.
+type Kind byte
+
+// The kinds of value. Invalid is the zero Kind: no value starts here.
+const (
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+var kindNames = [...]string{"invalid", "null", "boolean", "number", "string", "array", "object"}
+
+// String returns the JSON Schema name of the kind.
+func (k Kind) String() string { return kindNames[k] }
+
+// kindOf maps a first byte to its kind.
+var kindOf = func() (t [256]Kind) {
+	for c := '0'; c <= '9'; c++ {
+		t[c] = Number
+	}
+	t['-'], t['"'], t['{'], t['['] = Number, String, Object, Array
+	t['t'], t['f'], t['n'] = Bool, Bool, Null
+	return t
+}()
+
+// KindOf returns the kind of the value that starts with c.
+func KindOf(c byte) Kind { return kindOf[c] }
+
+// SyntaxError says where a text stops being JSON that this package accepts.
+type SyntaxError struct {
+	Offset int    // byte offset in the text
+	Msg    string // what is wrong there
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s at byte %d", e.Msg, e.Offset)
+}
+
+// DepthError is the error for nesting beyond MaxDepth.
+type DepthError struct {
+	Offset, Max int
+}
+
+func (e *DepthError) Error() string {
+	return fmt.Sprintf("nested deeper than %d levels at byte %d", e.Max, e.Offset)
+}
+
+// DuplicateError is the error for an object that has a member twice.
+type DuplicateError struct {
+	Offset int
+	Name   string
+}
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("duplicate member %q at byte %d", e.Name, e.Offset)
+}
+
+// Scanner walks one JSON text from front to back. The zero value with Buf set
+// is ready. A Scanner is not safe for concurrent use.
+//
+// To walk an object:
+//
+//	more, err := s.ObjectStart()
+//	for more && err == nil {
+//		var name []byte
+//		if name, err = s.Name(); err != nil { break }
+//		… read or Skip the value …
+//		more, err = s.ObjectNext()
+//	}
+//
+// Arrays are walked with ArrayStart and ArrayNext in the same way.
+type Scanner struct {
+	Buf      []byte
+	Pos      int
+	MaxDepth int // 0 means DefaultMaxDepth
+	depth    int
+	scratch  []byte   // decoded bytes of the last string that had escapes
+	names    []string // member names of the objects that Skip is inside of
+}
+
+// Reset points s at a new text and keeps its scratch memory.
+func (s *Scanner) Reset(buf []byte) {
+	s.Buf, s.Pos, s.depth, s.names = buf, 0, 0, s.names[:0]
+}
+
+// Depth returns how many arrays and objects are open.
+func (s *Scanner) Depth() int { return s.depth }
+
+// SetDepth is for a Scanner that continues inside a text that another one
+// opened, so that the limit counts from the outermost level.
+func (s *Scanner) SetDepth(d int) { s.depth = d }
+
+func (s *Scanner) errorf(at int, format string, args ...any) error {
+	return &SyntaxError{Offset: at, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (s *Scanner) unexpected(want string) error {
+	if s.Pos >= len(s.Buf) {
+		return s.errorf(s.Pos, "unexpected end of JSON, want %s", want)
+	}
+	return s.errorf(s.Pos, "unexpected %q, want %s", s.Buf[s.Pos], want)
+}
+
+// space skips white space and returns the next byte, or 0 at the end.
+func (s *Scanner) space() byte {
+	for s.Pos < len(s.Buf) {
+		c := s.Buf[s.Pos]
+		if c > ' ' {
+			return c
+		}
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return c
+		}
+		s.Pos++
+	}
+	return 0
+}
+
+// Peek skips white space and returns the kind of the value there.
+func (s *Scanner) Peek() Kind { return kindOf[s.space()] }
+
+// End reports an error unless only white space is left.
+func (s *Scanner) End() error {
+	if s.space(); s.Pos < len(s.Buf) {
+		return s.errorf(s.Pos, "unexpected %q after the value", s.Buf[s.Pos])
+	}
+	return nil
+}
+
+func (s *Scanner) open(c byte, what string) error {
+	if s.space() != c || s.Pos >= len(s.Buf) {
+		return s.unexpected(what)
+	}
+	maxDepth := s.MaxDepth
+	if maxDepth == 0 {
+		maxDepth = DefaultMaxDepth
+	}
+	if s.depth++; s.depth > maxDepth {
+		return &DepthError{Offset: s.Pos, Max: maxDepth}
+	}
+	s.Pos++
+	return nil
+}
+
+// ObjectStart enters an object and tells whether it has a member.
+func (s *Scanner) ObjectStart() (more bool, err error) {
+	if err := s.open('{', "an object"); err != nil {
+		return false, err
+	}
+	if s.space() == '}' {
+		s.Pos++
+		s.depth--
+		return false, nil
+	}
+	return true, nil
+}
+
+// Name reads a member's name and the colon. The bytes are valid until the
+// next string is read.
+func (s *Scanner) Name() ([]byte, error) {
+	if s.space() != '"' {
+		return nil, s.unexpected("a member name")
+	}
+	name, err := s.Str()
+	if err != nil {
+		return nil, err
+	}
+	if s.space() != ':' {
+		return nil, s.unexpected("':'")
+	}
+	s.Pos++
+	return name, nil
+}
+
+// ObjectNext tells, after a member's value, whether another member follows;
+// if not it leaves the object.
+func (s *Scanner) ObjectNext() (more bool, err error) {
+	switch s.space() {
+	case ',':
+		s.Pos++
+		return true, nil
+	case '}':
+		s.Pos++
+		s.depth--
+		return false, nil
+	}
+	return false, s.unexpected("',' or '}'")
+}
+
+// ArrayStart enters an array and tells whether it has an element.
+func (s *Scanner) ArrayStart() (more bool, err error) {
+	if err := s.open('[', "an array"); err != nil {
+		return false, err
+	}
+	if s.space() == ']' {
+		s.Pos++
+		s.depth--
+		return false, nil
+	}
+	return true, nil
+}
+
+// ArrayNext tells, after an element, whether another follows; if not it
+// leaves the array.
+func (s *Scanner) ArrayNext() (more bool, err error) {
+	switch s.space() {
+	case ',':
+		s.Pos++
+		return true, nil
+	case ']':
+		s.Pos++
+		s.depth--
+		return false, nil
+	}
+	return false, s.unexpected("',' or ']'")
+}
+
+// Null reads the literal null.
+func (s *Scanner) Null() error { s.space(); return s.literal("null") }
+
+// Bool reads true or false.
+func (s *Scanner) Bool() (bool, error) {
+	if s.space() == 't' {
+		return true, s.literal("true")
+	}
+	return false, s.literal("false")
+}
+
+func (s *Scanner) literal(word string) error {
+	if len(s.Buf)-s.Pos < len(word) || string(s.Buf[s.Pos:s.Pos+len(word)]) != word {
+		return s.unexpected(word)
+	}
+	s.Pos += len(word)
+	return nil
+}
+
+// Number reads a number and returns its text. integer is true when the text
+// has neither fraction nor exponent.
+func (s *Scanner) Number() (text []byte, integer bool, err error) {
+	s.space()
+	b, start, i := s.Buf, s.Pos, s.Pos
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	switch {
+	case i < len(b) && b[i] == '0':
+		i++
+	case i < len(b) && '1' <= b[i] && b[i] <= '9':
+		i = digits(b, i+1)
+	default:
+		s.Pos = i
+		return nil, false, s.unexpected("a digit")
+	}
+	integer = true
+	if i < len(b) && b[i] == '.' {
+		integer = false
+		first := i + 1
+		if i = digits(b, first); i == first {
+			s.Pos = i
+			return nil, false, s.unexpected("a digit after '.'")
+		}
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		integer = false
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		first := i
+		if i = digits(b, first); i == first {
+			s.Pos = i
+			return nil, false, s.unexpected("a digit in the exponent")
+		}
+	}
+	s.Pos = i
+	return b[start:i], integer, nil
+}
+
+func digits(b []byte, i int) int {
+	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// Skip reads one value of any kind, checks it whole (syntax, Unicode, depth,
+// duplicate members at every level) and returns its text.
+func (s *Scanner) Skip() (text []byte, err error) {
+	c := s.space()
+	start := s.Pos
+	switch kindOf[c] {
+	case String:
+		_, err = s.Str()
+	case Number:
+		_, _, err = s.Number()
+	case Bool:
+		_, err = s.Bool()
+	case Null:
+		err = s.Null()
+	case Array:
+		err = s.skipArray()
+	case Object:
+		err = s.skipObject()
+	default:
+		err = s.unexpected("a value")
+	}
+	return s.Buf[start:s.Pos], err
+}
+
+func (s *Scanner) skipArray() error {
+	more, err := s.ArrayStart()
+	for more && err == nil {
+		if _, err = s.Skip(); err == nil {
+			more, err = s.ArrayNext()
+		}
+	}
+	return err
+}
+
+// manyMembers is the size from which a map finds duplicate names faster than
+// comparing each with each.
+const manyMembers = 24
+
+func (s *Scanner) skipObject() error {
+	base := len(s.names)
+	defer func() { s.names = s.names[:base] }()
+	var seen map[string]struct{}
+	more, err := s.ObjectStart()
+	for more && err == nil {
+		at := s.Pos
+		var name []byte
+		if name, err = s.Name(); err != nil {
+			return err
+		}
+		if seen, err = s.noteName(name, at, base, seen); err != nil {
+			return err
+		}
+		if _, err = s.Skip(); err == nil {
+			more, err = s.ObjectNext()
+		}
+	}
+	return err
+}
+
+// noteName records a member name of the object whose names start at base, and
+// fails on the second one of a kind.
+func (s *Scanner) noteName(name []byte, at, base int, seen map[string]struct{}) (map[string]struct{}, error) {
+	if seen == nil {
+		for _, n := range s.names[base:] {
+			if n == string(name) {
+				return nil, &DuplicateError{Offset: at, Name: n}
+			}
+		}
+	} else if _, dup := seen[string(name)]; dup {
+		return nil, &DuplicateError{Offset: at, Name: string(name)}
+	}
+	str := s.nameString(name)
+	s.names = append(s.names, str)
+	if seen == nil && len(s.names)-base == manyMembers {
+		seen = make(map[string]struct{}, 2*manyMembers)
+		for _, n := range s.names[base:] {
+			seen[n] = struct{}{}
+		}
+	} else if seen != nil {
+		seen[str] = struct{}{}
+	}
+	return seen, nil
+}
+
+// runeLen returns the length of the valid UTF-8 sequence at b[i:], or 0.
+func runeLen(b []byte, i int) int {
+	r, n := utf8.DecodeRune(b[i:])
+	if r == utf8.RuneError && n <= 1 {
+		return 0
+	}
+	return n
+}
