@@ -100,8 +100,10 @@ type Scanner struct {
 	names    []string // member names of the objects that Skip is inside of
 }
 
-// Reset points s at a new text and keeps its scratch memory.
+// Reset points s at a new text and keeps its scratch memory. It lets go of the
+// text before, so a pooled Scanner is best Reset(nil) when it is put back.
 func (s *Scanner) Reset(buf []byte) {
+	clear(s.names[:cap(s.names)])
 	s.Buf, s.Pos, s.depth, s.names = buf, 0, 0, s.names[:0]
 }
 
@@ -344,10 +346,10 @@ const manyMembers = 24
 
 func (s *Scanner) skipObject() error {
 	base := len(s.names)
-	defer func() { s.names = s.names[:base] }()
 	var seen map[string]struct{}
 	more, err := s.ObjectStart()
 	for more && err == nil {
+		s.space()
 		at := s.Pos
 		var name []byte
 		if name, err = s.Name(); err != nil {
@@ -359,6 +361,9 @@ func (s *Scanner) skipObject() error {
 		if _, err = s.Skip(); err == nil {
 			more, err = s.ObjectNext()
 		}
+	}
+	if err == nil {
+		s.names = s.names[:base]
 	}
 	return err
 }
@@ -395,4 +400,54 @@ func runeLen(b []byte, i int) int {
 		return 0
 	}
 	return n
+}
+
+// SkipChecked passes one value of a text that Skip or an equal check has
+// accepted before. It only looks for the end and must not be used on other
+// text: there it may stop anywhere, though never outside of Buf.
+func (s *Scanner) SkipChecked() {
+	switch kindOf[s.space()] {
+	case String:
+		s.skipString()
+	case Array, Object:
+		s.skipBrackets()
+	default:
+		for s.Pos < len(s.Buf) && !ends[s.Buf[s.Pos]] {
+			s.Pos++
+		}
+	}
+}
+
+// ends marks the bytes that end a number or a literal.
+var ends = [256]bool{',': true, ']': true, '}': true, ' ': true, '\n': true, '\r': true, '\t': true}
+
+func (s *Scanner) skipString() {
+	for s.Pos++; s.Pos < len(s.Buf); s.Pos++ {
+		switch s.Buf[s.Pos] {
+		case '\\':
+			s.Pos++
+		case '"':
+			s.Pos++
+			return
+		}
+	}
+	s.Pos = len(s.Buf)
+}
+
+func (s *Scanner) skipBrackets() {
+	for open := 0; s.Pos < len(s.Buf); {
+		switch s.Buf[s.Pos] {
+		case '"':
+			s.skipString()
+			continue
+		case '{', '[':
+			open++
+		case '}', ']':
+			open--
+		}
+		s.Pos++
+		if open == 0 {
+			return
+		}
+	}
 }

@@ -1,0 +1,134 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+)
+
+// Code is a JSON-RPC error code.
+type Code int
+
+// The codes of JSON-RPC 2.0 and of the specification.
+const (
+	CodeParseError     Code = -32700 // the text is not JSON
+	CodeInvalidRequest Code = -32600 // the JSON is not a request
+	CodeMethodNotFound Code = -32601 // there is no such method
+	CodeInvalidParams  Code = -32602 // the params do not fit the method
+	CodeInternal       Code = -32603 // the server failed
+
+	CodeResourceNotFound   Code = -32002 // legacy revisions only
+	CodeHeaderMismatch     Code = -32020 // headers and body disagree
+	CodeMissingCapability  Code = -32021 // the client did not declare what is needed
+	CodeUnsupportedVersion Code = -32022 // the server does not speak that revision
+
+	// CodeSessionNotFound answers requests of a session that is not there.
+	// No revision defines a code for it; the HTTP status 404 decides.
+	CodeSessionNotFound Code = -32001
+	// CodeBusy answers requests beyond a limit of the server.
+	CodeBusy Code = -32003
+)
+
+var codeNames = map[Code]string{
+	CodeParseError:         "Parse error",
+	CodeInvalidRequest:     "Invalid request",
+	CodeMethodNotFound:     "Method not found",
+	CodeInvalidParams:      "Invalid params",
+	CodeInternal:           "Internal error",
+	CodeResourceNotFound:   "Resource not found",
+	CodeHeaderMismatch:     "Header mismatch",
+	CodeMissingCapability:  "Missing required client capability",
+	CodeUnsupportedVersion: "Unsupported protocol version",
+	CodeSessionNotFound:    "Session not found",
+	CodeBusy:               "Too many requests",
+}
+
+// String returns the name of the code, or its number if it has none.
+func (c Code) String() string {
+	if name, ok := codeNames[c]; ok {
+		return name
+	}
+	return fmt.Sprintf("error %d", int(c))
+}
+
+// Error is a JSON-RPC error, as it goes over the wire. Any *Error in an error
+// chain becomes that answer; every other error is turned into one by the
+// dispatcher.
+type Error struct {
+	Code    Code   // 0 is sent as CodeInternal
+	Message string // "" is sent as the code's name
+	Data    any    // encoded with encoding/json; nil is left out
+	// Err is the cause. It is for errors.Is and the log and never sent.
+	Err error
+}
+
+// Errorf returns an Error with that code and message. A %w operand becomes
+// its cause.
+func Errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Error returns the message with the code's name before it.
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return e.Code.String()
+	}
+	return e.Code.String() + ": " + e.Message
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Append appends the JSON object of e.
+func (e *Error) Append(dst []byte) []byte {
+	code, message := e.Code, e.Message
+	if code == 0 {
+		code = CodeInternal
+	}
+	if message == "" {
+		message = code.String()
+	}
+	dst = fmt.Appendf(dst, `{"code":%d,"message":`, int(code))
+	dst = jsonx.AppendString(dst, message)
+	if e.Data != nil {
+		if data, err := json.Marshal(e.Data); err == nil {
+			dst = append(dst, `,"data":`...)
+			dst = append(dst, data...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// AppendErrorResponse appends a whole error response. A zero id is null, or
+// left out in the revisions whose schema has no null.
+func AppendErrorResponse(dst []byte, id ID, e *Error, rev Revision) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if !id.IsZero() || !rev.Has(OptionalErrorID) {
+		dst = append(dst, `,"id":`...)
+		dst = id.Append(dst)
+	}
+	dst = append(dst, `,"error":`...)
+	dst = e.Append(dst)
+	return append(dst, '}')
+}
+
+// UnsupportedVersion is the error for a revision that the server does not
+// speak (basic/versioning of 2026-07-28).
+func UnsupportedVersion(requested string, supported []Revision) *Error {
+	return &Error{
+		Code:    CodeUnsupportedVersion,
+		Message: fmt.Sprintf("Unsupported protocol version %q", requested),
+		Data: struct {
+			Supported []string `json:"supported"`
+			Requested string   `json:"requested"`
+		}{RevisionNames(supported), requested},
+	}
+}
+
+// MethodNotFound is the error for a method that does not exist in a revision.
+func MethodNotFound(method string) *Error {
+	return Errorf(CodeMethodNotFound, "Method not found: %s", method)
+}

@@ -1,0 +1,74 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+)
+
+// ID is a JSON-RPC request id: the JSON text of a string or an integer,
+// exactly as it was received, so that the answer carries the same bytes. The
+// zero ID means that a message has none. IDs are comparable; 1 and "1" differ.
+type ID struct{ text string }
+
+// StringID returns the id with that string value.
+func StringID(s string) ID { return ID{string(jsonx.AppendString(nil, s))} }
+
+// IntID returns the id with that integer value.
+func IntID(n int64) ID { return ID{fmt.Sprintf("%d", n)} }
+
+// RawID returns the id whose JSON text is raw. It fails unless raw is one
+// JSON string or integer.
+func RawID(raw []byte) (ID, error) {
+	s := jsonx.Scanner{Buf: raw}
+	id, err := scanID(&s)
+	if err == nil {
+		err = s.End()
+	}
+	return id, err
+}
+
+// IsZero tells whether there is no id.
+func (id ID) IsZero() bool { return id.text == "" }
+
+// String returns the JSON text of the id, for messages to people.
+func (id ID) String() string { return id.text }
+
+// Append appends the JSON text of the id, or null if there is none.
+func (id ID) Append(dst []byte) []byte {
+	if id.text == "" {
+		return append(dst, "null"...)
+	}
+	return append(dst, id.text...)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (id ID) MarshalJSON() ([]byte, error) { return id.Append(nil), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *ID) UnmarshalJSON(raw []byte) (err error) {
+	*id, err = RawID(raw)
+	return err
+}
+
+func scanID(s *jsonx.Scanner) (ID, error) {
+	switch s.Peek() {
+	case jsonx.String:
+		start := s.Pos
+		if _, err := s.Str(); err != nil {
+			return ID{}, err
+		}
+		return ID{string(s.Buf[start:s.Pos])}, nil
+	case jsonx.Number:
+		text, integer, err := s.Number()
+		if err != nil {
+			return ID{}, err
+		}
+		if !integer {
+			return ID{}, fmt.Errorf("id must be a string or an integer, got %s", text)
+		}
+		return ID{string(text)}, nil
+	default:
+		return ID{}, fmt.Errorf("id must be a string or an integer, got %s", s.Peek())
+	}
+}

@@ -1,0 +1,66 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+)
+
+// AppendNotification appends a notification whose params are the JSON object
+// params; nil leaves them out.
+func AppendNotification(dst []byte, method string, params []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
+	dst = jsonx.AppendString(dst, method)
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// Progress is the content of notifications/progress.
+type Progress struct {
+	Token    []byte  // the JSON text of the request's progress token
+	Progress float64 // must grow from one to the next
+	Total    float64 // 0 means unknown
+	Message  string  // revisions from 2025-03-26 on
+}
+
+// Append appends the whole notification for rev.
+func (p Progress) Append(dst []byte, rev Revision) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`...)
+	dst = append(dst, p.Token...)
+	dst = append(dst, `,"progress":`...)
+	dst = strconv.AppendFloat(dst, p.Progress, 'f', -1, 64)
+	if p.Total != 0 {
+		dst = append(dst, `,"total":`...)
+		dst = strconv.AppendFloat(dst, p.Total, 'f', -1, 64)
+	}
+	if rev.Has(ProgressMessage) {
+		dst = appendOptional(dst, `,"message":`, p.Message)
+	}
+	return append(dst, "}}"...)
+}
+
+// LogMessage is the content of notifications/message.
+type LogMessage struct {
+	Level  Level  `json:"level"`
+	Logger string `json:"logger,omitempty"`
+	Data   any    `json:"data"`
+}
+
+// Append appends the whole notification.
+func (m LogMessage) Append(dst []byte) ([]byte, error) {
+	params, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return AppendNotification(dst, MethodLog, params), nil
+}
+
+// CancelledParams are the params of notifications/cancelled.
+type CancelledParams struct {
+	RequestID ID     `json:"requestId"`
+	Reason    string `json:"reason,omitempty"`
+}

@@ -1,0 +1,137 @@
+package protocol
+
+// Revision is one published revision of the specification. The zero Revision
+// is none of them.
+type Revision uint8
+
+// The revisions, oldest first. All but the last are legacy: they open a
+// session with initialize. From V20260728 on the protocol is modern: every
+// request carries its revision and stands alone.
+const (
+	V20241105 Revision = iota + 1
+	V20250326
+	V20250618
+	V20251125
+	V20260728
+
+	// Latest is the newest revision that this package speaks.
+	Latest = V20260728
+	// LatestLegacy is the newest revision that has initialize.
+	LatestLegacy = V20251125
+	// Unnamed is what an HTTP request without a version header is taken for,
+	// as the specification says since 2025-06-18.
+	Unnamed = V20250326
+)
+
+var revisionNames = [...]string{
+	V20241105: "2024-11-05",
+	V20250326: "2025-03-26",
+	V20250618: "2025-06-18",
+	V20251125: "2025-11-25",
+	V20260728: "2026-07-28",
+}
+
+// String returns the date that names the revision on the wire, or "" for the
+// zero Revision.
+func (r Revision) String() string {
+	if int(r) >= len(revisionNames) {
+		return ""
+	}
+	return revisionNames[r]
+}
+
+// ParseRevision finds the revision of that name.
+func ParseRevision(name string) (Revision, bool) {
+	for r := Latest; r > 0; r-- {
+		if revisionNames[r] == name {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// Revisions lists every revision, newest first.
+func Revisions() []Revision {
+	list := make([]Revision, 0, Latest)
+	for r := Latest; r > 0; r-- {
+		list = append(list, r)
+	}
+	return list
+}
+
+// RevisionNames lists the names of revs in their order.
+func RevisionNames(revs []Revision) []string {
+	names := make([]string, len(revs))
+	for i, r := range revs {
+		names[i] = r.String()
+	}
+	return names
+}
+
+// Modern tells whether requests of r carry their own metadata and need no
+// session.
+func (r Revision) Modern() bool { return r >= V20260728 }
+
+// Feature is something that some revisions have and others lack.
+type Feature uint32
+
+// The features that the code asks for.
+const (
+	// Batches: a JSON array of messages may be sent at once.
+	Batches Feature = 1 << iota
+	// ToolHints: tools carry hints about what they do.
+	ToolHints
+	// AudioContentItems: content items of type audio.
+	AudioContentItems
+	// ProgressMessage: progress notifications may carry a message.
+	ProgressMessage
+	// CompletionsCapability: the completions capability is declared.
+	CompletionsCapability
+	// StructuredContent: results with structuredContent, tools with
+	// outputSchema.
+	StructuredContent
+	// ResourceLinks: content items of type resource_link.
+	ResourceLinks
+	// Titles: title beside name.
+	Titles
+	// VersionHeader: MCP-Protocol-Version on HTTP.
+	VersionHeader
+	// ContentMeta: _meta on content, tools, resources and prompts.
+	ContentMeta
+	// Icons: icons on tools, resources, prompts and implementations;
+	// description and websiteUrl on implementations.
+	Icons
+	// OptionalErrorID: an error response to an unreadable message has no id;
+	// before, its id is null.
+	OptionalErrorID
+	// AnyStructured: structuredContent and outputSchema of any JSON type, not
+	// objects alone.
+	AnyStructured
+	// ResultType: every result says what it is.
+	ResultType
+	// CacheHints: lists carry ttlMs and cacheScope.
+	CacheHints
+	// PerRequestMeta: version, client and log level travel in each request's
+	// _meta, and there are no sessions.
+	PerRequestMeta
+)
+
+var revisionFeatures = [...]Feature{
+	V20241105: 0,
+	V20250326: in2025March | Batches,
+	V20250618: in2025June,
+	V20251125: in2025November,
+	V20260728: in2026July,
+}
+
+const (
+	in2025March    = ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
+	in2025June     = in2025March | StructuredContent | ResourceLinks | Titles | VersionHeader | ContentMeta
+	in2025November = in2025June | Icons | OptionalErrorID
+	in2026July     = in2025November | AnyStructured | ResultType | CacheHints | PerRequestMeta
+)
+
+// Has tells whether r has every feature in f.
+func (r Revision) Has(f Feature) bool {
+	return int(r) < len(revisionFeatures) && revisionFeatures[r]&f == f
+}
