@@ -1,0 +1,56 @@
+// Command tally counts what the conformance suite found.
+//
+//	go run ./conformance/tally -plan conformance/scenarios.txt -unserved conformance/unserved.txt DIR
+//
+// DIR holds DIR/<transport>/<revision>/server-<scenario>-<time>/checks.json, as
+// conformance/run lets the suite write them. Every planned run must have its
+// file. The last line is "N passed, N failed", and the exit status is 1 if
+// anything failed. Warnings are shown and not counted, as in the suite.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	ok, err := run(os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tally:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) (bool, error) {
+	flags := flag.NewFlagSet("tally", flag.ContinueOnError)
+	planFile := flags.String("plan", "", "`file` of planned runs: revision, scenario, transports")
+	unservedFile := flags.String("unserved", "", "`file` of checks that are not served yet: transport, revision, scenario, check")
+	only := flags.String("only", "", "count only scenarios whose name contains this `text`")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	if flags.NArg() != 1 || *planFile == "" {
+		return false, errors.New("want -plan FILE and one directory of results")
+	}
+	runs, err := readPlan(*planFile, *only)
+	if err != nil {
+		return false, err
+	}
+	unserved, err := readUnserved(*unservedFile)
+	if err != nil {
+		return false, err
+	}
+	t := &tally{dir: flags.Arg(0), out: out, unserved: unserved}
+	for _, r := range runs {
+		if err := t.count(r); err != nil {
+			return false, err
+		}
+	}
+	return t.report(), nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// check is one check as the suite writes it.
+type check struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Status      string `json:"status"`
+	Message     string `json:"errorMessage"`
+}
+
+// group counts one revision over one transport.
+type group struct {
+	transport, revision               string
+	scenarios, passed, failed, warned int
+}
+
+type tally struct {
+	dir      string
+	out      io.Writer
+	unserved map[planned][]string
+	groups   []*group
+	findings []string
+	left     int // failed checks that unserved names
+}
+
+// group returns the group that r counts in.
+func (t *tally) group(r planned) *group {
+	for _, g := range t.groups {
+		if g.transport == r.transport && g.revision == r.revision {
+			return g
+		}
+	}
+	g := &group{transport: r.transport, revision: r.revision}
+	t.groups = append(t.groups, g)
+	return g
+}
+
+// count reads the checks of one run. A run without a file is a failure.
+func (t *tally) count(r planned) error {
+	g := t.group(r)
+	g.scenarios++
+	files, err := filepath.Glob(filepath.Join(t.dir, r.transport, r.revision, "server-"+r.scenario+"-2*", "checks.json"))
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		t.fail(g, r, "", "the suite wrote no result; see its log")
+		return nil
+	}
+	text, err := os.ReadFile(files[len(files)-1]) // names end in the time, so the last is the newest
+	if err != nil {
+		return err
+	}
+	var checks []check
+	if err := json.Unmarshal(text, &checks); err != nil {
+		return fmt.Errorf("%s: %w", files[0], err)
+	}
+	t.countChecks(g, r, checks)
+	return nil
+}
+
+func (t *tally) countChecks(g *group, r planned, checks []check) {
+	unserved := t.unserved[r]
+	failing := map[string]bool{}
+	for _, c := range checks {
+		switch c.Status {
+		case "SUCCESS":
+			g.passed++
+		case "WARNING":
+			g.warned++
+			t.find("warning", r, c.ID, c.text())
+		case "FAILURE":
+			if slices.Contains(unserved, c.ID) {
+				failing[c.ID] = true
+				t.left++
+				continue
+			}
+			t.fail(g, r, c.ID, c.text())
+		}
+	}
+	for _, id := range unserved {
+		if !failing[id] {
+			t.fail(g, r, id, "listed as not served, but it no longer fails: take it off the list")
+		}
+	}
+}
+
+func (c check) text() string {
+	if c.Message == "" {
+		return c.Description
+	}
+	return c.Name + ": " + c.Message
+}
+
+func (t *tally) fail(g *group, r planned, id, text string) {
+	g.failed++
+	t.find("FAILED", r, id, text)
+}
+
+func (t *tally) find(kind string, r planned, id, text string) {
+	place := strings.Join([]string{r.transport, r.revision, r.scenario, id}, " ")
+	t.findings = append(t.findings, fmt.Sprintf("%s %s\n    %s", kind, strings.TrimSpace(place), text))
+}
+
+// report prints everything and tells whether nothing failed.
+func (t *tally) report() bool {
+	for _, text := range t.findings {
+		fmt.Fprintln(t.out, text)
+	}
+	var passed, failed int
+	for _, g := range t.groups {
+		fmt.Fprintf(t.out, "%-5s %s: %d scenarios, %d passed, %d failed, %d warnings\n",
+			g.transport, g.revision, g.scenarios, g.passed, g.failed, g.warned)
+		passed += g.passed
+		failed += g.failed
+	}
+	if t.left > 0 {
+		fmt.Fprintf(t.out, "%d checks of methods that are not served yet are left out\n", t.left)
+	}
+	fmt.Fprintf(t.out, "%d passed, %d failed\n", passed, failed)
+	return failed == 0 && passed > 0
+}
