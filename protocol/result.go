@@ -3,57 +3,95 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Result is the result of a request. Append adds it to dst as one JSON object
-// that suits rev; on an error what it returns is nil.
-type Result interface {
-	Append(dst []byte, rev Revision) ([]byte, error)
+// Wire is what a result has to know of the answer it goes into.
+type Wire struct {
+	Revision Revision
+	// Meta holds members for the _meta of every result, encoded and without
+	// braces; nil for none.
+	Meta []byte
 }
 
-// RawResult is a result that is JSON already: an object.
+// Result is the result of a request. Append adds it to dst as one JSON object
+// that suits the wire; on an error what it returns is nil.
+type Result interface {
+	Append(dst []byte, to Wire) ([]byte, error)
+}
+
+// RawResult is a result that is encoded already, whole.
 type RawResult []byte
 
 // Append implements Result.
-func (r RawResult) Append(dst []byte, _ Revision) ([]byte, error) { return append(dst, r...), nil }
+func (r RawResult) Append(dst []byte, _ Wire) ([]byte, error) { return append(dst, r...), nil }
 
 // EmptyResult is the result of methods that return nothing.
 type EmptyResult struct{}
 
 // Append implements Result.
-func (EmptyResult) Append(dst []byte, rev Revision) ([]byte, error) {
-	if rev.Has(ResultType) {
-		return append(dst, `{"resultType":"complete"}`...), nil
-	}
-	return append(dst, "{}"...), nil
+func (EmptyResult) Append(dst []byte, to Wire) ([]byte, error) {
+	return closeResult(openResult(dst, to), nil, to)
 }
 
-// JSONResult is a result that encoding/json encodes to an object; resultType
-// is added where the revision wants it.
-type JSONResult struct{ Value any }
+// JSONResult is a result whose members encoding/json takes from Value, which
+// must encode to an object without resultType and _meta: those are added.
+type JSONResult struct {
+	Value any
+	Meta  MetaMap
+}
 
 // Append implements Result.
-func (r JSONResult) Append(dst []byte, rev Revision) ([]byte, error) {
+func (r JSONResult) Append(dst []byte, to Wire) ([]byte, error) {
 	text, err := json.Marshal(r.Value)
 	if err != nil {
 		return nil, err
 	}
-	return AppendResultType(dst, text, rev), nil
+	if len(text) < 2 || text[0] != '{' {
+		return nil, fmt.Errorf("a result must be a JSON object, %T encodes to %.20s", r.Value, text)
+	}
+	dst = openResult(dst, to)
+	if len(text) > 2 {
+		dst = append(separate(dst), text[1:len(text)-1]...)
+	}
+	return closeResult(dst, r.Meta, to)
 }
 
-// AppendResultType appends the object text with resultType "complete" as its
-// first member, if rev has that and text does not have it.
-func AppendResultType(dst, text []byte, rev Revision) []byte {
-	if !rev.Has(ResultType) || bytes.Contains(text, []byte(`"resultType":`)) {
-		return append(dst, text...)
+// openResult starts the object of a result.
+func openResult(dst []byte, to Wire) []byte {
+	if to.Revision.Has(ResultType) {
+		return append(dst, `{"resultType":"complete"`...)
 	}
-	dst = append(dst, `{"resultType":"complete"`...)
-	if rest := bytes.TrimLeft(text[1:], " \t\r\n"); rest[0] != '}' {
-		dst = append(dst, ',')
+	return append(dst, '{')
+}
+
+// separate appends the comma between members, unless none came before.
+func separate(dst []byte) []byte {
+	if dst[len(dst)-1] == '{' {
+		return dst
 	}
-	return append(dst, text[1:]...)
+	return append(dst, ',')
+}
+
+// closeResult adds _meta, if there is any, and ends the object of a result.
+func closeResult(dst []byte, meta MetaMap, to Wire) ([]byte, error) {
+	if len(meta) == 0 && len(to.Meta) == 0 {
+		return append(dst, '}'), nil
+	}
+	dst = append(separate(dst), `"_meta":{`...)
+	if len(meta) > 0 {
+		text, err := json.Marshal(meta)
+		if err != nil {
+			return nil, err
+		}
+		dst = append(dst, text[1:len(text)-1]...)
+	}
+	if len(to.Meta) > 0 {
+		dst = append(separate(dst), to.Meta...)
+	}
+	return append(dst, "}}"...), nil
 }
 
 // CallToolResult is the result of tools/call.
@@ -74,19 +112,16 @@ type CallToolResult struct {
 }
 
 // Append implements Result.
-func (r *CallToolResult) Append(dst []byte, rev Revision) ([]byte, error) {
-	dst = append(dst, '{')
-	if rev.Has(ResultType) {
-		dst = append(dst, `"resultType":"complete",`...)
-	}
+func (r *CallToolResult) Append(dst []byte, to Wire) ([]byte, error) {
+	dst = openResult(dst, to)
 	var structured []byte
 	if r.AppendStructured != nil {
 		var err error
-		if dst, structured, err = r.appendStructured(dst, rev); err != nil {
+		if dst, structured, err = r.appendStructured(dst, to.Revision); err != nil {
 			return nil, err
 		}
 	}
-	dst = append(dst, `"content":[`...)
+	dst = append(separate(dst), `"content":[`...)
 	if structured != nil && r.Twin {
 		dst = append(dst, `{"type":"text","text":`...)
 		dst = jsonx.AppendStringBytes(dst, structured)
@@ -95,7 +130,7 @@ func (r *CallToolResult) Append(dst []byte, rev Revision) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 	}
-	dst, err := appendItems(dst, r.Content, rev)
+	dst, err := appendItems(dst, r.Content, to.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -103,22 +138,21 @@ func (r *CallToolResult) Append(dst []byte, rev Revision) ([]byte, error) {
 	if r.IsError {
 		dst = append(dst, `,"isError":true`...)
 	}
-	return closeContent(dst, nil, r.Meta, rev)
+	return closeResult(dst, r.Meta, to)
 }
 
 // appendStructured appends the member structuredContent, if rev can carry it,
 // and returns its text, which stays valid while dst grows.
 func (r *CallToolResult) appendStructured(dst []byte, rev Revision) (grown, text []byte, err error) {
 	start := len(dst)
-	dst = append(dst, `"structuredContent":`...)
+	dst = append(separate(dst), `"structuredContent":`...)
 	at := len(dst)
 	if dst, err = r.AppendStructured(dst); err != nil {
 		return nil, nil, err
 	}
 	text = dst[at:len(dst):len(dst)]
 	if rev.Has(StructuredContent) && (rev.Has(AnyStructured) || text[0] == '{') {
-		return append(dst, ','), text, nil
+		return dst, text, nil
 	}
-	text = bytes.Clone(text)
-	return dst[:start], text, nil
+	return dst[:start], bytes.Clone(text), nil
 }
