@@ -1,0 +1,202 @@
+// Package dispatch sends requests to the functions that serve them. It holds
+// the one table of methods, the one chain of middleware, the one recover, and
+// the one place where errors become JSON-RPC errors.
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Handler serves one request or notification. A notification's result is
+// dropped and may be nil.
+type Handler func(f *frame.Frame) (protocol.Result, error)
+
+// Middleware wraps a Handler.
+type Middleware func(next Handler) Handler
+
+// Era is a set of kinds of revisions.
+type Era uint8
+
+// The eras.
+const (
+	Legacy Era = 1 << iota
+	Modern
+	Both = Legacy | Modern
+)
+
+// Method is a row of the table.
+type Method struct {
+	Name   string
+	Era    Era  // where the method exists
+	Params bool // whether params must be there
+	Serve  Handler
+}
+
+// Config is what a Dispatcher is made of.
+type Config struct {
+	Methods    []Method
+	Middleware []Middleware // the first is outermost
+	Meta       []byte       // protocol.Wire.Meta for modern results
+	MaskErrors bool         // ordinary errors go out without their text
+	// OnPanic is told of a panic in a handler. nil drops it.
+	OnPanic func(f *frame.Frame, value any, stack []byte)
+}
+
+// Dispatcher serves requests. It does not change after New and is safe for
+// concurrent use.
+type Dispatcher struct {
+	config  Config
+	methods map[string]*Method
+	chain   Handler
+}
+
+// New returns a Dispatcher.
+func New(config Config) *Dispatcher {
+	d := &Dispatcher{config: config, methods: make(map[string]*Method, len(config.Methods))}
+	for i := range config.Methods {
+		d.methods[config.Methods[i].Name] = &config.Methods[i]
+	}
+	d.chain = d.route
+	for i := len(config.Middleware) - 1; i >= 0; i-- {
+		d.chain = config.Middleware[i](d.chain)
+	}
+	return d
+}
+
+// route is the innermost Handler: it looks the method up.
+func (d *Dispatcher) route(f *frame.Frame) (protocol.Result, error) {
+	req := f.Request()
+	m := d.methods[req.Method]
+	if m == nil || m.Era&eraOf(f.Revision()) == 0 {
+		return nil, protocol.MethodNotFound(req.Method)
+	}
+	if m.Params && req.Params.Raw == nil {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "%s needs params", req.Method)
+	}
+	return m.Serve(f)
+}
+
+func eraOf(rev protocol.Revision) Era {
+	if rev.Modern() {
+		return Modern
+	}
+	return Legacy
+}
+
+// Serve serves the request of f and appends the whole response to dst. code
+// is 0 for a result, else the code of the error that was appended.
+func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, code protocol.Code) {
+	result, err := d.Guard(f, d.chain)
+	start := len(dst)
+	if err == nil {
+		if dst, err = d.appendResult(f, dst, result); err == nil {
+			return dst, 0
+		}
+	}
+	fault := d.fault(err)
+	return protocol.AppendErrorResponse(dst[:start], f.Request().ID, fault, f.Revision()), fault.Code
+}
+
+// Notify serves the notification of f. Its error is for the log: nobody is
+// answered.
+func (d *Dispatcher) Notify(f *frame.Frame) error {
+	_, err := d.Guard(f, d.chain)
+	return err
+}
+
+// appendResult appends the response; on an error it returns dst as it was.
+// Encoding runs users' code too (MarshalJSON), so it is guarded.
+func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Result) ([]byte, error) {
+	if result == nil {
+		result = protocol.EmptyResult{}
+	}
+	to := protocol.Wire{Revision: f.Revision()}
+	if to.Revision.Has(protocol.PerRequestMeta) {
+		to.Meta = d.config.Meta
+	}
+	response := append(dst, `{"jsonrpc":"2.0","id":`...)
+	response = append(f.Request().ID.Append(response), `,"result":`...)
+	_, err := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
+		var err error
+		response, err = result.Append(response, to)
+		return nil, err
+	})
+	if err != nil {
+		return dst, err
+	}
+	return append(response, '}'), nil
+}
+
+// Guard calls h and turns a panic into an internal error, with the stack told
+// to OnPanic and nothing of it in the error's message.
+func (d *Dispatcher) Guard(f *frame.Frame, h Handler) (result protocol.Result, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			if d.config.OnPanic != nil {
+				d.config.OnPanic(f, value, debug.Stack())
+			}
+			result, err = nil, &protocol.Error{
+				Code: protocol.CodeInternal, Message: "Internal error: the handler panicked",
+				Err: fmt.Errorf("panic: %v", value),
+			}
+		}
+	}()
+	return h(f)
+}
+
+// ErrTimeout is the cause of a context whose handler ran out of its time.
+var ErrTimeout = errors.New("timed out")
+
+// Timeout calls h with a deadline. When that passes, it returns ErrTimeout at
+// once, though h may ignore its context: h then ends on its own goroutine, and
+// wait is told of its start and end, so that a shutdown can wait for it.
+func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, wait interface {
+	Add(delta int)
+	Done()
+}) (protocol.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(f, limit, ErrTimeout)
+	defer cancel()
+	type outcome struct {
+		result protocol.Result
+		err    error
+	}
+	ended := make(chan outcome, 1)
+	wait.Add(1)
+	go func() {
+		defer wait.Done()
+		result, err := d.Guard(f.WithContext(ctx), h)
+		ended <- outcome{result, err}
+	}()
+	select {
+	case o := <-ended:
+		if o.err != nil && errors.Is(context.Cause(ctx), ErrTimeout) {
+			return nil, ErrTimeout
+		}
+		return o.result, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// fault turns any error into the one that is sent.
+func (d *Dispatcher) fault(err error) *protocol.Error {
+	if e, ok := errors.AsType[*protocol.Error](err); ok {
+		if e.Code == 0 {
+			masked := *e
+			masked.Code = protocol.CodeInternal
+			return &masked
+		}
+		return e
+	}
+	if d.config.MaskErrors {
+		return &protocol.Error{Code: protocol.CodeInternal, Err: err}
+	}
+	return &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + err.Error(), Err: err}
+}

@@ -1,0 +1,39 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Tool is a tool that can be listed and called.
+type Tool struct {
+	Definition protocol.Tool
+	// Call runs the tool on the arguments of the frame's request.
+	Call func(f *frame.Frame) (protocol.Result, error)
+	// Headers are the arguments that clients mirror into HTTP headers.
+	Headers []HeaderParam
+}
+
+// HeaderParam is an argument that is mirrored into Mcp-Param-{Name}
+// (basic/transports/streamable-http of 2026-07-28).
+type HeaderParam struct {
+	Name string   // the part of the header after Mcp-Param-
+	Path []string // member names from the arguments' root to the value
+}
+
+// Key implements Entry.
+func (t *Tool) Key() string { return t.Definition.Name }
+
+// Define implements Entry.
+func (t *Tool) Define(rev protocol.Revision) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // schemas have patterns with < and >, and models read them
+	if err := enc.Encode(t.Definition.For(rev)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}
