@@ -1,0 +1,185 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+)
+
+// DefaultMaxMessage is the longest message, in bytes, that a Stream reads if
+// StreamOptions names no limit.
+const DefaultMaxMessage = 4 << 20
+
+// maxUnsent is how many bytes may wait in a Stream for a peer that does not
+// read before Write blocks.
+const maxUnsent = 1 << 20
+
+// StreamOptions bound a Stream; nil means the defaults.
+type StreamOptions struct {
+	MaxMessage int // bytes; 0 means DefaultMaxMessage
+}
+
+// Stream is a Conn of lines over a byte stream: standard input and output, a
+// pipe, a socket. One message is one line (basic/transports/stdio of every
+// revision); empty lines are skipped.
+type Stream struct {
+	in         *bufio.Reader
+	maxMessage int
+	closer     func() error
+
+	mu      sync.Mutex
+	space   sync.Cond // signalled when unsent shrinks
+	out     io.Writer
+	unsent  []byte
+	spare   []byte
+	writing bool
+	err     error // why nothing can be written any more
+}
+
+// NewStream returns a Stream that reads from r and writes to w. Close closes
+// both if they can be closed.
+func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) *Stream {
+	s := &Stream{in: bufio.NewReaderSize(r, 64<<10), out: w, maxMessage: DefaultMaxMessage}
+	s.space.L = &s.mu
+	if opts != nil && opts.MaxMessage > 0 {
+		s.maxMessage = opts.MaxMessage
+	}
+	s.closer = func() error { return errors.Join(closeOne(w), closeOther(r, w)) }
+	return s
+}
+
+func closeOne(v any) error {
+	if c, ok := v.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// closeOther closes r unless it is the same thing as w, as a socket is.
+func closeOther(r, w any) error {
+	if r == w {
+		return nil
+	}
+	return closeOne(r)
+}
+
+// Read implements Conn.
+func (s *Stream) Read() ([]byte, error) {
+	for {
+		line, err := s.readLine()
+		if err != nil {
+			return nil, err
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// readLine returns the next line, in memory of its own. The last line may lack
+// its newline.
+func (s *Stream) readLine() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := s.in.ReadSlice('\n')
+		if len(line)+len(part) > s.maxMessage+1 {
+			return nil, s.skipLine(err)
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return line, nil
+		default:
+			return nil, err
+		}
+	}
+}
+
+// skipLine passes the rest of a line that is too long; err is the state of
+// reading it so far.
+func (s *Stream) skipLine(err error) error {
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = s.in.ReadSlice('\n')
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return &TooLongError{Limit: s.maxMessage}
+}
+
+// Write implements Conn. Of the goroutines that write, one at a time carries
+// what has gathered to the stream, so that answers which come together leave
+// together and no goroutine is kept for it.
+func (s *Stream) Write(message []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.unsent) > maxUnsent && s.err == nil {
+		s.space.Wait()
+	}
+	if s.err != nil {
+		return s.err
+	}
+	s.unsent = append(append(s.unsent, message...), '\n')
+	if !s.writing {
+		s.carry(true)
+	}
+	return s.err
+}
+
+// Flush implements Conn.
+func (s *Stream) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.writing || len(s.unsent) > 0 && s.err == nil {
+		if s.writing {
+			s.space.Wait()
+			continue
+		}
+		s.carry(false)
+	}
+	return s.err
+}
+
+// carry writes until nothing is left. s.mu is held, but not while writing.
+func (s *Stream) carry(gather bool) {
+	s.writing = true
+	for len(s.unsent) > 0 && s.err == nil {
+		if gather {
+			// Others that are about to write get to it first.
+			s.mu.Unlock()
+			runtime.Gosched()
+			s.mu.Lock()
+		}
+		batch := s.unsent
+		s.unsent = s.spare[:0]
+		s.mu.Unlock()
+		_, err := s.out.Write(batch)
+		s.mu.Lock()
+		if s.spare = batch; cap(batch) > maxUnsent {
+			s.spare = nil
+		}
+		if err != nil && s.err == nil {
+			s.err = err
+		}
+		s.space.Broadcast()
+	}
+	s.writing = false
+	s.space.Broadcast()
+}
+
+// Close implements Conn.
+func (s *Stream) Close() error {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = ErrClosed
+	}
+	s.space.Broadcast()
+	s.mu.Unlock()
+	return s.closer()
+}
