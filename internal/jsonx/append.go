@@ -1,0 +1,147 @@
+package jsonx
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// AppendInt appends v in decimal.
+func AppendInt(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10) }
+
+// AppendUint appends v in decimal.
+func AppendUint(dst []byte, v uint64) []byte { return strconv.AppendUint(dst, v, 10) }
+
+// errNotFinite is the error for floats that JSON has no form for.
+var errNotFinite = errors.New("NaN and infinities have no JSON form")
+
+// AppendFloat appends v as the shortest number that reads back as the same
+// float of the given size, 32 or 64 bits: plain digits from 1e-6 up to 1e21,
+// else with an exponent. NaN and infinities are errors.
+func AppendFloat(dst []byte, v float64, size int) ([]byte, error) {
+	abs := math.Abs(v)
+	switch {
+	case abs < 1<<53 && v == math.Trunc(v) && (size == 64 || abs < 1<<24):
+		if v == 0 && math.Signbit(v) {
+			return append(dst, '-', '0'), nil
+		}
+		return strconv.AppendInt(dst, int64(v), 10), nil
+	case v != v || abs > math.MaxFloat64:
+		return dst, errNotFinite
+	}
+	tiny, huge := abs < 1e-6, abs >= 1e21
+	if size == 32 {
+		tiny, huge = float32(abs) < 1e-6, float32(abs) >= 1e21
+	}
+	if !tiny && !huge {
+		return strconv.AppendFloat(dst, v, 'f', -1, size), nil
+	}
+	dst = strconv.AppendFloat(dst, v, 'e', -1, size)
+	// One digit of exponent is enough: 1e-9, not 1e-09.
+	if n := len(dst); n >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
+		dst = append(dst[:n-2], dst[n-1])
+	}
+	return dst, nil
+}
+
+// twins holds for each byte what stands for it in a twin, low byte first, and
+// twinLens how many bytes of that count; 0 marks bytes that JSON cannot have.
+var twins, twinLens = func() (forms [256]uint16, lens [256]uint8) {
+	for c := range 256 {
+		switch e := shortEscapes[c]; {
+		case e != 0:
+			forms[c], lens[c] = '\\'|uint16(e)<<8, 2
+		case c >= ' ':
+			forms[c], lens[c] = uint16(c), 1
+		}
+	}
+	return forms, lens
+}()
+
+// AppendTwin appends text, which must be valid JSON, as a JSON string that
+// holds it. It is faster than AppendString because it need not check Unicode,
+// and because it expects a quote every few bytes.
+func AppendTwin(dst, text []byte) []byte {
+	// Valid JSON has no control characters but white space, so nothing grows
+	// more than twofold. The rest is for the quotes and for wide stores.
+	dst = slices.Grow(dst, 2*len(text)+10)
+	out, n := dst[:cap(dst)], len(dst)
+	out[n] = '"'
+	n++
+	i := 0
+	for i+8 <= len(text) {
+		x := binary.LittleEndian.Uint64(text[i:])
+		// Bytes beyond ASCII stand for themselves here.
+		if special(x)&^x == 0 {
+			binary.LittleEndian.PutUint64(out[n:], x)
+			i, n = i+8, n+8
+			continue
+		}
+		for end := i + 8; i < end; i++ {
+			c := text[i]
+			binary.LittleEndian.PutUint16(out[n:], twins[c])
+			if twinLens[c] == 0 { // not JSON; still never write a broken string
+				return append(appendEscaped(out[:n], text[i:]), '"')
+			}
+			n += int(twinLens[c])
+		}
+	}
+	for ; i < len(text); i++ {
+		c := text[i]
+		binary.LittleEndian.PutUint16(out[n:], twins[c])
+		if twinLens[c] == 0 {
+			return append(appendEscaped(out[:n], text[i:]), '"')
+		}
+		n += int(twinLens[c])
+	}
+	out[n] = '"'
+	return out[:n+1]
+}
+
+// Compact appends src without the white space between its tokens, after
+// checking that src is one JSON value as Scanner.Skip demands. On an error it
+// returns dst as it was.
+func Compact(dst, src []byte) ([]byte, error) {
+	s := Scanner{Buf: src}
+	return s.compact(dst)
+}
+
+// compact is Compact of the whole Buf of s.
+func (s *Scanner) compact(dst []byte) ([]byte, error) {
+	if _, err := s.Skip(); err != nil {
+		return dst, err
+	}
+	if err := s.End(); err != nil {
+		return dst, err
+	}
+	src, start := s.Buf, 0
+	for i := 0; i < len(src); {
+		switch c := src[i]; {
+		case c == '"':
+			i = stringEnd(src, i)
+		case c <= ' ':
+			dst = append(dst, src[start:i]...)
+			for i < len(src) && src[i] <= ' ' {
+				i++
+			}
+			start = i
+		default:
+			i++
+		}
+	}
+	return append(dst, src[start:]...), nil
+}
+
+// stringEnd returns the index after the string that starts at i, in a text
+// that has been checked.
+func stringEnd(b []byte, i int) int {
+	for i = plainRun(b, i+1); b[i] != '"'; i = plainRun(b, i) {
+		if b[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	return i + 1
+}

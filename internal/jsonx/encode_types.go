@@ -1,0 +1,241 @@
+package jsonx
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+	"unsafe"
+)
+
+// op is what a node does.
+type op uint8
+
+const (
+	opBool op = iota
+	opInt
+	opInt8
+	opInt16
+	opInt32
+	opInt64
+	opUint
+	opUint8
+	opUint16
+	opUint32
+	opUint64
+	opUintptr
+	opFloat32
+	opFloat64
+	opString
+	opQuoted       // elem inside a string
+	opQuotedString // a string inside a string
+	opNumber       // json.Number
+	opRaw          // json.RawMessage
+	opTime         // time.Time
+	opBytes
+	opStruct
+	opSlice
+	opArray
+	opPointer
+	opAny       // interface without methods
+	opInterface // interface with methods
+	opMap
+	opMapStringAny
+	opMapStringString
+	opMarshaler
+	opTextMarshaler
+)
+
+// node is one compiled type.
+type node struct {
+	op     op
+	direct bool // an interface holds the value itself, not a pointer to it
+	typ    reflect.Type
+	elem   *node
+	size   uintptr // of an element
+	length int     // of an array
+	fields []fieldNode
+}
+
+type nodeKey struct {
+	typ         reflect.Type
+	addressable bool
+	quoted      bool
+}
+
+var (
+	marshalerType     = reflect.TypeFor[json.Marshaler]()
+	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
+	numberType        = reflect.TypeFor[json.Number]()
+	rawType           = reflect.TypeFor[json.RawMessage]()
+	timeType          = reflect.TypeFor[time.Time]()
+)
+
+// simpleOps are the kinds whose node needs nothing but its op.
+var simpleOps = map[reflect.Kind]op{
+	reflect.Bool: opBool, reflect.String: opString,
+	reflect.Int: opInt, reflect.Int8: opInt8, reflect.Int16: opInt16, reflect.Int32: opInt32, reflect.Int64: opInt64,
+	reflect.Uint: opUint, reflect.Uint8: opUint8, reflect.Uint16: opUint16, reflect.Uint32: opUint32,
+	reflect.Uint64: opUint64, reflect.Uintptr: opUintptr,
+	reflect.Float32: opFloat32, reflect.Float64: opFloat64,
+}
+
+func (e *Encoder) compile(t reflect.Type, addressable bool) (*node, error) {
+	e.compiling.Lock()
+	defer e.compiling.Unlock()
+	c := compiler{nodes: e.nodes}
+	n, err := c.node(nodeKey{typ: t, addressable: addressable}, t.String())
+	if err != nil {
+		for _, key := range c.added { // half of them may be unfinished
+			delete(e.nodes, key)
+		}
+		return nil, err
+	}
+	return n, nil
+}
+
+// compiler makes nodes. A type that is met again inside itself gets the node
+// that is still being filled.
+type compiler struct {
+	nodes map[nodeKey]*node
+	added []nodeKey
+}
+
+func (c *compiler) node(key nodeKey, path string) (*node, error) {
+	if n := c.nodes[key]; n != nil {
+		return n, nil
+	}
+	n := &node{typ: key.typ, direct: isDirect(key.typ)}
+	c.nodes[key] = n
+	c.added = append(c.added, key)
+	if special := methodOp(key); special != opBool {
+		n.op = special
+		return n, nil
+	}
+	if key.quoted && key.typ.Kind() != reflect.Pointer {
+		return n, c.quoted(n, key, path)
+	}
+	if op, ok := simpleOps[key.typ.Kind()]; ok {
+		n.op = op
+		return n, nil
+	}
+	return n, c.composite(n, key, path)
+}
+
+// methodOp returns the op of a type that brings its own form, else opBool.
+func methodOp(key nodeKey) op {
+	t := key.typ
+	switch t {
+	case timeType:
+		return opTime
+	case rawType:
+		return opRaw
+	case numberType:
+		if !key.quoted {
+			return opNumber
+		}
+	}
+	viaPointer := key.addressable && t.Kind() != reflect.Pointer
+	has := func(method reflect.Type) bool {
+		return t.Implements(method) || viaPointer && reflect.PointerTo(t).Implements(method)
+	}
+	switch {
+	case has(marshalerType):
+		return opMarshaler
+	case has(textMarshalerType):
+		return opTextMarshaler
+	}
+	return opBool
+}
+
+// quoted makes the node of a field with the option "string".
+func (c *compiler) quoted(n *node, key nodeKey, path string) (err error) {
+	plainKey := key
+	plainKey.quoted = false
+	if n.elem, err = c.node(plainKey, path); err != nil {
+		return err
+	}
+	n.op = opQuoted
+	if n.elem.op == opString {
+		n.op = opQuotedString
+	}
+	return nil
+}
+
+func (c *compiler) composite(n *node, key nodeKey, path string) (err error) {
+	t := key.typ
+	inner := nodeKey{addressable: key.addressable, quoted: key.quoted}
+	switch t.Kind() {
+	case reflect.Struct:
+		n.op = opStruct
+		n.fields, err = c.fields(key, path)
+		return err
+	case reflect.Interface:
+		n.op = opInterface
+		if t.NumMethod() == 0 {
+			n.op = opAny
+		}
+		return nil
+	case reflect.Array:
+		n.op, n.length, n.size = opArray, t.Len(), t.Elem().Size()
+		path += "[]"
+	case reflect.Slice:
+		n.op, n.size = opSlice, t.Elem().Size()
+		if isBytes(t) {
+			n.op = opBytes
+			return nil
+		}
+		inner.addressable = true
+		path += "[]"
+	case reflect.Pointer:
+		n.op = opPointer
+		inner.addressable = true
+	case reflect.Map:
+		n.op, n.size = opMap, t.Elem().Size()
+		if !isMapKey(t.Key()) {
+			return fmt.Errorf("%s: map keys of type %s have no JSON form; use a string, an integer or an encoding.TextMarshaler", path, t.Key())
+		}
+		inner.addressable = false
+		path += "{}"
+	default:
+		return fmt.Errorf("%s: type %s has no JSON form; leave the field out with `json:\"-\"` or give the type a MarshalJSON method", path, t)
+	}
+	inner.typ = t.Elem()
+	if n.elem, err = c.node(inner, path); err != nil {
+		return err
+	}
+	if n.op == opMap && t.Key().Kind() == reflect.String && t.Key() == reflect.TypeFor[string]() {
+		switch t.Elem() {
+		case reflect.TypeFor[any]():
+			n.op = opMapStringAny
+		case reflect.TypeFor[string]():
+			n.op = opMapStringString
+		}
+	}
+	return nil
+}
+
+// isBytes tells whether the slice type t is written in base64.
+func isBytes(t reflect.Type) bool {
+	p := reflect.PointerTo(t.Elem())
+	return t.Elem().Kind() == reflect.Uint8 && !p.Implements(marshalerType) && !p.Implements(textMarshalerType)
+}
+
+func isMapKey(t reflect.Type) bool {
+	switch op := simpleOps[t.Kind()]; {
+	case t.Kind() == reflect.String, opInt <= op && op <= opUintptr:
+		return true
+	}
+	return t.Implements(textMarshalerType)
+}
+
+// isDirect tells whether an interface holds values of t in its data word. It
+// asks the zero value, which is a nil word then and only then.
+func isDirect(t reflect.Type) bool {
+	if t.Kind() == reflect.Interface {
+		return false
+	}
+	zero := reflect.Zero(t).Interface()
+	return (*eface)(unsafe.Pointer(&zero)).data == nil
+}
