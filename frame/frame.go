@@ -167,8 +167,8 @@ func (f *Frame) ClientCapabilities() *protocol.ClientCapabilities {
 	return f.modernClient().capabilities
 }
 
-// modernClient decodes the client's metadata once. The dispatcher has checked
-// that it decodes.
+// modernClient decodes the client's metadata, once and only if asked for. What
+// does not fit its type counts as absent.
 func (f *Frame) modernClient() *client {
 	root := f.root
 	root.mu.Lock()
@@ -178,7 +178,7 @@ func (f *Frame) modernClient() *client {
 		meta := &root.request.Params.Meta
 		if meta.ClientInfo != nil {
 			c.info = &protocol.Implementation{}
-			_ = json.Unmarshal(meta.ClientInfo, c.info) // a fault leaves what could be read
+			_ = json.Unmarshal(meta.ClientInfo, c.info)
 		}
 		if meta.ClientCapabilities != nil {
 			_ = json.Unmarshal(meta.ClientCapabilities, c.capabilities)

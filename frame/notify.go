@@ -1,7 +1,6 @@
 package frame
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -9,7 +8,7 @@ import (
 )
 
 // ErrAnswered is the error of messages that come after the answer.
-var ErrAnswered = errors.New("frame: the request is answered already")
+var ErrAnswered = protocol.ErrAnswered
 
 // Progress tells the client how far the request has come: done of total, both
 // in any unit; a total of 0 means that it is unknown. It does nothing if the
@@ -46,8 +45,9 @@ func (f *Frame) Progress(done, total float64, message ...string) error {
 // is anything that encodes to JSON; logger names the part of the server, if
 // given. Nothing secret belongs in it.
 //
-// Deprecated in protocol revision 2026-07-28: write to standard error or use
-// OpenTelemetry. It works in every revision. (server/utilities/logging.)
+// Revision 2026-07-28 deprecates the protocol's logging in favour of standard
+// error and OpenTelemetry; it works in every revision.
+// (server/utilities/logging.)
 func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 	if !f.LogEnabled(level) {
 		return nil

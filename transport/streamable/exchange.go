@@ -1,0 +1,120 @@
+package streamable
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// exchange writes one HTTP response: JSON, unless a message comes before the
+// answer; that one turns it into a stream of events.
+type exchange struct {
+	w       http.ResponseWriter
+	control *http.ResponseController // made for the first event
+	timeout time.Duration            // for each write; 0 means none
+	json    bool                     // the client takes JSON
+	events  bool                     // the client takes events
+
+	mu      sync.Mutex
+	started bool // the response is a stream
+	ended   bool
+	buf     []byte
+}
+
+// Send writes a message as an event. A client that takes no events goes
+// without it.
+func (e *exchange) Send(message []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return protocol.ErrAnswered
+	}
+	if !e.events {
+		return nil
+	}
+	e.start()
+	return e.event(message)
+}
+
+// start makes the response a stream. e.mu is held.
+func (e *exchange) start() {
+	if e.started {
+		return
+	}
+	e.started = true
+	e.control = http.NewResponseController(e.w)
+	header := e.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no") // or proxies hold events back
+	e.w.WriteHeader(http.StatusOK)
+}
+
+// event writes one event and flushes it. e.mu is held.
+func (e *exchange) event(message []byte) error {
+	e.buf = append(e.buf[:0], "event: message\ndata: "...)
+	e.buf = append(e.buf, message...)
+	return e.raw(append(e.buf, "\n\n"...))
+}
+
+// raw writes text of the stream and flushes it. e.mu is held.
+func (e *exchange) raw(text []byte) error {
+	if e.timeout > 0 {
+		// Not every ResponseWriter has deadlines; without, the server's own
+		// timeouts hold.
+		_ = e.control.SetWriteDeadline(time.Now().Add(e.timeout))
+	}
+	if _, err := e.w.Write(text); err != nil {
+		return err
+	}
+	if err := e.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// open starts a stream at once, before there is anything to send.
+func (e *exchange) open() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.start()
+	return e.raw(nil)
+}
+
+// comment writes a comment, which keeps a quiet connection open.
+func (e *exchange) comment() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.raw([]byte(":\n\n"))
+}
+
+// answer ends the response with body, a JSON-RPC response; nil means that
+// there is none. status is used unless the stream has begun.
+func (e *exchange) answer(status int, body []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+	switch {
+	case e.started:
+		if body != nil {
+			_ = e.event(body) // the client is gone; net/http notices by itself
+		}
+	case body == nil || !e.json && status == http.StatusOK:
+		e.start()
+		if body != nil {
+			_ = e.event(body)
+		}
+	default:
+		if e.timeout > 0 && len(body) > smallBody {
+			_ = http.NewResponseController(e.w).SetWriteDeadline(time.Now().Add(e.timeout))
+		}
+		writeJSON(e.w, status, body)
+	}
+}
+
+// smallBody is a size that fits the buffers of net/http and the socket, so
+// that writing it cannot wait for a client that does not read.
+const smallBody = 2 << 10

@@ -1,0 +1,183 @@
+// Package streamable is the HTTP transport: one endpoint that serves modern
+// requests, which stand alone, beside legacy sessions. Requests arrive by POST
+// and are answered with JSON, or with a stream of server-sent events once
+// there is something to tell before the answer; legacy clients open a stream
+// of their own with GET and end their session with DELETE.
+//
+// It follows basic/transports of 2025-03-26 to 2025-11-25 and
+// basic/transports/streamable-http of 2026-07-28.
+package streamable
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// The limits that zero Options stand for.
+const (
+	DefaultMaxBody      = 4 << 20
+	DefaultReadTimeout  = 30 * time.Second
+	DefaultWriteTimeout = 30 * time.Second
+	DefaultKeepAlive    = 25 * time.Second
+)
+
+// Options shape a Handler. The zero value is the default.
+type Options struct {
+	MaxBody      int64         // bytes of a request's body; 0 means DefaultMaxBody
+	MaxDepth     int           // nesting of a message; 0 means protocol's default
+	ReadTimeout  time.Duration // for a whole body; 0 means DefaultReadTimeout, negative none
+	WriteTimeout time.Duration // for each answer or event; 0 means DefaultWriteTimeout, negative none
+	KeepAlive    time.Duration // between comments on a quiet stream; 0 means DefaultKeepAlive, negative none
+	// AllowedHosts are the values of Host that are served, with or without
+	// port. Empty means: any, but on loopback addresses only loopback names,
+	// which keeps web pages from reaching a local server by DNS rebinding.
+	AllowedHosts []string
+	// AllowedOrigins are the values of Origin that are served, as
+	// "https://app.example.com", besides the server's own; "*" means any.
+	AllowedOrigins []string
+}
+
+// Backend is the server behind the endpoint.
+type Backend interface {
+	// Revisions are what the server speaks, newest first.
+	Revisions() []protocol.Revision
+	// Serve answers a request. The answer's Response is nil when the client
+	// cancelled the request and wants none.
+	Serve(c *Call) Answer
+	// Notify takes a notification or a response of the client.
+	Notify(c *Call)
+	// SessionRevision finds a legacy session of the caller's.
+	SessionRevision(id string, r *http.Request) (rev protocol.Revision, ok bool)
+	// EndSession ends a session that SessionRevision found.
+	EndSession(id string)
+	// Listen passes the messages of a session that belong to no request to
+	// send, until the session or r ends or send fails. keepAlive is called
+	// after each quiet interval of that length; an error of it ends the stream.
+	Listen(id string, r *http.Request, send func(message []byte) error, every time.Duration, keepAlive func() error)
+	// HeaderParams tells which arguments of a tool are mirrored into headers.
+	HeaderParams(tool string) []HeaderParam
+}
+
+// HeaderParam is an argument that is mirrored into Mcp-Param-{Name}.
+type HeaderParam struct {
+	Name string
+	Path []string
+}
+
+// Call is one message that was posted.
+type Call struct {
+	HTTP     *http.Request
+	Message  protocol.Message
+	Params   protocol.Params
+	Revision protocol.Revision // 0 for initialize, which negotiates it
+	Session  string            // "" for modern requests and for initialize
+	out      *exchange
+}
+
+// Send sends a message to the client ahead of the answer; it implements
+// frame.Peer.
+func (c *Call) Send(message []byte) error { return c.out.Send(message) }
+
+// Answer is what a request gets.
+type Answer struct {
+	Response []byte        // a whole JSON-RPC response
+	Code     protocol.Code // of the error in Response; 0 for a result
+	Session  string        // the session that initialize opened
+}
+
+// Handler is the endpoint, an http.Handler for any router and any path. It is
+// safe for concurrent use.
+type Handler struct {
+	backend Backend
+	opts    Options
+	guard   guard
+}
+
+// New returns the endpoint of backend.
+func New(backend Backend, opts Options) *Handler {
+	if opts.MaxBody <= 0 {
+		opts.MaxBody = DefaultMaxBody
+	}
+	opts.ReadTimeout = orDefault(opts.ReadTimeout, DefaultReadTimeout)
+	opts.WriteTimeout = orDefault(opts.WriteTimeout, DefaultWriteTimeout)
+	opts.KeepAlive = orDefault(opts.KeepAlive, DefaultKeepAlive)
+	h := &Handler{backend: backend, opts: opts, guard: newGuard(opts.AllowedHosts, opts.AllowedOrigins)}
+	return h
+}
+
+// orDefault returns d, the default for 0, or 0 for a negative d.
+func orDefault(d, def time.Duration) time.Duration {
+	switch {
+	case d == 0:
+		return def
+	case d < 0:
+		return 0
+	}
+	return d
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if fault := h.guard.check(r); fault != "" {
+		refuse(w, http.StatusForbidden, protocol.Errorf(protocol.CodeInvalidRequest, "%s", fault))
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r)
+	case http.MethodGet:
+		h.get(w, r)
+	case http.MethodDelete:
+		h.delete(w, r)
+	default:
+		notAllowed(w, "use POST")
+	}
+}
+
+// notAllowed answers 405.
+func notAllowed(w http.ResponseWriter, hint string) {
+	w.Header().Set("Allow", "POST, GET, DELETE")
+	refuse(w, http.StatusMethodNotAllowed, protocol.Errorf(protocol.CodeInvalidRequest, "method not allowed: %s", hint))
+}
+
+// refuse answers with an error that belongs to no request.
+func refuse(w http.ResponseWriter, status int, e *protocol.Error) {
+	writeJSON(w, status, protocol.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
+}
+
+var jsonType = []string{"application/json"}
+
+// writeJSON writes a whole JSON answer. Its error means that the client is
+// gone, which net/http notices by itself.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	header := w.Header()
+	header["Content-Type"] = jsonType
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// accepts tells which answers the Accept headers of r allow. No header allows
+// everything.
+func accepts(r *http.Request) (json, events bool) {
+	values := r.Header["Accept"]
+	if len(values) == 0 {
+		return true, true
+	}
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			media, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(media)) {
+			case "*/*":
+				return true, true
+			case "application/json", "application/*":
+				json = true
+			case "text/event-stream", "text/*":
+				events = true
+			}
+		}
+	}
+	return json, events
+}

@@ -1,0 +1,44 @@
+package streamable
+
+import (
+	"net/http"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// get opens the stream of a legacy session.
+func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerSession) == "" {
+		notAllowed(w, "GET is for legacy sessions and needs Mcp-Session-Id")
+		return
+	}
+	if _, events := accepts(r); !events {
+		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
+		return
+	}
+	id, status, fault := h.session(r)
+	if fault != nil {
+		refuse(w, status, fault)
+		return
+	}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, events: true}
+	if err := out.open(); err != nil {
+		return
+	}
+	h.backend.Listen(id, r, out.Send, h.opts.KeepAlive, out.comment)
+}
+
+// delete ends a legacy session.
+func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerSession) == "" {
+		notAllowed(w, "DELETE is for legacy sessions and needs Mcp-Session-Id")
+		return
+	}
+	id, status, fault := h.session(r)
+	if fault != nil {
+		refuse(w, status, fault)
+		return
+	}
+	h.backend.EndSession(id)
+	w.WriteHeader(http.StatusNoContent)
+}

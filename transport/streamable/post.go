@@ -1,0 +1,199 @@
+package streamable
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Header names, in the canonical form of net/http.
+const (
+	headerVersion = "Mcp-Protocol-Version"
+	headerSession = "Mcp-Session-Id"
+	headerMethod  = "Mcp-Method"
+	headerName    = "Mcp-Name"
+	headerParam   = "Mcp-Param-"
+)
+
+func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
+	if !jsonContent(r) {
+		refuse(w, http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeInvalidRequest, "Content-Type must be application/json"))
+		return
+	}
+	wantsJSON, wantsEvents := accepts(r)
+	if !wantsJSON && !wantsEvents {
+		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
+		return
+	}
+	body, status, fault := h.readBody(w, r)
+	if fault != nil {
+		refuse(w, status, fault)
+		return
+	}
+	c := &Call{HTTP: r, out: &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents}}
+	if status, fault := h.admit(c, body); fault != nil {
+		rev := c.Revision
+		if rev == 0 {
+			rev = protocol.Latest
+		}
+		c.out.json = true // an error with a status is never an event
+		c.out.answer(status, protocol.AppendErrorResponse(nil, c.Message.ID, fault, rev))
+		return
+	}
+	if !c.Message.IsRequest() {
+		h.backend.Notify(c)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	answer := h.backend.Serve(c)
+	if answer.Session != "" {
+		w.Header().Set(headerSession, answer.Session)
+	}
+	c.out.answer(statusOf(answer.Code, c.Revision), answer.Response)
+}
+
+// admit scans the message, decides its era and checks what must be right
+// before anything runs. status goes with a fault.
+func (h *Handler) admit(c *Call, body []byte) (status int, fault *protocol.Error) {
+	if fault := protocol.Scan(body, protocol.Limits{Depth: h.opts.MaxDepth}, &c.Message); fault != nil {
+		return http.StatusBadRequest, fault
+	}
+	if fault := protocol.ScanParams(c.Message.Params, &c.Params); fault != nil {
+		return http.StatusBadRequest, fault
+	}
+	if h.isModern(c) {
+		return http.StatusBadRequest, h.admitModern(c)
+	}
+	return h.admitLegacy(c)
+}
+
+// isModern tells the era: modern requests carry their revision in _meta. The
+// header alone is enough, so that a modern request without its metadata is
+// told what it lacks.
+func (h *Handler) isModern(c *Call) bool {
+	if c.Params.Meta.ProtocolVersion != "" {
+		return true
+	}
+	rev, _ := protocol.ParseRevision(c.HTTP.Header.Get(headerVersion))
+	return rev.Modern()
+}
+
+func (h *Handler) admitModern(c *Call) *protocol.Error {
+	if c.Message.IsResponse() {
+		return protocol.Errorf(protocol.CodeInvalidRequest, "responses are not accepted: answers travel in inputResponses")
+	}
+	if c.Message.IsNotification() {
+		c.Revision = protocol.Latest
+		return nil
+	}
+	meta := &c.Params.Meta
+	if meta.ProtocolVersion != "" {
+		if fault := matchHeader(c.HTTP, headerVersion, meta.ProtocolVersion); fault != nil {
+			return fault
+		}
+	}
+	rev, fault := meta.CheckModern(h.backend.Revisions())
+	if fault != nil {
+		return fault
+	}
+	c.Revision = rev
+	return h.checkHeaders(c)
+}
+
+func (h *Handler) admitLegacy(c *Call) (status int, fault *protocol.Error) {
+	version := c.HTTP.Header.Get(headerVersion)
+	if _, known := protocol.ParseRevision(version); version != "" && !known {
+		return http.StatusBadRequest, protocol.UnsupportedVersion(version, h.backend.Revisions())
+	}
+	if c.Message.Method == protocol.MethodInitialize && c.Message.IsRequest() {
+		return 0, nil
+	}
+	id, status, fault := h.session(c.HTTP)
+	if fault != nil {
+		return status, fault
+	}
+	c.Session = id
+	c.Revision, _ = h.backend.SessionRevision(id, c.HTTP)
+	return 0, nil
+}
+
+// session finds the session that r names.
+func (h *Handler) session(r *http.Request) (id string, status int, fault *protocol.Error) {
+	if id = r.Header.Get(headerSession); id == "" {
+		return "", http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
+			"header Mcp-Session-Id is missing: send initialize first, or a request of revision %s", protocol.Latest)
+	}
+	if _, ok := h.backend.SessionRevision(id, r); !ok {
+		return "", http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
+	}
+	return id, 0, nil
+}
+
+// statusOf returns the HTTP status of an answer: legacy answers are always
+// 200; the modern era has statuses for some codes.
+func statusOf(code protocol.Code, rev protocol.Revision) int {
+	if !rev.Modern() {
+		return http.StatusOK
+	}
+	switch code {
+	case protocol.CodeMethodNotFound:
+		return http.StatusNotFound
+	case protocol.CodeMissingCapability, protocol.CodeUnsupportedVersion, protocol.CodeHeaderMismatch:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// jsonContent tells whether the body says that it is JSON.
+func jsonContent(r *http.Request) bool {
+	value := r.Header.Get("Content-Type")
+	if value == "application/json" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(value)
+	return err == nil && media == "application/json"
+}
+
+// promised is the body length, in bytes, up to which memory is taken on the
+// client's word; a larger body grows as it arrives.
+const promised = 64 << 10
+
+// readBody reads the body, up to the limit and in the time allowed.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, fault *protocol.Error) {
+	if r.ContentLength > h.opts.MaxBody {
+		return nil, http.StatusRequestEntityTooLarge, h.tooLarge()
+	}
+	if h.opts.ReadTimeout > 0 {
+		control := http.NewResponseController(w)
+		if control.SetReadDeadline(time.Now().Add(h.opts.ReadTimeout)) == nil {
+			defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+		}
+	}
+	if 0 <= r.ContentLength && r.ContentLength <= promised {
+		body = make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			return nil, http.StatusBadRequest, unreadable(err)
+		}
+		return body, 0, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.opts.MaxBody))
+	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
+		return nil, http.StatusRequestEntityTooLarge, h.tooLarge()
+	}
+	if err != nil {
+		return nil, http.StatusBadRequest, unreadable(err)
+	}
+	return body, 0, nil
+}
+
+func (h *Handler) tooLarge() *protocol.Error {
+	return protocol.Errorf(protocol.CodeInvalidRequest, "body is larger than the limit of %d bytes", h.opts.MaxBody)
+}
+
+func unreadable(err error) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeParseError, Message: "the body could not be read", Err: err}
+}
