@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/invopop/jsonschema"
@@ -61,7 +62,8 @@ type tagRules struct {
 }
 
 // check is one compiled rule. Exactly one of the functions is set, the one of
-// its target's kind; each reports whether the value passes.
+// its target's kind; each reports whether the value passes. A Duration has
+// integer, which gets nanoseconds; []byte has count, the number of bytes.
 type check struct {
 	tag  string                   // the rule as written, "min=3"
 	code string                   // Issue.Rule: the JSON Schema keyword, or the tag for a residual rule
@@ -76,6 +78,11 @@ type check struct {
 	boolean  func(bool) bool
 	count    func(int) bool           // elements of a list, members of a map
 	value    func(reflect.Value) bool // any other, on the decoded value
+
+	// custom is a user's rule. It gets the decoded value and runs after the
+	// whole document has passed, because it may be slow or read other data;
+	// its error text says what is wrong.
+	custom func(context.Context, reflect.Value) error
 }
 
 // problem is a fault in a tag, found at registration.
