@@ -13,6 +13,13 @@ import (
 // after its answer.
 var ErrAnswered = errors.New("mcp: the request is answered already")
 
+// HeaderParam is an argument of a tool that is mirrored into the HTTP header
+// Mcp-Param-{Name}.
+type HeaderParam struct {
+	Name string   // the part of the header after Mcp-Param-
+	Path []string // member names from the arguments' root to the value
+}
+
 const (
 	sentinelOpen  = "=?base64?"
 	sentinelClose = "?="

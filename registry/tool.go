@@ -14,14 +14,7 @@ type Tool struct {
 	// Call runs the tool on the arguments of the frame's request.
 	Call func(f *frame.Frame) (protocol.Result, error)
 	// Headers are the arguments that clients mirror into HTTP headers.
-	Headers []HeaderParam
-}
-
-// HeaderParam is an argument that is mirrored into Mcp-Param-{Name}
-// (basic/transports/streamable-http of 2026-07-28).
-type HeaderParam struct {
-	Name string   // the part of the header after Mcp-Param-
-	Path []string // member names from the arguments' root to the value
+	Headers []protocol.HeaderParam
 }
 
 // Key implements Entry.

@@ -107,6 +107,9 @@ func (m *Manager) Each(fn func(*Session)) {
 	}
 }
 
+// EndStreams ends the open streams of every session; the sessions live on.
+func (m *Manager) EndStreams() { m.Each((*Session).endStream) }
+
 // Close closes every session and opens no more.
 func (m *Manager) Close() {
 	m.mu.Lock()

@@ -62,3 +62,13 @@ func (s *Session) Send(message []byte) bool {
 	s.waiting = append(s.waiting, message)
 	return true
 }
+
+// endStream ends the open stream, if there is one.
+func (s *Session) endStream() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream != nil {
+		close(s.stream.Done)
+		s.stream = nil
+	}
+}

@@ -155,12 +155,9 @@ func (d *Dispatcher) Guard(f *frame.Frame, h Handler) (result protocol.Result, e
 var ErrTimeout = errors.New("timed out")
 
 // Timeout calls h with a deadline. When that passes, it returns ErrTimeout at
-// once, though h may ignore its context: h then ends on its own goroutine, and
-// wait is told of its start and end, so that a shutdown can wait for it.
-func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, wait interface {
-	Add(delta int)
-	Done()
-}) (protocol.Result, error) {
+// once, though h may ignore its context: h runs on a goroutine of its own, and
+// run is asked to start that, so that a shutdown can wait for it.
+func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, run func(func())) (protocol.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(f, limit, ErrTimeout)
 	defer cancel()
 	type outcome struct {
@@ -168,12 +165,10 @@ func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, wai
 		err    error
 	}
 	ended := make(chan outcome, 1)
-	wait.Add(1)
-	go func() {
-		defer wait.Done()
+	run(func() {
 		result, err := d.Guard(f.WithContext(ctx), h)
 		ended <- outcome{result, err}
-	}()
+	})
 	select {
 	case o := <-ended:
 		if o.err != nil && errors.Is(context.Cause(ctx), ErrTimeout) {

@@ -58,13 +58,7 @@ type Backend interface {
 	// after each quiet interval of that length; an error of it ends the stream.
 	Listen(id string, r *http.Request, send func(message []byte) error, every time.Duration, keepAlive func() error)
 	// HeaderParams tells which arguments of a tool are mirrored into headers.
-	HeaderParams(tool string) []HeaderParam
-}
-
-// HeaderParam is an argument that is mirrored into Mcp-Param-{Name}.
-type HeaderParam struct {
-	Name string
-	Path []string
+	HeaderParams(tool string) []protocol.HeaderParam
 }
 
 // Call is one message that was posted.
@@ -74,7 +68,9 @@ type Call struct {
 	Params   protocol.Params
 	Revision protocol.Revision // 0 for initialize, which negotiates it
 	Session  string            // "" for modern requests and for initialize
-	out      *exchange
+	// Buffer is memory that the answer may be appended to.
+	Buffer []byte
+	out    *exchange
 }
 
 // Send sends a message to the client ahead of the answer; it implements

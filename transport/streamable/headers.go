@@ -68,7 +68,7 @@ func encodedHeader(r *http.Request, name string) (string, *protocol.Error) {
 
 // checkParam compares one mirrored argument with its header. An argument that
 // is absent or null must not have one that says otherwise.
-func checkParam(c *Call, p HeaderParam) *protocol.Error {
+func checkParam(c *Call, p protocol.HeaderParam) *protocol.Error {
 	name := headerParam + p.Name
 	_, sent := c.HTTP.Header[http.CanonicalHeaderKey(name)]
 	raw := protocol.Lookup(c.Params.Arguments, p.Path)

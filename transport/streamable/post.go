@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -49,12 +50,25 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	buffer := buffers.Get().(*[]byte)
+	c.Buffer = (*buffer)[:0]
 	answer := h.backend.Serve(c)
 	if answer.Session != "" {
 		w.Header().Set(headerSession, answer.Session)
 	}
 	c.out.answer(statusOf(answer.Code, c.Revision), answer.Response)
+	if cap(answer.Response) > 0 && cap(answer.Response) <= maxPooled {
+		*buffer = answer.Response[:0]
+	}
+	buffers.Put(buffer)
 }
+
+// buffers hold the memory of answers between requests.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled is the size, in bytes, from which an answer's memory is given
+// back: one large answer must not stay in every buffer.
+const maxPooled = 64 << 10
 
 // admit scans the message, decides its era and checks what must be right
 // before anything runs. status goes with a fault.

@@ -1,0 +1,201 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/transport/streamable"
+)
+
+// endpoint is the Server as the HTTP transport sees it.
+type endpoint Server
+
+var _ streamable.Backend = (*endpoint)(nil)
+
+func (e *endpoint) server() *Server { return (*Server)(e) }
+
+// Revisions implements streamable.Backend.
+func (e *endpoint) Revisions() []protocol.Revision { return e.opts.Revisions }
+
+// HeaderParams implements streamable.Backend.
+func (e *endpoint) HeaderParams(name string) []protocol.HeaderParam {
+	if tool, ok := e.tools.Get(name); ok {
+		return tool.Headers
+	}
+	return nil
+}
+
+// Serve implements streamable.Backend.
+func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
+	switch {
+	case c.Revision == 0:
+		return e.open(c)
+	case c.Session == "":
+		return e.serveModern(c)
+	}
+	return e.serveLegacy(c)
+}
+
+// serveModern serves a request that stands alone. It ends when its client
+// goes away.
+func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
+	ctx, done, ok := e.running.Start(c.HTTP.Context())
+	if !ok {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
+	}
+	defer done()
+	return e.dispatchTo(ctx, c, nil)
+}
+
+// open opens a session for an initialize request.
+func (e *endpoint) open(c *streamable.Call) streamable.Answer {
+	ctx, done, ok := e.running.Start(c.HTTP.Context())
+	if !ok {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
+	}
+	defer done()
+	client, fault := e.server().clientOf(c.Params.Raw)
+	if fault != nil {
+		return refusal(c, fault)
+	}
+	x, err := e.sessions.Open(client)
+	if err != nil {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "%w", err))
+	}
+	c.Revision = client.Revision
+	answer := e.dispatchTo(ctx, c, x)
+	if answer.Code != 0 {
+		e.sessions.End(x.ID())
+		return answer
+	}
+	answer.Session = x.ID()
+	return answer
+}
+
+// serveLegacy serves a request of a session. A client that goes away has not
+// cancelled it: it says so with notifications/cancelled.
+func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
+	x, ok := e.sessions.Get(c.Session)
+	if !ok {
+		return refusal(c, protocol.Errorf(protocol.CodeSessionNotFound, "the session ended"))
+	}
+	defer x.Use()()
+	ctx, done, ok := e.running.Start(context.WithoutCancel(c.HTTP.Context()))
+	if !ok {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
+	}
+	defer done()
+	if x.Inflight.Len() >= e.opts.MaxConcurrent {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", e.opts.MaxConcurrent))
+	}
+	ctx, finish, ok := x.Inflight.Start(ctx, c.Message.ID)
+	if !ok {
+		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", c.Message.ID))
+	}
+	defer finish()
+	answer := e.dispatchTo(ctx, c, x)
+	if peer.Cancelled(ctx) {
+		answer.Response = nil
+	}
+	return answer
+}
+
+func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *session.Session) streamable.Answer {
+	f, fault := e.frame(ctx, c, x)
+	if fault != nil {
+		return refusal(c, fault)
+	}
+	response, code := e.server().dispatch().Serve(f, c.Buffer)
+	return streamable.Answer{Response: response, Code: code}
+}
+
+func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
+	return frameOf(ctx, &c.Message, &c.Params, c.Revision, x, frame.Config{
+		Transport: frame.Transport{Kind: frame.HTTP, HTTP: c.HTTP}, Peer: c,
+	})
+}
+
+func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
+	return streamable.Answer{Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Code: fault.Code}
+}
+
+// Notify implements streamable.Backend.
+func (e *endpoint) Notify(c *streamable.Call) {
+	if c.Message.IsResponse() {
+		return // nothing was asked yet that it could answer
+	}
+	var x *session.Session
+	if c.Session != "" {
+		var ok bool
+		if x, ok = e.sessions.Get(c.Session); !ok {
+			return
+		}
+		defer x.Use()()
+		switch c.Message.Method {
+		case protocol.MethodInitialized:
+			x.SetInitialized()
+		case protocol.MethodCancelled:
+			x.Inflight.Cancel(cancelledID(&c.Params))
+		}
+	}
+	ctx, done, ok := e.running.Start(c.HTTP.Context())
+	if !ok {
+		return
+	}
+	defer done()
+	if f, fault := e.frame(ctx, c, x); fault == nil {
+		e.server().notify(f)
+	}
+}
+
+// SessionRevision implements streamable.Backend.
+func (e *endpoint) SessionRevision(id string, _ *http.Request) (protocol.Revision, bool) {
+	x, ok := e.sessions.Get(id)
+	if !ok {
+		return 0, false
+	}
+	return x.Revision(), true
+}
+
+// EndSession implements streamable.Backend.
+func (e *endpoint) EndSession(id string) { e.sessions.End(id) }
+
+// Listen implements streamable.Backend.
+func (e *endpoint) Listen(id string, r *http.Request, send func([]byte) error, every time.Duration, keepAlive func() error) {
+	x, ok := e.sessions.Get(id)
+	if !ok {
+		return
+	}
+	defer x.Use()()
+	out, leave := x.Listen()
+	defer leave()
+	var quiet <-chan time.Time
+	if every > 0 {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		quiet = ticker.C
+	}
+	for {
+		var err error
+		select {
+		case message := <-out.C:
+			err = send(message)
+		case <-quiet:
+			err = keepAlive()
+		case <-out.Done:
+			return
+		case <-r.Context().Done():
+			return
+		case <-x.Context().Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}

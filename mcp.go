@@ -1,0 +1,240 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
+	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/transport/streamable"
+)
+
+// Info names the server to its clients. Name and Version are required.
+type Info = protocol.Implementation
+
+// Options shape a Server. The zero value is the default, and nil stands for
+// it; a Server copies what it is given.
+type Options struct {
+	// Instructions tell the model how to use the server as a whole.
+	Instructions string
+	// Revisions are the protocol revisions to serve. Empty means all.
+	Revisions []protocol.Revision
+	// Logger takes what the server has to say of itself: panics and faults of
+	// handlers as errors, each request at debug level with method, name,
+	// duration and code, never its content. nil logs warnings and worse to
+	// standard error; zerolog.Nop() silences it.
+	Logger *zerolog.Logger
+	// MaskErrors keeps the text of ordinary errors from clients. Errors of
+	// type *Error are meant for them and go out as they are.
+	MaskErrors bool
+	// NoLogging leaves the logging capability out.
+	NoLogging bool
+	// PageSize is how many components a list page holds; 0 means 1,000.
+	PageSize int
+	// ListCache says how long, and for whom, clients may keep lists. The zero
+	// value means not at all, for anybody.
+	ListCache protocol.Cache
+	// Schema shapes the schemas and checks of tools; nil means the defaults.
+	Schema *schema.Options
+	// HTTP shapes the endpoint that Handler returns.
+	HTTP streamable.Options
+	// Sessions limit legacy HTTP sessions.
+	Sessions session.Config
+	// Timeout limits every tool call that has no limit of its own; 0 means no
+	// limit.
+	Timeout time.Duration
+	// MaxArguments limits the arguments of a call, in bytes; 0 means 1 MiB.
+	MaxArguments int
+	// MaxConcurrent limits the calls that a stdio connection, or a legacy
+	// session, has under way; 0 means 256. Further messages of a connection
+	// wait; further requests of a session are refused.
+	MaxConcurrent int
+}
+
+// The limits that zero Options stand for.
+const (
+	DefaultMaxArguments  = 1 << 20
+	DefaultMaxConcurrent = 256
+)
+
+// Server offers tools to clients of every protocol revision at once. Its
+// methods are safe for concurrent use; Use must come before serving.
+type Server struct {
+	info     Info
+	opts     Options
+	logger   zerolog.Logger
+	tools    *registry.List[*registry.Tool]
+	sessions *session.Manager
+	running  peer.Tracker
+	handler  *streamable.Handler
+
+	middleware []Middleware
+	build      sync.Once // makes dispatcher when serving begins
+	dispatcher *dispatch.Dispatcher
+}
+
+// NewServer returns a Server without components. It panics if info lacks its
+// name or version, or if opts name no revision that exists: such a server
+// could never answer a client.
+func NewServer(info Info, opts *Options) *Server {
+	if info.Name == "" || info.Version == "" {
+		panic(fmt.Sprintf("mcp: NewServer needs Info with Name and Version, got %q and %q", info.Name, info.Version))
+	}
+	s := &Server{info: info}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.opts.Revisions = orderedRevisions(s.opts.Revisions)
+	if s.opts.MaxArguments <= 0 {
+		s.opts.MaxArguments = DefaultMaxArguments
+	}
+	if s.opts.MaxConcurrent <= 0 {
+		s.opts.MaxConcurrent = DefaultMaxConcurrent
+	}
+	if s.opts.ListCache.Scope == "" {
+		s.opts.ListCache.Scope = protocol.CachePublic
+	}
+	if s.opts.Logger != nil {
+		s.logger = *s.opts.Logger
+	} else {
+		s.logger = zerolog.New(os.Stderr).Level(zerolog.WarnLevel).With().Timestamp().Str("server", info.Name).Logger()
+	}
+	s.tools = registry.NewList[*registry.Tool](registry.Config{
+		Member: "tools", PageSize: s.opts.PageSize, Cache: s.opts.ListCache, Meta: s.serverMeta(),
+	})
+	s.sessions = session.NewManager(s.opts.Sessions)
+	s.tools.Watch(s.toolsChanged)
+	s.handler = streamable.New((*endpoint)(s), s.opts.HTTP)
+	return s
+}
+
+// orderedRevisions returns revs, or all, newest first.
+func orderedRevisions(revs []protocol.Revision) []protocol.Revision {
+	if len(revs) == 0 {
+		return protocol.Revisions()
+	}
+	revs = slices.Clone(revs)
+	slices.SortFunc(revs, func(a, b protocol.Revision) int { return int(b) - int(a) })
+	for _, r := range revs {
+		if r.String() == "" {
+			panic(fmt.Sprintf("mcp: Options.Revisions has no such revision: %d", r))
+		}
+	}
+	return slices.Compact(revs)
+}
+
+// Info returns what the server says of itself.
+func (s *Server) Info() Info { return s.info }
+
+// Add registers components, all or none. The error lists every fault with
+// type, field, tag and fix. It may be called while the server serves: legacy
+// clients are told of the change.
+func (s *Server) Add(components ...Component) error {
+	var faults []error
+	var tools []*registry.Tool
+	for i, c := range components {
+		if c == nil {
+			faults = append(faults, fmt.Errorf("mcp: component %d is nil", i))
+			continue
+		}
+		tool, err := c.compile(s)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		tools = append(tools, tool)
+	}
+	if faults != nil {
+		return errors.Join(faults...)
+	}
+	if err := s.tools.Add(tools...); err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	return nil
+}
+
+// MustAdd is Add for program start: it panics with the error.
+func (s *Server) MustAdd(components ...Component) {
+	if err := s.Add(components...); err != nil {
+		panic(err)
+	}
+}
+
+// RemoveTools removes tools by name and returns how many there were.
+func (s *Server) RemoveTools(names ...string) int { return s.tools.Remove(names...) }
+
+// Handler serves one request or notification: f.Request says which.
+type Handler = dispatch.Handler
+
+// Middleware wraps the handling of every method.
+type Middleware = dispatch.Middleware
+
+// Use adds middleware; what is added first is outermost. It panics once the
+// server serves, because the chain is composed then, once.
+func (s *Server) Use(middleware ...Middleware) {
+	if s.dispatcher != nil {
+		panic("mcp: Use after the server began to serve")
+	}
+	s.middleware = append(s.middleware, middleware...)
+}
+
+// dispatch returns the dispatcher, which it makes at the first request.
+func (s *Server) dispatch() *dispatch.Dispatcher {
+	s.build.Do(func() {
+		chain := s.middleware
+		if s.logger.GetLevel() <= zerolog.DebugLevel {
+			chain = append([]Middleware{s.logRequests}, chain...)
+		}
+		s.dispatcher = dispatch.New(dispatch.Config{
+			Methods: s.methods(), Middleware: chain, Meta: s.serverMeta(),
+			MaskErrors: s.opts.MaskErrors, OnPanic: s.logPanic,
+		})
+	})
+	return s.dispatcher
+}
+
+// Handler returns the HTTP endpoint: mount it into a chi or net/http router,
+// under any path and behind any middleware.
+//
+//	r := chi.NewRouter()
+//	r.Mount("/mcp", s.Handler())
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Shutdown ends the server in order: new requests are refused with 503, open
+// streams end, running calls may finish until ctx ends and are then
+// cancelled. It returns when every call has returned, or ctx's error if some
+// had to be cancelled. Call it before http.Server.Shutdown, which waits for
+// streams.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.running.Stop()
+	s.sessions.EndStreams()
+	err := s.running.Wait(ctx)
+	s.sessions.Close()
+	return err
+}
+
+// toolsChanged tells legacy sessions that the list of tools is another.
+func (s *Server) toolsChanged() {
+	message := protocol.AppendNotification(nil, protocol.MethodToolsChanged, nil)
+	s.sessions.Each(func(x *session.Session) { x.Send(message) })
+}
+
+// Frame carries one request; see package frame.
+type Frame = frame.Frame
+
+// Error is an error with a JSON-RPC code. Returned from a handler, it becomes
+// the answer as it is.
+type Error = protocol.Error

@@ -1,0 +1,117 @@
+package mcp
+
+import (
+	"encoding/json"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// methods is the table of everything that clients may ask for.
+func (s *Server) methods() []dispatch.Method {
+	table := []dispatch.Method{
+		{Name: protocol.MethodInitialize, Era: dispatch.Legacy, Params: true, Serve: s.initialize},
+		{Name: protocol.MethodInitialized, Era: dispatch.Legacy, Serve: ignore},
+		{Name: protocol.MethodPing, Era: dispatch.Legacy, Serve: ignore},
+		{Name: protocol.MethodDiscover, Era: dispatch.Modern, Serve: s.discover},
+		{Name: protocol.MethodToolsList, Era: dispatch.Both, Serve: s.listTools},
+		{Name: protocol.MethodToolsCall, Era: dispatch.Both, Params: true, Serve: s.callTool},
+		// The transport has cancelled the request before these arrive here.
+		{Name: protocol.MethodCancelled, Era: dispatch.Both, Serve: ignore},
+		{Name: protocol.MethodProgress, Era: dispatch.Both, Serve: ignore},
+	}
+	if !s.opts.NoLogging {
+		table = append(table, dispatch.Method{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: s.setLevel})
+	}
+	return table
+}
+
+// ignore serves methods that need no more than to be known.
+func ignore(*frame.Frame) (protocol.Result, error) { return protocol.EmptyResult{}, nil }
+
+// initialize answers with what the server is. The session is there already,
+// with the revision that was negotiated.
+func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
+	rev := f.Revision()
+	return protocol.JSONResult{Value: protocol.InitializeResult{
+		ProtocolVersion: rev.String(),
+		Capabilities:    s.capabilities(rev),
+		ServerInfo:      s.info.For(rev),
+		Instructions:    s.opts.Instructions,
+	}}, nil
+}
+
+// discover serves server/discover (server/discover of 2026-07-28).
+func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
+	return protocol.JSONResult{Value: protocol.DiscoverResult{
+		SupportedVersions: protocol.RevisionNames(s.opts.Revisions),
+		Capabilities:      s.capabilities(f.Revision()),
+		Instructions:      s.opts.Instructions,
+		Cache:             s.opts.ListCache,
+	}}, nil
+}
+
+// capabilities tells what the server offers in rev.
+func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities {
+	c := protocol.ServerCapabilities{
+		// Modern clients hear of changes through subscriptions/listen alone.
+		Tools: &protocol.ListCapability{ListChanged: !rev.Modern()},
+	}
+	if !s.opts.NoLogging {
+		c.Logging = &struct{}{}
+	}
+	return c.For(rev)
+}
+
+// serverMeta returns the member that names the server in the _meta of modern
+// results.
+func (s *Server) serverMeta() []byte {
+	info, err := json.Marshal(s.info)
+	if err != nil {
+		panic("mcp: Info does not encode: " + err.Error()) // it is plain data
+	}
+	return append([]byte(`"`+protocol.MetaServerInfo+`":`), info...)
+}
+
+func (s *Server) listTools(f *frame.Frame) (protocol.Result, error) {
+	page, err := s.tools.Page(f.Request().Params.Cursor, f.Revision())
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+func (s *Server) callTool(f *frame.Frame) (protocol.Result, error) {
+	params := &f.Request().Params
+	if params.Name == "" {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the tool to call")
+	}
+	tool, ok := s.tools.Get(params.Name)
+	if !ok {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", params.Name)
+	}
+	if len(params.Arguments) > s.opts.MaxArguments {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "arguments are larger than the limit of %d bytes", s.opts.MaxArguments)
+	}
+	return tool.Call(f)
+}
+
+// setLevel serves logging/setLevel (server/utilities/logging of the legacy
+// revisions).
+func (s *Server) setLevel(f *frame.Frame) (protocol.Result, error) {
+	var params struct {
+		Level string `json:"level"`
+	}
+	if err := json.Unmarshal(f.Request().Params.Raw, &params); err != nil {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.level must be a string: %w", err)
+	}
+	level, fault := protocol.ParseLevel(params.Level)
+	if fault != nil {
+		return nil, fault
+	}
+	if x := f.Session(); x != nil {
+		x.SetLogLevel(level)
+	}
+	return protocol.EmptyResult{}, nil
+}

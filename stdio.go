@@ -1,0 +1,327 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// ServeStdio serves one client over standard input and output, until the
+// client closes standard input or ctx ends. Nothing else may write to standard
+// output meanwhile.
+//
+// At the end of input it answers what is under way and returns nil. When ctx
+// ends it cancels what is under way and returns ctx's cause; the goroutine
+// that waits for standard input may stay until the process ends, because such
+// a read cannot be interrupted.
+func (s *Server) ServeStdio(ctx context.Context) error {
+	_, err := s.serve(ctx, transport.NewStream(os.Stdin, os.Stdout, nil), frame.Stdio)
+	return err
+}
+
+// ServeConn serves one client over conn, as ServeStdio does, and closes conn.
+func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
+	read, err := s.serve(ctx, conn, frame.Pipe)
+	err = errors.Join(err, conn.Close())
+	if read != nil {
+		<-read
+	}
+	return err
+}
+
+// link is the server's side of one connection.
+type link struct {
+	server  *Server
+	conn    transport.Conn
+	kind    frame.Kind
+	ctx     context.Context
+	session *session.Session // nil until initialize; the reader's
+
+	inflight peer.Inflight
+	work     chan *job
+	workers  int // the reader's
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	stopped bool // no request is started any more
+}
+
+// job is one request on its way; it is the frame's Peer.
+type job struct {
+	link     *link
+	message  protocol.Message
+	params   protocol.Params
+	revision protocol.Revision
+	session  *session.Session
+	ctx      context.Context
+	finish   func()
+
+	mu       sync.Mutex
+	answered bool
+}
+
+// Send implements frame.Peer.
+func (j *job) Send(message []byte) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.answered || peer.Cancelled(j.ctx) {
+		return protocol.ErrAnswered
+	}
+	return j.link.conn.Write(message)
+}
+
+// serve runs the connection until its input ends or ctx does. read is closed
+// when the goroutine that reads has ended.
+func (s *Server) serve(ctx context.Context, conn transport.Conn, kind frame.Kind) (read <-chan struct{}, err error) {
+	ctx, done, ok := s.running.Start(ctx)
+	if !ok {
+		return nil, errShutdown
+	}
+	defer done()
+	l := &link{server: s, conn: conn, kind: kind, ctx: ctx, work: make(chan *job)}
+	ended := make(chan struct{})
+	var readErr error
+	go func() {
+		defer close(ended)
+		readErr = l.read()
+	}()
+	select {
+	case <-ended:
+		err = readErr
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+		l.stop()
+	}
+	l.running.Wait()
+	if flushErr := conn.Flush(); err == nil {
+		err = flushErr
+	}
+	return ended, err
+}
+
+var errShutdown = fmt.Errorf("mcp: %w", peer.ErrShutdown)
+
+// stop keeps further requests from starting.
+func (l *link) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+}
+
+// read takes messages until the end of the input, for which it returns nil.
+func (l *link) read() error {
+	defer close(l.work) // the workers end
+	defer func() {
+		if l.session != nil {
+			l.running.Wait()
+			l.session.Close()
+		}
+	}()
+	for {
+		message, err := l.conn.Read()
+		if l.ctx.Err() != nil {
+			return context.Cause(l.ctx)
+		}
+		if err == nil {
+			l.handle(message)
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		tooLong, ok := errors.AsType[*transport.TooLongError](err)
+		if !ok {
+			l.inflight.CancelAll(err) // nobody is there to answer
+			return err
+		}
+		l.refuse(protocol.ID{}, l.revision(), protocol.Errorf(protocol.CodeInvalidRequest, "%w", tooLong))
+	}
+}
+
+// refuse answers with an error. That of a broken connection shows when the
+// answers are flushed.
+func (l *link) refuse(id protocol.ID, rev protocol.Revision, fault *protocol.Error) {
+	_ = l.conn.Write(protocol.AppendErrorResponse(nil, id, fault, rev))
+}
+
+// handle takes one message: notifications at once, so that they keep their
+// order, requests by a worker.
+func (l *link) handle(text []byte) {
+	j := &job{link: l, session: l.session}
+	if fault := protocol.Scan(text, protocol.Limits{}, &j.message); fault != nil {
+		l.refuse(j.message.ID, l.revision(), fault)
+		return
+	}
+	if j.message.IsResponse() {
+		return // nothing was asked yet that it could answer
+	}
+	if fault := l.admit(j); fault != nil {
+		if j.message.IsRequest() {
+			l.refuse(j.message.ID, j.revision, fault)
+		}
+		return
+	}
+	if j.message.IsNotification() {
+		l.notify(j)
+		return
+	}
+	l.start(j)
+}
+
+// revision returns what an answer is written in whose request cannot tell.
+func (l *link) revision() protocol.Revision {
+	if l.session != nil {
+		return l.session.Revision()
+	}
+	return 0
+}
+
+// admit decides the era of a message and checks what must be right before
+// anything runs.
+func (l *link) admit(j *job) (fault *protocol.Error) {
+	j.revision = l.revision()
+	if fault = protocol.ScanParams(j.message.Params, &j.params); fault != nil {
+		return fault
+	}
+	meta := &j.params.Meta
+	if meta.ProtocolVersion != "" || j.message.Method == protocol.MethodDiscover {
+		j.session = nil
+		j.revision = protocol.Latest
+		if j.message.IsRequest() {
+			rev, fault := meta.CheckModern(l.server.opts.Revisions)
+			if fault != nil {
+				return fault
+			}
+			j.revision = rev
+		}
+		return nil
+	}
+	switch {
+	case j.message.Method == protocol.MethodInitialize && j.message.IsRequest():
+		return l.open(j)
+	case l.session != nil:
+		return nil
+	case j.message.Method == protocol.MethodPing || j.message.IsNotification():
+		j.revision = protocol.LatestLegacy
+		return nil
+	}
+	return protocol.Errorf(protocol.CodeInvalidRequest,
+		"not initialized: send initialize first, or a request of revision %s with its _meta", protocol.Latest)
+}
+
+// open begins the session of the connection, for an initialize request.
+func (l *link) open(j *job) *protocol.Error {
+	if l.session != nil {
+		return protocol.Errorf(protocol.CodeInvalidRequest, "this connection is initialized already")
+	}
+	client, fault := l.server.clientOf(j.params.Raw)
+	if fault != nil {
+		return fault
+	}
+	j.revision = client.Revision
+	j.session = session.New(l.ctx, "", client)
+	l.session = j.session
+	return nil
+}
+
+func (l *link) notify(j *job) {
+	switch j.message.Method {
+	case protocol.MethodCancelled:
+		l.inflight.Cancel(cancelledID(&j.params))
+	case protocol.MethodInitialized:
+		if j.session != nil {
+			j.session.SetInitialized()
+		}
+	}
+	j.ctx = l.ctx
+	if f, fault := l.frame(j); fault == nil {
+		l.server.notify(f)
+	}
+}
+
+func (l *link) frame(j *job) (*frame.Frame, *protocol.Error) {
+	return frameOf(j.ctx, &j.message, &j.params, j.revision, j.session, frame.Config{
+		Transport: frame.Transport{Kind: l.kind}, Peer: j,
+	})
+}
+
+// start gives a request to a worker that is idle, or to a new one, or waits
+// for one when there are as many as allowed.
+func (l *link) start(j *job) {
+	var ok bool
+	if j.ctx, j.finish, ok = l.inflight.Start(l.ctx, j.message.ID); !ok {
+		l.refuse(j.message.ID, j.revision, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", j.message.ID))
+		return
+	}
+	if !l.enter() {
+		j.finish()
+		return
+	}
+	select {
+	case l.work <- j:
+		return
+	default:
+	}
+	if l.workers < l.server.opts.MaxConcurrent {
+		l.workers++
+		go l.worker(j)
+		return
+	}
+	l.work <- j
+}
+
+// enter counts a request as running, unless the connection is stopped.
+func (l *link) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped {
+		return false
+	}
+	l.running.Add(1)
+	return true
+}
+
+// worker serves requests until there are no more.
+func (l *link) worker(j *job) {
+	var buffer []byte
+	for ; j != nil; j = <-l.work {
+		buffer = l.serve(j, buffer[:0])
+		if cap(buffer) > maxKept {
+			buffer = nil
+		}
+		l.running.Done()
+	}
+}
+
+// maxKept is the size, in bytes, from which a worker gives the memory of an
+// answer back.
+const maxKept = 64 << 10
+
+// serve answers one request, in buffer if that is large enough, and returns
+// the buffer.
+func (l *link) serve(j *job, buffer []byte) []byte {
+	var response []byte
+	if f, fault := l.frame(j); fault != nil {
+		response = protocol.AppendErrorResponse(buffer, j.message.ID, fault, j.revision)
+	} else {
+		response, _ = l.server.dispatch().Serve(f, buffer)
+	}
+	j.mu.Lock()
+	j.answered = true
+	j.mu.Unlock()
+	cancelled := peer.Cancelled(j.ctx)
+	j.finish() // before the answer is out, so that its id is free again
+	if !cancelled {
+		_ = l.conn.Write(response) // the flush at the end has the error
+	}
+	return response
+}
