@@ -1,6 +1,6 @@
 // Command tally counts what the conformance suite found.
 //
-//	go run ./conformance/tally -plan conformance/scenarios.txt -unserved conformance/unserved.txt DIR
+//	go run ./conformance/tally -plan conformance/scenarios.txt -except conformance/exceptions.txt DIR
 //
 // DIR holds DIR/<transport>/<revision>/server-<scenario>-<time>/checks.json, as
 // conformance/run lets the suite write them. Every planned run must have its
@@ -30,7 +30,7 @@ func main() {
 func run(args []string, out io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("tally", flag.ContinueOnError)
 	planFile := flags.String("plan", "", "`file` of planned runs: revision, scenario, transports")
-	unservedFile := flags.String("unserved", "", "`file` of checks that are not served yet: transport, revision, scenario, check")
+	exceptFile := flags.String("except", "", "`file` of checks that may fail: transport, revision, scenario, check")
 	only := flags.String("only", "", "count only scenarios whose name contains this `text`")
 	if err := flags.Parse(args); err != nil {
 		return false, err
@@ -42,11 +42,11 @@ func run(args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	unserved, err := readUnserved(*unservedFile)
+	exceptions, err := readExceptions(*exceptFile)
 	if err != nil {
 		return false, err
 	}
-	t := &tally{dir: flags.Arg(0), out: out, unserved: unserved}
+	t := &tally{dir: flags.Arg(0), out: out, exceptions: exceptions}
 	for _, r := range runs {
 		if err := t.count(r); err != nil {
 			return false, err

@@ -52,11 +52,11 @@ func readPlan(name, only string) ([]planned, error) {
 	return runs, nil
 }
 
-// readUnserved reads rows of transport, revision, scenario and check.
-func readUnserved(name string) (map[planned][]string, error) {
-	unserved := map[planned][]string{}
+// readExceptions reads rows of transport, revision, scenario and check.
+func readExceptions(name string) (map[planned][]string, error) {
+	exceptions := map[planned][]string{}
 	if name == "" {
-		return unserved, nil
+		return exceptions, nil
 	}
 	rows, err := readRows(name, 4)
 	if err != nil {
@@ -64,7 +64,7 @@ func readUnserved(name string) (map[planned][]string, error) {
 	}
 	for _, row := range rows {
 		key := planned{row[0], row[1], row[2]}
-		unserved[key] = append(unserved[key], row[3])
+		exceptions[key] = append(exceptions[key], row[3])
 	}
-	return unserved, nil
+	return exceptions, nil
 }

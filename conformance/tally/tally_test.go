@@ -27,17 +27,17 @@ func TestRun(t *testing.T) {
 		info = `{"id":"d","name":"D","description":"says d","status":"INFO"}`
 	)
 	tests := []struct {
-		name, checks, unserved string
-		ok                     bool
-		want                   []string
+		name, checks, exceptions string
+		ok                       bool
+		want                     []string
 	}{
 		{"passes", good + "," + warn + "," + info, "", true,
 			[]string{"warning http 2025-06-18 ping c", "1 scenarios, 1 passed, 0 failed, 1 warnings", "1 passed, 0 failed\n"}},
 		{"fails", good + "," + bad, "", false,
 			[]string{"FAILED http 2025-06-18 ping b\n    B: got nothing", "1 passed, 1 failed\n"}},
-		{"unserved", good + "," + bad, "http 2025-06-18 ping b # later", true,
-			[]string{"1 checks of methods that are not served yet", "1 passed, 0 failed\n"}},
-		{"served now", good, "http 2025-06-18 ping a", false,
+		{"excepted", good + "," + bad, "http 2025-06-18 ping b # later", true,
+			[]string{"1 failing checks are exceptions", "1 passed, 0 failed\n"}},
+		{"passes now", good, "http 2025-06-18 ping a", false,
 			[]string{"FAILED http 2025-06-18 ping a", "take it off the list", "1 passed, 1 failed\n"}},
 		{"nothing", info, "", false, []string{"0 passed, 0 failed\n"}},
 		{"no result", "", "", false,
@@ -47,12 +47,12 @@ func TestRun(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			plan := write(t, filepath.Join(dir, "plan"), "# plan\n2025-06-18 ping http\n\n2025-06-18 other http\n")
-			unserved := write(t, filepath.Join(dir, "unserved"), test.unserved)
+			exceptions := write(t, filepath.Join(dir, "exceptions"), test.exceptions)
 			if test.checks != "" {
 				write(t, filepath.Join(dir, "http/2025-06-18/server-ping-2026-01-01/checks.json"), "["+test.checks+"]")
 			}
 			var out strings.Builder
-			ok, err := run([]string{"-plan", plan, "-unserved", unserved, "-only", "pin", dir}, &out)
+			ok, err := run([]string{"-plan", plan, "-except", exceptions, "-only", "pin", dir}, &out)
 			if err != nil || ok != test.ok {
 				t.Fatalf("run = %v, %v; want %v\n%s", ok, err, test.ok, out.String())
 			}
