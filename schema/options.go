@@ -21,6 +21,10 @@ type Options struct {
 	MaxNodes int
 	// Rules are custom validate tags.
 	Rules []Rule
+	// StructRules are checks on whole structs.
+	StructRules []*StructRule
+	// Unions list the variants of interface types.
+	Unions []UnionType
 	// Aliases are short names for validate rules, as with RegisterAlias.
 	Aliases map[string]string
 	// Localize, if not nil, returns the text of an issue in place of the

@@ -1,0 +1,101 @@
+package schema
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// dateTypes are the package's own types for dates and times of day.
+var dateTypes = map[reflect.Type]bool{
+	reflect.TypeFor[Date]():          true,
+	reflect.TypeFor[TimeOfDay]():     true,
+	reflect.TypeFor[NaiveDateTime](): true,
+}
+
+// textForm is the schema of a known type with a text form.
+type textForm struct {
+	format, pattern, description string
+	examples                     []any
+}
+
+const uuidPattern = `^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
+
+// textForms are known by name, so that this package need not import them.
+var textForms = map[string]textForm{
+	"github.com/google/uuid.UUID":   {format: "uuid", pattern: uuidPattern},
+	"github.com/gofrs/uuid.UUID":    {format: "uuid", pattern: uuidPattern},
+	"github.com/gofrs/uuid/v5.UUID": {format: "uuid", pattern: uuidPattern},
+	"net/netip.Addr":                {description: "An IP address.", examples: []any{"192.0.2.1", "2001:db8::1"}},
+	"net/netip.Prefix":              {description: "A network in CIDR form.", examples: []any{"192.0.2.0/24"}},
+	"net/netip.AddrPort":            {description: "An IP address with a port.", examples: []any{"192.0.2.1:80"}},
+	"net.IP":                        {description: "An IP address.", examples: []any{"192.0.2.1", "2001:db8::1"}},
+	"regexp.Regexp":                 {description: "A regular expression in RE2 syntax."},
+	"math/big.Float":                {description: "A decimal number as text."},
+	"math/big.Rat":                  {description: "A fraction such as 1/3 as text."},
+}
+
+// builtin fills the node of a type whose JSON form is known to this package.
+func (c *compiler) builtin(n *node) bool {
+	switch t := n.typ; {
+	case t == timeType:
+		n.kind, n.name = nodeTime, "string"
+	case t == typeDuration:
+		n.kind, n.name = nodeDuration, "string"
+	case t == typeNumber:
+		n.kind, n.name = nodeNumber, "number"
+	case t == typeRaw:
+		n.kind = nodeRaw
+	case t == typeBigInt:
+		n.kind, n.name = nodeBigInt, "integer"
+	case t == typeURL:
+		if c.opts.Output {
+			c.report("", "url.URL has no JSON form of its own", "use a string field")
+		}
+		n.kind, n.name = nodeURL, "string"
+	case dateTypes[t]:
+		n.kind, n.name = nodeText, "string"
+		n.own = func() *jsonschema.Schema { return dateSchema(t) }
+	default:
+		if elem, ok := nullElem(t); ok {
+			c.null(n, elem)
+			return true
+		}
+		form, ok := textForms[t.PkgPath()+"."+t.Name()]
+		if !ok || form.examples == nil && form.format == "" && form.description == "" {
+			return false
+		}
+		c.textType(n, form)
+	}
+	return true
+}
+
+func (c *compiler) textType(n *node, form textForm) {
+	n.kind, n.name = nodeText, "string"
+	n.own = func() *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Format: form.format, Pattern: form.pattern,
+			Description: form.description, Examples: append([]any(nil), form.examples...)}
+	}
+	if form.pattern != "" {
+		re := regexp.MustCompile(form.pattern)
+		n.checks = append(n.checks, check{tag: form.format, code: "format", want: "a " + strings.ToUpper(form.format), text: re.MatchString})
+	}
+}
+
+// dateSchema is the schema of Date, TimeOfDay and NaiveDateTime. Only Date has
+// a format of JSON Schema: time and date-time there demand an offset.
+func dateSchema(t reflect.Type) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	switch t {
+	case reflect.TypeFor[Date]():
+		s.Format = "date"
+	case reflect.TypeFor[TimeOfDay]():
+		s.Pattern, s.Examples = timeOfDayPattern, []any{"09:30", "23:59:59"}
+	default:
+		s.Pattern = naivePattern
+		s.Examples = []any{"2026-01-31T09:30:00"}
+	}
+	return s
+}

@@ -1,0 +1,77 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"unsafe"
+)
+
+// Null is a value that may be null in JSON, and remembers whether it was there
+// at all. Use it where "not given" and "set to null" mean different things:
+//
+//	type Patch struct {
+//		Title schema.Null[string] `json:"title,omitzero"`
+//	}
+//
+// The zero value is absent.
+type Null[T any] struct {
+	Value T    // the value; zero unless Valid
+	Valid bool // there was a value, and it was not null
+	Set   bool // the member was there, null or not
+}
+
+// NullOf returns a Null that holds v.
+func NullOf[T any](v T) Null[T] { return Null[T]{Value: v, Valid: true, Set: true} }
+
+// IsZero reports whether the value is absent, so that json:",omitzero" leaves
+// it out.
+func (n Null[T]) IsZero() bool { return !n.Set }
+
+// MarshalJSON writes the value, or null if it is not valid.
+func (n Null[T]) MarshalJSON() ([]byte, error) {
+	if !n.Valid {
+		return []byte("null"), nil
+	}
+	return json.Marshal(n.Value)
+}
+
+// UnmarshalJSON reads a value or null.
+func (n *Null[T]) UnmarshalJSON(data []byte) error {
+	*n = Null[T]{Set: true}
+	if bytes.Equal(bytes.TrimSpace(data), []byte("null")) {
+		return nil
+	}
+	n.Valid = true
+	return json.Unmarshal(data, &n.Value)
+}
+
+func (Null[T]) nullElem() reflect.Type { return reflect.TypeFor[T]() }
+
+// nullElem returns the T of a Null[T].
+func nullElem(t reflect.Type) (reflect.Type, bool) {
+	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[Issue]().PkgPath() {
+		return nil, false
+	}
+	null, ok := reflect.Zero(t).Interface().(interface{ nullElem() reflect.Type })
+	if !ok {
+		return nil, false
+	}
+	return null.nullElem(), true
+}
+
+func (c *compiler) null(n *node, elem reflect.Type) {
+	n.kind, n.nullable = nodeNull, true
+	n.elem = c.typeNode(elem, false)
+	n.name = n.elem.name
+	if len(n.elem.ptrs) > 0 || n.elem.kind == nodeNull {
+		c.report("", "Null of a pointer or of another Null has two ways to be null", "use the plain type")
+	}
+}
+
+// setNull marks the Null[T] at p as present.
+func setNull(n *node, p unsafe.Pointer, valid bool) {
+	size := n.elem.typ.Size()
+	*(*bool)(unsafe.Add(p, size)) = valid
+	*(*bool)(unsafe.Add(p, size+1)) = true
+}

@@ -1,0 +1,209 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+)
+
+// UnionType lists the types that an interface can hold in JSON. Put it into
+// Options.Unions.
+type UnionType struct {
+	typ      reflect.Type
+	tag      string
+	variants []VariantType
+}
+
+// VariantType is one type of a union.
+type VariantType struct {
+	name string
+	typ  reflect.Type
+}
+
+// Variant names a struct type of a union; value is any value of it, or of a
+// pointer to it if that is what the interface holds.
+func Variant(name string, value any) VariantType {
+	return VariantType{name, reflect.TypeOf(value)}
+}
+
+// Union lists the variants of the interface type I. In JSON each is an object
+// whose member named tag tells which one it is:
+//
+//	schema.Union[Shape]("kind", schema.Variant("circle", Circle{}), schema.Variant("box", Box{}))
+//
+// The tag need not be a field of the structs. Faults in the list are reported
+// when a type that uses it is compiled.
+func Union[I any](tag string, variants ...VariantType) UnionType {
+	return UnionType{reflect.TypeFor[I](), tag, variants}
+}
+
+// unionShape is a compiled union.
+type unionShape struct {
+	decl     UnionType
+	variants []variant
+	names    []string
+	started  bool
+}
+
+type variant struct {
+	name string
+	typ  reflect.Type // what the interface holds
+	node *node        // of the struct, without pointer
+}
+
+// prepare makes the declared unions known.
+func (c *compiler) prepare() {
+	for _, u := range c.opts.Unions {
+		c.unions[u.typ] = &unionShape{decl: u}
+	}
+}
+
+// variants compiles the variants of a union, once.
+func (c *compiler) variants(u *unionShape) {
+	if u.started {
+		return
+	}
+	u.started = true
+	fix := "write schema.Union[Interface](\"kind\", schema.Variant(\"name\", Struct{}), …)"
+	if u.decl.typ.Kind() != reflect.Interface || u.decl.tag == "" || len(u.decl.variants) == 0 {
+		c.report("", "a union needs an interface type, the name of a member, and variants", fix)
+		return
+	}
+	seen := map[string]bool{}
+	for _, v := range u.decl.variants {
+		t := v.typ
+		if t != nil && t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		switch {
+		case t == nil || t.Kind() != reflect.Struct:
+			c.report("", fmt.Sprintf("variant %q of %s is no struct", v.name, u.decl.typ), fix)
+			continue
+		case !v.typ.AssignableTo(u.decl.typ):
+			c.report("", fmt.Sprintf("variant %q: %s does not implement %s", v.name, v.typ, u.decl.typ), "use a pointer to it, if its methods have pointer receivers")
+			continue
+		case seen[v.name]:
+			c.report("", fmt.Sprintf("two variants of %s are named %q", u.decl.typ, v.name), "choose different names")
+			continue
+		}
+		seen[v.name] = true
+		n := &node{kind: nodeObject, name: "object", typ: t}
+		n.object = c.shape(t, false, u.decl.tag+"="+v.name)
+		u.variants = append(u.variants, variant{v.name, v.typ, n})
+		u.names = append(u.names, v.name)
+	}
+}
+
+// discriminate makes a struct one variant of a union: its tag member has one
+// value.
+func (c *compiler) discriminate(sh *shape, tag, name string) {
+	i, ok := sh.byName[tag]
+	sh.skip, sh.variant = tag, name
+	if !ok {
+		if c.opts.Output {
+			c.report("", fmt.Sprintf("as a variant it needs a field for %q to say which one it is", tag), "add Kind string `json:\""+tag+"\"`")
+		}
+		return
+	}
+	f := &sh.fields[i]
+	if f.node.kind != nodeString || len(f.node.ptrs) > 0 {
+		c.report("", fmt.Sprintf("the member %q tells variants apart and must be a string", tag), "")
+		return
+	}
+	v := reflect.New(f.node.typ).Elem()
+	v.SetString(name)
+	f.required, f.def = true, nil
+	f.node.checks = append([]check{setCheck(tag, "const", []reflect.Value{v})}, f.node.checks...)
+}
+
+// union reads an object as the variant that it names, so that only the issues
+// of that variant are reported.
+func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
+	if k != jsonx.Object {
+		return d.fromText(n, p, k, jsonx.Object)
+	}
+	name, found, ok := d.discriminator(n.union.decl.tag)
+	if !ok {
+		return false
+	}
+	for i := range n.union.variants {
+		v := &n.union.variants[i]
+		if !found || v.name != name {
+			continue
+		}
+		value := reflect.New(v.node.typ)
+		if !d.object(v.node, v.node.object, value.UnsafePointer(), k) {
+			return false
+		}
+		if v.typ.Kind() != reflect.Pointer {
+			value = value.Elem()
+		}
+		reflect.NewAt(n.typ, p).Elem().Set(value)
+		return true
+	}
+	allowed := make([]string, len(n.union.names))
+	for i, name := range n.union.names {
+		allowed[i] = quoted(name)
+	}
+	d.push(n.union.decl.tag)
+	is := Issue{Path: pointer(d.path), Rule: ruleUnion, Expected: "one of " + strings.Join(allowed, ", ")}
+	if found {
+		is.Got = quoted(name)
+		is.Message = mustBe(is.Expected, is.Got)
+	} else {
+		is.Rule = "required"
+		is.Message = "is required (" + is.Expected + ")"
+	}
+	d.add(n, is)
+	d.pop()
+	return d.skip()
+}
+
+// discriminator looks ahead for the tag member of the object at the scanner.
+// Nothing is reported: the object is read again. ok is false on broken JSON.
+func (d *decoder) discriminator(tag string) (name string, found, ok bool) {
+	pos, depth := d.s.Pos, d.s.Depth()
+	more, err := d.s.ObjectStart()
+	for more && err == nil {
+		var b []byte
+		if b, err = d.s.Name(); err != nil {
+			break
+		}
+		if string(b) == tag && d.s.Peek() == jsonx.String {
+			if b, err = d.s.Str(); err == nil {
+				name, found = string(b), true
+			}
+			break
+		}
+		if string(b) == tag {
+			break
+		}
+		if _, err = d.s.Skip(); err != nil {
+			if _, dup := err.(*jsonx.DuplicateError); dup {
+				err = nil // reported when the variant is read
+			}
+			break
+		}
+		more, err = d.s.ObjectNext()
+	}
+	if err != nil {
+		return "", false, d.stop(err)
+	}
+	d.s.Pos = pos
+	d.s.SetDepth(depth)
+	return name, found, true
+}
+
+// union writes a union as anyOf, one branch a variant.
+func (e *emitter) union(u *unionShape) *jsonschema.Schema {
+	s := &jsonschema.Schema{}
+	for _, v := range u.variants {
+		s.AnyOf = append(s.AnyOf, e.node(v.node))
+	}
+	return s
+}
