@@ -238,3 +238,9 @@ type Frame = frame.Frame
 // Error is an error with a JSON-RPC code. Returned from a handler, it becomes
 // the answer as it is.
 type Error = protocol.Error
+
+// Key is a typed place for a value that handlers keep; see frame.Key.
+type Key[T any] = frame.Key[T]
+
+// NewKey returns a new Key; see frame.NewKey.
+func NewKey[T any](name string) Key[T] { return frame.NewKey[T](name) }

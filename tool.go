@@ -146,8 +146,8 @@ func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
 		return nil, err
 	}
 	if bad, ok := errors.AsType[*inputError](err); ok {
-		r := errorResult(bad.Text(fmt.Sprintf("tool %q", t.name)))
-		r.Meta = protocol.MetaMap{issuesKey: bad.Issues}
+		r := errorResult(bad.faults.Text(fmt.Sprintf("tool %q", t.name)))
+		r.Meta = protocol.MetaMap{issuesKey: bad.faults.Issues}
 		return r, nil
 	}
 	if s.opts.MaskErrors {
@@ -163,7 +163,9 @@ const issuesKey = "io.github.talaria-go/issues"
 
 // inputError tells faults of the arguments from a *schema.Error that a handler
 // may return for reasons of its own.
-type inputError struct{ *schema.Error }
+type inputError struct{ faults *schema.Error }
+
+func (e *inputError) Error() string { return e.faults.Error() }
 
 func errorResult(text string) *protocol.CallToolResult {
 	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: text}}, IsError: true}
