@@ -10,7 +10,7 @@ import (
 // webRules are rules on addresses of people and documents. Formats are
 // asserted, so each rule checks its format by the functions below first.
 var webRules = map[string]textRule{
-	"email":       {class: classNecessary, format: "email", match: matchEmail, residual: true, want: "an email address such as ann@example.com", note: "Must be in ASCII, with a dot in the domain."},
+	"email":       {class: classNecessary, format: "email", match: matchEmail, residual: true, want: "an email address such as ann@example.com", note: "Must be plain ASCII without quotes, with a dot in the domain."},
 	"url":         {class: classTightened, format: "uri", match: matchURI, residual: true, want: "an absolute URL such as https://example.com/path", note: "Must have a scheme and a host."},
 	"http_url":    {class: classNecessary, format: "uri", pattern: patternHTTP, match: both(patternHTTP, matchURI), residual: true, want: "an http or https URL with a host"},
 	"https_url":   {class: classNecessary, format: "uri", pattern: patternHTTPS, match: both(patternHTTPS, matchURI), residual: true, want: "an https URL with a host"},
