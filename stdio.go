@@ -193,7 +193,7 @@ func (l *link) admit(j *job) (fault *protocol.Error) {
 		return fault
 	}
 	meta := &j.params.Meta
-	if meta.ProtocolVersion != "" || j.message.Method == protocol.MethodDiscover {
+	if meta.ProtocolVersion != "" || j.message.Method == protocol.MethodDiscover && l.session == nil {
 		j.session = nil
 		j.revision = protocol.Latest
 		if j.message.IsRequest() {

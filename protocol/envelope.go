@@ -41,8 +41,8 @@ const (
 )
 
 // Scan reads one message from text. The whole text is checked: syntax,
-// Unicode, depth, duplicate members at every level, nothing after the
-// message. What fails is returned as the error to answer with; m.ID is set
+// Unicode, depth, duplicate members, nothing after the message. Duplicates
+// inside params are left to what reads them, which can name the place. What fails is returned as the error to answer with; m.ID is set
 // whenever it could be read, so that the answer finds its request.
 //
 // It follows basic/index of every revision: jsonrpc must be "2.0", ids are
@@ -123,7 +123,9 @@ func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Erro
 		return hasMethod, fault, err
 	case "params":
 		kind := s.Peek()
+		s.AllowDuplicates = true
 		m.Params, err = s.Skip()
+		s.AllowDuplicates = false
 		if kind != jsonx.Object {
 			fault = Errorf(CodeInvalidRequest, "params must be an object, got %s", kind)
 		}

@@ -44,7 +44,8 @@ func TestScan(t *testing.T) {
 		{"array as params", `{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}`, CodeInvalidRequest, "1", "", "params must be an object, got array"},
 		{"fault before the id", `{"jsonrpc":"1.0","method":7,"id":"late"}`, CodeInvalidRequest, `"late"`, "", `must be "2.0"`},
 		{"duplicate id", `{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}`, CodeInvalidRequest, "2", "", "duplicate"},
-		{"duplicate deep inside", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":{"b":1,"b":2}}}`, CodeInvalidRequest, "1", "", `duplicate member "b"`},
+		{"duplicate deep in a result", `{"jsonrpc":"2.0","id":1,"result":{"a":{"b":1,"b":2}}}`, CodeInvalidRequest, "1", "", `duplicate member "b"`},
+		{"duplicate in params is left to their reader", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":{"b":1,"b":2}}}`, 0, "1", "x", ""},
 		{"too deep", `{"jsonrpc":"2.0","id":1,"method":"x","params":` + strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70) + "}", CodeInvalidRequest, "1", "", "nested deeper than 64"},
 		{"method and result", `{"jsonrpc":"2.0","id":1,"method":"x","result":{}}`, CodeInvalidRequest, "1", "", "either method or result"},
 		{"result and error", `{"jsonrpc":"2.0","id":1,"error":{},"result":{}}`, CodeInvalidRequest, "1", "", "either result or error"},
@@ -108,6 +109,8 @@ func TestScanParams(t *testing.T) {
 
 func TestScanParamsFaults(t *testing.T) {
 	for raw, want := range map[string]string{
+		`{"name":"a","name":"b"}`:                         `duplicate member "name" in params`,
+		`{"_meta":{"progressToken":1,"progressToken":2}}`: `duplicate member "progressToken" in params._meta`,
 		`{"name":1}`:                           "params.name must be a string, got number",
 		`{"uri":null}`:                         "params.uri must be a string, got null",
 		`{"_meta":[]}`:                         "params._meta must be an object",

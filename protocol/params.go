@@ -28,6 +28,7 @@ type Meta struct {
 	LogLevel           []byte // the JSON text; nil if absent
 	ProgressToken      []byte // the JSON text of a string or an integer; nil if absent
 	invalid            *Error
+	seen               uint // bits of the keys that were there
 }
 
 // Keys of _meta that the specification reserves (basic/index of 2026-07-28).
@@ -48,12 +49,18 @@ func ScanParams(raw []byte, p *Params) *Error {
 		return nil
 	}
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw)}
+	var seen uint
 	more, err := s.ObjectStart()
 	for more && err == nil {
 		var name []byte
 		if name, err = s.Name(); err != nil {
 			break
 		}
+		bit := uint(1) << index(paramNames[:], name)
+		if seen&bit&^1 != 0 {
+			return duplicate("params", paramNames[index(paramNames[:], name)])
+		}
+		seen |= bit
 		if fault := p.scanMember(&s, name); fault != nil {
 			return fault
 		}
@@ -63,6 +70,24 @@ func ScanParams(raw []byte, p *Params) *Error {
 		return scanError(err)
 	}
 	return p.Meta.invalid
+}
+
+// paramNames are the members that Params reads; the first stands for all
+// others.
+var paramNames = [...]string{"", "name", "uri", "arguments", "cursor", "requestState", "inputResponses", "_meta"}
+
+// index returns the place of name in names, 0 if it is not there.
+func index(names []string, name []byte) int {
+	for i := 1; i < len(names); i++ {
+		if string(name) == names[i] {
+			return i
+		}
+	}
+	return 0
+}
+
+func duplicate(where, name string) *Error {
+	return Errorf(CodeInvalidParams, "duplicate member %q in %s", name, where)
 }
 
 func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
@@ -154,17 +179,12 @@ var metaKeyKinds = [...]jsonx.Kind{
 	logLevelKey: jsonx.String,
 }
 
-func metaKeyOf(name []byte) metaKey {
-	for k := versionKey; int(k) < len(metaKeyNames); k++ {
-		if string(name) == metaKeyNames[k] {
-			return k
-		}
-	}
-	return otherKey
-}
-
 func (m *Meta) scanMember(s *jsonx.Scanner, name []byte) {
-	key := metaKeyOf(name)
+	key := metaKey(index(metaKeyNames[:], name))
+	if m.seen&(1<<key)&^1 != 0 {
+		m.fault(duplicate("params._meta", metaKeyNames[key]))
+	}
+	m.seen |= 1 << key
 	kind := s.Peek()
 	text := skip(s, s.Pos)
 	switch key {

@@ -92,6 +92,10 @@ type Scanner struct {
 	Buf      []byte
 	Pos      int
 	MaxDepth int // 0 means DefaultMaxDepth
+	// AllowDuplicates lets Skip pass objects that have a member twice, for
+	// text that is checked again by what reads it.
+	AllowDuplicates bool
+
 	depth    int
 	scratch  []byte   // decoded bytes of the last string that had escapes
 	names    []string // member names of the objects that Skip is inside of

@@ -1,7 +1,8 @@
 package jsonx
 
 // Skip reads one value of any kind, checks it whole (syntax, Unicode, depth,
-// duplicate members at every level) and returns its text.
+// and duplicate members at every level unless AllowDuplicates is set) and
+// returns its text.
 func (s *Scanner) Skip() (text []byte, err error) {
 	c := s.space()
 	start := s.Pos
@@ -49,8 +50,10 @@ func (s *Scanner) skipObject() error {
 		if name, err = s.Name(); err != nil {
 			return err
 		}
-		if seen, err = s.noteName(name, at, base, seen); err != nil {
-			return err
+		if !s.AllowDuplicates {
+			if seen, err = s.noteName(name, at, base, seen); err != nil {
+				return err
+			}
 		}
 		if _, err = s.Skip(); err == nil {
 			more, err = s.ObjectNext()
