@@ -135,22 +135,27 @@ func (c *httpConn) open(addr string, t task) (headers string, err error) {
 	if t.era == "modern" {
 		return fmt.Sprintf("MCP-Protocol-Version: %s\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n", modernRevision, t.tool), nil
 	}
-	if t.server.bare {
-		return "", nil
+	if t.server.bare { // it gets the same bytes, but knows of no session
+		return legacyHeaders("0123456789abcdef0123456789abcdef"), nil
 	}
 	status, err := c.roundTrip(post(addr, "", initializeMessage()).text)
 	if err != nil || status != 200 {
 		return "", fmt.Errorf("initialize: status %d, %.200s, %w", status, c.body, err)
 	}
-	headers = "MCP-Protocol-Version: " + legacyRevision + "\r\n"
-	if c.session != "" {
-		headers += "Mcp-Session-Id: " + c.session + "\r\n"
-	}
+	headers = legacyHeaders(c.session)
 	status, err = c.roundTrip(post(addr, headers, newMessage("notifications/initialized", 0, nil)).text)
 	if err != nil || status != 202 && status != 200 {
 		return "", fmt.Errorf("notifications/initialized: status %d, %.200s, %w", status, c.body, err)
 	}
 	return headers, nil
+}
+
+func legacyHeaders(session string) string {
+	headers := "MCP-Protocol-Version: " + legacyRevision + "\r\n"
+	if session != "" {
+		headers += "Mcp-Session-Id: " + session + "\r\n"
+	}
+	return headers
 }
 
 // call makes one call and returns how long it took.
