@@ -184,7 +184,10 @@ func nearestRule(name string, t target) string {
 	}
 	slices.Sort(names) // so that ties have one winner
 	limit := 2
-	if len(name) < 4 {
+	switch n := len(name); {
+	case n < 3:
+		return "" // everything is near to so short a name
+	case n < 5:
 		limit = 1
 	}
 	best, bestDistance := "", limit+1
