@@ -1,5 +1,9 @@
 package jsonx
 
+// Odd tags, and fields that are never written, are what is tested here.
+//lint:file-ignore SA5008 see above
+//lint:file-ignore U1000 see above
+
 import (
 	"encoding/json"
 	"math"

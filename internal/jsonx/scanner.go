@@ -96,9 +96,9 @@ type Scanner struct {
 	// text that is checked again by what reads it.
 	AllowDuplicates bool
 
-	depth    int
-	scratch  []byte   // decoded bytes of the last string that had escapes
-	names    []string // member names of the objects that Skip is inside of
+	depth   int
+	scratch []byte   // decoded bytes of the last string that had escapes
+	names   []string // member names of the objects that Skip is inside of
 }
 
 // Reset points s at a new text and keeps its scratch memory. It lets go of the
