@@ -12,7 +12,13 @@ import (
 // Component is something that a Server offers: what Tool returns. The
 // interface is sealed, since a Server has to know each kind.
 type Component interface {
-	compile(s *Server) (*registry.Tool, error)
+	// compile adds what the component is to all, checked and ready.
+	compile(s *Server, all *offer) error
+}
+
+// offer is what components have compiled to, by kind.
+type offer struct {
+	tools []*registry.Tool
 }
 
 // ComponentOption describes or shapes a component.

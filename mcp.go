@@ -144,23 +144,20 @@ func (s *Server) Info() Info { return s.info }
 // clients are told of the change.
 func (s *Server) Add(components ...Component) error {
 	var faults []error
-	var tools []*registry.Tool
+	var all offer
 	for i, c := range components {
 		if c == nil {
 			faults = append(faults, fmt.Errorf("mcp: component %d is nil", i))
 			continue
 		}
-		tool, err := c.compile(s)
-		if err != nil {
+		if err := c.compile(s, &all); err != nil {
 			faults = append(faults, err)
-			continue
 		}
-		tools = append(tools, tool)
 	}
 	if faults != nil {
 		return errors.Join(faults...)
 	}
-	if err := s.tools.Add(tools...); err != nil {
+	if err := s.tools.Add(all.tools...); err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	return nil

@@ -70,7 +70,7 @@ type tool struct {
 }
 
 // compile implements Component.
-func (t *tool) compile(s *Server) (*registry.Tool, error) {
+func (t *tool) compile(s *Server, all *offer) error {
 	set := t.settings
 	faults := append([]string(nil), set.faults...)
 	if !validName(t.name) {
@@ -85,7 +85,7 @@ func (t *tool) compile(s *Server) (*registry.Tool, error) {
 		faults = append(faults, err.Error())
 	}
 	if len(faults) > 0 {
-		return nil, fmt.Errorf("mcp: tool %q: %s", t.name, strings.Join(faults, "\n\t"))
+		return fmt.Errorf("mcp: tool %q: %s", t.name, strings.Join(faults, "\n\t"))
 	}
 	r := &registry.Tool{Definition: protocol.Tool{
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
@@ -101,7 +101,8 @@ func (t *tool) compile(s *Server) (*registry.Tool, error) {
 		limit = s.opts.Timeout
 	}
 	r.Call = t.caller(s, input, output, limit)
-	return r, nil
+	all.tools = append(all.tools, r)
+	return nil
 }
 
 func validName(name string) bool {

@@ -1,0 +1,125 @@
+package mcp_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAPI compares the exported surface with testdata/api.txt, so that no
+// change of it goes unseen: go test -run TestAPI -update writes the file anew.
+func TestAPI(t *testing.T) {
+	var dirs []string
+	for dir := range importGraph {
+		if !strings.HasPrefix(dir, "internal/") && !strings.HasPrefix(dir, "cmd/") && !strings.HasPrefix(dir, "conformance/") {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	var out bytes.Buffer
+	for _, dir := range dirs {
+		writeAPI(t, &out, dir)
+	}
+	const golden = "testdata/api.txt"
+	if *update {
+		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := firstDifference(string(want), out.String()); diff != "" {
+		t.Errorf("the exported surface changed; if that is meant, run go test -run TestAPI -update\n%s", diff)
+	}
+}
+
+func writeAPI(t *testing.T, out *bytes.Buffer, dir string) {
+	t.Helper()
+	fset := token.NewFileSet()
+	var files []*ast.File
+	entries, err := os.ReadDir("./" + dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, "./"+dir+"/"+name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	p, err := doc.NewFromFiles(fset, files, module+"/"+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(out, "package %s // %s\n\n", p.Name, strings.TrimSuffix(p.ImportPath, "/"))
+	values(out, fset, p.Consts)
+	values(out, fset, p.Vars)
+	functions(out, fset, p.Funcs)
+	for _, typ := range p.Types {
+		node(out, fset, typ.Decl)
+		values(out, fset, typ.Consts)
+		values(out, fset, typ.Vars)
+		functions(out, fset, typ.Funcs)
+		functions(out, fset, typ.Methods)
+	}
+}
+
+func values(out *bytes.Buffer, fset *token.FileSet, list []*doc.Value) {
+	for _, v := range list {
+		node(out, fset, v.Decl)
+	}
+}
+
+func functions(out *bytes.Buffer, fset *token.FileSet, list []*doc.Func) {
+	for _, f := range list {
+		f.Decl.Body = nil
+		node(out, fset, f.Decl)
+	}
+}
+
+// node prints a declaration without its comments and unexported parts, which
+// package doc has taken out already.
+func node(out *bytes.Buffer, fset *token.FileSet, decl ast.Decl) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		d.Doc = nil
+	case *ast.GenDecl:
+		d.Doc = nil
+		ast.Inspect(d, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field:
+				n.Doc, n.Comment = nil, nil
+			case *ast.ValueSpec:
+				n.Doc, n.Comment = nil, nil
+			case *ast.TypeSpec:
+				n.Doc, n.Comment = nil, nil
+			}
+			return true
+		})
+	}
+	var text bytes.Buffer
+	// Printing a parsed tree cannot fail.
+	_ = printer.Fprint(&text, fset, decl)
+	for line := range strings.Lines(text.String()) {
+		if strings.TrimSpace(line) != "" {
+			out.WriteString(line)
+		}
+	}
+	out.WriteString("\n\n")
+}

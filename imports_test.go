@@ -1,0 +1,114 @@
+package mcp_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/talaria-go/mcp"
+
+// importGraph says which packages of this module a package may import. Arrows
+// point down only: what stands on a line may import what stands above it.
+var importGraph = map[string][]string{
+	"internal/jsonx":       {},
+	"transport":            {},
+	"protocol":             {"internal/jsonx"},
+	"schema":               {"internal/jsonx"},
+	"frame":                {"protocol"},
+	"internal/peer":        {"protocol"},
+	"transport/streamable": {"protocol"},
+	"registry":             {"internal/jsonx", "protocol", "frame"},
+	"internal/dispatch":    {"protocol", "frame"},
+	"session":              {"protocol", "frame", "internal/peer"},
+	"": {"internal/jsonx", "transport", "protocol", "schema", "frame", "internal/peer",
+		"transport/streamable", "registry", "internal/dispatch", "session"},
+	"cmd/example":        {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
+	"conformance/server": {"", "frame", "protocol", "schema", "transport/streamable"},
+	"conformance/bridge": {},
+	"conformance/tally":  {},
+}
+
+// thirdParty says which packages may import which modules of others.
+var thirdParty = map[string][]string{
+	"github.com/invopop/jsonschema":         {"schema"},
+	"github.com/go-playground/validator":    {"schema"},
+	"github.com/santhosh-tekuri/jsonschema": {"schema"},
+	"github.com/rs/zerolog":                 {"", "cmd/example", "conformance/server"},
+	"github.com/go-chi/chi":                 {"cmd/example", "conformance/server"},
+	"github.com/pb33f/ordered-map":          {"schema"},
+	"golang.org/x/text":                     {"schema"},
+}
+
+func TestImportGraph(t *testing.T) {
+	for dir, imports := range packageImports(t) {
+		allowed, known := importGraph[dir]
+		if !known {
+			t.Errorf("package %q is not in the import graph", dir)
+		}
+		for _, path := range imports {
+			if own, ok := strings.CutPrefix(path, module); ok {
+				if own = strings.TrimPrefix(own, "/"); !slices.Contains(allowed, own) {
+					t.Errorf("%q must not import %q", dir, own)
+				}
+				continue
+			}
+			if strings.Contains(strings.SplitN(path, "/", 2)[0], ".") && !thirdPartyAllowed(dir, path) {
+				t.Errorf("%q must not import %s", dir, path)
+			}
+		}
+	}
+}
+
+func thirdPartyAllowed(dir, path string) bool {
+	for prefix, dirs := range thirdParty {
+		if strings.HasPrefix(path, prefix) && slices.Contains(dirs, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// packageImports returns what the packages of this module import, tests left
+// out.
+func packageImports(t *testing.T) map[string][]string {
+	t.Helper()
+	imports := map[string][]string{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != "." && (name == "bench" || name == "testdata" || strings.HasPrefix(d.Name(), ".")) {
+			return filepath.SkipDir // another module, or no code
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(filepath.ToSlash(name))
+		if dir == "." {
+			dir = ""
+		}
+		for _, spec := range file.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			imports[dir] = append(imports[dir], p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imports
+}

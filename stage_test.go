@@ -1,0 +1,251 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/go-playground/validator/v10"
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
+)
+
+type benchFilter struct {
+	Lang string `json:"lang" validate:"required,len=2"`
+	Kind string `json:"kind,omitempty" validate:"omitempty,oneof=book film"`
+}
+
+type benchIn struct {
+	Query  string      `json:"query" validate:"required,min=2,max=80"`
+	Limit  int         `json:"limit" validate:"min=1,max=100"`
+	Sort   string      `json:"sort" validate:"oneof=date title rank"`
+	Tags   []string    `json:"tags" validate:"max=5,dive,min=1,max=20"`
+	Since  string      `json:"since" validate:"datetime=2006-01-02"`
+	Filter benchFilter `json:"filter" validate:"required"`
+}
+
+type benchRow struct {
+	ID    int     `json:"id"`
+	Title string  `json:"title"`
+	URL   string  `json:"url"`
+	Score float64 `json:"score"`
+	Lang  string  `json:"lang"`
+	Fresh bool    `json:"fresh"`
+}
+
+type benchOut struct {
+	Total int        `json:"total"`
+	Rows  []benchRow `json:"rows"`
+}
+
+var benchArgs = []byte(`{"query":"golang mcp","limit":20,"sort":"rank","tags":["go","protocol","server"],"since":"2025-01-31","filter":{"lang":"en","kind":"book"}}`)
+
+var benchMessage = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, benchArgs)
+
+var benchResult = func() benchOut {
+	out := benchOut{Total: 20}
+	for i := range 20 {
+		out.Rows = append(out.Rows, benchRow{i, fmt.Sprintf("Result number %d", i), fmt.Sprintf("https://example.com/items/%d", i), 1 / float64(i+1), "en", i%2 == 0})
+	}
+	return out
+}()
+
+func benchServer(tools int) *Server {
+	quiet := zerolog.Nop()
+	s := NewServer(Info{Name: "bench", Version: "1.0.0"}, &Options{Logger: &quiet})
+	search := func(_ *Frame, in benchIn) (benchOut, error) { return benchResult, nil }
+	s.MustAdd(Tool("search", search))
+	for i := 1; i < tools; i++ {
+		s.MustAdd(Tool(fmt.Sprintf("search%d", i), search))
+	}
+	return s
+}
+
+// call is what a transport does with a message: bytes in, bytes out.
+func call(s *Server, text, dst []byte) ([]byte, error) {
+	var m protocol.Message
+	var p protocol.Params
+	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
+		return nil, fault
+	}
+	if fault := protocol.ScanParams(m.Params, &p); fault != nil {
+		return nil, fault
+	}
+	rev, fault := p.Meta.CheckModern(s.opts.Revisions)
+	if fault != nil {
+		return nil, fault
+	}
+	f, fault := frameOf(context.Background(), &m, &p, rev, nil, frame.Config{})
+	if fault != nil {
+		return nil, fault
+	}
+	dst, code := s.dispatch().Serve(f, dst)
+	if code != 0 {
+		return nil, fmt.Errorf("%s", dst)
+	}
+	return dst, nil
+}
+
+// plainCall does the work of call with encoding/json and structs alone, and
+// checks nothing.
+func plainCall(text []byte) ([]byte, error) {
+	var m struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Params  struct {
+			Name      string  `json:"name"`
+			Arguments benchIn `json:"arguments"`
+			Meta      struct {
+				Version      string                  `json:"io.modelcontextprotocol/protocolVersion"`
+				ClientInfo   protocol.Implementation `json:"io.modelcontextprotocol/clientInfo"`
+				Capabilities struct{}                `json:"io.modelcontextprotocol/clientCapabilities"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	type textItem struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	twin, err := json.Marshal(benchResult)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  any             `json:"result"`
+	}{"2.0", m.ID, struct {
+		ResultType string     `json:"resultType"`
+		Structured benchOut   `json:"structuredContent"`
+		Content    []textItem `json:"content"`
+		Meta       any        `json:"_meta"`
+	}{"complete", benchResult, []textItem{{"text", string(twin)}}, map[string]any{protocol.MetaServerInfo: Info{Name: "bench", Version: "1.0.0"}}}})
+}
+
+func TestCallEqualsPlainCall(t *testing.T) {
+	ours, err := call(benchServer(1), benchMessage, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := plainCall(benchMessage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b any
+	if err := json.Unmarshal(ours, &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(plain, &b); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("the two calls that the benchmarks compare differ:\n%s\n%s", ours, plain)
+	}
+}
+
+// TestCallAllocations holds the ceiling on what a checked call allocates
+// besides its handler.
+func TestCallAllocations(t *testing.T) {
+	s := benchServer(1)
+	dst := make([]byte, 0, 64<<10)
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := call(s, benchMessage, dst); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 40 {
+		t.Errorf("%v allocations, want at most 40", n)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	for _, tools := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("talaria/tools=%d", tools), func(b *testing.B) {
+			s := benchServer(tools)
+			dst := make([]byte, 0, 64<<10)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := call(s, benchMessage, dst); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("encoding-json", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := plainCall(benchMessage); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkStage(b *testing.B) {
+	s := benchServer(1)
+	plan, err := schema.Compile(reflect.TypeFor[benchIn](), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	encoder, err := jsonx.NewEncoder(reflect.TypeFor[benchOut]())
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := validator.New(validator.WithRequiredStructEnabled())
+	dst := make([]byte, 0, 64<<10)
+	stages := []struct {
+		name string
+		run  func() error
+	}{
+		{"scan", func() error {
+			var m protocol.Message
+			var p protocol.Params
+			if fault := protocol.Scan(benchMessage, protocol.Limits{}, &m); fault != nil {
+				return fault
+			}
+			if fault := protocol.ScanParams(m.Params, &p); fault != nil {
+				return fault
+			}
+			return nil
+		}},
+		{"plan", func() error { var in benchIn; return plan.Decode(benchArgs, &in) }},
+		{"plan/encoding-json+validator", func() error {
+			var in benchIn
+			if err := json.Unmarshal(benchArgs, &in); err != nil {
+				return err
+			}
+			return v.Struct(&in)
+		}},
+		{"dispatch", func() error {
+			m := protocol.Message{ID: protocol.IntID(1), Method: "server/discover"}
+			f, _ := frameOf(context.Background(), &m, &protocol.Params{}, protocol.Latest, nil, frame.Config{})
+			s.dispatch().Serve(f, dst)
+			return nil
+		}},
+		{"encode", func() error { _, err := encoder.Append(dst, &benchResult); return err }},
+		{"encode/encoding-json", func() error { _, err := json.Marshal(&benchResult); return err }},
+		{"list/tools=1", func() error {
+			_, err := s.tools.Page(nil, protocol.Latest)
+			return err
+		}},
+	}
+	for _, stage := range stages {
+		b.Run(stage.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := stage.run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
