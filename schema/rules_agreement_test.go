@@ -217,3 +217,18 @@ func TestMatchersEqualPatterns(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkTextRules(b *testing.B) {
+	for _, tag := range []string{"alpha", "uuid", "email", "url", "hostname", "ip", "oneof=a 'b c' 5", "min=2", "semver", "iso4217"} {
+		checks := compileTag(b, tag, textTarget)
+		text := ruleSamples[tag][0]
+		b.Run(tag, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !textPasses(checks, text) {
+					b.Fatal(text)
+				}
+			}
+		})
+	}
+}

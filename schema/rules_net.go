@@ -10,10 +10,10 @@ import (
 // webRules are rules on addresses of people and documents. Formats are
 // asserted, so each rule checks its format by the functions below first.
 var webRules = map[string]textRule{
-	"email":       {class: classNecessary, format: "email", match: matchEmail, residual: true, want: "an email address such as ann@example.com", note: "Must be plain ASCII without quotes, with a dot in the domain."},
-	"url":         {class: classTightened, format: "uri", match: matchURI, residual: true, want: "an absolute URL such as https://example.com/path", note: "Must have a scheme and a host."},
-	"http_url":    {class: classNecessary, format: "uri", pattern: patternHTTP, match: both(patternHTTP, matchURI), residual: true, want: "an http or https URL with a host"},
-	"https_url":   {class: classNecessary, format: "uri", pattern: patternHTTPS, match: both(patternHTTPS, matchURI), residual: true, want: "an https URL with a host"},
+	"email":       {class: classNecessary, format: "email", match: matchEmail, residual: true, residue: matchMailDomain, want: "an email address such as ann@example.com", note: "Must be plain ASCII without quotes, with a dot in the domain."},
+	"url":         {class: classTightened, format: "uri", match: matchURI, residual: true, residue: matchURL, want: "an absolute URL such as https://example.com/path", note: "Must have a scheme and a host."},
+	"http_url":    {class: classNecessary, format: "uri", pattern: patternHTTP, match: both(patternHTTP, matchURI), residual: true, residue: matchWebURL, want: "an http or https URL with a host"},
+	"https_url":   {class: classNecessary, format: "uri", pattern: patternHTTPS, match: both(patternHTTPS, matchURI), residual: true, residue: matchWebURL, want: "an https URL with a host"},
 	"uri":         {class: classNecessary, format: "uri-reference", match: matchURIReference, residual: true, want: "a URI, or an absolute path"},
 	"origin":      {class: classNecessary, pattern: patternOrigin, residual: true, want: "a web origin: http or https, a host, a port if needed, and no path"},
 	"urn_rfc2141": {class: classNecessary, pattern: patternURN, residual: true, want: "a URN by RFC 2141, such as urn:isbn:0451450523"},
@@ -71,6 +71,42 @@ func matchEmail(s string) bool {
 		}
 	}
 	return local[0] != '.' && local[at-1] != '.' && !strings.Contains(local, "..") && matchHost(domain)
+}
+
+// matchMailDomain is what go-playground asks of the domain of an address that
+// matchEmail takes: it ends with a letter, and a label but the first begins
+// with one.
+func matchMailDomain(s string) bool {
+	domain := s[strings.LastIndexByte(s, '@')+1:]
+	if charClass[domain[len(domain)-1]]&letters == 0 {
+		return false
+	}
+	for i := 1; i < len(domain); i++ {
+		if domain[i-1] == '.' && charClass[domain[i]]&letters != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// matchURL is what go-playground asks of a URL that matchURI takes: a host, an
+// opaque part or a fragment, or the path of a file.
+func matchURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil {
+		return false
+	}
+	if u.Scheme == "file" {
+		return u.Path != "" && u.Path != "/"
+	}
+	return u.Host != "" || u.Opaque != "" || u.Fragment != ""
+}
+
+// matchWebURL is what go-playground asks of a URL with the scheme http or
+// https.
+func matchWebURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != ""
 }
 
 // matchURI is format:uri: an absolute URI.

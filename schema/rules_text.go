@@ -15,7 +15,8 @@ type textRule struct {
 	min, max uint64            // characters; 0 for no limit
 	enum     []string          // all the texts there are
 	match    func(string) bool // in place of the pattern or format, and equal to it
-	residual bool              // go-playground has the last word
+	residual bool              // the schema does not say all: residue decides, or else go-playground
+	residue  func(string) bool // only for what matches
 	want     string            // what a value must be
 	note     string            // for the description; from want if there is more than the schema says
 	example  []string
@@ -87,7 +88,7 @@ func anySlice[T any](in []T) []any {
 }
 
 // test makes the function that checks a text: first what the schema says,
-// then, if that is not all, go-playground.
+// then what it does not.
 func (def textRule) test(tag string) func(string) bool {
 	match := def.match
 	if match == nil {
@@ -99,6 +100,9 @@ func (def textRule) test(tag string) func(string) bool {
 	}
 	if !def.residual {
 		return match
+	}
+	if residue := def.residue; residue != nil {
+		return func(s string) bool { return match(s) && residue(s) }
 	}
 	decide := playground(tag)
 	return func(s string) bool { return match(s) && decide(s) }
