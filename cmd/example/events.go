@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/schema"
+)
+
+// Event is an entry of the calendar. It has no time zone: it takes place when
+// the clock on the wall shows its start.
+type Event struct {
+	ID    int                  `json:"id" jsonschema_description:"number of the event"`
+	Title string               `json:"title"`
+	Start schema.NaiveDateTime `json:"start"`
+	End   schema.NaiveDateTime `json:"end"`
+}
+
+func (e Event) number() int { return e.ID }
+
+// overlaps tells whether two events take place at the same time. One may begin
+// when the other ends.
+func (e Event) overlaps(o Event) bool {
+	return e.Start.Compare(o.End) < 0 && o.Start.Compare(e.End) < 0
+}
+
+func (e Event) String() string {
+	return fmt.Sprintf("event %d %q, %s %s to %s %s", e.ID, e.Title,
+		e.Start.Date(), e.Start.TimeOfDay(), e.End.Date(), e.End.TimeOfDay())
+}
+
+// Plan is when something takes place. Its tags are the rules for the tool's
+// arguments and, in importing.go, for the rows of a file.
+type Plan struct {
+	Title    string           `json:"title" validate:"required,max=200" jsonschema_description:"what takes place"`
+	Date     schema.Date      `json:"date" jsonschema_description:"day on which it begins"`
+	Start    schema.TimeOfDay `json:"start" jsonschema_description:"time of day at which it begins"`
+	Duration time.Duration    `json:"duration,omitempty" validate:"min=1m,max=168h" jsonschema:"default=1h" jsonschema_description:"how long it takes"`
+}
+
+func (p Plan) event(id int) Event {
+	start := p.Date.At(p.Start)
+	// In UTC every day has 24 hours, as on a plain calendar.
+	return Event{ID: id, Title: p.Title, Start: start, End: schema.NaiveDateTimeOf(start.In(time.UTC).Add(p.Duration))}
+}
+
+// ScheduleIn is an event to put into the calendar.
+type ScheduleIn struct {
+	Plan
+	AllowConflict bool `json:"allow_conflict,omitempty" jsonschema_description:"put it in even if something else takes place at that time"`
+}
+
+// ListEventsIn is a range of days.
+type ListEventsIn struct {
+	From  schema.Date `json:"from,omitzero" jsonschema_description:"first day; today if left out"`
+	To    schema.Date `json:"to,omitzero" validate:"gtefield=From" jsonschema_description:"last day; 30 days after the first if left out"`
+	Limit int         `json:"limit,omitempty" validate:"min=1,max=500" jsonschema:"default=100" jsonschema_description:"how many events to return at most"`
+}
+
+// ListEventsOut are the events of a range of days, in their order.
+type ListEventsOut struct {
+	From   schema.Date `json:"from"`
+	To     schema.Date `json:"to"`
+	Total  int         `json:"total" jsonschema_description:"how many events there are, returned or not"`
+	Events []Event     `json:"events"`
+}
+
+// span is how many days list_events shows after the first, unless told.
+const span = 30
+
+func (w *workbench) eventTools() []mcp.Component {
+	return []mcp.Component{
+		mcp.Tool("schedule_event", w.schedule, mcp.Title("Schedule an event"),
+			mcp.Doc("Puts an event into the calendar, if nothing else takes place at that time"),
+			mcp.Destructive(false), mcp.OpenWorld(false)),
+		mcp.Tool("list_events", w.listEvents, mcp.Title("List events"),
+			mcp.Doc("Lists the events of a range of days"), mcp.ReadOnly(), mcp.OpenWorld(false)),
+		mcp.Tool("cancel_event", w.cancelEvent, mcp.Title("Cancel an event"),
+			mcp.Doc("Takes an event out of the calendar and returns it"), mcp.Destructive(true), mcp.OpenWorld(false)),
+	}
+}
+
+func (w *workbench) schedule(f *mcp.Frame, in ScheduleIn) (event Event, err error) {
+	err = w.events.Update(f, func(doc *document[Event]) error {
+		if clash := conflicts(doc.Records, in.event(0)); len(clash) > 0 && !in.AllowConflict {
+			return fmt.Errorf("there is a conflict with %s; choose another time, or set allow_conflict to true", list(clash))
+		}
+		event = doc.add(in.event)
+		return nil
+	})
+	return event, err
+}
+
+// conflicts returns the events that take place at the time of e.
+func conflicts(events []Event, e Event) []Event {
+	var clash []Event
+	for _, other := range events {
+		if e.overlaps(other) {
+			clash = append(clash, other)
+		}
+	}
+	return clash
+}
+
+// list names events in a message, the first few of them.
+func list(events []Event) string {
+	const shown = 3
+	var b strings.Builder
+	for i, e := range events {
+		if i == shown {
+			fmt.Fprintf(&b, " and %d more", len(events)-shown)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(e.String())
+	}
+	return b.String()
+}
+
+func (w *workbench) listEvents(f *mcp.Frame, in ListEventsIn) (ListEventsOut, error) {
+	out := ListEventsOut{From: in.From, To: in.To, Events: []Event{}}
+	if out.From.IsZero() {
+		out.From = schema.DateOf(w.now())
+	}
+	if out.To.IsZero() {
+		out.To = out.From.AddDays(span)
+	}
+	if out.To.Compare(out.From) < 0 {
+		return out, fmt.Errorf("to (%s) is before from, which is today (%s) if left out; give from too", out.To, out.From)
+	}
+	var midnight schema.TimeOfDay
+	days := Event{Start: out.From.At(midnight), End: out.To.AddDays(1).At(midnight)}
+	err := w.events.View(f, func(events []Event) error {
+		out.Events = append(out.Events, conflicts(events, days)...)
+		return nil
+	})
+	out.Total = len(out.Events)
+	slices.SortFunc(out.Events, func(a, b Event) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID)) })
+	out.Events = out.Events[:min(in.Limit, len(out.Events))]
+	return out, err
+}
+
+func (w *workbench) cancelEvent(f *mcp.Frame, in DeleteIn) (event Event, err error) {
+	err = w.events.Update(f, func(doc *document[Event]) error {
+		var ok bool
+		if event, ok = doc.remove(in.ID); !ok {
+			return fmt.Errorf("there is no event %d; list_events shows the numbers", in.ID)
+		}
+		return nil
+	})
+	return event, err
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/talaria-go/mcp"
+)
+
+// grace is how long running calls may take to finish after Ctrl-C.
+const grace = 5 * time.Second
+
+// router mounts the server beside a page that says how to use it.
+func router(s *mcp.Server, hello string) http.Handler {
+	r := chi.NewRouter()
+	r.Mount("/mcp", s.Handler())
+	r.Get("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, hello) // fails only if nobody reads it
+	})
+	return r
+}
+
+// serveHTTP serves until ctx ends, and then lets running calls finish.
+func serveHTTP(ctx context.Context, s *mcp.Server, addr string, stdout, stderr io.Writer) error {
+	listener, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use already; choose another port, such as -http 127.0.0.1:8081", addr)
+	}
+	if err != nil {
+		return err
+	}
+	url, open := endpoint(listener.Addr())
+	if open {
+		fmt.Fprintln(stderr, "example: warning: this address can be reached from other machines, and nothing asks them who they are")
+	}
+	hello := greeting(url)
+	web := &http.Server{Handler: router(s, hello), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	fmt.Fprint(stdout, hello)
+
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	fmt.Fprintln(stdout, "stopping")
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err = errors.Join(s.Shutdown(end), web.Shutdown(end))
+	<-served
+	if err != nil {
+		return errors.New("some calls did not finish in time and were cut off")
+	}
+	return nil
+}
+
+// endpoint returns the URL that reaches addr from this machine, and whether
+// other machines can reach it, too.
+func endpoint(addr net.Addr) (url string, open bool) {
+	host, port, _ := net.SplitHostPort(addr.String())
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		open = !tcp.IP.IsLoopback()
+		if tcp.IP.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/mcp", open
+}
+
+// greeting tells what to do with a server at url. The request is one of
+// revision 2026-07-28: it stands alone, without a session.
+func greeting(url string) string {
+	return fmt.Sprintf(`The workbench serves MCP at %[1]s
+
+Try it:
+
+curl -sS %[1]s \
+  -H 'Content-Type: application/json' \
+  -H 'Accept: application/json, text/event-stream' \
+  -H 'MCP-Protocol-Version: 2026-07-28' \
+  -H 'Mcp-Method: tools/call' \
+  -H 'Mcp-Name: calculate' \
+  -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"calculate","arguments":{"operation":"multiply","a":6,"b":7},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"curl","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}}}'
+
+Ctrl-C stops it.
+`, url)
+}
