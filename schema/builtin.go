@@ -44,6 +44,9 @@ func (c *compiler) builtin(n *node) bool {
 		n.kind, n.name = nodeTime, "string"
 	case t == typeDuration:
 		n.kind, n.name = nodeDuration, "string"
+		if c.opts.Output {
+			n.name, n.unit = "integer", 1 // results are written as encoding/json does
+		}
 	case t == typeNumber:
 		n.kind, n.name = nodeNumber, "number"
 	case t == typeRaw:

@@ -127,16 +127,16 @@ func (c *compiler) plainType(n *node, noRules bool) {
 		}
 		c.container(n, func() {
 			n.kind, n.name = nodeList, "array"
-			n.elem = c.typeNode(t.Elem(), noRules)
+			n.elem = c.elemNode(t.Elem(), noRules)
 		})
 	case reflect.Array:
 		n.kind, n.name, n.length = nodeArray, "array", t.Len()
-		n.elem = c.typeNode(t.Elem(), noRules)
+		n.elem = c.elemNode(t.Elem(), noRules)
 	case reflect.Map:
 		c.container(n, func() {
 			n.kind, n.name = nodeMap, "object"
 			n.key = c.keyNode(t.Key())
-			n.elem = c.typeNode(t.Elem(), noRules)
+			n.elem = c.elemNode(t.Elem(), noRules)
 		})
 	case reflect.Struct:
 		n.kind, n.name = nodeObject, "object"
@@ -144,6 +144,13 @@ func (c *compiler) plainType(n *node, noRules bool) {
 	default:
 		c.report("", fmt.Sprintf("type %s cannot travel as JSON: %s has no JSON form", t, k), `leave the field out with json:"-"`)
 	}
+}
+
+// elemNode is typeNode for an element. In a result a nil pointer is null.
+func (c *compiler) elemNode(t reflect.Type, noRules bool) *node {
+	n := c.typeNode(t, noRules)
+	n.nullable = n.nullable || c.opts.Output && len(n.ptrs) > 0
+	return n
 }
 
 // container compiles a slice or map type, and notices when it contains itself.

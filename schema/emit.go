@@ -185,6 +185,9 @@ func typeBounds(s *jsonschema.Schema, n *node) {
 func (e *emitter) duration(s *jsonschema.Schema, n *node) {
 	switch {
 	case n.unit != 0:
+		if n.unit == 1 && e.opts.Output {
+			s.Description = "In nanoseconds."
+		}
 		limit := math.MaxInt64 / n.unit
 		if n.unit > 1 {
 			s.Minimum = json.Number(strconv.FormatInt(-limit, 10))

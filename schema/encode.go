@@ -17,6 +17,9 @@ import (
 // leading are the keywords that a reader wants to see first.
 var leading = []string{"$ref", "type", "title", "description"}
 
+// trailing are the keywords that are long and read last.
+var trailing = []string{"dependentRequired", "dependentSchemas", "if", "then", "else", "$defs"}
+
 // schemaFields are the keywords of jsonschema.Schema with their places in it,
 // in the order they are written.
 var schemaFields = func() []schemaField {
@@ -30,14 +33,12 @@ var schemaFields = func() []schemaField {
 	}
 	rank := func(f schemaField) int {
 		if i := slices.Index(leading, f.name); i >= 0 {
-			return i
+			return i - len(leading)
 		}
-		return len(leading)
+		return slices.Index(trailing, f.name) + 1
 	}
 	slices.SortStableFunc(fields, func(a, b schemaField) int { return rank(a) - rank(b) })
-	// $defs come last: they are the longest and the least read.
-	i := slices.IndexFunc(fields, func(f schemaField) bool { return f.name == "$defs" })
-	return append(slices.Delete(slices.Clone(fields), i, i+1), fields[i])
+	return fields
 }()
 
 type schemaField struct {

@@ -41,6 +41,10 @@ func (c *compiler) mcpTag(sf reflect.StructField, f *field) {
 				c.report(tag, "unit is for a time.Duration, and one of ns, us, ms, s, m, h", "write unit=s")
 				continue
 			}
+			if c.opts.Output {
+				c.report(tag, "results carry a time.Duration as nanoseconds", "use an integer field and convert")
+				continue
+			}
 			n.unit, n.name = int64(unit), "integer"
 		case (key == "msg" || strings.HasPrefix(key, "msg.")) && hasValue:
 			n.message = append(n.message, messageRule{strings.TrimPrefix(strings.TrimPrefix(key, "msg"), "."), value})

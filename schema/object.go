@@ -122,8 +122,8 @@ func (c *compiler) field(sh *shape, m member) (*field, *tagRules) {
 	if quoted {
 		c.quote(n)
 	}
-	c.mcpTag(m.sf, f)
 	c.annotate(n, st)
+	c.mcpTag(m.sf, f)
 	rules := c.schemaRules(n, st)
 	c.ruleSet(n, tr, rules)
 	c.presence(f, tr, st, m, omit)
