@@ -27,9 +27,11 @@ type Rule struct {
 // RuleOption says what a Rule checks, to those who read the schema.
 type RuleOption func(*Rule)
 
-// Emit makes a rule add keywords to the schema of a field. Whatever the
-// function of the rule accepts must be valid by those keywords. param is the
-// parameter in the tag, or "" without one.
+// Emit makes a rule add keywords to the schema of a field: emit gets an empty
+// schema and the parameter in the tag, or "" without one. A pattern is also
+// checked, before the function of the rule runs; it must keep to what RE2 and
+// ECMA-262 read alike. Of other keywords the function must see to it that
+// whatever it accepts is valid by them.
 func Emit(emit func(param string, s *jsonschema.Schema)) RuleOption {
 	return func(r *Rule) { r.emit = emit }
 }
@@ -164,12 +166,30 @@ func (r Rule) compile(use rule, t target) ([]check, *problem) {
 		return nil, use.fault(fmt.Sprintf("the custom rule %q takes %s, not %s", r.name, r.typ, t.typ), "use it on a field of its type")
 	}
 	c := check{tag: use.written, code: r.name, want: r.wants(), note: r.note()}
-	if emit := r.emit; emit != nil {
-		c.emit = func(s *jsonschema.Schema) { emit(use.param, s) }
-	}
 	run := r.run
 	c.custom = func(ctx context.Context, v reflect.Value) error { return run(ctx, v, use.param) }
-	return []check{c}, nil
+	if r.emit == nil {
+		return []check{c}, nil
+	}
+	first := &jsonschema.Schema{}
+	r.emit(use.param, first)
+	pattern := first.Pattern
+	var checks []check
+	if pattern != "" && t.kind == kindText {
+		re, rewritten, p := lintPattern(pattern)
+		if p != nil {
+			return nil, use.fault(fmt.Sprintf("the custom rule %q emits the pattern %q: %s", r.name, pattern, p.msg), p.fix)
+		}
+		pattern = rewritten
+		checks = append(checks, check{tag: use.written, code: "pattern", want: c.want, text: re.MatchString})
+	}
+	c.emit = func(s *jsonschema.Schema) {
+		more := &jsonschema.Schema{} // a fresh one: schemas must not share parts
+		r.emit(use.param, more)
+		more.Pattern = pattern
+		addAll(s, more)
+	}
+	return append(checks, c), nil
 }
 
 // checkRules reports what is wrong with the custom rules themselves, used or

@@ -26,11 +26,15 @@ func skuRule(opts ...RuleOption) Rule {
 func TestCustomRule(t *testing.T) {
 	r := skuRule(Emit(func(param string, s *jsonschema.Schema) { s.Pattern = "^" + param }), Describe("an existing SKU."))
 	target := target{kind: kindText, typ: reflect.TypeFor[sku](), opts: &Options{Rules: []Rule{r}}}
-	c := compileTag(t, "sku=AB", target)[0]
+	checks := compileTag(t, "alpha,sku=AB", target)
+	if len(checks) != 3 || !checks[1].text("ABx") || checks[1].text("xAB") {
+		t.Fatalf("the emitted pattern is not checked: %+v", checks)
+	}
+	c := checks[2]
 	if c.want != "an existing SKU" || c.note != "Must be an existing SKU." || c.code != "sku" {
 		t.Errorf("got %+v", c)
 	}
-	if text, _ := json.Marshal(emitted([]check{c})); string(text) != `{"pattern":"^AB"}` {
+	if text, _ := json.Marshal(emitted(checks)); string(text) != `{"allOf":[{"pattern":"^AB"}],"pattern":"^[a-zA-Z]+$"}` {
 		t.Errorf("schema %s", text)
 	}
 	if err := c.custom(t.Context(), reflect.ValueOf(sku("AB-1"))); err != nil {
@@ -89,6 +93,10 @@ func TestCustomRuleProblems(t *testing.T) {
 		if _, p := compileRule(rule{name: "sku", written: "sku"}, target{kind: kindInt, typ: typ, opts: opts}); p == nil || p.fix == "" {
 			t.Errorf("sku on %s: want a problem with a fix, got %+v", typ, p)
 		}
+	}
+	bad := &Options{Rules: []Rule{skuRule(Emit(func(_ string, s *jsonschema.Schema) { s.Pattern = `(?i)x` }))}}
+	if _, p := compileRule(rule{name: "sku", written: "sku"}, target{kind: kindText, typ: reflect.TypeFor[string](), opts: bad}); p == nil || !strings.Contains(p.fix, "spell") {
+		t.Errorf("a pattern outside the common dialect: got %+v", p)
 	}
 	if _, p := compileRule(rule{name: "suk", written: "suk"}, target{kind: kindText, typ: reflect.TypeFor[string](), opts: opts}); p == nil {
 		t.Error("suk is taken for a rule")

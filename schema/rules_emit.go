@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"math/big"
+	"reflect"
 
 	"github.com/invopop/jsonschema"
 )
@@ -93,5 +94,25 @@ func addNot(s, not *jsonschema.Schema) {
 func addExamples(s *jsonschema.Schema, values ...any) {
 	if s.Examples == nil {
 		s.Examples = values
+	}
+}
+
+// addAll adds every keyword of more. Those that s has with another value go
+// into allOf.
+func addAll(s, more *jsonschema.Schema) {
+	rest := &jsonschema.Schema{}
+	have, add, conflict := reflect.ValueOf(s).Elem(), reflect.ValueOf(more).Elem(), reflect.ValueOf(rest).Elem()
+	for i := range add.NumField() {
+		f := add.Field(i)
+		switch at := have.Field(i); {
+		case !at.CanSet() || f.IsZero():
+		case at.IsZero():
+			at.Set(f)
+		case !reflect.DeepEqual(at.Interface(), f.Interface()):
+			conflict.Field(i).Set(f)
+		}
+	}
+	if !emptySchema(rest) {
+		also(s, rest)
 	}
 }

@@ -44,7 +44,7 @@ func alternativesWant(alts [][]check) string {
 	for _, checks := range alts {
 		wants = append(wants, checks[0].want)
 	}
-	return strings.Join(wants, ", or ")
+	return "either " + strings.Join(wants, ", or ")
 }
 
 // mergeSchemas sets the code and emission of alternatives: one enum or one
