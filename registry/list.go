@@ -116,25 +116,33 @@ func (l *List[E]) Remove(keys ...string) int {
 
 // change replaces the snapshot and tells the watchers if anything is new.
 func (l *List[E]) change(fn func(old []E) ([]E, error)) error {
-	l.mu.Lock()
-	old := l.current.Load().entries
-	entries, err := fn(old)
-	if err != nil || len(entries) == len(old) {
-		l.mu.Unlock()
-		return err
-	}
-	slices.SortStableFunc(entries, func(a, b E) int { return strings.Compare(a.Key(), b.Key()) })
-	l.current.Store(newSnapshot(&l.config, entries))
-	watchers := slices.Collect(maps.Values(l.watchers))
-	l.mu.Unlock()
+	watchers, err := l.replace(fn)
 	for _, tell := range watchers {
 		tell()
 	}
-	return nil
+	return err
+}
+
+// replace replaces the snapshot and returns whom to tell: nobody if all is as
+// it was. An entry that panics leaves the List as it was, too.
+func (l *List[E]) replace(fn func(old []E) ([]E, error)) (watchers []func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.current.Load().entries
+	entries, err := fn(old)
+	if err != nil || len(entries) == len(old) {
+		return nil, err
+	}
+	slices.SortStableFunc(entries, func(a, b E) int { return strings.Compare(a.Key(), b.Key()) })
+	l.current.Store(newSnapshot(&l.config, entries))
+	for _, id := range slices.Sorted(maps.Keys(l.watchers)) {
+		watchers = append(watchers, l.watchers[id])
+	}
+	return watchers, nil
 }
 
 // Watch calls fn after every change, on the goroutine that made it, until stop
-// is called. fn must return at once.
+// is called. Who watches first is told first. fn must return at once.
 func (l *List[E]) Watch(fn func()) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

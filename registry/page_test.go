@@ -1,0 +1,216 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func TestPages(t *testing.T) {
+	tests := []struct {
+		size int
+		keys []string
+		want []string
+	}{
+		{0, nil, []string{""}},
+		{2, nil, []string{""}},
+		{2, []string{"a"}, []string{"a"}},
+		{2, []string{"a", "b"}, []string{"a b"}},
+		{2, []string{"a", "b", "c"}, []string{"a b", "c"}},
+		{1, []string{"a", "b"}, []string{"a", "b"}},
+		{0, []string{"a", "b", "c"}, []string{"a b c"}},
+		{2, []string{`"quo\te"`, "ünï", "\x01"}, []string{"\x01 \"quo\\te\"", "ünï"}},
+	}
+	for _, tt := range tests {
+		if got := walk(t, newItems(t, tt.size, tt.keys...)); !slices.Equal(got, tt.want) {
+			t.Errorf("%q in pages of %d: %q, want %q", tt.keys, tt.size, got, tt.want)
+		}
+	}
+}
+
+// What a page looks like in each family of revisions.
+func TestPageBytes(t *testing.T) {
+	l := NewList[item](Config{
+		Member: "items", PageSize: 1, Meta: []byte(`"who":"me"`),
+		Cache: protocol.Cache{TTLMs: 5000, Scope: protocol.CachePrivate},
+	})
+	if err := l.Add(items("a", "b")...); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		rev  protocol.Revision
+		want string
+	}{
+		{protocol.V20241105, `{"items":[{"name":"a"}],"nextCursor":"YWE"}`},
+		{protocol.V20251125, `{"items":[{"name":"a"}],"nextCursor":"YWE"}`},
+		{protocol.V20260728, `{"resultType":"complete","items":[{"name":"a"}],"nextCursor":"YWE","ttlMs":5000,"cacheScope":"private","_meta":{"who":"me"}}`},
+	}
+	for _, tt := range tests {
+		got, err := l.Page(nil, tt.rev)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%v: %s, %v\nwant %s", tt.rev, got, err, tt.want)
+		}
+	}
+}
+
+// The modern hints are there without being asked for: the schema requires them.
+func TestPageDefaultHints(t *testing.T) {
+	got, err := NewList[item](Config{Member: "items"}).Page(nil, protocol.V20260728)
+	if want := `{"resultType":"complete","items":[],"ttlMs":0,"cacheScope":"public"}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v\nwant %s", got, err, want)
+	}
+}
+
+// A cursor keeps its place while entries come and go: what stays is listed
+// exactly once.
+func TestCursorIsStable(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(l *List[item])
+		want   string // the page after [b d]
+	}{
+		{"nothing", func(*List[item]) {}, "f h"},
+		{"entry before the cursor", func(l *List[item]) { _ = l.Add(items("a", "c")...) }, "f h"},
+		{"entry after the cursor", func(l *List[item]) { _ = l.Add(items("e")...) }, "e f"},
+		{"first of the page goes", func(l *List[item]) { l.Remove("b") }, "f h"},
+		{"the cursor's own entry goes", func(l *List[item]) { l.Remove("d") }, "f h"},
+		{"the next entry goes", func(l *List[item]) { l.Remove("f") }, "h"},
+		{"all the rest goes", func(l *List[item]) { l.Remove("f", "h") }, ""},
+		{"everything goes", func(l *List[item]) { l.Remove("b", "d", "f", "h") }, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newItems(t, 2, "b", "d", "f", "h")
+			first := page(t, l, nil)
+			tt.change(l)
+			if got := page(t, l, first.NextCursor).names(); got != tt.want {
+				t.Errorf("second page %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBadCursors(t *testing.T) {
+	l := newItems(t, 1, "a", "b")
+	for _, cursor := range []string{
+		`""`, `null`, `5`, `true`, `{}`, `["YWE"]`, `"YWE`, `"nonsense"`, `"*"`,
+		`"YWE="`, // padded
+		`"YmE"`,  // another version
+		`"YW"`,   // one bit too many
+		`"\ud800"`,
+	} {
+		_, err := l.Page([]byte(cursor), protocol.Latest)
+		var fault *protocol.Error
+		if !errors.As(err, &fault) || fault.Code != protocol.CodeInvalidParams || fault.Message == "" {
+			t.Errorf("cursor %s: error %v, want one with code -32602", cursor, err)
+		}
+	}
+}
+
+// The cursor of the last page's end is honest, too: nothing follows.
+func TestMadeUpCursorsThatDecode(t *testing.T) {
+	l := newItems(t, 2, "b", "d")
+	for key, want := range map[string]string{"": "b d", "a": "b d", "b": "d", "c": "d", "d": "", "zzz": "", "\xff": ""} {
+		if got := page(t, l, fmt.Appendf(nil, "%q", encodeCursor(key))).names(); got != want {
+			t.Errorf("after %q: %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestPagesAreKeptAsBytes(t *testing.T) {
+	defined := 0
+	l := NewList[item](Config{Member: "items", PageSize: 2})
+	for _, key := range []string{"a", "b", "c"} {
+		if err := l.Add(item{key: key, defined: &defined}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := page(t, l, nil).NextCursor
+	page(t, l, next)
+	defined = 0
+	for _, cursor := range [][]byte{nil, next} {
+		one, _ := l.Page(cursor, protocol.LatestLegacy)
+		two, _ := l.Page(cursor, protocol.LatestLegacy)
+		if unsafe.SliceData(one) != unsafe.SliceData(two) {
+			t.Errorf("page %s was made twice", cursor)
+		}
+	}
+	if defined != 0 {
+		t.Errorf("entries were encoded %d times for pages that are there", defined)
+	}
+	if got := testing.AllocsPerRun(100, func() { _, _ = l.Page(nil, protocol.LatestLegacy) }); got != 0 {
+		t.Errorf("%v allocations for a first page that is there, want 0", got)
+	}
+	l.Remove("c")
+	if page(t, l, nil).NextCursor != nil {
+		t.Error("a change did not make the kept page anew")
+	}
+}
+
+// Cursors that a client makes up cost a page each, but leave nothing behind.
+func TestMadeUpCursorsLeaveNothing(t *testing.T) {
+	l := newItems(t, 10)
+	for i := range 100 {
+		if err := l.Add(items(fmt.Sprintf("key-%02d", i))...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		for _, suffix := range []string{"", "a", "b"} {
+			page(t, l, fmt.Appendf(nil, "%q", encodeCursor(fmt.Sprintf("key-%02d%s", i, suffix))))
+		}
+	}
+	if got := len(l.current.Load().pages); got > 11 {
+		t.Errorf("%d pages are kept, want at most the 10 of a walk and the empty one", got)
+	}
+}
+
+// An entry that stops encoding costs an error that names it, not the list.
+func TestPageError(t *testing.T) {
+	l := NewList[*fickle](Config{Member: "items"})
+	entry := &fickle{}
+	if err := l.Add(entry); err != nil {
+		t.Fatal(err)
+	}
+	entry.fail = errors.New("no more")
+	_, err := l.Page(nil, protocol.Latest)
+	if want := `items "fickle": no more`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	entry.fail = nil
+	if _, err := l.Page(nil, protocol.Latest); err != nil {
+		t.Errorf("the error was kept: %v", err)
+	}
+}
+
+type fickle struct{ fail error }
+
+func (*fickle) Key() string { return "fickle" }
+
+func (f *fickle) Define(protocol.Revision) (json.RawMessage, error) {
+	return json.RawMessage(`{}`), f.fail
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add([]byte(`"YWE"`))
+	f.Add([]byte(`null`))
+	l := newItems(f, 1, "a", "b", "c")
+	f.Fuzz(func(t *testing.T, cursor []byte) {
+		if cursor == nil {
+			return
+		}
+		got, err := l.Page(cursor, protocol.LatestLegacy)
+		var fault *protocol.Error
+		switch {
+		case err != nil && (!errors.As(err, &fault) || fault.Code != protocol.CodeInvalidParams):
+			t.Errorf("cursor %q: %v, want -32602", cursor, err)
+		case err == nil && !json.Valid(got):
+			t.Errorf("cursor %q: %s is not JSON", cursor, got)
+		}
+	})
+}

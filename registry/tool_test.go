@@ -1,0 +1,35 @@
+package registry
+
+import (
+	"testing"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func TestToolDefine(t *testing.T) {
+	tool := &Tool{Definition: protocol.Tool{
+		Name: "search", Title: "Search", Description: "a < b & c",
+		InputSchema:  []byte("{\n  \"type\": \"object\",\n  \"pattern\": \"^<a>$\"\n}"),
+		OutputSchema: []byte(`{"type":"object"}`),
+	}}
+	if tool.Key() != "search" {
+		t.Errorf("Key() = %q", tool.Key())
+	}
+	tests := []struct {
+		rev  protocol.Revision
+		want string
+	}{
+		{protocol.V20241105, `{"name":"search","description":"a < b & c","inputSchema":{"type":"object","pattern":"^<a>$"}}`},
+		{protocol.V20251125, `{"name":"search","title":"Search","description":"a < b & c","inputSchema":{"type":"object","pattern":"^<a>$"},"outputSchema":{"type":"object"}}`},
+	}
+	for _, tt := range tests {
+		got, err := tool.Define(tt.rev)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%v: %s, %v\nwant %s", tt.rev, got, err, tt.want)
+		}
+	}
+	tool.Definition.InputSchema = []byte(`{`)
+	if err := NewList[*Tool](Config{Member: "tools"}).Add(tool); err == nil {
+		t.Error("a tool whose schema is no JSON was added")
+	}
+}
