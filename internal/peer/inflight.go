@@ -17,11 +17,13 @@ var ErrCancelled = errors.New("cancelled by the client")
 type Inflight struct {
 	mu       sync.Mutex
 	requests map[protocol.ID]context.CancelCauseFunc
+	ended    error // why every request is cancelled, once CancelAll was called
 }
 
-// Start enters a request. It fails if one with that id is under way. The
-// context that it returns ends when the request is cancelled; done must be
-// called when the request is answered.
+// Start enters a request. It fails if one with that id is under way, which a
+// cancelled one is until its handler has returned. The context that it returns
+// ends when the request is cancelled; done must be called once, when the
+// request is answered.
 func (t *Inflight) Start(ctx context.Context, id protocol.ID) (_ context.Context, done func(), ok bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.mu.Lock()
@@ -34,19 +36,29 @@ func (t *Inflight) Start(ctx context.Context, id protocol.ID) (_ context.Context
 		t.requests = make(map[protocol.ID]context.CancelCauseFunc)
 	}
 	t.requests[id] = cancel
-	return ctx, func() { t.finish(id, nil) }, true
+	if t.ended != nil {
+		cancel(t.ended)
+	}
+	return ctx, func() { t.finish(id) }, true
 }
 
-// Cancel ends the context of a request, if it is under way.
-func (t *Inflight) Cancel(id protocol.ID) { t.finish(id, ErrCancelled) }
+// Cancel ends the context of a request, if it is under way. The request stays
+// in the table until it is done: its handler may take its time, and must count.
+func (t *Inflight) Cancel(id protocol.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cancel, ok := t.requests[id]; ok {
+		cancel(ErrCancelled)
+	}
+}
 
-// CancelAll ends the contexts of every request.
+// CancelAll ends the contexts of every request, and of those that start later.
 func (t *Inflight) CancelAll(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for id, cancel := range t.requests {
+	t.ended = cause
+	for _, cancel := range t.requests {
 		cancel(cause)
-		delete(t.requests, id)
 	}
 }
 
@@ -57,13 +69,12 @@ func (t *Inflight) Len() int {
 	return len(t.requests)
 }
 
-func (t *Inflight) finish(id protocol.ID, cause error) {
+func (t *Inflight) finish(id protocol.ID) {
 	t.mu.Lock()
-	cancel, ok := t.requests[id]
-	delete(t.requests, id)
-	t.mu.Unlock()
-	if ok {
-		cancel(cause)
+	defer t.mu.Unlock()
+	if cancel, ok := t.requests[id]; ok {
+		cancel(nil)
+		delete(t.requests, id)
 	}
 }
 

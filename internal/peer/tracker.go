@@ -81,6 +81,11 @@ func (t *Tracker) Wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
+	select {
+	case <-idle: // both at once: nothing had to be cancelled
+		return nil
+	default:
+	}
 	t.mu.Lock()
 	for w := range t.work {
 		w.cancel(ErrShutdown)
