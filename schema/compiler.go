@@ -17,7 +17,7 @@ type compiler struct {
 	warnings []Problem
 	shapes   map[shapeKey]*shape
 	order    []*shape               // shapes in the order found
-	open     map[reflect.Type]*node // slice and map types being compiled
+	open     map[reflect.Type]*node // slice, array and map types being compiled
 	unions   map[reflect.Type]*unionShape
 	where    place
 	top      *shape   // of the root, nil if that is no struct
@@ -98,9 +98,11 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	}
 	if t.Kind() != reflect.Interface && (implements(t, typeTextUnmarshaler) || c.opts.Output && implements(t, typeTextMarshaler)) {
 		n.kind, n.name = nodeText, "string"
+		c.enumMethod(n)
 		return n
 	}
 	c.plainType(n, noRules)
+	c.enumMethod(n)
 	return n
 }
 
@@ -130,8 +132,10 @@ func (c *compiler) plainType(n *node, noRules bool) {
 			n.elem = c.elemNode(t.Elem(), noRules)
 		})
 	case reflect.Array:
-		n.kind, n.name, n.length = nodeArray, "array", t.Len()
-		n.elem = c.elemNode(t.Elem(), noRules)
+		c.container(n, func() {
+			n.kind, n.name, n.length = nodeArray, "array", t.Len()
+			n.elem = c.elemNode(t.Elem(), noRules)
+		})
 	case reflect.Map:
 		c.container(n, func() {
 			n.kind, n.name = nodeMap, "object"
@@ -153,7 +157,7 @@ func (c *compiler) elemNode(t reflect.Type, noRules bool) *node {
 	return n
 }
 
-// container compiles a slice or map type, and notices when it contains itself.
+// container compiles a slice, array or map type, and notices when it contains itself.
 func (c *compiler) container(n *node, compile func()) {
 	if n.typ.Name() == "" {
 		compile()

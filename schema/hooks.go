@@ -48,6 +48,37 @@ func (c *compiler) hooked(n *node) bool {
 	return true
 }
 
+// enumMethod limits a type with a method Enum() []T to the values that it
+// lists.
+func (c *compiler) enumMethod(n *node) {
+	switch {
+	case n.kind == nodeString, n.kind == nodeInt, n.kind == nodeUint, n.kind == nodeFloat, n.kind == nodeBool:
+	case n.kind == nodeText && n.typ.Kind() == reflect.String:
+	default:
+		return
+	}
+	m := reflect.New(n.typ).MethodByName("Enum")
+	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 || m.Type().Out(0) != reflect.SliceOf(n.typ) {
+		return
+	}
+	var list reflect.Value
+	if err := guard(func() { list = m.Call(nil)[0] }); err != nil {
+		c.report("", fmt.Sprintf("method Enum of %s panicked: %v", n.typ, err), "make it work on the zero value")
+		return
+	}
+	values := make([]reflect.Value, list.Len())
+	seen := map[any]bool{}
+	for i := range values {
+		values[i] = list.Index(i)
+		seen[plainValue(values[i])] = true
+	}
+	if len(values) == 0 || len(seen) != len(values) {
+		c.report("", fmt.Sprintf("method Enum of %s must list different values, and at least one", n.typ), "")
+		return
+	}
+	n.checks = append(n.checks, setCheck("Enum", "enum", values))
+}
+
 // extender returns the JSONSchemaExtend method of a type, if it has one.
 func extender(t reflect.Type) func(*jsonschema.Schema) {
 	if t.Kind() == reflect.Interface {

@@ -44,10 +44,12 @@ func Union[I any](tag string, variants ...VariantType) UnionType {
 
 // unionShape is a compiled union.
 type unionShape struct {
-	decl     UnionType
-	variants []variant
-	names    []string
-	started  bool
+	decl      UnionType
+	variants  []variant
+	names     []string
+	started   bool
+	done      bool
+	recursive bool // a variant holds the interface again
 }
 
 type variant struct {
@@ -66,9 +68,16 @@ func (c *compiler) prepare() {
 // variants compiles the variants of a union, once.
 func (c *compiler) variants(u *unionShape) {
 	if u.started {
+		u.recursive = u.recursive || !u.done
 		return
 	}
 	u.started = true
+	defer func() {
+		u.done = true
+		for _, v := range u.variants {
+			v.node.object.recursive = v.node.object.recursive || u.recursive
+		}
+	}()
 	fix := "write schema.Union[Interface](\"kind\", schema.Variant(\"name\", Struct{}), …)"
 	if u.decl.typ.Kind() != reflect.Interface || u.decl.tag == "" || len(u.decl.variants) == 0 {
 		c.report("", "a union needs an interface type, the name of a member, and variants", fix)

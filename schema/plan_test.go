@@ -1,0 +1,427 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-playground/validator/v10"
+	"github.com/invopop/jsonschema"
+)
+
+func TestDefaults(t *testing.T) {
+	type nested struct {
+		X int `json:"x" jsonschema:"default=7"`
+	}
+	type args struct {
+		N    int            `json:"n" validate:"max=9" jsonschema:"default=3"`
+		S    string         `json:"s" validate:"oneof=a b" jsonschema:"default=b"`
+		L    []int          `json:"l" jsonschema:"default=[1,2]"`
+		M    map[string]int `json:"m" jsonschema:"default={\"a\":1}"`
+		P    *int           `json:"p" jsonschema:"default=4"`
+		D    time.Duration  `json:"d" jsonschema:"default=30s"`
+		In   nested         `json:"in,omitempty"`
+		Full nested         `json:"full" jsonschema:"default={}"`
+	}
+	p := compile[args](t, nil)
+	var a, b args
+	for _, at := range []*args{&a, &b} {
+		if err := p.Decode(nil, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	four := 4
+	want := args{N: 3, S: "b", L: []int{1, 2}, M: map[string]int{"a": 1}, P: &four, D: 30 * time.Second, Full: nested{7}}
+	if !reflect.DeepEqual(a, want) {
+		t.Errorf("defaults are %+v, want %+v", a, want)
+	}
+	a.L[0], a.M["a"], *a.P = 9, 9, 9
+	if !reflect.DeepEqual(b, want) {
+		t.Errorf("two calls share memory: %+v", b)
+	}
+	if err := p.Decode([]byte(`{"n":null,"in":{}}`), &a); err != nil || a.N != 3 || a.In.X != 7 {
+		t.Errorf("null for a default gives %+v, %v", a, err)
+	}
+}
+
+func TestCrossFields(t *testing.T) {
+	type span struct {
+		From  int       `json:"from,omitempty"`
+		To    int       `json:"to,omitempty" validate:"gtfield=From"`
+		Start time.Time `json:"start,omitempty"`
+		End   time.Time `json:"end,omitempty" validate:"gtefield=start"`
+		A     string    `json:"a,omitempty"`
+		B     string    `json:"b,omitempty" validate:"eqfield=A"`
+		C     string    `json:"c,omitempty" validate:"fieldcontains=A"`
+		Land  string    `json:"land,omitempty"`
+		Post  string    `json:"post,omitempty" validate:"postcode_iso3166_alpha2_field=Land"`
+	}
+	type args struct {
+		Top  string `json:"top,omitempty"`
+		In   span   `json:"in,omitempty"`
+		List []struct {
+			Low string `json:"low" validate:"ltcsfield=Top"`
+			Num int    `json:"num,omitempty" validate:"ltecsfield=In.From"`
+		} `json:"list,omitempty"`
+	}
+	p := compile[args](t, nil)
+	tests := []struct {
+		input  string
+		issues []string
+	}{
+		{`{"in":{"from":1,"to":2}}`, nil},
+		{`{"in":{"from":2,"to":2}}`, []string{"/in/to crossField"}},
+		{`{"in":{"to":-5}}`, nil},
+		{`{"in":{"start":"2026-01-02T00:00:00Z","end":"2026-01-01T00:00:00Z"}}`, []string{"/in/end crossField"}},
+		{`{"in":{"a":"x","b":"y","c":"axb"}}`, []string{"/in/b crossField"}},
+		{`{"in":{"a":"x","c":"b"}}`, []string{"/in/c crossField"}},
+		{`{"in":{"land":"US","post":"12345"}}`, nil},
+		{`{"in":{"land":"US","post":"1234"}}`, []string{"/in/post crossField"}},
+		{`{"in":{"land":"US,required","post":"12345"}}`, []string{"/in/post crossField"}},
+		{`{"top":"m","list":[{"low":"a"},{"low":"z"}]}`, []string{"/list/1/low crossField"}},
+		{`{"list":[{"low":"z","num":5}],"in":{"from":4}}`, []string{"/list/0/num crossField"}},
+		{`{"list":[{"low":"z","num":5}],"in":{}}`, nil},
+		{`{"in":{"from":"x","to":1}}`, []string{"/in/from type"}},
+	}
+	for _, c := range tests {
+		if got := listed(t, p.Check([]byte(c.input))); !reflect.DeepEqual(got, c.issues) {
+			t.Errorf("%s: issues are %q, want %q", c.input, got, c.issues)
+		}
+	}
+	if !strings.Contains(string(p.JSON()), "Must be greater than from.") {
+		t.Errorf("the schema does not describe the rule: %s", p.JSON())
+	}
+}
+
+type booking struct {
+	Nights int `json:"nights"`
+	Guests int `json:"guests"`
+}
+
+func TestStructRules(t *testing.T) {
+	type args struct {
+		B []booking `json:"b"`
+	}
+	few := NewStructRule("at most ten beds in all", func(_ context.Context, b *booking) error {
+		if b.Nights*b.Guests > 10 {
+			return errors.Join(FieldError("Guests", "are too many"), errors.New("is too large"))
+		}
+		return nil
+	})
+	odd := ValidatorStructRule[booking]("guests are even", func(sl validator.StructLevel) {
+		if b := sl.Current().Interface().(booking); b.Guests%2 == 1 {
+			sl.ReportError(b.Guests, "Guests", "Guests", "even", "")
+		}
+	})
+	p := compile[args](t, &Options{StructRules: []*StructRule{few, odd}})
+	if got := listed(t, p.Check([]byte(`{"b":[{"nights":1,"guests":2},{"nights":6,"guests":2}]}`))); !reflect.DeepEqual(got, []string{"/b/1/guests custom", "/b/1 custom"}) {
+		t.Errorf("issues are %q", got)
+	}
+	if got := listed(t, p.Check([]byte(`{"b":[{"nights":1,"guests":3}]}`))); !reflect.DeepEqual(got, []string{"/b/0/guests even"}) {
+		t.Errorf("issues are %q", got)
+	}
+	if !strings.Contains(string(p.JSON()), "at most ten beds in all") {
+		t.Errorf("the schema does not describe the rule: %s", p.JSON())
+	}
+	wild := NewStructRule("panics", func(context.Context, *booking) error { panic("boom") })
+	err := compile[booking](t, &Options{StructRules: []*StructRule{wild}}).Check([]byte(`{"nights":1,"guests":1}`))
+	var e *Error
+	if err == nil || errors.As(err, &e) || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("a panic in a rule gives %v", err)
+	}
+}
+
+func TestCustomRules(t *testing.T) {
+	sku := NewRule("sku", func(ctx context.Context, v, param string) error {
+		if ctx.Value(customKey{}) != nil {
+			return errors.New("is sold out")
+		}
+		return nil
+	}, Describe("an existing SKU"))
+	type args struct {
+		S []string `json:"s" validate:"dive,sku"`
+	}
+	p := compile[args](t, &Options{Rules: []Rule{sku}})
+	var in args
+	if err := p.Decode([]byte(`{"s":["a"]}`), &in); err != nil {
+		t.Error(err)
+	}
+	err := p.DecodeContext(context.WithValue(t.Context(), customKey{}, true), []byte(`{"s":["a"]}`), &in)
+	if err == nil || err.Error() != "/s/0: is sold out" {
+		t.Errorf("error is %v", err)
+	}
+}
+
+type customKey struct{}
+
+type vowel string
+
+func (vowel) Enum() []vowel { return []vowel{"a", "e", "i"} }
+
+type extended struct {
+	N int `json:"n"`
+}
+
+func (*extended) JSONSchemaExtend(s *jsonschema.Schema) {
+	if p, ok := s.Properties.Get("n"); ok {
+		p.MultipleOf = "3"
+	}
+	s.Description = "Multiples."
+}
+
+func TestHooks(t *testing.T) {
+	type args struct {
+		V vowel     `json:"v,omitempty"`
+		P *pointed  `json:"p"`
+		Q pointed   `json:"q,omitempty" jsonschema_description:"one word"`
+		E *extended `json:"e"`
+	}
+	p := compile[args](t, nil)
+	for _, part := range []string{`"v":{"type":"string","enum":["a","e","i"]}`, `"p":{"type":"string","pattern":"^[a-z]+$"}`,
+		`"q":{"type":"string","description":"one word","pattern":"^[a-z]+$"}`, `"multipleOf":3`, `"description":"Multiples."`} {
+		if !strings.Contains(string(p.JSON()), part) {
+			t.Errorf("schema lacks %s: %s", part, p.JSON())
+		}
+	}
+	tests := []struct {
+		input  string
+		issues []string
+	}{
+		{`{"v":"e","p":"abc","e":{"n":6}}`, nil},
+		{`{"v":"x"}`, []string{"/v enum"}},
+		{`{"p":"ABC"}`, []string{"/p pattern"}},
+		{`{"e":{"n":5}}`, []string{"/e/n multipleOf"}},
+	}
+	for _, c := range tests {
+		if got := listed(t, p.Check([]byte(c.input))); !reflect.DeepEqual(got, c.issues) {
+			t.Errorf("%s: issues are %q, want %q", c.input, got, c.issues)
+		}
+	}
+}
+
+func TestNull(t *testing.T) {
+	type args struct {
+		S Null[string] `json:"s,omitzero" validate:"min=2"`
+	}
+	p := compile[args](t, nil)
+	tests := []struct {
+		input string
+		want  Null[string]
+	}{
+		{`{}`, Null[string]{}},
+		{`{"s":null}`, Null[string]{Set: true}},
+		{`{"s":"xy"}`, NullOf("xy")},
+	}
+	for _, c := range tests {
+		var in args
+		if err := p.Decode([]byte(c.input), &in); err != nil || in.S != c.want {
+			t.Errorf("%s gives %+v, %v", c.input, in.S, err)
+		}
+		if back, err := json.Marshal(in); err != nil || string(back) != c.input {
+			t.Errorf("%s is written as %s, %v", c.input, back, err)
+		}
+	}
+	if got := listed(t, p.Check([]byte(`{"s":"x"}`))); !reflect.DeepEqual(got, []string{"/s minLength"}) {
+		t.Errorf("issues are %q", got)
+	}
+}
+
+func TestFieldsAndHeaders(t *testing.T) {
+	type where struct {
+		Region string `json:"region" mcp:"header=Region"`
+	}
+	type args struct {
+		Mode  string `json:"mode" validate:"oneof=fast slow" jsonschema:"default=fast,title=Mode,description=How"`
+		Level int    `json:"level" jsonschema:"enum=1,enum=2"`
+		Key   string `json:"key,omitempty" mcp:"secret"`
+		Where where  `json:"where"`
+		N     int    `json:"n,omitempty" mcp:"header=N"`
+	}
+	p := compile[args](t, nil)
+	want := []Field{
+		{Name: "mode", GoName: "Mode", Description: "How", Title: "Mode", Type: "string", Enum: []string{"fast", "slow"}, Default: "fast"},
+		{Name: "level", GoName: "Level", Required: true, Type: "integer", Enum: []string{"1", "2"}},
+		{Name: "key", GoName: "Key", Type: "string", Secret: true},
+		{Name: "where", GoName: "Where", Required: true, Type: "object"},
+		{Name: "n", GoName: "N", Type: "integer", Header: "N"},
+	}
+	if got := p.Fields(); !reflect.DeepEqual(got, want) {
+		t.Errorf("fields are\n%+v\nwant\n%+v", got, want)
+	}
+	headers := []HeaderParam{{"Region", []string{"where", "region"}, "string"}, {"N", []string{"n"}, "integer"}}
+	if got := p.Headers(); !reflect.DeepEqual(got, headers) {
+		t.Errorf("headers are %+v, want %+v", got, headers)
+	}
+	if got := listed(t, p.Check([]byte(`{"level":1,"where":{"region":"eu"},"n":9007199254740993}`))); !reflect.DeepEqual(got, []string{"/n maximum"}) {
+		t.Errorf("issues are %q", got)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	type result struct {
+		N    int           `json:"n"`
+		P    *int          `json:"p"`
+		Q    *int          `json:"q,omitempty"`
+		Mail string        `json:"mail" validate:"omitempty,email"`
+		D    time.Duration `json:"d"`
+		L    []*int        `json:"l"`
+	}
+	p := compile[result](t, &Options{Output: true})
+	for _, c := range []struct {
+		value  result
+		issues []string
+	}{
+		{result{L: []*int{nil}}, nil},
+		{result{L: []*int{}, Mail: "x"}, []string{"/mail email"}},
+	} {
+		text, err := json.Marshal(c.value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := listed(t, p.Check(text)); !reflect.DeepEqual(got, c.issues) {
+			t.Errorf("%s: issues are %q, want %q\n%s", text, got, c.issues, p.JSON())
+		}
+	}
+	if !p.Constrained() {
+		t.Error("a result with a rule is not constrained")
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[[]int](), reflect.TypeFor[string](), reflect.TypeFor[base](), reflect.TypeFor[tree]()} {
+		if _, err := Compile(typ, &Options{Output: true}); err != nil {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+	if compile[listRequired](t, &Options{Output: true}).Constrained() {
+		t.Error("a result without rules is constrained")
+	}
+}
+
+func TestInline(t *testing.T) {
+	type args struct {
+		N    int                        `json:"n"`
+		Rest map[string]json.RawMessage `json:",inline"`
+	}
+	p := compile[args](t, nil)
+	var in args
+	if err := p.Decode([]byte(`{"x": [1] ,"n":1,"y":null}`), &in); err != nil || string(in.Rest["x"]) != "[1]" || string(in.Rest["y"]) != "null" {
+		t.Errorf("rest is %q, %v", in.Rest, err)
+	}
+	if got := listed(t, p.Check([]byte(`{"n":1,"x":1,"x":2}`))); !reflect.DeepEqual(got, []string{"/x duplicate"}) {
+		t.Errorf("issues are %q", got)
+	}
+}
+
+func TestQuotedAndUnits(t *testing.T) {
+	type args struct {
+		N int           `json:"n,string,omitempty" validate:"min=3"`
+		F float64       `json:"f,string,omitempty"`
+		B bool          `json:"b,string,omitempty"`
+		S time.Duration `json:"s,omitempty" mcp:"unit=s" validate:"max=1m"`
+		I time.Duration `json:"i,omitempty" jsonschema:"format=duration"`
+	}
+	p := compile[args](t, &Options{Strict: true})
+	var in args
+	if err := p.Decode([]byte(`{"n":"4","f":"1.5","b":"true","s":60,"i":"PT1H"}`), &in); err != nil || in != (args{4, 1.5, true, time.Minute, time.Hour}) {
+		t.Errorf("decoded %+v, %v", in, err)
+	}
+	if got := listed(t, p.Check([]byte(`{"n":4,"f":"x","b":"TRUE","s":61,"i":"1h"}`))); !reflect.DeepEqual(got, []string{"/n type", "/f type", "/b type", "/s maximum", "/i format"}) {
+		t.Errorf("issues are %q", got)
+	}
+}
+
+// TestDecodeKeepsNothing checks that results do not refer to the input, which
+// callers use again.
+func TestDecodeKeepsNothing(t *testing.T) {
+	type args struct {
+		S string            `json:"s"`
+		A any               `json:"a"`
+		M map[string]string `json:"m"`
+		R json.RawMessage   `json:"r"`
+		N json.Number       `json:"n"`
+		B []byte            `json:"b"`
+	}
+	p := compile[args](t, nil)
+	data := []byte(`{"s":"text","a":{"k":["v",12]},"m":{"key":"value"},"r":{"x":1},"n":12.5,"b":"aGVsbG8="}`)
+	var in args
+	if err := p.Decode(data, &in); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := json.Marshal(in)
+	for i := range data {
+		data[i] = 'X'
+	}
+	if after, _ := json.Marshal(in); string(after) != string(before) {
+		t.Errorf("the value changed with the input: %s, was %s", after, before)
+	}
+}
+
+func TestDecodeDestination(t *testing.T) {
+	p := compile[intPlain](t, nil)
+	for _, dst := range []any{nil, intPlain{}, (*intPlain)(nil), new(string)} {
+		if err := p.Decode([]byte(`{"n":1}`), dst); err == nil {
+			t.Errorf("Decode into %T gives no error", dst)
+		}
+	}
+	in := intPlain{N: 9}
+	if err := compile[limitOptional](t, nil).Decode(nil, &limitOptional{L: 4}); err != nil {
+		t.Error(err)
+	}
+	if err := p.Decode([]byte(`{"n":1}`), &in); err != nil || in.N != 1 {
+		t.Errorf("decoded %+v, %v", in, err)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	p := compile[searchArgs](t, nil)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 200 {
+				var in searchArgs
+				if err := p.Decode([]byte(searchJSON), &in); err != nil || in.Filter.Lang != "en" {
+					t.Errorf("decoded %+v, %v", in, err)
+					return
+				}
+				if err := p.Check([]byte(`{"tags":[""]}`)); err == nil || len(err.(*Error).Issues) != 6 {
+					t.Errorf("goroutine %d: error is %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestWarnings(t *testing.T) {
+	type args struct {
+		A string `json:"größe"`
+		B any    `json:"b"`
+	}
+	if got := compile[args](t, nil).Warnings(); len(got) != 2 {
+		t.Errorf("warnings are %v", got)
+	}
+}
+
+func TestStrictIsTheLenientDefault(t *testing.T) {
+	// What coercion makes of a document must be valid without coercion.
+	strictPlan, lenientPlan := compile[searchArgs](t, &Options{Strict: true}), compile[searchArgs](t, nil)
+	doc := []byte(`{"query":5,"limit":"25","sort":" asc ","tags":"[\"a\"]","since":"2026-01-31","filter":"{\"lang\":\"en\",\"score\":\"0.5\",\"strict\":\"TRUE\"}"}`)
+	var in searchArgs
+	if err := lenientPlan.Decode(doc, &in); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := strictPlan.Check(text); err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+	if err := strictPlan.Check(doc); err == nil || len(err.(*Error).Issues) != 5 {
+		t.Errorf("strict mode takes %s: %v", doc, err)
+	}
+}
