@@ -74,8 +74,10 @@ var embeddings = []any{
 		Inner `json:"inner,omitempty"`
 		Text  `json:",omitempty"`
 	}{},
+	reflect.New(reflect.StructOf([]reflect.StructField{ // a member named "-"
+		{Name: "Dash", Type: reflect.TypeFor[int](), Tag: `json:"-,omitempty"`},
+	})).Elem().Interface(),
 	struct {
-		Dash   int `json:"-,omitempty"`
 		Hidden int `json:"-"`
 		hidden int
 		Plain  int `json:",omitempty"`

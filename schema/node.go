@@ -101,7 +101,6 @@ type shape struct {
 	funcs     []*StructRule
 	tracked   bool // presence of its members is kept until the end
 	recursive bool
-	defName   string
 	extend    []func(*jsonschema.Schema)
 	verify    *Raw
 	skip      string // member that tells the variants of a union apart

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
-	"reflect"
 	"strconv"
 	"unsafe"
 
@@ -330,83 +329,4 @@ func (d *decoder) bigInt(n *node, p unsafe.Pointer, text []byte, plain bool) {
 		}
 	}
 	d.misfit(n, ruleRange, "an integer of at most "+strconv.Itoa(maxBigDigits)+" digits without an exponent", cut(string(text)), "")
-}
-
-func (d *decoder) boolean(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
-	start := d.s.Pos
-	var v bool
-	switch {
-	case k == jsonx.Bool && (!n.quoted || d.coerces(n)):
-		b, err := d.s.Bool()
-		if err != nil {
-			return d.stop(err)
-		}
-		v = b
-	case k == jsonx.String && (n.quoted || d.coerces(n)):
-		str, err := d.s.Str()
-		if err != nil {
-			return d.stop(err)
-		}
-		var known bool
-		if v, known = boolText(str, !n.quoted); !known {
-			d.wrongType(n, d.s.Buf[start:d.s.Pos])
-			return true
-		}
-	default:
-		return d.mismatch(n)
-	}
-	if n.orZero && !v {
-		return true
-	}
-	for i := range n.checks {
-		if c := &n.checks[i]; c.boolean != nil && !c.boolean(v) {
-			d.fail(n, c, strconv.FormatBool(v))
-		}
-	}
-	*(*bool)(p) = v
-	return true
-}
-
-// boolText reads true or false, in any case if anyCase is set.
-func boolText(b []byte, anyCase bool) (v, known bool) {
-	if len(b) > 5 {
-		return false, false
-	}
-	var low [5]byte
-	for i, c := range b {
-		if anyCase && 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		low[i] = c
-	}
-	switch string(low[:len(b)]) {
-	case "true":
-		return true, true
-	case "false":
-		return false, true
-	}
-	return false, false
-}
-
-// opaque reads a value that only encoding/json and its own schema know.
-func (d *decoder) opaque(n *node, p unsafe.Pointer) bool {
-	start := d.s.Pos
-	before := len(d.issues)
-	if !d.skip() {
-		return false
-	}
-	raw := d.s.Buf[start:d.s.Pos]
-	if n.verify != nil {
-		// The schema says more precisely what is wrong than the decoder would.
-		if d.verify(n, n.verify, raw); len(d.issues) > before {
-			return true
-		}
-	}
-	if d.plan.opts.Output && !implements(n.typ, typeJSONUnmarshaler) && implements(n.typ, typeJSONMarshaler) {
-		return true
-	}
-	if err := json.Unmarshal(append([]byte(nil), raw...), reflect.NewAt(n.typ, p).Interface()); err != nil {
-		d.misfit(n, ruleCustom, "a value that "+n.typ.String()+" accepts", gotValue(raw, true), err.Error())
-	}
-	return true
 }

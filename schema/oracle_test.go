@@ -74,7 +74,7 @@ type sink struct {
 	Clock    *TimeOfDay        `json:"clock"`
 	Naive    *NaiveDateTime    `json:"naive"`
 	Wait     time.Duration     `json:"wait,omitempty" validate:"max=2h"`
-	Seconds  time.Duration     `json:"seconds,omitempty" mcp:"unit=s" validate:"min=1s"`
+	InUnits  time.Duration     `json:"seconds,omitempty" mcp:"unit=s" validate:"min=1s"`
 	ISO      time.Duration     `json:"iso,omitempty" jsonschema:"format=duration"`
 	Quoted   int               `json:"quoted,string,omitempty"`
 	Maybe    Null[string]      `json:"maybe,omitzero"`
