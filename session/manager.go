@@ -115,6 +115,9 @@ func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stop(ErrClosed)
+	for _, s := range m.sessions {
+		s.Close()
+	}
 	clear(m.sessions)
 	if m.sweep != nil {
 		m.sweep.Stop()

@@ -95,7 +95,10 @@ func (s *Session) Assigns() *frame.Assigns { return &s.assigns }
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Close ends the session: its requests are cancelled and its stream ends.
-func (s *Session) Close() { s.close(ErrClosed) }
+func (s *Session) Close() {
+	s.close(ErrClosed)
+	s.Inflight.CancelAll(ErrClosed)
+}
 
 // Use keeps the session alive until release is called.
 func (s *Session) Use() (release func()) {

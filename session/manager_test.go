@@ -1,0 +1,257 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func mustOpen(t testing.TB, m *Manager) *Session {
+	t.Helper()
+	s, err := m.Open(Client{Revision: protocol.V20251125})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestManagerOpen(t *testing.T) {
+	m := NewManager(Config{})
+	defer m.Close()
+	ids := make(map[string]bool)
+	for range 100 {
+		s := mustOpen(t, m)
+		id := s.ID()
+		if len(id) < 22 || ids[id] {
+			t.Fatalf("id %q: want 128 random bits, each time others", id)
+		}
+		for _, c := range []byte(id) {
+			if c < 0x21 || c > 0x7e {
+				t.Fatalf("id %q has the byte %#x; the specification allows 0x21 to 0x7E", id, c)
+			}
+		}
+		ids[id] = true
+		if got, ok := m.Get(id); !ok || got != s {
+			t.Fatalf("Get(%q) = %v, %v", id, got, ok)
+		}
+	}
+	if got := m.Len(); got != 100 {
+		t.Errorf("Len() = %d, want 100", got)
+	}
+	seen := 0
+	m.Each(func(s *Session) {
+		seen++
+		m.Get(s.ID()) // it may use the manager
+	})
+	if seen != 100 {
+		t.Errorf("Each met %d sessions, want 100", seen)
+	}
+}
+
+func TestManagerMax(t *testing.T) {
+	m := NewManager(Config{Max: 2})
+	defer m.Close()
+	first := mustOpen(t, m)
+	mustOpen(t, m)
+	if _, err := m.Open(Client{}); !errors.Is(err, ErrTooMany) {
+		t.Fatalf("third session: error %v, want ErrTooMany", err)
+	}
+	m.End(first.ID())
+	mustOpen(t, m)
+}
+
+func TestManagerEnd(t *testing.T) {
+	m := NewManager(Config{})
+	defer m.Close()
+	s, other := mustOpen(t, m), mustOpen(t, m)
+	request, done, _ := s.Inflight.Start(t.Context(), protocol.IntID(1))
+	defer done()
+	if !m.End(s.ID()) {
+		t.Error("End found no session")
+	}
+	if m.End(s.ID()) {
+		t.Error("End found it twice")
+	}
+	if _, ok := m.Get(s.ID()); ok {
+		t.Error("Get finds it still")
+	}
+	if got := context.Cause(s.Context()); got != ErrClosed {
+		t.Errorf("its context ended with %v, want ErrClosed", got)
+	}
+	if got := context.Cause(request); got != ErrClosed {
+		t.Errorf("its request ended with %v, want ErrClosed", got)
+	}
+	if other.Context().Err() != nil {
+		t.Error("the other session ended, too")
+	}
+}
+
+func TestManagerClose(t *testing.T) {
+	m := NewManager(Config{})
+	s := mustOpen(t, m)
+	request, done, _ := s.Inflight.Start(t.Context(), protocol.IntID(1))
+	defer done()
+	m.Close()
+	m.Close()
+	if s.Context().Err() == nil || request.Err() == nil || m.Len() != 0 {
+		t.Errorf("after Close: session %v, request %v, %d sessions", s.Context().Err(), request.Err(), m.Len())
+	}
+	if _, err := m.Open(Client{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Open after Close: %v, want ErrClosed", err)
+	}
+	late, doneLate, _ := s.Inflight.Start(t.Context(), protocol.IntID(2))
+	defer doneLate()
+	if late.Err() == nil {
+		t.Error("a request that found the session before Close is not cancelled")
+	}
+}
+
+func TestManagerEndStreams(t *testing.T) {
+	m := NewManager(Config{})
+	defer m.Close()
+	one, two := mustOpen(t, m), mustOpen(t, m)
+	first, leave := one.Listen()
+	defer leave()
+	m.EndStreams()
+	if !over(first) {
+		t.Error("the stream is still open")
+	}
+	if one.Context().Err() != nil || two.Context().Err() != nil {
+		t.Error("EndStreams ended a session")
+	}
+}
+
+// One transcript of time: who lives when, with an idle time of 10 minutes.
+func TestIdleExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{Idle: 10 * time.Minute})
+		defer m.Close()
+		unused, called, busy, listening := mustOpen(t, m), mustOpen(t, m), mustOpen(t, m), mustOpen(t, m)
+		release := busy.Use()
+		releaseTwo := busy.Use()
+		leave := listening.Use() // as a stream does
+		expect := func(when string, want ...bool) {
+			t.Helper()
+			synctest.Wait()
+			for i, s := range []*Session{unused, called, busy, listening} {
+				_, ok := m.Get(s.ID())
+				if ok != want[i] || ok != (s.Context().Err() == nil) {
+					t.Errorf("%s: session %d there %v, context %v; want there %v", when, i, ok, s.Context().Err(), want[i])
+				}
+			}
+		}
+		time.Sleep(8 * time.Minute)
+		called.Use()()
+		time.Sleep(time.Minute)
+		expect("after 9 minutes", true, true, true, true)
+		time.Sleep(7 * time.Minute)
+		expect("after 16", false, true, true, true)
+		time.Sleep(8 * time.Minute)
+		expect("after 24", false, false, true, true)
+		time.Sleep(24 * time.Hour)
+		expect("after a day", false, false, true, true)
+		release()
+		time.Sleep(time.Hour)
+		expect("one of two requests done", false, false, true, true)
+		releaseTwo()
+		time.Sleep(9 * time.Minute)
+		expect("9 minutes after its last", false, false, true, true)
+		time.Sleep(7 * time.Minute)
+		expect("16 minutes after its last", false, false, false, true)
+		leave()
+		time.Sleep(time.Hour)
+		expect("at the end", false, false, false, false)
+		if m.sweep != nil {
+			t.Error("the timer runs without sessions")
+		}
+		last := mustOpen(t, m)
+		time.Sleep(time.Hour)
+		if _, ok := m.Get(last.ID()); ok {
+			t.Error("the timer did not start again")
+		}
+	})
+}
+
+func TestIdleNever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{Idle: -1})
+		defer m.Close()
+		s := mustOpen(t, m)
+		time.Sleep(1000 * time.Hour)
+		if _, ok := m.Get(s.ID()); !ok {
+			t.Error("a session expired though the idle time is negative")
+		}
+	})
+}
+
+func TestIdleDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{})
+		defer m.Close()
+		s := mustOpen(t, m)
+		time.Sleep(DefaultIdle - time.Minute)
+		if _, ok := m.Get(s.ID()); !ok {
+			t.Error("a session expired before the default idle time")
+		}
+		time.Sleep(DefaultIdle/2 + time.Minute)
+		if _, ok := m.Get(s.ID()); ok {
+			t.Error("a session lives past one and a half of the default idle time")
+		}
+	})
+}
+
+// A session costs no goroutine, and all of them one timer.
+func TestSessionsCostNoGoroutine(t *testing.T) {
+	m := NewManager(Config{})
+	before := runtime.NumGoroutine()
+	for range 500 {
+		s := mustOpen(t, m)
+		_, leave := s.Listen()
+		leave()
+	}
+	timer := m.sweep
+	if got := runtime.NumGoroutine(); got > before {
+		t.Errorf("%d goroutines for 500 sessions", got-before)
+	}
+	mustOpen(t, m)
+	if timer == nil || m.sweep != timer {
+		t.Error("want one timer for all sessions")
+	}
+	m.Close()
+	if m.sweep != nil {
+		t.Error("Close left the timer")
+	}
+}
+
+func TestManagerConcurrent(t *testing.T) {
+	m := NewManager(Config{Max: 50})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				s, err := m.Open(Client{})
+				if err != nil {
+					m.EndStreams()
+					continue
+				}
+				release := s.Use()
+				_, leave := s.Listen()
+				m.Each(func(s *Session) { s.Send([]byte("news")) })
+				leave()
+				release()
+				m.End(s.ID())
+			}
+		})
+	}
+	wg.Wait()
+	m.Close()
+	if got := m.Len(); got != 0 {
+		t.Errorf("%d sessions at the end", got)
+	}
+}
