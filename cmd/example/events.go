@@ -34,10 +34,11 @@ func (e Event) String() string {
 }
 
 // Plan is when something takes place. Its tags are the rules for the tool's
-// arguments and, in importing.go, for the rows of a file.
+// arguments and, in importing.go, for the rows of a file. The last days of the
+// calendar are left out, so that every end can be written.
 type Plan struct {
 	Title    string           `json:"title" validate:"required,max=200" jsonschema_description:"what takes place"`
-	Date     schema.Date      `json:"date" jsonschema_description:"day on which it begins"`
+	Date     schema.Date      `json:"date" validate:"lte=9999-12-01" jsonschema_description:"day on which it begins"`
 	Start    schema.TimeOfDay `json:"start" jsonschema_description:"time of day at which it begins"`
 	Duration time.Duration    `json:"duration,omitempty" validate:"min=1m,max=168h" jsonschema:"default=1h" jsonschema_description:"how long it takes"`
 }
@@ -56,8 +57,8 @@ type ScheduleIn struct {
 
 // ListEventsIn is a range of days.
 type ListEventsIn struct {
-	From  schema.Date `json:"from,omitzero" jsonschema_description:"first day; today if left out"`
-	To    schema.Date `json:"to,omitzero" validate:"gtefield=From" jsonschema_description:"last day; 30 days after the first if left out"`
+	From  schema.Date `json:"from,omitzero" validate:"lte=9999-12-01" jsonschema_description:"first day; today if left out"`
+	To    schema.Date `json:"to,omitzero" validate:"gtefield=From,lte=9999-12-01" jsonschema_description:"last day; 30 days after the first if left out"`
 	Limit int         `json:"limit,omitempty" validate:"min=1,max=500" jsonschema:"default=100" jsonschema_description:"how many events to return at most"`
 }
 

@@ -160,7 +160,7 @@ func (im *importer) tell(f *mcp.Frame) {
 	done := im.rows.offset()
 	if now := time.Now(); now.Sub(im.told) >= progressInterval || done == im.size {
 		im.told = now
-		_ = f.Progress(float64(done), float64(im.size), fmt.Sprintf("%d rows read, %d of them bad", im.count, len(im.problems)))
+		_ = f.Progress(float64(done), float64(im.size), fmt.Sprintf("rows read: %d, bad: %d", im.count, len(im.problems)))
 	}
 }
 

@@ -46,11 +46,7 @@ func plot(values []float64, width, height int) *image.RGBA {
 		if textWidth(text) > right-left {
 			continue // the text beside the image has it
 		}
-		if v < 0 {
-			write(img, text, center, min(bar.Max.Y+3, area.Max.Y-glyphHeight))
-		} else {
-			write(img, text, center, bar.Min.Y-glyphHeight-3)
-		}
+		write(img, text, center, bar.Min.Y-glyphHeight-3) // above the axis if the bar hangs down
 	}
 	fill(img, image.Rect(area.Min.X, y(0), area.Max.X, y(0)+1), ink)
 	return img
