@@ -115,7 +115,7 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 }
 
 func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
-	return frameOf(ctx, &c.Message, &c.Params, c.Revision, x, frame.Config{
+	return e.server().frameOf(ctx, &c.Message, &c.Params, c.Revision, x, frame.Config{
 		Transport: frame.Transport{Kind: frame.HTTP, HTTP: c.HTTP}, Peer: c,
 	})
 }
@@ -127,7 +127,10 @@ func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 // Notify implements streamable.Backend.
 func (e *endpoint) Notify(c *streamable.Call) {
 	if c.Message.IsResponse() {
-		return // nothing was asked yet that it could answer
+		if x, ok := e.sessions.Get(c.Session); ok {
+			x.Pending.Answer(&c.Message)
+		}
+		return
 	}
 	var x *session.Session
 	if c.Session != "" {

@@ -19,16 +19,18 @@ const module = "github.com/talaria-go/mcp"
 var importGraph = map[string][]string{
 	"internal/jsonx":       {},
 	"transport":            {},
+	"uritemplate":          {},
 	"protocol":             {"internal/jsonx"},
 	"schema":               {"internal/jsonx"},
-	"frame":                {"protocol"},
+	"frame":                {"protocol", "schema"},
 	"internal/peer":        {"protocol"},
 	"transport/streamable": {"protocol"},
+	"internal/rounds":      {"protocol", "frame"},
 	"registry":             {"internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":    {"protocol", "frame"},
 	"session":              {"protocol", "frame", "internal/peer"},
 	"": {"internal/jsonx", "transport", "protocol", "schema", "frame", "internal/peer",
-		"transport/streamable", "registry", "internal/dispatch", "session"},
+		"transport/streamable", "registry", "internal/dispatch", "internal/rounds", "session"},
 	"cmd/example":        {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
 	"conformance/server": {"", "frame", "protocol", "schema", "transport/streamable"},
 	"conformance/bridge": {},
@@ -37,7 +39,7 @@ var importGraph = map[string][]string{
 
 // thirdParty says which packages may import which modules of others.
 var thirdParty = map[string][]string{
-	"github.com/invopop/jsonschema":         {"schema"},
+	"github.com/invopop/jsonschema":         {"schema", "frame"},
 	"github.com/go-playground/validator":    {"schema"},
 	"github.com/santhosh-tekuri/jsonschema": {"schema"},
 	"github.com/rs/zerolog":                 {"", "cmd/example", "conformance/server"},

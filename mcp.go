@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/rounds"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
@@ -58,10 +59,20 @@ type Options struct {
 	Timeout time.Duration
 	// MaxArguments limits the arguments of a call, in bytes; 0 means 1 MiB.
 	MaxArguments int
+	// StateKeys seal what modern clients carry for a request that asked them
+	// something, with the first key; the others open what they sealed before.
+	// Servers that share the work of an endpoint must share them. Each has 16
+	// random bytes or more. Empty means a key that this process makes.
+	StateKeys [][]byte
+	// Rounds bound how often and how long a request may ask its client.
+	Rounds Rounds
 	// MaxConcurrent limits the calls that a stdio connection, or a legacy
 	// session, has under way; 0 means 256. Further messages of a connection
 	// wait; further requests of a session are refused.
 	MaxConcurrent int
+	// MaxBatch limits how many messages a JSON-RPC batch may hold, in the
+	// revision that has batches; 0 means 100.
+	MaxBatch int
 }
 
 // The limits that zero Options stand for.
@@ -78,6 +89,7 @@ type Server struct {
 	logger   zerolog.Logger
 	tools    *registry.List[*registry.Tool]
 	sessions *session.Manager
+	rounds   *rounds.Askers
 	running  peer.Tracker
 	handler  *streamable.Handler
 
@@ -112,6 +124,7 @@ func NewServer(info Info, opts *Options) *Server {
 	} else {
 		s.logger = zerolog.New(os.Stderr).Level(zerolog.WarnLevel).With().Timestamp().Str("server", info.Name).Logger()
 	}
+	s.rounds = newRounds(s.opts)
 	s.tools = registry.NewList[*registry.Tool](registry.Config{
 		Member: "tools", PageSize: s.opts.PageSize, Cache: s.opts.ListCache, Meta: s.serverMeta(),
 	})

@@ -10,11 +10,12 @@ import (
 )
 
 // frameOf makes the Frame of a message. x is nil in the modern era.
-func frameOf(ctx context.Context, m *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c frame.Config) (*frame.Frame, *protocol.Error) {
+func (s *Server) frameOf(ctx context.Context, m *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c frame.Config) (*frame.Frame, *protocol.Error) {
+	c.Askers = s.rounds
 	c.Request = frame.Request{ID: m.ID, Method: m.Method, Params: *params}
 	c.Revision = rev
 	if x != nil {
-		c.Session = x
+		c.Session, c.Askers = x, x
 	} else if raw := params.Meta.LogLevel; raw != nil {
 		var name string
 		// It is a string: ScanParams has seen to that.

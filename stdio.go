@@ -162,7 +162,10 @@ func (l *link) handle(text []byte) {
 		return
 	}
 	if j.message.IsResponse() {
-		return // nothing was asked yet that it could answer
+		if l.session != nil {
+			l.session.Pending.Answer(&j.message)
+		}
+		return
 	}
 	if fault := l.admit(j); fault != nil {
 		if j.message.IsRequest() {
@@ -249,7 +252,7 @@ func (l *link) notify(j *job) {
 }
 
 func (l *link) frame(j *job) (*frame.Frame, *protocol.Error) {
-	return frameOf(j.ctx, &j.message, &j.params, j.revision, j.session, frame.Config{
+	return l.server.frameOf(j.ctx, &j.message, &j.params, j.revision, j.session, frame.Config{
 		Transport: frame.Transport{Kind: l.kind}, Peer: j,
 	})
 }

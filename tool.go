@@ -143,7 +143,7 @@ func (t *tool) caller(s *Server, input input, output *output, limit time.Duratio
 // failed turns the error of a call into its result: errors are for the model
 // to read, unless they are protocol errors.
 func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
-	if _, ok := errors.AsType[*protocol.Error](err); ok {
+	if _, ok := errors.AsType[*protocol.Error](err); ok || errors.Is(err, frame.ErrInputRequired) {
 		return nil, err
 	}
 	if bad, ok := errors.AsType[*inputError](err); ok {

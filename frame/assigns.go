@@ -149,24 +149,24 @@ func (k Key[T]) Set(f *Frame, value T) { f.assigns().Set(k, value) }
 // Get returns the value and whether there is one.
 func (k Key[T]) Get(f *Frame) (value T, ok bool) {
 	stored, ok := f.assigns().Get(k)
-	if !ok {
-		return value, false
-	}
-	return stored.(T), true
+	value, _ = stored.(T) // fails for the nil of an interface type alone
+	return value, ok
 }
 
 // New returns the value; if there is none it keeps what fn returns, as
 // Frame.AssignNew does.
 func (k Key[T]) New(f *Frame, fn func() T) T {
-	return f.assigns().SetNew(k, func() any { return fn() }).(T)
+	value, _ := f.assigns().SetNew(k, func() any { return fn() }).(T)
+	return value
 }
 
 // Update keeps what fn makes of the value, which is T's zero value if there
 // is none, and returns it. Nothing else changes the value meanwhile; fn must
 // not use f's assigns.
 func (k Key[T]) Update(f *Frame, fn func(old T) T) T {
-	return f.assigns().Update(k, func(old any) any {
+	value, _ := f.assigns().Update(k, func(old any) any {
 		value, _ := old.(T)
 		return fn(value)
 	}).(T)
+	return value
 }

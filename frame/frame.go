@@ -30,6 +30,7 @@ type Frame struct {
 	transport Transport
 	peer      Peer
 	session   Session
+	askers    Askers
 	level     protocol.Level
 
 	mu       sync.Mutex
@@ -37,6 +38,7 @@ type Frame struct {
 	progress float64  // the last value told, if told is set
 	told     bool
 	client   *client
+	asking   Asker
 }
 
 // client is the modern client's view of itself, decoded when asked for.
@@ -79,13 +81,14 @@ type Config struct {
 	Peer      Peer           // nil drops every message
 	Session   Session        // nil in modern revisions
 	LogLevel  protocol.Level // of a modern request; zero means none wanted
+	Askers    Askers         // nil if the client cannot be asked
 }
 
 // New returns the Frame of one request.
 func New(ctx context.Context, c Config) *Frame {
 	f := &Frame{
 		ctx: ctx, request: c.Request, revision: c.Revision, transport: c.Transport,
-		peer: c.Peer, session: c.Session, level: c.LogLevel,
+		peer: c.Peer, session: c.Session, askers: c.Askers, level: c.LogLevel,
 	}
 	if f.revision == 0 {
 		f.revision = protocol.Latest
@@ -131,6 +134,21 @@ func (f *Frame) Request() *Request { return &f.root.request }
 
 // Revision returns the protocol revision of the request.
 func (f *Frame) Revision() protocol.Revision { return f.root.revision }
+
+type principalKey struct{}
+
+// WithPrincipal returns a context whose requests belong to principal, the name
+// of who was authenticated. It is for net/http middleware in front of the
+// server; what a server keeps for a client is bound to it.
+func WithPrincipal(ctx context.Context, principal string) context.Context {
+	return context.WithValue(ctx, principalKey{}, principal)
+}
+
+// Principal returns who was authenticated, "" for an anonymous client.
+func (f *Frame) Principal() string {
+	principal, _ := f.ctx.Value(principalKey{}).(string)
+	return principal
+}
 
 // SessionID returns the id of the legacy session, or "" if there is none.
 func (f *Frame) SessionID() string {

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -38,7 +39,7 @@ func (f *Frame) Progress(done, total float64, message ...string) error {
 		return fmt.Errorf("frame: progress must grow, got %v after %v", done, root.progress)
 	}
 	root.told, root.progress = true, done
-	return root.peer.Send(p.Append(nil, root.revision))
+	return root.tell(p.Append(nil, root.revision))
 }
 
 // Log sends a log message to the client, if the client wants its level. data
@@ -60,7 +61,16 @@ func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 	if err != nil {
 		return fmt.Errorf("frame: log data does not encode: %w", err)
 	}
-	return f.root.peer.Send(text)
+	return f.root.tell(text)
+}
+
+// tell sends a message that a client may go without.
+func (f *Frame) tell(message []byte) error {
+	err := f.peer.Send(message)
+	if errors.Is(err, protocol.ErrNoStream) {
+		return nil
+	}
+	return err
 }
 
 // LogEnabled tells whether Log would send a message of that level.

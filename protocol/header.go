@@ -20,6 +20,10 @@ type HeaderParam struct {
 	Path []string // member names from the arguments' root to the value
 }
 
+// ErrNoStream is the error of sending a message ahead of an answer to a client
+// that takes one JSON answer and no more.
+var ErrNoStream = errors.New("mcp: the client takes no event stream, so nothing can be sent ahead of the answer")
+
 const (
 	sentinelOpen  = "=?base64?"
 	sentinelClose = "?="

@@ -101,6 +101,9 @@ const (
 	// Icons: icons on tools, resources, prompts and implementations;
 	// description and websiteUrl on implementations.
 	Icons
+	// ElicitModes: elicitation has a form and a URL mode, lists of enums,
+	// titles of enums, and defaults of every type.
+	ElicitModes
 	// OptionalErrorID: an error response to an unreadable message has no id;
 	// before, its id is null.
 	OptionalErrorID
@@ -127,7 +130,7 @@ var revisionFeatures = [...]Feature{
 const (
 	in2025March    = ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
 	in2025June     = in2025March | StructuredContent | ResourceLinks | Titles | VersionHeader | ContentMeta
-	in2025November = in2025June | Icons | OptionalErrorID
+	in2025November = in2025June | Icons | ElicitModes | OptionalErrorID
 	in2026July     = in2025November | AnyStructured | ResultType | CacheHints | PerRequestMeta
 )
 

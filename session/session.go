@@ -28,6 +28,7 @@ type Session struct {
 	capabilities *protocol.ClientCapabilities
 
 	Inflight peer.Inflight // requests under way, for notifications/cancelled
+	Pending  peer.Pending  // requests to the client
 
 	initialized atomic.Bool
 	level       atomic.Uint32
@@ -98,6 +99,7 @@ func (s *Session) Context() context.Context { return s.ctx }
 func (s *Session) Close() {
 	s.close(ErrClosed)
 	s.Inflight.CancelAll(ErrClosed)
+	s.Pending.Close(ErrClosed)
 }
 
 // Use keeps the session alive until release is called.

@@ -93,15 +93,41 @@ func eraOf(rev protocol.Revision) Era {
 // Serve serves the request of f and appends the whole response to dst. code
 // is 0 for a result, else the code of the error that was appended.
 func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, code protocol.Code) {
-	result, err := d.Guard(f, d.chain)
+	result, err := d.Guard(f, d.serve)
 	start := len(dst)
 	if err == nil {
 		if dst, err = d.appendResult(f, dst, result); err == nil {
 			return dst, 0
 		}
 	}
-	fault := d.fault(err)
-	return protocol.AppendErrorResponse(dst[:start], f.Request().ID, fault, f.Revision()), fault.Code
+	return d.appendFault(f, dst[:start], err)
+}
+
+// appendFault appends the error response for err. Errors run users' code too
+// (Error, As, MarshalJSON of data), so it is guarded.
+func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, code protocol.Code) {
+	appendError := func(err error) {
+		fault := d.fault(err)
+		response, code = protocol.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision()), fault.Code
+	}
+	_, panicked := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
+		appendError(err)
+		return nil, nil
+	})
+	if panicked != nil {
+		appendError(panicked)
+	}
+	return response, code
+}
+
+// serve runs the chain. A handler that waits for the client's answers has the
+// questions for its result.
+func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
+	result, err := d.chain(f)
+	if err != nil && errors.Is(err, frame.ErrInputRequired) {
+		return f.InputRequired()
+	}
+	return result, err
 }
 
 // Notify serves the notification of f. Its error is for the log: nobody is
@@ -182,7 +208,7 @@ func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, run
 
 // fault turns any error into the one that is sent.
 func (d *Dispatcher) fault(err error) *protocol.Error {
-	if e, ok := errors.AsType[*protocol.Error](err); ok {
+	if e, ok := errors.AsType[*protocol.Error](err); ok && e != nil {
 		if e.Code == 0 {
 			masked := *e
 			masked.Code = protocol.CodeInternal

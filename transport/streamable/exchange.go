@@ -13,10 +13,10 @@ import (
 // answer; that one turns it into a stream of events.
 type exchange struct {
 	w       http.ResponseWriter
-	control *http.ResponseController // made for the first event
-	timeout time.Duration            // for each write; 0 means none
-	json    bool                     // the client takes JSON
-	events  bool                     // the client takes events
+	control *http.ResponseController
+	timeout time.Duration // for each write; 0 means none
+	json    bool          // the client takes JSON
+	events  bool          // the client takes events
 
 	mu      sync.Mutex
 	started bool // the response is a stream
@@ -24,8 +24,7 @@ type exchange struct {
 	buf     []byte
 }
 
-// Send writes a message as an event. A client that takes no events goes
-// without it.
+// Send writes a message as an event.
 func (e *exchange) Send(message []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -33,7 +32,7 @@ func (e *exchange) Send(message []byte) error {
 		return protocol.ErrAnswered
 	}
 	if !e.events {
-		return nil
+		return protocol.ErrNoStream
 	}
 	e.start()
 	return e.event(message)
@@ -45,7 +44,6 @@ func (e *exchange) start() {
 		return
 	}
 	e.started = true
-	e.control = http.NewResponseController(e.w)
 	header := e.w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-cache, no-transform")
@@ -56,7 +54,13 @@ func (e *exchange) start() {
 // event writes one event and flushes it. e.mu is held.
 func (e *exchange) event(message []byte) error {
 	e.buf = append(e.buf[:0], "event: message\ndata: "...)
+	start := len(e.buf)
 	e.buf = append(e.buf, message...)
+	for i, c := range e.buf[start:] {
+		if c == '\n' || c == '\r' {
+			e.buf[start+i] = ' ' // in JSON the same, in an event the end of the line
+		}
+	}
 	return e.raw(append(e.buf, "\n\n"...))
 }
 
@@ -91,6 +95,13 @@ func (e *exchange) comment() error {
 	return e.raw([]byte(":\n\n"))
 }
 
+// end makes later messages fail.
+func (e *exchange) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+}
+
 // answer ends the response with body, a JSON-RPC response; nil means that
 // there is none. status is used unless the stream has begun.
 func (e *exchange) answer(status int, body []byte) {
@@ -109,7 +120,7 @@ func (e *exchange) answer(status int, body []byte) {
 		}
 	default:
 		if e.timeout > 0 && len(body) > smallBody {
-			_ = http.NewResponseController(e.w).SetWriteDeadline(time.Now().Add(e.timeout))
+			_ = e.control.SetWriteDeadline(time.Now().Add(e.timeout))
 		}
 		writeJSON(e.w, status, body)
 	}

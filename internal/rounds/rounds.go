@@ -1,0 +1,248 @@
+package rounds
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// The limits that a zero Config stands for.
+const (
+	DefaultExpiry    = 15 * time.Minute
+	DefaultMaxRounds = 10
+	DefaultMaxState  = 32 << 10
+)
+
+// Config bounds the rounds of a request.
+type Config struct {
+	Expiry    time.Duration // how long a client may take to answer; 0 means DefaultExpiry
+	MaxRounds int           // how often one request may be asked; 0 means DefaultMaxRounds
+	MaxState  int           // bytes of a sealed state; 0 means DefaultMaxState
+}
+
+// Askers makes the askers of requests. It is safe for concurrent use.
+type Askers struct {
+	sealer *Sealer
+	config Config
+}
+
+// New returns Askers that seal with sealer.
+func New(sealer *Sealer, config Config) *Askers {
+	if config.Expiry <= 0 {
+		config.Expiry = DefaultExpiry
+	}
+	if config.MaxRounds <= 0 {
+		config.MaxRounds = DefaultMaxRounds
+	}
+	if config.MaxState <= 0 {
+		config.MaxState = DefaultMaxState
+	}
+	return &Askers{sealer, config}
+}
+
+// Asker implements frame.Askers. Nothing is sent: questions travel in the
+// answer.
+func (a *Askers) Asker(*frame.Frame, func([]byte) error) frame.Asker {
+	return &request{asker: a}
+}
+
+// state is what a request has learned, as it travels.
+type state struct {
+	Expires int64                      `json:"e"` // Unix seconds
+	Round   int                        `json:"r"`
+	Answers map[string]json.RawMessage `json:"a,omitempty"`
+	Kept    map[string]json.RawMessage `json:"k,omitempty"`
+}
+
+// request is the frame.Asker of one request. It opens the client's state when
+// it is first needed, since most requests have none.
+type request struct {
+	asker *Askers
+
+	mu        sync.Mutex
+	opened    bool
+	fault     error
+	state     state
+	responses map[string]json.RawMessage // what the client sent in this round
+	asked     []protocol.InputRequest
+}
+
+var _ frame.Asker = (*request)(nil)
+
+// asking are the methods whose answer may be a question.
+var asking = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+// Ask implements frame.Asker.
+func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
+	if method := f.Request().Method; !asking[method] {
+		return nil, fmt.Errorf("mcp: a client cannot be asked anything during %s", method)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.open(f); err != nil {
+		return nil, err
+	}
+	answers := make([]json.RawMessage, len(questions))
+	missing := false
+	for i, q := range questions {
+		if answer, ok := r.answer(q.Key()); ok {
+			answers[i] = answer
+			continue
+		}
+		missing = true
+		params, err := q.Params(f.Revision())
+		if err != nil {
+			return nil, err
+		}
+		r.ask(protocol.InputRequest{Key: q.Key(), Method: q.Method(), Params: params})
+	}
+	if missing {
+		return nil, frame.ErrInputRequired
+	}
+	return answers, nil
+}
+
+// answer finds the client's answer, from this round or from one before, and
+// keeps it for the next.
+func (r *request) answer(key string) (json.RawMessage, bool) {
+	if answer, ok := r.responses[key]; ok {
+		if r.state.Answers == nil {
+			r.state.Answers = make(map[string]json.RawMessage)
+		}
+		r.state.Answers[key] = answer
+		return answer, true
+	}
+	answer, ok := r.state.Answers[key]
+	return answer, ok
+}
+
+// ask records a question, once.
+func (r *request) ask(q protocol.InputRequest) {
+	for _, before := range r.asked {
+		if before.Key == q.Key {
+			return
+		}
+	}
+	r.asked = append(r.asked, q)
+}
+
+// Recall implements frame.Asker.
+func (r *request) Recall(f *frame.Frame, key string) (json.RawMessage, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.open(f); err != nil {
+		return nil, false, err
+	}
+	value, ok := r.state.Kept[key]
+	return value, ok, nil
+}
+
+// Keep implements frame.Asker.
+func (r *request) Keep(_ *frame.Frame, key string, value json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state.Kept == nil {
+		r.state.Kept = make(map[string]json.RawMessage)
+	}
+	r.state.Kept[key] = value
+}
+
+// Required implements frame.Asker.
+func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.asked) == 0 {
+		return nil, fmt.Errorf("mcp: the handler of %s returned ErrInputRequired but asked nothing", f.Request().Method)
+	}
+	if r.state.Round++; r.state.Round > r.asker.config.MaxRounds {
+		return nil, fmt.Errorf("mcp: the request was asked in %d rounds, which is the limit", r.asker.config.MaxRounds)
+	}
+	r.state.Expires = time.Now().Add(r.asker.config.Expiry).Unix()
+	text, err := json.Marshal(r.state)
+	if err != nil {
+		return nil, err
+	}
+	sealed := r.asker.sealer.seal(text, r.binding(f))
+	if len(sealed) > r.asker.config.MaxState {
+		return nil, fmt.Errorf("mcp: the request's state has %d bytes, over the limit of %d: ask for less, or keep less with Once", len(sealed), r.asker.config.MaxState)
+	}
+	return &protocol.InputRequiredResult{Requests: r.asked, State: sealed}, nil
+}
+
+// open reads what the client sent back. r.mu is held.
+func (r *request) open(f *frame.Frame) error {
+	if r.opened {
+		return r.fault
+	}
+	r.opened = true
+	params := &f.Request().Params
+	if params.InputResponses != nil {
+		if err := json.Unmarshal(params.InputResponses, &r.responses); err != nil {
+			r.fault = protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses: %w", err)
+			return r.fault
+		}
+	}
+	if params.RequestState != "" {
+		r.fault = r.openState(f, params.RequestState)
+	}
+	return r.fault
+}
+
+func (r *request) openState(f *frame.Frame, sealed string) error {
+	if len(sealed) > r.asker.config.MaxState {
+		return refused("it is larger than the limit of %d bytes", r.asker.config.MaxState)
+	}
+	text, err := r.asker.sealer.open(sealed, r.binding(f))
+	if err != nil {
+		return refused("%w", err)
+	}
+	if err := json.Unmarshal(text, &r.state); err != nil {
+		return refused("%w", err)
+	}
+	if time.Now().Unix() >= r.state.Expires {
+		r.state = state{}
+		return refused("it has expired: send the request again without it")
+	}
+	return nil
+}
+
+func refused(format string, args ...any) error {
+	return protocol.Errorf(protocol.CodeInvalidParams, "params.requestState is refused: "+format, args...)
+}
+
+// binding is what a state belongs to: the principal, the method, the name and
+// the arguments of its request.
+func (r *request) binding(f *frame.Frame) []byte {
+	req := f.Request()
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(f.Principal()), []byte(req.Method), []byte(req.Params.Name), canonical(req.Params.Arguments)} {
+		fmt.Fprintf(h, "%d:", len(part))
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// canonical returns JSON text with its members sorted and its space removed,
+// since a client may write the same arguments another way.
+func canonical(text []byte) []byte {
+	if len(text) == 0 {
+		return []byte("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var value any
+	if d.Decode(&value) != nil {
+		return text
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		return text
+	}
+	return sorted
+}

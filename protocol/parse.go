@@ -1,0 +1,141 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// ToolUseContent is a model's wish to call a tool, in sampling.
+type ToolUseContent struct {
+	ID    string
+	Name  string
+	Input json.RawMessage // an object
+	Meta  MetaMap
+}
+
+func (c ToolUseContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
+	dst = append(dst, `{"type":"tool_use"`...)
+	dst = appendOptional(dst, `,"id":`, c.ID)
+	dst = appendOptional(dst, `,"name":`, c.Name)
+	input := c.Input
+	if input == nil {
+		input = json.RawMessage("{}")
+	}
+	dst, err := appendJSON(append(dst, `,"input":`...), input)
+	if err != nil {
+		return nil, err
+	}
+	return closeContent(dst, nil, c.Meta, rev)
+}
+
+// ToolResultContent is what a tool gave, told to the model in sampling.
+type ToolResultContent struct {
+	ToolUseID  string
+	Content    []Content
+	Structured json.RawMessage // nil if there is none
+	IsError    bool
+	Meta       MetaMap
+}
+
+func (c ToolResultContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
+	dst = append(dst, `{"type":"tool_result"`...)
+	dst = appendOptional(dst, `,"toolUseId":`, c.ToolUseID)
+	dst, err := AppendContent(append(dst, `,"content":`...), c.Content, rev)
+	if err != nil {
+		return nil, err
+	}
+	if c.Structured != nil {
+		if dst, err = appendJSON(append(dst, `,"structuredContent":`...), c.Structured); err != nil {
+			return nil, err
+		}
+	}
+	if c.IsError {
+		dst = append(dst, `,"isError":true`...)
+	}
+	return closeContent(dst, nil, c.Meta, rev)
+}
+
+// contentWire has the members of every type of content.
+type contentWire struct {
+	Type        string          `json:"type"`
+	Text        string          `json:"text"`
+	Data        []byte          `json:"data"`
+	MIMEType    string          `json:"mimeType"`
+	URI         string          `json:"uri"`
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Size        int64           `json:"size"`
+	Icons       []Icon          `json:"icons"`
+	Resource    *resourceWire   `json:"resource"`
+	ID          string          `json:"id"`
+	Input       json.RawMessage `json:"input"`
+	ToolUseID   string          `json:"toolUseId"`
+	Content     json.RawMessage `json:"content"`
+	Structured  json.RawMessage `json:"structuredContent"`
+	IsError     bool            `json:"isError"`
+	Annotations *Annotations    `json:"annotations"`
+	Meta        MetaMap         `json:"_meta"`
+}
+
+type resourceWire struct {
+	URI      string  `json:"uri"`
+	MIMEType string  `json:"mimeType"`
+	Text     string  `json:"text"`
+	Blob     []byte  `json:"blob"`
+	Meta     MetaMap `json:"_meta"`
+}
+
+// ParseContents reads one item of content, or an array of them.
+func ParseContents(raw []byte) ([]Content, error) {
+	raw = bytes.TrimSpace(raw)
+	list := []json.RawMessage{raw}
+	if len(raw) > 0 && raw[0] == '[' {
+		list = nil
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, err
+		}
+	}
+	items := make([]Content, 0, len(list))
+	for i, text := range list {
+		item, err := ParseContent(text)
+		if err != nil {
+			return nil, fmt.Errorf("content item %d: %w", i, err)
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// ParseContent reads one item of content.
+func ParseContent(raw []byte) (Content, error) {
+	var w contentWire
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return nil, err
+	}
+	switch w.Type {
+	case "text":
+		return TextContent{w.Text, w.Annotations, w.Meta}, nil
+	case "image":
+		return ImageContent{w.Data, w.MIMEType, w.Annotations, w.Meta}, nil
+	case "audio":
+		return AudioContent{w.Data, w.MIMEType, w.Annotations, w.Meta}, nil
+	case "resource_link":
+		return ResourceLink{w.URI, w.Name, w.Title, w.Description, w.MIMEType, w.Size, w.Icons, w.Annotations, w.Meta}, nil
+	case "resource":
+		if w.Resource == nil {
+			return nil, fmt.Errorf("member resource is missing")
+		}
+		return EmbeddedResource{ResourceContents(*w.Resource), w.Annotations, w.Meta}, nil
+	case "tool_use":
+		return ToolUseContent{w.ID, w.Name, w.Input, w.Meta}, nil
+	case "tool_result":
+		items, err := ParseContents(w.Content)
+		if err != nil {
+			return nil, err
+		}
+		return ToolResultContent{w.ToolUseID, items, w.Structured, w.IsError, w.Meta}, nil
+	}
+	return nil, fmt.Errorf("unknown type of content: %q", w.Type)
+}
