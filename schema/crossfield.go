@@ -139,8 +139,13 @@ func comparisonKind(n *node) int {
 	case nodeDuration:
 		return 7
 	}
-	if dateTypes[n.typ] {
-		return 8 + int(reflect.Zero(n.typ).Field(0).Kind())
+	switch n.typ {
+	case reflect.TypeFor[Date]():
+		return 8
+	case reflect.TypeFor[TimeOfDay]():
+		return 9
+	case reflect.TypeFor[NaiveDateTime]():
+		return 10
 	}
 	return 0
 }

@@ -312,6 +312,9 @@ func nullable(s *jsonschema.Schema) {
 	if s.Const != nil {
 		s.Enum, s.Const = []any{s.Const, nil}, nil
 	}
+	if s.Not != nil {
+		s.AllOf, s.Not = append(s.AllOf, &jsonschema.Schema{Not: s.Not}), nil
+	}
 	for i, branch := range s.AllOf {
 		s.AllOf[i] = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{branch, {Type: "null"}}}
 	}

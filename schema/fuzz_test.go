@@ -20,7 +20,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"text":"ab","id":1,"count":1,"tags":["a","a"],"maybe":null,"wait":"1h","shape":{"kind":"circle","r":1},"grid":"[1,2]"}`))
 	var plans []*Plan
 	var raws []*Raw
-	for _, v := range []any{sink{}, tree{}, searchArgs{}, conditions{}, builtins{}, drawing{}} {
+	for _, v := range []any{sink{}, corners{}, tree{}, searchArgs{}, conditions{}, builtins{}, drawing{}} {
 		for _, strict := range []bool{true, false} {
 			p, err := Compile(reflect.TypeOf(v), &Options{Strict: strict, Unions: []UnionType{figures}})
 			if err != nil {

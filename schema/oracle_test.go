@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"math/rand/v2"
+	"net/netip"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -88,8 +91,57 @@ type sink struct {
 	Free     map[string]string `json:"free,omitempty"`
 }
 
+// corners has the keywords and kinds that sink leaves out.
+type corners struct {
+	U      uint16                 `json:"u,omitempty" jsonschema:"enum=1,enum=100"`
+	F      float64                `json:"f,omitempty" jsonschema:"enum=0.5,enum=1e2"`
+	F32    float32                `json:"f32,omitempty" jsonschema:"enum=0.1"`
+	Yes    bool                   `json:"yes,omitempty" jsonschema:"const=true"`
+	NotNil *string                `json:"notNil" jsonschema:"nullable" validate:"ne=abc"`
+	NoneOf *int                   `json:"noneOf" jsonschema:"nullable" validate:"ne=3"`
+	Two    *string                `json:"two" jsonschema:"nullable,pattern=^a" validate:"startswith=ab,endswith=c"`
+	Const  *string                `json:"const" jsonschema:"nullable,const=x"`
+	ZeroI  int                    `json:"zeroI,omitempty" validate:"isdefault"`
+	ZeroU  uint                   `json:"zeroU,omitempty" validate:"isdefault"`
+	ZeroF  float64                `json:"zeroF,omitempty" validate:"isdefault"`
+	ZeroB  bool                   `json:"zeroB,omitempty" validate:"isdefault"`
+	ZeroS  string                 `json:"zeroS,omitempty" validate:"isdefault"`
+	ZeroL  []int                  `json:"zeroL,omitempty" validate:"isdefault"`
+	ZeroM  map[string]int         `json:"zeroM,omitempty" validate:"isdefault"`
+	Ints   []int                  `json:"ints,omitempty" validate:"dive,omitempty,min=3" jsonschema:"minItems=1,uniqueItems"`
+	Bools  []bool                 `json:"bools,omitempty" validate:"dive,omitempty,eq=true"`
+	Multi  int                    `json:"multi,omitempty" jsonschema:"multipleOf=5,exclusiveMinimum=0,maximum=100"`
+	MultiU uint                   `json:"multiU,omitempty" jsonschema:"multipleOf=3,exclusiveMaximum=128"`
+	Props  map[string]bool        `json:"props,omitempty" jsonschema:"minProperties=1,maxProperties=2"`
+	Time   string                 `json:"time,omitempty" jsonschema:"format=date-time"`
+	Path   string                 `json:"path,omitempty" jsonschema:"format=json-pointer"`
+	Many   []string               `json:"many,omitempty" jsonschema:"enum=a,enum=ab,minItems=1"`
+	IPs    map[netip.Addr]int     `json:"ips,omitempty"`
+	Octets map[uint8]int          `json:"octets,omitempty"`
+	FStr   float64                `json:"fstr,string,omitempty"`
+	UStr   uint                   `json:"ustr,string,omitempty"`
+	BStr   bool                   `json:"bstr,string,omitempty"`
+	Nested []map[string][]*string `json:"nested,omitempty"`
+	Objs   []*base                `json:"objs,omitempty" jsonschema:"maxItems=2"`
+	MaybeN Null[int]              `json:"maybeN,omitzero" validate:"min=2"`
+	URL    *url.URL               `json:"url"`
+	Num    json.Number            `json:"num,omitempty"`
+	Huge   *big.Int               `json:"huge"`
+	Rune   int32                  `json:"rune,omitempty" validate:"gt=-4,lt=4"`
+	Dated  string                 `json:"dated,omitempty" validate:"datetime=2006-01-02"`
+	Size   []byte                 `json:"size,omitempty"`
+}
+
+type nonZeroFields struct {
+	I int     `json:"i" validate:"required"`
+	U uint8   `json:"u" validate:"required"`
+	F float64 `json:"f" validate:"required"`
+	B bool    `json:"b" validate:"required"`
+	S string  `json:"s" validate:"required"`
+}
+
 // oracleTypes are compared with the oracle on random documents.
-var oracleTypes = []any{searchArgs{}, tree{}, page[base]{}, page[*tree]{}, conditions{}, oneCondition{}, sink{}, drawing{}, requiredWithout{}, map[string]base{}}
+var oracleTypes = []any{searchArgs{}, tree{}, page[base]{}, page[*tree]{}, conditions{}, oneCondition{}, sink{}, drawing{}, requiredWithout{}, map[string]base{}, corners{}, nonZeroFields{}}
 
 // TestAgainstOracle compares plans with an independent implementation of JSON
 // Schema on the schema that they advertise. The only differences allowed are
@@ -103,7 +155,7 @@ func TestAgainstOracle(t *testing.T) {
 	for _, v := range oracleTypes {
 		typ := reflect.TypeOf(v)
 		t.Run(typ.String(), func(t *testing.T) {
-			p, err := Compile(typ, &Options{Strict: true, Unions: []UnionType{figures}})
+			p, err := Compile(typ, &Options{Strict: true, RequiredNonZero: typ == reflect.TypeFor[nonZeroFields](), Unions: []UnionType{figures}})
 			if err != nil {
 				t.Fatal(err)
 			}
