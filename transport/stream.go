@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // DefaultMaxMessage is the longest message, in bytes, that a Stream reads if
@@ -24,11 +25,13 @@ type StreamOptions struct {
 
 // Stream is a Conn of lines over a byte stream: standard input and output, a
 // pipe, a socket. One message is one line (basic/transports/stdio of every
-// revision); empty lines are skipped.
+// revision): empty lines are skipped, and a newline inside a message that is
+// written becomes a space, which in JSON means the same.
 type Stream struct {
 	in         *bufio.Reader
 	maxMessage int
 	closer     func() error
+	closed     atomic.Bool
 
 	mu      sync.Mutex
 	space   sync.Cond // signalled when unsent shrinks
@@ -70,6 +73,9 @@ func closeOther(r, w any) error {
 func (s *Stream) Read() ([]byte, error) {
 	for {
 		line, err := s.readLine()
+		if s.closed.Load() {
+			return nil, ErrClosed
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +131,13 @@ func (s *Stream) Write(message []byte) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.unsent = append(append(s.unsent, message...), '\n')
+	start := len(s.unsent)
+	s.unsent = append(s.unsent, message...)
+	for i := bytes.IndexByte(s.unsent[start:], '\n'); i >= 0; i = bytes.IndexByte(s.unsent[start:], '\n') {
+		start += i
+		s.unsent[start] = ' '
+	}
+	s.unsent = append(s.unsent, '\n')
 	if !s.writing {
 		s.carry(true)
 	}
@@ -136,7 +148,7 @@ func (s *Stream) Write(message []byte) error {
 func (s *Stream) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.writing || len(s.unsent) > 0 && s.err == nil {
+	for s.err == nil && (s.writing || len(s.unsent) > 0) {
 		if s.writing {
 			s.space.Wait()
 			continue
@@ -175,6 +187,7 @@ func (s *Stream) carry(gather bool) {
 
 // Close implements Conn.
 func (s *Stream) Close() error {
+	s.closed.Store(true)
 	s.mu.Lock()
 	if s.err == nil {
 		s.err = ErrClosed

@@ -18,7 +18,13 @@ type guard struct {
 }
 
 func newGuard(hosts, origins []string) guard {
-	return guard{hosts: lower(hosts), origins: lower(origins)}
+	g := guard{hosts: lower(hosts), origins: lower(origins)}
+	for i, host := range g.hosts {
+		if strings.HasSuffix(host, "]") { // an IPv6 address without port
+			g.hosts[i] = hostname(host)
+		}
+	}
+	return g
 }
 
 func lower(list []string) []string {

@@ -81,6 +81,7 @@ func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 type Answer struct {
 	Response []byte        // a whole JSON-RPC response
 	Code     protocol.Code // of the error in Response; 0 for a result
+	Status   int           // HTTP status; 0 means what Code and the era say
 	Session  string        // the session that initialize opened
 }
 

@@ -16,12 +16,12 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
 		return
 	}
-	id, status, fault := h.session(r)
+	id, _, status, fault := h.session(r)
 	if fault != nil {
 		refuse(w, status, fault)
 		return
 	}
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, events: true}
+	out := &exchange{w: w, control: http.NewResponseController(w), timeout: h.opts.WriteTimeout, events: true}
 	if err := out.open(); err != nil {
 		return
 	}
@@ -34,7 +34,7 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
 		notAllowed(w, "DELETE is for legacy sessions and needs Mcp-Session-Id")
 		return
 	}
-	id, status, fault := h.session(r)
+	id, _, status, fault := h.session(r)
 	if fault != nil {
 		refuse(w, status, fault)
 		return

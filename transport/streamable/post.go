@@ -5,6 +5,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +23,12 @@ const (
 )
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if h.opts.ReadTimeout > 0 {
+		// It stays for requests that are refused: net/http reads the rest of
+		// their body before it answers.
+		_ = control.SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
+	}
 	if !jsonContent(r) {
 		refuse(w, http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeInvalidRequest, "Content-Type must be application/json"))
 		return
@@ -35,7 +43,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, fault)
 		return
 	}
-	c := &Call{HTTP: r, out: &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents}}
+	if h.opts.ReadTimeout > 0 {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	c := &Call{HTTP: r, out: &exchange{w: w, control: control, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents}}
 	if status, fault := h.admit(c, body); fault != nil {
 		rev := c.Revision
 		if rev == 0 {
@@ -46,6 +57,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !c.Message.IsRequest() {
+		c.out.end() // the answer is bare
 		h.backend.Notify(c)
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -56,7 +68,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	if answer.Session != "" {
 		w.Header().Set(headerSession, answer.Session)
 	}
-	c.out.answer(statusOf(answer.Code, c.Revision), answer.Response)
+	if answer.Status == 0 {
+		answer.Status = statusOf(answer.Code, c.Revision)
+	}
+	c.out.answer(answer.Status, answer.Response)
 	if cap(answer.Response) > 0 && cap(answer.Response) <= maxPooled {
 		*buffer = answer.Response[:0]
 	}
@@ -119,38 +134,51 @@ func (h *Handler) admitModern(c *Call) *protocol.Error {
 }
 
 func (h *Handler) admitLegacy(c *Call) (status int, fault *protocol.Error) {
-	version := c.HTTP.Header.Get(headerVersion)
-	if _, known := protocol.ParseRevision(version); version != "" && !known {
-		return http.StatusBadRequest, protocol.UnsupportedVersion(version, h.backend.Revisions())
-	}
 	if c.Message.Method == protocol.MethodInitialize && c.Message.IsRequest() {
+		if fault := h.checkVersion(c.HTTP); fault != nil {
+			return http.StatusBadRequest, fault
+		}
 		return 0, nil
 	}
-	id, status, fault := h.session(c.HTTP)
-	if fault != nil {
-		return status, fault
-	}
-	c.Session = id
-	c.Revision, _ = h.backend.SessionRevision(id, c.HTTP)
-	return 0, nil
+	c.Session, c.Revision, status, fault = h.session(c.HTTP)
+	return status, fault
 }
 
-// session finds the session that r names.
-func (h *Handler) session(r *http.Request) (id string, status int, fault *protocol.Error) {
+// checkVersion refuses a version header that names none of the server's
+// revisions. Without the header, the session says which it is.
+func (h *Handler) checkVersion(r *http.Request) *protocol.Error {
+	name := r.Header.Get(headerVersion)
+	if name == "" {
+		return nil
+	}
+	supported := h.backend.Revisions()
+	if rev, _ := protocol.ParseRevision(name); !slices.Contains(supported, rev) {
+		return protocol.UnsupportedVersion(name, supported)
+	}
+	return nil
+}
+
+// session finds the session that r names, and its revision.
+func (h *Handler) session(r *http.Request) (id string, rev protocol.Revision, status int, fault *protocol.Error) {
+	if fault = h.checkVersion(r); fault != nil {
+		return "", 0, http.StatusBadRequest, fault
+	}
 	if id = r.Header.Get(headerSession); id == "" {
-		return "", http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
+		return "", 0, http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
 			"header Mcp-Session-Id is missing: send initialize first, or a request of revision %s", protocol.Latest)
 	}
-	if _, ok := h.backend.SessionRevision(id, r); !ok {
-		return "", http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
+	rev, ok := h.backend.SessionRevision(id, r)
+	if !ok {
+		return "", 0, http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
 	}
-	return id, 0, nil
+	return id, rev, 0, nil
 }
 
-// statusOf returns the HTTP status of an answer: legacy answers are always
-// 200; the modern era has statuses for some codes.
+// statusOf returns the HTTP status of an answer: answers within a legacy
+// session are always 200; the modern era, and an initialize that no revision
+// suits, have statuses for some codes.
 func statusOf(code protocol.Code, rev protocol.Revision) int {
-	if !rev.Modern() {
+	if rev != 0 && !rev.Modern() {
 		return http.StatusOK
 	}
 	switch code {
@@ -176,21 +204,15 @@ func jsonContent(r *http.Request) bool {
 // client's word; a larger body grows as it arrives.
 const promised = 64 << 10
 
-// readBody reads the body, up to the limit and in the time allowed.
+// readBody reads the body, up to the limit.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, fault *protocol.Error) {
 	if r.ContentLength > h.opts.MaxBody {
 		return nil, http.StatusRequestEntityTooLarge, h.tooLarge()
 	}
-	if h.opts.ReadTimeout > 0 {
-		control := http.NewResponseController(w)
-		if control.SetReadDeadline(time.Now().Add(h.opts.ReadTimeout)) == nil {
-			defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-		}
-	}
 	if 0 <= r.ContentLength && r.ContentLength <= promised {
 		body = make([]byte, r.ContentLength)
 		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, http.StatusBadRequest, unreadable(err)
+			return nil, unreadableStatus(err), unreadable(err)
 		}
 		return body, 0, nil
 	}
@@ -199,9 +221,17 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte,
 		return nil, http.StatusRequestEntityTooLarge, h.tooLarge()
 	}
 	if err != nil {
-		return nil, http.StatusBadRequest, unreadable(err)
+		return nil, unreadableStatus(err), unreadable(err)
 	}
 	return body, 0, nil
+}
+
+// unreadableStatus tells a body that took too long from one that broke off.
+func unreadableStatus(err error) int {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
 }
 
 func (h *Handler) tooLarge() *protocol.Error {
