@@ -24,6 +24,16 @@ type Annotations struct {
 	LastModified time.Time `json:"lastModified,omitzero"`
 }
 
+// For returns a without what rev lacks.
+func (a *Annotations) For(rev Revision) *Annotations {
+	if a == nil || rev.Has(ContentMeta) || a.LastModified.IsZero() {
+		return a
+	}
+	older := *a
+	older.LastModified = time.Time{}
+	return &older
+}
+
 // Role is the speaker or audience of content.
 type Role string
 
@@ -202,11 +212,7 @@ func (c ResourceContents) Append(dst []byte, rev Revision) ([]byte, error) {
 func closeContent(dst []byte, a *Annotations, meta MetaMap, rev Revision) ([]byte, error) {
 	var err error
 	if a != nil {
-		b := *a
-		if !rev.Has(ContentMeta) {
-			b.LastModified = time.Time{}
-		}
-		if dst, err = appendJSON(append(dst, `,"annotations":`...), b); err != nil {
+		if dst, err = appendJSON(append(dst, `,"annotations":`...), a.For(rev)); err != nil {
 			return nil, err
 		}
 	}

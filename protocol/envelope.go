@@ -207,6 +207,12 @@ func methodName(b []byte) string {
 		return MethodPing
 	case MethodDiscover:
 		return MethodDiscover
+	case MethodResourcesRead:
+		return MethodResourcesRead
+	case MethodPromptsGet:
+		return MethodPromptsGet
+	case MethodComplete:
+		return MethodComplete
 	}
 	return string(b)
 }

@@ -9,9 +9,19 @@ const (
 	MethodToolsList   = "tools/list"
 	MethodToolsCall   = "tools/call"
 	MethodSetLevel    = "logging/setLevel"
-	MethodCancelled   = "notifications/cancelled"
-	MethodProgress    = "notifications/progress"
-	MethodLog         = "notifications/message"
 
-	MethodToolsChanged = "notifications/tools/list_changed"
+	MethodResourcesList     = "resources/list"
+	MethodResourceTemplates = "resources/templates/list"
+	MethodResourcesRead     = "resources/read"
+	MethodPromptsList       = "prompts/list"
+	MethodPromptsGet        = "prompts/get"
+	MethodComplete          = "completion/complete"
+
+	MethodCancelled = "notifications/cancelled"
+	MethodProgress  = "notifications/progress"
+	MethodLog       = "notifications/message"
+
+	MethodToolsChanged     = "notifications/tools/list_changed"
+	MethodResourcesChanged = "notifications/resources/list_changed"
+	MethodPromptsChanged   = "notifications/prompts/list_changed"
 )

@@ -80,25 +80,35 @@ func (l *List[E]) Add(entries ...E) error {
 		return nil
 	}
 	return l.change(func(old []E) ([]E, error) {
-		taken := make(map[string]bool, len(old)+len(entries))
-		for _, e := range old {
-			taken[e.Key()] = true
-		}
-		var faults []string
-		for _, e := range entries {
-			if taken[e.Key()] {
-				faults = append(faults, fmt.Sprintf("%q is registered already", e.Key()))
-			}
-			taken[e.Key()] = true
-			if _, err := e.Define(protocol.Latest); err != nil {
-				faults = append(faults, fmt.Sprintf("%q: %v", e.Key(), err))
-			}
-		}
-		if faults != nil {
-			return nil, fmt.Errorf("%s: %s", l.config.Member, strings.Join(faults, "; "))
+		if err := l.check(old, entries); err != nil {
+			return nil, err
 		}
 		return append(slices.Clone(old), entries...), nil
 	})
+}
+
+// Check returns the error that Add would return now.
+func (l *List[E]) Check(entries ...E) error { return l.check(l.All(), entries) }
+
+func (l *List[E]) check(old, entries []E) error {
+	taken := make(map[string]bool, len(old)+len(entries))
+	for _, e := range old {
+		taken[e.Key()] = true
+	}
+	var faults []string
+	for _, e := range entries {
+		if taken[e.Key()] {
+			faults = append(faults, fmt.Sprintf("%q is registered already", e.Key()))
+		}
+		taken[e.Key()] = true
+		if _, err := e.Define(protocol.Latest); err != nil {
+			faults = append(faults, fmt.Sprintf("%q: %v", e.Key(), err))
+		}
+	}
+	if faults != nil {
+		return fmt.Errorf("%s: %s", l.config.Member, strings.Join(faults, "; "))
+	}
+	return nil
 }
 
 // Remove removes the components with these keys and returns how many there

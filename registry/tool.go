@@ -22,10 +22,15 @@ func (t *Tool) Key() string { return t.Definition.Name }
 
 // Define implements Entry.
 func (t *Tool) Define(rev protocol.Revision) (json.RawMessage, error) {
+	return encode(t.Definition.For(rev))
+}
+
+// encode returns the JSON of a definition.
+func encode(definition any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // schemas have patterns with < and >, and models read them
-	if err := enc.Encode(t.Definition.For(rev)); err != nil {
+	if err := enc.Encode(definition); err != nil {
 		return nil, err
 	}
 	return bytes.TrimRight(buf.Bytes(), "\n"), nil

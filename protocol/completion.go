@@ -1,0 +1,70 @@
+package protocol
+
+import "encoding/json"
+
+// MaxCompletions is how many values one completion may have.
+const MaxCompletions = 100
+
+// The types of CompletionReference.
+const (
+	RefPrompt   = "ref/prompt"
+	RefResource = "ref/resource"
+)
+
+// CompleteParams are the params of completion/complete
+// (server/utilities/completion of every revision).
+type CompleteParams struct {
+	Ref      CompletionReference `json:"ref"`
+	Argument CompletionArgument  `json:"argument"`
+	Context  struct {
+		// Arguments are those that the user has filled in before, since
+		// 2025-06-18.
+		Arguments map[string]string `json:"arguments"`
+	} `json:"context"`
+}
+
+// CompletionReference says whose argument is completed.
+type CompletionReference struct {
+	Type string `json:"type"`
+	Name string `json:"name"` // of a prompt
+	URI  string `json:"uri"`  // of a resource template
+}
+
+// CompletionArgument says what is completed, and what is there so far.
+type CompletionArgument struct {
+	Name  string  `json:"name"`
+	Value *string `json:"value"` // nil if absent
+}
+
+// ParseCompleteParams reads params. What does not fit is the answer -32602.
+func ParseCompleteParams(raw []byte) (*CompleteParams, *Error) {
+	var p CompleteParams
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return nil, Errorf(CodeInvalidParams, "completion/complete needs ref {type, name or uri}, argument {name, value} and optional context {arguments}, all of strings: %w", err)
+	}
+	switch {
+	case p.Ref.Type != RefPrompt && p.Ref.Type != RefResource:
+		return nil, Errorf(CodeInvalidParams, "params.ref.type must be %q or %q, got %q", RefPrompt, RefResource, p.Ref.Type)
+	case p.Ref.Type == RefPrompt && p.Ref.Name == "":
+		return nil, Errorf(CodeInvalidParams, "params.ref.name is missing: it names the prompt")
+	case p.Ref.Type == RefResource && p.Ref.URI == "":
+		return nil, Errorf(CodeInvalidParams, "params.ref.uri is missing: it is the URI template")
+	case p.Argument.Name == "":
+		return nil, Errorf(CodeInvalidParams, "params.argument.name is missing: it names the argument to complete")
+	case p.Argument.Value == nil:
+		return nil, Errorf(CodeInvalidParams, "params.argument.value is missing: it is what the user has typed, or the empty string")
+	}
+	return &p, nil
+}
+
+// Completion are values that an argument can have, the best ones first.
+type Completion struct {
+	Values  []string `json:"values"` // MaxCompletions at most
+	Total   int      `json:"total"`  // how many there are in all
+	HasMore bool     `json:"hasMore"`
+}
+
+// CompleteResult is the result of completion/complete.
+type CompleteResult struct {
+	Completion Completion `json:"completion"`
+}

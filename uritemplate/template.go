@@ -1,0 +1,192 @@
+// Package uritemplate reads URI templates (RFC 6570, levels 1 to 3 and lists
+// of level 4), expands them, and matches URIs against them.
+//
+//	t, _ := uritemplate.Parse("users://{id}/files/{+path}{?rev}")
+//	values, ok := t.Match("users://7/files/a/b.txt?rev=2")
+//	// values["id"] is ["7"], values["path"] is ["a/b.txt"]
+package uritemplate
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Template is a parsed template. It does not change and is safe for concurrent
+// use.
+type Template struct {
+	text     string
+	parts    []part
+	names    []string
+	prefix   string // what every URI that fits starts with
+	literals int
+	pattern  *regexp.Regexp
+	groups   []group
+}
+
+// part is text that stands for itself, or an expression.
+type part struct {
+	literal string
+	vars    []variable // of an expression; nil for a literal
+	op      *operator
+}
+
+type variable struct {
+	name    string
+	explode bool
+}
+
+// operator is the character behind the brace and what it means (RFC 6570,
+// appendix A).
+type operator struct {
+	char     byte   // 0 for none
+	first    string // before the first variable
+	sep      string // between variables
+	named    bool   // name=value
+	empty    string // after the name of an empty value
+	reserved bool   // reserved characters stand for themselves
+}
+
+var operators = []operator{
+	{0, "", ",", false, "", false},
+	{'+', "", ",", false, "", true},
+	{'#', "#", ",", false, "", true},
+	{'.', ".", ".", false, "", false},
+	{'/', "/", "/", false, "", false},
+	{';', ";", ";", true, "", false},
+	{'?', "?", "&", true, "=", false},
+	{'&', "&", "&", true, "=", false},
+}
+
+// Parse reads a template. A variable may stand in it once. The prefix modifier
+// ({name:3}) is refused, because the value could not be read back from a URI;
+// so are neighbours that a URI could not tell apart, such as {a}{b}.
+func Parse(text string) (*Template, error) {
+	t := &Template{text: text}
+	for rest := text; rest != ""; {
+		open := strings.IndexAny(rest, "{}")
+		if open < 0 {
+			open = len(rest)
+		} else if rest[open] == '}' {
+			return nil, t.fault("there is a } without its {")
+		}
+		if open > 0 {
+			if err := t.addLiteral(rest[:open]); err != nil {
+				return nil, err
+			}
+			rest = rest[open:]
+			continue
+		}
+		end := strings.IndexByte(rest, '}')
+		if end < 0 {
+			return nil, t.fault("%q lacks its }", rest)
+		}
+		if err := t.addExpression(rest[1:end]); err != nil {
+			return nil, err
+		}
+		rest = rest[end+1:]
+	}
+	if len(t.parts) > 0 {
+		t.prefix = t.parts[0].literal
+	}
+	return t, t.compile()
+}
+
+func (t *Template) fault(format string, args ...any) error {
+	return fmt.Errorf("URI template %q: %s", t.text, fmt.Sprintf(format, args...))
+}
+
+func (t *Template) addLiteral(text string) error {
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '%' && (i+2 >= len(text) || !isHex(text[i+1]) || !isHex(text[i+2])) {
+			return t.fault("%q has a %% that starts no escape; write %%25", text)
+		}
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"'<>\\^`|", c) >= 0 {
+			return t.fault("the character %q must be percent-encoded", c)
+		}
+	}
+	t.literals += len(text)
+	t.parts = append(t.parts, part{literal: text})
+	return nil
+}
+
+func (t *Template) addExpression(text string) error {
+	p := part{op: &operators[0]}
+	if text != "" {
+		for i := range operators[1:] {
+			if op := &operators[i+1]; op.char == text[0] {
+				p.op = op
+			}
+		}
+		if strings.IndexByte("=,!@|$", text[0]) >= 0 {
+			return t.fault("{%s}: the operator %q is reserved and means nothing", text, text[0])
+		}
+		if p.op.char != 0 {
+			text = text[1:]
+		}
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		name, explode := strings.CutSuffix(name, "*")
+		if strings.Contains(name, ":") {
+			return t.fault("{%s}: a prefix such as :3 cannot be read back from a URI", text)
+		}
+		if !validName(name) {
+			return t.fault("{%s}: %q is no variable; names have letters, digits, '_' and '.'", text, name)
+		}
+		for _, n := range t.names {
+			if n == name {
+				return t.fault("variable %q is there twice", name)
+			}
+		}
+		t.names = append(t.names, name)
+		p.vars = append(p.vars, variable{name, explode})
+	}
+	t.parts = append(t.parts, p)
+	return nil
+}
+
+func validName(name string) bool {
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" {
+			return false
+		}
+		for i := range len(label) {
+			if c := label[i]; !isLetterOrDigit(c) && c != '_' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isLetterOrDigit(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// String returns the text of the template.
+func (t *Template) String() string { return t.text }
+
+// Names returns the variables in their order.
+func (t *Template) Names() []string { return append([]string(nil), t.names...) }
+
+// Literals returns how many characters of the template stand for themselves:
+// of two templates that match a URI, the one with more is closer to it.
+func (t *Template) Literals() int { return t.literals }
+
+// Before returns the text before the expression of a variable, as far back as
+// the expression before; "" if there is none or no such variable.
+func (t *Template) Before(name string) string {
+	for i, p := range t.parts {
+		for _, v := range p.vars {
+			if v.name == name && i > 0 {
+				return t.parts[i-1].literal
+			}
+		}
+	}
+	return ""
+}
