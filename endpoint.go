@@ -44,12 +44,12 @@ func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 // serveModern serves a request that stands alone. It ends when its client
 // goes away.
 func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
-	ctx, done, ok := e.running.Start(c.HTTP.Context())
+	task, ok := e.running.Begin(c.HTTP.Context())
 	if !ok {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
 	}
-	defer done()
-	return e.dispatchTo(ctx, c, nil)
+	defer task.End()
+	return e.dispatchTo(task, c, nil)
 }
 
 // open opens a session for an initialize request.
@@ -85,21 +85,20 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 		return refusal(c, protocol.Errorf(protocol.CodeSessionNotFound, "the session ended"))
 	}
 	defer x.Use()()
-	ctx, done, ok := e.running.Start(context.WithoutCancel(c.HTTP.Context()))
+	task, ok := e.running.Begin(context.WithoutCancel(c.HTTP.Context()))
 	if !ok {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
 	}
-	defer done()
+	defer task.End()
 	if x.Inflight.Len() >= e.opts.MaxConcurrent {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", e.opts.MaxConcurrent))
 	}
-	ctx, finish, ok := x.Inflight.Start(ctx, c.Message.ID)
-	if !ok {
+	if !x.Inflight.Enter(c.Message.ID, task) {
 		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", c.Message.ID))
 	}
-	defer finish()
-	answer := e.dispatchTo(ctx, c, x)
-	if peer.Cancelled(ctx) {
+	defer x.Inflight.Leave(c.Message.ID)
+	answer := e.dispatchTo(task, c, x)
+	if peer.Cancelled(task) {
 		answer.Response = nil
 	}
 	return answer

@@ -16,7 +16,7 @@ var ErrCancelled = errors.New("cancelled by the client")
 // id. The zero value is empty and ready; it is safe for concurrent use.
 type Inflight struct {
 	mu       sync.Mutex
-	requests map[protocol.ID]context.CancelCauseFunc
+	requests map[protocol.ID]*Task
 	ended    error // why every request is cancelled, once CancelAll was called
 }
 
@@ -25,21 +25,39 @@ type Inflight struct {
 // ends when the request is cancelled; done must be called once, when the
 // request is answered.
 func (t *Inflight) Start(ctx context.Context, id protocol.ID) (_ context.Context, done func(), ok bool) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	task := newTask(ctx)
+	if !t.Enter(id, task) {
+		return nil, nil, false
+	}
+	return task, func() {
+		t.Leave(id)
+		task.End()
+	}, true
+}
+
+// Enter enters a request that has its Task already. It fails if one with that
+// id is under way. Leave must be called when the request is answered.
+func (t *Inflight) Enter(id protocol.ID, task *Task) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, taken := t.requests[id]; taken {
-		cancel(nil)
-		return nil, nil, false
+		return false
 	}
 	if t.requests == nil {
-		t.requests = make(map[protocol.ID]context.CancelCauseFunc)
+		t.requests = make(map[protocol.ID]*Task)
 	}
-	t.requests[id] = cancel
+	t.requests[id] = task
 	if t.ended != nil {
-		cancel(t.ended)
+		task.Cancel(t.ended)
 	}
-	return ctx, func() { t.finish(id) }, true
+	return true
+}
+
+// Leave takes a request out of the table.
+func (t *Inflight) Leave(id protocol.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.requests, id)
 }
 
 // Cancel ends the context of a request, if it is under way. The request stays
@@ -47,8 +65,8 @@ func (t *Inflight) Start(ctx context.Context, id protocol.ID) (_ context.Context
 func (t *Inflight) Cancel(id protocol.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if cancel, ok := t.requests[id]; ok {
-		cancel(ErrCancelled)
+	if task, ok := t.requests[id]; ok {
+		task.Cancel(ErrCancelled)
 	}
 }
 
@@ -57,8 +75,8 @@ func (t *Inflight) CancelAll(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = cause
-	for _, cancel := range t.requests {
-		cancel(cause)
+	for _, task := range t.requests {
+		task.Cancel(cause)
 	}
 }
 
@@ -67,15 +85,6 @@ func (t *Inflight) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.requests)
-}
-
-func (t *Inflight) finish(id protocol.ID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if cancel, ok := t.requests[id]; ok {
-		cancel(nil)
-		delete(t.requests, id)
-	}
 }
 
 // Cancelled tells whether ctx ended because the client cancelled its request.

@@ -15,57 +15,73 @@ var ErrShutdown = errors.New("the server shuts down")
 type Tracker struct {
 	mu      sync.Mutex
 	stopped bool
-	work    map[*task]struct{}
-	idle    chan struct{} // closed when work is empty; made by Wait
+	first   *Task
+	idle    chan struct{} // closed when there are no tasks; made by Wait
 }
 
-type task struct{ cancel context.CancelCauseFunc }
-
-// Start enters a piece of work. It fails after Stop. done must be called when
-// the work has ended.
-func (t *Tracker) Start(ctx context.Context) (_ context.Context, done func(), ok bool) {
+// Begin enters a piece of work, whose context is the Task. It fails after
+// Stop. Task.End must be called when the work has ended.
+func (t *Tracker) Begin(ctx context.Context) (*Task, bool) {
+	task := newTask(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
+		return nil, false
+	}
+	t.enter(task)
+	return task, true
+}
+
+// Start is Begin for who wants a context and a func that ends it.
+func (t *Tracker) Start(ctx context.Context) (_ context.Context, done func(), ok bool) {
+	task, ok := t.Begin(ctx)
+	if !ok {
 		return nil, nil, false
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &task{cancel}
-	if t.work == nil {
-		t.work = make(map[*task]struct{})
-	}
-	t.work[w] = struct{}{}
-	return ctx, func() { t.finish(w) }, true
+	return task, task.End, true
 }
 
 // Go runs fn on a goroutine that Wait waits for, even after Stop: it is part of
 // work that was let in before.
 func (t *Tracker) Go(fn func()) {
+	task := newTask(context.Background())
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	w := &task{func(error) {}}
-	if t.work == nil {
-		t.work = make(map[*task]struct{})
-	}
-	t.work[w] = struct{}{}
+	t.enter(task)
+	t.mu.Unlock()
 	go func() {
-		defer t.finish(w)
+		defer task.End()
 		fn()
 	}()
 }
 
-func (t *Tracker) finish(w *task) {
-	w.cancel(nil)
+// enter puts task into the list. t.mu is held.
+func (t *Tracker) enter(task *Task) {
+	task.tracker, task.next = t, t.first
+	if t.first != nil {
+		t.first.prev = task
+	}
+	t.first = task
+}
+
+// leave takes task out of the list.
+func (t *Tracker) leave(task *Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.work, w)
-	if len(t.work) == 0 && t.idle != nil {
+	if task.prev != nil {
+		task.prev.next = task.next
+	} else {
+		t.first = task.next
+	}
+	if task.next != nil {
+		task.next.prev = task.prev
+	}
+	if t.first == nil && t.idle != nil {
 		close(t.idle)
 		t.idle = nil
 	}
 }
 
-// Stop makes Start fail from now on.
+// Stop makes Begin fail from now on.
 func (t *Tracker) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,8 +103,8 @@ func (t *Tracker) Wait(ctx context.Context) error {
 	default:
 	}
 	t.mu.Lock()
-	for w := range t.work {
-		w.cancel(ErrShutdown)
+	for task := t.first; task != nil; task = task.next {
+		task.Cancel(ErrShutdown)
 	}
 	t.mu.Unlock()
 	<-idle
@@ -98,7 +114,7 @@ func (t *Tracker) Wait(ctx context.Context) error {
 func (t *Tracker) wait() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.work) == 0 {
+	if t.first == nil {
 		closed := make(chan struct{})
 		close(closed)
 		return closed

@@ -1,0 +1,91 @@
+package peer
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Task is the context of one request. It can be cancelled from the tables that
+// it stands in, and costs little until somebody waits for that: the parts of a
+// context that do are made when they are first asked for.
+type Task struct {
+	parent     context.Context
+	tracker    *Tracker // nil if none counts it
+	prev, next *Task    // in the tracker's list
+
+	mu     sync.Mutex
+	inner  context.Context // nil until needed
+	cancel context.CancelCauseFunc
+	ended  bool
+}
+
+// newTask returns a Task that ends with parent.
+func newTask(parent context.Context) *Task { return &Task{parent: parent} }
+
+// Deadline implements context.Context.
+func (t *Task) Deadline() (time.Time, bool) { return t.parent.Deadline() }
+
+// Done implements context.Context.
+func (t *Task) Done() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.context().Done()
+}
+
+// Err implements context.Context.
+func (t *Task) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.inner != nil:
+		return t.inner.Err()
+	case t.ended:
+		return context.Canceled
+	}
+	return t.parent.Err()
+}
+
+// Value implements context.Context.
+func (t *Task) Value(key any) any {
+	t.mu.Lock()
+	from := t.parent
+	if t.inner != nil {
+		from = t.inner // package context finds the cause through it
+	}
+	t.mu.Unlock()
+	return from.Value(key)
+}
+
+// context returns the cancellable context. t.mu is held.
+func (t *Task) context() context.Context {
+	if t.inner == nil {
+		t.inner, t.cancel = context.WithCancelCause(t.parent)
+		if t.ended {
+			t.cancel(nil)
+		}
+	}
+	return t.inner
+}
+
+// Cancel ends the context with that cause.
+func (t *Task) Cancel(cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.context()
+	t.cancel(cause)
+}
+
+// End must be called once, when the request has been served: the context ends
+// and the tracker counts it no more.
+func (t *Task) End() {
+	t.mu.Lock()
+	t.ended = true
+	if t.inner != nil {
+		t.cancel(nil)
+	}
+	t.mu.Unlock()
+	if t.tracker != nil {
+		t.tracker.leave(t)
+	}
+}
