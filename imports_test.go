@@ -24,6 +24,7 @@ var importGraph = map[string][]string{
 	"schema":               {"internal/jsonx"},
 	"frame":                {"protocol", "schema"},
 	"internal/peer":        {"protocol"},
+	"internal/hub":         {"protocol"},
 	"transport/streamable": {"protocol"},
 	"internal/rounds":      {"protocol", "frame"},
 	"registry":             {"internal/jsonx", "protocol", "frame"},

@@ -1,0 +1,171 @@
+package hub_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/hub"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *hub.Subscriber {
+	t.Helper()
+	s, err := h.Join(topics, beats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// taken returns the notifications that wait for s, and whether it was roused.
+func taken(s *hub.Subscriber) (texts []string, beat, roused bool) {
+	select {
+	case <-s.Wake():
+		roused = true
+	default:
+	}
+	changes, beat := s.Take(nil)
+	for _, c := range changes {
+		texts = append(texts, string(c.Plain()))
+	}
+	return texts, beat, roused
+}
+
+func updated(uri string) string { return string(protocol.ResourceUpdated(uri).Plain()) }
+
+func TestPublish(t *testing.T) {
+	h := hub.New(10, 0)
+	both := join(t, h, false, hub.Tools, hub.Resource("a"))
+	one := join(t, h, false, hub.Resource("b"))
+	none := join(t, h, false)
+	tools := protocol.NewChange(protocol.MethodToolsChanged, nil)
+
+	h.Publish(hub.Resource("a"), protocol.ResourceUpdated("a"))
+	h.Publish(hub.Tools, tools)
+	h.Publish(hub.Tools, tools)
+	h.Publish(hub.Prompts, tools)
+	h.Publish(hub.Resource("a"), protocol.ResourceUpdated("newer"))
+
+	for _, tt := range []struct {
+		who  string
+		s    *hub.Subscriber
+		want []string
+	}{
+		{"both", both, []string{updated("newer"), string(tools.Plain())}},
+		{"both, again", both, nil},
+		{"one", one, nil},
+		{"none", none, nil},
+	} {
+		texts, beat, roused := taken(tt.s)
+		if !slices.Equal(texts, tt.want) || beat || roused != (tt.want != nil) {
+			t.Errorf("%s: got %q, beat %v, roused %v, want %q", tt.who, texts, beat, roused, tt.want)
+		}
+	}
+	both.Leave()
+	h.Publish(hub.Tools, tools)
+	if texts, _, roused := taken(both); texts != nil || roused {
+		t.Errorf("after Leave: got %q", texts)
+	}
+	if n := h.Len(); n != 2 {
+		t.Errorf("Len: got %d, want 2", n)
+	}
+}
+
+func TestQueueIsBoundedByTopics(t *testing.T) {
+	h := hub.New(1, 0)
+	topics := []string{}
+	for i := range 100 {
+		topics = append(topics, hub.Resource(fmt.Sprint(i)))
+	}
+	s := join(t, h, false, topics...)
+	for range 3 {
+		for i, topic := range topics {
+			h.Publish(topic, protocol.ResourceUpdated(fmt.Sprint(i)))
+		}
+	}
+	if texts, _, _ := taken(s); len(texts) != len(topics) || texts[99] != updated("99") {
+		t.Errorf("got %d changes, want one for each of %d topics", len(texts), len(topics))
+	}
+}
+
+func TestLimits(t *testing.T) {
+	h := hub.New(1, 0)
+	s := join(t, h, false, hub.Tools)
+	_, err := h.Join(nil, false)
+	if full, ok := errors.AsType[*hub.FullError](err); !ok || full.Max != 1 {
+		t.Errorf("Join beyond the limit: got %v", err)
+	}
+	s.Leave()
+	s = join(t, h, false, hub.Tools)
+	h.Close()
+	h.Close()
+	<-h.Done()
+	if _, err := h.Join(nil, false); !errors.Is(err, hub.ErrClosed) {
+		t.Errorf("Join after Close: got %v", err)
+	}
+	s.Leave()
+}
+
+func TestBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hub.New(10, time.Minute)
+		s, deaf := join(t, h, true), join(t, h, false)
+		for range 3 {
+			start := time.Now()
+			<-s.Wake()
+			if _, beat := s.Take(nil); !beat || time.Since(start) != time.Minute {
+				t.Errorf("beat %v after %v, want one after a minute", beat, time.Since(start))
+			}
+		}
+		if _, beat, roused := taken(deaf); beat || roused {
+			t.Error("a beat for one who wants none")
+		}
+		s.Leave()
+		time.Sleep(time.Hour)
+		if _, beat, roused := taken(s); beat || roused {
+			t.Error("a beat after Leave")
+		}
+		s = join(t, h, true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, beat, _ := taken(s); !beat {
+			t.Error("no beat for one who joined later")
+		}
+		s.Leave()
+	})
+}
+
+// TestConcurrentUse is for the race detector: every subscriber hears of the
+// last change, whatever happens around it.
+func TestConcurrentUse(t *testing.T) {
+	h := hub.New(1000, time.Millisecond)
+	last := protocol.ResourceUpdated("last")
+	var ready, all sync.WaitGroup
+	for range 20 {
+		ready.Add(1)
+		all.Go(func() {
+			join(t, h, true, hub.Tools).Leave()
+			s := join(t, h, true, hub.Tools, hub.Prompts)
+			defer s.Leave()
+			ready.Done()
+			for range s.Wake() {
+				changes, _ := s.Take(nil)
+				if slices.Contains(changes, last) {
+					return
+				}
+			}
+		})
+		all.Go(func() { h.Publish(hub.Tools, protocol.NewChange(protocol.MethodToolsChanged, nil)) })
+	}
+	ready.Wait()
+	h.Publish(hub.Prompts, last)
+	all.Wait()
+	if n := h.Len(); n != 0 {
+		t.Errorf("%d subscribers left, want 0", n)
+	}
+}

@@ -1,0 +1,221 @@
+package protocol
+
+import (
+	"bytes"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+)
+
+// The methods of subscriptions and of what they tell.
+const (
+	MethodListen       = "subscriptions/listen"
+	MethodAcknowledged = "notifications/subscriptions/acknowledged"
+	MethodSubscribe    = "resources/subscribe"
+	MethodUnsubscribe  = "resources/unsubscribe"
+
+	MethodResourceUpdated = "notifications/resources/updated"
+)
+
+// MetaSubscription is the key of _meta that says which subscription a message
+// belongs to (basic/patterns/subscriptions of 2026-07-28).
+const MetaSubscription = metaPrefix + "subscriptionId"
+
+// SubscriptionFilter says what a client wants to be told of. The zero value
+// means nothing.
+type SubscriptionFilter struct {
+	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
+	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
+	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
+	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"` // URIs
+}
+
+// Names of the members of a filter; the first stands for all others.
+var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"}
+
+// ScanFilter reads the filter in raw, the params of a subscriptions/listen
+// request. maxURIs limits how many resources it may name; one that is named
+// twice counts and is kept once. Members that no revision defines are ignored.
+func ScanFilter(raw []byte, maxURIs int, f *SubscriptionFilter) *Error {
+	*f = SubscriptionFilter{}
+	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw)}
+	found := false
+	more, err := s.ObjectStart()
+	for more && err == nil {
+		var name []byte
+		if name, err = s.Name(); err != nil {
+			break
+		}
+		if string(name) != "notifications" {
+			s.SkipChecked()
+		} else {
+			if found {
+				return duplicate("params", "notifications")
+			}
+			if kind := s.Peek(); kind != jsonx.Object {
+				return Errorf(CodeInvalidParams, "params.notifications must be an object, got %s", kind)
+			}
+			found = true
+			if fault := f.scan(&s, maxURIs); fault != nil {
+				return fault
+			}
+		}
+		more, err = s.ObjectNext()
+	}
+	if err == nil && !found {
+		return Errorf(CodeInvalidParams, "params.notifications is missing: it says what to be told of")
+	}
+	return asError(err)
+}
+
+func (f *SubscriptionFilter) scan(s *jsonx.Scanner, maxURIs int) *Error {
+	var seen uint
+	more, err := s.ObjectStart()
+	for more && err == nil {
+		var name []byte
+		if name, err = s.Name(); err != nil {
+			break
+		}
+		at := index(filterNames[:], name)
+		bit := uint(1) << at
+		if seen&bit&^1 != 0 {
+			return duplicate("params.notifications", filterNames[at])
+		}
+		seen |= bit
+		if fault := f.scanMember(s, filterNames[at], maxURIs); fault != nil {
+			return fault
+		}
+		more, err = s.ObjectNext()
+	}
+	return asError(err)
+}
+
+func (f *SubscriptionFilter) scanMember(s *jsonx.Scanner, name string, maxURIs int) *Error {
+	var flag *bool
+	switch name {
+	case "":
+		s.SkipChecked()
+		return nil
+	case "toolsListChanged":
+		flag = &f.ToolsListChanged
+	case "promptsListChanged":
+		flag = &f.PromptsListChanged
+	case "resourcesListChanged":
+		flag = &f.ResourcesListChanged
+	default:
+		return f.scanURIs(s, maxURIs)
+	}
+	if kind := s.Peek(); kind != jsonx.Bool {
+		return Errorf(CodeInvalidParams, "params.notifications.%s must be a boolean, got %s", name, kind)
+	}
+	var err error
+	*flag, err = s.Bool()
+	return asError(err)
+}
+
+func (f *SubscriptionFilter) scanURIs(s *jsonx.Scanner, maxURIs int) *Error {
+	const where = "params.notifications.resourceSubscriptions"
+	if kind := s.Peek(); kind != jsonx.Array {
+		return Errorf(CodeInvalidParams, "%s must be an array, got %s", where, kind)
+	}
+	known := map[string]bool{}
+	more, err := s.ArrayStart()
+	for i := 0; more && err == nil; i++ {
+		if i == maxURIs {
+			return Errorf(CodeInvalidParams, "%s has more than %d entries, which is the limit", where, maxURIs)
+		}
+		if kind := s.Peek(); kind != jsonx.String {
+			return Errorf(CodeInvalidParams, "%s/%d must be a string, got %s", where, i, kind)
+		}
+		var uri []byte
+		if uri, err = s.Str(); err != nil {
+			break
+		}
+		if len(uri) == 0 {
+			return Errorf(CodeInvalidParams, "%s/%d is empty; give the URI of a resource", where, i)
+		}
+		if !known[string(uri)] {
+			known[string(uri)] = true
+			f.ResourceSubscriptions = append(f.ResourceSubscriptions, string(uri))
+		}
+		more, err = s.ArrayNext()
+	}
+	return asError(err)
+}
+
+// Change is a notification that belongs to no request, encoded once for
+// everybody who is told. It does not change and is safe for concurrent use.
+type Change struct {
+	plain []byte // whole, for legacy sessions
+	head  []byte // up to the subscription's id
+	tail  []byte // what follows that
+}
+
+// NewChange returns the notification of that method. members are the members
+// of its params, encoded and without braces; nil for none.
+func NewChange(method string, members []byte) *Change {
+	var params []byte
+	tail := []byte("}}}")
+	if len(members) > 0 {
+		params = append(append([]byte{'{'}, members...), '}')
+		tail = append(append([]byte("},"), members...), "}}"...)
+	}
+	head := AppendNotification(nil, method, []byte(`{"_meta":{"`+MetaSubscription+`":`))
+	return &Change{
+		plain: AppendNotification(nil, method, params),
+		head:  head[:len(head)-1], // without the brace that would end it
+		tail:  tail,
+	}
+}
+
+// Plain returns the notification for a legacy session. It must not be changed.
+func (c *Change) Plain() []byte { return c.plain }
+
+// Append appends the notification for a subscription, which is called by the
+// id of the request that opened it.
+func (c *Change) Append(dst []byte, subscription ID) []byte {
+	return append(subscription.Append(append(dst, c.head...)), c.tail...)
+}
+
+// ResourceUpdated returns the notification that a resource is another.
+func ResourceUpdated(uri string) *Change {
+	return NewChange(MethodResourceUpdated, jsonx.AppendString([]byte(`"uri":`), uri))
+}
+
+// AppendAcknowledged appends the notification that opens a subscription, with
+// what of its filter is honoured.
+func AppendAcknowledged(dst []byte, subscription ID, honoured SubscriptionFilter) []byte {
+	members := append([]byte(`"notifications":`), honoured.text()...)
+	return NewChange(MethodAcknowledged, members).Append(dst, subscription)
+}
+
+// text returns the JSON object of f.
+func (f SubscriptionFilter) text() []byte {
+	dst := []byte{'{'}
+	for i, on := range []bool{f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged} {
+		if on {
+			dst = append(append(separate(dst), '"'), filterNames[i+1]...)
+			dst = append(dst, `":true`...)
+		}
+	}
+	if len(f.ResourceSubscriptions) > 0 {
+		dst = append(separate(dst), `"resourceSubscriptions":[`...)
+		for _, uri := range f.ResourceSubscriptions {
+			dst = append(jsonx.AppendString(dst, uri), ',')
+		}
+		dst = append(bytes.TrimSuffix(dst, []byte{','}), ']')
+	}
+	return append(dst, '}')
+}
+
+// ListenResult ends a subscription in order.
+type ListenResult struct{ Subscription ID }
+
+// Append implements Result.
+func (r ListenResult) Append(dst []byte, to Wire) ([]byte, error) {
+	dst = append(separate(openResult(dst, to)), `"_meta":{"`+MetaSubscription+`":`...)
+	dst = r.Subscription.Append(dst) // as it came: encoding/json would escape more
+	if len(to.Meta) > 0 {
+		dst = append(append(dst, ','), to.Meta...)
+	}
+	return append(dst, "}}"...), nil
+}
