@@ -13,10 +13,11 @@ import (
 // answer; that one turns it into a stream of events.
 type exchange struct {
 	w       http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration // for each write; 0 means none
-	json    bool          // the client takes JSON
-	events  bool          // the client takes events
+	reading reading                  // its place in the watchdog's list
+	control *http.ResponseController // made when it is first needed
+	timeout time.Duration            // for each write; 0 means none
+	json    bool                     // the client takes JSON
+	events  bool                     // the client takes events
 
 	mu      sync.Mutex
 	started bool // the response is a stream
@@ -69,15 +70,22 @@ func (e *exchange) raw(text []byte) error {
 	if e.timeout > 0 {
 		// Not every ResponseWriter has deadlines; without, the server's own
 		// timeouts hold.
-		_ = e.control.SetWriteDeadline(time.Now().Add(e.timeout))
+		_ = e.controller().SetWriteDeadline(time.Now().Add(e.timeout))
 	}
 	if _, err := e.w.Write(text); err != nil {
 		return err
 	}
-	if err := e.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := e.controller().Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return nil
+}
+
+func (e *exchange) controller() *http.ResponseController {
+	if e.control == nil {
+		e.control = http.NewResponseController(e.w)
+	}
+	return e.control
 }
 
 // open starts a stream at once, before there is anything to send.
@@ -120,7 +128,7 @@ func (e *exchange) answer(status int, body []byte) {
 		}
 	default:
 		if e.timeout > 0 && len(body) > smallBody {
-			_ = e.control.SetWriteDeadline(time.Now().Add(e.timeout))
+			_ = e.controller().SetWriteDeadline(time.Now().Add(e.timeout))
 		}
 		writeJSON(e.w, status, body)
 	}

@@ -91,6 +91,7 @@ type Handler struct {
 	backend Backend
 	opts    Options
 	guard   guard
+	dog     watchdog
 }
 
 // New returns the endpoint of backend.
@@ -101,7 +102,7 @@ func New(backend Backend, opts Options) *Handler {
 	opts.ReadTimeout = orDefault(opts.ReadTimeout, DefaultReadTimeout)
 	opts.WriteTimeout = orDefault(opts.WriteTimeout, DefaultWriteTimeout)
 	opts.KeepAlive = orDefault(opts.KeepAlive, DefaultKeepAlive)
-	h := &Handler{backend: backend, opts: opts, guard: newGuard(opts.AllowedHosts, opts.AllowedOrigins)}
+	h := &Handler{backend: backend, opts: opts, guard: newGuard(opts.AllowedHosts, opts.AllowedOrigins), dog: watchdog{limit: opts.ReadTimeout}}
 	return h
 }
 

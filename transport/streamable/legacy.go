@@ -21,7 +21,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, fault)
 		return
 	}
-	out := &exchange{w: w, control: http.NewResponseController(w), timeout: h.opts.WriteTimeout, events: true}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, events: true}
 	if err := out.open(); err != nil {
 		return
 	}

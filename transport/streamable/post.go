@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -23,30 +22,30 @@ const (
 )
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
-	control := http.NewResponseController(w)
-	if h.opts.ReadTimeout > 0 {
-		// It stays for requests that are refused: net/http reads the rest of
-		// their body before it answers.
-		_ = control.SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
-	}
 	if !jsonContent(r) {
+		h.dog.limitRest(w)
 		refuse(w, http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeInvalidRequest, "Content-Type must be application/json"))
 		return
 	}
 	wantsJSON, wantsEvents := accepts(r)
 	if !wantsJSON && !wantsEvents {
+		h.dog.limitRest(w)
 		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
 		return
 	}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents}
+	out.reading.w = w
+	h.dog.enter(&out.reading)
 	body, status, fault := h.readBody(w, r)
+	h.dog.leave(&out.reading)
 	if fault != nil {
+		if status == http.StatusRequestEntityTooLarge {
+			h.dog.limitRest(w)
+		}
 		refuse(w, status, fault)
 		return
 	}
-	if h.opts.ReadTimeout > 0 {
-		_ = control.SetReadDeadline(time.Time{})
-	}
-	c := &Call{HTTP: r, out: &exchange{w: w, control: control, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents}}
+	c := &Call{HTTP: r, out: out}
 	if status, fault := h.admit(c, body); fault != nil {
 		rev := c.Revision
 		if rev == 0 {
