@@ -2,10 +2,14 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	jsonschemav6 "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -31,6 +35,9 @@ func CompileRaw(raw []byte) (*Raw, error) {
 	doc, err := jsonschemav6.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("schema: not valid JSON: %w", err)
+	}
+	if issues := unwieldy(doc, nil, nil); len(issues) > 0 {
+		return nil, fmt.Errorf("schema: %s", issues[0].line())
 	}
 	c := jsonschemav6.NewCompiler()
 	c.DefaultDraft(jsonschemav6.Draft2020)
@@ -85,6 +92,9 @@ func (r *Raw) issues(text []byte) []Issue {
 	if err != nil {
 		return []Issue{{Rule: ruleSyntax, Expected: "valid JSON", Message: "is not valid JSON: " + err.Error()}}
 	}
+	if issues := unwieldy(doc, nil, nil); len(issues) > 0 {
+		return issues
+	}
 	err = r.schema.Validate(doc)
 	if err == nil {
 		return nil
@@ -97,6 +107,36 @@ func (r *Raw) issues(text []byte) []Issue {
 	flatten(bad, message.NewPrinter(language.English), &issues)
 	slices.SortStableFunc(issues, func(a, b Issue) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
 	return slices.CompactFunc(issues, func(a, b Issue) bool { return a == b })
+}
+
+// maxExponent and maxDigits bound the numbers that are compared exactly. A
+// number such as 1e999999999 is short, and its exact value fills the memory.
+const (
+	maxExponent = 400
+	maxDigits   = 1000
+)
+
+// unwieldy finds the numbers of a document that are past those bounds.
+func unwieldy(doc any, path []step, issues []Issue) []Issue {
+	switch v := doc.(type) {
+	case json.Number:
+		text := string(v)
+		digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+		e, err := strconv.Atoi(cmp.Or(exponent, "0"))
+		if err != nil || e > maxExponent || e < -maxExponent || len(digits) > maxDigits {
+			want := "a number of at most " + strconv.Itoa(maxDigits) + " digits and an exponent of at most " + strconv.Itoa(maxExponent)
+			issues = append(issues, Issue{Path: pointer(path), Rule: ruleRange, Expected: want, Got: cut(text), Message: mustBe(want, cut(text))})
+		}
+	case []any:
+		for i, e := range v {
+			issues = unwieldy(e, append(path, step{"", i}), issues)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			issues = unwieldy(v[name], append(path, step{name, -1}), issues)
+		}
+	}
+	return issues
 }
 
 // flatten makes issues of the leaves of a validation error.

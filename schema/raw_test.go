@@ -26,6 +26,9 @@ func TestRaw(t *testing.T) {
 		{`{"n":1`, []string{" syntax"}},
 		{`{"n":1} {}`, []string{" syntax"}},
 		{`[]`, []string{" type"}},
+		{`{"n":1e999999999}`, []string{"/n range"}},
+		{`{"n":-1e-999999999}`, []string{"/n range"}},
+		{`{"n":1,"x":[1e99999999999999999999]}`, []string{"/x/0 range"}},
 	}
 	for _, c := range tests {
 		if got := listed(t, r.Check([]byte(c.input))); !reflect.DeepEqual(got, c.issues) {
@@ -35,7 +38,7 @@ func TestRaw(t *testing.T) {
 }
 
 func TestRawRefuses(t *testing.T) {
-	for _, text := range []string{``, `{`, `{"type":"objekt"}`, `{"$ref":"https://example.com/schema.json"}`, `{"$ref":"file:///etc/passwd"}`, `{"pattern":"("}`, `{"$ref":"#/$defs/none"}`} {
+	for _, text := range []string{``, `{`, `{"type":"objekt"}`, `{"$ref":"https://example.com/schema.json"}`, `{"$ref":"file:///etc/passwd"}`, `{"pattern":"("}`, `{"$ref":"#/$defs/none"}`, `{"maximum":1e999999999}`} {
 		if _, err := CompileRaw([]byte(text)); err == nil {
 			t.Errorf("%s compiles", text)
 		}
