@@ -32,7 +32,8 @@ type Manager struct {
 
 	mu       sync.Mutex
 	sessions map[string]*Session
-	sweep    *time.Timer // runs while there are sessions; nil else
+	attached map[*Session]struct{} // sessions of connections
+	sweep    *time.Timer           // runs while there are sessions; nil else
 }
 
 // NewManager returns a Manager without sessions.
@@ -43,7 +44,7 @@ func NewManager(config Config) *Manager {
 	if config.Max <= 0 {
 		config.Max = DefaultMax
 	}
-	m := &Manager{config: config, sessions: make(map[string]*Session)}
+	m := &Manager{config: config, sessions: make(map[string]*Session), attached: make(map[*Session]struct{})}
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	return m
 }
@@ -94,11 +95,27 @@ func (m *Manager) Len() int {
 	return len(m.sessions)
 }
 
+// Attach makes Each find a session that lives with a connection, until detach
+// is called. It has no id that Get would find, and none of the limits hold.
+func (m *Manager) Attach(s *Session) (detach func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.attached[s] = struct{}{}
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.attached, s)
+	}
+}
+
 // Each calls fn for every session that there is now.
 func (m *Manager) Each(fn func(*Session)) {
 	m.mu.Lock()
-	list := make([]*Session, 0, len(m.sessions))
+	list := make([]*Session, 0, len(m.sessions)+len(m.attached))
 	for _, s := range m.sessions {
+		list = append(list, s)
+	}
+	for s := range m.attached {
 		list = append(list, s)
 	}
 	m.mu.Unlock()

@@ -42,6 +42,8 @@ type Session struct {
 	busy     int      // requests and streams that keep the session alive
 	stream   *Outbox  // where unasked messages go; nil if nobody listens
 	waiting  [][]byte // messages for the next stream
+
+	subscriptions map[string]struct{} // URIs of resources; nil if none
 }
 
 var _ frame.Session = (*Session)(nil)

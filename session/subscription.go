@@ -1,0 +1,34 @@
+package session
+
+// Subscribe notes that the client wants to hear of changes to the resource at
+// uri. It returns false when the session has max subscriptions already.
+func (s *Session) Subscribe(uri string, max int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.subscriptions[uri]; ok {
+		return true
+	}
+	if len(s.subscriptions) >= max {
+		return false
+	}
+	if s.subscriptions == nil {
+		s.subscriptions = make(map[string]struct{})
+	}
+	s.subscriptions[uri] = struct{}{}
+	return true
+}
+
+// Unsubscribe notes that it no longer does.
+func (s *Session) Unsubscribe(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.subscriptions, uri)
+}
+
+// Subscribed tells whether it does.
+func (s *Session) Subscribed(uri string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.subscriptions[uri]
+	return ok
+}

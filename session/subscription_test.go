@@ -1,0 +1,56 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func TestSubscriptions(t *testing.T) {
+	s := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
+	for i, step := range []struct {
+		do   func() bool
+		want bool
+	}{
+		{func() bool { return s.Subscribed("a") }, false},
+		{func() bool { return s.Subscribe("a", 2) }, true},
+		{func() bool { return s.Subscribe("b", 2) }, true},
+		{func() bool { return s.Subscribe("c", 2) }, false},
+		{func() bool { return s.Subscribe("a", 2) }, true},
+		{func() bool { return s.Subscribed("a") }, true},
+		{func() bool { return s.Subscribed("c") }, false},
+		{func() bool { s.Unsubscribe("a"); s.Unsubscribe("c"); return s.Subscribed("a") }, false},
+		{func() bool { return s.Subscribe("c", 2) }, true},
+	} {
+		if got := step.do(); got != step.want {
+			t.Errorf("step %d: got %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+func TestAttach(t *testing.T) {
+	m := NewManager(Config{Max: 1})
+	defer m.Close()
+	if _, err := m.Open(Client{Revision: protocol.LatestLegacy}); err != nil {
+		t.Fatal(err)
+	}
+	attached := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
+	detach := m.Attach(attached)
+	seen := func() (all []string) {
+		m.Each(func(s *Session) { all = append(all, fmt.Sprint(s == attached)) })
+		slices.Sort(all)
+		return all
+	}
+	if got := seen(); !slices.Equal(got, []string{"false", "true"}) {
+		t.Errorf("while attached: got %q", got)
+	}
+	if _, ok := m.Get(""); ok {
+		t.Error("an attached session is found by id")
+	}
+	detach()
+	if got := seen(); !slices.Equal(got, []string{"false"}) {
+		t.Errorf("after detach: got %q", got)
+	}
+}
