@@ -52,8 +52,10 @@ func openStream(t testing.TB, s *mcp.Server, _ protocol.Revision) conversation {
 			t.Errorf("ServeConn: %v", err)
 		}
 	})
-	return &stream{t, inW, bufio.NewReader(outR)}
+	return &stream{t, inW, newLineReader(outR)}
 }
+
+func newLineReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
 
 func (c *stream) say(line string) []string {
 	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
@@ -142,6 +144,9 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 	_ = json.Unmarshal([]byte(line), &m) // a broken line has no headers
 	req.Header.Set("MCP-Protocol-Version", c.rev.String())
 	req.Header.Set("Mcp-Method", m.Method)
+	if m.Params.Name == "" {
+		m.Params.Name = m.Params.URI
+	}
 	if m.Params.Name != "" {
 		req.Header.Set("Mcp-Name", protocol.EncodeHeaderValue(m.Params.Name))
 	}

@@ -1,0 +1,189 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/streamable"
+)
+
+// heapGrowth runs fn and returns by how many bytes the heap has grown after it,
+// and the most it grew meanwhile as far as the end of fn shows.
+func heapGrowth(fn func()) int64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+}
+
+// totalAllocated runs fn and returns how many bytes were allocated during it.
+func totalAllocated(fn func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+func serveHTTP(t *testing.T, opts *mcp.Options) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(fixture(t, opts).Handler())
+	t.Cleanup(server.Close)
+	return server
+}
+
+func postJSON(t *testing.T, url string, body io.Reader, length int64) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = length
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// zeros is an endless body that costs nothing to make.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestHugeBody(t *testing.T) {
+	server := serveHTTP(t, nil)
+	const size = 64 << 20
+	for _, tt := range []struct {
+		name   string
+		length int64
+	}{{"declared", size}, {"chunked", -1}} {
+		t.Run(tt.name, func(t *testing.T) {
+			allocated := totalAllocated(func() {
+				req, err := http.NewRequest(http.MethodPost, server.URL, io.LimitReader(zeros{}, size))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.ContentLength = tt.length
+				req.Header.Set("Content-Type", "application/json")
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					return // the server may close before the client is done writing
+				}
+				defer res.Body.Close()
+				text, _ := io.ReadAll(res.Body)
+				if res.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(text, []byte("larger than the limit of 4194304 bytes")) {
+					t.Errorf("status %d: %s", res.StatusCode, text)
+				}
+			})
+			if allocated > 24<<20 {
+				t.Errorf("%d bytes allocated to refuse a body", allocated)
+			}
+		})
+	}
+}
+
+func TestHugeBodyIsAnswered(t *testing.T) {
+	server := serveHTTP(t, &mcp.Options{HTTP: streamable.Options{MaxBody: 1000}})
+	for _, length := range []int64{2000, -1} {
+		status, answer := postJSON(t, server.URL, bytes.NewReader(make([]byte, 2000)), length)
+		if status != http.StatusRequestEntityTooLarge || !strings.Contains(answer, `"code":-32600`) {
+			t.Errorf("length %d: status %d: %s", length, status, answer)
+		}
+	}
+}
+
+func TestDeepBody(t *testing.T) {
+	server := serveHTTP(t, nil)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":` + strings.Repeat("[", 100_000)
+	var status int
+	var answer string
+	if grown := totalAllocated(func() { status, answer = postJSON(t, server.URL, strings.NewReader(body), int64(len(body))) }); grown > 8<<20 {
+		t.Errorf("%d bytes allocated", grown)
+	}
+	if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: nested deeper than 64 levels at byte 143"}}`; status != 400 || answer != want {
+		t.Errorf("status %d: %s\nwant %s", status, answer, want)
+	}
+}
+
+func TestTricklingBody(t *testing.T) {
+	server := serveHTTP(t, &mcp.Options{HTTP: streamable.Options{ReadTimeout: 30 * time.Millisecond}})
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	answer, err := io.ReadAll(conn) // until the server closes, which it does at its limit
+	if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 408")) {
+		t.Errorf("%s, %v", answer, err)
+	}
+}
+
+func TestUnknownMethods(t *testing.T) {
+	s := fixture(t, nil)
+	conversation := openStream(t, s, protocol.Latest)
+	ask := func(i int) {
+		answer := conversation.say(expand(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"made/up%d","params":{$META}}`, i, i), protocol.Latest))
+		if want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"Method not found: made/up%d"}}`, i, i); len(answer) != 1 || answer[0] != want {
+			t.Fatalf("got %s\nwant %s", answer, want)
+		}
+	}
+	ask(0)
+	if grown := heapGrowth(func() {
+		for i := range 10_000 {
+			ask(i + 1)
+		}
+	}); grown > 1<<20 {
+		t.Errorf("the heap grew by %d bytes over 10,000 unknown methods", grown)
+	}
+}
+
+func TestStreamSurvivesBadLines(t *testing.T) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	s := fixture(t, nil)
+	go func() {
+		served <- s.ServeConn(context.Background(), transport.NewStream(inR, outW, &transport.StreamOptions{MaxMessage: 1000}))
+	}()
+	client := &stream{t, inW, newLineReader(outR)}
+	for _, tt := range []struct{ line, want string }{
+		{`garbage`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: unexpected 'g', want a value at byte 0"}}`},
+		{`{"jsonrpc":"2.0","id":"x"`, `{"jsonrpc":"2.0","id":"x","error":{"code":-32700,"message":"Parse error: unexpected end of JSON, want ',' or '}' at byte 25"}}`},
+		{`[]`, ``},
+		{strings.Repeat("x", 5000), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than the limit of 1000 bytes"}}`},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `not initialized`},
+		{`{"jsonrpc":"2.0","id":2,"method":"ping"}`, `{"jsonrpc":"2.0","id":2,"result":{}}`},
+	} {
+		answer := client.say(tt.line)
+		if len(answer) != 1 || !strings.Contains(answer[0], tt.want) {
+			t.Errorf("%.80s\ngot  %s\nwant %s", tt.line, answer, tt.want)
+		}
+	}
+	inW.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
