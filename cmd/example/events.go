@@ -34,13 +34,23 @@ func (e Event) String() string {
 }
 
 // Plan is when something takes place. Its tags are the rules for the tool's
-// arguments and, in importing.go, for the rows of a file. The last days of the
-// calendar are left out, so that every end can be written.
+// arguments and, in importing.go, for the rows of a file.
 type Plan struct {
 	Title    string           `json:"title" validate:"required,max=200" jsonschema_description:"what takes place"`
-	Date     schema.Date      `json:"date" validate:"lte=9999-12-01" jsonschema_description:"day on which it begins"`
+	Date     schema.Date      `json:"date" jsonschema_description:"day on which it begins"`
 	Start    schema.TimeOfDay `json:"start" jsonschema_description:"time of day at which it begins"`
 	Duration time.Duration    `json:"duration,omitempty" validate:"min=1m,max=168h" jsonschema:"default=1h" jsonschema_description:"how long it takes"`
+}
+
+// lastDay is the last that a Date can be written for.
+var lastDay = schema.NewDate(9999, time.December, 31)
+
+// check looks at what no tag says: whether the end is still in the calendar.
+func (p Plan) check() error {
+	if p.event(0).End.Date().Compare(lastDay) > 0 {
+		return fmt.Errorf("the calendar ends on %s, before this event does; choose an earlier date", lastDay)
+	}
+	return nil
 }
 
 func (p Plan) event(id int) Event {
@@ -57,8 +67,8 @@ type ScheduleIn struct {
 
 // ListEventsIn is a range of days.
 type ListEventsIn struct {
-	From  schema.Date `json:"from,omitzero" validate:"lte=9999-12-01" jsonschema_description:"first day; today if left out"`
-	To    schema.Date `json:"to,omitzero" validate:"gtefield=From,lte=9999-12-01" jsonschema_description:"last day; 30 days after the first if left out"`
+	From  schema.Date `json:"from,omitzero" jsonschema_description:"first day; today if left out"`
+	To    schema.Date `json:"to,omitzero" validate:"gtefield=From" jsonschema_description:"last day; 30 days after the first if left out"`
 	Limit int         `json:"limit,omitempty" validate:"min=1,max=500" jsonschema:"default=100" jsonschema_description:"how many events to return at most"`
 }
 
@@ -86,6 +96,9 @@ func (w *workbench) eventTools() []mcp.Component {
 }
 
 func (w *workbench) schedule(f *mcp.Frame, in ScheduleIn) (event Event, err error) {
+	if err := in.check(); err != nil {
+		return event, err
+	}
 	err = w.events.Update(f, func(doc *document[Event]) error {
 		if clash := conflicts(doc.Records, in.event(0)); len(clash) > 0 && !in.AllowConflict {
 			return fmt.Errorf("there is a conflict with %s; choose another time, or set allow_conflict to true", list(clash))
@@ -130,7 +143,7 @@ func (w *workbench) listEvents(f *mcp.Frame, in ListEventsIn) (ListEventsOut, er
 		out.From = schema.DateOf(w.now())
 	}
 	if out.To.IsZero() {
-		out.To = out.From.AddDays(span)
+		out.To = out.From.AddDays(min(span, lastDay.DaysSince(out.From)))
 	}
 	if out.To.Compare(out.From) < 0 {
 		return out, fmt.Errorf("to (%s) is before from, which is today (%s) if left out; give from too", out.To, out.From)

@@ -267,7 +267,10 @@ func (r *rowReader) next() (plan Plan, line int, err error) {
 	// The rules for a row are those for the arguments of schedule_event.
 	err = r.plan.Decode(text, &plan)
 	if faults, ok := errors.AsType[*schema.Error](err); ok {
-		err = &badRowError{describe(faults.Issues)}
+		return plan, line, &badRowError{describe(faults.Issues)}
+	}
+	if fault := plan.check(); err == nil && fault != nil {
+		err = &badRowError{fault.Error()}
 	}
 	return plan, line, err
 }

@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 		{"schedule_event", `{"title":"x","date":"2030-04-30","start":"9:00"}`, "/start"},
 		{"schedule_event", `{"title":"x","date":"2030-04-30","start":"09:00","duration":"1 hour"}`, "/duration"},
 		{"schedule_event", `{"title":"x","date":"2030-04-30","start":"09:00","duration":"1s"}`, "/duration"},
-		{"schedule_event", `{"title":"x","date":"9999-12-31","start":"23:30"}`, "/date"},
+		{"schedule_event", `{"title":"x","date":"9999-12-31","start":"23:30"}`, "the calendar ends on 9999-12-31"},
 		{"list_events", `{"from":"2030-03-02","to":"2030-03-01"}`, "/to: must be"},
 		{"list_events", `{"to":"2030-02-01"}`, "is before from"},
 		{"cancel_event", `{"id":7}`, "there is no event 7"},
