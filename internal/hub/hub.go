@@ -13,16 +13,6 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Topics of the lists. The topic of a resource is its Resource.
-const (
-	Tools     = "tools"
-	Prompts   = "prompts"
-	Resources = "resources"
-)
-
-// Resource returns the topic of changes to the resource at uri.
-func Resource(uri string) string { return "resource " + uri }
-
 // ErrClosed is the error of joining a hub after Close.
 var ErrClosed = errors.New("the server shuts down")
 

@@ -13,6 +13,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
+const toolsTopic, promptsTopic = "tools", "prompts"
+
 func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *hub.Subscriber {
 	t.Helper()
 	s, err := h.Join(topics, beats)
@@ -40,16 +42,16 @@ func updated(uri string) string { return string(protocol.ResourceUpdated(uri).Pl
 
 func TestPublish(t *testing.T) {
 	h := hub.New(10, 0)
-	both := join(t, h, false, hub.Tools, hub.Resource("a"))
-	one := join(t, h, false, hub.Resource("b"))
+	both := join(t, h, false, toolsTopic, "resource "+"a")
+	one := join(t, h, false, "resource "+"b")
 	none := join(t, h, false)
 	tools := protocol.NewChange(protocol.MethodToolsChanged, nil)
 
-	h.Publish(hub.Resource("a"), protocol.ResourceUpdated("a"))
-	h.Publish(hub.Tools, tools)
-	h.Publish(hub.Tools, tools)
-	h.Publish(hub.Prompts, tools)
-	h.Publish(hub.Resource("a"), protocol.ResourceUpdated("newer"))
+	h.Publish("resource "+"a", protocol.ResourceUpdated("a"))
+	h.Publish(toolsTopic, tools)
+	h.Publish(toolsTopic, tools)
+	h.Publish(promptsTopic, tools)
+	h.Publish("resource "+"a", protocol.ResourceUpdated("newer"))
 
 	for _, tt := range []struct {
 		who  string
@@ -67,7 +69,7 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	both.Leave()
-	h.Publish(hub.Tools, tools)
+	h.Publish(toolsTopic, tools)
 	if texts, _, roused := taken(both); texts != nil || roused {
 		t.Errorf("after Leave: got %q", texts)
 	}
@@ -80,7 +82,7 @@ func TestQueueIsBoundedByTopics(t *testing.T) {
 	h := hub.New(1, 0)
 	topics := []string{}
 	for i := range 100 {
-		topics = append(topics, hub.Resource(fmt.Sprint(i)))
+		topics = append(topics, "resource "+fmt.Sprint(i))
 	}
 	s := join(t, h, false, topics...)
 	for range 3 {
@@ -95,13 +97,13 @@ func TestQueueIsBoundedByTopics(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	h := hub.New(1, 0)
-	s := join(t, h, false, hub.Tools)
+	s := join(t, h, false, toolsTopic)
 	_, err := h.Join(nil, false)
 	if full, ok := errors.AsType[*hub.FullError](err); !ok || full.Max != 1 {
 		t.Errorf("Join beyond the limit: got %v", err)
 	}
 	s.Leave()
-	s = join(t, h, false, hub.Tools)
+	s = join(t, h, false, toolsTopic)
 	h.Close()
 	h.Close()
 	<-h.Done()
@@ -149,8 +151,8 @@ func TestConcurrentUse(t *testing.T) {
 	for range 20 {
 		ready.Add(1)
 		all.Go(func() {
-			join(t, h, true, hub.Tools).Leave()
-			s := join(t, h, true, hub.Tools, hub.Prompts)
+			join(t, h, true, toolsTopic).Leave()
+			s := join(t, h, true, toolsTopic, promptsTopic)
 			defer s.Leave()
 			ready.Done()
 			for range s.Wake() {
@@ -160,10 +162,10 @@ func TestConcurrentUse(t *testing.T) {
 				}
 			}
 		})
-		all.Go(func() { h.Publish(hub.Tools, protocol.NewChange(protocol.MethodToolsChanged, nil)) })
+		all.Go(func() { h.Publish(toolsTopic, protocol.NewChange(protocol.MethodToolsChanged, nil)) })
 	}
 	ready.Wait()
-	h.Publish(hub.Prompts, last)
+	h.Publish(promptsTopic, last)
 	all.Wait()
 	if n := h.Len(); n != 0 {
 		t.Errorf("%d subscribers left, want 0", n)

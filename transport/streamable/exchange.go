@@ -103,6 +103,16 @@ func (e *exchange) comment() error {
 	return e.raw([]byte(":\n\n"))
 }
 
+// keepAlive is comment for a response that may not be a stream, or over.
+func (e *exchange) keepAlive() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.started || e.ended {
+		return nil
+	}
+	return e.raw([]byte(":\n\n"))
+}
+
 // end makes later messages fail.
 func (e *exchange) end() {
 	e.mu.Lock()

@@ -77,6 +77,10 @@ type Call struct {
 // frame.Peer.
 func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 
+// KeepAlive sends a sign of life if the answer is a stream that has begun: a
+// comment, which clients ignore.
+func (c *Call) KeepAlive() error { return c.out.keepAlive() }
+
 // Answer is what a request gets.
 type Answer struct {
 	Response []byte        // a whole JSON-RPC response
@@ -105,6 +109,10 @@ func New(backend Backend, opts Options) *Handler {
 	h := &Handler{backend: backend, opts: opts, guard: newGuard(opts.AllowedHosts, opts.AllowedOrigins), dog: watchdog{limit: opts.ReadTimeout}}
 	return h
 }
+
+// KeepAlive returns the time between signs of life on a quiet stream; 0 means
+// that there are none.
+func (h *Handler) KeepAlive() time.Duration { return h.opts.KeepAlive }
 
 // orDefault returns d, the default for 0, or 0 for a negative d.
 func orDefault(d, def time.Duration) time.Duration {
