@@ -1,0 +1,297 @@
+package rounds
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+type name struct {
+	Name string `json:"name" validate:"required"`
+}
+
+var keyA, keyB = Key("0123456789abcdef-a"), Key("0123456789abcdef-b")
+
+func sealer(t *testing.T, keys ...Key) *Sealer {
+	t.Helper()
+	s, err := NewSealer(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+type sink struct{}
+
+func (sink) Send([]byte) error { return nil }
+
+// round makes the frame of one request.
+func round(a *Askers, ctx context.Context, method, tool, args, state, responses string) *frame.Frame {
+	p := protocol.Params{Name: tool, Arguments: []byte(args), RequestState: state,
+		Meta: protocol.Meta{ClientCapabilities: []byte(`{"elicitation":{},"roots":{},"sampling":{}}`)}}
+	if responses != "" {
+		p.InputResponses = []byte(responses)
+	}
+	return frame.New(ctx, frame.Config{Request: frame.Request{ID: protocol.IntID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
+}
+
+// required returns the state of the answer that asks the client.
+func required(t *testing.T, f *frame.Frame) string {
+	t.Helper()
+	result, err := f.InputRequired()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.(*protocol.InputRequiredResult).State
+}
+
+func ask(f *frame.Frame) (frame.Elicited[name], error) {
+	return frame.Elicit[name](f, "who", "Who are you?")
+}
+
+const yes = `{"who":{"action":"accept","content":{"name":"Ada"}}}`
+
+func TestRoundTrip(t *testing.T) {
+	a := New(sealer(t), Config{})
+	ctx := context.Background()
+	f := round(a, ctx, "tools/call", "greet", `{"x":1,"y":2}`, "", "")
+	if _, err := ask(f); !errors.Is(err, frame.ErrInputRequired) {
+		t.Fatalf("err = %v", err)
+	}
+	result, err := f.InputRequired()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := result.Append(nil, protocol.Wire{Revision: protocol.Latest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"mode":"form","message":"Who are you?",` +
+		`"requestedSchema":{"type":"object","properties":{"name":{"type":"string","minLength":1}},"required":["name"]}}}},"requestState":"`
+	if !strings.HasPrefix(string(text), want) {
+		t.Errorf("got  %s\nwant %s…", text, want)
+	}
+	state := result.(*protocol.InputRequiredResult).State
+	if strings.Contains(state, "who") {
+		t.Error("the state can be read")
+	}
+	// The same arguments, written another way.
+	got, err := ask(round(a, ctx, "tools/call", "greet", `{ "y":2, "x":1 }`, state, yes))
+	if err != nil || !got.Accepted() || got.Value.Name != "Ada" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestStateIsRefused(t *testing.T) {
+	a := New(sealer(t, keyA), Config{})
+	ctx := context.Background()
+	state := func() string {
+		f := round(a, frame.WithPrincipal(ctx, "ada"), "tools/call", "greet", `{"x":1}`, "", "")
+		_, _ = ask(f)
+		return required(t, f)
+	}()
+	flip := func(i int) string {
+		b := []byte(state)
+		if b[i]++; b[i] == 'z'+1 {
+			b[i] = 'a'
+		}
+		return string(b)
+	}
+	ada := frame.WithPrincipal(ctx, "ada")
+	for _, tt := range []struct {
+		name   string
+		askers *Askers
+		f      func(a *Askers) *frame.Frame
+	}{
+		{"tampered at the start", a, func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, flip(2), yes) }},
+		{"tampered in the middle", a, func(a *Askers) *frame.Frame {
+			return round(a, ada, "tools/call", "greet", `{"x":1}`, flip(len(state)/2), yes)
+		}},
+		{"something appended", a, func(a *Askers) *frame.Frame {
+			return round(a, ada, "tools/call", "greet", `{"x":1}`, state+"-TAMPERED", yes)
+		}},
+		{"cut off", a, func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state[:20], yes) }},
+		{"made up", a, func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, "hello", yes) }},
+		{"other arguments", a, func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":2}`, state, yes) }},
+		{"other tool", a, func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "other", `{"x":1}`, state, yes) }},
+		{"other method", a, func(a *Askers) *frame.Frame { return round(a, ada, "prompts/get", "greet", `{"x":1}`, state, yes) }},
+		{"other principal", a, func(a *Askers) *frame.Frame {
+			return round(a, frame.WithPrincipal(ctx, "eve"), "tools/call", "greet", `{"x":1}`, state, yes)
+		}},
+		{"no principal", a, func(a *Askers) *frame.Frame { return round(a, ctx, "tools/call", "greet", `{"x":1}`, state, yes) }},
+		{"other process", New(sealer(t), Config{}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
+		{"oversized", New(sealer(t, keyA), Config{MaxState: 10}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ask(tt.f(tt.askers))
+			fault, ok := errors.AsType[*protocol.Error](err)
+			if !ok || fault.Code != protocol.CodeInvalidParams || !strings.Contains(fault.Message, "requestState is refused") {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+	if got, err := ask(round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes)); err != nil || got.Value.Name != "Ada" {
+		t.Errorf("the right one: %+v, %v", got, err)
+	}
+}
+
+func TestStateExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(sealer(t), Config{Expiry: time.Minute})
+		f := round(a, t.Context(), "tools/call", "greet", "", "", "")
+		_, _ = ask(f)
+		state := required(t, f)
+		time.Sleep(59 * time.Second)
+		if _, err := ask(round(a, t.Context(), "tools/call", "greet", "", state, yes)); err != nil {
+			t.Errorf("after 59 s: %v", err)
+		}
+		time.Sleep(time.Second)
+		if _, err := ask(round(a, t.Context(), "tools/call", "greet", "", state, yes)); err == nil || !strings.Contains(err.Error(), "has expired") {
+			t.Errorf("after a minute: %v", err)
+		}
+	})
+}
+
+// Two processes that share keys serve the rounds of one request, also while a
+// key is being replaced.
+func TestKeyRing(t *testing.T) {
+	old, both, next := New(sealer(t, keyA), Config{}), New(sealer(t, keyB, keyA), Config{}), New(sealer(t, keyB), Config{})
+	start := func(a *Askers) string {
+		f := round(a, context.Background(), "tools/call", "greet", "", "", "")
+		_, _ = ask(f)
+		return required(t, f)
+	}
+	for _, tt := range []struct {
+		name     string
+		from, to *Askers
+		ok       bool
+	}{{"old to both", old, both, true}, {"both to next", both, next, true}, {"both to old", both, old, false}, {"old to next", old, next, false}} {
+		_, err := ask(round(tt.to, context.Background(), "tools/call", "greet", "", start(tt.from), yes))
+		if (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	if _, err := NewSealer(Key("short")); err == nil {
+		t.Error("a short key must be refused")
+	}
+}
+
+func TestSeveralRounds(t *testing.T) {
+	a := New(sealer(t), Config{})
+	charged := 0
+	handler := func(f *frame.Frame) (string, error) {
+		receipt, err := frame.Once(f, "charge", func() (string, error) { charged++; return "r-1", nil })
+		if err != nil {
+			return "", err
+		}
+		first, err := frame.Elicit[name](f, "first", "First?")
+		if err != nil {
+			return "", err
+		}
+		var second frame.Elicited[name]
+		var roots []protocol.Root
+		if err := frame.Ask(f, frame.ElicitQuestion("second", "Second?", &second), frame.RootsQuestion("roots", &roots)); err != nil {
+			return "", err
+		}
+		return receipt + first.Value.Name + second.Value.Name + roots[0].URI, nil
+	}
+	state, responses := "", ""
+	for i, next := range []string{
+		`{"first":{"action":"accept","content":{"name":"A"}}}`,
+		`{"second":{"action":"accept","content":{"name":"B"}},"unknown":{}}`, // one of two
+		`{"roots":{"roots":[{"uri":"file:///r"}]}}`,
+	} {
+		f := round(a, context.Background(), "tools/call", "t", "", state, responses)
+		if got, err := handler(f); !errors.Is(err, frame.ErrInputRequired) {
+			t.Fatalf("round %d: %q, %v", i, got, err)
+		}
+		before := state
+		if state = required(t, f); state == before {
+			t.Error("the state did not change")
+		}
+		responses = next
+	}
+	got, err := handler(round(a, context.Background(), "tools/call", "t", "", state, responses))
+	if err != nil || got != "r-1ABfile:///r" || charged != 1 {
+		t.Errorf("got %q, %v, charged %d times", got, err, charged)
+	}
+}
+
+func TestBadAnswers(t *testing.T) {
+	a := New(sealer(t), Config{})
+	for responses, want := range map[string]string{
+		`{"who":12345}`:               "not valid",
+		`{"who":null}`:                "action must be",
+		`{"who":{"action":"maybe"}}`:  "action must be",
+		`{"who":{"action":"accept"}}`: "/name: is required",
+		`{"who":{"action":"accept","content":{"name":""}}}`:        "/name",
+		`{"who":{"action":"accept","content":{"name":"a","b":1}}}`: "/b",
+	} {
+		_, err := ask(round(a, context.Background(), "tools/call", "t", "", "", responses))
+		fault, ok := errors.AsType[*protocol.Error](err)
+		if !ok || fault.Code != protocol.CodeInvalidParams || !strings.Contains(fault.Message, want) {
+			t.Errorf("%s: %v, want %q", responses, err, want)
+		}
+	}
+	for _, declined := range []string{"decline", "cancel"} {
+		got, err := ask(round(a, context.Background(), "tools/call", "t", "", "", `{"who":{"action":"`+declined+`"}}`))
+		if err != nil || got.Accepted() || string(got.Action) != declined {
+			t.Errorf("%s: %+v, %v", declined, got, err)
+		}
+	}
+	if _, err := ask(round(a, context.Background(), "tools/call", "t", "", "", `{"other":{"action":"accept"}}`)); !errors.Is(err, frame.ErrInputRequired) {
+		t.Errorf("an answer to nothing that was asked: %v", err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	a := New(sealer(t), Config{MaxRounds: 2, MaxState: 400})
+	state := ""
+	for i := range 3 {
+		f := round(a, context.Background(), "tools/call", "t", "", state, "")
+		_, _ = ask(f)
+		result, err := f.InputRequired()
+		if i == 2 {
+			if err == nil || !strings.Contains(err.Error(), "which is the limit") {
+				t.Errorf("a third round: %v", err)
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = result.(*protocol.InputRequiredResult).State
+	}
+	f := round(a, context.Background(), "tools/call", "t", "", "", "")
+	_, _ = frame.Once(f, "big", func() (string, error) { return strings.Repeat("x", 500), nil })
+	_, _ = ask(f)
+	if _, err := f.InputRequired(); err == nil || !strings.Contains(err.Error(), "over the limit of 400") {
+		t.Errorf("a large state: %v", err)
+	}
+	f = round(a, context.Background(), "tools/list", "", "", "", "")
+	if _, err := ask(f); err == nil || errors.Is(err, frame.ErrInputRequired) {
+		t.Errorf("asking during tools/list: %v", err)
+	}
+}
+
+func TestMissingCapability(t *testing.T) {
+	a := New(sealer(t), Config{})
+	f := frame.New(context.Background(), frame.Config{Askers: a, Peer: sink{}, Request: frame.Request{Method: "tools/call",
+		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}}})
+	_, err := frame.Sample(f, "s", protocol.SampleParams{})
+	fault, ok := errors.AsType[*protocol.Error](err)
+	if !ok || fault.Code != protocol.CodeMissingCapability {
+		t.Fatalf("err = %v", err)
+	}
+	data, err := json.Marshal(fault.Data)
+	if err != nil || string(data) != `{"requiredCapabilities":{"sampling":{}}}` {
+		t.Errorf("data = %s, %v", data, err)
+	}
+}
