@@ -171,7 +171,8 @@ func TestClientOfModernRequest(t *testing.T) {
 		if got := f.ClientCapabilities().Sampling != nil; got != tt.wantSampling {
 			t.Errorf("%s: sampling %v, want %v", tt.name, got, tt.wantSampling)
 		}
-		if f.ClientInfo() != f.ClientInfo() || f.ClientCapabilities() != f.ClientCapabilities() {
+		info, capabilities := f.ClientInfo(), f.ClientCapabilities()
+		if info != f.ClientInfo() || capabilities != f.ClientCapabilities() {
 			t.Errorf("%s: decoded twice", tt.name)
 		}
 	}

@@ -205,7 +205,7 @@ func TestLogMessages(t *testing.T) {
 // The data of a message that nobody wants is not even encoded.
 func TestLogDisabledCostsNothing(t *testing.T) {
 	f := New(t.Context(), Config{Peer: &sink{}})
-	data := fmt.Sprint("x")
+	data := "x"
 	if got := testing.AllocsPerRun(100, func() { _ = f.Log(protocol.LevelError, make(chan int)) }); got > 1 {
 		t.Errorf("%v allocations with data that cannot encode: it was tried", got)
 	}

@@ -38,7 +38,7 @@ func contentTools() []mcp.Component {
 			}, nil
 		}, mcp.Doc("Returns a text, an image and a resource")),
 		mcp.Tool("test_error_handling", func(*mcp.Frame, none) (string, error) {
-			return "", errors.New("This tool intentionally returns an error for testing")
+			return "", errors.New(intended)
 		}, mcp.Doc("Fails always")),
 	}
 }
@@ -75,3 +75,6 @@ func silence() []byte {
 	b = binary.LittleEndian.AppendUint32(b, sample)
 	return append(b, 0, 0)
 }
+
+// intended is the text that the suite looks for, capital letter and all.
+const intended = "This tool intentionally returns an error for testing"

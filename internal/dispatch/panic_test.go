@@ -55,7 +55,7 @@ func TestPanics(t *testing.T) {
 	}{
 		{"string", func(*frame.Frame) (protocol.Result, error) { panic("secret") }, "secret"},
 		{"error", func(*frame.Frame) (protocol.Result, error) { panic(errors.New("secret")) }, "secret"},
-		{"nil map", func(*frame.Frame) (protocol.Result, error) { var m map[int]int; m[1]++; return nil, nil }, "nil map"},
+		{"nil map", func(*frame.Frame) (protocol.Result, error) { return protocol.RawResult(nilMap()), nil }, "nil map"},
 		{"panic(nil)", func(*frame.Frame) (protocol.Result, error) { panic(nil) }, "nil"},
 		{"protocol.Error as value", func(*frame.Frame) (protocol.Result, error) {
 			panic(&protocol.Error{Code: 1, Message: "secret"})
@@ -103,4 +103,11 @@ func TestPanicReachesMiddleware(t *testing.T) {
 	if _, code := d.Serve(request(t.Context(), "m", "", legacy), nil); code != protocol.CodeInternal {
 		t.Errorf("code %d", code)
 	}
+}
+
+// nilMap writes to a map that is nil.
+func nilMap() string {
+	m := map[int]int(nil)
+	func(m map[int]int) { m[1]++ }(m)
+	return ""
 }
