@@ -3,7 +3,6 @@ package frame
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"sync"
