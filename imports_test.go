@@ -30,7 +30,7 @@ var importGraph = map[string][]string{
 	"registry":             {"internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":    {"protocol", "frame"},
 	"session":              {"protocol", "frame", "internal/peer"},
-	"": {"internal/jsonx", "transport", "protocol", "schema", "frame", "internal/peer",
+	"": {"internal/jsonx", "transport", "protocol", "schema", "frame", "internal/peer", "internal/hub",
 		"transport/streamable", "registry", "internal/dispatch", "internal/rounds", "session"},
 	"cmd/example":        {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
 	"conformance/server": {"", "frame", "protocol", "schema", "transport/streamable"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/internal/rounds"
 	"github.com/talaria-go/mcp/protocol"
@@ -54,6 +55,8 @@ type Options struct {
 	HTTP streamable.Options
 	// Sessions limit legacy HTTP sessions.
 	Sessions session.Config
+	// Subscriptions limit what clients may subscribe to.
+	Subscriptions SubscriptionLimits
 	// Timeout limits every tool call that has no limit of its own; 0 means no
 	// limit.
 	Timeout time.Duration
@@ -89,6 +92,7 @@ type Server struct {
 	logger   zerolog.Logger
 	tools    *registry.List[*registry.Tool]
 	sessions *session.Manager
+	hub      *hub.Hub
 	rounds   *rounds.Askers
 	running  peer.Tracker
 	handler  *streamable.Handler
@@ -129,8 +133,10 @@ func NewServer(info Info, opts *Options) *Server {
 		Member: "tools", PageSize: s.opts.PageSize, Cache: s.opts.ListCache, Meta: s.serverMeta(),
 	})
 	s.sessions = session.NewManager(s.opts.Sessions)
-	s.tools.Watch(s.toolsChanged)
+	s.opts.Subscriptions = s.opts.Subscriptions.orDefaults()
 	s.handler = streamable.New((*endpoint)(s), s.opts.HTTP)
+	s.hub = hub.New(s.opts.Subscriptions.Max, s.handler.KeepAlive())
+	s.tools.Watch(s.toolsChanged)
 	return s
 }
 
@@ -230,6 +236,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // streams.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.running.Stop()
+	s.hub.Close()
 	s.sessions.EndStreams()
 	err := s.running.Wait(ctx)
 	s.sessions.Close()
@@ -238,8 +245,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // toolsChanged tells legacy sessions that the list of tools is another.
 func (s *Server) toolsChanged() {
-	message := protocol.AppendNotification(nil, protocol.MethodToolsChanged, nil)
-	s.sessions.Each(func(x *session.Session) { x.Send(message) })
+	s.announce(protocol.MethodToolsChanged)
 }
 
 // Frame carries one request; see package frame.

@@ -17,6 +17,9 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodDiscover, Era: dispatch.Modern, Serve: s.discover},
 		{Name: protocol.MethodToolsList, Era: dispatch.Both, Serve: s.listTools},
 		{Name: protocol.MethodToolsCall, Era: dispatch.Both, Params: true, Serve: s.callTool},
+		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: s.listen},
+		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: s.subscribe},
+		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: s.unsubscribe},
 		// The transport has cancelled the request before these arrive here.
 		{Name: protocol.MethodCancelled, Era: dispatch.Both, Serve: ignore},
 		{Name: protocol.MethodProgress, Era: dispatch.Both, Serve: ignore},
@@ -55,8 +58,7 @@ func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
 // capabilities tells what the server offers in rev.
 func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities {
 	c := protocol.ServerCapabilities{
-		// Modern clients hear of changes through subscriptions/listen alone.
-		Tools: &protocol.ListCapability{ListChanged: !rev.Modern()},
+		Tools: &protocol.ListCapability{ListChanged: true},
 	}
 	if !s.opts.NoLogging {
 		c.Logging = &struct{}{}

@@ -50,6 +50,7 @@ type link struct {
 	work     chan *job
 	workers  int // the reader's
 	running  sync.WaitGroup
+	unasked  unasked
 
 	mu      sync.Mutex
 	stopped bool // no request is started any more
@@ -88,6 +89,7 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, kind frame.Kind
 	}
 	defer done()
 	l := &link{server: s, conn: conn, kind: kind, ctx: ctx, work: make(chan *job)}
+	l.unasked.init(ctx)
 	ended := make(chan struct{})
 	var readErr error
 	go func() {
@@ -102,6 +104,7 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, kind frame.Kind
 		l.stop()
 	}
 	l.running.Wait()
+	l.endUnasked()
 	if flushErr := conn.Flush(); err == nil {
 		err = flushErr
 	}
@@ -121,6 +124,7 @@ func (l *link) stop() {
 func (l *link) read() error {
 	defer close(l.work) // the workers end
 	defer func() {
+		l.unasked.stop()
 		if l.session != nil {
 			l.running.Wait()
 			l.session.Close()
@@ -175,6 +179,10 @@ func (l *link) handle(text []byte) {
 	}
 	if j.message.IsNotification() {
 		l.notify(j)
+		return
+	}
+	if j.message.Method == protocol.MethodListen && j.revision.Modern() {
+		l.subscribe(j)
 		return
 	}
 	l.start(j)
@@ -233,6 +241,7 @@ func (l *link) open(j *job) *protocol.Error {
 	j.revision = client.Revision
 	j.session = session.New(l.ctx, "", client)
 	l.session = j.session
+	l.attach(j.session)
 	return nil
 }
 
@@ -241,8 +250,8 @@ func (l *link) notify(j *job) {
 	case protocol.MethodCancelled:
 		l.inflight.Cancel(cancelledID(&j.params))
 	case protocol.MethodInitialized:
-		if j.session != nil {
-			j.session.SetInitialized()
+		if j.session != nil && j.session.SetInitialized() {
+			l.pass(j.session)
 		}
 	}
 	j.ctx = l.ctx
@@ -260,13 +269,7 @@ func (l *link) frame(j *job) (*frame.Frame, *protocol.Error) {
 // start gives a request to a worker that is idle, or to a new one, or waits
 // for one when there are as many as allowed.
 func (l *link) start(j *job) {
-	var ok bool
-	if j.ctx, j.finish, ok = l.inflight.Start(l.ctx, j.message.ID); !ok {
-		l.refuse(j.message.ID, j.revision, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", j.message.ID))
-		return
-	}
-	if !l.enter() {
-		j.finish()
+	if !l.begin(l.ctx, j) {
 		return
 	}
 	select {
@@ -280,6 +283,21 @@ func (l *link) start(j *job) {
 		return
 	}
 	l.work <- j
+}
+
+// begin makes a request one that is under way, or refuses it. Its context comes
+// from ctx.
+func (l *link) begin(ctx context.Context, j *job) bool {
+	var ok bool
+	if j.ctx, j.finish, ok = l.inflight.Start(ctx, j.message.ID); !ok {
+		l.refuse(j.message.ID, j.revision, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", j.message.ID))
+		return false
+	}
+	if !l.enter() {
+		j.finish()
+		return false
+	}
+	return true
 }
 
 // enter counts a request as running, unless the connection is stopped.

@@ -1,0 +1,93 @@
+package mcp
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// unasked is what a connection sends that no call asked for: subscriptions of
+// the modern era, and the messages of its legacy session.
+type unasked struct {
+	ctx  context.Context // of subscriptions; ends with the input
+	stop context.CancelFunc
+
+	subscriptions atomic.Int64
+	passing       sync.WaitGroup
+	detach        func() // takes the session from the server; nil if there is none
+}
+
+func (u *unasked) init(ctx context.Context) { u.ctx, u.stop = context.WithCancel(ctx) }
+
+// subscribe serves subscriptions/listen on a goroutine of its own: it lasts, so
+// it must not take the place of a call.
+func (l *link) subscribe(j *job) {
+	limit := l.server.opts.Subscriptions.PerConnection
+	if l.unasked.subscriptions.Add(1) > int64(limit) {
+		l.unasked.subscriptions.Add(-1)
+		l.refuse(j.message.ID, j.revision, protocol.Errorf(protocol.CodeBusy,
+			"the connection has %d subscriptions open, which is the limit", limit))
+		return
+	}
+	if !l.begin(l.unasked.ctx, j) {
+		l.unasked.subscriptions.Add(-1)
+		return
+	}
+	go func() {
+		defer l.running.Done()
+		defer l.unasked.subscriptions.Add(-1)
+		l.serve(j, nil)
+	}()
+}
+
+// attach makes the server tell the session of the connection of changes. They
+// wait until the client is initialized.
+func (l *link) attach(x *session.Session) {
+	detach := l.server.sessions.Attach(x)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unasked.detach = detach
+}
+
+// pass sends what the session is told, from now on.
+func (l *link) pass(x *session.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped {
+		return
+	}
+	out, leave := x.Listen()
+	l.unasked.passing.Go(func() {
+		defer leave()
+		for {
+			select {
+			case message := <-out.C:
+				if l.conn.Write(message) != nil {
+					return // the flush at the end has the error
+				}
+			case <-out.Done:
+				return
+			case <-x.Context().Done():
+				for len(out.C) > 0 {
+					_ = l.conn.Write(<-out.C)
+				}
+				return
+			}
+		}
+	})
+}
+
+// endUnasked waits for what the connection still sends of its own, once its
+// session has ended.
+func (l *link) endUnasked() {
+	l.unasked.stop()
+	l.unasked.passing.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unasked.detach != nil {
+		l.unasked.detach()
+	}
+}
