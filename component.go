@@ -9,8 +9,8 @@ import (
 	"github.com/talaria-go/mcp/registry"
 )
 
-// Component is something that a Server offers: what Tool returns. The
-// interface is sealed, since a Server has to know each kind.
+// Component is something that a Server offers: what Tool, Resource and Prompt
+// return. The interface is sealed, since a Server has to know each kind.
 type Component interface {
 	// compile adds what the component is to all, checked and ready.
 	compile(s *Server, all *offer) error
@@ -18,7 +18,10 @@ type Component interface {
 
 // offer is what components have compiled to, by kind.
 type offer struct {
-	tools []*registry.Tool
+	tools     []*registry.Tool
+	resources []*registry.Resource
+	templates []*registry.ResourceTemplate
+	prompts   []*registry.Prompt
 }
 
 // ComponentOption describes or shapes a component.
@@ -31,11 +34,15 @@ type settings struct {
 	meta         protocol.MetaMap
 	hints        *protocol.ToolAnnotations
 	timeout      time.Duration
+	task         *TaskOptions
 	strict       bool
 	inputSchema  json.RawMessage
 	outputSchema json.RawMessage
 	noTwin       bool
 	faults       []string
+	used         []use // options that are not for every kind of component
+	resourceSettings
+	completers map[string]registry.Completer
 }
 
 func newSettings(opts []ComponentOption) *settings {
@@ -80,28 +87,29 @@ func Meta(key string, value any) ComponentOption {
 
 // ReadOnly hints that a tool changes nothing.
 func ReadOnly() ComponentOption {
-	return func(set *settings) { set.hint().ReadOnlyHint = boolean(true) }
+	return func(set *settings) { set.hint("ReadOnly").ReadOnlyHint = boolean(true) }
 }
 
 // Destructive hints whether a tool may destroy what is there; clients take
 // tools for destructive unless told.
 func Destructive(yes bool) ComponentOption {
-	return func(set *settings) { set.hint().DestructiveHint = boolean(yes) }
+	return func(set *settings) { set.hint("Destructive").DestructiveHint = boolean(yes) }
 }
 
 // Idempotent hints that calling a tool again with the same arguments changes
 // nothing more.
 func Idempotent() ComponentOption {
-	return func(set *settings) { set.hint().IdempotentHint = boolean(true) }
+	return func(set *settings) { set.hint("Idempotent").IdempotentHint = boolean(true) }
 }
 
 // OpenWorld hints whether a tool deals with the world outside, as a web search
 // does; clients assume that it does unless told.
 func OpenWorld(yes bool) ComponentOption {
-	return func(set *settings) { set.hint().OpenWorldHint = boolean(yes) }
+	return func(set *settings) { set.hint("OpenWorld").OpenWorldHint = boolean(yes) }
 }
 
-func (set *settings) hint() *protocol.ToolAnnotations {
+func (set *settings) hint(option string) *protocol.ToolAnnotations {
+	set.use(option, toolKind)
 	if set.hints == nil {
 		set.hints = &protocol.ToolAnnotations{}
 	}
@@ -110,8 +118,8 @@ func (set *settings) hint() *protocol.ToolAnnotations {
 
 func boolean(b bool) *bool { return &b }
 
-// Timeout limits each call of a tool. When it passes, the client is told so at
-// once and the handler's context ends.
+// Timeout limits each call of a tool, read of a resource or get of a prompt.
+// When it passes, the client is told so at once and the handler's context ends.
 func Timeout(limit time.Duration) ComponentOption {
 	return func(set *settings) {
 		if limit <= 0 {
@@ -122,22 +130,38 @@ func Timeout(limit time.Duration) ComponentOption {
 }
 
 // Strict turns coercion off for a tool: the string "5" is then no integer.
-func Strict() ComponentOption { return func(set *settings) { set.strict = true } }
+func Strict() ComponentOption {
+	return func(set *settings) {
+		set.use("Strict", toolKind)
+		set.strict = true
+	}
+}
 
 // InputSchema gives a tool's schema in JSON, in place of the one from its
 // argument type; arguments are checked against it, and then decoded with
 // encoding/json. Use it with json.RawMessage or a map as argument type, for
 // tools whose schema comes from elsewhere.
 func InputSchema(schema json.RawMessage) ComponentOption {
-	return func(set *settings) { set.inputSchema = schema }
+	return func(set *settings) {
+		set.use("InputSchema", toolKind)
+		set.inputSchema = schema
+	}
 }
 
 // OutputSchema gives the schema of a tool's structured result in JSON, in
 // place of the one from its result type; results are checked against it.
 func OutputSchema(schema json.RawMessage) ComponentOption {
-	return func(set *settings) { set.outputSchema = schema }
+	return func(set *settings) {
+		set.use("OutputSchema", toolKind)
+		set.outputSchema = schema
+	}
 }
 
 // NoTextTwin leaves out the text item that repeats a structured result for
 // clients that read text alone. Revisions without structured results keep it.
-func NoTextTwin() ComponentOption { return func(set *settings) { set.noTwin = true } }
+func NoTextTwin() ComponentOption {
+	return func(set *settings) {
+		set.use("NoTextTwin", toolKind)
+		set.noTwin = true
+	}
+}

@@ -15,12 +15,19 @@ type (
 	Icon             = protocol.Icon
 	Role             = protocol.Role
 	Level            = protocol.Level
+	CacheScope       = protocol.CacheScope
 )
 
 // The roles.
 const (
 	RoleUser      = protocol.RoleUser
 	RoleAssistant = protocol.RoleAssistant
+)
+
+// Who may share what a client has cached.
+const (
+	CachePublic  = protocol.CachePublic
+	CachePrivate = protocol.CachePrivate
 )
 
 // The levels of Frame.Log, least severe first.

@@ -96,6 +96,7 @@ func fixture(t testing.TB, opts *mcp.Options, middleware ...mcp.Middleware) *mcp
 			return "", context.Cause(f)
 		}, mcp.Timeout(time.Minute)),
 	)
+	s.MustAdd(offerFixture()...)
 	return s
 }
 

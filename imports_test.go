@@ -31,7 +31,7 @@ var importGraph = map[string][]string{
 	"internal/dispatch":    {"protocol", "frame"},
 	"session":              {"protocol", "frame", "internal/peer"},
 	"": {"internal/jsonx", "transport", "protocol", "schema", "frame", "internal/peer", "internal/hub",
-		"transport/streamable", "registry", "internal/dispatch", "internal/rounds", "session"},
+		"transport/streamable", "registry", "uritemplate", "internal/dispatch", "internal/rounds", "session"},
 	"cmd/example":        {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
 	"conformance/server": {"", "frame", "protocol", "schema", "transport/streamable"},
 	"conformance/bridge": {},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,6 +22,7 @@ import (
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/tasks"
 	"github.com/talaria-go/mcp/transport/streamable"
 )
 
@@ -57,8 +59,8 @@ type Options struct {
 	Sessions session.Config
 	// Subscriptions limit what clients may subscribe to.
 	Subscriptions SubscriptionLimits
-	// Timeout limits every tool call that has no limit of its own; 0 means no
-	// limit.
+	// Timeout limits every tool call, resource read and prompt that has no
+	// limit of its own; 0 means no limit.
 	Timeout time.Duration
 	// MaxArguments limits the arguments of a call, in bytes; 0 means 1 MiB.
 	MaxArguments int
@@ -67,6 +69,8 @@ type Options struct {
 	// Servers that share the work of an endpoint must share them. Each has 16
 	// random bytes or more. Empty means a key that this process makes.
 	StateKeys [][]byte
+	// Tasks bound what runs and is kept for tools with the option AsTask.
+	Tasks tasks.Config
 	// Rounds bound how often and how long a request may ask its client.
 	Rounds Rounds
 	// MaxConcurrent limits the calls that a stdio connection, or a legacy
@@ -87,13 +91,17 @@ const (
 // Server offers tools to clients of every protocol revision at once. Its
 // methods are safe for concurrent use; Use must come before serving.
 type Server struct {
-	info     Info
-	opts     Options
-	logger   zerolog.Logger
-	tools    *registry.List[*registry.Tool]
+	info   Info
+	opts   Options
+	logger zerolog.Logger
+	tools  *registry.List[*registry.Tool]
+	offers
+	adding   sync.Mutex // makes Add all or nothing
 	sessions *session.Manager
 	hub      *hub.Hub
 	rounds   *rounds.Askers
+	tasks    *tasks.Manager
+	hasTasks atomic.Bool // a tool with AsTask was registered
 	running  peer.Tracker
 	handler  *streamable.Handler
 
@@ -129,6 +137,7 @@ func NewServer(info Info, opts *Options) *Server {
 		s.logger = zerolog.New(os.Stderr).Level(zerolog.WarnLevel).With().Timestamp().Str("server", info.Name).Logger()
 	}
 	s.rounds = newRounds(s.opts)
+	s.tasks = tasks.NewManager(s.opts.Tasks, s.taskChanged)
 	s.tools = registry.NewList[*registry.Tool](registry.Config{
 		Member: "tools", PageSize: s.opts.PageSize, Cache: s.opts.ListCache, Meta: s.serverMeta(),
 	})
@@ -137,6 +146,7 @@ func NewServer(info Info, opts *Options) *Server {
 	s.handler = streamable.New((*endpoint)(s), s.opts.HTTP)
 	s.hub = hub.New(s.opts.Subscriptions.Max, s.handler.KeepAlive())
 	s.tools.Watch(s.toolsChanged)
+	s.newOffers()
 	return s
 }
 
@@ -176,10 +186,7 @@ func (s *Server) Add(components ...Component) error {
 	if faults != nil {
 		return errors.Join(faults...)
 	}
-	if err := s.tools.Add(all.tools...); err != nil {
-		return fmt.Errorf("mcp: %w", err)
-	}
-	return nil
+	return s.add(&all)
 }
 
 // MustAdd is Add for program start: it panics with the error.

@@ -6,6 +6,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/tasks"
 )
 
 // methods is the table of everything that clients may ask for.
@@ -17,6 +18,12 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodDiscover, Era: dispatch.Modern, Serve: s.discover},
 		{Name: protocol.MethodToolsList, Era: dispatch.Both, Serve: s.listTools},
 		{Name: protocol.MethodToolsCall, Era: dispatch.Both, Params: true, Serve: s.callTool},
+		{Name: protocol.MethodResourcesList, Era: dispatch.Both, Serve: s.listResources},
+		{Name: protocol.MethodResourceTemplates, Era: dispatch.Both, Serve: s.listTemplates},
+		{Name: protocol.MethodResourcesRead, Era: dispatch.Both, Params: true, Serve: s.readResource},
+		{Name: protocol.MethodPromptsList, Era: dispatch.Both, Serve: s.listPrompts},
+		{Name: protocol.MethodPromptsGet, Era: dispatch.Both, Params: true, Serve: s.getPrompt},
+		{Name: protocol.MethodComplete, Era: dispatch.Both, Params: true, Serve: s.complete},
 		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: s.listen},
 		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: s.subscribe},
 		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: s.unsubscribe},
@@ -24,6 +31,7 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodCancelled, Era: dispatch.Both, Serve: ignore},
 		{Name: protocol.MethodProgress, Era: dispatch.Both, Serve: ignore},
 	}
+	table = append(table, s.taskMethods()...)
 	if !s.opts.NoLogging {
 		table = append(table, dispatch.Method{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: s.setLevel})
 	}
@@ -59,6 +67,18 @@ func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
 func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities {
 	c := protocol.ServerCapabilities{
 		Tools: &protocol.ListCapability{ListChanged: true},
+	}
+	if s.offersResources.Load() {
+		c.Resources = &protocol.ResourcesCapability{ListChanged: true, Subscribe: true}
+	}
+	if s.offersPrompts.Load() {
+		c.Prompts = &protocol.ListCapability{ListChanged: true}
+	}
+	if s.offersCompletions.Load() {
+		c.Completions = &struct{}{}
+	}
+	if s.hasTasks.Load() {
+		c.Extensions = map[string]any{tasks.Extension: struct{}{}}
 	}
 	if !s.opts.NoLogging {
 		c.Logging = &struct{}{}

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/uritemplate"
 )
 
 // specDir holds the official message schemas, one folder per revision.
@@ -23,6 +24,13 @@ var resultTypes = map[string]string{
 	"server/discover": "DiscoverResult",
 	"tools/list":      "ListToolsResult",
 	"tools/call":      "CallToolResult",
+
+	"resources/list":           "ListResourcesResult",
+	"resources/templates/list": "ListResourceTemplatesResult",
+	"resources/read":           "ReadResourceResult",
+	"prompts/list":             "ListPromptsResult",
+	"prompts/get":              "GetPromptResult",
+	"completion/complete":      "CompleteResult",
 }
 
 var specNotice sync.Once
@@ -93,6 +101,14 @@ func compileSpec(t testing.TB, rev protocol.Revision, name string) *jsonschema.S
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
+	// The library's own check of this format refuses braces in the host.
+	c.RegisterFormat(&jsonschema.Format{Name: "uri-template", Validate: func(v any) error {
+		if text, ok := v.(string); ok {
+			_, err := uritemplate.Parse(text)
+			return err
+		}
+		return nil
+	}})
 	if err := c.AddResource("spec.json", doc); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ type tool struct {
 // compile implements Component.
 func (t *tool) compile(s *Server, all *offer) error {
 	set := t.settings
-	faults := append([]string(nil), set.faults...)
+	faults := append(append([]string(nil), set.faults...), set.misused(toolKind, "a tool")...)
 	if !validName(t.name) {
 		faults = append(faults, "a name has 1 to 128 letters, digits, '_', '-' or '.'")
 	}
@@ -127,6 +127,9 @@ func (t *tool) caller(s *Server, input input, output *output, limit time.Duratio
 			return t.failed(s, err)
 		}
 		return output.result(out)
+	}
+	if t.settings.task != nil {
+		return s.detachable(t.settings.task, call)
 	}
 	if limit <= 0 {
 		return call

@@ -178,15 +178,16 @@ func (t *Template) Names() []string { return append([]string(nil), t.names...) }
 // of two templates that match a URI, the one with more is closer to it.
 func (t *Template) Literals() int { return t.literals }
 
-// Before returns the text before the expression of a variable, as far back as
-// the expression before; "" if there is none or no such variable.
-func (t *Template) Before(name string) string {
+// Rooted tells whether a value of a variable can begin with a slash that
+// belongs to the form of the URI, as with {+path} in file://{+path}, but not in
+// file:///{+path}.
+func (t *Template) Rooted(name string) bool {
 	for i, p := range t.parts {
 		for _, v := range p.vars {
-			if v.name == name && i > 0 {
-				return t.parts[i-1].literal
+			if v.name == name {
+				return p.op.char == '+' && (i == 0 || !strings.HasSuffix(t.parts[i-1].literal, "/"))
 			}
 		}
 	}
-	return ""
+	return false
 }

@@ -1,0 +1,192 @@
+package mcp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
+	"github.com/talaria-go/mcp/schema"
+)
+
+// Completion are the values that an argument can have, the best ones first. A
+// client gets 100 at most, and is told if there are more. Total is how many
+// there are in all; 0 stands for the number of Values.
+type Completion = protocol.Completion
+
+// CompletionQuery is what a client asks while its user types.
+type CompletionQuery struct {
+	Argument string // whose value is wanted
+	Value    string // what was typed so far; may be empty
+	// Arguments are the others that the user has filled in. Clients send them
+	// since revision 2025-06-18; they are not checked.
+	Arguments map[string]string
+}
+
+// Complete makes a func find values for an argument of a prompt or a variable
+// of a resource template. Those whose tags list their values (oneof or enum),
+// and booleans, are completed without it.
+func Complete(argument string, fn func(f *Frame, q CompletionQuery) (Completion, error)) ComponentOption {
+	return func(set *settings) {
+		set.use("Complete", promptKind|templateKind)
+		switch {
+		case fn == nil:
+			set.fault("Complete(%q): the func is nil", argument)
+			return
+		case set.completers[argument] != nil:
+			set.fault("Complete(%q) is there twice", argument)
+		}
+		if set.completers == nil {
+			set.completers = map[string]registry.Completer{}
+		}
+		set.completers[argument] = func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error) {
+			return fn(f, CompletionQuery{Argument: argument, Value: value, Arguments: arguments})
+		}
+	}
+}
+
+// CompleteFrom completes an argument from a fixed list, as Suggest does.
+func CompleteFrom(argument string, values ...string) ComponentOption {
+	values = slices.Clone(values)
+	return Complete(argument, func(_ *Frame, q CompletionQuery) (Completion, error) {
+		return Suggest(q.Value, values...), nil
+	})
+}
+
+// Suggest returns those of values that fit what was typed: first the ones that
+// begin with it, then the ones that contain it, then the ones that have its
+// letters in their order. Case does not matter; values of one rank keep their
+// order.
+func Suggest(typed string, values ...string) Completion {
+	want := strings.ToLower(typed)
+	var ranks [3][]string
+	for _, v := range values {
+		if rank := fit(strings.ToLower(v), want); rank < len(ranks) {
+			ranks[rank] = append(ranks[rank], v)
+		}
+	}
+	return Completion{Values: slices.Concat(ranks[:]...)}
+}
+
+// fit ranks how well have fits want: 0 is best, 3 is not at all.
+func fit(have, want string) int {
+	switch {
+	case strings.HasPrefix(have, want):
+		return 0
+	case strings.Contains(have, want):
+		return 1
+	}
+	for _, letter := range want {
+		i := strings.IndexRune(have, letter)
+		if i < 0 {
+			return 3
+		}
+		have = have[i+len(string(letter)):]
+	}
+	return 2
+}
+
+// completersFor returns the completers of names: those that options brought,
+// and those that follow from the fields' types.
+func (set *settings) completersFor(plan *schema.Plan, names []string, what string) (all map[string]registry.Completer, faults []string) {
+	all = map[string]registry.Completer{}
+	for _, field := range plan.Fields() {
+		values := field.Enum
+		if values == nil && field.Type == "boolean" {
+			values = []string{"true", "false"}
+		}
+		if len(values) > 0 && !field.Secret {
+			all[field.Name] = func(_ *frame.Frame, typed string, _ map[string]string) (protocol.Completion, error) {
+				return Suggest(typed, values...), nil
+			}
+		}
+	}
+	for name, c := range set.completers {
+		if slices.Contains(names, name) {
+			all[name] = c
+			continue
+		}
+		faults = append(faults, fmt.Sprintf("Complete(%q): there is no such %s; there are %q", name, what, names))
+	}
+	slices.Sort(faults)
+	return all, faults
+}
+
+// complete serves completion/complete (server/utilities/completion of every
+// revision).
+func (s *Server) complete(f *frame.Frame) (protocol.Result, error) {
+	if !s.offersCompletions.Load() {
+		return nil, protocol.MethodNotFound(f.Request().Method)
+	}
+	params, fault := protocol.ParseCompleteParams(f.Request().Params.Raw)
+	if fault != nil {
+		return nil, fault
+	}
+	completer, err := s.completer(params)
+	if err != nil {
+		return nil, err
+	}
+	found := protocol.Completion{}
+	if completer != nil {
+		if found, err = completer(f, *params.Argument.Value, params.Context.Arguments); err != nil {
+			return nil, err
+		}
+	}
+	found.Total = max(found.Total, len(found.Values))
+	if len(found.Values) > protocol.MaxCompletions {
+		found.Values = found.Values[:protocol.MaxCompletions]
+	}
+	if found.Values == nil {
+		found.Values = []string{}
+	}
+	found.HasMore = found.HasMore || found.Total > len(found.Values)
+	return protocol.JSONResult{Value: protocol.CompleteResult{Completion: found}}, nil
+}
+
+// completer finds the completer of an argument; nil if the argument has none,
+// an error if there is no such argument.
+func (s *Server) completer(params *protocol.CompleteParams) (registry.Completer, error) {
+	var names []string
+	var completers map[string]registry.Completer
+	var what string
+	switch params.Ref.Type {
+	case protocol.RefPrompt:
+		p, ok := s.prompts.Get(params.Ref.Name)
+		if !ok {
+			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Ref.Name)
+		}
+		for _, a := range p.Definition.Arguments {
+			names = append(names, a.Name)
+		}
+		completers, what = p.Completers, fmt.Sprintf("prompt %q", params.Ref.Name)
+	default:
+		t, ok := s.templateOf(params.Ref.URI)
+		if !ok {
+			if _, static := s.resources.Get(params.Ref.URI); static {
+				return nil, protocol.Errorf(protocol.CodeInvalidParams, "Resource %s has no variables to complete", params.Ref.URI)
+			}
+			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown resource template: %s", params.Ref.URI)
+		}
+		names, completers, what = t.Variables, t.Completers, fmt.Sprintf("resource template %q", params.Ref.URI)
+	}
+	if c := completers[params.Argument.Name]; c != nil || slices.Contains(names, params.Argument.Name) {
+		return c, nil
+	}
+	return nil, protocol.Errorf(protocol.CodeInvalidParams, "%s has no argument %q; it has %q", what, params.Argument.Name, names)
+}
+
+// templateOf finds a template by its text, or by a URI that fits it.
+func (s *Server) templateOf(uri string) (*registry.ResourceTemplate, bool) {
+	if t, ok := s.templates.Get(uri); ok {
+		return t, true
+	}
+	var best *registry.ResourceTemplate
+	for _, t := range s.templates.All() {
+		if t.Match(uri) != nil && (best == nil || t.Literals > best.Literals) {
+			best = t
+		}
+	}
+	return best, best != nil
+}

@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
+	"github.com/talaria-go/mcp/schema"
+)
+
+// Prompt makes a prompt of a func. In is a struct whose tags describe and
+// check the arguments, as those of a tool's do; clients send every argument as
+// a string, and numbers, booleans, dates, lists and objects (as JSON) are made
+// from it. struct{} takes none. Out decides the form of the result:
+//
+//	*Messages          whatever its builder was told
+//	[]PromptMessage    these messages
+//	string             one message of the user
+//
+// An argument that is unknown, missing or wrong is the error -32602, with all
+// problems of the call. So is an error from fn a JSON-RPC error. Names are as
+// those of tools. Faults of name, types and tags are reported by Server.Add.
+func Prompt[In, Out any](name string, fn func(f *Frame, in In) (Out, error), opts ...ComponentOption) Component {
+	p := &prompt{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), settings: newSettings(opts)}
+	if fn == nil {
+		p.settings.fault("the func is nil")
+	}
+	p.run = erase(fn)
+	return p
+}
+
+type prompt struct {
+	name     string
+	in, out  reflect.Type
+	settings *settings
+	run      runner
+}
+
+// compile implements Component.
+func (p *prompt) compile(s *Server, all *offer) error {
+	set := p.settings
+	faults := append(append([]string(nil), set.faults...), set.misused(promptKind, "a prompt")...)
+	if !validName(p.name) {
+		faults = append(faults, "a name has 1 to 128 letters, digits, '_', '-' or '.'")
+	}
+	result, err := promptResult(p.out)
+	if err != nil {
+		faults = append(faults, err.Error())
+	}
+	opts := schema.Options{}
+	if s.opts.Schema != nil {
+		opts = *s.opts.Schema
+	}
+	opts.Strict, opts.Output = false, false // every argument comes as a string
+	plan, err := schema.Compile(p.in, &opts)
+	if err != nil {
+		return fmt.Errorf("mcp: prompt %q: %s", p.name, strings.Join(append(faults, err.Error()), "\n\t"))
+	}
+	r := &registry.Prompt{Definition: protocol.Prompt{
+		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: promptArguments(plan), Meta: set.meta,
+	}}
+	var names []string
+	for _, a := range r.Definition.Arguments {
+		names = append(names, a.Name)
+	}
+	completers, more := set.completersFor(plan, names, "argument")
+	r.Completers, faults = completers, append(faults, more...)
+	if len(faults) > 0 {
+		return fmt.Errorf("mcp: prompt %q: %s", p.name, strings.Join(faults, "\n\t"))
+	}
+	r.Get = s.limited("prompt "+p.name, set.timeout, func(f *frame.Frame) (protocol.Result, error) {
+		out, err := p.run(f, func(in any) error { return input{plan: plan}.decode(f.Request().Params.Arguments, in) })
+		if bad, ok := errors.AsType[*inputError](err); ok {
+			return nil, invalidArguments(p.name, bad)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return result(out, set.doc)
+	})
+	all.prompts = append(all.prompts, r)
+	return nil
+}
+
+// promptResult decides the form of the result by the func's result type.
+func promptResult(out reflect.Type) (func(out any, doc string) (protocol.Result, error), error) {
+	switch out {
+	case reflect.TypeFor[*Messages]():
+		return func(out any, doc string) (protocol.Result, error) { return (*out.(**Messages)).build(doc) }, nil
+	case reflect.TypeFor[[]protocol.PromptMessage]():
+		return func(out any, doc string) (protocol.Result, error) {
+			return &protocol.GetPromptResult{Description: doc, Messages: *out.(*[]protocol.PromptMessage)}, nil
+		}, nil
+	case reflect.TypeFor[string]():
+		return func(out any, doc string) (protocol.Result, error) {
+			return NewMessages().User(*out.(*string)).build(doc)
+		}, nil
+	}
+	return nil, fmt.Errorf("a prompt cannot return %v; return *mcp.Messages, []mcp.PromptMessage or string", out)
+}
+
+// promptArguments describes the fields of the arguments' struct.
+func promptArguments(plan *schema.Plan) (list []protocol.PromptArgument) {
+	for _, field := range plan.Fields() {
+		a := protocol.PromptArgument{Name: field.Name, Title: field.Title, Description: field.Description, Required: field.Required}
+		if a.Description == "" {
+			a.Description = describeArgument(field)
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// describeArgument says what a field without description takes.
+func describeArgument(field schema.Field) string {
+	text := "Optional "
+	if field.Required {
+		text = "Required "
+	}
+	switch {
+	case field.Enum != nil:
+		text += "one of: " + strings.Join(field.Enum, ", ")
+	case field.Format != "":
+		text += field.Format + " parameter"
+	case field.Type != "":
+		text += field.Type + " parameter"
+	default:
+		text += "parameter"
+	}
+	if field.Default != nil && !field.Secret {
+		text += fmt.Sprintf(" (default: %s)", field.Default)
+	}
+	return text
+}
+
+// invalidArguments is the error for arguments that do not pass.
+func invalidArguments(name string, bad *inputError) error {
+	return &protocol.Error{
+		Code:    protocol.CodeInvalidParams,
+		Message: bad.faults.Text(fmt.Sprintf("prompt %q", name)),
+		Data: struct {
+			Issues []schema.Issue `json:"issues"`
+		}{bad.faults.Issues},
+		Err: bad.faults,
+	}
+}
+
+func (s *Server) listPrompts(f *frame.Frame) (protocol.Result, error) {
+	if !s.offersPrompts.Load() {
+		return nil, protocol.MethodNotFound(f.Request().Method)
+	}
+	return page(s.prompts, f)
+}
+
+// getPrompt serves prompts/get (server/prompts of every revision).
+func (s *Server) getPrompt(f *frame.Frame) (protocol.Result, error) {
+	if !s.offersPrompts.Load() {
+		return nil, protocol.MethodNotFound(f.Request().Method)
+	}
+	params := &f.Request().Params
+	if params.Name == "" {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the prompt to get")
+	}
+	p, ok := s.prompts.Get(params.Name)
+	if !ok {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Name)
+	}
+	if len(params.Arguments) > s.opts.MaxArguments {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "arguments are larger than the limit of %d bytes", s.opts.MaxArguments)
+	}
+	return p.Get(f)
+}
+
+func (s *Server) promptsChanged() { s.announce(protocol.MethodPromptsChanged) }
