@@ -73,6 +73,9 @@ type tool struct {
 func (t *tool) compile(s *Server, all *offer) error {
 	set := t.settings
 	faults := append(append([]string(nil), set.faults...), set.misused(toolKind, "a tool")...)
+	if set.task != nil && set.timeout > 0 {
+		faults = append(faults, "Timeout does not go with AsTask; limit the task with TaskOptions.TTL")
+	}
 	if !validName(t.name) {
 		faults = append(faults, "a name has 1 to 128 letters, digits, '_', '-' or '.'")
 	}
@@ -102,6 +105,9 @@ func (t *tool) compile(s *Server, all *offer) error {
 	}
 	r.Call = t.caller(s, input, output, limit)
 	all.tools = append(all.tools, r)
+	if set.task != nil {
+		s.hasTasks.Store(true)
+	}
 	return nil
 }
 

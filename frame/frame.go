@@ -39,6 +39,7 @@ type Frame struct {
 	told     bool
 	client   *client
 	asking   Asker
+	note     func(message string) error // set once the request is a task
 }
 
 // client is the modern client's view of itself, decoded when asked for.

@@ -16,11 +16,18 @@ var ErrAnswered = protocol.ErrAnswered
 // client did not ask to be told.
 //
 // done must grow from call to call, as the specification demands; one that
-// does not is an error and is not sent. The error of a client that is gone is
+// does not is an error and is not sent. Of a request that has become a task,
+// the message alone is told, as the task's state. The error of a client that is gone is
 // returned too, and usually ignored: the Frame ends then.
 // (basic/patterns/progress of 2026-07-28.)
 func (f *Frame) Progress(done, total float64, message ...string) error {
 	root := f.root
+	if note := f.taskNote(); note != nil {
+		if len(message) == 0 {
+			return nil
+		}
+		return note(message[0])
+	}
 	token := root.request.Params.Meta.ProgressToken
 	if token == nil || root.peer == nil {
 		return nil
@@ -50,7 +57,7 @@ func (f *Frame) Progress(done, total float64, message ...string) error {
 // error and OpenTelemetry; it works in every revision.
 // (server/utilities/logging.)
 func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
-	if !f.LogEnabled(level) {
+	if !f.LogEnabled(level) || f.Detached() {
 		return nil
 	}
 	m := protocol.LogMessage{Level: level, Data: data}

@@ -11,7 +11,7 @@ import (
 // members of its own decodes Raw.
 type Params struct {
 	Raw            []byte // the whole object, nil if absent
-	Name           string // name, or uri for methods that have one
+	Name           string // name, or uri or taskId for methods that have one
 	Arguments      []byte // nil if absent
 	Cursor         []byte // the JSON text; nil if absent
 	InputResponses []byte // nil if absent
@@ -74,7 +74,7 @@ func ScanParams(raw []byte, p *Params) *Error {
 
 // paramNames are the members that Params reads; the first stands for all
 // others.
-var paramNames = [...]string{"", "name", "uri", "arguments", "cursor", "requestState", "inputResponses", "_meta"}
+var paramNames = [...]string{"", "name", "uri", "taskId", "arguments", "cursor", "requestState", "inputResponses", "_meta"}
 
 // index returns the place of name in names, 0 if it is not there.
 func index(names []string, name []byte) int {
@@ -94,7 +94,7 @@ func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
 	kind := s.Peek()
 	start := s.Pos
 	switch string(name) {
-	case "name", "uri":
+	case "name", "uri", "taskId":
 		if kind != jsonx.String {
 			return Errorf(CodeInvalidParams, "params.%s must be a string, got %s", name, kind)
 		}

@@ -156,3 +156,12 @@ func (r *CallToolResult) appendStructured(dst []byte, rev Revision) (grown, text
 	}
 	return dst[:start], bytes.Clone(text), nil
 }
+
+// AppendTyped appends the JSON object text as a result of that type.
+func AppendTyped(dst []byte, resultType string, text []byte, to Wire) ([]byte, error) {
+	dst = append(append(append(dst, `{"resultType":"`...), resultType...), '"')
+	if len(text) > 2 {
+		dst = append(separate(dst), text[1:len(text)-1]...)
+	}
+	return closeResult(dst, nil, to)
+}

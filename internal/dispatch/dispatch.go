@@ -107,7 +107,7 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, code pr
 // (Error, As, MarshalJSON of data), so it is guarded.
 func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, code protocol.Code) {
 	appendError := func(err error) {
-		fault := d.fault(err)
+		fault := d.Fault(err)
 		response, code = protocol.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision()), fault.Code
 	}
 	_, panicked := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
@@ -206,8 +206,8 @@ func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, run
 	}
 }
 
-// fault turns any error into the one that is sent.
-func (d *Dispatcher) fault(err error) *protocol.Error {
+// Fault turns any error into the one that is sent.
+func (d *Dispatcher) Fault(err error) *protocol.Error {
 	if e, ok := errors.AsType[*protocol.Error](err); ok && e != nil {
 		if e.Code == 0 {
 			masked := *e

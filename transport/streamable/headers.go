@@ -7,8 +7,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// named are the methods whose name or uri is mirrored into Mcp-Name.
-var named = map[string]bool{"tools/call": true, "resources/read": true, "prompts/get": true}
+// named are the methods whose name, uri or taskId is mirrored into Mcp-Name.
+var named = map[string]bool{"tools/call": true, "resources/read": true, "prompts/get": true,
+	"tasks/get": true, "tasks/update": true, "tasks/cancel": true}
 
 // checkHeaders compares the headers of a modern request with its body
 // (Request Metadata in basic/transports/streamable-http).

@@ -1,0 +1,53 @@
+package tasks
+
+import (
+	"context"
+	"sync"
+)
+
+// Store keeps records of tasks. Its methods are called from many goroutines;
+// a Record that it is given or gives is not shared.
+type Store interface {
+	// Save keeps r, over what was kept under its ID before.
+	Save(ctx context.Context, r Record) error
+	// Load returns the record of a task; ok is false if there is none.
+	Load(ctx context.Context, id string) (r Record, ok bool, err error)
+	// Delete forgets a task, if there is one.
+	Delete(ctx context.Context, id string) error
+}
+
+// Memory is a Store that lasts as long as the process. The zero value is empty
+// and ready.
+type Memory struct {
+	mu      sync.Mutex
+	records map[string]Record
+}
+
+var _ Store = (*Memory)(nil)
+
+// Save implements Store.
+func (m *Memory) Save(_ context.Context, r Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.records == nil {
+		m.records = make(map[string]Record)
+	}
+	m.records[r.ID] = r
+	return nil
+}
+
+// Load implements Store.
+func (m *Memory) Load(_ context.Context, id string) (Record, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.records[id]
+	return r, ok, nil
+}
+
+// Delete implements Store.
+func (m *Memory) Delete(_ context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.records, id)
+	return nil
+}
