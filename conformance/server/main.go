@@ -54,6 +54,8 @@ func newServer() *mcp.Server {
 	s.MustAdd(contentTools()...)
 	s.MustAdd(behaviourTools()...)
 	s.MustAdd(schemaTools()...)
+	s.MustAdd(resources()...)
+	s.MustAdd(prompts()...)
 	return s
 }
 
