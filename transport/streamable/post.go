@@ -37,7 +37,11 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	out.reading.w = w
 	h.dog.enter(&out.reading)
 	body, status, fault := h.readBody(w, r)
-	h.dog.leave(&out.reading)
+	if late := h.dog.leave(&out.reading); late && fault == nil {
+		// The last byte came as the time ran out: the deadline may have ended
+		// the request's context already.
+		status, fault = http.StatusRequestTimeout, unreadable(os.ErrDeadlineExceeded)
+	}
 	if fault != nil {
 		if status == http.StatusRequestEntityTooLarge {
 			h.dog.limitRest(w)

@@ -46,21 +46,22 @@ func (d *watchdog) enter(r *reading) {
 	}
 }
 
-// leave ends it.
-func (d *watchdog) leave(r *reading) {
+// leave ends it and tells whether the time was up before.
+func (d *watchdog) leave(r *reading) (late bool) {
 	if d.limit == 0 {
-		return
+		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if r.prev == nil && d.first != r {
+		return true
+	}
 	d.remove(r)
+	return false
 }
 
-// remove takes r out of the list, if it is there. d.mu is held.
+// remove takes r out of the list. d.mu is held.
 func (d *watchdog) remove(r *reading) {
-	if r.prev == nil && d.first != r {
-		return
-	}
 	if r.prev != nil {
 		r.prev.next = r.next
 	} else {
