@@ -34,9 +34,9 @@ var ErrNotDetachable = errors.New("frame: only calls of tools with the option As
 // (Extension io.modelcontextprotocol/tasks.)
 func (f *Frame) Detach() error {
 	root := f.root
-	root.mu.Lock()
-	defer root.mu.Unlock()
-	if root.note != nil {
+	root.detaching.Lock() // and not root.mu: Detach asks f what its client can
+	defer root.detaching.Unlock()
+	if f.Detached() {
 		return nil
 	}
 	d, ok := f.ctx.Value(detacherKey{}).(Detacher)
@@ -45,7 +45,9 @@ func (f *Frame) Detach() error {
 	}
 	asker, note, ok, err := d.Detach(f)
 	if ok && err == nil {
+		root.mu.Lock()
 		root.asking, root.note = asker, note
+		root.mu.Unlock()
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 		}
 		if len(s.Enum) > 0 {
 			f.MinLength, f.MaxLength, f.Format = nil, nil, ""
-			f.choose(s, rev)
+			f.choose(s.Enum, s.Extras, rev)
 		}
 	case "integer", "number":
 		f.Minimum, f.Maximum = s.Minimum, s.Maximum
@@ -97,7 +97,7 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 		}
 		f.MinItems, f.MaxItems = s.MinItems, s.MaxItems
 		f.Items = &field{Type: "string"}
-		f.Items.choose(s.Items, rev)
+		f.Items.choose(s.Items.Enum, s.Extras, rev)
 		if f.Items.OneOf != nil { // lists say anyOf, and no type
 			f.Items = &field{AnyOf: f.Items.OneOf}
 		}
@@ -107,35 +107,36 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 	return json.Marshal(f)
 }
 
-// choose fills in the values of an enum: with their titles, if the field has
-// as many of them.
-func (f *field) choose(s *jsonschema.Schema, rev protocol.Revision) {
-	titles := titlesOf(s)
-	if len(titles) != len(s.Enum) {
-		f.Enum = s.Enum
+// choose fills in the values of an enum, and the names that people see if the
+// field has as many of them in its tag jsonschema_extras: enumTitles for forms
+// of today, enumNames for clients that know the older way alone.
+func (f *field) choose(values []any, extras map[string]any, rev protocol.Revision) {
+	titles, names := texts(extras["enumTitles"]), texts(extras["enumNames"])
+	switch {
+	case len(titles) == len(values) && rev.Has(protocol.ElicitModes):
+		for i, value := range values {
+			f.OneOf = append(f.OneOf, choice{value, titles[i]})
+		}
 		return
+	case len(names) == len(values):
+		f.EnumNames = names
+	case len(titles) == len(values):
+		f.EnumNames = titles
 	}
-	if !rev.Has(protocol.ElicitModes) {
-		f.Enum, f.EnumNames = s.Enum, titles
-		return
-	}
-	for i, value := range s.Enum {
-		f.OneOf = append(f.OneOf, choice{value, titles[i]})
-	}
+	f.Enum = values
 }
 
-// titlesOf returns the names that a schema's enum is shown with: its member
-// enumNames, which jsonschema_extras can set.
-func titlesOf(s *jsonschema.Schema) []string {
-	switch names := s.Extras["enumNames"].(type) {
+// texts returns an extra that holds several texts.
+func texts(extra any) []string {
+	switch list := extra.(type) {
 	case []string:
-		return names
-	case []any:
-		var list []string
-		for _, n := range names {
-			list = append(list, fmt.Sprint(n))
-		}
 		return list
+	case []any:
+		var out []string
+		for _, v := range list {
+			out = append(out, fmt.Sprint(v))
+		}
+		return out
 	}
 	return nil
 }

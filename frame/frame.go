@@ -33,6 +33,8 @@ type Frame struct {
 	askers    Askers
 	level     protocol.Level
 
+	detaching sync.Mutex // serialises Detach
+
 	mu       sync.Mutex
 	own      *Assigns // assigns of a request that has no session
 	progress float64  // the last value told, if told is set
