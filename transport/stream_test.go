@@ -387,6 +387,36 @@ func TestStreamClose(t *testing.T) {
 	})
 }
 
+// A writer that nothing can interrupt, as a blocked standard output, holds the
+// one goroutine that is inside it and nobody else.
+func TestStreamCloseStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		s := NewStream(strings.NewReader(""), struct{ io.Writer }{g}, nil)
+		go func() { _ = s.Write([]byte("stuck")) }()
+		synctest.Wait()
+		flushed := make(chan error, 1)
+		go func() { flushed <- s.Flush() }()
+		synctest.Wait()
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		synctest.Wait()
+		select {
+		case err := <-flushed:
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("Flush: %v, want ErrClosed", err)
+			}
+		default:
+			t.Error("Flush waits for the writer still")
+		}
+		if err := s.Write([]byte("x")); !errors.Is(err, ErrClosed) {
+			t.Errorf("Write: %v, want ErrClosed", err)
+		}
+		g.leave <- nil // let it go, or the bubble would not end
+	})
+}
+
 // Close without anything to close: buffered input is not read any more.
 func TestStreamCloseBuffered(t *testing.T) {
 	s := NewStream(strings.NewReader("1\n2\n"), io.Discard, nil)
