@@ -1,0 +1,310 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// bare returns a server without components.
+func bare(opts mcp.Options) *mcp.Server {
+	quiet := zerolog.Nop()
+	opts.Logger = &quiet
+	return mcp.NewServer(mcp.Info{Name: "bare", Version: "1"}, &opts)
+}
+
+// asker asks a server in the modern revision and returns the result, or the
+// error as JSON.
+func asker(t *testing.T, s *mcp.Server) func(method, params string) string {
+	t.Helper()
+	c := openStream(t, s, protocol.Latest)
+	return func(method, params string) string {
+		t.Helper()
+		if params != "" {
+			params += ","
+		}
+		line := expand(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s$META}}`, method, params), protocol.Latest)
+		answers := c.say(line)
+		var m struct{ Result, Error json.RawMessage }
+		if err := json.Unmarshal([]byte(answers[len(answers)-1]), &m); err != nil {
+			t.Fatal(err)
+		}
+		checkSpec(t, protocol.Latest, line, answers[len(answers)-1])
+		if m.Error != nil {
+			return string(m.Error)
+		}
+		return string(m.Result)
+	}
+}
+
+func text(*mcp.Frame, empty) (string, error) { return "text", nil }
+
+func TestResourceFaults(t *testing.T) {
+	type id struct {
+		ID int `json:"id"`
+	}
+	byID := func(*mcp.Frame, id) (string, error) { return "", nil }
+	two := 2.0
+	tests := []struct {
+		name string
+		c    mcp.Component
+		want string
+	}{
+		{"no scheme", mcp.Resource("config/app", text), "a URI begins with its scheme"},
+		{"nil", mcp.Resource[empty, string]("a:b", nil), "the func is nil"},
+		{"fields without variables", mcp.Resource("a:b", byID), "the URI has no {variables}"},
+		{"variable without field", mcp.Resource("a:{id}/{key}", byID), `variable {key} has no field in mcp_test.id; add one with json:"key"`},
+		{"field without variable", mcp.Resource("a:{key}", byID), "field ID: the URI has no variable {id}"},
+		{"broken template", mcp.Resource("a:{id", byID), `"{id" lacks its }`},
+		{"tool option", mcp.Resource("a:b", text, mcp.ReadOnly()), "the option ReadOnly is not for a resource without variables"},
+		{"size of a template", mcp.Resource("a:{id}", byID, mcp.Size(1)), "the option Size is not for a resource template"},
+		{"MIME", mcp.Resource("a:b", text, mcp.MIME("x y")), `MIME("x y")`},
+		{"size", mcp.Resource("a:b", text, mcp.Size(-1)), "Size(-1) must not be negative"},
+		{"priority", mcp.Resource("a:b", text, mcp.Annotated(mcp.Annotations{Priority: &two})), "it must be between 0 and 1"},
+		{"audience", mcp.Resource("a:b", text, mcp.Annotated(mcp.Annotations{Audience: []mcp.Role{"system"}})), `Audience has "system"`},
+		{"cache", mcp.Resource("a:b", text, mcp.Cache(-1, "all")), `the scope is "all"`},
+		{"unconfined", mcp.Resource("a:{id}", byID, mcp.Unconfined("key")), `Unconfined("key"): there is no such variable`},
+		{"completion", mcp.Resource("a:{id}", byID, mcp.CompleteFrom("key", "x")), `Complete("key"): there is no such template variable; there are ["id"]`},
+		{"result", mcp.Resource("a:b", func(*mcp.Frame, empty) (*mcp.Result, error) { return nil, nil }), "a resource cannot return *mcp.Result"},
+		{"file", mcp.File("file:///x", "no such file"), "no such file"},
+		{"file is a directory", mcp.File("file:///x", "testdata"), "use mcp.Directory"},
+		{"bytes with braces", mcp.Bytes("a:{id}", nil), "take the braces out of the URI"},
+		{"directory", mcp.Directory("file:///x", fstest.MapFS{}), "the URI must end in a slash"},
+		{"directory without files", mcp.Directory("file:///x/", nil), "the file system is nil"},
+		{"resource option on a tool", mcp.Tool("t", text, mcp.MIME("text/plain")), "the option MIME is not for a tool"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := bare(mcp.Options{}).Add(test.c)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAddIsAllOrNothing(t *testing.T) {
+	s := bare(mcp.Options{})
+	s.MustAdd(mcp.Prompt("taken", text))
+	err := s.Add(mcp.Tool("t", text), mcp.Resource("a:b", text), mcp.Resource("a:{x}", func(*mcp.Frame, struct {
+		X string `json:"x"`
+	}) (string, error) {
+		return "", nil
+	}), mcp.Prompt("taken", text))
+	if err == nil || !strings.Contains(err.Error(), `"taken" is registered already`) {
+		t.Fatalf("got error %v, want one that names the prompt", err)
+	}
+	ask := asker(t, s)
+	if got := ask("tools/list", ""); !strings.Contains(got, `"tools":[]`) {
+		t.Errorf("tools: %s", got)
+	}
+	if got := ask("resources/list", ""); !strings.Contains(got, "-32601") {
+		t.Errorf("resources: %s", got)
+	}
+}
+
+// TestCapabilitiesFollowComponents: what is not offered is not declared and
+// has no methods; what was offered once keeps them.
+func TestCapabilitiesFollowComponents(t *testing.T) {
+	s := bare(mcp.Options{})
+	ask := asker(t, s)
+	methods := []string{"resources/list", "resources/templates/list", "prompts/list"}
+	for _, m := range methods {
+		if got := ask(m, ""); !strings.Contains(got, "-32601") {
+			t.Errorf("%s before: %s", m, got)
+		}
+	}
+	for m, params := range map[string]string{
+		"resources/read": `"uri":"a:b"`, "prompts/get": `"name":"p"`,
+		"completion/complete": `"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}`,
+	} {
+		if got := ask(m, params); !strings.Contains(got, "-32601") {
+			t.Errorf("%s before: %s", m, got)
+		}
+	}
+	declared := func() string {
+		var result struct{ Capabilities map[string]any }
+		if err := json.Unmarshal([]byte(ask("server/discover", "")), &result); err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, name := range []string{"completions", "prompts", "resources"} {
+			if _, ok := result.Capabilities[name]; ok {
+				list = append(list, name)
+			}
+		}
+		return strings.Join(list, " ")
+	}
+	if got := declared(); got != "" {
+		t.Errorf("declared before: %s", got)
+	}
+	s.MustAdd(mcp.Resource("a:b", text), mcp.Prompt("p", func(*mcp.Frame, struct {
+		On bool `json:"on"`
+	}) (string, error) {
+		return "", nil
+	}))
+	if got := declared(); got != "completions prompts resources" {
+		t.Errorf("declared: %s", got)
+	}
+	if n := s.RemoveResources("a:b", "a:c") + s.RemovePrompts("p"); n != 2 {
+		t.Errorf("removed %d, want 2", n)
+	}
+	for _, m := range methods {
+		if got := ask(m, ""); !strings.Contains(got, ":[]") {
+			t.Errorf("%s after: %s", m, got)
+		}
+	}
+}
+
+// TestResourcePages walks over pages while resources come and go.
+func TestResourcePages(t *testing.T) {
+	s := bare(mcp.Options{PageSize: 2})
+	for i := range 5 {
+		s.MustAdd(mcp.Resource(fmt.Sprintf("n:%d", 2*i), text))
+	}
+	ask := asker(t, s)
+	var uris []string
+	cursor := ""
+	for page := 0; page == 0 || cursor != ""; page++ {
+		params := ""
+		if cursor != "" {
+			params = fmt.Sprintf(`"cursor":%q`, cursor)
+		}
+		var result struct {
+			Resources  []struct{ URI string }
+			NextCursor string
+		}
+		if err := json.Unmarshal([]byte(ask("resources/list", params)), &result); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range result.Resources {
+			uris = append(uris, r.URI)
+		}
+		if page == 0 {
+			s.MustAdd(mcp.Resource("n:1", text), mcp.Resource("n:3", text)) // one behind, one ahead
+			s.RemoveResources("n:2")                                        // where the cursor stands
+		}
+		cursor = result.NextCursor
+	}
+	if got, want := strings.Join(uris, " "), "n:0 n:2 n:3 n:4 n:6 n:8"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "note.txt")
+	write := func(data string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	if err := os.WriteFile(filepath.Join(dir, "secret"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	s := bare(mcp.Options{})
+	s.MustAdd(mcp.File("file:///note", name, mcp.MaxSize(10)), mcp.Directory("dir:/", root.FS(), mcp.MaxSize(10)))
+	ask := asker(t, s)
+	read := func(uri string) string { return ask("resources/read", fmt.Sprintf(`"uri":%q`, uri)) }
+	expect := func(uri, want string) {
+		t.Helper()
+		if got := read(uri); !strings.Contains(got, want) || strings.Contains(got, dir) {
+			t.Errorf("%s: got %s, want %s and no path", uri, got, want)
+		}
+	}
+	expect("file:///note", `"mimeType":"text/plain","text":"one"`)
+	write("two")
+	expect("file:///note", `"text":"two"`)
+	expect("dir:/note.txt", `"text":"two"`)
+	write("\xff")
+	expect("file:///note", `"blob":"/w=="`)
+	write("longer than ten")
+	expect("file:///note", "larger than the limit of 10 bytes")
+	expect("dir:/note.txt", "larger than the limit of 10 bytes")
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	expect("file:///note", `"code":-32602,"message":"Resource not found: file:///note"`)
+	expect("dir:/secret", `"mimeType":"text/plain","text":""`)
+	expect("dir:/a%00b", "zero byte")
+	expect("dir:/./secret", "not found")
+	expect("dir:/..%5c..%5cx", `must not contain \"..\"`)
+	expect("dir:/C:%5Cx", "must not begin with a drive")
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	expect("dir:/link", `"code":-32603,"message":"the file cannot be read"`)
+}
+
+// TestUnconfined lets through what is no path.
+func TestUnconfined(t *testing.T) {
+	type in struct {
+		Q string `json:"q"`
+	}
+	echo := func(_ *mcp.Frame, in in) (string, error) { return "q=" + in.Q, nil }
+	s := bare(mcp.Options{})
+	s.MustAdd(mcp.Resource("free:{?q}", echo, mcp.Unconfined("q")), mcp.Resource("kept:{?q}", echo))
+	ask := asker(t, s)
+	for uri, want := range map[string]string{
+		"free:?q=../x": `"text":"q=../x"`, "free:?q=%2Fetc": `"text":"q=/etc"`,
+		"kept:?q=../x": `must not contain`, "kept:?q=%2Fetc": `absolute path`, "kept:?q=a..b": `"text":"q=a..b"`,
+	} {
+		if got := ask("resources/read", fmt.Sprintf(`"uri":%q`, uri)); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", uri, got, want)
+		}
+	}
+	if got := ask("resources/read", fmt.Sprintf(`"uri":"free:?q=%s"`, strings.Repeat("x", 9000))); !strings.Contains(got, "longer than 8192 bytes") {
+		t.Errorf("a long URI: %s", got)
+	}
+}
+
+// TestReadTimeout: a read that ignores its context is answered in time.
+func TestReadTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := bare(mcp.Options{Timeout: time.Second})
+		wait := func(f *mcp.Frame, _ empty) (string, error) {
+			<-f.Done()
+			return "", context.Cause(f)
+		}
+		s.MustAdd(mcp.Resource("slow:r", wait), mcp.Prompt("slow", wait, mcp.Timeout(2*time.Second)))
+		ask := asker(t, s)
+		if got := ask("resources/read", `"uri":"slow:r"`); !strings.Contains(got, `"code":-32603,"message":"reading slow:r timed out after 1s"`) {
+			t.Error(got)
+		}
+		if got := ask("prompts/get", `"name":"slow"`); !strings.Contains(got, `"message":"prompt slow timed out after 2s"`) {
+			t.Error(got)
+		}
+	})
+}
+
+// TestRetriedReadIsNotCached: what depends on answers must not be kept.
+func TestRetriedReadIsNotCached(t *testing.T) {
+	s := bare(mcp.Options{})
+	s.MustAdd(mcp.Resource("a:b", text, mcp.Cache(time.Minute, mcp.CachePublic)))
+	ask := asker(t, s)
+	if got := ask("resources/read", `"uri":"a:b"`); !strings.Contains(got, `"ttlMs":60000,"cacheScope":"public"`) {
+		t.Error(got)
+	}
+	if got := ask("resources/read", `"uri":"a:b","inputResponses":{}`); !strings.Contains(got, `"ttlMs":0,"cacheScope":"private"`) {
+		t.Error(got)
+	}
+}
