@@ -1,0 +1,241 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// start makes a task and the context that its end cancels.
+func start(t *testing.T, m *Manager, owner string) (*Task, context.Context) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	task, err := m.Create(owner, 0, 0, cancel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task, ctx
+}
+
+func status(t *testing.T, m *Manager, owner, id string) Status {
+	t.Helper()
+	r, err := m.Get(t.Context(), owner, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Status
+}
+
+func notFound(err error) bool {
+	fault, ok := errors.AsType[*protocol.Error](err)
+	return ok && fault.Code == protocol.CodeInvalidParams && strings.HasPrefix(fault.Message, "Task not found")
+}
+
+func TestOutcomes(t *testing.T) {
+	for _, tt := range []struct {
+		status        Status
+		result, fault string
+		want          string
+	}{
+		{Completed, `{"content":[]}`, "", `"result":{"content":[]}`},
+		{Failed, "", `{"code":-32603,"message":"x"}`, `"error":{"code":-32603,"message":"x"}`},
+		{Cancelled, "", "", `"status":"cancelled"`},
+	} {
+		var told []Status
+		m := NewManager(Config{}, func(r Record) { told = append(told, r.Status) })
+		task, _ := start(t, m, "")
+		if err := task.Finish(tt.status, json.RawMessage(tt.result), json.RawMessage(tt.fault)); err != nil {
+			t.Fatal(err)
+		}
+		if err := task.Finish(Completed, json.RawMessage(`{"late":1}`), nil); err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.Get(t.Context(), "", task.Record().ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := State{r}.Append(nil, protocol.Wire{Revision: protocol.Latest})
+		if err != nil || !json.Valid(text) || !strings.Contains(string(text), tt.want) || strings.Contains(string(text), "late") {
+			t.Errorf("%s: %s, %v", tt.status, text, err)
+		}
+		if len(told) != 1 || told[0] != tt.status {
+			t.Errorf("%s: told %v", tt.status, told)
+		}
+	}
+}
+
+func TestHandle(t *testing.T) {
+	m := NewManager(Config{TTL: time.Minute}, nil)
+	task, _ := start(t, m, "")
+	text, err := Handle{task.Record()}.Append(nil, protocol.Wire{Revision: protocol.Latest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		ResultType, TaskID, Status, CreatedAt string
+		TTLMs                                 int64
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.ResultType != "task" || got.Status != "working" || got.TTLMs != 60_000 || len(got.TaskID) != 22 {
+		t.Errorf("%s", text)
+	}
+	if _, err := time.Parse(time.RFC3339Nano, got.CreatedAt); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{}, nil)
+		task, ctx := start(t, m, "")
+		id := task.Record().ID
+		got := make(chan string, 1)
+		ask := func(keys ...string) {
+			var questions []protocol.InputRequest
+			for _, key := range keys {
+				questions = append(questions, protocol.InputRequest{Key: key, Method: "elicitation/create", Params: json.RawMessage("{}")})
+			}
+			answers, err := task.Ask(ctx, questions)
+			text := ""
+			for _, a := range answers {
+				text += string(a)
+			}
+			if err != nil {
+				text = err.Error()
+			}
+			got <- text
+		}
+		update := func(answers string) {
+			t.Helper()
+			var m2 map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(answers), &m2); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Update(t.Context(), "", id, m2); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		go ask("a", "b")
+		synctest.Wait()
+		if s := status(t, m, "", id); s != InputRequired {
+			t.Errorf("status %s", s)
+		}
+		update(`{"b":2,"never asked":0}`)
+		if r := task.Record(); r.Status != InputRequired || len(r.Requests) != 1 || r.Requests[0].Key != "a" {
+			t.Errorf("after one of two: %+v", r)
+		}
+		update(`{"b":3}`) // answered before
+		update(`{"a":1}`)
+		if text := <-got; text != "12" {
+			t.Errorf("answers %s", text)
+		}
+		if s := status(t, m, "", id); s != Working {
+			t.Errorf("status %s", s)
+		}
+		// A key is never used twice.
+		go ask("a")
+		synctest.Wait()
+		if r := task.Record(); len(r.Requests) != 1 || r.Requests[0].Key == "a" {
+			t.Errorf("asked again: %+v", r.Requests)
+		}
+		if err := m.Cancel(t.Context(), "", id); err != nil {
+			t.Fatal(err)
+		}
+		if text := <-got; text != ErrCancelled.Error() {
+			t.Errorf("got %s", text)
+		}
+		if s := status(t, m, "", id); s != Cancelled {
+			t.Errorf("status %s", s)
+		}
+	})
+}
+
+func TestOwners(t *testing.T) {
+	m := NewManager(Config{}, nil)
+	task, ctx := start(t, m, "ada")
+	id := task.Record().ID
+	for _, owner := range []string{"", "eve"} {
+		_, err := m.Get(t.Context(), owner, id)
+		if !notFound(err) || !notFound(m.Cancel(t.Context(), owner, id)) || !notFound(m.Update(t.Context(), owner, id, nil)) {
+			t.Errorf("%q may see the task of ada: %v", owner, err)
+		}
+	}
+	if ctx.Err() != nil {
+		t.Error("cancelled by another")
+	}
+	if err := m.Cancel(t.Context(), "ada", id); err != nil || !errors.Is(context.Cause(ctx), ErrCancelled) {
+		t.Errorf("%v, %v", err, context.Cause(ctx))
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{TTL: time.Minute}, nil)
+		task, ctx := start(t, m, "")
+		done, _ := start(t, m, "")
+		if err := done.Finish(Completed, json.RawMessage("{}"), nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !errors.Is(context.Cause(ctx), ErrExpired) {
+			t.Errorf("cause %v", context.Cause(ctx))
+		}
+		for _, x := range []*Task{task, done} {
+			if _, err := m.Get(t.Context(), "", x.Record().ID); !notFound(err) {
+				t.Errorf("err = %v", err)
+			}
+		}
+		// A task that ends late is not brought back.
+		if err := task.Finish(Completed, json.RawMessage("{}"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Get(t.Context(), "", task.Record().ID); !notFound(err) {
+			t.Errorf("err = %v", err)
+		}
+		if m.kept != 0 || m.running != 0 || len(m.live) != 0 {
+			t.Errorf("kept %d, running %d, live %d", m.kept, m.running, len(m.live))
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	m := NewManager(Config{Max: 3, MaxRunning: 2}, nil)
+	first, _ := start(t, m, "")
+	start(t, m, "")
+	create := func() error {
+		_, err := m.Create("", 0, 0, func(error) {})
+		return err
+	}
+	if err := create(); err == nil || !strings.Contains(err.Error(), "2 tasks are running, which is the limit") {
+		t.Errorf("err = %v", err)
+	}
+	_ = first.Finish(Completed, json.RawMessage("{}"), nil)
+	start(t, m, "")
+	if err := create(); err == nil {
+		t.Error("over both limits")
+	}
+}
+
+type failing struct{ Memory }
+
+func (*failing) Save(context.Context, Record) error { return errors.New("disk full") }
+
+func TestStoreFails(t *testing.T) {
+	m := NewManager(Config{Store: &failing{}}, nil)
+	if _, err := m.Create("", 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("err = %v", err)
+	}
+	if m.kept != 0 || m.running != 0 {
+		t.Errorf("kept %d, running %d", m.kept, m.running)
+	}
+}
