@@ -87,6 +87,7 @@ func (w *workbench) server(logger *zerolog.Logger) *mcp.Server {
 	})
 	s.MustAdd(calculatorTool())
 	s.MustAdd(w.noteTools()...)
+	s.MustAdd(w.noteResources()...)
 	s.MustAdd(w.eventTools()...)
 	s.MustAdd(w.importTool(), w.systemTool(), chartTool())
 	return s
