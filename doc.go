@@ -14,6 +14,9 @@
 //	s := mcp.NewServer(mcp.Info{Name: "calc", Version: "1.0.0"}, nil)
 //	s.MustAdd(mcp.Tool("add", add, mcp.Doc("Adds two integers"), mcp.ReadOnly()))
 //
+// Resource and Prompt make resources and prompts in the same way: variables of
+// a URI template and arguments of a prompt are fields of a struct.
+//
 // One Server serves every protocol revision from 2024-11-05 to 2026-07-28, at
 // the same time, over HTTP (Handler) and standard input and output
 // (ServeStdio). Package schema decides what tags mean; package frame says what
