@@ -74,7 +74,7 @@ func call(s *Server, text, dst []byte) ([]byte, error) {
 	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
 		return nil, fault
 	}
-	if fault := protocol.ScanParams(m.Params, &p); fault != nil {
+	if fault := protocol.ScanParams(&m, &p); fault != nil {
 		return nil, fault
 	}
 	rev, fault := p.Meta.CheckModern(s.opts.Revisions)
@@ -212,7 +212,7 @@ func BenchmarkStage(b *testing.B) {
 			if fault := protocol.Scan(benchMessage, protocol.Limits{}, &m); fault != nil {
 				return fault
 			}
-			if fault := protocol.ScanParams(m.Params, &p); fault != nil {
+			if fault := protocol.ScanParams(&m, &p); fault != nil {
 				return fault
 			}
 			return nil

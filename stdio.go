@@ -200,7 +200,7 @@ func (l *link) revision() protocol.Revision {
 // anything runs.
 func (l *link) admit(j *job) (fault *protocol.Error) {
 	j.revision = l.revision()
-	if fault = protocol.ScanParams(j.message.Params, &j.params); fault != nil {
+	if fault = protocol.ScanParams(&j.message, &j.params); fault != nil {
 		return fault
 	}
 	meta := &j.params.Meta

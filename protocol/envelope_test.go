@@ -93,7 +93,7 @@ func TestScanParams(t *testing.T) {
 		"io.modelcontextprotocol/clientInfo":{"name":"n"},"io.modelcontextprotocol/clientCapabilities":{},
 		"io.modelcontextprotocol/logLevel":"debug","com.example/x":1}}`
 	var p Params
-	if fault := ScanParams([]byte(raw), &p); fault != nil {
+	if fault := ScanParams(&Message{Method: "tools/call", Params: []byte(raw)}, &p); fault != nil {
 		t.Fatal(fault)
 	}
 	got := []string{p.Name, string(p.Arguments), string(p.Cursor), p.RequestState, string(p.InputResponses),
@@ -112,7 +112,6 @@ func TestScanParamsFaults(t *testing.T) {
 		`{"name":"a","name":"b"}`:                         `duplicate member "name" in params`,
 		`{"_meta":{"progressToken":1,"progressToken":2}}`: `duplicate member "progressToken" in params._meta`,
 		`{"name":1}`:                           "params.name must be a string, got number",
-		`{"uri":null}`:                         "params.uri must be a string, got null",
 		`{"_meta":[]}`:                         "params._meta must be an object",
 		`{"requestState":{}}`:                  "params.requestState must be a string",
 		`{"inputResponses":null}`:              "params.inputResponses must be an object",
@@ -122,7 +121,7 @@ func TestScanParamsFaults(t *testing.T) {
 		`{"_meta":{"` + MetaLogLevel + `":1}}`: "must be of type string",
 	} {
 		var p Params
-		fault := ScanParams([]byte(raw), &p)
+		fault := ScanParams(&Message{Method: "tools/call", Params: []byte(raw)}, &p)
 		if fault == nil || fault.Code != CodeInvalidParams || !strings.Contains(fault.Message, want) {
 			t.Errorf("%s: fault = %v, want %q", raw, fault, want)
 		}
@@ -158,11 +157,26 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		var p Params
-		_ = ScanParams(m.Params, &p)
+		_ = ScanParams(&m, &p)
 		answer := AppendErrorResponse(nil, m.ID, MethodNotFound(m.Method), Latest)
 		var again Message
 		if fault := Scan(answer, Limits{}, &again); fault != nil || again.ID != m.ID {
 			t.Fatalf("the answer %s does not carry the id %s: %v", answer, m.ID, fault)
 		}
 	})
+}
+
+func TestNameBelongsToTheMethod(t *testing.T) {
+	for method, want := range map[string]string{"tools/call": "a", "prompts/get": "a", "resources/read": "b", "tasks/get": "c", "x/y": "a"} {
+		var p Params
+		m := Message{Method: method, Params: []byte(`{"name":"a","uri":"b","taskId":"c"}`)}
+		if fault := ScanParams(&m, &p); fault != nil || p.Name != want {
+			t.Errorf("%s: name %q, %v, want %q", method, p.Name, fault, want)
+		}
+	}
+	var p Params
+	m := Message{Method: "resources/read", Params: []byte(`{"uri":null}`)}
+	if fault := ScanParams(&m, &p); fault == nil || fault.Message != "params.uri must be a string, got null" {
+		t.Errorf("fault = %v", fault)
+	}
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -17,6 +18,7 @@ type Params struct {
 	InputResponses []byte // nil if absent
 	RequestState   string
 	Meta           Meta
+	named          string // the member that Name is read from
 }
 
 // Meta is what the specification puts into a request's _meta.
@@ -41,10 +43,11 @@ const (
 	MetaServerInfo   = metaPrefix + "serverInfo"
 )
 
-// ScanParams reads raw, the params of a scanned message. A member of the
-// wrong type is the answer -32602.
-func ScanParams(raw []byte, p *Params) *Error {
-	*p = Params{Raw: raw}
+// ScanParams reads the params of m, a scanned message. A member of the wrong
+// type is the answer -32602.
+func ScanParams(m *Message, p *Params) *Error {
+	raw := m.Params
+	*p = Params{Raw: raw, named: nameMember(m.Method)}
 	if raw == nil {
 		return nil
 	}
@@ -86,6 +89,19 @@ func index(names []string, name []byte) int {
 	return 0
 }
 
+// nameMember returns the member that names what a method is about. A method
+// has one; others of these are not looked at, so that no gateway on the way
+// takes one for what the server takes another.
+func nameMember(method string) string {
+	switch {
+	case strings.HasPrefix(method, "resources/"):
+		return "uri"
+	case strings.HasPrefix(method, "tasks/"):
+		return "taskId"
+	}
+	return "name"
+}
+
 func duplicate(where, name string) *Error {
 	return Errorf(CodeInvalidParams, "duplicate member %q in %s", name, where)
 }
@@ -94,7 +110,7 @@ func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
 	kind := s.Peek()
 	start := s.Pos
 	switch string(name) {
-	case "name", "uri", "taskId":
+	case p.named:
 		if kind != jsonx.String {
 			return Errorf(CodeInvalidParams, "params.%s must be a string, got %s", name, kind)
 		}

@@ -117,6 +117,10 @@ const (
 	// PerRequestMeta: version, client and log level travel in each request's
 	// _meta, and there are no sessions.
 	PerRequestMeta
+	// ResumableStreams: a client may come back to a stream of events over HTTP.
+	ResumableStreams
+	// PrimedStreams: such a stream begins with an event that has no data.
+	PrimedStreams
 )
 
 var revisionFeatures = [...]Feature{
@@ -128,10 +132,10 @@ var revisionFeatures = [...]Feature{
 }
 
 const (
-	in2025March    = ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
+	in2025March    = ResumableStreams | ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
 	in2025June     = in2025March | StructuredContent | ResourceLinks | Titles | VersionHeader | ContentMeta
-	in2025November = in2025June | Icons | ElicitModes | OptionalErrorID
-	in2026July     = in2025November | AnyStructured | ResultType | CacheHints | PerRequestMeta
+	in2025November = in2025June | PrimedStreams | Icons | ElicitModes | OptionalErrorID
+	in2026July     = in2025November&^(ResumableStreams|PrimedStreams) | AnyStructured | ResultType | CacheHints | PerRequestMeta
 )
 
 // Has tells whether r has every feature in f.

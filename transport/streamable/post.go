@@ -94,7 +94,7 @@ func (h *Handler) admit(c *Call, body []byte) (status int, fault *protocol.Error
 	if fault := protocol.Scan(body, protocol.Limits{Depth: h.opts.MaxDepth}, &c.Message); fault != nil {
 		return http.StatusBadRequest, fault
 	}
-	if fault := protocol.ScanParams(c.Message.Params, &c.Params); fault != nil {
+	if fault := protocol.ScanParams(&c.Message, &c.Params); fault != nil {
 		return http.StatusBadRequest, fault
 	}
 	if h.isModern(c) {
