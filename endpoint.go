@@ -35,6 +35,8 @@ func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 	switch {
 	case c.Revision == 0:
 		return e.open(c)
+	case c.Session == "" && c.Message.Method == protocol.MethodListen:
+		return e.subscribe(c)
 	case c.Session == "":
 		return e.serveModern(c)
 	}
@@ -50,6 +52,29 @@ func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
 	}
 	defer task.End()
 	return e.dispatchTo(task, c, nil)
+}
+
+// subscribe opens a subscription, which goes on as a stream.
+func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
+	if !c.TakesEvents() {
+		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream"))
+	}
+	task, ok := e.running.Begin(c.HTTP.Context())
+	if !ok {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
+	}
+	o := &opening{beats: true}
+	answer := e.dispatchTo(withOpening(task, o), c, nil)
+	if answer.Code != 0 || o.sub == nil {
+		o.drop()
+		task.End()
+		return answer
+	}
+	answer.Stream = func(to streamable.Sender, gone <-chan struct{}) {
+		defer task.End()
+		o.carry(to, gone)
+	}
+	return answer
 }
 
 // open opens a session for an initialize request.

@@ -2,13 +2,13 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // SubscriptionLimits bound what clients may subscribe to. The zero value is
@@ -65,48 +65,88 @@ func (s *Server) ResourceUpdated(uri string) {
 // resourceTopic returns the topic of one resource in the hub.
 func resourceTopic(uri string) string { return protocol.MethodResourceUpdated + " " + uri }
 
-type peerKey struct{}
+// opening is a subscription on its way from the method that checks it to the
+// transport that carries it, which it does when the method has returned: a
+// subscription lasts for hours and must not keep the memory of its request, nor
+// count as a call where middleware limits those.
+type opening struct {
+	beats bool // whether the transport wants signs of life; set before
 
-// withPeer returns a context through which listen finds the client that it
-// sends to: a Frame keeps that to itself.
-func withPeer(ctx context.Context, to frame.Peer) context.Context {
-	return context.WithValue(ctx, peerKey{}, to)
+	id       protocol.ID
+	honoured protocol.SubscriptionFilter
+	sub      *hub.Subscriber // nil until it is open
 }
 
-// keepAliver is a Peer whose connection wants a sign of life now and then.
-type keepAliver interface{ KeepAlive() error }
+type openingKey struct{}
+
+func withOpening(ctx context.Context, o *opening) context.Context {
+	return context.WithValue(ctx, openingKey{}, o)
+}
 
 // listen serves subscriptions/listen (basic/patterns/subscriptions of
-// 2026-07-28). It returns when the client or the server ends the subscription,
-// or the client does not read.
+// 2026-07-28) and returns the result that will end the subscription.
 func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
-	to, ok := f.Value(peerKey{}).(frame.Peer)
-	if !ok {
-		return nil, protocol.Errorf(protocol.CodeInternal, "this transport cannot carry subscriptions")
+	o, ok := f.Value(openingKey{}).(*opening)
+	if !ok || o.sub != nil {
+		return nil, protocol.Errorf(protocol.CodeInternal, "a request opens one subscription, on a transport that carries it")
 	}
 	req := f.Request()
 	var filter protocol.SubscriptionFilter
 	if fault := protocol.ScanFilter(req.Params.Raw, s.opts.Subscriptions.Resources, &filter); fault != nil {
 		return nil, fault
 	}
-	filter, topics := s.honour(filter, f.Revision())
-	_, beats := to.(keepAliver)
-	sub, err := s.hub.Join(topics, beats)
+	honoured, topics := s.honour(filter, f.Revision())
+	sub, err := s.hub.Join(topics, o.beats)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
-	defer sub.Leave()
-	err = to.Send(protocol.AppendAcknowledged(nil, req.ID, filter))
-	if errors.Is(err, protocol.ErrNoStream) {
-		return nil, protocol.Errorf(protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream")
-	}
-	if err == nil {
-		err = s.feed(f, to, sub)
-	}
-	if err != nil {
-		return nil, err // nobody is there to read it
-	}
+	o.id, o.honoured, o.sub = req.ID, honoured, sub
 	return protocol.ListenResult{Subscription: req.ID}, nil
+}
+
+// drop ends a subscription that is not to be carried, if there is one.
+func (o *opening) drop() {
+	if o.sub != nil {
+		o.sub.Leave()
+	}
+}
+
+// carry sends what the subscription is told, until the server ends it or the
+// client is gone or does not read.
+func (o *opening) carry(to frame.Peer, gone <-chan struct{}) {
+	defer o.sub.Leave()
+	if to.Send(protocol.AppendAcknowledged(nil, o.id, o.honoured)) != nil {
+		return
+	}
+	o.honoured = protocol.SubscriptionFilter{}
+	for {
+		select {
+		case <-o.sub.Wake():
+		case <-gone:
+			return
+		}
+		if over, err := o.forward(to); over || err != nil {
+			return
+		}
+	}
+}
+
+// forward sends what waits, and tells whether it was the last.
+func (o *opening) forward(to frame.Peer) (over bool, err error) {
+	buffer := changeBuffers.Get().(*changeBuffer)
+	defer buffer.release()
+	var signs hub.Signs
+	buffer.changes, signs = o.sub.Take(buffer.changes)
+	for _, change := range buffer.changes {
+		buffer.text = change.Append(buffer.text[:0], o.id)
+		if err := to.Send(buffer.text); err != nil {
+			return false, err
+		}
+	}
+	if to, ok := to.(streamable.Sender); ok && signs&hub.Beat != 0 && len(buffer.changes) == 0 {
+		err = to.KeepAlive()
+	}
+	return signs&hub.Over != 0, err
 }
 
 // honour returns what of filter the server can do, and the topics for it.
@@ -133,45 +173,6 @@ func (s *Server) honour(filter protocol.SubscriptionFilter, rev protocol.Revisio
 		topics = append(topics, resourceTopic(uri))
 	}
 	return filter, topics
-}
-
-// feed sends what sub is told until the subscription ends. The error is that
-// of a client that cannot be reached.
-func (s *Server) feed(f *frame.Frame, to frame.Peer, sub *hub.Subscriber) error {
-	id, done := f.Request().ID, f.Done()
-	for {
-		select {
-		case <-sub.Wake():
-		case <-s.hub.Done():
-			return forward(to, sub, id) // what waits, for the last time
-		case <-done:
-			return nil
-		}
-		if err := forward(to, sub, id); err != nil {
-			return err
-		}
-	}
-}
-
-// forward sends what waits in sub.
-func forward(to frame.Peer, sub *hub.Subscriber, id protocol.ID) error {
-	buffer := changeBuffers.Get().(*changeBuffer)
-	defer buffer.release()
-	var beat bool
-	buffer.changes, beat = sub.Take(buffer.changes)
-	for _, change := range buffer.changes {
-		buffer.text = change.Append(buffer.text[:0], id)
-		if err := to.Send(buffer.text); err != nil {
-			return err
-		}
-	}
-	if !beat || len(buffer.changes) > 0 {
-		return nil
-	}
-	if to, ok := to.(keepAliver); ok {
-		return to.KeepAlive()
-	}
-	return nil
 }
 
 // changeBuffer is the memory that forward works in. Thousands of subscriptions

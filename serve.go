@@ -14,9 +14,6 @@ func (s *Server) frameOf(ctx context.Context, m *protocol.Message, params *proto
 	c.Askers = s.rounds
 	c.Request = frame.Request{ID: m.ID, Method: m.Method, Params: *params}
 	c.Revision = rev
-	if m.Method == protocol.MethodListen {
-		ctx = withPeer(ctx, c.Peer)
-	}
 	if x != nil {
 		c.Session, c.Askers = x, x
 	} else if raw := params.Meta.LogLevel; raw != nil {

@@ -330,12 +330,22 @@ const maxKept = 64 << 10
 // serve answers one request, in buffer if that is large enough, and returns
 // the buffer.
 func (l *link) serve(j *job, buffer []byte) []byte {
-	var response []byte
-	if f, fault := l.frame(j); fault != nil {
-		response = protocol.AppendErrorResponse(buffer, j.message.ID, fault, j.revision)
-	} else {
-		response, _ = l.server.dispatch().Serve(f, buffer)
+	response, _ := l.dispatch(j, buffer)
+	l.answer(j, response)
+	return response
+}
+
+// dispatch returns the answer to a request, and the code of its error.
+func (l *link) dispatch(j *job, buffer []byte) ([]byte, protocol.Code) {
+	f, fault := l.frame(j)
+	if fault != nil {
+		return protocol.AppendErrorResponse(buffer, j.message.ID, fault, j.revision), fault.Code
 	}
+	return l.server.dispatch().Serve(f, buffer)
+}
+
+// answer sends the answer to a request, unless the client cancelled it.
+func (l *link) answer(j *job, response []byte) {
 	j.mu.Lock()
 	j.answered = true
 	j.mu.Unlock()
@@ -344,5 +354,4 @@ func (l *link) serve(j *job, buffer []byte) []byte {
 	if !cancelled {
 		_ = l.conn.Write(response) // the flush at the end has the error
 	}
-	return response
 }

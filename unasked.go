@@ -39,7 +39,15 @@ func (l *link) subscribe(j *job) {
 	go func() {
 		defer l.running.Done()
 		defer l.unasked.subscriptions.Add(-1)
-		l.serve(j, nil)
+		o := &opening{}
+		j.ctx = withOpening(j.ctx, o)
+		response, code := l.dispatch(j, nil)
+		if code == 0 && o.sub != nil {
+			o.carry(j, j.ctx.Done())
+		} else {
+			o.drop()
+		}
+		l.answer(j, response)
 	}()
 }
 

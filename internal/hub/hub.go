@@ -29,22 +29,20 @@ func (e *FullError) Error() string {
 type Hub struct {
 	max   int
 	every time.Duration
-	done  chan struct{}
 
 	mu     sync.RWMutex // held for writing to join and leave
 	topics map[string]map[*Subscriber]struct{}
-	quiet  map[*Subscriber]struct{} // who wants beats
-	count  int
+	all    map[*Subscriber]struct{}
 	closed bool
-	beat   *time.Timer // runs while quiet has members; nil else
+	beat   *time.Timer // runs while there are subscribers, if there are beats
 }
 
 // New returns a Hub for at most so many subscribers at a time, of which those
 // that want it get a beat at every interval; 0 means no beats.
 func New(max int, every time.Duration) *Hub {
 	return &Hub{
-		max: max, every: every, done: make(chan struct{}),
-		topics: make(map[string]map[*Subscriber]struct{}), quiet: make(map[*Subscriber]struct{}),
+		max: max, every: every,
+		topics: make(map[string]map[*Subscriber]struct{}), all: make(map[*Subscriber]struct{}),
 	}
 }
 
@@ -52,12 +50,22 @@ func New(max int, every time.Duration) *Hub {
 type Subscriber struct {
 	hub    *Hub
 	topics []string
+	beats  bool
 	wake   chan struct{} // has room for one; filled when there is something to Take
 
 	mu      sync.Mutex
 	pending []change
-	beat    bool
+	signs   Signs
 }
+
+// Signs are what a subscriber is told beside changes.
+type Signs uint8
+
+// The signs.
+const (
+	Beat Signs = 1 << iota // an interval is over
+	Over                   // the hub is closed
+)
 
 type change struct {
 	topic string
@@ -73,22 +81,19 @@ func (h *Hub) Join(topics []string, beats bool) (*Subscriber, error) {
 	if h.closed {
 		return nil, ErrClosed
 	}
-	if h.count >= h.max {
+	if len(h.all) >= h.max {
 		return nil, &FullError{h.max}
 	}
-	h.count++
-	s := &Subscriber{hub: h, topics: topics, wake: make(chan struct{}, 1)}
+	s := &Subscriber{hub: h, topics: topics, beats: beats, wake: make(chan struct{}, 1)}
+	h.all[s] = struct{}{}
 	for _, topic := range topics {
 		if h.topics[topic] == nil {
 			h.topics[topic] = make(map[*Subscriber]struct{})
 		}
 		h.topics[topic][s] = struct{}{}
 	}
-	if beats && h.every > 0 {
-		h.quiet[s] = struct{}{}
-		if h.beat == nil {
-			h.beat = time.AfterFunc(h.every, h.tick)
-		}
+	if h.beat == nil && h.every > 0 {
+		h.beat = time.AfterFunc(h.every, h.tick)
 	}
 	return s, nil
 }
@@ -98,14 +103,13 @@ func (s *Subscriber) Leave() {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.count--
+	delete(h.all, s)
 	for _, topic := range s.topics {
 		if delete(h.topics[topic], s); len(h.topics[topic]) == 0 {
 			delete(h.topics, topic)
 		}
 	}
-	delete(h.quiet, s)
-	if len(h.quiet) == 0 && h.beat != nil {
+	if len(h.all) == 0 && h.beat != nil {
 		h.beat.Stop()
 		h.beat = nil
 	}
@@ -115,7 +119,7 @@ func (s *Subscriber) Leave() {
 func (h *Hub) Len() int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	return h.count
+	return len(h.all)
 }
 
 // Publish tells the subscribers of a topic of a change. It does not wait for
@@ -136,26 +140,22 @@ func (h *Hub) tick() {
 		return // the last one left meanwhile
 	}
 	h.beat.Reset(h.every)
-	for s := range h.quiet {
-		s.mu.Lock()
-		s.beat = true
-		s.mu.Unlock()
-		s.rouse()
+	for s := range h.all {
+		if s.beats {
+			s.sign(Beat)
+		}
 	}
 }
 
-// Close ends every subscription: Done is closed and nobody can join.
+// Close tells every subscriber that it is over, and nobody can join any more.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.closed {
-		h.closed = true
-		close(h.done)
+	h.closed = true
+	for s := range h.all {
+		s.sign(Over)
 	}
 }
-
-// Done is closed when the hub is.
-func (h *Hub) Done() <-chan struct{} { return h.done }
 
 // put queues a change, in place of an older one of its topic that waits.
 func (s *Subscriber) put(topic string, what *protocol.Change) {
@@ -171,6 +171,13 @@ func (s *Subscriber) put(topic string, what *protocol.Change) {
 	s.rouse()
 }
 
+func (s *Subscriber) sign(sign Signs) {
+	s.mu.Lock()
+	s.signs |= sign
+	s.mu.Unlock()
+	s.rouse()
+}
+
 func (s *Subscriber) rouse() {
 	select {
 	case s.wake <- struct{}{}:
@@ -181,9 +188,9 @@ func (s *Subscriber) rouse() {
 // Wake has an element when there is something to Take.
 func (s *Subscriber) Wake() <-chan struct{} { return s.wake }
 
-// Take appends what waits to dst, oldest topic first, and tells whether a beat
-// is due. Nothing may wait after all.
-func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, beat bool) {
+// Take appends the changes that wait to dst, oldest topic first, and returns
+// what else is to tell. There may be nothing after all.
+func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, signs Signs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.pending {
@@ -193,8 +200,8 @@ func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, b
 	if s.pending = s.pending[:0]; cap(s.pending) > maxKept {
 		s.pending = nil
 	}
-	beat, s.beat = s.beat, false
-	return dst, beat
+	signs, s.signs = s.signs, 0
+	return dst, signs
 }
 
 // maxKept is the number of changes from which a subscriber gives the memory of

@@ -25,17 +25,17 @@ func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *hub.Subscribe
 }
 
 // taken returns the notifications that wait for s, and whether it was roused.
-func taken(s *hub.Subscriber) (texts []string, beat, roused bool) {
+func taken(s *hub.Subscriber) (texts []string, signs hub.Signs, roused bool) {
 	select {
 	case <-s.Wake():
 		roused = true
 	default:
 	}
-	changes, beat := s.Take(nil)
+	changes, signs := s.Take(nil)
 	for _, c := range changes {
 		texts = append(texts, string(c.Plain()))
 	}
-	return texts, beat, roused
+	return texts, signs, roused
 }
 
 func updated(uri string) string { return string(protocol.ResourceUpdated(uri).Plain()) }
@@ -63,9 +63,9 @@ func TestPublish(t *testing.T) {
 		{"one", one, nil},
 		{"none", none, nil},
 	} {
-		texts, beat, roused := taken(tt.s)
-		if !slices.Equal(texts, tt.want) || beat || roused != (tt.want != nil) {
-			t.Errorf("%s: got %q, beat %v, roused %v, want %q", tt.who, texts, beat, roused, tt.want)
+		texts, signs, roused := taken(tt.s)
+		if !slices.Equal(texts, tt.want) || signs != 0 || roused != (tt.want != nil) {
+			t.Errorf("%s: got %q, signs %b, roused %v, want %q", tt.who, texts, signs, roused, tt.want)
 		}
 	}
 	both.Leave()
@@ -105,8 +105,9 @@ func TestLimits(t *testing.T) {
 	s.Leave()
 	s = join(t, h, false, toolsTopic)
 	h.Close()
-	h.Close()
-	<-h.Done()
+	if _, signs, roused := taken(s); signs != hub.Over || !roused {
+		t.Errorf("after Close: signs %b, roused %v", signs, roused)
+	}
 	if _, err := h.Join(nil, false); !errors.Is(err, hub.ErrClosed) {
 		t.Errorf("Join after Close: got %v", err)
 	}
@@ -120,22 +121,23 @@ func TestBeats(t *testing.T) {
 		for range 3 {
 			start := time.Now()
 			<-s.Wake()
-			if _, beat := s.Take(nil); !beat || time.Since(start) != time.Minute {
-				t.Errorf("beat %v after %v, want one after a minute", beat, time.Since(start))
+			if _, signs := s.Take(nil); signs != hub.Beat || time.Since(start) != time.Minute {
+				t.Errorf("signs %b after %v, want a beat after a minute", signs, time.Since(start))
 			}
 		}
-		if _, beat, roused := taken(deaf); beat || roused {
+		if _, signs, roused := taken(deaf); signs != 0 || roused {
 			t.Error("a beat for one who wants none")
 		}
 		s.Leave()
+		deaf.Leave()
 		time.Sleep(time.Hour)
-		if _, beat, roused := taken(s); beat || roused {
+		if _, signs, roused := taken(s); signs != 0 || roused {
 			t.Error("a beat after Leave")
 		}
 		s = join(t, h, true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if _, beat, _ := taken(s); !beat {
+		if _, signs, _ := taken(s); signs != hub.Beat {
 			t.Error("no beat for one who joined later")
 		}
 		s.Leave()

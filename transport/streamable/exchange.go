@@ -22,7 +22,6 @@ type exchange struct {
 	mu      sync.Mutex
 	started bool // the response is a stream
 	ended   bool
-	buf     []byte
 }
 
 // Send writes a message as an event.
@@ -46,23 +45,32 @@ func (e *exchange) start() {
 	}
 	e.started = true
 	header := e.w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no") // or proxies hold events back
+	header["Content-Type"] = eventHeaders[0:1:1]
+	header["Cache-Control"] = eventHeaders[1:2:2]
+	header["X-Accel-Buffering"] = eventHeaders[2:3:3] // or proxies hold events back
 	e.w.WriteHeader(http.StatusOK)
 }
 
+// eventHeaders are values of headers, shared by all streams.
+var eventHeaders = []string{"text/event-stream", "no-cache, no-transform", "no"}
+
 // event writes one event and flushes it. e.mu is held.
 func (e *exchange) event(message []byte) error {
-	e.buf = append(e.buf[:0], "event: message\ndata: "...)
-	start := len(e.buf)
-	e.buf = append(e.buf, message...)
-	for i, c := range e.buf[start:] {
+	buffer := buffers.Get().(*[]byte) // a stream that waits keeps none
+	defer buffers.Put(buffer)
+	text := append((*buffer)[:0], "event: message\ndata: "...)
+	start := len(text)
+	text = append(text, message...)
+	for i, c := range text[start:] {
 		if c == '\n' || c == '\r' {
-			e.buf[start+i] = ' ' // in JSON the same, in an event the end of the line
+			text[start+i] = ' ' // in JSON the same, in an event the end of the line
 		}
 	}
-	return e.raw(append(e.buf, "\n\n"...))
+	text = append(text, "\n\n"...)
+	if cap(text) <= maxPooled {
+		*buffer = text
+	}
+	return e.raw(text)
 }
 
 // raw writes text of the stream and flushes it. e.mu is held.
@@ -103,8 +111,8 @@ func (e *exchange) comment() error {
 	return e.raw([]byte(":\n\n"))
 }
 
-// keepAlive is comment for a response that may not be a stream, or over.
-func (e *exchange) keepAlive() error {
+// KeepAlive is comment for a response that may not be a stream, or over.
+func (e *exchange) KeepAlive() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.started || e.ended {

@@ -77,9 +77,17 @@ type Call struct {
 // frame.Peer.
 func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 
-// KeepAlive sends a sign of life if the answer is a stream that has begun: a
-// comment, which clients ignore.
-func (c *Call) KeepAlive() error { return c.out.keepAlive() }
+// TakesEvents tells whether the client takes messages ahead of the answer.
+func (c *Call) TakesEvents() bool { return c.out.events }
+
+// Sender takes what goes out ahead of an answer.
+type Sender interface {
+	// Send sends a message.
+	Send(message []byte) error
+	// KeepAlive sends a sign of life, which clients ignore, once a message has
+	// made the answer a stream.
+	KeepAlive() error
+}
 
 // Answer is what a request gets.
 type Answer struct {
@@ -87,6 +95,10 @@ type Answer struct {
 	Code     protocol.Code // of the error in Response; 0 for a result
 	Status   int           // HTTP status; 0 means what Code and the era say
 	Session  string        // the session that initialize opened
+	// Stream, if not nil, sends what comes ahead of Response, and returns when
+	// that is due, or when the client is gone. Where it waits, next to nothing
+	// of the request is kept, so that thousands can wait.
+	Stream func(to Sender, gone <-chan struct{})
 }
 
 // Handler is the endpoint, an http.Handler for any router and any path. It is

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -73,6 +74,13 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	if answer.Status == 0 {
 		answer.Status = statusOf(answer.Code, c.Revision)
+	}
+	if answer.Stream != nil {
+		answer.Response = bytes.Clone(answer.Response) // not to wait with the buffer
+		buffers.Put(buffer)
+		answer.Stream(out, r.Context().Done())
+		out.answer(answer.Status, answer.Response)
+		return
 	}
 	c.out.answer(answer.Status, answer.Response)
 	if cap(answer.Response) > 0 && cap(answer.Response) <= maxPooled {
