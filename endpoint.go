@@ -145,7 +145,14 @@ func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Ses
 }
 
 func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
-	return streamable.Answer{Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Code: fault.Code}
+	answer := streamable.Answer{Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Code: fault.Code}
+	switch fault.Code {
+	case protocol.CodeBusy:
+		answer.Status = http.StatusServiceUnavailable
+	case protocol.CodeSessionNotFound:
+		answer.Status = http.StatusNotFound
+	}
+	return answer
 }
 
 // Notify implements streamable.Backend.

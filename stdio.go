@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/peer"
@@ -102,6 +103,9 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, kind frame.Kind
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 		l.stop()
+		if !l.settle() {
+			return ended, err
+		}
 	}
 	l.running.Wait()
 	l.endUnasked()
@@ -109,6 +113,35 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, kind frame.Kind
 		err = flushErr
 	}
 	return ended, err
+}
+
+// settleTime is how long calls that were cancelled may take to write their
+// answers to a client that does not read, before the connection is closed over
+// them, and how long that may take to free them.
+const settleTime = time.Second
+
+// settle waits for the calls that run after their context has ended. It tells
+// whether they have: a write to standard output cannot be interrupted, and is
+// left behind if nobody reads it.
+func (l *link) settle() bool {
+	settled := make(chan struct{})
+	go func() {
+		l.running.Wait()
+		close(settled)
+	}()
+	for closed := false; ; closed = true {
+		timer := time.NewTimer(settleTime)
+		select {
+		case <-settled:
+			timer.Stop()
+			return true
+		case <-timer.C:
+		}
+		if closed {
+			return false
+		}
+		_ = l.conn.Close() // what it could not write has an error of its own
+	}
 }
 
 var errShutdown = fmt.Errorf("mcp: %w", peer.ErrShutdown)

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
@@ -28,12 +30,14 @@ func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMess
 			return nil, err
 		}
 	}
+	ctx, leave := whileThere(f)
+	defer leave()
 	answers := make([]json.RawMessage, len(questions))
 	errs := make([]error, len(questions))
 	var asked sync.WaitGroup
 	for i, q := range questions {
 		asked.Go(func() {
-			answers[i], errs[i] = a.session.Pending.Call(f, a.send, q.Method(), params[i])
+			answers[i], errs[i] = a.session.Pending.Call(ctx, a.send, q.Method(), params[i])
 		})
 	}
 	asked.Wait()
@@ -56,4 +60,22 @@ func (a *asker) Keep(*frame.Frame, string, json.RawMessage) {}
 // ErrInputRequired has made it up.
 func (a *asker) Required(*frame.Frame) (protocol.Result, error) {
 	return nil, frame.ErrInputRequired
+}
+
+// errGone is the error of a question whose client has hung up.
+var errGone = errors.New("the client went away before it answered")
+
+// whileThere returns a context that ends with f, or when the client hangs up.
+// The request goes on without its client, but nobody is left to answer.
+func whileThere(f *frame.Frame) (context.Context, func()) {
+	r := f.HTTPRequest()
+	if r == nil {
+		return f, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(f)
+	stop := context.AfterFunc(r.Context(), func() { cancel(errGone) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
 }
