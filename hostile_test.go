@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/talaria-go/mcp"
@@ -185,5 +187,45 @@ func TestStreamSurvivesBadLines(t *testing.T) {
 	inW.Close()
 	if err := <-served; err != nil {
 		t.Error(err)
+	}
+}
+
+// A client that sends requests and reads no answers must not keep the server
+// from ending.
+func TestStalledClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inR, inW := io.Pipe()
+		_, outW := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		s := fixture(t, nil)
+		served := make(chan error, 1)
+		go func() { served <- s.ServeConn(ctx, transport.NewStream(inR, outW, nil)) }()
+		for i := range 10 {
+			fmt.Fprintln(inW, expand(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{$META}}`, i), protocol.Latest))
+		}
+		synctest.Wait()
+		cancel()
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Errorf("err = %v", err)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRefusedWhileShuttingDown(t *testing.T) {
+	s := fixture(t, nil)
+	server := httptest.NewServer(s.Handler())
+	defer server.Close()
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	if status, answer := postJSON(t, server.URL, strings.NewReader(body), int64(len(body))); status != http.StatusServiceUnavailable || !strings.Contains(answer, "shuts down") {
+		t.Errorf("status %d: %s", status, answer)
+	}
+	if err := s.ServeConn(t.Context(), transport.NewStream(strings.NewReader(""), io.Discard, nil)); err == nil {
+		t.Error("ServeConn after Shutdown")
 	}
 }
