@@ -13,6 +13,8 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	versionKey    = "io.modelcontextprotocol/protocolVersion"
 	maxBody       = 8 << 20
+
+	subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 )
 
 // front is the HTTP side: it finds the process that a request belongs to.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -120,12 +121,20 @@ func (p *process) deliver(line []byte) {
 	}
 }
 
-// owner finds the call of a line: by id for answers, by progress token for
-// progress, and otherwise the newest one. An answer ends its call.
+// owner finds the call of a line: by id for answers, by subscription for what a
+// subscription tells, by progress token for progress, and otherwise the newest
+// one. An answer ends its call.
 func (p *process) owner(msg *message) *call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	subscription := string(msg.Params.Meta[subscriptionKey])
 	for i, c := range p.calls {
+		if msg.Method != "" && subscription != "" {
+			if c.id == subscription {
+				return c
+			}
+			continue
+		}
 		if msg.Method == "" && string(msg.ID) == c.id {
 			p.calls = append(p.calls[:i:i], p.calls[i+1:]...)
 			p.free.Broadcast()
@@ -135,7 +144,7 @@ func (p *process) owner(msg *message) *call {
 			return c
 		}
 	}
-	if msg.Method == "" || len(p.calls) == 0 {
+	if msg.Method == "" || subscription != "" || len(p.calls) == 0 {
 		return nil
 	}
 	return p.calls[len(p.calls)-1]
@@ -175,6 +184,10 @@ func (p *process) cancel(c *call) {
 	if !p.modern {
 		return
 	}
+	p.mu.Lock()
+	p.calls = slices.DeleteFunc(p.calls, func(other *call) bool { return other == c })
+	p.free.Broadcast() // no answer will come
+	p.mu.Unlock()
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`+"\n", c.id)
 	if err := p.send(line); err != nil {
 		fmt.Fprintln(os.Stderr, "bridge:", err)

@@ -59,6 +59,7 @@ func newServer() *mcp.Server {
 	s.MustAdd(schemaTools()...)
 	s.MustAdd(resources()...)
 	s.MustAdd(prompts()...)
+	s.MustAdd(changeTools(s)...)
 	return s
 }
 

@@ -16,7 +16,8 @@ import (
 var suiteTools = []string{
 	"json_schema_2020_12_tool", "test_audio_content", "test_embedded_resource", "test_error_handling",
 	"test_image_content", "test_logging_tool", "test_missing_capability", "test_multiple_content_types",
-	"test_simple_text", "test_streaming_elicitation", "test_tool_with_logging", "test_tool_with_progress",
+	"test_simple_text", "test_streaming_elicitation", "test_tool_with_logging", "test_tool_with_progress", "test_trigger_prompt_change",
+	"test_trigger_tool_change",
 }
 
 func TestServerListsWhatTheSuiteNeeds(t *testing.T) {
