@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/peer"
@@ -88,16 +87,19 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	if fault != nil {
 		return refusal(c, fault)
 	}
+	client.Principal = frame.PrincipalOf(ctx)
 	x, err := e.sessions.Open(client)
 	if err != nil {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "%w", err))
 	}
+	defer x.Use()()
 	c.Revision = client.Revision
 	answer := e.dispatchTo(ctx, c, x)
 	if answer.Code != 0 {
-		e.sessions.End(x.ID())
+		e.sessions.End(x.ID(), session.ErrClosed)
 		return answer
 	}
+	e.server().watchEnd(x)
 	answer.Session = x.ID()
 	return answer
 }
@@ -109,6 +111,15 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 	if !ok {
 		return refusal(c, protocol.Errorf(protocol.CodeSessionNotFound, "the session ended"))
 	}
+	resumable(c, x)
+	if e.opts.HTTP.Polling && c.Revision.Has(protocol.PrimedStreams) && c.TakesEvents() {
+		return e.serveApart(c, x)
+	}
+	return e.call(c, x)
+}
+
+// call serves a request of a session.
+func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
 	defer x.Use()()
 	task, ok := e.running.Begin(context.WithoutCancel(c.HTTP.Context()))
 	if !ok {
@@ -188,8 +199,8 @@ func (e *endpoint) Notify(c *streamable.Call) {
 }
 
 // SessionRevision implements streamable.Backend.
-func (e *endpoint) SessionRevision(id string, _ *http.Request) (protocol.Revision, bool) {
-	x, ok := e.sessions.Get(id)
+func (e *endpoint) SessionRevision(id string, r *http.Request) (protocol.Revision, bool) {
+	x, ok := e.server().sessionOf(id, r)
 	if !ok {
 		return 0, false
 	}
@@ -197,39 +208,4 @@ func (e *endpoint) SessionRevision(id string, _ *http.Request) (protocol.Revisio
 }
 
 // EndSession implements streamable.Backend.
-func (e *endpoint) EndSession(id string) { e.sessions.End(id) }
-
-// Listen implements streamable.Backend.
-func (e *endpoint) Listen(id string, r *http.Request, send func([]byte) error, every time.Duration, keepAlive func() error) {
-	x, ok := e.sessions.Get(id)
-	if !ok {
-		return
-	}
-	defer x.Use()()
-	out, leave := x.Listen()
-	defer leave()
-	var quiet <-chan time.Time
-	if every > 0 {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		quiet = ticker.C
-	}
-	for {
-		var err error
-		select {
-		case message := <-out.C:
-			err = send(message)
-		case <-quiet:
-			err = keepAlive()
-		case <-out.Done:
-			return
-		case <-r.Context().Done():
-			return
-		case <-x.Context().Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
+func (e *endpoint) EndSession(id string) { e.sessions.End(id, session.ErrDeleted) }

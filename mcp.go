@@ -57,6 +57,17 @@ type Options struct {
 	HTTP streamable.Options
 	// Sessions limit legacy HTTP sessions.
 	Sessions session.Config
+	// Init runs once for each legacy session, before initialize is answered. An
+	// error refuses the session: a *Error as it is, others as -32603. The
+	// client cannot be asked anything yet. Sessions that come from a store have
+	// had it where they were opened.
+	Init func(f *Frame) error
+	// Terminate runs once for each session that Init let in, when it has ended
+	// and its last request is over, with the reason: ErrSessionDeleted,
+	// ErrSessionIdle, ErrSessionClosed or the cause of the server's end. The
+	// session's assigns and client are in f; nothing reaches the client any
+	// more. It must not call Shutdown.
+	Terminate func(f *Frame, reason error)
 	// Subscriptions limit what clients may subscribe to.
 	Subscriptions SubscriptionLimits
 	// Timeout limits every tool call, resource read and prompt that has no
@@ -141,7 +152,7 @@ func NewServer(info Info, opts *Options) *Server {
 	s.tools = registry.NewList[*registry.Tool](registry.Config{
 		Member: "tools", PageSize: s.opts.PageSize, Cache: s.opts.ListCache, Meta: s.serverMeta(),
 	})
-	s.sessions = session.NewManager(s.opts.Sessions)
+	s.sessions = s.newSessions()
 	s.opts.Subscriptions = s.opts.Subscriptions.orDefaults()
 	s.handler = streamable.New((*endpoint)(s), s.opts.HTTP)
 	s.hub = hub.New(s.opts.Subscriptions.Max, s.handler.KeepAlive())
@@ -246,7 +257,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.hub.Close()
 	s.sessions.EndStreams()
 	err := s.running.Wait(ctx)
-	s.sessions.Close()
+	s.sessions.Close(peer.ErrShutdown)
 	return err
 }
 

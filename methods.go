@@ -45,6 +45,9 @@ func ignore(*frame.Frame) (protocol.Result, error) { return protocol.EmptyResult
 // with the revision that was negotiated.
 func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 	rev := f.Revision()
+	if err := s.initSession(f); err != nil {
+		return nil, err
+	}
 	return protocol.JSONResult{Value: protocol.InitializeResult{
 		ProtocolVersion: rev.String(),
 		Capabilities:    s.capabilities(rev),

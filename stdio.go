@@ -160,7 +160,7 @@ func (l *link) read() error {
 		l.unasked.stop()
 		if l.session != nil {
 			l.running.Wait()
-			l.session.Close()
+			l.session.Close(l.reason())
 		}
 	}()
 	for {
@@ -216,6 +216,10 @@ func (l *link) handle(text []byte) {
 	}
 	if j.message.Method == protocol.MethodListen && j.revision.Modern() {
 		l.subscribe(j)
+		return
+	}
+	if j.message.Method == protocol.MethodInitialize && !j.revision.Modern() {
+		l.initialize(j)
 		return
 	}
 	l.start(j)
@@ -276,6 +280,23 @@ func (l *link) open(j *job) *protocol.Error {
 	l.session = j.session
 	l.attach(j.session)
 	return nil
+}
+
+// initialize serves an initialize request before anything else is read: what
+// follows must find the session as Options.Init has left it, or not at all.
+func (l *link) initialize(j *job) {
+	if !l.begin(l.ctx, j) {
+		return
+	}
+	defer l.running.Done()
+	response, code := l.dispatch(j, nil)
+	if code != 0 {
+		l.session = nil
+		l.detach()
+	} else {
+		l.server.watchEnd(j.session)
+	}
+	l.answer(j, response)
 }
 
 func (l *link) notify(j *job) {

@@ -152,12 +152,12 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 	}
 }
 
-// events returns the data of server-sent events.
+// events returns the data of server-sent events that have any.
 func events(body []byte) []string {
 	var list []string
 	for event := range bytes.SplitSeq(body, []byte("\n\n")) {
 		for line := range bytes.Lines(event) {
-			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && len(bytes.TrimSpace(data)) > 0 {
 				list = append(list, string(bytes.TrimSpace(data)))
 			}
 		}

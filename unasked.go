@@ -57,7 +57,18 @@ func (l *link) attach(x *session.Session) {
 	detach := l.server.sessions.Attach(x)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unasked.detach = detach
+	l.unasked.detach = func() {
+		detach()
+		x.Close(l.reason())
+	}
+}
+
+// reason tells why the session of the connection ends.
+func (l *link) reason() error {
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx)
+	}
+	return session.ErrClosed
 }
 
 // pass sends what the session is told, from now on.
@@ -93,9 +104,16 @@ func (l *link) pass(x *session.Session) {
 func (l *link) endUnasked() {
 	l.unasked.stop()
 	l.unasked.passing.Wait()
+	l.detach()
+}
+
+// detach ends the session of the connection, if there is one.
+func (l *link) detach() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.unasked.detach != nil {
-		l.unasked.detach()
+	detach := l.unasked.detach
+	l.unasked.detach = nil
+	l.mu.Unlock()
+	if detach != nil {
+		detach()
 	}
 }

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"sync"
 )
@@ -9,24 +10,28 @@ import (
 // Assigns are values that a user keeps with a session or a request. The zero
 // value is empty and ready; it is safe for concurrent use.
 type Assigns struct {
-	mu     sync.Mutex
-	values map[any]any
+	mu       sync.Mutex
+	values   map[any]any
+	restored map[string]json.RawMessage // values of stored keys, not decoded yet
+	changed  bool
 }
 
 // Set stores a value.
 func (a *Assigns) Set(key, value any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.values == nil {
-		a.values = make(map[any]any)
+	if k, ok := key.(storedKey); ok && a.restored != nil {
+		delete(a.restored, k.storedName())
 	}
-	a.values[key] = value
+	a.put(key, value)
+	a.changed = true
 }
 
 // Get returns a value.
 func (a *Assigns) Get(key any) (value any, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.wake(key)
 	value, ok = a.values[key]
 	return value, ok
 }
@@ -36,14 +41,13 @@ func (a *Assigns) Get(key any) (value any, ok bool) {
 func (a *Assigns) SetNew(key any, fn func() any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.wake(key)
 	if value, ok := a.values[key]; ok {
 		return value
 	}
-	if a.values == nil {
-		a.values = make(map[any]any)
-	}
 	value := fn()
-	a.values[key] = value
+	a.put(key, value)
+	a.changed = true
 	return value
 }
 
@@ -52,11 +56,10 @@ func (a *Assigns) SetNew(key any, fn func() any) any {
 func (a *Assigns) Update(key any, fn func(old any) any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.values == nil {
-		a.values = make(map[any]any)
-	}
+	a.wake(key)
 	value := fn(a.values[key])
-	a.values[key] = value
+	a.put(key, value)
+	a.changed = true
 	return value
 }
 
@@ -130,15 +133,18 @@ func (f *Frame) contextAssign(name string) (value any, ok bool) {
 
 // Key is a typed place for a value. Make it once, in a package variable; two
 // keys are never the same place, whatever their names.
-type Key[T any] struct{ name *string }
+type Key[T any] struct {
+	name   *string
+	stored string // of NewStoredKey, which has no name
+}
 
 // NewKey returns a new Key. The name is for people.
-func NewKey[T any](name string) Key[T] { return Key[T]{&name} }
+func NewKey[T any](name string) Key[T] { return Key[T]{name: &name} }
 
 // String returns the key's name.
 func (k Key[T]) String() string {
 	if k.name == nil {
-		return ""
+		return k.stored
 	}
 	return *k.name
 }

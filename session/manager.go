@@ -22,7 +22,22 @@ var ErrTooMany = errors.New("session: too many sessions")
 type Config struct {
 	Idle time.Duration // unused for so long, a session ends; 0 means DefaultIdle, negative never
 	Max  int           // sessions at a time; 0 means DefaultMax
+	// History is how many bytes of events each session keeps for a client that
+	// comes back to a broken stream, beside the last event, whatever its size.
+	// A session that is not used for half of Idle drops them. 0 means
+	// DefaultHistory; negative turns coming back off.
+	History int
+	// Store keeps the state of sessions outside the process. nil means that
+	// they end with it. With a Store, sessions that live when the server shuts
+	// down are saved and not ended: another process goes on with them.
+	Store Store
+	// StoreFailed is told of errors of Store. A request goes on without the
+	// Store if it can. nil drops them.
+	StoreFailed func(error)
 }
+
+// storeTimeout bounds each use of the Store, for which a client waits.
+const storeTimeout = 5 * time.Second
 
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
 type Manager struct {
@@ -31,9 +46,12 @@ type Manager struct {
 	stop   context.CancelCauseFunc
 
 	mu       sync.Mutex
+	closed   bool
 	sessions map[string]*Session
 	attached map[*Session]struct{} // sessions of connections
 	sweep    *time.Timer           // runs while there are sessions; nil else
+	sweeping sync.WaitGroup
+	onEnd    func(*Session, error)
 }
 
 // NewManager returns a Manager without sessions.
@@ -44,48 +62,136 @@ func NewManager(config Config) *Manager {
 	if config.Max <= 0 {
 		config.Max = DefaultMax
 	}
+	if config.History == 0 {
+		config.History = DefaultHistory
+	}
 	m := &Manager{config: config, sessions: make(map[string]*Session), attached: make(map[*Session]struct{})}
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	return m
 }
+
+// OnRestore makes fn be called, with the reason, at the end of each session
+// that was restored from the Store, as OnEnd of the others. It must be called
+// before the Manager is used.
+func (m *Manager) OnRestore(fn func(s *Session, reason error)) { m.onEnd = fn }
 
 // Open makes a session with a new id of 128 random bits.
 func (m *Manager) Open(c Client) (*Session, error) {
 	var raw [16]byte
 	// crypto/rand.Read never fails since Go 1.24.
 	_, _ = rand.Read(raw[:])
+	return m.add(New(m.ctx, base64.RawURLEncoding.EncodeToString(raw[:]), c))
+}
+
+// add takes a session in; if there is one of that id, it returns that.
+func (m *Manager) add(s *Session) (*Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := context.Cause(m.ctx); err != nil {
-		return nil, err
+	if m.closed {
+		return nil, ErrClosed
+	}
+	if there, ok := m.sessions[s.id]; ok {
+		return there, nil
 	}
 	if len(m.sessions) >= m.config.Max {
 		return nil, ErrTooMany
 	}
-	s := New(m.ctx, base64.RawURLEncoding.EncodeToString(raw[:]), c)
+	s.limit = m.config.History
+	if m.config.Store != nil {
+		s.save = m.save
+	}
 	m.sessions[s.id] = s
 	m.schedule()
 	return s, nil
 }
 
-// Get finds a session.
+// Get finds a session, in the Store if need be.
 func (m *Manager) Get(id string) (*Session, bool) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	s, ok := m.sessions[id]
-	return s, ok
+	m.mu.Unlock()
+	if ok || m.config.Store == nil {
+		return s, ok
+	}
+	return m.restore(id)
+}
+
+// restore takes a session in that another process has left in the Store.
+func (m *Manager) restore(id string) (*Session, bool) {
+	ctx, cancel := context.WithTimeout(m.ctx, storeTimeout)
+	defer cancel()
+	snapshot, err := m.config.Store.Load(ctx, id)
+	if err != nil || snapshot == nil || snapshot.ID != id {
+		m.failed(err)
+		return nil, false
+	}
+	restored, err := Restore(m.ctx, snapshot)
+	if err != nil {
+		m.failed(err)
+		return nil, false
+	}
+	s, err := m.add(restored)
+	if err != nil {
+		m.failed(err)
+		return nil, false
+	}
+	if s == restored && m.onEnd != nil {
+		s.OnEnd(func(reason error) { m.onEnd(s, reason) })
+	}
+	return s, true
+}
+
+func (m *Manager) failed(err error) {
+	if err != nil && m.config.StoreFailed != nil {
+		m.config.StoreFailed(err)
+	}
+}
+
+// save keeps the state of s in the Store if it has changed, or so long ago
+// that the Store may forget it soon.
+func (m *Manager) save(s *Session) {
+	changed := s.changed.Swap(false)
+	if s.assigns.TakeChanged() {
+		changed = true
+	}
+	s.mu.Lock()
+	stale := m.config.Idle > 0 && time.Since(s.saved) >= m.config.Idle/4
+	if s.reason != nil || !changed && !stale {
+		s.mu.Unlock()
+		return
+	}
+	s.saved = time.Now()
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
+	defer cancel()
+	// A session is used up to Idle/4 after it was saved, and then Idle long.
+	if err := m.config.Store.Save(ctx, s.Snapshot(), max(m.config.Idle+m.config.Idle/2, 0)); err != nil {
+		s.changed.Store(true)
+		m.failed(err)
+	}
 }
 
 // End closes a session and tells whether there was one.
-func (m *Manager) End(id string) bool {
+func (m *Manager) End(id string, reason error) bool {
 	m.mu.Lock()
 	s, ok := m.sessions[id]
 	delete(m.sessions, id)
 	m.mu.Unlock()
 	if ok {
-		s.Close()
+		m.close(s, reason)
 	}
 	return ok
+}
+
+// close ends a session that is out of the table already.
+func (m *Manager) close(s *Session, reason error) {
+	s.Close(reason)
+	if m.config.Store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
+	defer cancel()
+	m.failed(m.config.Store.Delete(ctx, s.id))
 }
 
 // Len returns the number of sessions.
@@ -127,41 +233,62 @@ func (m *Manager) Each(fn func(*Session)) {
 // EndStreams ends the open streams of every session; the sessions live on.
 func (m *Manager) EndStreams() { m.Each((*Session).endStream) }
 
-// Close closes every session and opens no more.
-func (m *Manager) Close() {
+// Close closes every session for that reason and opens no more. Sessions that
+// a Store keeps are only let go.
+func (m *Manager) Close(reason error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stop(ErrClosed)
-	for _, s := range m.sessions {
-		s.Close()
+	m.closed = true
+	sessions := m.sessions
+	m.sessions = make(map[string]*Session)
+	if m.sweep != nil && m.sweep.Stop() {
+		m.sweeping.Done()
 	}
-	clear(m.sessions)
-	if m.sweep != nil {
-		m.sweep.Stop()
-		m.sweep = nil
+	m.sweep = nil
+	m.mu.Unlock()
+	for _, s := range sessions {
+		if m.config.Store != nil {
+			m.save(s)
+			s.OnEnd(nil)
+		}
+		s.Close(reason)
 	}
+	m.stop(reason)
+	m.sweeping.Wait()
 }
 
 // schedule arms the one timer that ends idle sessions. m.mu is held.
 func (m *Manager) schedule() {
 	if m.sweep == nil && m.config.Idle > 0 && len(m.sessions) > 0 {
+		m.sweeping.Add(1)
 		m.sweep = time.AfterFunc(m.config.Idle/2, m.endIdle)
 	}
 }
 
 // endIdle ends the sessions that were not used for the idle time.
 func (m *Manager) endIdle() {
+	defer m.sweeping.Done()
+	var expired, quiet []*Session
+	now := time.Now()
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sweep = nil
-	oldest := time.Now().Add(-m.config.Idle)
 	for id, s := range m.sessions {
-		if used, idle := s.idleSince(); idle && !used.After(oldest) {
+		used, idle := s.idleSince()
+		switch since := now.Sub(used); {
+		case idle && since >= m.config.Idle:
 			delete(m.sessions, id)
-			s.Close()
+			expired = append(expired, s)
+		case idle && since >= m.config.Idle/2:
+			quiet = append(quiet, s)
 		}
 	}
-	if m.ctx.Err() == nil {
+	m.sweep = nil
+	if !m.closed {
 		m.schedule()
+	}
+	m.mu.Unlock()
+	for _, s := range expired {
+		m.close(s, ErrIdle)
+	}
+	for _, s := range quiet {
+		s.forget()
 	}
 }

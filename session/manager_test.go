@@ -23,7 +23,7 @@ func mustOpen(t testing.TB, m *Manager) *Session {
 
 func TestManagerOpen(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close()
+	defer m.Close(ErrClosed)
 	ids := make(map[string]bool)
 	for range 100 {
 		s := mustOpen(t, m)
@@ -56,35 +56,35 @@ func TestManagerOpen(t *testing.T) {
 
 func TestManagerMax(t *testing.T) {
 	m := NewManager(Config{Max: 2})
-	defer m.Close()
+	defer m.Close(ErrClosed)
 	first := mustOpen(t, m)
 	mustOpen(t, m)
 	if _, err := m.Open(Client{}); !errors.Is(err, ErrTooMany) {
 		t.Fatalf("third session: error %v, want ErrTooMany", err)
 	}
-	m.End(first.ID())
+	m.End(first.ID(), ErrDeleted)
 	mustOpen(t, m)
 }
 
 func TestManagerEnd(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close()
+	defer m.Close(ErrClosed)
 	s, other := mustOpen(t, m), mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.IntID(1))
 	defer done()
-	if !m.End(s.ID()) {
+	if !m.End(s.ID(), ErrDeleted) {
 		t.Error("End found no session")
 	}
-	if m.End(s.ID()) {
+	if m.End(s.ID(), ErrDeleted) {
 		t.Error("End found it twice")
 	}
 	if _, ok := m.Get(s.ID()); ok {
 		t.Error("Get finds it still")
 	}
-	if got := context.Cause(s.Context()); got != ErrClosed {
+	if got := context.Cause(s.Context()); !errors.Is(got, ErrClosed) {
 		t.Errorf("its context ended with %v, want ErrClosed", got)
 	}
-	if got := context.Cause(request); got != ErrClosed {
+	if got := context.Cause(request); !errors.Is(got, ErrClosed) {
 		t.Errorf("its request ended with %v, want ErrClosed", got)
 	}
 	if other.Context().Err() != nil {
@@ -97,8 +97,8 @@ func TestManagerClose(t *testing.T) {
 	s := mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.IntID(1))
 	defer done()
-	m.Close()
-	m.Close()
+	m.Close(ErrClosed)
+	m.Close(ErrClosed)
 	if s.Context().Err() == nil || request.Err() == nil || m.Len() != 0 {
 		t.Errorf("after Close: session %v, request %v, %d sessions", s.Context().Err(), request.Err(), m.Len())
 	}
@@ -114,7 +114,7 @@ func TestManagerClose(t *testing.T) {
 
 func TestManagerEndStreams(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close()
+	defer m.Close(ErrClosed)
 	one, two := mustOpen(t, m), mustOpen(t, m)
 	first, leave := one.Listen()
 	defer leave()
@@ -131,7 +131,7 @@ func TestManagerEndStreams(t *testing.T) {
 func TestIdleExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: 10 * time.Minute})
-		defer m.Close()
+		defer m.Close(ErrClosed)
 		unused, called, busy, listening := mustOpen(t, m), mustOpen(t, m), mustOpen(t, m), mustOpen(t, m)
 		release := busy.Use()
 		releaseTwo := busy.Use()
@@ -181,7 +181,7 @@ func TestIdleExpiry(t *testing.T) {
 func TestIdleNever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: -1})
-		defer m.Close()
+		defer m.Close(ErrClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
 		if _, ok := m.Get(s.ID()); !ok {
@@ -193,7 +193,7 @@ func TestIdleNever(t *testing.T) {
 func TestIdleDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{})
-		defer m.Close()
+		defer m.Close(ErrClosed)
 		s := mustOpen(t, m)
 		time.Sleep(DefaultIdle - time.Minute)
 		if _, ok := m.Get(s.ID()); !ok {
@@ -223,7 +223,7 @@ func TestSessionsCostNoGoroutine(t *testing.T) {
 	if timer == nil || m.sweep != timer {
 		t.Error("want one timer for all sessions")
 	}
-	m.Close()
+	m.Close(ErrClosed)
 	if m.sweep != nil {
 		t.Error("Close left the timer")
 	}
@@ -245,12 +245,12 @@ func TestManagerConcurrent(t *testing.T) {
 				m.Each(func(s *Session) { s.Send([]byte("news")) })
 				leave()
 				release()
-				m.End(s.ID())
+				m.End(s.ID(), ErrDeleted)
 			}
 		})
 	}
 	wg.Wait()
-	m.Close()
+	m.Close(ErrClosed)
 	if got := m.Len(); got != 0 {
 		t.Errorf("%d sessions at the end", got)
 	}

@@ -7,6 +7,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,13 +17,18 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// ErrClosed is the cause of contexts that end with their session.
-var ErrClosed = errors.New("session: closed")
+// The reasons for which sessions end. All of them are ErrClosed to errors.Is.
+var (
+	ErrClosed  = errors.New("session: closed")
+	ErrDeleted = fmt.Errorf("%w by its client", ErrClosed)
+	ErrIdle    = fmt.Errorf("%w because it was not used", ErrClosed)
+)
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
 // costs no goroutine.
 type Session struct {
 	id           string
+	principal    string
 	revision     protocol.Revision
 	info         *protocol.Implementation
 	capabilities *protocol.ClientCapabilities
@@ -31,17 +37,26 @@ type Session struct {
 	Pending  peer.Pending  // requests to the client
 
 	initialized atomic.Bool
+	changed     atomic.Bool // there is something to save
 	level       atomic.Uint32
 	assigns     frame.Assigns
+	save        func(*Session) // keeps the state elsewhere; nil if nothing does
 
-	ctx   context.Context
-	close context.CancelCauseFunc
+	parent context.Context
+	limit  int // bytes of history
 
 	mu       sync.Mutex
+	ctx      context.Context // nil until asked for
+	cancel   context.CancelCauseFunc
+	reason   error              // why the session ended; nil while it lives
+	onEnd    func(reason error) // called once, when the last request is over
 	lastUsed time.Time
-	busy     int      // requests and streams that keep the session alive
-	stream   *Outbox  // where unasked messages go; nil if nobody listens
-	waiting  [][]byte // messages for the next stream
+	saved    time.Time // when the Store last got the state
+	calls    int       // requests under way
+	streams  int       // streams, which keep the session alive as calls do
+	stream   *Outbox   // where unasked messages go; nil if nobody listens
+	waiting  [][]byte  // messages for the next stream
+	history  *history  // nil until an event is kept
 
 	subscriptions map[string]struct{} // URIs of resources; nil if none
 }
@@ -53,22 +68,32 @@ type Client struct {
 	Revision     protocol.Revision
 	Info         *protocol.Implementation
 	Capabilities *protocol.ClientCapabilities // nil means none
+	Principal    string                       // who opened the session; "" for an anonymous client
 }
 
 // New returns a session that no Manager knows, as a stdio connection has it.
 // Its context is a child of ctx.
 func New(ctx context.Context, id string, c Client) *Session {
-	s := &Session{id: id, revision: c.Revision, info: c.Info, capabilities: c.Capabilities, lastUsed: time.Now()}
+	s := &Session{
+		id: id, principal: c.Principal, revision: c.Revision, info: c.Info, capabilities: c.Capabilities,
+		parent: ctx, lastUsed: time.Now(),
+	}
 	if s.capabilities == nil {
-		s.capabilities = &protocol.ClientCapabilities{}
+		s.capabilities = &noCapabilities
 	}
 	s.level.Store(uint32(protocol.LevelInfo))
-	s.ctx, s.close = context.WithCancelCause(ctx)
 	return s
 }
 
+// noCapabilities are those of every client that declares none. Nobody may
+// change them.
+var noCapabilities protocol.ClientCapabilities
+
 // ID returns the session's id, "" on stdio.
 func (s *Session) ID() string { return s.id }
+
+// Principal returns who opened the session: nobody else may use it.
+func (s *Session) Principal() string { return s.principal }
 
 // Revision returns the negotiated revision.
 func (s *Session) Revision() protocol.Revision { return s.revision }
@@ -83,45 +108,119 @@ func (s *Session) Capabilities() *protocol.ClientCapabilities { return s.capabil
 func (s *Session) Initialized() bool { return s.initialized.Load() }
 
 // SetInitialized notes that it has, and tells whether it is the first time.
-func (s *Session) SetInitialized() bool { return s.initialized.CompareAndSwap(false, true) }
+func (s *Session) SetInitialized() bool {
+	first := s.initialized.CompareAndSwap(false, true)
+	if first {
+		s.changed.Store(true)
+	}
+	return first
+}
 
 // LogLevel returns the least level that the client wants; info until it says.
 func (s *Session) LogLevel() protocol.Level { return protocol.Level(s.level.Load()) }
 
 // SetLogLevel changes it.
-func (s *Session) SetLogLevel(l protocol.Level) { s.level.Store(uint32(l)) }
+func (s *Session) SetLogLevel(l protocol.Level) {
+	if s.level.Swap(uint32(l)) != uint32(l) {
+		s.changed.Store(true)
+	}
+}
 
 // Assigns returns the values that handlers keep in the session.
 func (s *Session) Assigns() *frame.Assigns { return &s.assigns }
 
-// Context ends when the session does.
-func (s *Session) Context() context.Context { return s.ctx }
-
-// Close ends the session: its requests are cancelled and its stream ends.
-func (s *Session) Close() {
-	s.close(ErrClosed)
-	s.Inflight.CancelAll(ErrClosed)
-	s.Pending.Close(ErrClosed)
+// Context ends when the session does, with the reason as its cause.
+func (s *Session) Context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		s.ctx, s.cancel = context.WithCancelCause(s.parent)
+		if s.reason != nil {
+			s.cancel(s.reason)
+		}
+	}
+	return s.ctx
 }
 
-// Use keeps the session alive until release is called.
+// OnEnd makes fn be called once, with the reason, when the session has ended
+// and its last request is over.
+func (s *Session) OnEnd(fn func(reason error)) {
+	s.mu.Lock()
+	s.onEnd = fn
+	ended := s.takeEnd()
+	s.mu.Unlock()
+	ended()
+}
+
+// takeEnd returns what is left to do at the end of the session, when it is
+// due. s.mu is held; the func that it returns needs it free.
+func (s *Session) takeEnd() func() {
+	fn, reason := s.onEnd, s.reason
+	if reason == nil || s.calls > 0 || fn == nil {
+		return func() {}
+	}
+	s.onEnd = nil
+	return func() { fn(reason) }
+}
+
+// Close ends the session for that reason: its requests are cancelled and its
+// streams end. Only the first call counts.
+func (s *Session) Close(reason error) {
+	s.mu.Lock()
+	if s.reason != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.reason = reason
+	if s.cancel != nil {
+		s.cancel(reason)
+	}
+	s.history = nil
+	s.limit = 0
+	s.waiting = nil
+	ended := s.takeEnd()
+	s.mu.Unlock()
+	s.Inflight.CancelAll(reason)
+	s.Pending.Close(reason)
+	ended()
+}
+
+// Use keeps the session alive for a request, until release is called.
 func (s *Session) Use() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy++
+	s.calls++
 	return s.release
 }
 
 func (s *Session) release() {
+	if s.save != nil {
+		s.save(s)
+	}
+	s.mu.Lock()
+	s.calls--
+	s.lastUsed = time.Now()
+	ended := s.takeEnd()
+	s.mu.Unlock()
+	ended()
+}
+
+// Hold keeps the session alive for a stream, until release is called.
+func (s *Session) Hold() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy--
-	s.lastUsed = time.Now()
+	s.streams++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.streams--
+		s.lastUsed = time.Now()
+	}
 }
 
 // idleSince returns when the session was last used, or ok false while it is.
 func (s *Session) idleSince() (t time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lastUsed, s.busy == 0
+	return s.lastUsed, s.calls == 0 && s.streams == 0
 }

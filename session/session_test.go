@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -36,9 +37,9 @@ func TestSession(t *testing.T) {
 func TestSessionContext(t *testing.T) {
 	parent, cancel := context.WithCancel(t.Context())
 	closed, orphan := New(parent, "", Client{}), New(parent, "", Client{})
-	closed.Close()
-	closed.Close()
-	if got := context.Cause(closed.Context()); got != ErrClosed {
+	closed.Close(ErrClosed)
+	closed.Close(ErrClosed)
+	if got := context.Cause(closed.Context()); !errors.Is(got, ErrClosed) {
 		t.Errorf("closed: %v, want ErrClosed", got)
 	}
 	if orphan.Context().Err() != nil {

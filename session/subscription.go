@@ -15,6 +15,7 @@ func (s *Session) Subscribe(uri string, max int) bool {
 		s.subscriptions = make(map[string]struct{})
 	}
 	s.subscriptions[uri] = struct{}{}
+	s.changed.Store(true)
 	return true
 }
 
@@ -22,7 +23,11 @@ func (s *Session) Subscribe(uri string, max int) bool {
 func (s *Session) Unsubscribe(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, ok := s.subscriptions[uri]; !ok {
+		return
+	}
 	delete(s.subscriptions, uri)
+	s.changed.Store(true)
 }
 
 // Subscribed tells whether it does.

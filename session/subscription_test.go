@@ -32,7 +32,7 @@ func TestSubscriptions(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	m := NewManager(Config{Max: 1})
-	defer m.Close()
+	defer m.Close(ErrClosed)
 	if _, err := m.Open(Client{Revision: protocol.LatestLegacy}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -19,7 +18,7 @@ type backend struct {
 	headers   []protocol.HeaderParam
 	serve     func(c *Call) Answer // nil echoes
 	notify    func(c *Call)
-	listen    func(r *http.Request, send func([]byte) error, every time.Duration, keepAlive func() error)
+	listen    func(r *http.Request, to *Events) *protocol.Error
 
 	mu       sync.Mutex
 	sessions map[string]protocol.Revision
@@ -76,10 +75,12 @@ func (b *backend) EndSession(id string) {
 	delete(b.sessions, id)
 }
 
-func (b *backend) Listen(_ string, r *http.Request, send func([]byte) error, every time.Duration, keepAlive func() error) {
+func (b *backend) Listen(_ string, r *http.Request, to *Events) *protocol.Error {
 	if b.listen != nil {
-		b.listen(r, send, every, keepAlive)
+		return b.listen(r, to)
 	}
+	_ = to.Open()
+	return nil
 }
 
 func (b *backend) HeaderParams(string) []protocol.HeaderParam { return b.headers }

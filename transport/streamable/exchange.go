@@ -21,11 +21,22 @@ type exchange struct {
 
 	mu      sync.Mutex
 	started bool // the response is a stream
-	ended   bool
+	ended   bool // the answer is out
+	gone    bool // nothing may be written any more
+
+	resuming *resuming // nil if the client cannot come back for the answer
 }
 
 // Send writes a message as an event.
 func (e *exchange) Send(message []byte) error {
+	if e.resuming != nil {
+		if err := e.writable(); err != nil {
+			return err
+		}
+		if stream := e.resuming.stream(e); stream != nil {
+			return stream.Send(message)
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -35,7 +46,7 @@ func (e *exchange) Send(message []byte) error {
 		return protocol.ErrNoStream
 	}
 	e.start()
-	return e.event(message)
+	return e.event("", message)
 }
 
 // start makes the response a stream. e.mu is held.
@@ -54,11 +65,19 @@ func (e *exchange) start() {
 // eventHeaders are values of headers, shared by all streams.
 var eventHeaders = []string{"text/event-stream", "no-cache, no-transform", "no"}
 
-// event writes one event and flushes it. e.mu is held.
-func (e *exchange) event(message []byte) error {
+// event writes one event and flushes it; a nil message makes one without data.
+// e.mu is held.
+func (e *exchange) event(id string, message []byte) error {
 	buffer := buffers.Get().(*[]byte) // a stream that waits keeps none
 	defer buffers.Put(buffer)
-	text := append((*buffer)[:0], "event: message\ndata: "...)
+	text := (*buffer)[:0]
+	if id != "" {
+		text = append(append(append(text, "id: "...), id...), '\n')
+	}
+	if message != nil {
+		text = append(text, "event: message\n"...)
+	}
+	text = append(text, "data: "...)
 	start := len(text)
 	text = append(text, message...)
 	for i, c := range text[start:] {
@@ -75,6 +94,9 @@ func (e *exchange) event(message []byte) error {
 
 // raw writes text of the stream and flushes it. e.mu is held.
 func (e *exchange) raw(text []byte) error {
+	if e.gone {
+		return protocol.ErrAnswered
+	}
 	if e.timeout > 0 {
 		// Not every ResponseWriter has deadlines; without, the server's own
 		// timeouts hold.
@@ -96,8 +118,8 @@ func (e *exchange) controller() *http.ResponseController {
 	return e.control
 }
 
-// open starts a stream at once, before there is anything to send.
-func (e *exchange) open() error {
+// begin starts a stream at once, before there is anything to send.
+func (e *exchange) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.start()
@@ -131,18 +153,23 @@ func (e *exchange) end() {
 // answer ends the response with body, a JSON-RPC response; nil means that
 // there is none. status is used unless the stream has begun.
 func (e *exchange) answer(status int, body []byte) {
+	if stream := e.resuming.begun(); stream != nil {
+		e.end()
+		stream.End(body)
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true
 	switch {
 	case e.started:
 		if body != nil {
-			_ = e.event(body) // the client is gone; net/http notices by itself
+			_ = e.event("", body) // the client is gone; net/http notices by itself
 		}
 	case body == nil || !e.json && status == http.StatusOK:
 		e.start()
 		if body != nil {
-			_ = e.event(body)
+			_ = e.event("", body)
 		}
 	default:
 		if e.timeout > 0 && len(body) > smallBody {

@@ -11,6 +11,7 @@ package streamable
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -22,6 +23,7 @@ const (
 	DefaultReadTimeout  = 30 * time.Second
 	DefaultWriteTimeout = 30 * time.Second
 	DefaultKeepAlive    = 25 * time.Second
+	DefaultRetry        = time.Second
 )
 
 // Options shape a Handler. The zero value is the default.
@@ -31,6 +33,11 @@ type Options struct {
 	ReadTimeout  time.Duration // for a whole body; 0 means DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for each answer or event; 0 means DefaultWriteTimeout, negative none
 	KeepAlive    time.Duration // between comments on a quiet stream; 0 means DefaultKeepAlive, negative none
+	// Polling lets handlers end the connection that waits for their answer;
+	// see frame.Frame.CloseStream. It costs each request of a session of
+	// revision 2025-11-25 a goroutine of its own.
+	Polling bool
+	Retry   time.Duration // after which such a client comes back; 0 means DefaultRetry
 	// AllowedHosts are the values of Host that are served, with or without
 	// port. Empty means: any, but on loopback addresses only loopback names,
 	// which keeps web pages from reaching a local server by DNS rebinding.
@@ -53,10 +60,11 @@ type Backend interface {
 	SessionRevision(id string, r *http.Request) (rev protocol.Revision, ok bool)
 	// EndSession ends a session that SessionRevision found.
 	EndSession(id string)
-	// Listen passes the messages of a session that belong to no request to
-	// send, until the session or r ends or send fails. keepAlive is called
-	// after each quiet interval of that length; an error of it ends the stream.
-	Listen(id string, r *http.Request, send func(message []byte) error, every time.Duration, keepAlive func() error)
+	// Listen opens to and sends the messages of a session that belong to no
+	// request, or goes on with the stream that to.Last names, until the
+	// session, the stream or r ends or to fails. A fault that it returns
+	// before it opens to is the answer.
+	Listen(id string, r *http.Request, to *Events) *protocol.Error
 	// HeaderParams tells which arguments of a tool are mirrored into headers.
 	HeaderParams(tool string) []protocol.HeaderParam
 }
@@ -71,6 +79,9 @@ type Call struct {
 	// Buffer is memory that the answer may be appended to.
 	Buffer []byte
 	out    *exchange
+	retry  time.Duration
+	paused chan struct{} // nil unless Pausable
+	pause  sync.Once
 }
 
 // Send sends a message to the client ahead of the answer; it implements
@@ -95,6 +106,7 @@ type Answer struct {
 	Code     protocol.Code // of the error in Response; 0 for a result
 	Status   int           // HTTP status; 0 means what Code and the era say
 	Session  string        // the session that initialize opened
+	Later    bool          // Call.Pause was called: Call.Finish sends the answer
 	// Stream, if not nil, sends what comes ahead of Response, and returns when
 	// that is due, or when the client is gone. Where it waits, next to nothing
 	// of the request is kept, so that thousands can wait.
@@ -118,6 +130,7 @@ func New(backend Backend, opts Options) *Handler {
 	opts.ReadTimeout = orDefault(opts.ReadTimeout, DefaultReadTimeout)
 	opts.WriteTimeout = orDefault(opts.WriteTimeout, DefaultWriteTimeout)
 	opts.KeepAlive = orDefault(opts.KeepAlive, DefaultKeepAlive)
+	opts.Retry = orDefault(opts.Retry, DefaultRetry)
 	h := &Handler{backend: backend, opts: opts, guard: newGuard(opts.AllowedHosts, opts.AllowedOrigins), dog: watchdog{limit: opts.ReadTimeout}}
 	return h
 }

@@ -22,10 +22,10 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := &exchange{w: w, timeout: h.opts.WriteTimeout, events: true}
-	if err := out.open(); err != nil {
-		return
+	to := &Events{Last: r.Header.Get(headerLast), KeepAlive: h.opts.KeepAlive, out: out}
+	if fault := h.backend.Listen(id, r, to); fault != nil && !to.opened {
+		refuse(w, http.StatusBadRequest, fault)
 	}
-	h.backend.Listen(id, r, out.Send, h.opts.KeepAlive, out.comment)
 }
 
 // delete ends a legacy session.

@@ -20,6 +20,7 @@ const (
 	headerMethod  = "Mcp-Method"
 	headerName    = "Mcp-Name"
 	headerParam   = "Mcp-Param-"
+	headerLast    = "Last-Event-Id"
 )
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +51,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, fault)
 		return
 	}
-	c := &Call{HTTP: r, out: out}
+	c := &Call{HTTP: r, out: out, retry: h.opts.Retry}
 	if status, fault := h.admit(c, body); fault != nil {
 		rev := c.Revision
 		if rev == 0 {
@@ -69,6 +70,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	buffer := buffers.Get().(*[]byte)
 	c.Buffer = (*buffer)[:0]
 	answer := h.backend.Serve(c)
+	if answer.Later {
+		buffers.Put(buffer) // the answer is in memory of its own
+		return
+	}
 	if answer.Session != "" {
 		w.Header().Set(headerSession, answer.Session)
 	}

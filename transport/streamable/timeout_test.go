@@ -328,15 +328,19 @@ func TestDisconnect(t *testing.T) {
 // as they come, an end when the backend says so.
 func TestGetStream(t *testing.T) {
 	b := newBackend()
-	b.listen = func(r *http.Request, send func([]byte) error, every time.Duration, keepAlive func() error) {
-		time.Sleep(every)
-		if err := errors.Join(keepAlive(), send([]byte(`{"n":1}`))); err != nil {
+	b.listen = func(_ *http.Request, to *Events) *protocol.Error {
+		if err := to.Open(); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(every)
-		if err := keepAlive(); err != nil {
+		time.Sleep(to.KeepAlive)
+		if err := errors.Join(to.Comment(), to.Event("", []byte(`{"n":1}`))); err != nil {
 			t.Error(err)
 		}
+		time.Sleep(to.KeepAlive)
+		if err := to.Comment(); err != nil {
+			t.Error(err)
+		}
+		return nil
 	}
 	onPipe(t, New(b, Options{}), func(t *testing.T, c net.Conn) {
 		begin := time.Now()
@@ -359,13 +363,14 @@ func TestGetStalled(t *testing.T) {
 	b := newBackend()
 	var failed error
 	var took time.Duration
-	b.listen = func(_ *http.Request, _ func([]byte) error, every time.Duration, keepAlive func() error) {
+	b.listen = func(_ *http.Request, to *Events) *protocol.Error {
 		begin := time.Now()
-		for failed == nil && time.Since(begin) < time.Hour {
-			time.Sleep(every)
-			failed = keepAlive()
+		for failed = to.Open(); failed == nil && time.Since(begin) < time.Hour; {
+			time.Sleep(to.KeepAlive)
+			failed = to.Comment()
 		}
 		took = time.Since(begin)
+		return nil
 	}
 	onPipe(t, New(b, Options{KeepAlive: time.Minute, WriteTimeout: time.Second}), func(t *testing.T, c net.Conn) {
 		if _, err := io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: x\r\nMcp-Session-Id: s1\r\n\r\n"); err != nil {

@@ -1,0 +1,212 @@
+package frame
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// NewStoredKey returns a Key whose value moves with its session to another
+// process, where the server has a session store. T must survive encoding/json.
+// Keys of the same name and type are the same place: give each a name of its
+// own, as "example.com/cart".
+func NewStoredKey[T any](name string) Key[T] { return Key[T]{stored: name} }
+
+// storedKey is a Key of any type that was made by NewStoredKey.
+type storedKey interface {
+	storedName() string
+	decode(raw json.RawMessage) (any, error)
+}
+
+func (k Key[T]) storedName() string { return k.stored }
+
+func (k Key[T]) decode(raw json.RawMessage) (any, error) {
+	var value T
+	err := json.Unmarshal(raw, &value)
+	return value, err
+}
+
+// wake decodes the value at key, if it has come from another process. What
+// does not decode counts as absent. a.mu is held.
+func (a *Assigns) wake(key any) {
+	k, ok := key.(storedKey)
+	if !ok || a.restored == nil {
+		return
+	}
+	raw, ok := a.restored[k.storedName()]
+	if !ok {
+		return
+	}
+	delete(a.restored, k.storedName())
+	if value, err := k.decode(raw); err == nil {
+		a.put(key, value)
+	}
+}
+
+// put stores a value. a.mu is held.
+func (a *Assigns) put(key, value any) {
+	if a.values == nil {
+		a.values = make(map[any]any)
+	}
+	a.values[key] = value
+}
+
+// Prefixes of the names that Save gives: those of keys and of plain names.
+const (
+	keyPrefix  = "key:"
+	namePrefix = "name:"
+)
+
+// named is a value under a plain name, with its Go type.
+type named struct {
+	Type  string          `json:"t"`
+	Value json.RawMessage `json:"v"`
+}
+
+// Save returns the values that can move to another process: those of keys that
+// NewStoredKey made, and under plain names strings, booleans, the types int,
+// int64 and float64, slices and maps of strings, and what encoding/json makes
+// of any JSON, as map[string]any. Others are left out.
+func (a *Assigns) Save() map[string]json.RawMessage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var saved map[string]json.RawMessage
+	save := func(name string, value any) {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return
+		}
+		if saved == nil {
+			saved = make(map[string]json.RawMessage)
+		}
+		saved[name] = text
+	}
+	for name, raw := range a.restored {
+		save(keyPrefix+name, raw)
+	}
+	for key, value := range a.values {
+		switch key := key.(type) {
+		case string:
+			if kind := plainType(value); kind != "" {
+				if text, err := json.Marshal(value); err == nil {
+					save(namePrefix+key, named{kind, text})
+				}
+			}
+		case storedKey:
+			if name := key.storedName(); name != "" {
+				save(keyPrefix+name, value)
+			}
+		}
+	}
+	return saved
+}
+
+// plainTypes are the types of values under plain names that move.
+var plainTypes = map[string]func(raw []byte) (any, error){
+	"string":            plain[string],
+	"bool":              plain[bool],
+	"int":               plain[int],
+	"int64":             plain[int64],
+	"float64":           plain[float64],
+	"[]string":          plain[[]string],
+	"map[string]string": plain[map[string]string],
+	"[]any":             plain[[]any],
+	"map[string]any":    plain[map[string]any],
+}
+
+func plain[T any](raw []byte) (any, error) {
+	var value T
+	err := json.Unmarshal(raw, &value)
+	return value, err
+}
+
+// plainType returns the name of value's type in plainTypes, "" if it is none
+// that comes back as it went.
+func plainType(value any) string {
+	switch value := value.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case int:
+		return "int"
+	case int64:
+		return "int64"
+	case float64:
+		return "float64"
+	case []string:
+		return "[]string"
+	case map[string]string:
+		return "map[string]string"
+	case []any:
+		for _, item := range value {
+			if !isJSON(item) {
+				return ""
+			}
+		}
+		return "[]any"
+	case map[string]any:
+		for _, item := range value {
+			if !isJSON(item) {
+				return ""
+			}
+		}
+		return "map[string]any"
+	}
+	return ""
+}
+
+// isJSON tells whether encoding/json returns value as it is.
+func isJSON(value any) bool {
+	switch value.(type) {
+	case nil, string, bool, float64:
+		return true
+	case []any, map[string]any:
+		return plainType(value) != ""
+	}
+	return false
+}
+
+// unname returns the value of a named.
+func unname(raw json.RawMessage) (any, error) {
+	var entry named
+	if err := json.Unmarshal(raw, &entry); err != nil {
+		return nil, err
+	}
+	decode, ok := plainTypes[entry.Type]
+	if !ok {
+		return nil, fmt.Errorf("unknown type %q", entry.Type)
+	}
+	return decode(entry.Value)
+}
+
+// Restore puts back what Save returned.
+func (a *Assigns) Restore(saved map[string]json.RawMessage) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for name, raw := range saved {
+		if key, ok := strings.CutPrefix(name, keyPrefix); ok {
+			if a.restored == nil {
+				a.restored = make(map[string]json.RawMessage)
+			}
+			a.restored[key] = raw
+		} else if key, ok := strings.CutPrefix(name, namePrefix); ok {
+			value, err := unname(raw)
+			if err != nil {
+				return fmt.Errorf("frame: saved assign %q: %w", key, err)
+			}
+			a.put(key, value)
+		}
+	}
+	return nil
+}
+
+// TakeChanged tells whether a value was set since it was last called. Changes
+// within a value, as of a map's entries, do not count.
+func (a *Assigns) TakeChanged() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed := a.changed
+	a.changed = false
+	return changed
+}

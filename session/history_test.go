@@ -1,0 +1,287 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// sink writes events down as "id=message", and fails once it is broken.
+type sink struct {
+	mu     sync.Mutex
+	got    []string
+	broken bool
+}
+
+func (k *sink) Event(id string, message []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.broken {
+		return errors.New("broken")
+	}
+	k.got = append(k.got, id+"="+string(message))
+	return nil
+}
+
+func (k *sink) Pause(retry time.Duration) error {
+	return k.Event("retry", []byte(retry.String()))
+}
+
+func (k *sink) want(t *testing.T, events string) {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if got := strings.Join(k.got, " "); got != events {
+		t.Errorf("events %q, want %q", got, events)
+	}
+	k.got = nil
+}
+
+func kept(t *testing.T, rev protocol.Revision, limit int) *Session {
+	t.Helper()
+	m := NewManager(Config{History: limit})
+	t.Cleanup(func() { m.Close(ErrClosed) })
+	s, err := m.Open(Client{Revision: rev})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sendAll(t *testing.T, st *Stream, messages string) {
+	t.Helper()
+	for m := range strings.FieldsSeq(messages) {
+		if err := st.Send([]byte(m)); err != nil {
+			t.Errorf("Send(%s): %v", m, err)
+		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// A client that lost its connection gets what followed, and then the rest.
+func TestResume(t *testing.T) {
+	s := kept(t, protocol.V20251125, 0)
+	var first, second, third sink
+	st := s.OpenStream(&first)
+	sendAll(t, st, "a b")
+	first.want(t, "1-1= 1-2=a 1-3=b")
+	first.broken = true
+	sendAll(t, st, "c d")
+	left, lost, ok := s.Resume("1-2", &second)
+	if !ok || closed(left) {
+		t.Fatalf("Resume: %v, over %v", ok, closed(left))
+	}
+	second.want(t, "1-3=b 1-4=c 1-5=d")
+	sendAll(t, st, "e")
+	second.want(t, "1-6=e")
+
+	// Another takes over; what the second does now is of no account.
+	leftThird, _, _ := s.Resume("1-6", &third)
+	lost()
+	if !closed(left) || closed(leftThird) {
+		t.Error("want the second connection over, and the third not")
+	}
+	st.End([]byte("answer"))
+	if !closed(leftThird) {
+		t.Error("the answer did not end the connection")
+	}
+	second.want(t, "")
+	third.want(t, "1-7=answer")
+	if err := st.Send([]byte("late")); !errors.Is(err, protocol.ErrAnswered) {
+		t.Errorf("Send after the answer: %v", err)
+	}
+
+	// A client may come back after the end, too.
+	var fourth sink
+	if left, _, ok = s.Resume("1-6", &fourth); !ok || !closed(left) {
+		t.Errorf("Resume of an ended stream: %v", ok)
+	}
+	fourth.want(t, "1-7=answer")
+}
+
+// Streams of one session do not mix.
+func TestResumeOwnStreamOnly(t *testing.T) {
+	s := kept(t, protocol.V20250326, 0)
+	var a, b, again sink
+	one, two := s.OpenStream(&a), s.OpenStream(&b)
+	for i := range 3 {
+		sendAll(t, one, fmt.Sprint("one", i))
+		sendAll(t, two, fmt.Sprint("two", i))
+	}
+	a.want(t, "1-1=one0 1-2=one1 1-3=one2") // this revision has no priming
+	if _, _, ok := s.Resume("2-1", &again); !ok {
+		t.Fatal("not resumed")
+	}
+	again.want(t, "2-2=two1 2-3=two2")
+	for _, id := range []string{"3-1", "1", "-", "", "x-y-z", "0-1", "é-1", "99999999999999999999-1"} {
+		if _, _, ok := s.Resume(id, &again); ok {
+			t.Errorf("Resume(%q) worked", id)
+		}
+	}
+}
+
+// The history keeps the newest events within its limit, and the last whatever
+// its size.
+func TestHistoryIsBounded(t *testing.T) {
+	s := kept(t, protocol.V20250618, 10)
+	var lost, found sink
+	lost.broken = true
+	st := s.OpenStream(&lost)
+	sendAll(t, st, "aaaa bbbb cccc")
+	if s.history.size != 8 || len(s.history.records) != 2 {
+		t.Errorf("kept %d bytes in %d events", s.history.size, len(s.history.records))
+	}
+	st.End([]byte(strings.Repeat("x", 100)))
+	if _, _, ok := s.Resume("1-1", &found); !ok {
+		t.Fatal("not resumed")
+	}
+	found.want(t, "1-4="+strings.Repeat("x", 100))
+	two := s.OpenStream(&lost)
+	two.End([]byte("y"))
+	if _, _, ok := s.Resume("1-1", &found); ok {
+		t.Error("the first stream is known though nothing of it is kept")
+	}
+	s.forget()
+	if _, _, ok := s.Resume("2-0", &found); ok || s.history.size != 0 {
+		t.Error("forget left something")
+	}
+}
+
+func TestPause(t *testing.T) {
+	s := kept(t, protocol.V20251125, 0)
+	var first, second sink
+	st := s.OpenStream(&first)
+	if !st.Pause(time.Second) || st.Pause(time.Second) {
+		t.Error("Pause must work once for a connection")
+	}
+	first.want(t, "1-1= retry=1s")
+	st.End([]byte("answer"))
+	first.want(t, "")
+	if left, _, ok := s.Resume("1-1", &second); !ok || !closed(left) {
+		t.Error("not resumed")
+	}
+	second.want(t, "1-2=answer")
+}
+
+// Sessions whose revision or server has no coming back keep nothing.
+func TestNoHistory(t *testing.T) {
+	for _, s := range []*Session{kept(t, protocol.V20241105, 0), kept(t, protocol.V20251125, -1), open(t)} {
+		if s.OpenStream(&sink{}) != nil || s.Resumable() {
+			t.Errorf("%v: want no resumable stream", s.Revision())
+		}
+		out, leave := s.Listen()
+		if id, ok := s.Claim(out, []byte("m")); id != "" || !ok || s.history != nil {
+			t.Errorf("%v: Claim = %q, %v", s.Revision(), id, ok)
+		}
+		leave()
+	}
+}
+
+// The session's own stream: its events have ids, a client that comes back gets
+// what it missed, and a message that was taken from a stream that is over goes
+// to the next.
+func TestUnasked(t *testing.T) {
+	s := kept(t, protocol.V20251125, 0)
+	out, leave := s.Listen()
+	send(t, s, "a b c")
+	for i := range 2 {
+		if id, ok := s.Claim(out, <-out.C); !ok || id != fmt.Sprint("0-", i+1) || !Unasked(id) {
+			t.Errorf("Claim = %q, %v", id, ok)
+		}
+	}
+	taken := <-out.C
+	leave()
+	next, leaveNext := s.Listen()
+	defer leaveNext()
+	if _, ok := s.Claim(out, taken); ok {
+		t.Error("a stream that is over claimed a message")
+	}
+	if got := take(next); got != "c" {
+		t.Errorf("the next stream has %q, want c", got)
+	}
+	var to sink
+	if err := s.Missed("0-1", &to); err != nil {
+		t.Error(err)
+	}
+	to.want(t, "0-2=b")
+	if err := s.Missed("1-1", &to); err != nil {
+		t.Error(err)
+	}
+	to.want(t, "")
+	if Unasked("1-1") || Unasked("") {
+		t.Error("Unasked takes the ids of other streams")
+	}
+}
+
+// A session that ends leaves streams that can still be called.
+func TestHistoryAfterClose(t *testing.T) {
+	s := kept(t, protocol.V20251125, 0)
+	var to sink
+	st := s.OpenStream(&to)
+	s.Close(ErrDeleted)
+	sendAll(t, st, "a")
+	st.End([]byte("b"))
+	to.want(t, "1-1= 1-2=a 1-3=b")
+	if s.OpenStream(&to) != nil {
+		t.Error("an ended session opened a stream")
+	}
+	if _, _, ok := s.Resume("1-1", &to); ok {
+		t.Error("an ended session resumed a stream")
+	}
+}
+
+func TestResumeConcurrent(t *testing.T) {
+	s := kept(t, protocol.V20251125, 1<<20)
+	const messages = 500
+	st := s.OpenStream(&sink{broken: true})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range messages {
+			sendAll(t, st, fmt.Sprint(i))
+		}
+		st.End([]byte("answer"))
+	})
+	// One client that comes back again and again must get everything, once.
+	last, seen := "1-1", 0
+	for done := false; !done; {
+		to := &sink{}
+		left, lost, ok := s.Resume(last, to)
+		if !ok {
+			t.Fatal("not resumed")
+		}
+		if seen > messages/2 {
+			<-left
+		}
+		lost()
+		to.mu.Lock()
+		for _, event := range to.got {
+			id, message, _ := strings.Cut(event, "=")
+			if message == "answer" {
+				done = true
+			} else if message != fmt.Sprint(seen) {
+				t.Fatalf("got %s, want message %d", event, seen)
+			} else {
+				seen++
+			}
+			last = id
+		}
+		to.mu.Unlock()
+	}
+	wg.Wait()
+	if seen != messages {
+		t.Errorf("%d messages, want %d", seen, messages)
+	}
+}
