@@ -124,7 +124,7 @@ func (s *Server) complete(f *frame.Frame) (protocol.Result, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	completer, err := s.completer(params)
+	completer, err := s.completer(f, params)
 	if err != nil {
 		return nil, err
 	}
@@ -147,13 +147,13 @@ func (s *Server) complete(f *frame.Frame) (protocol.Result, error) {
 
 // completer finds the completer of an argument; nil if the argument has none,
 // an error if there is no such argument.
-func (s *Server) completer(params *protocol.CompleteParams) (registry.Completer, error) {
+func (s *Server) completer(f *frame.Frame, params *protocol.CompleteParams) (registry.Completer, error) {
 	var names []string
 	var completers map[string]registry.Completer
 	var what string
 	switch params.Ref.Type {
 	case protocol.RefPrompt:
-		p, ok := s.prompts.Get(params.Ref.Name)
+		p, ok := s.promptsFor(f).Get(params.Ref.Name)
 		if !ok {
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Ref.Name)
 		}
@@ -162,9 +162,9 @@ func (s *Server) completer(params *protocol.CompleteParams) (registry.Completer,
 		}
 		completers, what = p.Completers, fmt.Sprintf("prompt %q", params.Ref.Name)
 	default:
-		t, ok := s.templateOf(params.Ref.URI)
+		t, ok := s.templateOf(f, params.Ref.URI)
 		if !ok {
-			if _, static := s.resources.Get(params.Ref.URI); static {
+			if _, static := s.resourcesFor(f).Get(params.Ref.URI); static {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "Resource %s has no variables to complete", params.Ref.URI)
 			}
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown resource template: %s", params.Ref.URI)
@@ -178,12 +178,13 @@ func (s *Server) completer(params *protocol.CompleteParams) (registry.Completer,
 }
 
 // templateOf finds a template by its text, or by a URI that fits it.
-func (s *Server) templateOf(uri string) (*registry.ResourceTemplate, bool) {
-	if t, ok := s.templates.Get(uri); ok {
+func (s *Server) templateOf(f *frame.Frame, uri string) (*registry.ResourceTemplate, bool) {
+	templates := s.templatesFor(f)
+	if t, ok := templates.Get(uri); ok {
 		return t, true
 	}
 	var best *registry.ResourceTemplate
-	for _, t := range s.templates.All() {
+	for _, t := range templates.All() {
 		if t.Match(uri) != nil && (best == nil || t.Literals > best.Literals) {
 			best = t
 		}

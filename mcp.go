@@ -180,9 +180,18 @@ func orderedRevisions(revs []protocol.Revision) []protocol.Revision {
 func (s *Server) Info() Info { return s.info }
 
 // Add registers components, all or none. The error lists every fault with
-// type, field, tag and fix. It may be called while the server serves: legacy
-// clients are told of the change.
+// type, field, tag and fix. It may be called while the server serves: clients
+// that want to know are told of the change.
 func (s *Server) Add(components ...Component) error {
+	all, err := s.compile(components)
+	if err != nil {
+		return err
+	}
+	return s.add(all)
+}
+
+// compile checks components and makes them ready.
+func (s *Server) compile(components []Component) (*offer, error) {
 	var faults []error
 	var all offer
 	for i, c := range components {
@@ -194,10 +203,7 @@ func (s *Server) Add(components ...Component) error {
 			faults = append(faults, err)
 		}
 	}
-	if faults != nil {
-		return errors.Join(faults...)
-	}
-	return s.add(&all)
+	return &all, errors.Join(faults...)
 }
 
 // MustAdd is Add for program start: it panics with the error.

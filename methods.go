@@ -100,11 +100,7 @@ func (s *Server) serverMeta() []byte {
 }
 
 func (s *Server) listTools(f *frame.Frame) (protocol.Result, error) {
-	page, err := s.tools.Page(f.Request().Params.Cursor, f.Revision())
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
+	return page(s.toolsFor(f), f)
 }
 
 func (s *Server) callTool(f *frame.Frame) (protocol.Result, error) {
@@ -112,7 +108,7 @@ func (s *Server) callTool(f *frame.Frame) (protocol.Result, error) {
 	if params.Name == "" {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the tool to call")
 	}
-	tool, ok := s.tools.Get(params.Name)
+	tool, ok := s.toolsFor(f).Get(params.Name)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", params.Name)
 	}

@@ -153,7 +153,7 @@ func (s *Server) listPrompts(f *frame.Frame) (protocol.Result, error) {
 	if !s.offersPrompts.Load() {
 		return nil, protocol.MethodNotFound(f.Request().Method)
 	}
-	return page(s.prompts, f)
+	return page(s.promptsFor(f), f)
 }
 
 // getPrompt serves prompts/get (server/prompts of every revision).
@@ -165,7 +165,7 @@ func (s *Server) getPrompt(f *frame.Frame) (protocol.Result, error) {
 	if params.Name == "" {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the prompt to get")
 	}
-	p, ok := s.prompts.Get(params.Name)
+	p, ok := s.promptsFor(f).Get(params.Name)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Name)
 	}

@@ -162,18 +162,18 @@ func (s *Server) listResources(f *frame.Frame) (protocol.Result, error) {
 	if !s.offersResources.Load() {
 		return nil, protocol.MethodNotFound(f.Request().Method)
 	}
-	return page(s.resources, f)
+	return page(s.resourcesFor(f), f)
 }
 
 func (s *Server) listTemplates(f *frame.Frame) (protocol.Result, error) {
 	if !s.offersResources.Load() {
 		return nil, protocol.MethodNotFound(f.Request().Method)
 	}
-	return page(s.templates, f)
+	return page(s.templatesFor(f), f)
 }
 
 // page serves any list method.
-func page[E registry.Entry](list *registry.List[E], f *frame.Frame) (protocol.Result, error) {
+func page[E registry.Entry](list registry.View[E], f *frame.Frame) (protocol.Result, error) {
 	result, err := list.Page(f.Request().Params.Cursor, f.Revision())
 	if err != nil {
 		return nil, err
@@ -210,12 +210,12 @@ func (s *Server) readResource(f *frame.Frame) (protocol.Result, error) {
 // read reads the resource at uri, or else asks the templates that fit it, the
 // closest one first.
 func (s *Server) read(f *frame.Frame, uri string) (protocol.Result, error) {
-	if r, ok := s.resources.Get(uri); ok {
+	if r, ok := s.resourcesFor(f).Get(uri); ok {
 		result, err := r.Read(f)
 		return result, notFound(err, uri)
 	}
 	var invalid error // why a template that fits did not take its variables
-	for _, read := range s.fitting(uri) {
+	for _, read := range s.fitting(f, uri) {
 		result, err := read(f)
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			if invalid == nil {

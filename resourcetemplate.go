@@ -144,13 +144,13 @@ func (v *variables) escapes(name string, list []string) string {
 func drive(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // fitting returns what reads uri, the closest template first.
-func (s *Server) fitting(uri string) []dispatch.Handler {
+func (s *Server) fitting(f *frame.Frame, uri string) []dispatch.Handler {
 	type candidate struct {
 		read     dispatch.Handler
 		literals int
 	}
 	var found []candidate
-	for _, t := range s.templates.All() {
+	for _, t := range s.templatesFor(f).All() {
 		if read := t.Match(uri); read != nil {
 			found = append(found, candidate{read, t.Literals})
 		}

@@ -11,7 +11,7 @@ import (
 
 // frameOf makes the Frame of a message. x is nil in the modern era.
 func (s *Server) frameOf(ctx context.Context, m *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c frame.Config) (*frame.Frame, *protocol.Error) {
-	c.Askers = s.rounds
+	c.Askers, c.Components = s.rounds, (*sessionComponents)(s)
 	c.Request = frame.Request{ID: m.ID, Method: m.Method, Params: *params}
 	c.Revision = rev
 	if x != nil {

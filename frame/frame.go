@@ -31,7 +31,10 @@ type Frame struct {
 	peer      Peer
 	session   Session
 	askers    Askers
-	level     protocol.Level
+
+	components Components
+
+	level protocol.Level
 
 	detaching sync.Mutex // serialises Detach
 
@@ -78,13 +81,14 @@ type Session interface {
 // Config is what a Frame is made of. The server fills it in; tests of
 // handlers may, too.
 type Config struct {
-	Request   Request
-	Revision  protocol.Revision // zero means protocol.Latest
-	Transport Transport
-	Peer      Peer           // nil drops every message
-	Session   Session        // nil in modern revisions
-	LogLevel  protocol.Level // of a modern request; zero means none wanted
-	Askers    Askers         // nil if the client cannot be asked
+	Request    Request
+	Revision   protocol.Revision // zero means protocol.Latest
+	Transport  Transport
+	Peer       Peer           // nil drops every message
+	Session    Session        // nil in modern revisions
+	LogLevel   protocol.Level // of a modern request; zero means none wanted
+	Askers     Askers         // nil if the client cannot be asked
+	Components Components     // nil if nothing can be added
 }
 
 // New returns the Frame of one request.
@@ -92,6 +96,7 @@ func New(ctx context.Context, c Config) *Frame {
 	f := &Frame{
 		ctx: ctx, request: c.Request, revision: c.Revision, transport: c.Transport,
 		peer: c.Peer, session: c.Session, askers: c.Askers, level: c.LogLevel,
+		components: c.Components,
 	}
 	if f.revision == 0 {
 		f.revision = protocol.Latest

@@ -1,0 +1,138 @@
+package mcp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// grower returns a server whose tool "grow" adds components to the session that
+// calls it, and whose tool "shrink" takes them back.
+func grower(t *testing.T) *mcp.Server {
+	s := listenServer(t, mcp.Options{})
+	s.MustAdd(
+		mcp.Tool("grow", func(f *mcp.Frame, _ empty) (string, error) {
+			err := f.Add(tool("own"), mcp.Bytes("file:///own", []byte("own"), mcp.MIME("text/plain")),
+				mcp.Resource("own://{id}", func(_ *mcp.Frame, in struct {
+					ID string `json:"id"`
+				}) (string, error) {
+					return in.ID, nil
+				}),
+				mcp.Prompt("own", func(*mcp.Frame, empty) (string, error) { return "own", nil }))
+			return "grown", err
+		}),
+		mcp.Tool("shrink", func(f *mcp.Frame, _ empty) (string, error) {
+			n, err := f.Remove("own", "own://{id}", "first")
+			return fmt.Sprint(n), err
+		}),
+		mcp.Tool("wrong", func(f *mcp.Frame, _ empty) (string, error) { return "", f.Add("own") }),
+		mcp.Tool("twice", func(f *mcp.Frame, _ empty) (string, error) { return "", f.Add(tool("first"), tool("never")) }),
+	)
+	return s
+}
+
+// ask sends a request and returns its answer, notifications left out.
+func ask(t *testing.T, c conversation, method, params string) string {
+	t.Helper()
+	heard := c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params))
+	for _, message := range heard {
+		if !strings.Contains(message, `"method":`) {
+			return message
+		}
+	}
+	t.Fatalf("%s: no answer among %q", method, heard)
+	return ""
+}
+
+func openSession(t *testing.T, transport transportUnderTest, s *mcp.Server) conversation {
+	c := transport.open(t, s, protocol.V20250618)
+	ask(t, c, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+func TestSessionComponents(t *testing.T) {
+	for _, transport := range transports {
+		t.Run(transport.name, func(t *testing.T) {
+			s := grower(t)
+			mine, other := openSession(t, transport, s), openSession(t, transport, s)
+			for _, step := range []struct {
+				client         conversation
+				method, params string
+				has, lacks     string
+			}{
+				{mine, "tools/call", `{"name":"grow"}`, `"text":"grown"`, "isError"},
+				{mine, "tools/list", `{}`, `"name":"own"`, ""},
+				{mine, "tools/list", `{}`, `"name":"first"`, ""},
+				{mine, "tools/call", `{"name":"own"}`, `"text":"own"`, "isError"},
+				{mine, "resources/list", `{}`, "file:///own", ""},
+				{mine, "resources/templates/list", `{}`, "own://{id}", ""},
+				{mine, "resources/read", `{"uri":"file:///own"}`, `"text":"own"`, ""},
+				{mine, "resources/read", `{"uri":"own://7"}`, `"text":"7"`, ""},
+				{mine, "prompts/get", `{"name":"own"}`, `"text":"own"`, ""},
+				{mine, "prompts/list", `{}`, `"name":"own"`, ""},
+				{mine, "tools/call", `{"name":"grow"}`, `\"own\" is registered already`, ""},
+				{mine, "tools/call", `{"name":"twice"}`, `\"first\" is registered already`, ""},
+				{mine, "tools/list", `{}`, `"name":"own"`, `"name":"never"`},
+				{mine, "tools/call", `{"name":"wrong"}`, "component 0 is of type string; give what Tool, Resource or Prompt returns", ""},
+
+				{other, "tools/list", `{}`, `"name":"first"`, `"name":"own"`},
+				{other, "tools/call", `{"name":"own"}`, "Unknown tool: own", ""},
+				{other, "resources/read", `{"uri":"own://7"}`, `-32002`, ""},
+				{other, "prompts/get", `{"name":"own"}`, "Unknown prompt: own", ""},
+				{other, "tools/call", `{"name":"shrink"}`, `"text":"0"`, "isError"},
+
+				{mine, "tools/call", `{"name":"shrink"}`, `"text":"3"`, "isError"},
+				{mine, "tools/call", `{"name":"own"}`, "Unknown tool: own", ""},
+				{mine, "resources/read", `{"uri":"file:///own"}`, `"text":"own"`, ""},
+				{mine, "tools/list", `{}`, `"name":"first"`, `"name":"own"`},
+			} {
+				got := ask(t, step.client, step.method, step.params)
+				if !strings.Contains(got, step.has) || step.lacks != "" && strings.Contains(got, step.lacks) {
+					t.Errorf("%s %s: got %s\nwant %q in it, and not %q", step.method, step.params, got, step.has, step.lacks)
+				}
+			}
+		})
+	}
+}
+
+func TestSessionComponentsInTheModernEra(t *testing.T) {
+	for _, transport := range transports {
+		c := transport.open(t, grower(t), protocol.Latest)
+		for _, name := range []string{"grow", "shrink"} {
+			got := ask(t, c, "tools/call", expand(`{"name":"`+name+`",$META}`, protocol.Latest))
+			if !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "need a legacy session") {
+				t.Errorf("%s, %s: got %s", transport.name, name, got)
+			}
+		}
+	}
+}
+
+// TestSessionComponentsAreTold checks that the client whose components changed
+// hears of it, and no other.
+func TestSessionComponentsAreTold(t *testing.T) {
+	s := grower(t)
+	open := func() wire {
+		w := pipeWire(t, s)
+		w.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		w.hear()
+		w.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		return w
+	}
+	mine, other := open(), open()
+	mine.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"grow"}}`)
+	heard := map[string]bool{}
+	for range 4 { // three lists and the answer, in any order
+		heard[mine.hear()] = true
+	}
+	for _, kind := range []string{"tools", "resources", "prompts"} {
+		if want := `{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`; !heard[want] {
+			t.Errorf("heard %v, want %s", heard, want)
+		}
+	}
+	other.say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	wantPlain(t, other, `{"jsonrpc":"2.0","id":2,"result":{}}`)
+}
