@@ -226,5 +226,27 @@ func (s *Server) taskMethod(serve func(f *frame.Frame, id string) (protocol.Resu
 	}
 }
 
+// taskTopic returns the topic of one task in the hub.
+func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
+
 // taskChanged tells the subscribers of a task.
-func (s *Server) taskChanged(tasks.Record) {}
+func (s *Server) taskChanged(r tasks.Record) {
+	params, err := r.Params()
+	if err != nil {
+		s.logger.Error().Err(err).Msg("the state of a task does not encode")
+		return
+	}
+	s.hub.Publish(taskTopic(r.ID), protocol.NewChange(tasks.MethodStatus, params[1:len(params)-1]))
+}
+
+// honourTasks returns which of the tasks are the caller's, and their topics
+// after the others.
+func (s *Server) honourTasks(f *frame.Frame, ids, topics []string) (honoured, all []string) {
+	for _, id := range ids {
+		if _, err := s.tasks.Get(f, f.Principal(), id); err == nil {
+			honoured = append(honoured, id)
+			topics = append(topics, taskTopic(id))
+		}
+	}
+	return honoured, topics
+}

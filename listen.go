@@ -95,7 +95,11 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	if fault := protocol.ScanFilter(req.Params.Raw, s.opts.Subscriptions.Resources, &filter); fault != nil {
 		return nil, fault
 	}
+	if len(filter.TaskIDs) > 0 && !takesTasks(f) {
+		return nil, errNeedsTasks()
+	}
 	honoured, topics := s.honour(filter, f.Revision())
+	honoured.TaskIDs, topics = s.honourTasks(f, filter.TaskIDs, topics)
 	sub, err := s.hub.Join(topics, o.beats)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)

@@ -71,7 +71,8 @@ func (c *stream) say(line string) []string {
 			c.t.Fatalf("after %s: %v", line, err)
 		}
 		heard = append(heard, strings.TrimSuffix(answer, "\n"))
-		if !strings.Contains(answer, `"method":`) {
+		var m struct{ Method string }
+		if err := json.Unmarshal([]byte(answer), &m); err != nil || m.Method == "" {
 			return heard
 		}
 	}
@@ -139,25 +140,22 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 	}
 	var m struct {
 		Method string
-		Params struct{ Name, URI, Region string }
+		Params struct{ Name, URI, TaskID string }
 	}
 	_ = json.Unmarshal([]byte(line), &m) // a broken line has no headers
 	req.Header.Set("MCP-Protocol-Version", c.rev.String())
 	req.Header.Set("Mcp-Method", m.Method)
-	if m.Params.Name == "" {
-		m.Params.Name = m.Params.URI
-	}
-	if m.Params.Name != "" {
-		req.Header.Set("Mcp-Name", protocol.EncodeHeaderValue(m.Params.Name))
+	if name := m.Params.Name + m.Params.URI + m.Params.TaskID; name != "" {
+		req.Header.Set("Mcp-Name", protocol.EncodeHeaderValue(name))
 	}
 }
 
-// events returns the data of server-sent events that have any.
+// events returns the data of server-sent events.
 func events(body []byte) []string {
 	var list []string
 	for event := range bytes.SplitSeq(body, []byte("\n\n")) {
 		for line := range bytes.Lines(event) {
-			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && len(bytes.TrimSpace(data)) > 0 {
+			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
 				list = append(list, string(bytes.TrimSpace(data)))
 			}
 		}

@@ -27,10 +27,11 @@ type SubscriptionFilter struct {
 	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
 	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
 	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"` // URIs
+	TaskIDs               []string `json:"taskIds,omitempty"`               // of the extension of tasks
 }
 
 // Names of the members of a filter; the first stands for all others.
-var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"}
+var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds"}
 
 // ScanFilter reads the filter in raw, the params of a subscriptions/listen
 // request. maxURIs limits how many resources it may name; one that is named
@@ -101,8 +102,10 @@ func (f *SubscriptionFilter) scanMember(s *jsonx.Scanner, name string, maxURIs i
 		flag = &f.PromptsListChanged
 	case "resourcesListChanged":
 		flag = &f.ResourcesListChanged
+	case "taskIds":
+		return scanNames(s, name, maxURIs, &f.TaskIDs)
 	default:
-		return f.scanURIs(s, maxURIs)
+		return scanNames(s, name, maxURIs, &f.ResourceSubscriptions)
 	}
 	if kind := s.Peek(); kind != jsonx.Bool {
 		return Errorf(CodeInvalidParams, "params.notifications.%s must be a boolean, got %s", name, kind)
@@ -112,16 +115,17 @@ func (f *SubscriptionFilter) scanMember(s *jsonx.Scanner, name string, maxURIs i
 	return asError(err)
 }
 
-func (f *SubscriptionFilter) scanURIs(s *jsonx.Scanner, maxURIs int) *Error {
-	const where = "params.notifications.resourceSubscriptions"
+// scanNames reads a list of URIs or ids.
+func scanNames(s *jsonx.Scanner, member string, limit int, names *[]string) *Error {
+	where := "params.notifications." + member
 	if kind := s.Peek(); kind != jsonx.Array {
 		return Errorf(CodeInvalidParams, "%s must be an array, got %s", where, kind)
 	}
 	known := map[string]bool{}
 	more, err := s.ArrayStart()
 	for i := 0; more && err == nil; i++ {
-		if i == maxURIs {
-			return Errorf(CodeInvalidParams, "%s has more than %d entries, which is the limit", where, maxURIs)
+		if i == limit {
+			return Errorf(CodeInvalidParams, "%s has more than %d entries, which is the limit", where, limit)
 		}
 		if kind := s.Peek(); kind != jsonx.String {
 			return Errorf(CodeInvalidParams, "%s/%d must be a string, got %s", where, i, kind)
@@ -131,11 +135,11 @@ func (f *SubscriptionFilter) scanURIs(s *jsonx.Scanner, maxURIs int) *Error {
 			break
 		}
 		if len(uri) == 0 {
-			return Errorf(CodeInvalidParams, "%s/%d is empty; give the URI of a resource", where, i)
+			return Errorf(CodeInvalidParams, "%s/%d is empty; name what to be told of", where, i)
 		}
 		if !known[string(uri)] {
 			known[string(uri)] = true
-			f.ResourceSubscriptions = append(f.ResourceSubscriptions, string(uri))
+			*names = append(*names, string(uri))
 		}
 		more, err = s.ArrayNext()
 	}
@@ -197,14 +201,19 @@ func (f SubscriptionFilter) text() []byte {
 			dst = append(dst, `":true`...)
 		}
 	}
-	if len(f.ResourceSubscriptions) > 0 {
-		dst = append(separate(dst), `"resourceSubscriptions":[`...)
-		for _, uri := range f.ResourceSubscriptions {
-			dst = append(jsonx.AppendString(dst, uri), ',')
-		}
-		dst = append(bytes.TrimSuffix(dst, []byte{','}), ']')
+	dst = appendNames(dst, `"resourceSubscriptions":[`, f.ResourceSubscriptions)
+	return append(appendNames(dst, `"taskIds":[`, f.TaskIDs), '}')
+}
+
+func appendNames(dst []byte, member string, names []string) []byte {
+	if len(names) == 0 {
+		return dst
 	}
-	return append(dst, '}')
+	dst = append(separate(dst), member...)
+	for _, name := range names {
+		dst = append(jsonx.AppendString(dst, name), ',')
+	}
+	return append(bytes.TrimSuffix(dst, []byte{','}), ']')
 }
 
 // ListenResult ends a subscription in order.
