@@ -145,7 +145,14 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 	_ = json.Unmarshal([]byte(line), &m) // a broken line has no headers
 	req.Header.Set("MCP-Protocol-Version", c.rev.String())
 	req.Header.Set("Mcp-Method", m.Method)
-	if name := m.Params.Name + m.Params.URI + m.Params.TaskID; name != "" {
+	name := m.Params.Name
+	switch {
+	case strings.HasPrefix(m.Method, "resources/"):
+		name = m.Params.URI
+	case strings.HasPrefix(m.Method, "tasks/"):
+		name = m.Params.TaskID
+	}
+	if name != "" {
 		req.Header.Set("Mcp-Name", protocol.EncodeHeaderValue(name))
 	}
 }
@@ -155,8 +162,9 @@ func events(body []byte) []string {
 	var list []string
 	for event := range bytes.SplitSeq(body, []byte("\n\n")) {
 		for line := range bytes.Lines(event) {
-			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
-				list = append(list, string(bytes.TrimSpace(data)))
+			data, ok := bytes.CutPrefix(line, []byte("data: "))
+			if data = bytes.TrimSpace(data); ok && len(data) > 0 { // the first event may be empty
+				list = append(list, string(data))
 			}
 		}
 	}
