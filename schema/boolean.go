@@ -17,6 +17,9 @@ func (d *decoder) boolean(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 			return d.stop(err)
 		}
 		v = b
+		if n.quoted {
+			d.coerce()
+		}
 	case k == jsonx.String && (n.quoted || d.coerces(n)):
 		str, err := d.s.Str()
 		if err != nil {
@@ -27,6 +30,9 @@ func (d *decoder) boolean(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 			d.wrongType(n, d.s.Buf[start:d.s.Pos])
 			return true
 		}
+		if !n.quoted {
+			d.coerce()
+		}
 	default:
 		return d.mismatch(n)
 	}
@@ -35,7 +41,7 @@ func (d *decoder) boolean(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 	}
 	for i := range n.checks {
 		if c := &n.checks[i]; c.boolean != nil && !c.boolean(v) {
-			d.fail(n, c, strconv.FormatBool(v))
+			d.fail(n, c, strconv.FormatBool(v), "")
 		}
 	}
 	*(*bool)(p) = v

@@ -198,7 +198,7 @@ func (c *compiler) keyNode(t reflect.Type) *node {
 	case k == reflect.String && !implements(t, typeTextUnmarshaler):
 		n.kind = nodeString
 	case implements(t, typeTextUnmarshaler) || c.opts.Output && implements(t, typeTextMarshaler):
-		n.kind = nodeText
+		n.kind, n.said = nodeText, textName(t)
 	case k >= reflect.Int && k <= reflect.Int64:
 		n.kind, n.bits, n.quoted = nodeInt, uint8(t.Bits()), true
 	case k >= reflect.Uint && k <= reflect.Uint64:

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"strconv"
 	"unsafe"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -39,7 +38,11 @@ func (d *decoder) list(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 func (d *decoder) counts(n *node, count int) {
 	for i := range n.checks {
 		if c := &n.checks[i]; c.count != nil && !c.count(count) {
-			d.fail(n, c, strconv.Itoa(count))
+			words := itemWords
+			if n.kind == nodeMap {
+				words = memberWords
+			}
+			d.fail(n, c, words.quantity(count), "")
 		}
 	}
 }
@@ -115,7 +118,7 @@ func (d *decoder) arrayElements(n *node, p unsafe.Pointer, more bool) (count int
 		if count > n.length {
 			rule = "maxItems"
 		}
-		d.misfit(n, rule, "an array of exactly "+strconv.Itoa(n.length)+" items", strconv.Itoa(count), "")
+		d.misfit(n, rule, "an array of exactly "+itemWords.quantity(n.length), itemWords.quantity(count), "")
 	}
 	return count, nil
 }
@@ -138,6 +141,7 @@ func (d *decoder) fromText(n *node, p unsafe.Pointer, k, want jsonx.Kind) bool {
 		d.wrongType(n, d.s.Buf[start:d.s.Pos])
 		return true
 	}
+	d.coerce()
 	outer := d.s
 	d.s = jsonx.Scanner{Buf: inner, MaxDepth: d.plan.maxDepth}
 	d.s.SetDepth(outer.Depth())
@@ -219,11 +223,7 @@ func (d *decoder) mapKey(n *node, key reflect.Value, name string) bool {
 	switch n.kind {
 	case nodeString:
 		if !(n.orZero && name == "") && !passesText(n, name) {
-			for i := range n.checks {
-				if c := &n.checks[i]; c.text != nil && !c.text(name) {
-					d.fail(n, c, quoted(name))
-				}
-			}
+			d.failText(n, name)
 		}
 		key.SetString(name)
 	case nodeText:
@@ -233,7 +233,7 @@ func (d *decoder) mapKey(n *node, key reflect.Value, name string) bool {
 			return false
 		}
 		if err := u.UnmarshalText([]byte(name)); err != nil {
-			d.misfit(n, "propertyNames", n.describe(), quoted(name), err.Error())
+			d.badForm(n, name, err)
 		}
 	default:
 		d.intKey(n, key, name)

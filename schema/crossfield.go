@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -17,13 +18,37 @@ type crossRule struct {
 	root  bool  // the path starts at the top struct
 	tag   string
 	op    string // "eq", "gt", …, "contains", "excludes", "postcode"
-	want  string // "greater than start"
+	want  string // "greater than %s"
+	name  string // of the other member
 }
 
-var crossWords = map[string]string{
-	"eq": "equal to ", "ne": "different from ", "gt": "greater than ", "gte": "greater than or equal to ",
-	"lt": "less than ", "lte": "less than or equal to ", "contains": "text that contains ",
-	"excludes": "text that does not contain ", "postcode": "a postal code of the country in ",
+// crossWords say what a rule demands, for the sorts of values that have their
+// own words; comparesNothing has those for all others. The verb stands for the name of
+// the other member.
+var crossWords = map[comparison]map[string]string{
+	comparesNothing: {
+		"eq": "the same as %s", "ne": "different from %s", "gt": "greater than %s", "gte": "greater than or equal to %s",
+		"lt": "less than %s", "lte": "less than or equal to %s", "contains": "text that contains the value of %s",
+		"excludes": "text that does not contain the value of %s", "postcode": "a postal code for the country in %s",
+	},
+	comparesText: {
+		"gt": "text that sorts after %s", "gte": "the same as %s, or text that sorts after it",
+		"lt": "text that sorts before %s", "lte": "the same as %s, or text that sorts before it",
+	},
+	comparesTime:     {"gt": "after %s", "gte": "the same as %s or later", "lt": "before %s", "lte": "the same as %s or earlier"},
+	comparesDuration: {"gt": "longer than %s", "gte": "at least as long as %s", "lt": "shorter than %s", "lte": "no longer than %s"},
+}
+
+// words returns the format for what the rule demands of n.
+func (k *crossRule) words(n *node) string {
+	kind := comparisonKind(n)
+	if kind >= comparesTime {
+		kind = comparesTime
+	}
+	if text, ok := crossWords[kind][k.op]; ok {
+		return text
+	}
+	return crossWords[comparesNothing][k.op]
 }
 
 // cross compiles one of the tags eqfield … postcode_iso3166_alpha2_field.
@@ -58,9 +83,9 @@ func (c *compiler) cross(sh *shape, i int, r rule) {
 }
 
 func (c *compiler) addCross(sh *shape, k crossRule, name string) {
-	k.want = crossWords[k.op] + name
 	f := &sh.fields[k.field]
-	f.when = append(f.when, "Must be "+k.want+".")
+	k.want, k.name = k.words(f.node), name
+	f.when = append(f.when, "Must be "+fmt.Sprintf(k.want, name)+".")
 	sh.cross = append(sh.cross, k)
 }
 
@@ -104,7 +129,7 @@ func (c *compiler) comparable(a, b *node, k crossRule, r rule) bool {
 		}
 		return text
 	}
-	if comparisonKind(a) == 0 || comparisonKind(a) != comparisonKind(b) {
+	if comparisonKind(a) == comparesNothing || comparisonKind(a) != comparisonKind(b) {
 		c.report(tag, fmt.Sprintf("%s and %s cannot be compared", a.typ, b.typ), "use two strings, numbers of one kind, times or durations")
 		return false
 	}
@@ -120,34 +145,49 @@ func (c *compiler) comparable(a, b *node, k crossRule, r rule) bool {
 	return true
 }
 
-// comparisonKind groups the types that can be compared with each other; 0 is
-// none.
-func comparisonKind(n *node) int {
+// comparison is a sort of values that can be compared with each other.
+type comparison int
+
+const (
+	comparesNothing comparison = iota
+	comparesText
+	comparesInt
+	comparesUint
+	comparesFloat
+	comparesBool
+	comparesDuration
+	comparesTime // and all below: times do not compare with dates
+	comparesDate
+	comparesTimeOfDay
+	comparesNaive
+)
+
+func comparisonKind(n *node) comparison {
 	switch n.kind {
 	case nodeString:
-		return 1
+		return comparesText
 	case nodeInt:
-		return 2
+		return comparesInt
 	case nodeUint:
-		return 3
+		return comparesUint
 	case nodeFloat:
-		return 4
+		return comparesFloat
 	case nodeBool:
-		return 5
+		return comparesBool
 	case nodeTime:
-		return 6
+		return comparesTime
 	case nodeDuration:
-		return 7
+		return comparesDuration
 	}
 	switch n.typ {
 	case reflect.TypeFor[Date]():
-		return 8
+		return comparesDate
 	case reflect.TypeFor[TimeOfDay]():
-		return 9
+		return comparesTimeOfDay
 	case reflect.TypeFor[NaiveDateTime]():
-		return 10
+		return comparesNaive
 	}
-	return 0
+	return comparesNothing
 }
 
 // holds evaluates the rule on two values.
@@ -244,23 +284,38 @@ func (d *decoder) compare(n *node, k *crossRule, at unsafe.Pointer, other *node,
 	if a == nil || b == nil {
 		return
 	}
-	v := reflect.NewAt(n.typ, a).Elem()
-	if k.holds(v, reflect.NewAt(other.typ, b).Elem()) {
+	v, w := reflect.NewAt(n.typ, a).Elem(), reflect.NewAt(other.typ, b).Elem()
+	if k.holds(v, w) {
 		return
 	}
-	got := ""
-	if !n.secret {
-		got = cut(fmt.Sprint(v.Interface()))
-		if v.Kind() == reflect.String {
-			got = quoted(v.String())
-		}
-		if t, ok := v.Interface().(time.Time); ok {
-			got = t.Format(time.RFC3339Nano)
-		}
+	than, got := k.name, ""
+	if !n.secret && !other.secret { // what a secret is compared with is as good as the secret
+		than, got = than+" ("+other.shown(w)+")", n.shown(v)
 	}
 	name, _, _ := strings.Cut(k.tag, "=")
-	c := check{tag: name, code: ruleCross, want: k.want}
-	d.failAt(n, &c, got, path)
+	c := check{tag: name, code: ruleCross, want: fmt.Sprintf(k.want, than)}
+	d.failAt(n, &c, got, "", path)
+}
+
+// shown writes a value that is compared as it looks in JSON.
+func (n *node) shown(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return quoted(x.Format(time.RFC3339Nano))
+	case time.Duration:
+		if n.unit != 0 {
+			return strconv.FormatInt(int64(x)/n.unit, 10)
+		}
+		return quoted(durationText(x, n.iso))
+	case fmt.Stringer:
+		if n.kind == nodeText {
+			return quoted(x.String())
+		}
+	}
+	if v.Kind() == reflect.String {
+		return quoted(v.String())
+	}
+	return string(appendAny(nil, plainValue(v)))
 }
 
 // compareRoot enforces a rule whose other side is on a path from the top.

@@ -160,12 +160,12 @@ func (r Rule) takes(typ reflect.Type) bool {
 
 func (r Rule) compile(use rule, t target) ([]check, *problem) {
 	if r.fault != "" {
-		return nil, use.fault(fmt.Sprintf("the custom rule %q cannot be used: %s", r.name, r.fault), "")
+		return nil, nil // checkRules has reported it
 	}
 	if t.kind == kindAny || !r.takes(t.typ) {
 		return nil, use.fault(fmt.Sprintf("the custom rule %q takes %s, not %s", r.name, r.typ, t.typ), "use it on a field of its type")
 	}
-	c := check{tag: use.written, code: r.name, want: r.wants(), note: r.note()}
+	c := check{tag: use.written, code: r.name, want: r.wants(), note: r.note(), trait: true}
 	run := r.run
 	c.custom = func(ctx context.Context, v reflect.Value) error { return run(ctx, v, use.param) }
 	if r.emit == nil {
@@ -181,7 +181,7 @@ func (r Rule) compile(use rule, t target) ([]check, *problem) {
 			return nil, use.fault(fmt.Sprintf("the custom rule %q emits the pattern %q: %s", r.name, pattern, p.msg), p.fix)
 		}
 		pattern = rewritten
-		checks = append(checks, check{tag: use.written, code: "pattern", want: c.want, text: re.MatchString})
+		checks = append(checks, check{tag: use.written, code: "pattern", want: c.want, trait: true, text: re.MatchString})
 	}
 	c.emit = func(s *jsonschema.Schema) {
 		more := &jsonschema.Schema{} // a fresh one: schemas must not share parts

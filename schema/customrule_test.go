@@ -80,9 +80,9 @@ func TestCustomRuleProblems(t *testing.T) {
 		if len(problems) != 1 || !strings.Contains(problems[0].msg, tt.want) {
 			t.Errorf("got %+v, want %q", problems, tt.want)
 		}
-		_, p := tt.rule.compile(rule{name: "x", written: "x"}, textTarget)
-		if tt.rule.fault != "" && p == nil {
-			t.Errorf("%q: compiles", tt.want)
+		// No field uses the rule.
+		if _, err := Compile(reflect.TypeFor[intPlain](), &Options{Rules: []Rule{tt.rule}}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Compile returned %v, want %q in it", err, tt.want)
 		}
 	}
 	if problems := checkRules([]Rule{skuRule(describe), skuRule(describe)}); len(problems) != 1 {

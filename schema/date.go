@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -35,35 +37,64 @@ func NewDate(year int, month time.Month, day int) Date {
 func DateOf(t time.Time) Date {
 	year, month, day := t.Date()
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-	return Date{days: int32((midnight.Unix() - zeroSeconds) / secondsPerDay)}
+	return dateOfDays((midnight.Unix() - zeroSeconds) / secondsPerDay)
+}
+
+// dateOfDays returns the nearest day that a Date can hold.
+func dateOfDays(days int64) Date {
+	return Date{days: int32(min(max(days, math.MinInt32), math.MaxInt32))}
 }
 
 // ParseDate reads a date of the form "2006-01-02". The day must exist.
 func ParseDate(s string) (Date, error) {
 	d, fault := parseDate(s)
 	if fault != "" {
-		return Date{}, fmt.Errorf("date %q: %s", shorten(s), fault)
+		return Date{}, &formError{"date", s, fault}
 	}
 	return d, nil
 }
 
+// formError says why a text is no date or time.
+type formError struct {
+	what, text string
+	fault      string // with the fix
+}
+
+func (e *formError) Error() string {
+	return fmt.Sprintf("%s %q: %s", e.what, shorten(e.text), e.fault)
+}
+
+// wrongForm starts the faults of texts that are nowhere near the form.
+const wrongForm = "must have the form "
+
 // parseDate returns the date, or what is wrong with the fix.
 func parseDate(s string) (Date, string) {
 	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
-		return Date{}, "must have the form 2006-01-02"
+		return Date{}, wrongForm + "2006-01-02"
 	}
 	year, okYear := number(s[:4])
 	month, okMonth := number(s[5:7])
 	day, okDay := number(s[8:])
 	switch {
 	case !okYear || !okMonth || !okDay:
-		return Date{}, "must have the form 2006-01-02, in digits"
+		return Date{}, wrongForm + "2006-01-02, in digits"
 	case month < 1 || month > 12:
 		return Date{}, fmt.Sprintf("month %02d does not exist; use 01 to 12", month)
-	case day < 1 || day > daysIn(year, month):
-		return Date{}, fmt.Sprintf("day %02d does not exist in %s; use 01 to %d", day, s[:7], daysIn(year, month))
+	case day < 1:
+		return Date{}, "day 00 does not exist; the first is 01"
+	case day > daysIn(year, month):
+		return Date{}, monthLength(year, month)
 	}
 	return NewDate(year, time.Month(month), day), ""
+}
+
+// monthLength says how many days a month has.
+func monthLength(year, month int) string {
+	name := time.Month(month).String()
+	if month == 2 {
+		name += " " + fmt.Sprintf("%04d", year)
+	}
+	return fmt.Sprintf("%s has %d days", name, daysIn(year, month))
 }
 
 // number reads digits, and nothing but digits.
@@ -118,22 +149,26 @@ func (d Date) In(loc *time.Location) time.Time {
 // At returns the moment of the day that t shows on a clock.
 func (d Date) At(t TimeOfDay) NaiveDateTime { return NaiveDateTime{date: d, clock: t} }
 
-// AddDays returns the day n days later, or earlier if n is negative.
-func (d Date) AddDays(n int) Date { return Date{days: d.days + int32(n)} }
+// AddDays returns the day n days later, or earlier if n is negative. A day after
+// the year 9999 or before the year 0 has no text form: MarshalText refuses it.
+func (d Date) AddDays(n int) Date {
+	n = min(max(n, math.MinInt32), math.MaxInt32) // so that the sum fits
+	return dateOfDays(int64(d.days) + int64(n))
+}
 
 // DaysSince returns the number of days from e to d.
 func (d Date) DaysSince(e Date) int { return int(d.days) - int(e.days) }
 
 // Compare returns -1, 0 or +1 as d is before, equal to or after e.
 func (d Date) Compare(e Date) int {
-	switch {
-	case d.days < e.days:
-		return -1
-	case d.days > e.days:
-		return +1
-	}
-	return 0
+	return cmp.Compare(d.days, e.days)
 }
+
+// Before reports whether d is before e.
+func (d Date) Before(e Date) bool { return d.days < e.days }
+
+// After reports whether d is after e.
+func (d Date) After(e Date) bool { return d.days > e.days }
 
 // IsZero reports whether d is the zero value, so that omitzero works.
 func (d Date) IsZero() bool { return d.days == 0 }
@@ -144,9 +179,14 @@ func (d Date) String() string { return d.utc().Format(time.DateOnly) }
 // MarshalText returns d as "2006-01-02". It fails for years outside 0 to 9999.
 func (d Date) MarshalText() ([]byte, error) {
 	if year := d.utc().Year(); year < minYear || year > maxYear {
-		return nil, fmt.Errorf("date %s: the year must be between 0 and 9999", d)
+		return nil, yearError("date", d.String())
 	}
 	return []byte(d.String()), nil
+}
+
+// yearError says that a day has no text form.
+func yearError(what, text string) error {
+	return fmt.Errorf("%s %s: JSON has years from 0 to 9999 only", what, text)
 }
 
 // UnmarshalText reads what ParseDate reads.

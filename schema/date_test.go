@@ -111,16 +111,16 @@ func TestParseFaults(t *testing.T) {
 		parse    func(string) error
 		in, want string
 	}{
-		{date, "2024-1-1", "2006-01-02"}, {date, "2024-13-01", "01 to 12"}, {date, "2023-02-29", "01 to 28"}, {date, "2024-00-10", "01 to 12"}, {date, "20x4-01-01", "digits"},
+		{date, "2024-1-1", "2006-01-02"}, {date, "2024-13-01", "01 to 12"}, {date, "2023-02-29", "February 2023 has 28 days"}, {date, "2024-00-10", "01 to 12"}, {date, "20x4-01-01", "digits"},
 		{date, strings.Repeat("9", 100), "…"},
 		{clock, "9:30", "two digits"}, {clock, "24:00", "00 to 23"}, {clock, "10:60", "00 to 59"}, {clock, "10:00:60", "00 to 59"},
 		{clock, "10:00Z", "zone"}, {clock, "10:00:00+01:00", "zone"}, {clock, "10:00:00,5", "point"}, {clock, "10:00:00.1234567890", "nine"}, {clock, "10:00:00.", "fraction"}, {clock, "10:00:0", "two digits"}, {clock, "", "two digits"}, {clock, "1x:00", "two digits"},
-		{naive, "2024-01-01T10:00:00Z", "zone"}, {naive, "2024-01-01 10:00", "put a T"}, {naive, "2024-01-01", "form"}, {naive, "2024-02-30T10:00", "01 to 29"},
+		{naive, "2024-01-01T10:00:00Z", "zone"}, {naive, "2024-01-01 10:00", "put a T"}, {naive, "2024-01-01", "the time is missing"}, {naive, "2024-02-30T10:00", "February 2024 has 29 days"},
 		{moment, "2024-01-01T10:00:00", "add Z"}, {moment, "2024-01-01", "T00:00:00Z"}, {moment, "2024-01-01 10:00:00Z", "put a T"}, {moment, "2024-01-01T24:00:00Z", "next day"},
 		{moment, "2016-12-31T23:59:60Z", "leap"}, {moment, "2024-01-01T10:00:00,5Z", "point"}, {moment, "2024-01-01T1:00:00Z", "two digits"}, {moment, "2024-01-01T10:00:00+24:00", "23:59"},
 		{moment, "2024-01-01T10:00:00+0100", "+02:00"}, {moment, "2024-01-01T10:00:00.Z", "digit must follow"}, {moment, "2024-01-01T10:00:61Z", "00 to 59"}, {moment, "x", "2006"}, {moment, "2024-01-01T10:00:00+aa:bb", "+02:00"},
-		{goDuration, "30", `"30s"`}, {goDuration, "1 h", "spaces"}, {goDuration, "1d", "hours"}, {goDuration, "PT1H", "ISO"}, {goDuration, "", "30s"}, {goDuration, "300000000h", "292"}, {goDuration, "5x", "units"},
-		{iso, "1h", "PT1H30M"}, {iso, "P1Y", "years and months"}, {iso, "P1M", "years and months"}, {iso, "PT1.5S", "whole"}, {iso, "PT1H1S", "gaps"}, {iso, "P", "order"}, {iso, "P99999999999W", "292"}, {iso, "PT99999999999999999999S", "292"},
+		{goDuration, "30", "add a unit: 30s"}, {goDuration, "1 h", "spaces"}, {goDuration, "1d", "48h"}, {goDuration, "PT1H", "ISO"}, {goDuration, "", "a number and a unit"}, {goDuration, "300000000h", "292"}, {goDuration, "5x", "units"},
+		{iso, "1h", "start with P"}, {iso, "P1Y", "years and months"}, {iso, "P1M", "years and months"}, {iso, "PT1.5S", "whole"}, {iso, "PT1H1S", "gaps"}, {iso, "P", "order"}, {iso, "P99999999999W", "292"}, {iso, "PT99999999999999999999S", "292"},
 	}
 	for _, tt := range tests {
 		if err := tt.parse(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {

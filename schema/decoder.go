@@ -32,6 +32,8 @@ type decoder struct {
 	nodes   int
 	lenient bool
 	inText  bool // inside JSON that came as a string
+	report  bool // keep what was coerced
+	coerced []string
 	later   []deferred
 	saved   map[unsafe.Pointer][]byte // marks of the structs that cross-field rules look into
 	fault   error                     // a rule panicked
@@ -153,10 +155,10 @@ func (d *decoder) value(n *node, p unsafe.Pointer) bool {
 		return true
 	}
 	p = n.allocate(p)
-	if !n.value && n.verify == nil {
+	if !n.special {
 		return d.plainValue(n, p, k)
 	}
-	return d.checkedValue(n, p, k)
+	return d.specialValue(n, p, k)
 }
 
 // allocate returns where the value goes when the node's place is at p: behind
@@ -185,23 +187,23 @@ func (n *node) takesNull() bool {
 	return n.nullable || n.kind == nodeAny || n.kind == nodeRaw
 }
 
-// checkedValue reads a value that has checks on its decoded form.
-func (d *decoder) checkedValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
+// specialValue reads a value that has checks on its decoded form, or that is
+// read strictly with all below it.
+func (d *decoder) specialValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 	before, start, lenient := len(d.issues), d.s.Pos, d.lenient
-	if n.verify != nil {
-		d.lenient = false // the extra schema sees the value as it came
+	if n.strict || n.verify != nil {
+		d.lenient = false // an extra schema sees the value as it came
 	}
 	ok := d.plainValue(n, p, k)
 	d.lenient = lenient
 	if !ok {
 		return false
 	}
+	raw := d.s.Buf[start:d.s.Pos]
 	if n.verify != nil && len(d.issues) == before {
-		d.verify(n, n.verify, d.s.Buf[start:d.s.Pos])
+		d.verify(n, n.verify, raw)
 	}
-	if len(d.issues) > before || !n.value {
-		return true
-	}
+	good := len(d.issues) == before
 	v := reflect.NewAt(n.typ, p).Elem()
 	if n.orZero && v.IsZero() {
 		return true
@@ -209,10 +211,15 @@ func (d *decoder) checkedValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 	for i := range n.checks {
 		c := &n.checks[i]
 		switch {
+		case c.unique != nil:
+			if !good || !c.value(v) {
+				d.distinct(n, c, v, raw, before)
+			}
+		case !good:
 		case c.custom != nil:
 			d.later = append(d.later, deferred{n: n, check: c, at: p, path: append([]step(nil), d.path...)})
 		case c.value != nil && !c.value(v):
-			d.fail(n, c, "")
+			d.fail(n, c, gotValue(raw, false), "")
 		}
 	}
 	return true
@@ -224,6 +231,7 @@ func (d *decoder) verify(n *node, raw *Raw, text []byte) {
 		is.Path = pointer(d.path) + is.Path
 		if n.secret {
 			is.Got = ""
+			is.Message = mustBe(is.Expected, "")
 		}
 		d.add(n, is)
 	}
@@ -286,17 +294,18 @@ func (d *decoder) add(n *node, is Issue) {
 	d.issues = append(d.issues, is)
 }
 
-// fail records that a value breaks a check. Got is how it looked.
-func (d *decoder) fail(n *node, c *check, got string) {
-	d.failAt(n, c, got, pointer(d.path))
+// fail records that a value breaks a check. Got is how it looked, and why what
+// is wrong with it, if the check's words do not say so.
+func (d *decoder) fail(n *node, c *check, got, why string) {
+	d.failAt(n, c, got, why, pointer(d.path))
 }
 
-func (d *decoder) failAt(n *node, c *check, got, path string) {
+func (d *decoder) failAt(n *node, c *check, got, why, path string) {
 	if n.secret {
-		got = ""
+		got, why = "", ""
 	}
 	is := Issue{Path: path, Rule: c.code, Expected: n.wanted(c), Got: got}
-	is.Message = mustBe(is.Expected, got)
+	is.Message = mustBe(because(is.Expected, why), got)
 	name, _, _ := strings.Cut(c.tag, "=")
 	for _, m := range n.message {
 		if m.rule != "" && m.rule == name {
@@ -308,11 +317,26 @@ func (d *decoder) failAt(n *node, c *check, got, path string) {
 	d.add(n, is)
 }
 
+// mustBe is the sentence of most issues. Words of a custom rule may start with
+// "must" themselves.
 func mustBe(expected, got string) string {
-	if got == "" {
-		return "must be " + expected
+	text := expected
+	if !strings.HasPrefix(text, "must ") {
+		text = "must be " + text
 	}
-	return "must be " + expected + "; got " + got
+	if got == "" {
+		return text
+	}
+	return text + "; got " + got
+}
+
+// because puts what is wrong behind what is expected. A wrong form needs no
+// words: what is expected shows the right one.
+func because(expected, why string) string {
+	if why == "" || strings.HasPrefix(why, wrongForm) {
+		return expected
+	}
+	return expected + "; " + why
 }
 
 // mismatch reads over a value that is not of the node's type.
@@ -330,12 +354,20 @@ func (d *decoder) wrongType(n *node, raw []byte) {
 	d.misfit(n, "type", n.describe(), gotValue(raw, true), "")
 }
 
-// misfit records a value that cannot be stored at all.
-func (d *decoder) misfit(n *node, rule, expected, got, hint string) {
+// misfit records a value that cannot be stored at all; why says what is wrong
+// with it.
+func (d *decoder) misfit(n *node, rule, expected, got, why string) {
 	if n.secret {
-		got, hint = "", ""
+		got, why = "", ""
 	}
-	d.add(n, Issue{Path: pointer(d.path), Rule: rule, Expected: expected, Got: got, Message: mustBe(expected, got), Hint: hint})
+	d.add(n, Issue{Path: pointer(d.path), Rule: rule, Expected: expected, Got: got, Message: mustBe(because(expected, why), got)})
+}
+
+// coerce records that the value at the path was not taken as it came.
+func (d *decoder) coerce() {
+	if d.report {
+		d.coerced = append(d.coerced, pointer(d.path))
+	}
 }
 
 // skip reads over one value. It is checked as JSON, and duplicate members in

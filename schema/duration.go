@@ -29,22 +29,30 @@ func parseGoDuration(s string) (time.Duration, error) {
 	}
 	switch trimmed := strings.TrimSpace(s); {
 	case trimmed == "":
-		return 0, errors.New(`write a number and a unit, such as "30s" or "1h30m"`)
+		return 0, errors.New("write a number and a unit")
 	case trimmed != s || strings.ContainsAny(s, " \t"):
-		return 0, errors.New(`write it without spaces, such as "1h30m"`)
+		return 0, errors.New("write it without spaces")
 	case isoDuration.MatchString(s):
-		return 0, errors.New(`write it as "1h30m", not in ISO 8601 form`)
+		return 0, errors.New("ISO 8601 form is not taken here")
 	case strings.Trim(s, "+-.0123456789") == "":
-		return 0, fmt.Errorf(`add a unit: "%ss" for seconds, "%sm" for minutes`, shorten(s), shorten(s))
+		return 0, fmt.Errorf("add a unit: %ss for seconds, %sm for minutes", shorten(s), shorten(s))
 	case strings.ContainsAny(s, "dDwW"):
-		return 0, errors.New(`the largest unit is h; write days as hours, such as "48h"`)
+		return 0, errors.New("the largest unit is h; write two days as 48h")
 	case durationSyntax.MatchString(s):
 		return 0, errors.New("it is longer than 2562047h (292 years)")
 	}
-	return 0, errors.New(`use the units ns, us, ms, s, m and h, such as "1h30m"`)
+	return 0, errors.New("the units are ns, us, ms, s, m and h")
 }
 
 var durationSyntax = regexp.MustCompile(goDurationPattern)
+
+// durationFault says what keeps a text from being a duration.
+func durationFault(s string) string {
+	if _, err := parseGoDuration(s); err != nil {
+		return err.Error()
+	}
+	return ""
+}
 
 // parseISODuration reads a duration of ISO 8601 without years, months and
 // fractions: "PT1H30M", "P2DT12H", "P3W".
@@ -52,13 +60,13 @@ func parseISODuration(s string) (time.Duration, error) {
 	if !isoDuration.MatchString(s) {
 		switch {
 		case !strings.HasPrefix(s, "P"):
-			return 0, errors.New(`write it in ISO 8601 form, such as "PT1H30M" or "P2D"`)
+			return 0, errors.New("it must start with P")
 		case strings.ContainsAny(s, "Y"), strings.Contains(strings.SplitN(s, "T", 2)[0], "M"):
-			return 0, errors.New("years and months have no fixed length; use weeks (P3W), days or hours")
+			return 0, errors.New("years and months have no fixed length; use weeks, days or hours")
 		case strings.ContainsAny(s, ".,"):
 			return 0, errors.New("use whole numbers; a fraction is not supported")
 		}
-		return 0, errors.New(`use days, hours, minutes and seconds in this order without gaps, such as "P2DT12H0M30S", or weeks, "P3W"`)
+		return 0, errors.New("write days, hours, minutes and seconds in this order without gaps, as in P2DT12H0M30S, or weeks, as in P3W")
 	}
 	var total, number int64
 	units := map[byte]int64{'W': 7 * 24 * 3600, 'D': 24 * 3600, 'H': 3600, 'M': 60, 'S': 1}

@@ -1,14 +1,18 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // emitter writes the schema of nodes.
@@ -123,12 +127,12 @@ func (e *emitter) body(n *node) *jsonschema.Schema {
 	case nodeTime:
 		s.Format = "date-time"
 	case nodeDuration:
-		e.duration(s, n)
+		durationSchema(s, n)
 	case nodeURL:
 		s.Format = "uri-reference"
 	case nodeText, nodeOpaque:
 		if n.own != nil {
-			return n.own()
+			s = n.own()
 		}
 	case nodeList:
 		s.Items = e.node(n.elem)
@@ -149,7 +153,52 @@ func (e *emitter) body(n *node) *jsonschema.Schema {
 	case nodeNull:
 		return e.node(n.elem)
 	}
+	if examples := n.examples(); len(examples) > 0 {
+		s.Examples = examples
+	}
 	return s
+}
+
+// examples are two or so texts that the rules of a date, a time or a duration
+// accept: their form is not obvious to everyone.
+func (n *node) examples() []any {
+	var candidates []string
+	switch {
+	case n.kind == nodeDuration && n.unit == 0 && n.iso:
+		candidates = []string{"PT30S", "PT1H30M"}
+	case n.kind == nodeDuration && n.unit == 0:
+		candidates = []string{"30s", "1h30m"}
+	case n.typ == reflect.TypeFor[TimeOfDay]():
+		candidates = []string{"09:30", "23:59:59"}
+	case n.typ == reflect.TypeFor[NaiveDateTime]():
+		candidates = []string{"2026-01-31T09:30:00"}
+	default:
+		return nil
+	}
+	if low, high := n.ownEnds(); low != nil || high != nil {
+		for _, b := range []*bound{low, high} {
+			if b != nil && !b.open {
+				candidates = append(candidates, b.limit)
+			}
+		}
+	}
+	var fine []any
+	for _, text := range candidates {
+		if len(fine) < 2 && !slices.Contains(fine, any(text)) && n.passes(text) {
+			fine = append(fine, text)
+		}
+	}
+	return fine
+}
+
+// passes tells whether a text has a node's form and passes its checks, but for
+// custom rules.
+func (n *node) passes(text string) bool {
+	own := *n
+	own.ptrs, own.special = nil, true
+	own.checks = slices.DeleteFunc(slices.Clone(n.checks), func(c check) bool { return c.custom != nil })
+	p := &Plan{opts: &Options{}, root: &own, typ: n.typ, maxDepth: defaultMaxDepth, maxNodes: defaultMaxNodes}
+	return p.decode(context.Background(), jsonx.AppendString(nil, text), reflect.New(n.typ).UnsafePointer(), false) == nil
 }
 
 const base64Pattern = `^(?:[A-Za-z0-9+\/]{4})*(?:[A-Za-z0-9+\/]{2}==|[A-Za-z0-9+\/]{3}=)?$`
@@ -182,21 +231,18 @@ func typeBounds(s *jsonschema.Schema, n *node) {
 	}
 }
 
-func (e *emitter) duration(s *jsonschema.Schema, n *node) {
+func durationSchema(s *jsonschema.Schema, n *node) {
 	switch {
 	case n.unit != 0:
-		if n.unit == 1 && e.opts.Output {
-			s.Description = "In nanoseconds."
-		}
 		limit := math.MaxInt64 / n.unit
 		if n.unit > 1 {
 			s.Minimum = json.Number(strconv.FormatInt(-limit, 10))
 			s.Maximum = json.Number(strconv.FormatInt(limit, 10))
 		}
 	case n.iso:
-		s.Format, s.Pattern, s.Examples = "duration", isoDurationPattern, []any{"PT30S", "PT1H30M"}
+		s.Format, s.Pattern = "duration", isoDurationPattern
 	default:
-		s.Pattern, s.Examples = goDurationPattern, []any{"30s", "1h30m"}
+		s.Pattern = goDurationPattern
 	}
 }
 
@@ -247,6 +293,9 @@ func (e *emitter) extend(s *jsonschema.Schema, t reflect.Type, extend func(*json
 // finish adds to the schema of a type what its position says.
 func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 	var notes []string
+	if n.kind == nodeDuration && n.unit != 0 {
+		notes = append(notes, "In "+unitWord(n.unit)+".")
+	}
 	rules := s
 	if n.orZero {
 		rules = &jsonschema.Schema{}
@@ -255,7 +304,9 @@ func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 		if k.emit != nil && !n.quoted {
 			k.emit(rules)
 		}
-		if k.note != "" {
+		if k.note != "" && k.bound != nil {
+			notes = append(notes, "Must be "+n.wanted(&k)+".") // both ends in one sentence
+		} else if k.note != "" {
 			notes = append(notes, k.note)
 		} else if n.quoted {
 			notes = append(notes, "The value must be "+k.want+".")

@@ -45,5 +45,5 @@ func ExampleDate() {
 	fmt.Println(err)
 	// Output:
 	// 2024-03-01 Wednesday <nil>
-	// date "2023-02-29": day 29 does not exist in 2023-02; use 01 to 28
+	// date "2023-02-29": February 2023 has 28 days
 }

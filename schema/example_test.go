@@ -47,9 +47,9 @@ func ExamplePlan_Decode() {
 	// Output:
 	// {City:Oslo Days:5 Units:metric}
 	// Invalid arguments for tool "forecast" (3 problems). Fix them and call the tool again.
-	// - /town: unknown property; Allowed: city, days, units
+	// - /town: unknown property; allowed: city, days, units
 	// - /days: must be between 1 and 14; got 30
-	// - /city: is required (string, between 1 and 80 characters)
+	// - /city: is required (string, 1 to 80 characters)
 }
 
 func ExampleFor() {
@@ -124,5 +124,5 @@ func ExampleCompileRaw() {
 	}
 	fmt.Println(raw.Check([]byte(`{"n":9}`)))
 	// Output:
-	// /n: maximum: got 9, want 5
+	// /n: must be at most 5; got 9
 }

@@ -64,14 +64,7 @@ func (c *compiler) seal(n *node, seen map[any]bool) (constrained bool) {
 	seen[n] = true
 	constrained = len(n.checks) > 0 || n.kind == nodeText && n.own != nil || n.kind == nodeURL
 	for _, k := range n.checks {
-		n.value = n.value || k.value != nil || k.custom != nil
-	}
-	if n.strict {
-		for _, inner := range []*node{n.elem, n.key} {
-			if inner != nil {
-				inner.strict = true
-			}
-		}
+		n.special = n.special || k.value != nil || k.custom != nil
 	}
 	if n.secret && n.elem != nil {
 		n.elem.secret = true
@@ -96,6 +89,7 @@ func (c *compiler) seal(n *node, seen map[any]bool) (constrained bool) {
 			n.verify = c.verifier(newEmitter(c.opts).root(n), n.typ.String())
 		}
 	}
+	n.special = n.special || n.strict || n.verify != nil
 	constrained = c.seal(n.elem, seen) || constrained
 	constrained = c.seal(n.key, seen) || constrained
 	if n.object != nil {

@@ -143,6 +143,9 @@ func gotValue(raw []byte, withKind bool) string {
 		return "an object"
 	}
 	text := cut(string(raw))
+	if kind == jsonx.String && len(text) < len(raw) {
+		text += `"`
+	}
 	if !withKind {
 		return text
 	}

@@ -138,7 +138,7 @@ func (c *compiler) pattern(n *node, k keyword) {
 		return
 	}
 	n.checks = append(n.checks, check{
-		tag: k.String(), code: "pattern", want: "text that matches " + k.value,
+		tag: k.String(), code: "pattern", want: "text that matches the pattern " + k.value,
 		emit: func(s *jsonschema.Schema) { addPattern(s, emitted) },
 		text: re.MatchString,
 	})
@@ -155,7 +155,7 @@ func (c *compiler) format(n *node, k keyword, kind valueKind) {
 		return
 	case kind == kindText && k.value == "password":
 		// It says how to show the value, not what it may be.
-		n.checks = append(n.checks, check{tag: k.String(), code: "format", want: "text",
+		n.checks = append(n.checks, check{tag: k.String(), code: "format", want: "text", trait: true,
 			emit: func(s *jsonschema.Schema) { s.Format = k.value }, text: func(string) bool { return true }})
 		return
 	case kind != kindText:
@@ -240,15 +240,10 @@ func setText(v reflect.Value, n *node, text string) bool {
 // setCheck makes the check that a value is one of a few.
 func setCheck(tag, code string, values []reflect.Value) check {
 	list := make([]any, len(values))
-	words := make([]string, len(values))
 	for i, v := range values {
 		list[i] = plainValue(v)
-		words[i] = string(appendAny(nil, list[i]))
 	}
-	k := check{tag: tag, code: code, want: "one of " + strings.Join(words, ", ")}
-	if len(words) == 1 {
-		k.want = words[0]
-	}
+	k := check{tag: tag, code: code, want: oneOf(list)}
 	k.emit = func(s *jsonschema.Schema) {
 		if code == "enum" {
 			addEnum(s, append([]any(nil), list...))
@@ -295,14 +290,15 @@ func plainValue(v reflect.Value) any {
 
 // requiredText is what validate:"required" adds on text: it may not be empty.
 func requiredText() check {
-	return check{tag: "required", code: "minLength", want: "at least 1 character",
-		emit: func(s *jsonschema.Schema) { raise(&s.MinLength, 1) },
-		text: func(s string) bool { return s != "" }}
+	c := lengthCheck(rule{written: "required"}, target{kind: kindText}, textCounter, "minLength", 1, -1)
+	c.emit = func(s *jsonschema.Schema) { raise(&s.MinLength, 1) }
+	c.text = func(s string) bool { return s != "" }
+	return c
 }
 
 // requiredNonZero is what required adds with Options.RequiredNonZero.
 func requiredNonZero(n *node) (check, bool) {
-	k := check{tag: "required", code: "not", want: "anything but 0",
+	k := check{tag: "required", code: "not", want: otherThan(n.target(nil).kind, json.Number("0")),
 		emit: func(s *jsonschema.Schema) { addNot(s, &jsonschema.Schema{Const: json.Number("0")}) }}
 	switch n.kind {
 	case nodeInt:
@@ -323,10 +319,11 @@ func requiredNonZero(n *node) (check, bool) {
 
 // zeroCheck is validate:"isdefault": the value may be there, but only as zero.
 func zeroCheck(n *node) check {
-	k := check{tag: "isdefault", code: ruleExcluded, want: "left out or empty"}
+	k := check{tag: "isdefault", code: ruleExcluded, want: "left out or 0"}
 	constant := func(v any) { k.emit = func(s *jsonschema.Schema) { addConst(s, v) } }
 	switch n.kind {
 	case nodeString:
+		k.want = "left out or empty"
 		constant("")
 		k.text = func(s string) bool { return s == "" }
 	case nodeInt:
@@ -339,19 +336,24 @@ func zeroCheck(n *node) check {
 		constant(json.Number("0"))
 		k.float = func(v float64) bool { return v == 0 }
 	case nodeBool:
+		k.want = "left out or false"
 		constant(false)
 		k.boolean = func(v bool) bool { return !v }
-	case nodeList, nodeMap:
+	case nodeList, nodeMap, nodeBytes:
+		k.want = "left out or empty"
 		k.emit = func(s *jsonschema.Schema) {
-			if n.kind == nodeList {
+			switch n.kind {
+			case nodeList:
 				lower(&s.MaxItems, 0)
-			} else {
+			case nodeMap:
 				lower(&s.MaxProperties, 0)
+			default:
+				lower(&s.MaxLength, 0)
 			}
 		}
 		k.count = func(c int) bool { return c == 0 }
 	default:
-		k.note = "Must be left out or empty."
+		k.want, k.note = "left out or empty", "Must be left out or empty."
 		k.value = func(v reflect.Value) bool { return v.IsZero() }
 	}
 	return k

@@ -107,6 +107,7 @@ func (d *decoder) member(f *field, p unsafe.Pointer) (mark byte, ok bool) {
 			return 0, d.stop(err)
 		}
 		if dropped {
+			d.coerce()
 			d.pop()
 			return markDropped, true
 		}
@@ -121,6 +122,9 @@ func (d *decoder) member(f *field, p unsafe.Pointer) (mark byte, ok bool) {
 	case len(d.issues) > before:
 		if f.omitZero && d.coerces(n) && zeroBrokeRule(d.issues[before:], n, at) {
 			d.issues = d.issues[:before]
+			d.push(f.name)
+			d.coerce()
+			d.pop()
 			return markDropped, true
 		}
 		return markBad, true
@@ -211,13 +215,13 @@ func (d *decoder) unknown(n *node, sh *shape, name string) {
 	}
 	if len(names) == 0 {
 		is.Expected = "no properties"
-		is.Hint = "there are none"
+		is.Hint = "the object has no properties"
 	} else {
 		is.Expected = "one of " + strings.Join(names, ", ")
-		is.Hint = "Allowed: " + strings.Join(names, ", ")
+		is.Hint = "allowed: " + strings.Join(names, ", ")
 		if near := nearest(name, names); near != "" {
 			parent := d.path[:len(d.path)-1]
-			is.Hint = "did you mean " + pointer(append(slices.Clone(parent), step{near, -1})) + "? " + is.Hint
+			is.Hint = "did you mean " + pointer(append(slices.Clone(parent), step{near, -1})) + "? Allowed: " + strings.Join(names, ", ")
 		}
 	}
 	d.add(nil, is)

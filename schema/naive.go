@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"fmt"
+	"strings"
 	"time"
 )
 
@@ -33,22 +33,27 @@ func NaiveDateTimeOf(t time.Time) NaiveDateTime {
 func ParseNaiveDateTime(s string) (NaiveDateTime, error) {
 	t, fault := parseNaive(s)
 	if fault != "" {
-		return NaiveDateTime{}, fmt.Errorf("local date and time %q: %s", shorten(s), fault)
+		return NaiveDateTime{}, &formError{"local date and time", s, fault}
 	}
 	return t, nil
 }
 
 // parseNaive returns the date and time, or what is wrong with the fix.
 func parseNaive(s string) (NaiveDateTime, string) {
-	if len(s) < 11 {
-		return NaiveDateTime{}, "must have the form 2006-01-02T15:04:05"
+	const form = wrongForm + "2006-01-02T15:04:05"
+	if len(s) < 10 {
+		return NaiveDateTime{}, form
 	}
 	d, fault := parseDate(s[:10])
-	if fault != "" {
+	switch {
+	case strings.HasPrefix(fault, wrongForm):
+		return NaiveDateTime{}, form
+	case fault != "":
 		return NaiveDateTime{}, fault
-	}
-	if s[10] != 'T' {
-		return NaiveDateTime{}, "put a T between date and time, as in 2006-01-02T15:04:05"
+	case len(s) == 10:
+		return NaiveDateTime{}, "the time is missing; write " + s + "T00:00:00 for midnight"
+	case s[10] != 'T':
+		return NaiveDateTime{}, "put a T between date and time"
 	}
 	t, fault := parseTimeOfDay(s[11:])
 	return NaiveDateTime{date: d, clock: t}, fault
@@ -76,6 +81,25 @@ func (t NaiveDateTime) Compare(u NaiveDateTime) int {
 	return t.clock.Compare(u.clock)
 }
 
+// Before reports whether t is before u.
+func (t NaiveDateTime) Before(u NaiveDateTime) bool { return t.Compare(u) < 0 }
+
+// After reports whether t is after u.
+func (t NaiveDateTime) After(u NaiveDateTime) bool { return t.Compare(u) > 0 }
+
+// Add returns what calendar and clock show when d has passed, on days of 24
+// hours. A day after the year 9999 or before the year 0 has no text form:
+// MarshalText refuses it.
+func (t NaiveDateTime) Add(d time.Duration) NaiveDateTime {
+	days, rest := d/fullDay, d%fullDay
+	if rest += t.clock.sinceMidnight; rest < 0 {
+		days, rest = days-1, rest+fullDay
+	} else if rest >= fullDay {
+		days, rest = days+1, rest-fullDay
+	}
+	return NaiveDateTime{date: t.date.AddDays(int(days)), clock: TimeOfDay{rest}}
+}
+
 // IsZero reports whether t is the zero value, so that omitzero works.
 func (t NaiveDateTime) IsZero() bool { return t == NaiveDateTime{} }
 
@@ -87,7 +111,7 @@ func (t NaiveDateTime) String() string { return t.date.String() + "T" + t.clock.
 // 9999.
 func (t NaiveDateTime) MarshalText() ([]byte, error) {
 	if _, err := t.date.MarshalText(); err != nil {
-		return nil, err
+		return nil, yearError("local date and time", t.String())
 	}
 	return []byte(t.String()), nil
 }

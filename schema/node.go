@@ -63,10 +63,15 @@ type node struct {
 	verify   *Raw          // extra check of the raw value, for schemas the plan does not know
 	plain    bool          // string without enum and format: an integer may become one
 	notEmpty bool          // "" cannot be meant here, so it stands for absent
+	said     typeName      // of nodeText: what its values are called
+	inNull   bool          // the node of a Null: null is taken before it comes here
 	message  []messageRule // texts of the mcp tag
 	note     annotations
-	value    bool // has checks that need the decoded value
+	special  bool // has checks of the decoded value, or other ways to read it
 }
+
+// typeName is what the values of a type are called, with an example.
+type typeName struct{ name, example string }
 
 // ownSchema makes the schema of a type that is not derived from its Go kind;
 // each call returns a fresh copy.
@@ -154,7 +159,7 @@ func (f *field) find(p unsafe.Pointer) unsafe.Pointer {
 
 // target returns what rules on this position are compiled for.
 func (n *node) target(opts *Options) target {
-	t := target{typ: n.typ, opts: opts, integerUnit: n.unit}
+	t := target{typ: n.typ, opts: opts, integerUnit: n.unit, iso: n.iso}
 	switch n.kind {
 	case nodeString:
 		t.kind = kindText
@@ -185,7 +190,7 @@ func (n *node) target(opts *Options) target {
 		if n.typ.Kind() == reflect.String {
 			t.kind = kindText
 		}
-		if dateTypes[n.typ] {
+		if dateNames[n.typ].name != "" {
 			t.kind = kindDate
 		}
 	case nodeRef, nodeNull:

@@ -63,7 +63,7 @@ func nullElem(t reflect.Type) (reflect.Type, bool) {
 func (c *compiler) null(n *node, elem reflect.Type) {
 	n.kind, n.nullable = nodeNull, true
 	n.elem = c.typeNode(elem, false)
-	n.name = n.elem.name
+	n.name, n.elem.inNull = n.elem.name, true
 	if len(n.elem.ptrs) > 0 || n.elem.kind == nodeNull {
 		c.report("", "Null of a pointer or of another Null has two ways to be null", "use the plain type")
 	}

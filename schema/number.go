@@ -108,6 +108,9 @@ func (d *decoder) numberText(n *node, k jsonx.Kind) (text []byte, plain, found, 
 		if err != nil {
 			return nil, false, false, d.stop(err)
 		}
+		if n.quoted {
+			d.coerce()
+		}
 		return text, plain, true, true
 	case k == jsonx.String && (n.quoted || d.coerces(n)):
 		str, err := d.s.Str()
@@ -121,6 +124,9 @@ func (d *decoder) numberText(n *node, k jsonx.Kind) (text []byte, plain, found, 
 		if inner.Peek() == jsonx.Number {
 			text, plain, err := inner.Number()
 			if err == nil && len(text) == len(str) && (!n.quoted || n.kind == nodeFloat || plain && !(len(str) == 2 && str[0] == '-' && str[1] == '0')) {
+				if !n.quoted {
+					d.coerce()
+				}
 				return text, plain, true, true
 			}
 		}
@@ -183,7 +189,7 @@ func signed(negative bool, magnitude uint64) (int64, bool) {
 func (d *decoder) int(n *node, p unsafe.Pointer, text []byte, negative bool, magnitude uint64, form numberForm) {
 	v, fits := signed(negative, magnitude)
 	if form == formHuge || !fits {
-		d.tooLarge(n, text, negative, "an integer of 64 bits")
+		d.tooLarge(n, text, negative, "an integer that fits 64 bits")
 		return
 	}
 	if n.orZero && v == 0 {
@@ -192,7 +198,7 @@ func (d *decoder) int(n *node, p unsafe.Pointer, text []byte, negative bool, mag
 	good := true
 	for i := range n.checks {
 		if c := &n.checks[i]; c.integer != nil && !c.integer(v) {
-			d.fail(n, c, cut(string(text)))
+			d.fail(n, c, cut(string(text)), "")
 			good = false
 		}
 	}
@@ -214,7 +220,7 @@ func (d *decoder) int(n *node, p unsafe.Pointer, text []byte, negative bool, mag
 
 func (d *decoder) uint(n *node, p unsafe.Pointer, text []byte, negative bool, v uint64, form numberForm) {
 	if form == formHuge || negative && v != 0 {
-		d.tooLarge(n, text, negative, "an unsigned integer of 64 bits")
+		d.tooLarge(n, text, negative, "an integer that fits 64 bits")
 		return
 	}
 	if n.orZero && v == 0 {
@@ -223,7 +229,7 @@ func (d *decoder) uint(n *node, p unsafe.Pointer, text []byte, negative bool, v 
 	good := true
 	for i := range n.checks {
 		if c := &n.checks[i]; c.unsigned != nil && !c.unsigned(v) {
-			d.fail(n, c, cut(string(text)))
+			d.fail(n, c, cut(string(text)), "")
 			good = false
 		}
 	}
@@ -246,17 +252,13 @@ func (d *decoder) uint(n *node, p unsafe.Pointer, text []byte, negative bool, v 
 // tooLarge records an integer outside of what its type holds. Where the schema
 // says so with minimum or maximum, that is the rule.
 func (d *decoder) tooLarge(n *node, text []byte, negative bool, limit string) {
-	low, high := n.bounds()
-	rule := ruleRange
+	low, high := n.ends()
+	rule, want := ruleRange, limit
 	switch {
-	case negative && low != "":
-		rule = "minimum"
-	case !negative && high != "":
-		rule = "maximum"
-	}
-	want := between(low, high)
-	if rule == ruleRange || want == "" {
-		want = limit
+	case negative && low != nil:
+		rule, want = "minimum", n.measured(low, high)
+	case !negative && high != nil:
+		rule, want = "maximum", n.measured(low, high)
 	}
 	d.misfit(n, rule, want, cut(string(text)), "")
 }
@@ -272,13 +274,20 @@ func (d *decoder) units(n *node, p unsafe.Pointer, text []byte, negative bool, m
 		case negative:
 			rule = "minimum"
 		}
-		d.misfit(n, rule, "less than 292 years", cut(string(text)), "")
+		low, high := n.ownEnds()
+		if low == nil {
+			low = &bound{-1, strconv.FormatInt(-limit, 10), false, numberWords}
+		}
+		if high == nil {
+			high = &bound{+1, strconv.FormatInt(limit, 10), false, numberWords}
+		}
+		d.misfit(n, rule, n.measured(low, high), cut(string(text)), "")
 		return
 	}
 	v *= n.unit
 	for i := range n.checks {
 		if c := &n.checks[i]; c.integer != nil && !c.integer(v) {
-			d.fail(n, c, cut(string(text)))
+			d.fail(n, c, cut(string(text)), "")
 		}
 	}
 	*(*int64)(p) = v
@@ -294,8 +303,8 @@ func (d *decoder) float(n *node, p unsafe.Pointer, text []byte) {
 		return
 	}
 	for i := range n.checks {
-		if c := &n.checks[i]; c.float != nil && !c.float(v) {
-			d.fail(n, c, cut(string(text)))
+		if c := &n.checks[i]; c.float != nil && !c.holds(v, text) {
+			d.fail(n, c, cut(string(text)), "")
 		}
 	}
 	if n.bits == 32 {

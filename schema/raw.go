@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	jsonschemav6 "github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
@@ -137,39 +136,6 @@ func unwieldy(doc any, path []step, issues []Issue) []Issue {
 		}
 	}
 	return issues
-}
-
-// flatten makes issues of the leaves of a validation error.
-func flatten(e *jsonschemav6.ValidationError, p *message.Printer, issues *[]Issue) {
-	path := make([]step, len(e.InstanceLocation))
-	for i, name := range e.InstanceLocation {
-		path[i] = step{name, -1}
-	}
-	keyword := "schema"
-	if k := e.ErrorKind.KeywordPath(); len(k) > 0 {
-		keyword = k[len(k)-1]
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		for _, name := range k.Missing {
-			*issues = append(*issues, Issue{Path: pointer(append(path, step{name, -1})), Rule: "required", Message: "is required"})
-		}
-		return
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			*issues = append(*issues, Issue{Path: pointer(append(path, step{name, -1})), Rule: ruleUnknown, Message: "unknown property"})
-		}
-		return
-	case *kind.AnyOf, *kind.OneOf, *kind.Not:
-		*issues = append(*issues, Issue{Path: pointer(path), Rule: keyword, Message: e.ErrorKind.LocalizedString(p)})
-		return
-	}
-	if len(e.Causes) == 0 {
-		*issues = append(*issues, Issue{Path: pointer(path), Rule: keyword, Message: e.ErrorKind.LocalizedString(p)})
-	}
-	for _, cause := range e.Causes {
-		flatten(cause, p, issues)
-	}
 }
 
 // formatNames are the formats that a string can be held to.

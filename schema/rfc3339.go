@@ -12,19 +12,20 @@ import (
 // nanoseconds are dropped. A leap second is refused: time.Time has none.
 func parseRFC3339(b []byte) (time.Time, string) {
 	s := string(b)
+	const form = wrongForm + "2006-01-02T15:04:05Z"
 	if len(s) < 10 {
-		return time.Time{}, "must be a date, a time and an offset, as in 2006-01-02T15:04:05Z"
+		return time.Time{}, form
 	}
 	day, fault := parseDate(s[:10])
 	switch {
+	case strings.HasPrefix(fault, wrongForm):
+		return time.Time{}, form
 	case fault != "":
 		return time.Time{}, fault
 	case len(s) == 10:
 		return time.Time{}, "the time is missing; write " + s + "T00:00:00Z for midnight UTC"
-	case s[10] == ' ':
-		return time.Time{}, "put a T between date and time, not a space"
 	case s[10] != 'T' && s[10] != 't':
-		return time.Time{}, "put a T between date and time, as in 2006-01-02T15:04:05Z"
+		return time.Time{}, "put a T between date and time"
 	}
 	clock, rest, fault := clockRFC3339(s[11:])
 	if fault != "" {
@@ -45,14 +46,14 @@ func parseRFC3339(b []byte) (time.Time, string) {
 // clockRFC3339 reads "15:04:05" as seconds since midnight.
 func clockRFC3339(s string) (seconds int, rest, fault string) {
 	if len(s) < 8 || s[2] != ':' || s[5] != ':' {
-		return 0, "", "write the time as hh:mm:ss with two digits each, as in 09:05:00"
+		return 0, "", "write the time as hh:mm:ss with two digits each"
 	}
 	hour, okHour := number(s[:2])
 	minute, okMinute := number(s[3:5])
 	second, okSecond := number(s[6:8])
 	switch {
 	case !okHour || !okMinute || !okSecond:
-		return 0, "", "write the time as hh:mm:ss with two digits each, as in 09:05:00"
+		return 0, "", "write the time as hh:mm:ss with two digits each"
 	case hour == 24:
 		return 0, "", "hour 24 does not exist; write 00:00:00 of the next day"
 	case hour > 23:
@@ -69,7 +70,7 @@ func clockRFC3339(s string) (seconds int, rest, fault string) {
 
 func fractionRFC3339(s string) (nanos int, rest, fault string) {
 	if strings.HasPrefix(s, ",") {
-		return 0, "", "write the fraction of a second with a point, as in 05.25Z"
+		return 0, "", "write the fraction of a second with a point"
 	}
 	if !strings.HasPrefix(s, ".") {
 		return 0, s, ""
@@ -96,7 +97,7 @@ func offsetRFC3339(s string) (*time.Location, string) {
 	case "Z", "z":
 		return time.UTC, ""
 	case "":
-		return nil, "the offset is missing; add Z for UTC, or one such as +02:00"
+		return nil, "the offset is missing; add Z for UTC, or an offset such as +02:00"
 	}
 	if len(s) != 6 || s[0] != '+' && s[0] != '-' || s[3] != ':' {
 		return nil, "end with Z, or with an offset such as +02:00"

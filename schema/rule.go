@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"math/big"
 	"reflect"
 
 	"github.com/invopop/jsonschema"
@@ -36,6 +37,7 @@ type target struct {
 	// integerUnit is not 0 for a Duration that travels as an integer: the
 	// length of its unit in nanoseconds.
 	integerUnit int64
+	iso         bool // a Duration that travels in ISO 8601 form
 }
 
 // rule is one element of a validate tag: a name with its parameter, or
@@ -67,14 +69,21 @@ type tagRules struct {
 type check struct {
 	tag  string                   // the rule as written, "min=3"
 	code string                   // Issue.Rule: the JSON Schema keyword, or the tag for a residual rule
-	want string                   // Issue.Expected: "at least 3 characters"
+	want string                   // Issue.Expected: what a value must be, naming its type: "a UUID"
 	note string                   // sentence for the description, where the schema cannot say it all; "" if it can
 	emit func(*jsonschema.Schema) // adds the keywords; nil if there are none
+
+	bound  *bound              // of a rule that limits a value or a length, to be told with the other end
+	trait  bool                // want does not name the type: it says more about the value
+	why    func(string) string // says what is wrong with a text; "" if want says it all
+	unique *uniqueRule         // finds the items that are equal, in place of value
 
 	text     func(string) bool
 	integer  func(int64) bool
 	unsigned func(uint64) bool
 	float    func(float64) bool
+	decimal  func(*big.Rat) bool // float without rounding, for numbers that a float64 does not hold
+	long     bool                // the parameter is such a number
 	boolean  func(bool) bool
 	count    func(int) bool           // elements of a list, members of a map
 	value    func(reflect.Value) bool // any other, on the decoded value

@@ -28,7 +28,7 @@ var codeRules = map[string]textRule{
 	"ein":                       {class: classExact, pattern: patternEIN, want: "a US employer identification number such as 12-3456789"},
 	"cve":                       {class: classExact, pattern: patternCVE, want: "a CVE identifier such as CVE-2024-1234"},
 	"semver":                    {class: classExact, pattern: patternSemver, want: "a semantic version such as 1.2.3"},
-	"cron":                      {class: classExact, pattern: patternCron, want: "a cron expression such as 0 9 * * 1"},
+	"cron":                      {class: classExact, pattern: patternCron, want: "a cron expression such as \"0 9 * * 1\""},
 	"mongodb":                   {class: classExact, pattern: patternMongoID, match: hexRule(patternMongoID, 24, "").match, want: "a MongoDB object id: 24 lower-case hexadecimal digits"},
 	"mongodb_connection_string": {class: classExact, pattern: patternMongoURL, want: "a MongoDB connection string"},
 	"bic":                       {class: classExact, pattern: patternBIC, want: "a BIC (SWIFT code) in upper case"},
@@ -44,8 +44,8 @@ var codeRules = map[string]textRule{
 	"bcp47_language_tag": {class: classNecessary, pattern: patternLanguage, residual: true, want: "a BCP 47 language tag such as en-GB"},
 	// go-playground lowers by Unicode first, so no ASCII pattern holds.
 	"bcp47_strict_language_tag": {class: classNecessary, min: 2, residual: true, want: "a registered BCP 47 language tag such as en-GB"},
-	"duration":                  {class: classNecessary, pattern: goDurationPattern, residual: true, want: "a duration such as 30s or 1h30m", note: "At most 2562047h."},
-	"timezone":                  {class: classDescribed, residual: true, want: "an IANA time zone", example: []string{"UTC", "Europe/Berlin"}},
+	"duration":                  {class: classNecessary, pattern: goDurationPattern, residual: true, want: "a duration such as 30s or 1h30m", note: "At most 2562047h.", why: durationFault},
+	"timezone":                  {class: classDescribed, residual: true, want: "an IANA time zone such as Europe/Berlin", example: []string{"UTC", "Europe/Berlin"}},
 }
 
 // The countries of the European Union.

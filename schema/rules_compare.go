@@ -59,14 +59,8 @@ func compileOneOf(r rule, t target) ([]check, *problem) {
 	if p != nil {
 		return nil, p
 	}
-	c := check{tag: r.written, code: "enum", want: "one of: " + strings.Join(words, ", ")}
-	if len(words) == 1 {
-		c.want = strings.Replace(c.want, "one of: ", "", 1)
-	}
+	c := check{tag: r.written, code: "enum"}
 	negate := r.name == "noneof"
-	if negate {
-		c.code, c.want = "not", "none of: "+strings.Join(words, ", ")
-	}
 	var values []any
 	switch t.kind {
 	case kindText:
@@ -87,6 +81,10 @@ func compileOneOf(r rule, t target) ([]check, *problem) {
 		}
 		values = anySlice(list)
 		c.unsigned = func(n uint64) bool { return slices.Contains(list, n) != negate }
+	}
+	c.want = oneOf(values)
+	if negate {
+		c.code, c.want = "not", otherThan(t.kind, values...)
 	}
 	c.emit = func(s *jsonschema.Schema) {
 		if negate {
@@ -148,11 +146,7 @@ func compileFold(r rule, t target) ([]check, *problem) {
 	matches := func(s string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, s) })
 	}
-	list := strings.Join(words, ", ")
-	c := check{tag: r.written, code: "pattern", want: "one of: " + list + " (in any case)"}
-	if r.name == "eq_ignore_case" {
-		c.want = strconv.Quote(r.param) + " (in any case)"
-	}
+	c := check{tag: r.written, code: "pattern", want: oneOf(anySlice(words)) + ", in upper or lower case"}
 	if !strings.HasPrefix(r.name, "n") {
 		c.text = matches
 		c.emit = func(s *jsonschema.Schema) {
@@ -161,7 +155,7 @@ func compileFold(r rule, t target) ([]check, *problem) {
 		}
 		return []check{c}, nil
 	}
-	c.code, c.want = "not", "none of: "+list+" (in any case)"
+	c.code, c.want = "not", otherThan(kindText, anySlice(words)...)+", in upper or lower case"
 	c.text = func(s string) bool { return !matches(s) }
 	c.emit = func(s *jsonschema.Schema) { addNot(s, &jsonschema.Schema{Pattern: pattern}) }
 	return []check{c}, nil
@@ -208,7 +202,7 @@ func compilePart(r rule, _ target) ([]check, *problem) {
 	case strings.HasSuffix(r.name, "rune") && utf8.RuneCountInString(x) != 1:
 		return nil, r.fault(r.name+" looks at the first character only", "write one character, or use "+strings.Replace(strings.Replace(r.name, "containsrune", "containsany or contains", 1), "excludesrune", "excludesall or excludes", 1))
 	}
-	quoted, shown := regexp.QuoteMeta(x), strconv.Quote(x)
+	quoted, shown := regexp.QuoteMeta(x), oneOf([]any{x})
 	c := check{tag: r.written, code: "pattern"}
 	var pattern, not string
 	switch r.name {

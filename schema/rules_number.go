@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -36,23 +38,6 @@ func boundCode(op string) string {
 	}[op]
 }
 
-// boundWant says an ordering in words; n is the bound as text.
-func boundWant(op, n string) string {
-	switch op {
-	case "min":
-		return "at least " + n
-	case "max":
-		return "at most " + n
-	case "gt":
-		return "greater than " + n
-	case "lt":
-		return "less than " + n
-	case "ne":
-		return "anything but " + n
-	}
-	return n
-}
-
 // compareWith makes the function for op with the bound n.
 func compareWith[T int64 | uint64 | float64](op string, n T) func(T) bool {
 	switch op {
@@ -71,12 +56,11 @@ func compareWith[T int64 | uint64 | float64](op string, n T) func(T) bool {
 }
 
 // boundCheck is what all number rules have in common.
-func boundCheck(r rule, n json.Number) check {
+func boundCheck(r rule, kind valueKind, n json.Number) check {
 	op := operator(r.name)
-	return check{
-		tag: r.written, code: boundCode(op), want: boundWant(op, string(n)),
-		emit: func(s *jsonschema.Schema) { addBound(s, op, n) },
-	}
+	c := check{tag: r.written, code: boundCode(op), emit: func(s *jsonschema.Schema) { addBound(s, op, n) }}
+	c.words(op, string(n), numberWords, typeNoun[kind]+" other than ")
+	return c
 }
 
 func compileInt(r rule, t target) ([]check, *problem) {
@@ -95,7 +79,7 @@ func compileInt(r rule, t target) ([]check, *problem) {
 	if never {
 		return nil, outOfType(r, t)
 	}
-	c := boundCheck(r, json.Number(strconv.FormatInt(n, 10)))
+	c := boundCheck(r, t.kind, json.Number(strconv.FormatInt(n, 10)))
 	c.integer = compareWith(op, n)
 	return []check{c}, nil
 }
@@ -126,7 +110,7 @@ func compileUint(r rule, t target) ([]check, *problem) {
 	if op == "min" && n > high || op == "gt" && n >= high || op == "lt" && n == 0 || (op == "len" || op == "eq") && n > high {
 		return nil, outOfType(r, t)
 	}
-	c := boundCheck(r, json.Number(strconv.FormatUint(n, 10)))
+	c := boundCheck(r, t.kind, json.Number(strconv.FormatUint(n, 10)))
 	c.unsigned = compareWith(op, n)
 	return []check{c}, nil
 }
@@ -145,8 +129,13 @@ func compileFloat(r rule, t target) ([]check, *problem) {
 	if !isJSONNumber(r.param) {
 		text = json.Number(strconv.FormatFloat(f, 'f', -1, 64))
 	}
-	c := boundCheck(r, text)
+	c := boundCheck(r, t.kind, text)
 	c.float = compareWith(operator(r.name), f)
+	if exact, ok := exactNumber(string(text)); ok {
+		holds := compareWith(operator(r.name), int64(0))
+		c.long = len(text) > exactDigits
+		c.decimal = func(x *big.Rat) bool { return holds(int64(x.Cmp(exact))) }
+	}
 	return []check{c}, nil
 }
 
@@ -154,4 +143,28 @@ func compileFloat(r rule, t target) ([]check, *problem) {
 func isJSONNumber(s string) bool {
 	digits := strings.TrimPrefix(s, "-")
 	return digits != "" && digits[0] >= '0' && digits[0] <= '9' && json.Valid([]byte(s))
+}
+
+// exactNumber reads a decimal without rounding. It is false for text so long,
+// or an exponent so large, that the exact value would fill the memory.
+func exactNumber(text string) (*big.Rat, bool) {
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if e, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || e > maxExponent || e < -maxExponent || len(text) > maxDigits {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+// exactDigits is how many digits a float64 keeps of any decimal.
+const exactDigits = 15
+
+// holds checks a float. Two decimals that a float64 keeps apart are compared as
+// such, which is fast; others are compared exactly.
+func (c *check) holds(v float64, text []byte) bool {
+	if c.decimal != nil && (c.long || len(text) > exactDigits || v == 0 && len(text) > 2) {
+		if x, ok := exactNumber(string(text)); ok {
+			return c.decimal(x)
+		}
+	}
+	return c.float(v)
 }

@@ -35,6 +35,11 @@ func compileAlternatives(r rule, t target) ([]check, *problem) {
 		c.code = r.written
 		c.note = "Must be " + c.want + "."
 	}
+	if c.code == "enum" {
+		enum := &jsonschema.Schema{}
+		c.emit(enum)
+		c.want = oneOf(enum.Enum)
+	}
 	mergeTests(&c, alts)
 	return []check{c}, nil
 }

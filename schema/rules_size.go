@@ -68,31 +68,35 @@ func compileSize(r rule, t target) ([]check, *problem) {
 
 // counter is how one kind of value is counted and how its schema says so.
 type counter struct {
-	one, many string // "character", "characters"
-	code      string // "Length": minLength, maxLength
-	bounds    func(*jsonschema.Schema) (min, max **uint64)
+	words  *boundWords
+	code   string // "Length": minLength, maxLength
+	limits func(*jsonschema.Schema) (min, max **uint64)
 }
 
 var (
-	textCounter = counter{"character", "characters", "Length", func(s *jsonschema.Schema) (a, b **uint64) {
+	characterWords = countWords("character", "characters")
+	itemWords      = countWords("item", "items")
+	memberWords    = countWords("member", "members")
+	byteWords      = countWords("byte", "bytes")
+
+	textCounter = counter{characterWords, "Length", func(s *jsonschema.Schema) (a, b **uint64) {
 		return &s.MinLength, &s.MaxLength
 	}}
-	listCounter = counter{"item", "items", "Items", func(s *jsonschema.Schema) (a, b **uint64) {
+	listCounter = counter{itemWords, "Items", func(s *jsonschema.Schema) (a, b **uint64) {
 		return &s.MinItems, &s.MaxItems
 	}}
-	mapCounter = counter{"member", "members", "Properties", func(s *jsonschema.Schema) (a, b **uint64) {
+	mapCounter = counter{memberWords, "Properties", func(s *jsonschema.Schema) (a, b **uint64) {
 		return &s.MinProperties, &s.MaxProperties
 	}}
 	// []byte travels as base64 text, four characters for three bytes, so its
 	// schema can only give the length in steps.
-	bytesCounter = counter{"byte", "bytes", "", textCounter.bounds}
+	bytesCounter = counter{byteWords, "", textCounter.limits}
 )
 
-func (c counter) quantity(n uint64) string {
-	if n == 1 {
-		return "1 " + c.one
-	}
-	return strconv.FormatUint(n, 10) + " " + c.many
+// quantity is a number of what is counted, in words.
+func (w *boundWords) quantity(n int) string {
+	text := strconv.Itoa(n)
+	return w.count(text, text)
 }
 
 // parseCount reads the parameter of a length rule.
@@ -117,28 +121,33 @@ func compileCount(r rule, t target, c counter) ([]check, *problem) {
 	}
 	switch operator(r.name) {
 	case "min":
-		return []check{atLeast(r, t, c, n, "at least "+c.quantity(n))}, nil
+		return []check{atLeast(r, t, c, n, -1)}, nil
 	case "max":
-		return []check{atMost(r, t, c, n, "at most "+c.quantity(n))}, nil
+		return []check{atMost(r, t, c, n, +1)}, nil
 	case "gt":
-		return []check{atLeast(r, t, c, n+1, "at least "+c.quantity(n+1))}, nil
+		return []check{atLeast(r, t, c, n+1, -1)}, nil
 	case "lt":
 		if n == 0 {
 			return nil, r.fault("no length is less than 0", "write lt=1 or more, or max=0 for empty values only")
 		}
-		return []check{atMost(r, t, c, n-1, "at most "+c.quantity(n-1))}, nil
+		return []check{atMost(r, t, c, n-1, +1)}, nil
 	case "ne":
 		return []check{notExactly(r, t, c, n)}, nil
 	}
-	want := "exactly " + c.quantity(n)
-	return []check{atLeast(r, t, c, n, want), atMost(r, t, c, n, want)}, nil
+	return []check{atLeast(r, t, c, n, 0), atMost(r, t, c, n, 0)}, nil
 }
 
-func atLeast(r rule, t target, c counter, n uint64, want string) check {
-	out := check{tag: r.written, code: "min" + c.code, want: want}
-	out.emit = func(s *jsonschema.Schema) { min, _ := c.bounds(s); raise(min, n) }
+// lengthCheck is what the rules on a length have in common.
+func lengthCheck(r rule, t target, c counter, code string, n uint64, side int) check {
+	b := &bound{side: side, limit: strconv.FormatUint(n, 10), words: c.words}
+	return check{tag: r.written, code: code, bound: b, want: measured(t.kind, c.words, b.phrase())}
+}
+
+func atLeast(r rule, t target, c counter, n uint64, side int) check {
+	out := lengthCheck(r, t, c, "min"+c.code, n, side)
+	out.emit = func(s *jsonschema.Schema) { min, _ := c.limits(s); raise(min, n) }
 	if t.kind == kindBytes {
-		out.code, out.note = r.name, "Must decode to "+want+"."
+		out.code, out.note = r.name, "Must be "+out.want+"."
 		out.emit = func(s *jsonschema.Schema) { raise(&s.MinLength, base64Length(n)) }
 	}
 	limit := int(n)
@@ -151,11 +160,11 @@ func atLeast(r rule, t target, c counter, n uint64, want string) check {
 	return out
 }
 
-func atMost(r rule, t target, c counter, n uint64, want string) check {
-	out := check{tag: r.written, code: "max" + c.code, want: want}
-	out.emit = func(s *jsonschema.Schema) { _, max := c.bounds(s); lower(max, n) }
+func atMost(r rule, t target, c counter, n uint64, side int) check {
+	out := lengthCheck(r, t, c, "max"+c.code, n, side)
+	out.emit = func(s *jsonschema.Schema) { _, max := c.limits(s); lower(max, n) }
 	if t.kind == kindBytes {
-		out.code, out.note = r.name, "Must decode to "+want+"."
+		out.code, out.note = r.name, "Must be "+out.want+"."
 		out.emit = func(s *jsonschema.Schema) { lower(&s.MaxLength, base64Length(n)) }
 	}
 	limit := int(n)
@@ -171,16 +180,16 @@ func atMost(r rule, t target, c counter, n uint64, want string) check {
 func base64Length(n uint64) uint64 { return (n + 2) / 3 * 4 }
 
 func notExactly(r rule, t target, c counter, n uint64) check {
-	out := check{tag: r.written, code: "not", want: "any number of " + c.many + " but " + strconv.FormatUint(n, 10)}
 	limit := int(n)
+	out := check{tag: r.written, code: "not", want: measured(t.kind, c.words, "any number of "+c.words.many+" but "+strconv.Itoa(limit))}
 	out.count = func(k int) bool { return k != limit }
 	if t.kind == kindBytes {
-		out.code, out.note = r.name, "Must not decode to exactly "+c.quantity(n)+"."
+		out.code, out.note = r.name, "Must be "+out.want+"."
 		return out
 	}
 	out.emit = func(s *jsonschema.Schema) {
 		not := &jsonschema.Schema{}
-		min, max := c.bounds(not)
+		min, max := c.limits(not)
 		raise(min, n)
 		lower(max, n)
 		addNot(s, not)
@@ -193,13 +202,13 @@ func equalText(r rule) []check {
 	param := r.param
 	if r.name == "eq" {
 		return []check{{
-			tag: r.written, code: "const", want: strconv.Quote(param),
+			tag: r.written, code: "const", want: oneOf([]any{param}),
 			emit: func(s *jsonschema.Schema) { addConst(s, param) },
 			text: func(s string) bool { return s == param },
 		}}
 	}
 	return []check{{
-		tag: r.written, code: "not", want: "anything but " + strconv.Quote(param),
+		tag: r.written, code: "not", want: otherThan(kindText, param),
 		emit: func(s *jsonschema.Schema) { addNot(s, &jsonschema.Schema{Const: param}) },
 		text: func(s string) bool { return s != param },
 	}}
@@ -220,7 +229,7 @@ func equalBool(r rule) ([]check, *problem) {
 		}}, nil
 	}
 	return []check{{
-		tag: r.written, code: "not", want: "anything but " + r.param,
+		tag: r.written, code: "not", want: strconv.FormatBool(!want),
 		emit:    func(s *jsonschema.Schema) { addNot(s, &jsonschema.Schema{Const: want}) },
 		boolean: func(b bool) bool { return b != want },
 	}}, nil

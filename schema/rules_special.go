@@ -17,7 +17,7 @@ import (
 // kinds, or take a parameter of their own kind.
 func addSpecialRules(table map[string]ruleDef) {
 	table["numeric"] = onText(classExact, kindsNumber, textRule{class: classExact, pattern: patternNumeric, match: matchNumeric, want: "a decimal number, such as -1.5"}, always)
-	table["number"] = onText(classExact, kindsNumber, textRule{class: classExact, pattern: patternNumber, match: all(digits), want: "made of digits only"}, always)
+	table["number"] = onText(classExact, kindsNumber, textRule{class: classExact, pattern: patternNumber, match: all(digits), want: "text made of digits only"}, always)
 	table["boolean"] = onText(classExact, kinds(kindBool), textRule{class: classExact, enum: booleans, want: "a boolean: true, false, t, f, 1 or 0"}, always)
 	table["latitude"] = onText(classExact, kindsNumber, textRule{class: classExact, pattern: patternLatitude, want: "a latitude from -90 to 90"}, degrees(90, "a latitude"))
 	table["longitude"] = onText(classExact, kindsNumber, textRule{class: classExact, pattern: patternLongitude, want: "a longitude from -180 to 180"}, degrees(180, "a longitude"))
@@ -156,7 +156,8 @@ func compileJSON(r rule, t target) ([]check, *problem) {
 		c.emit = func(s *jsonschema.Schema) { s.ContentMediaType = "application/json" }
 		c.text = func(s string) bool { return json.Valid([]byte(s)) }
 	} else {
-		c.note = "Must decode to JSON text."
+		c.want = "base64 text of a JSON value"
+		c.note = "Must be " + c.want + "."
 		c.value = func(v reflect.Value) bool { return json.Valid(v.Bytes()) }
 	}
 	return []check{c}, nil
@@ -168,18 +169,14 @@ func compileDatetime(r rule, _ target) ([]check, *problem) {
 	layout := r.param
 	switch layout {
 	case time.DateOnly:
-		return compileText(r, textRule{format: "date", want: "a date such as 2006-01-02", match: func(s string) bool {
-			_, fault := parseDate(s)
-			return fault == ""
-		}}), nil
+		return compileText(r, textRule{format: "date", want: "a date such as 2026-01-31", why: dateFault,
+			match: func(s string) bool { return dateFault(s) == "" }}), nil
 	case time.RFC3339, time.RFC3339Nano:
-		return compileText(r, textRule{format: "date-time", want: "a date and time with an offset, such as 2006-01-02T15:04:05Z",
-			note: "Leap seconds (:60) are not supported.", match: func(s string) bool {
-				_, fault := parseRFC3339([]byte(s))
-				return fault == ""
-			}}), nil
+		return compileText(r, textRule{format: "date-time", want: "a date and time with an offset, such as 2026-01-31T09:30:00Z",
+			note: "Leap seconds (:60) are not supported.", why: momentFault,
+			match: func(s string) bool { return momentFault(s) == "" }}), nil
 	case time.TimeOnly:
-		return compileText(r, textRule{pattern: patternClock, want: "a time such as 15:04:05"}), nil
+		return compileText(r, textRule{pattern: patternClock, want: "a time of day such as 09:30:00"}), nil
 	}
 	// Two moments that differ in every field tell whether the layout has any.
 	one := time.Date(2031, 12, 29, 23, 58, 57, 987654321, time.UTC)
@@ -187,11 +184,27 @@ func compileDatetime(r rule, _ target) ([]check, *problem) {
 	if one.Format(layout) == two.Format(layout) {
 		return nil, r.fault(fmt.Sprintf("the layout %q has no field of a date or time", layout), "write the reference time, as in datetime=2006-01-02 15:04")
 	}
-	want := "a date or time written like " + strconv.Quote(time.Date(2006, 1, 2, 15, 4, 5, 0, time.UTC).Format(layout))
+	want := "text written like " + strconv.Quote(time.Date(2006, 1, 2, 15, 4, 5, 0, time.UTC).Format(layout))
 	return []check{{
 		tag: r.written, code: r.name, want: want, note: "Must be " + want + ".",
 		text: func(s string) bool { _, err := time.Parse(layout, s); return err == nil },
+		why: func(s string) string {
+			if _, err := time.Parse(layout, s); err != nil && strings.HasSuffix(err.Error(), "day out of range") {
+				return "that day does not exist"
+			}
+			return ""
+		},
 	}}, nil
+}
+
+func dateFault(s string) string {
+	_, fault := parseDate(s)
+	return fault
+}
+
+func momentFault(s string) string {
+	_, fault := parseRFC3339([]byte(s))
+	return fault
 }
 
 func compileSpice(r rule, _ target) ([]check, *problem) {
@@ -246,7 +259,7 @@ func compilePostcode(r rule, _ target) ([]check, *problem) {
 	if !ok {
 		return nil, r.fault(fmt.Sprintf("no post codes are known for %q", r.param), "write a two-letter country code in upper case, such as US")
 	}
-	want := "a post code of " + r.param
+	want := "a postal code of " + r.param
 	if pattern != "" {
 		return compileText(r, textRule{class: classExact, pattern: pattern, want: want}), nil
 	}
@@ -290,6 +303,10 @@ func compileServer(want string) func(rule, target) ([]check, *problem) {
 		}
 		if r.name == "mimetype" && !mimePattern.MatchString(r.param) {
 			return nil, r.fault(fmt.Sprintf("%q is no media type", r.param), "write mimetype=image/png or mimetype=image/*")
+		}
+		want := want
+		if r.hasParam {
+			want = "a file of type " + r.param + " on the server"
 		}
 		decide := playground(playgroundTag(r.name, r.param, r.hasParam))
 		return []check{{

@@ -20,6 +20,7 @@ type textRule struct {
 	want     string            // what a value must be
 	note     string            // for the description; from want if there is more than the schema says
 	example  []string
+	why      func(string) string // says what is wrong with a text
 }
 
 // addTextRules adds the rules of the text tables.
@@ -36,7 +37,7 @@ func addTextRules(table map[string]ruleDef) {
 
 // compileText makes the one check of a text rule.
 func compileText(r rule, def textRule) []check {
-	c := check{tag: r.written, code: def.code(r.name), want: def.want, note: def.note}
+	c := check{tag: r.written, code: def.code(r.name), want: def.want, note: def.note, why: def.why}
 	if c.note == "" && def.residual {
 		c.note = "Must be " + def.want + "."
 	}
@@ -129,20 +130,20 @@ func (def textRule) defaultMatch() func(string) bool {
 
 // charRules are rules on the characters of a text.
 var charRules = map[string]textRule{
-	"alpha":           {class: classExact, pattern: patternAlpha, match: all(letters), want: "made of the letters a-z and A-Z only"},
-	"alphaspace":      {class: classExact, pattern: patternAlphaSpace, match: all(letters | blank), want: "made of the letters a-z and A-Z and spaces only"},
-	"alphanum":        {class: classExact, pattern: patternAlphanum, match: all(letters | digits), want: "made of the letters a-z and A-Z and digits only"},
-	"alphanumspace":   {class: classExact, pattern: patternAlphanumSpace, match: all(letters | digits | blank), want: "made of the letters a-z and A-Z, digits and spaces only"},
-	"alphaunicode":    {class: classExact, pattern: patternAlphaUnicode, want: "made of letters only"},
-	"alphanumunicode": {class: classExact, pattern: patternAlphanumUnicode, want: "made of letters and digits only"},
+	"alpha":           {class: classExact, pattern: patternAlpha, match: all(letters), want: "text made of the letters a-z and A-Z only"},
+	"alphaspace":      {class: classExact, pattern: patternAlphaSpace, match: all(letters | blank), want: "text made of the letters a-z and A-Z and spaces only"},
+	"alphanum":        {class: classExact, pattern: patternAlphanum, match: all(letters | digits), want: "text made of the letters a-z and A-Z and digits only"},
+	"alphanumspace":   {class: classExact, pattern: patternAlphanumSpace, match: all(letters | digits | blank), want: "text made of the letters a-z and A-Z, digits and spaces only"},
+	"alphaunicode":    {class: classExact, pattern: patternAlphaUnicode, want: "text made of letters only"},
+	"alphanumunicode": {class: classExact, pattern: patternAlphanumUnicode, want: "text made of letters and digits only"},
 	"hexadecimal":     {class: classExact, pattern: patternHexadecimal, match: matchHexadecimal, want: "a hexadecimal number"},
-	"ascii":           {class: classExact, pattern: patternASCII, match: matchASCII, want: "made of ASCII characters only"},
-	"printascii":      {class: classExact, pattern: patternPrintASCII, match: matchPrintASCII, want: "made of printable ASCII characters only"},
+	"ascii":           {class: classExact, pattern: patternASCII, match: matchASCII, want: "text made of ASCII characters only"},
+	"printascii":      {class: classExact, pattern: patternPrintASCII, match: matchPrintASCII, want: "text made of printable ASCII characters only"},
 	"multibyte":       {class: classExact, pattern: patternMultibyte, want: "empty, or text with a character outside ASCII"},
-	"lowercase":       {class: classNecessary, pattern: `^[^A-Z]+$`, residual: true, want: "in lower case and not empty"},
-	"uppercase":       {class: classNecessary, pattern: `^[^a-z]+$`, residual: true, want: "in upper case and not empty"},
+	"lowercase":       {class: classNecessary, pattern: `^[^A-Z]+$`, residual: true, want: "non-empty text in lower case"},
+	"uppercase":       {class: classNecessary, pattern: `^[^a-z]+$`, residual: true, want: "non-empty text in upper case"},
 	"html":            {class: classExact, pattern: patternHTML, want: "text with an HTML tag"},
-	"html_encoded":    {class: classExact, pattern: patternHTMLEncoded, want: "text with an HTML entity, such as &gt;"},
+	"html_encoded":    {class: classExact, pattern: patternHTMLEncoded, want: "text with an HTML entity, as in a &gt; b"},
 	"url_encoded":     {class: classExact, pattern: patternURLEncoded, want: "URL-encoded text: % only before two hexadecimal digits"},
 }
 

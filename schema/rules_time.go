@@ -37,10 +37,10 @@ func compileDuration(r rule, t target) ([]check, *problem) {
 		return nil, p
 	}
 	op := operator(r.name)
-	want := boundWant(op, d.String())
-	c := check{tag: r.written, code: r.name, want: want, integer: compareWith(op, int64(d))}
+	c := check{tag: r.written, code: r.name, integer: compareWith(op, int64(d))}
 	if t.integerUnit == 0 {
-		c.note = "Must be " + want + "."
+		c.words(op, durationText(d, t.iso), durationWords, "a duration other than ")
+		c.note = "Must be " + c.want + "."
 		return []check{c}, nil
 	}
 	unit := time.Duration(t.integerUnit)
@@ -54,12 +54,38 @@ func compileDuration(r rule, t target) ([]check, *problem) {
 	case op == "min", op == "lt":
 		n++ // the next whole number of units
 	case op == "len", op == "eq", op == "ne":
-		return nil, r.fault(fmt.Sprintf("%s is no whole number of the field's unit", d), "write a multiple of "+unit.String())
+		return nil, r.fault(fmt.Sprintf("%s is no whole number of the field's unit", shortDuration(d)), "write a multiple of "+shortDuration(unit))
 	}
 	number := json.Number(strconv.FormatInt(int64(n), 10))
-	c.code, c.want = boundCode(op), boundWant(op, string(number))
+	c.code = boundCode(op)
+	c.words(op, string(number), numberWords, "a whole number of "+unitWord(t.integerUnit)+" other than ")
+	if c.bound == nil && op != "ne" {
+		c.want += " " + unitWord(t.integerUnit)
+	}
 	c.emit = func(s *jsonschema.Schema) { addBound(s, op, number) }
 	return []check{c}, nil
+}
+
+// words sets what a comparison with a limit expects; other comes before the
+// limit of ne.
+func (c *check) words(op, limit string, words *boundWords, other string) {
+	c.bound = boundOp(op, limit, words)
+	switch {
+	case c.bound != nil:
+		c.want = c.bound.phrase()
+	case op == "ne":
+		c.want = other + limit
+	default:
+		c.want = fmt.Sprintf(words.exactly, limit)
+	}
+}
+
+// durationText writes a duration in the form that a field takes.
+func durationText(d time.Duration, iso bool) string {
+	if text, err := formatISODuration(d); iso && err == nil {
+		return text
+	}
+	return shortDuration(d)
 }
 
 // compileTime compares points in time: with the constant in the parameter, or
@@ -70,13 +96,16 @@ func compileTime(r rule, t target) ([]check, *problem) {
 	if p != nil {
 		return nil, p
 	}
-	words := map[string]string{"min": "not before ", "max": "not after ", "gt": "after ", "lt": "before "}
-	want := words[op] + shown
+	words := timeWords
+	if shown == "now" {
+		words = nowWords
+	}
+	c := check{tag: r.written, code: r.name, bound: boundOp(op, shown, words)}
+	c.want = c.bound.phrase()
+	c.note = "Must be " + c.want + "."
 	holds := compareWith(op, int64(0))
-	return []check{{
-		tag: r.written, code: r.name, want: want, note: "Must be " + want + ".",
-		value: func(v reflect.Value) bool { return holds(int64(compare(v))) },
-	}}, nil
+	c.value = func(v reflect.Value) bool { return holds(int64(compare(v))) }
+	return []check{c}, nil
 }
 
 var timeType = reflect.TypeFor[time.Time]()
@@ -86,7 +115,7 @@ var timeType = reflect.TypeFor[time.Time]()
 func timeComparison(r rule, t target) (func(reflect.Value) int, string, *problem) {
 	switch {
 	case t.kind == kindTime && !r.hasParam:
-		return func(v reflect.Value) int { return timeOf(v).Compare(time.Now()) }, "the present moment", nil
+		return func(v reflect.Value) int { return timeOf(v).Compare(time.Now()) }, "now", nil
 	case t.kind == kindTime:
 		at, fault := parseRFC3339([]byte(r.param))
 		if fault != "" {
@@ -102,19 +131,19 @@ func timeComparison(r rule, t target) (func(reflect.Value) int, string, *problem
 		if err != nil {
 			return nil, "", r.fault(fmt.Sprintf("%q is not a date", r.param), "write "+r.name+"=2024-01-31, say")
 		}
-		return func(v reflect.Value) int { return v.Interface().(Date).Compare(day) }, day.String(), nil
+		return func(v reflect.Value) int { return v.Interface().(Date).Compare(day) }, r.param, nil
 	case typeIs[TimeOfDay](t):
 		at, err := ParseTimeOfDay(r.param)
 		if err != nil {
 			return nil, "", r.fault(fmt.Sprintf("%q is not a time of day", r.param), "write "+r.name+"=09:30, say")
 		}
-		return func(v reflect.Value) int { return v.Interface().(TimeOfDay).Compare(at) }, at.String(), nil
+		return func(v reflect.Value) int { return v.Interface().(TimeOfDay).Compare(at) }, r.param, nil
 	case typeIs[NaiveDateTime](t):
 		at, err := ParseNaiveDateTime(r.param)
 		if err != nil {
 			return nil, "", r.fault(fmt.Sprintf("%q is not a local date and time", r.param), "write "+r.name+"=2024-01-31T09:30:00, say")
 		}
-		return func(v reflect.Value) int { return v.Interface().(NaiveDateTime).Compare(at) }, at.String(), nil
+		return func(v reflect.Value) int { return v.Interface().(NaiveDateTime).Compare(at) }, r.param, nil
 	}
 	return nil, "", r.fault(r.name+" does not apply to "+t.typ.String(), "use Date, TimeOfDay, NaiveDateTime or time.Time")
 }

@@ -1,9 +1,15 @@
 package schema
 
 import (
+	"encoding"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/invopop/jsonschema"
@@ -26,17 +32,16 @@ func compileUnique(r rule, t target) ([]check, *problem) {
 	if why != "" {
 		return nil, r.fault(fmt.Sprintf("unique cannot compare elements of type %s: %s", elem, why), "use elements of a scalar type, or unique=Field on a slice of structs")
 	}
-	c := check{tag: r.written, code: "uniqueItems", want: "a list without duplicates"}
+	c := check{tag: r.written, code: "uniqueItems", want: "an array without duplicates", unique: &uniqueRule{key: key}}
+	c.value = c.unique.holds
 	if t.kind == kindMap {
 		c.code, c.want, c.note = "unique", "an object whose values all differ", "All values must differ."
-		c.value = distinctValues(key)
 		return []check{c}, nil
 	}
 	c.emit = func(s *jsonschema.Schema) { s.UniqueItems = true }
 	if !plainElement(elem) {
 		c.code, c.note = "unique", "Items are compared after decoding, with defaults in place."
 	}
-	c.value = distinctItems(key)
 	return []check{c}, nil
 }
 
@@ -72,10 +77,10 @@ func uniqueField(r rule, t target, elem reflect.Type) ([]check, *problem) {
 		}
 		return key(f)
 	}
-	shown := jsonFieldName(field)
+	u := &uniqueRule{fieldKey, jsonFieldName(field)}
 	return []check{{
-		tag: r.written, code: "unique", want: "a list whose items all differ in " + shown,
-		note: "Items must differ in " + shown + ".", value: distinctItems(fieldKey),
+		tag: r.written, code: "unique", want: "an array whose items all differ in " + u.among,
+		note: "Items must differ in " + u.among + ".", value: u.holds, unique: u,
 	}}, nil
 }
 
@@ -103,32 +108,123 @@ func jsonFieldName(f reflect.StructField) string {
 	return name
 }
 
-func distinctItems(key uniqueKey) func(reflect.Value) bool {
-	return func(list reflect.Value) bool {
-		seen := make(map[any]struct{}, list.Len())
-		for i := range list.Len() {
-			k := key(list.Index(i))
-			if _, ok := seen[k]; ok {
-				return false
-			}
-			seen[k] = struct{}{}
-		}
-		return true
-	}
+// uniqueRule compares the items of a list, or the values of a map.
+type uniqueRule struct {
+	key   uniqueKey
+	among string // the member of each item that is compared; "" for all of it
 }
 
-func distinctValues(key uniqueKey) func(reflect.Value) bool {
-	return func(m reflect.Value) bool {
-		seen := make(map[any]struct{}, m.Len())
-		for it := m.MapRange(); it.Next(); {
-			k := key(it.Value())
-			if _, ok := seen[k]; ok {
-				return false
-			}
-			seen[k] = struct{}{}
+// holds reports whether no two values are equal.
+func (u *uniqueRule) holds(v reflect.Value) bool {
+	seen := make(map[any]struct{}, v.Len())
+	add := func(item reflect.Value) { seen[u.key(item)] = struct{}{} }
+	if v.Kind() == reflect.Map {
+		for it := v.MapRange(); it.Next(); {
+			add(it.Value())
 		}
-		return true
+	} else {
+		for i := range v.Len() {
+			add(v.Index(i))
+		}
 	}
+	return len(seen) == v.Len()
+}
+
+// pair returns two equal values, by index or by key. Left out are those that
+// skip says it cannot judge; it may also give a key of its own.
+func (u *uniqueRule) pair(v reflect.Value, skip func(name string) (key any, skipped bool)) (a, b string, equal bool) {
+	seen := map[any]string{}
+	each := func(name string, item reflect.Value) bool {
+		key, skipped := skip(name)
+		switch {
+		case skipped && key == nil:
+			return false
+		case !skipped:
+			key = u.key(item)
+		}
+		if a, equal = seen[key]; equal {
+			b = name
+		}
+		seen[key] = name
+		return equal
+	}
+	if v.Kind() != reflect.Map {
+		for i := range v.Len() {
+			if each(strconv.Itoa(i), v.Index(i)) {
+				break
+			}
+		}
+		return a, b, equal
+	}
+	values := map[string]reflect.Value{}
+	for it := v.MapRange(); it.Next(); {
+		values[keyText(it.Key())] = it.Value()
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if each(name, values[name]) {
+			break
+		}
+	}
+	return a, b, equal
+}
+
+// keyText is the member name of a map key.
+func keyText(key reflect.Value) string {
+	if m, ok := key.Interface().(encoding.TextMarshaler); ok && key.Kind() != reflect.String {
+		if text, err := m.MarshalText(); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(key)
+}
+
+// faulty names the items, below prefix, that have issues in what is compared.
+func (u *uniqueRule) faulty(prefix string, issues []Issue) map[string]bool {
+	bad := map[string]bool{}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for _, is := range issues {
+		below, ok := strings.CutPrefix(is.Path, prefix)
+		if !ok || is.Rule == "propertyNames" {
+			continue
+		}
+		item, rest, _ := strings.Cut(below, "/")
+		if member, _, _ := strings.Cut(rest, "/"); u.among == "" || member == "" || unescape.Replace(member) == u.among {
+			bad[unescape.Replace(item)] = true
+		}
+	}
+	return bad
+}
+
+// rawItem is the key of an item that has issues: its text, since its value may
+// not be what the document says.
+type rawItem string
+
+// distinct records two equal items of a list, or values of a map. Items with
+// issues of their own, which are those after the first before, are compared as
+// they are written.
+func (d *decoder) distinct(n *node, c *check, v reflect.Value, raw []byte, before int) {
+	bad := c.unique.faulty(pointer(d.path)+"/", d.issues[before:])
+	var texts []json.RawMessage
+	if len(bad) > 0 && c.unique.among == "" && n.kind != nodeMap {
+		_ = json.Unmarshal(raw, &texts) // not a list when it came inside a string
+	}
+	a, b, equal := c.unique.pair(v, func(name string) (any, bool) {
+		if !bad[name] {
+			return nil, false
+		}
+		if i, err := strconv.Atoi(name); err == nil && i < len(texts) {
+			return rawItem(texts[i]), true
+		}
+		return nil, true
+	})
+	if !equal {
+		return
+	}
+	what := "items "
+	if n.kind == nodeMap {
+		what = "the values of "
+	}
+	d.fail(n, c, "", what+a+" and "+b+" are equal")
 }
 
 // plainElement reports whether elements of the type differ as JSON exactly

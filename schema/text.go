@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding"
 	"encoding/base64"
+	"errors"
 	"net/url"
 	"reflect"
 	"strings"
@@ -32,6 +33,7 @@ func (d *decoder) str(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 			return true
 		}
 		v = string(text)
+		d.coerce()
 	default:
 		return d.mismatch(n)
 	}
@@ -52,15 +54,27 @@ func (d *decoder) badText(n *node, p unsafe.Pointer, v string) bool {
 	}
 	if trimmed := strings.TrimSpace(v); trimmed != v && d.coerces(n) && hasCode(n, "enum") && passesText(n, trimmed) {
 		*(*string)(p) = trimmed
+		d.coerce()
 		return true
 	}
-	for i := range n.checks {
-		if c := &n.checks[i]; c.text != nil && !c.text(v) {
-			d.fail(n, c, quoted(v))
-		}
-	}
+	d.failText(n, v)
 	*(*string)(p) = v
 	return true
+}
+
+// failText records every check that a text breaks.
+func (d *decoder) failText(n *node, v string) {
+	for i := range n.checks {
+		c := &n.checks[i]
+		if c.text == nil || c.text(v) {
+			continue
+		}
+		why := ""
+		if c.why != nil {
+			why = c.why(v)
+		}
+		d.fail(n, c, quoted(v), why)
+	}
 }
 
 func passesText(n *node, v string) bool {
@@ -111,7 +125,7 @@ func (d *decoder) bytes(n *node, p unsafe.Pointer, b []byte) {
 	out = out[:size]
 	for i := range n.checks {
 		if c := &n.checks[i]; c.count != nil && !c.count(size) {
-			d.fail(n, c, quoted(string(b)))
+			d.fail(n, c, byteWords.quantity(size), "")
 		}
 	}
 	*(*[]byte)(p) = out
@@ -138,7 +152,7 @@ func (d *decoder) duration(n *node, p unsafe.Pointer, s string) {
 	}
 	for i := range n.checks {
 		if c := &n.checks[i]; c.integer != nil && !c.integer(int64(v)) {
-			d.fail(n, c, quoted(s))
+			d.fail(n, c, quoted(s), "")
 		}
 	}
 	*(*time.Duration)(p) = v
@@ -149,16 +163,9 @@ func (d *decoder) unmarshal(n *node, p unsafe.Pointer, b []byte) {
 	if n.orZero && len(b) == 0 {
 		return
 	}
-	if len(n.checks) > 0 {
-		s := string(b)
-		if !passesText(n, s) {
-			for i := range n.checks {
-				if c := &n.checks[i]; c.text != nil && !c.text(s) {
-					d.fail(n, c, quoted(s))
-				}
-			}
-			return
-		}
+	if len(n.checks) > 0 && !passesText(n, string(b)) {
+		d.failText(n, string(b))
+		return
 	}
 	u, ok := reflect.NewAt(n.typ, p).Interface().(encoding.TextUnmarshaler)
 	if !ok {
@@ -166,12 +173,32 @@ func (d *decoder) unmarshal(n *node, p unsafe.Pointer, b []byte) {
 	}
 	own := append([]byte(nil), b...) // it may keep them
 	if err := u.UnmarshalText(own); err != nil {
-		rule := "format"
-		if s := n.textSchema(); s.Format == "" && s.Pattern != "" {
-			rule = "pattern"
-		} else if s.Format == "" {
-			rule = ruleCustom
-		}
-		d.misfit(n, rule, n.describe(), quoted(string(own)), err.Error())
+		d.badForm(n, string(b), err)
 	}
+}
+
+// badForm records that a type does not take a text. What the package's own
+// types say is meant to be read; other errors speak to programmers, and are
+// shown only where the type has no name here.
+func (d *decoder) badForm(n *node, text string, err error) {
+	rule := "format"
+	if s := n.textSchema(); s.Format == "" && s.Pattern != "" {
+		rule = "pattern"
+	} else if s.Format == "" {
+		rule = ruleCustom
+	}
+	var bad *formError
+	switch {
+	case errors.As(err, &bad):
+		d.misfit(n, rule, n.describe(), quoted(text), bad.fault)
+		return
+	case n.said.name != "" || n.secret:
+		d.misfit(n, rule, n.describe(), quoted(text), "")
+		return
+	}
+	is := Issue{Path: pointer(d.path), Rule: rule, Expected: n.describe(), Got: quoted(text), Message: "is not valid: " + err.Error()}
+	if !strings.Contains(is.Message, text) {
+		is.Message += "; got " + is.Got
+	}
+	d.add(n, is)
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -40,26 +41,26 @@ func TimeOfDayOf(t time.Time) TimeOfDay {
 func ParseTimeOfDay(s string) (TimeOfDay, error) {
 	t, fault := parseTimeOfDay(s)
 	if fault != "" {
-		return TimeOfDay{}, fmt.Errorf("time of day %q: %s", shorten(s), fault)
+		return TimeOfDay{}, &formError{"time of day", s, fault}
 	}
 	return t, nil
 }
 
 // parseTimeOfDay returns the time, or what is wrong with the fix.
 func parseTimeOfDay(s string) (TimeOfDay, string) {
-	const form = "must have the form 15:04 or 15:04:05"
+	const form = wrongForm + "15:04 or 15:04:05, with two digits each"
 	if len(s) >= 2 && strings.ContainsAny(s[len(s)-1:], "Zz") || len(s) > 5 && strings.ContainsAny(s[5:], "+-") {
-		return TimeOfDay{}, "must not have a zone; leave out the offset"
+		return TimeOfDay{}, "a zone has no place here; leave out Z or the offset"
 	}
 	if len(s) < 5 || s[2] != ':' {
-		return TimeOfDay{}, form + ", with two digits each"
+		return TimeOfDay{}, form
 	}
 	hour, okHour := number(s[:2])
 	minute, okMinute := number(s[3:5])
 	second, nanos, okSecond := 0, 0, true
 	if rest := s[5:]; rest != "" {
 		if len(rest) < 3 || rest[0] != ':' {
-			return TimeOfDay{}, form + ", with two digits each"
+			return TimeOfDay{}, form
 		}
 		second, okSecond = number(rest[1:3])
 		if rest = rest[3:]; rest != "" {
@@ -71,7 +72,7 @@ func parseTimeOfDay(s string) (TimeOfDay, string) {
 	}
 	switch {
 	case !okHour || !okMinute || !okSecond:
-		return TimeOfDay{}, form + ", with two digits each"
+		return TimeOfDay{}, form
 	case hour > 23:
 		return TimeOfDay{}, fmt.Sprintf("hour %02d does not exist; use 00 to 23", hour)
 	case minute > 59:
@@ -116,14 +117,14 @@ func (t TimeOfDay) SinceMidnight() time.Duration { return t.sinceMidnight }
 
 // Compare returns -1, 0 or +1 as t is before, equal to or after u.
 func (t TimeOfDay) Compare(u TimeOfDay) int {
-	switch {
-	case t.sinceMidnight < u.sinceMidnight:
-		return -1
-	case t.sinceMidnight > u.sinceMidnight:
-		return +1
-	}
-	return 0
+	return cmp.Compare(t.sinceMidnight, u.sinceMidnight)
 }
+
+// Before reports whether t is before u.
+func (t TimeOfDay) Before(u TimeOfDay) bool { return t.sinceMidnight < u.sinceMidnight }
+
+// After reports whether t is after u.
+func (t TimeOfDay) After(u TimeOfDay) bool { return t.sinceMidnight > u.sinceMidnight }
 
 // IsZero reports whether t is midnight, so that omitzero works.
 func (t TimeOfDay) IsZero() bool { return t.sinceMidnight == 0 }

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"reflect"
-	"strings"
 	"unsafe"
 
 	"github.com/invopop/jsonschema"
@@ -58,8 +57,10 @@ type variant struct {
 	node *node        // of the struct, without pointer
 }
 
-// prepare makes the declared unions known.
+// prepare looks at the options that no type needs to use: custom rules, and
+// the unions that it makes known.
 func (c *compiler) prepare() {
+	c.add(checkRules(c.opts.Rules)...)
 	for _, u := range c.opts.Unions {
 		c.unions[u.typ] = &unionShape{decl: u}
 	}
@@ -136,13 +137,13 @@ func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 	if k != jsonx.Object {
 		return d.fromText(n, p, k, jsonx.Object)
 	}
-	name, found, ok := d.discriminator(n.union.decl.tag)
+	name, got, ok := d.discriminator(n.union.decl.tag)
 	if !ok {
 		return false
 	}
 	for i := range n.union.variants {
 		v := &n.union.variants[i]
-		if !found || v.name != name {
+		if got == "" || v.name != name {
 			continue
 		}
 		value := reflect.New(v.node.typ)
@@ -155,14 +156,9 @@ func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 		reflect.NewAt(n.typ, p).Elem().Set(value)
 		return true
 	}
-	allowed := make([]string, len(n.union.names))
-	for i, name := range n.union.names {
-		allowed[i] = quoted(name)
-	}
 	d.push(n.union.decl.tag)
-	is := Issue{Path: pointer(d.path), Rule: ruleUnion, Expected: "one of " + strings.Join(allowed, ", ")}
-	if found {
-		is.Got = quoted(name)
+	is := Issue{Path: pointer(d.path), Rule: ruleUnion, Expected: oneOf(anySlice(n.union.names)), Got: got}
+	if got != "" {
 		is.Message = mustBe(is.Expected, is.Got)
 	} else {
 		is.Rule = "required"
@@ -174,8 +170,9 @@ func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 }
 
 // discriminator looks ahead for the tag member of the object at the scanner.
-// Nothing is reported: the object is read again. ok is false on broken JSON.
-func (d *decoder) discriminator(tag string) (name string, found, ok bool) {
+// Nothing is reported: the object is read again. Got describes the member, and
+// is "" if there is none; ok is false on broken JSON.
+func (d *decoder) discriminator(tag string) (name, got string, ok bool) {
 	pos, depth := d.s.Pos, d.s.Depth()
 	more, err := d.s.ObjectStart()
 	for more && err == nil {
@@ -183,29 +180,35 @@ func (d *decoder) discriminator(tag string) (name string, found, ok bool) {
 		if b, err = d.s.Name(); err != nil {
 			break
 		}
-		if string(b) == tag && d.s.Peek() == jsonx.String {
-			if b, err = d.s.Str(); err == nil {
-				name, found = string(b), true
-			}
-			break
-		}
 		if string(b) == tag {
+			isText := d.s.Peek() == jsonx.String
+			start := d.s.Pos
+			if isText {
+				if b, err = d.s.Str(); err == nil {
+					name = string(b)
+				}
+			} else {
+				_, err = d.s.Skip()
+			}
+			got = gotValue(d.s.Buf[start:d.s.Pos], !isText)
+		} else {
+			_, err = d.s.Skip()
+		}
+		if _, dup := err.(*jsonx.DuplicateError); dup {
+			err = nil // reported when the variant is read
 			break
 		}
-		if _, err = d.s.Skip(); err != nil {
-			if _, dup := err.(*jsonx.DuplicateError); dup {
-				err = nil // reported when the variant is read
-			}
+		if err != nil || got != "" {
 			break
 		}
 		more, err = d.s.ObjectNext()
 	}
 	if err != nil {
-		return "", false, d.stop(err)
+		return "", "", d.stop(err)
 	}
 	d.s.Pos = pos
 	d.s.SetDepth(depth)
-	return name, found, true
+	return name, got, true
 }
 
 // union writes a union as anyOf, one branch a variant.
