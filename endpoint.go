@@ -62,16 +62,16 @@ func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 	if !ok {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
 	}
-	o := &opening{beats: true}
+	o := &opening{wake: c.Waker(), beats: true}
 	answer := e.dispatchTo(withOpening(task, o), c, nil)
 	if answer.Code != 0 || o.sub == nil {
 		o.drop()
 		task.End()
 		return answer
 	}
-	answer.Stream = func(to streamable.Sender, gone <-chan struct{}) {
+	answer.Stream = func(to streamable.Line) {
 		defer task.End()
-		o.carry(to, gone)
+		o.carry(to)
 	}
 	return answer
 }

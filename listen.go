@@ -70,7 +70,8 @@ func resourceTopic(uri string) string { return protocol.MethodResourceUpdated + 
 // subscription lasts for hours and must not keep the memory of its request, nor
 // count as a call where middleware limits those.
 type opening struct {
-	beats bool // whether the transport wants signs of life; set before
+	wake  func() // makes the transport look up
+	beats bool   // whether the transport wants signs of life
 
 	id       protocol.ID
 	honoured protocol.SubscriptionFilter
@@ -100,7 +101,7 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	honoured, topics := s.honour(filter, f.Revision())
 	honoured.TaskIDs, topics = s.honourTasks(f, filter.TaskIDs, topics)
-	sub, err := s.hub.Join(topics, o.beats)
+	sub, err := s.hub.Join(topics, o.beats, o.wake)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
@@ -117,18 +118,13 @@ func (o *opening) drop() {
 
 // carry sends what the subscription is told, until the server ends it or the
 // client is gone or does not read.
-func (o *opening) carry(to frame.Peer, gone <-chan struct{}) {
+func (o *opening) carry(to streamable.Line) {
 	defer o.sub.Leave()
 	if to.Send(protocol.AppendAcknowledged(nil, o.id, o.honoured)) != nil {
 		return
 	}
 	o.honoured = protocol.SubscriptionFilter{}
-	for {
-		select {
-		case <-o.sub.Wake():
-		case <-gone:
-			return
-		}
+	for to.Wait() {
 		if over, err := o.forward(to); over || err != nil {
 			return
 		}
@@ -136,7 +132,7 @@ func (o *opening) carry(to frame.Peer, gone <-chan struct{}) {
 }
 
 // forward sends what waits, and tells whether it was the last.
-func (o *opening) forward(to frame.Peer) (over bool, err error) {
+func (o *opening) forward(to streamable.Line) (over bool, err error) {
 	buffer := changeBuffers.Get().(*changeBuffer)
 	defer buffer.release()
 	var signs hub.Signs
@@ -147,7 +143,7 @@ func (o *opening) forward(to frame.Peer) (over bool, err error) {
 			return false, err
 		}
 	}
-	if to, ok := to.(streamable.Sender); ok && signs&hub.Beat != 0 && len(buffer.changes) == 0 {
+	if signs&hub.Beat != 0 && len(buffer.changes) == 0 {
 		err = to.KeepAlive()
 	}
 	return signs&hub.Over != 0, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // unasked is what a connection sends that no call asked for: subscriptions of
@@ -39,17 +40,47 @@ func (l *link) subscribe(j *job) {
 	go func() {
 		defer l.running.Done()
 		defer l.unasked.subscriptions.Add(-1)
-		o := &opening{}
+		to := &jobLine{job: j, wake: make(chan struct{}, 1)}
+		o := &opening{wake: to.Wake}
 		j.ctx = withOpening(j.ctx, o)
 		response, code := l.dispatch(j, nil)
 		if code == 0 && o.sub != nil {
-			o.carry(j, j.ctx.Done())
+			o.carry(to)
 		} else {
 			o.drop()
 		}
 		l.answer(j, response)
 	}()
 }
+
+// jobLine is the client's end of a subscription on a connection.
+type jobLine struct {
+	*job
+	wake chan struct{} // holds one
+}
+
+var _ streamable.Line = (*jobLine)(nil)
+
+// Wake makes Wait return true.
+func (l *jobLine) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it will anyway
+	}
+}
+
+// Wait implements streamable.Line.
+func (l *jobLine) Wait() bool {
+	select {
+	case <-l.wake:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// KeepAlive implements streamable.Line. Connections like this need no sign.
+func (l *jobLine) KeepAlive() error { return nil }
 
 // attach makes the server tell the session of the connection of changes. They
 // wait until the client is initialized.

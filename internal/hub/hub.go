@@ -51,7 +51,7 @@ type Subscriber struct {
 	hub    *Hub
 	topics []string
 	beats  bool
-	wake   chan struct{} // has room for one; filled when there is something to Take
+	wake   func() // told when there is something to Take
 
 	mu      sync.Mutex
 	pending []change
@@ -73,9 +73,10 @@ type change struct {
 }
 
 // Join adds a subscriber to topics, none of which may be there twice; beats
-// says whether it wants a sign of life at every interval. Leave must be called
-// when it goes. The errors are ErrClosed and *FullError.
-func (h *Hub) Join(topics []string, beats bool) (*Subscriber, error) {
+// says whether it wants a sign of life at every interval. wake is called when
+// there is something to Take: it must not block, nor use the Hub. Leave must be
+// called when the subscriber goes. The errors are ErrClosed and *FullError.
+func (h *Hub) Join(topics []string, beats bool, wake func()) (*Subscriber, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -84,7 +85,7 @@ func (h *Hub) Join(topics []string, beats bool) (*Subscriber, error) {
 	if len(h.all) >= h.max {
 		return nil, &FullError{h.max}
 	}
-	s := &Subscriber{hub: h, topics: topics, beats: beats, wake: make(chan struct{}, 1)}
+	s := &Subscriber{hub: h, topics: topics, beats: beats, wake: wake}
 	h.all[s] = struct{}{}
 	for _, topic := range topics {
 		if h.topics[topic] == nil {
@@ -164,29 +165,19 @@ func (s *Subscriber) put(topic string, what *protocol.Change) {
 	for i := range s.pending {
 		if s.pending[i].topic == topic {
 			s.pending[i].what = what
-			return // it was roused for the older one
+			return // it was woken for the older one
 		}
 	}
 	s.pending = append(s.pending, change{topic, what})
-	s.rouse()
+	s.wake()
 }
 
 func (s *Subscriber) sign(sign Signs) {
 	s.mu.Lock()
 	s.signs |= sign
 	s.mu.Unlock()
-	s.rouse()
+	s.wake()
 }
-
-func (s *Subscriber) rouse() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // awake already
-	}
-}
-
-// Wake has an element when there is something to Take.
-func (s *Subscriber) Wake() <-chan struct{} { return s.wake }
 
 // Take appends the changes that wait to dst, oldest topic first, and returns
 // what else is to tell. There may be nothing after all.

@@ -15,19 +15,31 @@ import (
 
 const toolsTopic, promptsTopic = "tools", "prompts"
 
-func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *hub.Subscriber {
+// subscriber is one with a channel that is filled when it is woken.
+type subscriber struct {
+	*hub.Subscriber
+	wake chan struct{}
+}
+
+func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *subscriber {
 	t.Helper()
-	s, err := h.Join(topics, beats)
+	wake := make(chan struct{}, 1)
+	s, err := h.Join(topics, beats, func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return &subscriber{s, wake}
 }
 
 // taken returns the notifications that wait for s, and whether it was roused.
-func taken(s *hub.Subscriber) (texts []string, signs hub.Signs, roused bool) {
+func taken(s *subscriber) (texts []string, signs hub.Signs, roused bool) {
 	select {
-	case <-s.Wake():
+	case <-s.wake:
 		roused = true
 	default:
 	}
@@ -55,7 +67,7 @@ func TestPublish(t *testing.T) {
 
 	for _, tt := range []struct {
 		who  string
-		s    *hub.Subscriber
+		s    *subscriber
 		want []string
 	}{
 		{"both", both, []string{updated("newer"), string(tools.Plain())}},
@@ -98,7 +110,7 @@ func TestQueueIsBoundedByTopics(t *testing.T) {
 func TestLimits(t *testing.T) {
 	h := hub.New(1, 0)
 	s := join(t, h, false, toolsTopic)
-	_, err := h.Join(nil, false)
+	_, err := h.Join(nil, false, func() {})
 	if full, ok := errors.AsType[*hub.FullError](err); !ok || full.Max != 1 {
 		t.Errorf("Join beyond the limit: got %v", err)
 	}
@@ -108,7 +120,7 @@ func TestLimits(t *testing.T) {
 	if _, signs, roused := taken(s); signs != hub.Over || !roused {
 		t.Errorf("after Close: signs %b, roused %v", signs, roused)
 	}
-	if _, err := h.Join(nil, false); !errors.Is(err, hub.ErrClosed) {
+	if _, err := h.Join(nil, false, func() {}); !errors.Is(err, hub.ErrClosed) {
 		t.Errorf("Join after Close: got %v", err)
 	}
 	s.Leave()
@@ -120,7 +132,7 @@ func TestBeats(t *testing.T) {
 		s, deaf := join(t, h, true), join(t, h, false)
 		for range 3 {
 			start := time.Now()
-			<-s.Wake()
+			<-s.wake
 			if _, signs := s.Take(nil); signs != hub.Beat || time.Since(start) != time.Minute {
 				t.Errorf("signs %b after %v, want a beat after a minute", signs, time.Since(start))
 			}
@@ -157,7 +169,7 @@ func TestConcurrentUse(t *testing.T) {
 			s := join(t, h, true, toolsTopic, promptsTopic)
 			defer s.Leave()
 			ready.Done()
-			for range s.Wake() {
+			for range s.wake {
 				changes, _ := s.Take(nil)
 				if slices.Contains(changes, last) {
 					return

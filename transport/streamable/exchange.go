@@ -25,6 +25,8 @@ type exchange struct {
 	gone    bool // nothing may be written any more
 
 	resuming *resuming // nil if the client cannot come back for the answer
+	line     *line     // nil unless the answer may wait
+	keep     bool      // the connection stays with net/http
 }
 
 // Send writes a message as an event.
@@ -96,6 +98,9 @@ func (e *exchange) event(id string, message []byte) error {
 func (e *exchange) raw(text []byte) error {
 	if e.gone {
 		return protocol.ErrAnswered
+	}
+	if e.line != nil && e.line.conn != nil {
+		return e.chunk(text)
 	}
 	if e.timeout > 0 {
 		// Not every ResponseWriter has deadlines; without, the server's own

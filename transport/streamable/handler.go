@@ -38,6 +38,11 @@ type Options struct {
 	// revision 2025-11-25 a goroutine of its own.
 	Polling bool
 	Retry   time.Duration // after which such a client comes back; 0 means DefaultRetry
+	// NoTakeover leaves the connections of subscriptions to net/http. They are
+	// taken over from it, where HTTP/1.1 and the middleware in front allow that,
+	// because it keeps much memory for each; but its Server.Close does not reach
+	// them then, nor do writers that only count or log: mcp.Server.Shutdown does.
+	NoTakeover bool
 	// AllowedHosts are the values of Host that are served, with or without
 	// port. Empty means: any, but on loopback addresses only loopback names,
 	// which keeps web pages from reaching a local server by DNS rebinding.
@@ -91,15 +96,6 @@ func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 // TakesEvents tells whether the client takes messages ahead of the answer.
 func (c *Call) TakesEvents() bool { return c.out.events }
 
-// Sender takes what goes out ahead of an answer.
-type Sender interface {
-	// Send sends a message.
-	Send(message []byte) error
-	// KeepAlive sends a sign of life, which clients ignore, once a message has
-	// made the answer a stream.
-	KeepAlive() error
-}
-
 // Answer is what a request gets.
 type Answer struct {
 	Response []byte        // a whole JSON-RPC response
@@ -108,9 +104,10 @@ type Answer struct {
 	Session  string        // the session that initialize opened
 	Later    bool          // Call.Pause was called: Call.Finish sends the answer
 	// Stream, if not nil, sends what comes ahead of Response, and returns when
-	// that is due, or when the client is gone. Where it waits, next to nothing
-	// of the request is kept, so that thousands can wait.
-	Stream func(to Sender, gone <-chan struct{})
+	// that is due, or when the client is gone. It waits with the Line, which
+	// needs Call.Waker before; next to nothing of the request is kept there, so
+	// that thousands can wait.
+	Stream func(to Line)
 }
 
 // Handler is the endpoint, an http.Handler for any router and any path. It is

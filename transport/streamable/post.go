@@ -35,7 +35,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
 		return
 	}
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents, keep: h.opts.NoTakeover}
 	out.reading.w = w
 	h.dog.enter(&out.reading)
 	body, status, fault := h.readBody(w, r)
@@ -83,7 +83,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	if answer.Stream != nil {
 		answer.Response = bytes.Clone(answer.Response) // not to wait with the buffer
 		buffers.Put(buffer)
-		answer.Stream(out, r.Context().Done())
+		defer out.hangUp()
+		answer.Stream(out)
 		out.answer(answer.Status, answer.Response)
 		return
 	}
