@@ -170,7 +170,7 @@ func TestStreamSurvivesBadLines(t *testing.T) {
 	go func() {
 		served <- s.ServeConn(context.Background(), transport.NewStream(inR, outW, &transport.StreamOptions{MaxMessage: 1000}))
 	}()
-	client := &stream{t, inW, newLineReader(outR)}
+	client := &stream{t: t, in: inW, out: newLineReader(outR), spec: specWatch{t: t}}
 	for _, tt := range []struct{ line, want string }{
 		{`garbage`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: unexpected 'g', want a value at byte 0"}}`},
 		{`{"jsonrpc":"2.0","id":"x"`, `{"jsonrpc":"2.0","id":"x","error":{"code":-32700,"message":"Parse error: unexpected end of JSON, want ',' or '}' at byte 25"}}`},

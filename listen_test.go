@@ -189,7 +189,7 @@ func checkListenSpec(t *testing.T, message string) {
 	if err := json.Unmarshal([]byte(message), &m); err != nil {
 		t.Fatal(err)
 	}
-	validate(t, protocol.Latest, listenTypes[m.Method], []byte(message))
+	validate(t, protocol.Latest.String(), listenTypes[m.Method], []byte(message))
 }
 
 func TestListen(t *testing.T) {

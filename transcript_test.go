@@ -63,7 +63,6 @@ func play(t *testing.T, transport transportUnderTest, rev protocol.Revision, bod
 		fmt.Fprintln(&out, ">", line)
 		for _, answer := range conversation.say(line) {
 			fmt.Fprintln(&out, "<", answer)
-			checkSpec(t, rev, line, answer)
 		}
 	}
 	if *update {

@@ -36,12 +36,13 @@ var transports = []transportUnderTest{
 
 // stream talks over a pair of pipes, as over standard input and output.
 type stream struct {
-	t   testing.TB
-	in  io.Writer
-	out *bufio.Reader
+	t    testing.TB
+	in   io.Writer
+	out  *bufio.Reader
+	spec specWatch
 }
 
-func openStream(t testing.TB, s *mcp.Server, _ protocol.Revision) conversation {
+func openStream(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)
@@ -52,7 +53,7 @@ func openStream(t testing.TB, s *mcp.Server, _ protocol.Revision) conversation {
 			t.Errorf("ServeConn: %v", err)
 		}
 	})
-	return &stream{t, inW, newLineReader(outR)}
+	return &stream{t: t, in: inW, out: newLineReader(outR), spec: specWatch{t, rev}}
 }
 
 func newLineReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
@@ -73,7 +74,7 @@ func (c *stream) say(line string) []string {
 		heard = append(heard, strings.TrimSuffix(answer, "\n"))
 		var m struct{ Method string }
 		if err := json.Unmarshal([]byte(answer), &m); err != nil || m.Method == "" {
-			return heard
+			return c.spec.heard(line, heard...)
 		}
 	}
 }
@@ -85,6 +86,7 @@ type httpClient struct {
 	client  *http.Client
 	rev     protocol.Revision
 	session string
+	spec    specWatch
 }
 
 func openHTTP(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation {
@@ -92,7 +94,7 @@ func openHTTP(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation {
 	r.Mount("/mcp", s.Handler())
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
-	return &httpClient{t: t, url: server.URL + "/mcp", client: server.Client(), rev: rev}
+	return &httpClient{t: t, url: server.URL + "/mcp", client: server.Client(), rev: rev, spec: specWatch{t, rev}}
 }
 
 func (c *httpClient) say(line string) []string {
@@ -122,9 +124,9 @@ func (c *httpClient) say(line string) []string {
 		return nil
 	}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		return events(body)
+		return c.spec.heard(line, events(body)...)
 	}
-	return []string{string(body)}
+	return c.spec.heard(line, string(body))
 }
 
 // setHeaders sends what the revision demands beside the body.
