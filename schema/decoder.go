@@ -31,9 +31,8 @@ type decoder struct {
 	issues  []Issue
 	nodes   int
 	lenient bool
-	inText  bool // inside JSON that came as a string
-	report  bool // keep what was coerced
-	coerced []string
+	inText  bool      // inside JSON that came as a string
+	coerced *[]string // where to record what was coerced; nil for nowhere
 	later   []deferred
 	saved   map[unsafe.Pointer][]byte // marks of the structs that cross-field rules look into
 	fault   error                     // a rule panicked
@@ -53,11 +52,11 @@ type deferred struct {
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 // decode reads data into the value at p, which must be zero.
-func (p *Plan) decode(ctx context.Context, data []byte, dst unsafe.Pointer, lenient bool) (err error) {
+func (p *Plan) decode(ctx context.Context, data []byte, dst unsafe.Pointer, lenient bool, coerced *[]string) (err error) {
 	d := decoders.Get().(*decoder)
 	d.s.Reset(data)
 	d.s.MaxDepth = p.maxDepth
-	d.plan, d.ctx, d.lenient = p, ctx, lenient
+	d.plan, d.ctx, d.lenient, d.coerced = p, ctx, lenient, coerced
 	d.path, d.marks, d.nodes, d.inText = d.path[:0], d.marks[:0], 0, false
 	defer func() {
 		if r := recover(); r != nil {
@@ -98,7 +97,7 @@ func (d *decoder) result() error {
 
 func (d *decoder) release() {
 	d.s.Reset(nil)
-	d.plan, d.ctx, d.fault = nil, nil, nil
+	d.plan, d.ctx, d.fault, d.coerced = nil, nil, nil, nil
 	clear(d.path[:cap(d.path)])
 	clear(d.later)
 	d.later = d.later[:0]
@@ -365,8 +364,8 @@ func (d *decoder) misfit(n *node, rule, expected, got, why string) {
 
 // coerce records that the value at the path was not taken as it came.
 func (d *decoder) coerce() {
-	if d.report {
-		d.coerced = append(d.coerced, pointer(d.path))
+	if d.coerced != nil {
+		*d.coerced = append(*d.coerced, pointer(d.path))
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *compiler) checkValue(where place, n *node, tag string, raw []byte) refl
 	}
 	p := &Plan{opts: &Options{}, root: n, typ: typ, maxDepth: defaultMaxDepth, maxNodes: defaultMaxNodes}
 	v := reflect.New(typ)
-	if err := p.decode(context.Background(), raw, v.UnsafePointer(), false); err != nil {
+	if err := p.decode(context.Background(), raw, v.UnsafePointer(), false, nil); err != nil {
 		msg := err.Error()
 		c.report(tag, "the value breaks the field's own rules: "+strings.ReplaceAll(msg, "(root): ", ""), fmt.Sprintf("write a value of type %s that they allow", n.typ))
 		return reflect.Value{}

@@ -17,7 +17,7 @@
 //     the grammar of invopop/jsonschema: jsonschema:"default=3,example=5".
 //   - mcp holds what is particular to MCP: header=Name mirrors an argument into
 //     an HTTP header, secret keeps a value out of messages, strict turns
-//     coercion off, msg=text and msg.rule=text replace messages, unit=s makes a
+//     coercion off for the field and all below it, msg=text and msg.rule=text replace messages, unit=s makes a
 //     time.Duration an integer.
 //
 // A mistake in a tag is an error when the type is compiled, never later. All
@@ -37,5 +37,12 @@
 // Unless Options.Strict is set, values that models are known to send are read
 // as what they mean, when that is certain: "5" for an integer, "true" for a
 // boolean, 5 for a string, an object or array inside a string, and null or ""
-// for an optional member that is not set.
+// for an optional member that is not set. [Plan.DecodeReport] tells which values
+// were read so.
+//
+// # Numbers
+//
+// Bounds are compared with the decimal text of a number, not with its rounding
+// to 64 bits. Only numbers of more than 1,000 digits or with an exponent beyond
+// ±400 are compared as they are rounded.
 package schema

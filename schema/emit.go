@@ -198,7 +198,7 @@ func (n *node) passes(text string) bool {
 	own.ptrs, own.special = nil, true
 	own.checks = slices.DeleteFunc(slices.Clone(n.checks), func(c check) bool { return c.custom != nil })
 	p := &Plan{opts: &Options{}, root: &own, typ: n.typ, maxDepth: defaultMaxDepth, maxNodes: defaultMaxNodes}
-	return p.decode(context.Background(), jsonx.AppendString(nil, text), reflect.New(n.typ).UnsafePointer(), false) == nil
+	return p.decode(context.Background(), jsonx.AppendString(nil, text), reflect.New(n.typ).UnsafePointer(), false, nil) == nil
 }
 
 const base64Pattern = `^(?:[A-Za-z0-9+\/]{4})*(?:[A-Za-z0-9+\/]{2}==|[A-Za-z0-9+\/]{3}=)?$`

@@ -59,7 +59,7 @@ func (c *compiler) members(t reflect.Type) []member {
 			}
 		}
 	}
-	return dominant(found)
+	return c.dominant(found)
 }
 
 // member looks at field i of a struct: it is a member, a struct to look
@@ -105,7 +105,7 @@ func (c *compiler) member(l level, i int) (*member, *level) {
 }
 
 // dominant keeps of each name the one field that encoding/json would use.
-func dominant(found []member) []member {
+func (c *compiler) dominant(found []member) []member {
 	slices.SortStableFunc(found, func(a, b member) int {
 		if d := strings.Compare(a.name, b.name); d != 0 {
 			return d
@@ -129,6 +129,9 @@ func dominant(found []member) []member {
 		}
 		if j == i+1 || len(found[i+1].index) != len(found[i].index) || found[i+1].tagged != found[i].tagged {
 			kept = append(kept, found[i])
+		} else if a, b := found[i], found[i+1]; slices.Equal(a.index[:len(a.index)-1], b.index[:len(b.index)-1]) && !slices.Equal(a.index, b.index) {
+			c.where = place{b.owner.String(), b.sf.Name, b.name}
+			c.report(b.tag("json"), fmt.Sprintf("two fields are named %q, so encoding/json takes neither; the other is %s", b.name, a.sf.Name), "give one another name")
 		}
 		i = j
 	}

@@ -35,6 +35,9 @@ func (c *compiler) finish(p *Plan) {
 	if !c.opts.Output && p.schema.Type != "object" {
 		c.report("", "the schema of arguments must have type object", "")
 	}
+	if composed := composition(p.schema); composed != "" && !c.opts.Output {
+		c.report("", "the schema of arguments has "+composed+" at the top, which model providers refuse", "put it on a member, or use the rules required_without and excluded_with")
+	}
 	c.headers(p, p.root, nil, map[any]bool{}, map[string]string{})
 	p.fields = listFields(p.root, p.schema)
 }
@@ -78,6 +81,7 @@ func (c *compiler) seal(n *node, seen map[any]bool) (constrained bool) {
 			k.emit(s)
 			n.plain = n.plain && s.Enum == nil && s.Const == nil && s.Format == ""
 		}
+		n.notEmpty = n.notEmpty && !n.plain
 	}
 	if n.kind == nodeOpaque {
 		constrained = true
@@ -200,6 +204,9 @@ func (c *compiler) headers(p *Plan, n *node, path []string, open map[any]bool, t
 				c.report(`mcp:"header=`+f.header+`"`, fmt.Sprintf("the header %q is taken by /%s", f.header, old), "header names differ in more than case")
 			}
 			taken[lower] = strings.Join(at, "/")
+			if f.node.nullable {
+				c.report(`mcp:"header=`+f.header+`"`, "only a string, a boolean or an integer can be mirrored into a header, and this may be null", "remove nullable, or the header")
+			}
 			kind := f.node.name
 			p.headers = append(p.headers, HeaderParam{f.header, at, kind})
 		}
@@ -209,6 +216,20 @@ func (c *compiler) headers(p *Plan, n *node, path []string, open map[any]bool, t
 	if len(path) == 0 {
 		c.unreachableHeaders(p)
 	}
+}
+
+// composition names a keyword that combines schemas, if there is one on this
+// level.
+func composition(s *jsonschema.Schema) string {
+	switch {
+	case s.AnyOf != nil:
+		return "anyOf"
+	case s.OneOf != nil:
+		return "oneOf"
+	case s.AllOf != nil:
+		return "allOf"
+	}
+	return ""
 }
 
 // unreachableHeaders reports header tags below lists, maps and unions.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,6 +123,7 @@ func (c *compiler) multipleOf(n *node, k keyword, kind valueKind) (rule, bool) {
 			x, ok := new(big.Rat).SetString(strconv.FormatFloat(v, 'g', -1, 64))
 			return ok && multiple(x)
 		}
+		ck.decimal = multiple
 	default:
 		c.report(k.tag(), fmt.Sprintf("multipleOf does not apply to %s", n.typ), "remove it")
 		return rule{}, false
@@ -262,6 +264,15 @@ func setCheck(tag, code string, values []reflect.Value) check {
 		k.boolean = func(b bool) bool { return in[b] }
 	case reflect.Float32, reflect.Float64:
 		k.float = func(f float64) bool { return in[f] }
+		exact := make([]*big.Rat, 0, len(list))
+		for _, v := range list {
+			if x, ok := exactNumber(string(appendAny(nil, v))); ok {
+				exact = append(exact, x)
+			}
+		}
+		k.decimal = func(x *big.Rat) bool {
+			return slices.ContainsFunc(exact, func(y *big.Rat) bool { return x.Cmp(y) == 0 })
+		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		k.unsigned = func(u uint64) bool { return in[u] }
 	default:
@@ -307,6 +318,7 @@ func requiredNonZero(n *node) (check, bool) {
 		k.unsigned = func(v uint64) bool { return v != 0 }
 	case nodeFloat:
 		k.float = func(v float64) bool { return v != 0 }
+		k.decimal = func(x *big.Rat) bool { return x.Sign() != 0 }
 	case nodeBool:
 		k.code, k.want = "const", "true"
 		k.emit = func(s *jsonschema.Schema) { addConst(s, true) }
@@ -335,6 +347,7 @@ func zeroCheck(n *node) check {
 	case nodeFloat:
 		constant(json.Number("0"))
 		k.float = func(v float64) bool { return v == 0 }
+		k.decimal = func(x *big.Rat) bool { return x.Sign() == 0 }
 	case nodeBool:
 		k.want = "left out or false"
 		constant(false)

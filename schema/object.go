@@ -114,7 +114,7 @@ func (c *compiler) field(sh *shape, m member) (*field, *tagRules) {
 		}
 	}
 	st := c.schemaTag(m.sf)
-	n := c.typeNode(m.sf.Type, sh.noRules || tr.skip)
+	n := c.typeNode(m.sf.Type, sh.noRules || tr.skipsFields())
 	f.node = n
 	if n.kind == nodeInvalid {
 		return f, tr
@@ -205,7 +205,7 @@ func (c *compiler) presence(f *field, tr *tagRules, st *schemaTag, m member, omi
 	}
 	f.required = required || !(omit || tr.omit != "" || conditional || tr.isDefault || hasDefault || len(n.ptrs) > 0 || m.byPtr)
 	f.omitZero = tr.omit != "" && len(n.ptrs) == 0 && scalarNode(n)
-	n.notEmpty = !f.required && (n.kind != nodeString || !n.plain || hasCode(n, "enum"))
+	n.notEmpty = !f.required // seal corrects this for plain text
 }
 
 func (m *member) tag(key string) string {
@@ -223,6 +223,12 @@ func scalarNode(n *node) bool {
 
 func hasCode(n *node, code string) bool {
 	return slices.ContainsFunc(n.checks, func(k check) bool { return k.code == code })
+}
+
+// skipsFields tells whether the structs at a position are taken without the
+// rules of their fields.
+func (tr *tagRules) skipsFields() bool {
+	return tr != nil && (tr.skip || tr.structOnly != "" || tr.elem.skipsFields())
 }
 
 // ruleSet compiles validate rules, and the rules that jsonschema keywords
@@ -257,6 +263,9 @@ func (c *compiler) ruleSet(n *node, tr *tagRules, more []rule) {
 	}
 	if tr.required {
 		c.nonEmpty(n)
+	}
+	if tr.structOnly != "" && n.kind != nodeObject {
+		c.report("validate:\""+tr.structOnly+"\"", fmt.Sprintf("%s needs a struct, not %s", tr.structOnly, n.typ), "remove it")
 	}
 	if tr.isDefault {
 		n.checks = append(n.checks, zeroCheck(n))
@@ -333,5 +342,6 @@ func (c *compiler) relations(sh *shape, tags []*tagRules) {
 			c.cross(sh, i, r)
 		}
 	}
+	c.cycles(sh)
 	c.where.field, c.where.json = "", ""
 }

@@ -107,23 +107,39 @@ func (p *Plan) Decode(data []byte, dst any) error {
 
 // DecodeContext is Decode with a context for custom rules.
 func (p *Plan) DecodeContext(ctx context.Context, data []byte, dst any) error {
+	return p.decodeInto(ctx, data, dst, nil)
+}
+
+// DecodeReport is DecodeContext that also returns the JSON Pointers of the
+// values that were not taken as they came, such as "5" for an integer, in the
+// order of the document. There are none with Options.Strict.
+func (p *Plan) DecodeReport(ctx context.Context, data []byte, dst any) (coerced []string, err error) {
+	err = p.decodeInto(ctx, data, dst, &coerced)
+	return coerced, err
+}
+
+func (p *Plan) decodeInto(ctx context.Context, data []byte, dst any, coerced *[]string) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.typ {
 		return fmt.Errorf("schema: Decode needs a *%s, not %T", p.typ, dst)
 	}
 	v.Elem().SetZero()
-	if len(data) == 0 {
-		data = []byte("{}")
-	}
-	return p.decode(ctx, data, v.UnsafePointer(), !p.opts.Strict && !p.opts.Output)
+	return p.decode(ctx, orEmpty(data), v.UnsafePointer(), p.lenient(), coerced)
 }
+
+// orEmpty returns {} for no data at all.
+func orEmpty(data []byte) []byte {
+	if len(data) == 0 {
+		return []byte("{}")
+	}
+	return data
+}
+
+func (p *Plan) lenient() bool { return !p.opts.Strict && !p.opts.Output }
 
 // Check is Decode without a destination.
 func (p *Plan) Check(data []byte) error {
-	if len(data) == 0 {
-		data = []byte("{}")
-	}
-	return p.decode(context.Background(), data, reflect.New(p.typ).UnsafePointer(), !p.opts.Strict && !p.opts.Output)
+	return p.decode(context.Background(), orEmpty(data), reflect.New(p.typ).UnsafePointer(), p.lenient(), nil)
 }
 
 // Field is a top-level member of the plan's type.

@@ -52,7 +52,8 @@ type rule struct {
 // tagRules is a parsed validate tag: what one field says about itself, and
 // below dive about its elements and keys.
 type tagRules struct {
-	skip         bool   // "-" or structonly/nostructlevel: no rules below
+	skip         bool   // "-": no rules below
+	structOnly   string // structonly or nostructlevel: no rules on the fields of the struct
 	required     bool   // required
 	omit         string // omitempty, omitnil or omitzero; "" for none
 	isDefault    bool

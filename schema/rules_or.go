@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"math/big"
 	"reflect"
 	"strings"
 
@@ -146,6 +147,8 @@ func mergeTests(c *check, alts [][]check) {
 		c.unsigned = anyHolds(alts, func(c check) func(uint64) bool { return c.unsigned })
 	case first.float != nil:
 		c.float = anyHolds(alts, func(c check) func(float64) bool { return c.float })
+		c.decimal = anyHolds(alts, func(c check) func(*big.Rat) bool { return c.decimal })
+		c.long = true
 	case first.boolean != nil:
 		c.boolean = anyHolds(alts, func(c check) func(bool) bool { return c.boolean })
 	default:

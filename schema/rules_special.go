@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -79,6 +80,8 @@ func inRange(r rule, t target, low, high int64, want string) []check {
 		c.unsigned = func(n uint64) bool { return n <= uint64(high) && int64(n) >= low }
 	default:
 		c.float = func(f float64) bool { return f >= float64(low) && f <= float64(high) }
+		from, to := new(big.Rat).SetInt64(low), new(big.Rat).SetInt64(high)
+		c.decimal = func(x *big.Rat) bool { return x.Cmp(from) >= 0 && x.Cmp(to) <= 0 }
 	}
 	return []check{c}
 }

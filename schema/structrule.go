@@ -92,7 +92,7 @@ func (c *compiler) structFuncs(sh *shape) {
 		return
 	}
 	for _, r := range c.opts.StructRules {
-		if r.typ != sh.typ {
+		if r == nil || r.typ != sh.typ {
 			continue
 		}
 		if r.describe == "" {

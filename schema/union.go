@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/invopop/jsonschema"
@@ -61,6 +62,9 @@ type variant struct {
 // the unions that it makes known.
 func (c *compiler) prepare() {
 	c.add(checkRules(c.opts.Rules)...)
+	if slices.Contains(c.opts.StructRules, nil) {
+		c.report("", "Options.StructRules has a rule that is nil", "make it with schema.NewStructRule")
+	}
 	for _, u := range c.opts.Unions {
 		c.unions[u.typ] = &unionShape{decl: u}
 	}

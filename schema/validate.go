@@ -156,7 +156,7 @@ func (p *tagParser) shape(to *tagRules, e string, ruled bool) {
 	case "isdefault":
 		to.isDefault = true
 	case "structonly", "nostructlevel":
-		to.skip = true
+		to.structOnly = e
 	case "-":
 		p.fault(e, `"-" switches validation off and must be the whole tag`, `write validate:"-" alone, or remove the "-"`)
 	default: // omitempty, omitnil, omitzero

@@ -25,7 +25,8 @@ func TestParseValidate(t *testing.T) {
 	}{
 		{"", func(r *tagRules) bool { return reflect.DeepEqual(r, &tagRules{}) }},
 		{"-", func(r *tagRules) bool { return r.skip }},
-		{"structonly", func(r *tagRules) bool { return r.skip }},
+		{"structonly", func(r *tagRules) bool { return r.structOnly == "structonly" && r.skipsFields() }},
+		{"dive,nostructlevel", func(r *tagRules) bool { return r.structOnly == "" && r.skipsFields() }},
 		{"required,min=3,max=5", func(r *tagRules) bool { return r.required && names(r.own) == "min=3 max=5" }},
 		{"omitempty,min=5", func(r *tagRules) bool { return r.omit == "omitempty" && names(r.own) == "min=5" }},
 		{"omitzero,isdefault", func(r *tagRules) bool { return r.omit == "omitzero" && r.isDefault }},

@@ -411,7 +411,7 @@ var sayings = []struct {
 }
 
 // picky is a type whose text form refuses everything.
-type picky struct{ s string }
+type picky struct{}
 
 func (*picky) UnmarshalText(b []byte) error         { return fmt.Errorf("no colour is named %q", b) }
 func (picky) JSONSchemaExtend(s *jsonschema.Schema) {}

@@ -1,0 +1,171 @@
+package schema
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// everyCoercion has a member for each row of the list of coercions.
+type everyCoercion struct {
+	Int      int               `json:"int,omitempty"`
+	Uint     uint8             `json:"uint,omitempty"`
+	Float    float64           `json:"float,omitempty"`
+	Number   json.Number       `json:"number,omitempty"`
+	Seconds  time.Duration     `json:"seconds,omitempty" mcp:"unit=s"`
+	Bool     bool              `json:"bool,omitempty"`
+	Text     string            `json:"text,omitempty"`
+	Enum     string            `json:"enum,omitempty" validate:"oneof=asc desc"`
+	Fold     string            `json:"fold,omitempty" validate:"oneofci=asc desc"`
+	Format   string            `json:"format,omitempty" jsonschema:"format=email"`
+	List     []string          `json:"list,omitempty"`
+	Map      map[string]int    `json:"map,omitempty"`
+	Object   textPlain         `json:"object,omitzero"`
+	Optional *int              `json:"optional"`
+	Day      Date              `json:"day,omitzero"`
+	Limit    int               `json:"limit" validate:"omitempty,min=5"`
+	Nullable *string           `json:"nullable" jsonschema:"nullable"`
+	Deep     map[string][]bool `json:"deep,omitempty"`
+}
+
+// coercionRows are the rows: what lenient mode makes of a value, as JSON ("" if
+// it is refused), and where it had to coerce. Strict mode refuses every value
+// that lenient mode coerces.
+var coercionRows = []struct {
+	name, member, value, want string
+	coerced                   string // pointer, or "" for none
+}{
+	{"1 string to integer", "int", `"5"`, `5`, "/int"},
+	{"1 trimmed", "int", `" 5\t"`, `5`, "/int"},
+	{"1 exponent", "int", `"1e2"`, `100`, "/int"},
+	{"1 unsigned", "uint", `"7"`, `7`, "/uint"},
+	{"1 out of range", "uint", `"256"`, "", ""},
+	{"1 string to number", "float", `"1.5"`, `1.5`, "/float"},
+	{"1 json.Number", "number", `"1.5"`, `1.5`, "/number"},
+	{"1 units", "seconds", `"90"`, `90000000000`, "/seconds"},
+	{"1 no unit", "int", `"5px"`, "", ""},
+	{"1 no hexadecimal", "int", `"0x5"`, "", ""},
+	{"1 no NaN", "float", `"NaN"`, "", ""},
+	{"1 no plus", "int", `"+5"`, "", ""},
+	{"1 no leading zero", "int", `"05"`, "", ""},
+	{"1 no other space", "int", `"\u00a05"`, "", ""},
+	{"1 no fraction", "int", `"1.5"`, "", ""},
+	{"1 no digits of Unicode", "int", `"٣"`, "", ""},
+	{"2 true", "bool", `"TRUE"`, `true`, "/bool"},
+	{"2 not yes", "bool", `"yes"`, "", ""},
+	{"2 not 1", "bool", `1`, "", ""},
+	{"2 not the text 1", "bool", `"1"`, "", ""},
+	{"2 not t", "bool", `"t"`, "", ""},
+	{"3 integer to string", "text", `5`, `"5"`, "/text"},
+	{"3 negative", "text", `-5`, `"-5"`, "/text"},
+	{"3 all digits", "text", `9007199254740993`, `"9007199254740993"`, "/text"},
+	{"3 no fraction", "text", `1.50`, "", ""},
+	{"3 no exponent", "text", `1e3`, "", ""},
+	{"3 no negative zero", "text", `-0`, "", ""},
+	{"3 not for an enum", "enum", `5`, "", ""},
+	{"3 not for a format", "format", `5`, "", ""},
+	{"3 no boolean", "text", `true`, "", ""},
+	{"4 list inside a string", "list", `"[\"a\"]"`, `["a"]`, "/list"},
+	{"4 space before it", "list", `" [\"a\"]"`, `["a"]`, "/list"},
+	{"4 map inside a string", "map", `"{\"a\":1}"`, `{"a":1}`, "/map"},
+	{"4 object inside a string", "object", `"{\"s\":\"x\"}"`, `{"s":"x"}`, "/object"},
+	{"4 once only", "deep", `"{\"a\":\"[true]\"}"`, "", ""},
+	{"4 the wrong one", "list", `"{}"`, "", ""},
+	{"4 broken", "list", `"[1"`, "", ""},
+	{"5 null for an optional member", "int", `null`, "absent", "/int"},
+	{"5 null for a pointer", "optional", `null`, "absent", "/optional"},
+	{"5 empty string for a number", "int", `""`, "absent", "/int"},
+	{"5 empty string for a boolean", "bool", `""`, "absent", "/bool"},
+	{"5 empty string for an enum", "enum", `""`, "absent", "/enum"},
+	{"5 empty string for a format", "format", `""`, "absent", "/format"},
+	{"5 empty string for a date", "day", `""`, "absent", "/day"},
+	{"5 empty string for a list", "list", `""`, "absent", "/list"},
+	{"5 empty string is text", "text", `""`, `""`, ""},
+	{"5 zero of omitempty", "limit", `0`, "absent", "/limit"},
+	{"5 other values of omitempty", "limit", `3`, "", ""},
+	{"5 null where it is a value", "nullable", `null`, `null`, ""},
+	{"6 space around an enum", "enum", `" asc "`, `"asc"`, "/enum"},
+	{"6 no folding", "enum", `"ASC"`, "", ""},
+	{"6 folding by its rule", "fold", `"ASC"`, `"ASC"`, ""},
+	{"never scalar to list", "list", `"a"`, "", ""},
+	{"never rounding", "int", `2.5`, "", ""},
+	{"never near values", "enum", `"ascending"`, "", ""},
+	{"never other dates", "day", `"31/01/2026"`, "", ""},
+}
+
+func TestCoercions(t *testing.T) {
+	lenientPlan, strictPlan := compile[everyCoercion](t, nil), compile[everyCoercion](t, &Options{Strict: true})
+	for _, row := range coercionRows {
+		t.Run(row.name, func(t *testing.T) {
+			doc := []byte(`{"` + row.member + `":` + row.value + `}`)
+			var in everyCoercion
+			coerced, err := lenientPlan.DecodeReport(t.Context(), doc, &in)
+			if (err == nil) != (row.want != "") {
+				t.Fatalf("lenient: error is %v, want %q", err, row.want)
+			}
+			if err == nil && (strings.Join(coerced, " ") != row.coerced) {
+				t.Errorf("coerced %q, want %q", coerced, row.coerced)
+			}
+			if row.want == "absent" && !reflect.ValueOf(in).IsZero() {
+				t.Errorf("decoded %+v, want nothing", in)
+			}
+			if row.want != "" && row.want != "absent" {
+				i := slices.IndexFunc(lenientPlan.root.object.fields, func(f field) bool { return f.name == row.member })
+				if text, err := json.Marshal(reflect.ValueOf(in).Field(i).Interface()); err != nil || string(text) != row.want {
+					t.Errorf("decoded %s, %v, want %s", text, err, row.want)
+				}
+			}
+			var strict everyCoercion
+			coerced, err = strictPlan.DecodeReport(t.Context(), doc, &strict)
+			if takes := row.want != "" && row.coerced == ""; (err == nil) != takes || len(coerced) != 0 {
+				t.Errorf("strict: error is %v, coerced %q", err, coerced)
+			}
+		})
+	}
+}
+
+func TestCoercedInOrder(t *testing.T) {
+	doc := []byte(`{"text":1,"list":"[2]","object":{"s":3},"int":"4","enum":" asc","optional":null}`)
+	var in everyCoercion
+	got, err := compile[everyCoercion](t, nil).DecodeReport(t.Context(), doc, &in)
+	if want := []string{"/text", "/list", "/list/0", "/object/s", "/int", "/enum", "/optional"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("coerced %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestStrictBelow checks that mcp:"strict" covers what is below a field, and
+// nothing beside it.
+func TestStrictBelow(t *testing.T) {
+	type inner struct {
+		N int   `json:"n,omitempty"`
+		L []int `json:"l,omitempty"`
+	}
+	type args struct {
+		Strict inner            `json:"strict,omitzero" mcp:"strict"`
+		Loose  inner            `json:"loose,omitzero"`
+		List   []inner          `json:"list,omitempty" mcp:"strict"`
+		Map    map[string]inner `json:"map,omitempty" mcp:"strict"`
+		Ptr    **inner          `json:"ptr,omitempty" mcp:"strict"`
+		Null   Null[inner]      `json:"null,omitzero" mcp:"strict"`
+	}
+	p := compile[args](t, nil)
+	tests := []struct {
+		input  string
+		issues []string
+	}{
+		{`{"loose":{"n":"1","l":["1"]}}`, nil},
+		{`{"strict":{"n":"1","l":["1"]},"loose":{"n":"1"}}`, []string{"/strict/n type", "/strict/l/0 type"}},
+		{`{"list":[{"n":"1"}],"map":{"a":{"l":["1"]}},"loose":{"n":"1"}}`, []string{"/list/0/n type", "/map/a/l/0 type"}},
+		{`{"ptr":{"n":"1"},"null":{"n":"1"}}`, []string{"/ptr/n type", "/null/n type"}},
+		{`{"strict":"{}","list":"[]"}`, []string{"/strict type", "/list type"}},
+		{`{"strict":null}`, []string{"/strict type"}},
+	}
+	for _, c := range tests {
+		if got := listed(t, p.Check([]byte(c.input))); !reflect.DeepEqual(got, c.issues) {
+			t.Errorf("%s: issues are %q, want %q", c.input, got, c.issues)
+		}
+	}
+}
