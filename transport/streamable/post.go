@@ -102,6 +102,15 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // back: one large answer must not stay in every buffer.
 const maxPooled = 64 << 10
 
+// first returns the first value of a header, whose name is in the canonical
+// form of net/http already.
+func first(r *http.Request, name string) string {
+	if values := r.Header[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
 // admit scans the message, decides its era and checks what must be right
 // before anything runs. status goes with a fault.
 func (h *Handler) admit(c *Call, body []byte) (status int, fault *protocol.Error) {
@@ -124,7 +133,7 @@ func (h *Handler) isModern(c *Call) bool {
 	if c.Params.Meta.ProtocolVersion != "" {
 		return true
 	}
-	rev, _ := protocol.ParseRevision(c.HTTP.Header.Get(headerVersion))
+	rev, _ := protocol.ParseRevision(first(c.HTTP, headerVersion))
 	return rev.Modern()
 }
 
@@ -164,7 +173,7 @@ func (h *Handler) admitLegacy(c *Call) (status int, fault *protocol.Error) {
 // checkVersion refuses a version header that names none of the server's
 // revisions. Without the header, the session says which it is.
 func (h *Handler) checkVersion(r *http.Request) *protocol.Error {
-	name := r.Header.Get(headerVersion)
+	name := first(r, headerVersion)
 	if name == "" {
 		return nil
 	}
@@ -180,7 +189,7 @@ func (h *Handler) session(r *http.Request) (id string, rev protocol.Revision, st
 	if fault = h.checkVersion(r); fault != nil {
 		return "", 0, http.StatusBadRequest, fault
 	}
-	if id = r.Header.Get(headerSession); id == "" {
+	if id = first(r, headerSession); id == "" {
 		return "", 0, http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
 			"header Mcp-Session-Id is missing: send initialize first, or a request of revision %s", protocol.Latest)
 	}
@@ -209,7 +218,7 @@ func statusOf(code protocol.Code, rev protocol.Revision) int {
 
 // jsonContent tells whether the body says that it is JSON.
 func jsonContent(r *http.Request) bool {
-	value := r.Header.Get("Content-Type")
+	value := first(r, "Content-Type")
 	if value == "application/json" {
 		return true
 	}
