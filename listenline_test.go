@@ -42,7 +42,8 @@ func (n *network) Close() error {
 func (n *network) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "unix"} }
 
 // overHTTP runs fn in a bubble with a server on a network, with connections
-// that are taken over and with ones that are not, and behind middleware.
+// that are taken over and with ones that are not, and behind middleware. The
+// bubble fails if a goroutine is left.
 func overHTTP(t *testing.T, opts mcp.Options, fn func(t *testing.T, s *mcp.Server, n *network)) {
 	encode := func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
