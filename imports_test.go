@@ -33,6 +33,7 @@ var importGraph = map[string][]string{
 	"session":              {"protocol", "frame", "internal/peer"},
 	"": {"internal/jsonx", "transport", "protocol", "schema", "frame", "internal/peer", "internal/hub",
 		"transport/streamable", "registry", "uritemplate", "internal/dispatch", "internal/rounds", "tasks", "session"},
+	"mcptest":            {"", "protocol", "transport"},
 	"cmd/example":        {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
 	"conformance/server": {"", "frame", "protocol", "schema", "transport/streamable"},
 	"conformance/bridge": {},

@@ -1,0 +1,317 @@
+package mcptest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+type sumIn struct {
+	A, B int
+}
+
+type sumOut struct {
+	Sum int `json:"sum"`
+}
+
+type nameForm struct {
+	Name string `json:"name" validate:"required"`
+}
+
+type trip struct {
+	City string `json:"city" validate:"required" jsonschema_description:"where to"`
+}
+
+func newServer(opts *mcp.Options) *mcp.Server {
+	if opts == nil {
+		opts = &mcp.Options{}
+	}
+	quiet := zerolog.Nop()
+	opts.Logger = &quiet
+	opts.PageSize = 2
+	s := mcp.NewServer(mcp.Info{Name: "test", Version: "1"}, opts)
+	s.MustAdd(
+		mcp.Tool("sum", func(_ *mcp.Frame, in sumIn) (sumOut, error) { return sumOut{in.A + in.B}, nil }),
+		mcp.Tool("work", func(f *mcp.Frame, _ struct{}) (string, error) {
+			for i := 1; i <= 3; i++ {
+				if err := f.Progress(float64(i), 3); err != nil {
+					return "", err
+				}
+			}
+			return "done", f.Log(protocol.LevelDebug, "worked", "worker")
+		}),
+		mcp.Tool("fail", func(*mcp.Frame, struct{}) (string, error) { return "", errors.New("disk full") }),
+		mcp.Tool("refuse", func(*mcp.Frame, struct{}) (string, error) { return "", &mcp.Error{Code: 4711, Message: "no"} }),
+		mcp.Tool("wait", func(f *mcp.Frame, _ struct{}) (string, error) {
+			<-f.Done()
+			return "", context.Cause(f)
+		}),
+		mcp.Tool("greet", func(f *mcp.Frame, _ struct{}) (string, error) {
+			name, err := mcp.Elicit[nameForm](f, "name", "Who are you?")
+			if err != nil {
+				return "", err
+			}
+			if !name.Accepted() {
+				return "Hello, stranger!", nil
+			}
+			return "Hello, " + name.Value.Name + "!", nil
+		}),
+		mcp.Tool("think", func(f *mcp.Frame, _ struct{}) (string, error) {
+			roots, err := mcp.Roots(f, "roots")
+			if err != nil {
+				return "", err
+			}
+			answer, err := mcp.Sample(f, "thought", mcp.SampleParams{MaxTokens: 9, Messages: []mcp.SampleMessage{{
+				Role: protocol.RoleUser, Content: []protocol.Content{protocol.TextContent{Text: roots[0].URI}},
+			}}})
+			if err != nil {
+				return "", err
+			}
+			return answer.Text(), nil
+		}),
+		mcp.Resource("test://a", func(*mcp.Frame, struct{}) (string, error) { return "contents of a", nil }),
+		mcp.Prompt("plan", func(_ *mcp.Frame, in trip) (string, error) { return "Plan a trip to " + in.City, nil }),
+	)
+	return s
+}
+
+// each runs a test in every revision and over every wire that has it.
+func each(t *testing.T, test func(t *testing.T, options ...mcptest.Option)) {
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String()+"/pipe", func(t *testing.T) { test(t, mcptest.Revision(rev)) })
+		t.Run(rev.String()+"/http", func(t *testing.T) { test(t, mcptest.Revision(rev), mcptest.OverHTTP()) })
+	}
+}
+
+func TestCall(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		c := mcptest.New(t, newServer(nil), options...)
+		var sum sumOut
+		c.Call("sum", sumIn{2, 3}).Structured(&sum)
+		if sum.Sum != 5 {
+			t.Errorf("sum %d", sum.Sum)
+		}
+		r := c.Call("work", nil)
+		if r.Text() != "done" || r.IsError {
+			t.Errorf("result %s", r.Raw)
+		}
+		if len(r.Progress) != 3 || r.Progress[2].Progress != 3 || r.Progress[2].Total != 3 {
+			t.Errorf("progress %v", r.Progress)
+		}
+		if logs := c.Logs(); len(logs) != 1 || logs[0].Text() != "worked" || logs[0].Logger != "worker" {
+			t.Errorf("logs %v", logs)
+		}
+		if r := c.Call("fail", nil); !r.IsError || r.Text() != "disk full" {
+			t.Errorf("fail: %s", r.Raw)
+		}
+		_, err := c.TryCall("refuse", nil)
+		if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Code != 4711 {
+			t.Errorf("refuse: %v", err)
+		}
+	})
+}
+
+func TestOffers(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		c := mcptest.New(t, newServer(nil), options...)
+		var names []string
+		for _, tool := range c.Tools() { // of four pages
+			names = append(names, tool.Name)
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != "fail greet refuse sum think wait work" {
+			t.Errorf("tools %s", got)
+		}
+		if list := c.Resources(); len(list) != 1 || list[0].URI != "test://a" {
+			t.Errorf("resources %v", list)
+		}
+		if list := c.Templates(); len(list) != 0 {
+			t.Errorf("templates %v", list)
+		}
+		if got := c.Read("test://a"); len(got) != 1 || got[0].Text != "contents of a" {
+			t.Errorf("contents %v", got)
+		}
+		if list := c.Prompts(); len(list) != 1 || list[0].Arguments[0].Name != "city" {
+			t.Errorf("prompts %v", list)
+		}
+		p := c.GetPrompt("plan", map[string]string{"city": "Oslo"})
+		if len(p.Messages) != 1 || p.Messages[0].Text() != "Plan a trip to Oslo" || p.Messages[0].Role != protocol.RoleUser {
+			t.Errorf("prompt %v", p)
+		}
+	})
+}
+
+// The same handler asks in both eras; the script answers.
+func TestScripts(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		var asked []mcptest.Elicitation
+		options = append(options, mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
+			if asked = append(asked, q); len(asked) > 1 {
+				return mcptest.Decline()
+			}
+			return mcptest.Accept(nameForm{"Ada"})
+		}), mcptest.OnSample(func(q mcptest.Sampling) mcptest.Sampled {
+			return mcptest.Sampled{Text: fmt.Sprint("about ", q.Messages[0].Text(), " in ", q.MaxTokens)}
+		}), mcptest.Roots(protocol.Root{URI: "file:///home"}))
+		c := mcptest.New(t, newServer(nil), options...)
+		for _, want := range []string{"Hello, Ada!", "Hello, stranger!"} {
+			if got := c.Call("greet", nil).Text(); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+		if len(asked) != 2 || asked[0].Message != "Who are you?" || !strings.Contains(string(asked[0].Schema), `"name"`) {
+			t.Errorf("asked %+v", asked)
+		}
+		if got := c.Call("think", nil).Text(); got != "about file:///home in 9" {
+			t.Errorf("thought %q", got)
+		}
+	})
+}
+
+// A client without a script declares nothing, so that nobody asks it.
+func TestNoScript(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		c := mcptest.New(t, newServer(nil), options...)
+		r, err := c.TryCall("greet", nil)
+		if fault, ok := errors.AsType[*protocol.Error](err); ok && fault.Code == protocol.CodeMissingCapability {
+			return
+		}
+		if err != nil || !r.IsError || !strings.Contains(r.Text(), "elicitation") {
+			t.Errorf("result %v, error %v; want one that names the capability", r, err)
+		}
+	})
+}
+
+func TestConnectFails(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		s := newServer(&mcp.Options{
+			Init:      func(*mcp.Frame) error { return &mcp.Error{Code: 4242, Message: "bad tenant"} },
+			Revisions: []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.V20250618, protocol.V20251125},
+		})
+		_, err := mcptest.Connect(t, s, options...)
+		fault, ok := errors.AsType[*protocol.Error](err)
+		if !ok || fault.Code != 4242 && fault.Code != protocol.CodeUnsupportedVersion {
+			t.Errorf("Connect: %v", err)
+		}
+	})
+}
+
+func TestTimeout(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		c := mcptest.New(t, newServer(nil), options...)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if _, err := c.DoContext(ctx, protocol.MethodToolsCall, map[string]any{"name": "wait"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestTimeoutOption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mcptest.New(t, newServer(nil), mcptest.Revision(protocol.V20251125), mcptest.Timeout(time.Hour))
+		begin := time.Now()
+		if _, err := c.TryCall("wait", nil); err == nil || !strings.Contains(err.Error(), "no answer to tools/call within 1h0m0s") || time.Since(begin) != time.Hour {
+			t.Errorf("error %v after %v", err, time.Since(begin))
+		}
+	})
+}
+
+func TestWaitFor(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		s := newServer(nil)
+		c := mcptest.New(t, s, options...)
+		if c.Revision().Modern() {
+			t.Skip("a modern client has to subscribe first")
+		}
+		s.RemoveTools("fail")
+		if params := c.WaitFor(protocol.MethodToolsChanged); params != nil && string(params) != "{}" {
+			t.Errorf("params %s", params)
+		}
+	})
+}
+
+// fakeT is a testing.TB that notes how it failed.
+type fakeT struct {
+	testing.TB
+	failed string
+}
+
+func (f *fakeT) Helper() {}
+func (f *fakeT) Fatalf(format string, args ...any) {
+	f.failed = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// What fails says what was called and what came back.
+func TestFailures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(c *mcptest.Client)
+		want string
+	}{
+		"call":       {func(c *mcptest.Client) { c.Call("refuse", nil) }, "calling refuse: error 4711: no"},
+		"request":    {func(c *mcptest.Client) { c.Request("no/such", nil) }, "no/such: Method not found"},
+		"structured": {func(c *mcptest.Client) { c.Call("work", nil).Structured(new(sumOut)) }, "does not decode into *mcptest_test.sumOut"},
+		"params":     {func(c *mcptest.Client) { c.Request("ping", 5) }, "params must encode to an object"},
+	} {
+		f := &fakeT{TB: t}
+		done := make(chan struct{})
+		c := mcptest.New(f, newServer(nil))
+		go func() {
+			defer close(done)
+			tt.do(c)
+		}()
+		<-done
+		if !strings.Contains(f.failed, tt.want) {
+			t.Errorf("%s: failed with %q, want %q", name, f.failed, tt.want)
+		}
+	}
+}
+
+// The end of a client leaves no goroutine behind.
+func TestNothingIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		mcptest.New(t, newServer(nil), options...).Call("work", nil)
+	})
+	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); { // net/http ends its own a little later
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	buffer := make([]byte, 1<<16)
+	t.Errorf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buffer[:runtime.Stack(buffer, true)])
+}
+
+func TestTrace(t *testing.T) {
+	var sent, heard int
+	c := mcptest.New(t, newServer(nil), mcptest.Trace(func(fromServer bool, message []byte) {
+		if !json.Valid(message) {
+			t.Errorf("not JSON: %s", message)
+		}
+		if fromServer {
+			heard++
+		} else {
+			sent++
+		}
+	}))
+	c.Call("sum", sumIn{1, 1})
+	c.Close()
+	if sent != 2 || heard != 2 {
+		t.Errorf("%d messages to the server and %d from it, want 2 and 2", sent, heard)
+	}
+}

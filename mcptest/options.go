@@ -1,0 +1,137 @@
+package mcptest
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// DefaultTimeout is how long a Client waits for an answer.
+const DefaultTimeout = 10 * time.Second
+
+// Option shapes a Client.
+type Option func(*config)
+
+type config struct {
+	revision     protocol.Revision
+	http         bool
+	timeout      time.Duration
+	info         protocol.Implementation
+	level        protocol.Level
+	capabilities *protocol.ClientCapabilities
+	headers      map[string]string
+	answers      map[string]answerer
+	trace        func(fromServer bool, message []byte)
+}
+
+// answerer answers a request of the server. Its error is a *protocol.Error or
+// becomes -32603.
+type answerer func(params json.RawMessage) (result any, err error)
+
+func newConfig(options []Option) *config {
+	c := &config{
+		revision: protocol.Latest, timeout: DefaultTimeout, level: protocol.LevelDebug,
+		info:    protocol.Implementation{Name: "mcptest", Version: "1"},
+		answers: map[string]answerer{}, headers: map[string]string{},
+	}
+	for _, o := range options {
+		o(c)
+	}
+	if c.capabilities == nil {
+		c.capabilities = c.able()
+	}
+	return c
+}
+
+// able returns the capabilities for what there is a script.
+func (c *config) able() *protocol.ClientCapabilities {
+	can := &protocol.ClientCapabilities{}
+	modes := c.revision.Has(protocol.ElicitModes)
+	if c.answers[protocol.MethodElicit] != nil {
+		can.Elicitation = &protocol.ElicitationCapability{}
+		if modes {
+			can.Elicitation.Form, can.Elicitation.URL = &struct{}{}, &struct{}{}
+		}
+	}
+	if c.answers[protocol.MethodSample] != nil {
+		can.Sampling = &protocol.SamplingCapability{}
+		if modes {
+			can.Sampling.Tools = &struct{}{}
+		}
+	}
+	if c.answers[protocol.MethodRoots] != nil {
+		can.Roots = &protocol.RootsCapability{}
+	}
+	return can
+}
+
+// Revision makes the client speak that revision; the default is the latest.
+func Revision(rev protocol.Revision) Option { return func(c *config) { c.revision = rev } }
+
+// OverHTTP makes the client talk to Server.Handler through a loopback socket;
+// the default is a pipe. Headers that mirror arguments are not sent.
+func OverHTTP() Option { return func(c *config) { c.http = true } }
+
+// Header adds a header to each HTTP request of the client.
+func Header(name, value string) Option { return func(c *config) { c.headers[name] = value } }
+
+// Timeout says how long to wait for an answer; the default is DefaultTimeout.
+func Timeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+// Info says who the client is.
+func Info(info protocol.Implementation) Option { return func(c *config) { c.info = info } }
+
+// LogLevel says which log messages the client wants; the default is debug.
+func LogLevel(level protocol.Level) Option { return func(c *config) { c.level = level } }
+
+// Capabilities declares what the client can do, in place of what its scripts
+// can.
+func Capabilities(can protocol.ClientCapabilities) Option {
+	return func(c *config) { c.capabilities = &can }
+}
+
+// OnElicit answers elicitation/create.
+func OnElicit(fn func(Elicitation) Answer) Option {
+	return OnRequest(protocol.MethodElicit, func(params json.RawMessage) (any, error) {
+		var q Elicitation
+		if err := json.Unmarshal(params, &q); err != nil {
+			return nil, err
+		}
+		q.Raw = params
+		return fn(q), nil
+	})
+}
+
+// OnSample answers sampling/createMessage.
+func OnSample(fn func(Sampling) Sampled) Option {
+	return OnRequest(protocol.MethodSample, func(params json.RawMessage) (any, error) {
+		var q Sampling
+		if err := json.Unmarshal(params, &q); err != nil {
+			return nil, err
+		}
+		q.Raw = params
+		return fn(q), nil
+	})
+}
+
+// Roots answers roots/list.
+func Roots(roots ...protocol.Root) Option {
+	if roots == nil {
+		roots = []protocol.Root{}
+	}
+	return OnRequest(protocol.MethodRoots, func(json.RawMessage) (any, error) {
+		return protocol.RootsResult{Roots: roots}, nil
+	})
+}
+
+// OnRequest answers requests of the server of any method: with a value that
+// encodes as the result, or with an error, which goes out as it is if it is a
+// *protocol.Error. fn runs on a goroutine of its own.
+func OnRequest(method string, fn func(params json.RawMessage) (result any, err error)) Option {
+	return func(c *config) { c.answers[method] = fn }
+}
+
+// Trace calls fn with each message that goes back or forth. It may be called
+// by several goroutines at once.
+func Trace(fn func(fromServer bool, message []byte)) Option { return func(c *config) { c.trace = fn } }
