@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"image"
 	"image/color"
 	"image/png"
@@ -37,8 +36,8 @@ func contentTools() []mcp.Component {
 				embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`),
 			}, nil
 		}, mcp.Doc("Returns a text, an image and a resource")),
-		mcp.Tool("test_error_handling", func(*mcp.Frame, none) (string, error) {
-			return "", errors.New(intended)
+		mcp.Tool("test_error_handling", func(*mcp.Frame, none) (*mcp.Result, error) {
+			return mcp.ErrorResult(intended), nil
 		}, mcp.Doc("Fails always")),
 	}
 }
