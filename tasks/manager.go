@@ -163,8 +163,10 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 		return err
 	}
 	if t := m.task(id); t != nil {
+		// Its state first: the work may be quick to end, and to call that its result.
+		err := t.Finish(Cancelled, nil, nil)
 		t.cancel(ErrCancelled)
-		return t.Finish(Cancelled, nil, nil)
+		return err
 	}
 	return nil
 }
