@@ -18,6 +18,7 @@ func behaviourTools() []mcp.Component {
 		mcp.Tool("test_tool_with_progress", withProgress, mcp.Doc("Tells its progress three times")),
 		mcp.Tool("test_logging_tool", logging, mcp.Doc("Logs once")),
 		mcp.Tool("test_streaming_elicitation", streaming, mcp.Doc("Streams before it answers")),
+		mcp.Tool("test_reconnection", reconnection, mcp.Doc("Lets its connection go and answers when the client is back")),
 		mcp.Tool("test_missing_capability", needsSampling, mcp.Doc("Needs a client that can sample")),
 	}
 }
@@ -76,6 +77,14 @@ func streaming(f *mcp.Frame, _ none) (string, error) {
 		return "", err
 	}
 	return "Streaming complete", nil
+}
+
+func reconnection(f *mcp.Frame, _ none) (string, error) {
+	f.CloseStream()
+	if err := sleep(f, 2*step); err != nil {
+		return "", err
+	}
+	return "Reconnection test completed", nil
 }
 
 func needsSampling(f *mcp.Frame, _ none) (string, error) {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 func main() {
@@ -50,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 
 // newServer returns the server with everything that the suite asks for.
 func newServer() *mcp.Server {
-	s := mcp.NewServer(mcp.Info{Name: "talaria-conformance", Version: "1.0.0"}, nil)
+	s := mcp.NewServer(mcp.Info{Name: "talaria-conformance", Version: "1.0.0"}, &mcp.Options{HTTP: streamable.Options{Polling: true, Retry: 5 * step}})
 	s.MustAdd(contentTools()...)
 	s.MustAdd(behaviourTools()...)
 	s.MustAdd(askingTools()...)

@@ -1,0 +1,75 @@
+package session
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// bytesPerSession opens sessions, uses them as a client does that has called a
+// tool, and returns what each of them keeps.
+func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
+	tb.Helper()
+	measure := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	m := NewManager(Config{Max: n})
+	defer m.Close(ErrClosed)
+	before := measure()
+	for range n {
+		s, err := m.Open(Client{
+			Revision:     protocol.V20251125,
+			Info:         &protocol.Implementation{Name: "client", Version: "1.0.0"},
+			Capabilities: &protocol.ClientCapabilities{Elicitation: &protocol.ElicitationCapability{}},
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.SetInitialized()
+		use(s)
+	}
+	after := measure()
+	runtime.KeepAlive(m)
+	return int(after-before) / n
+}
+
+// callOnce is a request with an answer, as the server does it.
+func callOnce(s *Session) {
+	release := s.Use()
+	_, done, _ := s.Inflight.Start(s.parent, protocol.IntID(1))
+	done()
+	release()
+}
+
+// An idle session costs at most 2 KiB and no goroutine.
+func TestIdleSessionIsSmall(t *testing.T) {
+	const n = 10_000
+	goroutines := runtime.NumGoroutine()
+	for name, use := range map[string]func(*Session){
+		"opened": func(*Session) {},
+		"after a call, an assign and a stream": func(s *Session) {
+			callOnce(s)
+			s.Assigns().Set("n", 1)
+			_, leave := s.Listen()
+			leave()
+			st := s.OpenStream(&sink{})
+			_ = st.Send([]byte("message"))
+			st.End([]byte("answer"))
+			s.forget()
+		},
+	} {
+		got := bytesPerSession(t, n, use)
+		t.Logf("%s: %d bytes", name, got)
+		if got > 2048 {
+			t.Errorf("%s: a session keeps %d bytes, want at most 2048", name, got)
+		}
+	}
+	if now := runtime.NumGoroutine(); now > goroutines {
+		t.Errorf("%d goroutines more than before", now-goroutines)
+	}
+}
