@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"net/netip"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -353,5 +355,23 @@ func TestSchemas(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEveryCase checks that each number of the design's list is tested, by a
+// document, a schema or a type that must not compile.
+func TestEveryCase(t *testing.T) {
+	var names []string
+	for _, c := range documentCases {
+		names = append(names, c.name)
+	}
+	for _, c := range badTypes {
+		names = append(names, c.name)
+	}
+	for _, number := range []int{1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 13, 15, 16, 17, 18, 20, 21, 23, 24, 26, 27, 28, 30, 32, 34, 35, 36, 39,
+		41, 43, 44, 45, 47, 48, 49, 51, 53, 55, 58, 60} {
+		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, strconv.Itoa(number)+" ") }) {
+			t.Errorf("case %d is not tested", number)
+		}
 	}
 }

@@ -15,7 +15,7 @@ type everyCoercion struct {
 	Uint     uint8             `json:"uint,omitempty"`
 	Float    float64           `json:"float,omitempty"`
 	Number   json.Number       `json:"number,omitempty"`
-	Seconds  time.Duration     `json:"seconds,omitempty" mcp:"unit=s"`
+	Wait     time.Duration     `json:"seconds,omitempty" mcp:"unit=s"`
 	Bool     bool              `json:"bool,omitempty"`
 	Text     string            `json:"text,omitempty"`
 	Enum     string            `json:"enum,omitempty" validate:"oneof=asc desc"`

@@ -114,55 +114,6 @@ func (c *compiler) crossRoot(sh *shape, k crossRule, r rule, path string) {
 	}
 }
 
-// cycles reports members that would each have to be greater than the other.
-func (c *compiler) cycles(sh *shape) {
-	greater := map[int][]int{} // member → members that it is not less than
-	type pair struct {
-		high, low int
-		rule      *crossRule
-	}
-	var strict []pair
-	for i := range sh.cross {
-		k := &sh.cross[i]
-		if k.root {
-			continue
-		}
-		p := pair{k.field, k.other[0], k}
-		switch k.op {
-		case "lt", "lte":
-			p.high, p.low = p.low, p.high
-		case "gt", "gte":
-		default:
-			continue
-		}
-		greater[p.high] = append(greater[p.high], p.low)
-		if k.op == "gt" || k.op == "lt" {
-			strict = append(strict, p)
-		}
-	}
-	for _, p := range strict {
-		if reaches(greater, p.low, p.high, map[int]bool{}) {
-			f := &sh.fields[p.rule.field]
-			c.where.field, c.where.json = f.goName, f.name
-			c.report(`validate:"`+p.rule.tag+`"`, "this and the other comparisons can never both hold: they go round in a circle", "remove one of them")
-			return
-		}
-	}
-}
-
-func reaches(edges map[int][]int, from, to int, seen map[int]bool) bool {
-	if from == to {
-		return true
-	}
-	seen[from] = true
-	for _, next := range edges[from] {
-		if !seen[next] && reaches(edges, next, to, seen) {
-			return true
-		}
-	}
-	return false
-}
-
 // comparable checks that a rule can compare two members, and means what it
 // seems to.
 func (c *compiler) comparable(a, b *node, k crossRule, r rule) bool {
@@ -316,14 +267,14 @@ func (d *decoder) relate(n *node, sh *shape, p unsafe.Pointer, marks []byte) {
 		at := f.find(p)
 		d.push(f.name)
 		if k.root {
-			d.later = append(d.later, deferred{n: f.node, cross: k, at: at, path: append([]step(nil), d.path...)})
+			d.putOff(deferred{n: f.node, cross: k, at: at})
 		} else if o := &sh.fields[k.other[0]]; marks[k.other[0]] >= markEmpty {
 			d.compare(f.node, k, at, o.node, o.find(p), pointer(d.path))
 		}
 		d.pop()
 	}
 	if len(sh.funcs) > 0 {
-		d.later = append(d.later, deferred{n: n, sh: sh, at: p, path: append([]step(nil), d.path...)})
+		d.putOff(deferred{n: n, sh: sh, at: p})
 	}
 }
 
@@ -338,7 +289,7 @@ func (d *decoder) compare(n *node, k *crossRule, at unsafe.Pointer, other *node,
 		return
 	}
 	than, got := k.name, ""
-	if !n.secret && !other.secret { // what a secret is compared with is as good as the secret
+	if !d.hides(n) && !d.hides(other) { // what a secret is compared with is as good as the secret
 		than, got = than+" ("+other.shown(w)+")", n.shown(v)
 	}
 	name, _, _ := strings.Cut(k.tag, "=")
@@ -391,6 +342,7 @@ func (d *decoder) compareRoot(r *deferred, dst unsafe.Pointer) {
 func (d *decoder) runDeferred(dst unsafe.Pointer) {
 	for i := range d.later {
 		if r := &d.later[i]; r.cross != nil {
+			d.secret = r.secret
 			d.compareRoot(r, dst)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -32,6 +32,7 @@ type decoder struct {
 	nodes   int
 	lenient bool
 	inText  bool      // inside JSON that came as a string
+	secret  bool      // inside a value that must not be shown
 	coerced *[]string // where to record what was coerced; nil for nowhere
 	later   []deferred
 	saved   map[unsafe.Pointer][]byte // marks of the structs that cross-field rules look into
@@ -40,12 +41,13 @@ type decoder struct {
 
 // deferred is a check that waits for the whole document.
 type deferred struct {
-	n     *node
-	check *check
-	cross *crossRule
-	sh    *shape
-	at    unsafe.Pointer
-	path  []step
+	n      *node
+	check  *check
+	cross  *crossRule
+	sh     *shape
+	at     unsafe.Pointer
+	path   []step
+	secret bool
 }
 
 // decoders keeps scratch memory between documents.
@@ -58,6 +60,7 @@ func (p *Plan) decode(ctx context.Context, data []byte, dst unsafe.Pointer, leni
 	d.s.MaxDepth = p.maxDepth
 	d.plan, d.ctx, d.lenient, d.coerced = p, ctx, lenient, coerced
 	d.path, d.marks, d.nodes, d.inText = d.path[:0], d.marks[:0], 0, false
+	d.secret = false
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("schema: a method or rule of %s panicked: %v", p.typ, r)
@@ -186,10 +189,21 @@ func (n *node) takesNull() bool {
 	return n.nullable || n.kind == nodeAny || n.kind == nodeRaw
 }
 
+// hides tells whether values of n must not be shown.
+func (d *decoder) hides(n *node) bool { return d.secret || n.secret }
+
+// putOff keeps a check of the value at the path for the end.
+func (d *decoder) putOff(r deferred) {
+	r.path, r.secret = slices.Clone(d.path), d.secret
+	d.later = append(d.later, r)
+}
+
 // specialValue reads a value that has checks on its decoded form, or that is
-// read strictly with all below it.
+// strict or secret with all below it.
 func (d *decoder) specialValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
-	before, start, lenient := len(d.issues), d.s.Pos, d.lenient
+	before, start, lenient, secret := len(d.issues), d.s.Pos, d.lenient, d.secret
+	d.secret = d.hides(n)
+	defer func() { d.secret = secret }()
 	if n.strict || n.verify != nil {
 		d.lenient = false // an extra schema sees the value as it came
 	}
@@ -216,7 +230,7 @@ func (d *decoder) specialValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 			}
 		case !good:
 		case c.custom != nil:
-			d.later = append(d.later, deferred{n: n, check: c, at: p, path: append([]step(nil), d.path...)})
+			d.putOff(deferred{n: n, check: c, at: p})
 		case c.value != nil && !c.value(v):
 			d.fail(n, c, gotValue(raw, false), "")
 		}
@@ -228,7 +242,7 @@ func (d *decoder) specialValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 func (d *decoder) verify(n *node, raw *Raw, text []byte) {
 	for _, is := range raw.issues(text) {
 		is.Path = pointer(d.path) + is.Path
-		if n.secret {
+		if d.hides(n) {
 			is.Got = ""
 			is.Message = mustBe(is.Expected, "")
 		}
@@ -276,97 +290,6 @@ func (d *decoder) plainValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 		return d.value(n.elem, p)
 	}
 	return d.opaque(n, p)
-}
-
-// add records an issue of the value that n describes.
-func (d *decoder) add(n *node, is Issue) {
-	if len(d.issues) >= maxIssues {
-		return
-	}
-	if n != nil {
-		for _, m := range n.message {
-			if m.rule == "" || m.rule == is.Rule {
-				is.Message = strings.NewReplacer("{expected}", is.Expected, "{got}", is.Got).Replace(m.text)
-			}
-		}
-	}
-	d.issues = append(d.issues, is)
-}
-
-// fail records that a value breaks a check. Got is how it looked, and why what
-// is wrong with it, if the check's words do not say so.
-func (d *decoder) fail(n *node, c *check, got, why string) {
-	d.failAt(n, c, got, why, pointer(d.path))
-}
-
-func (d *decoder) failAt(n *node, c *check, got, why, path string) {
-	if n.secret {
-		got, why = "", ""
-	}
-	is := Issue{Path: path, Rule: c.code, Expected: n.wanted(c), Got: got}
-	is.Message = mustBe(because(is.Expected, why), got)
-	name, _, _ := strings.Cut(c.tag, "=")
-	for _, m := range n.message {
-		if m.rule != "" && m.rule == name {
-			is.Message = strings.NewReplacer("{expected}", is.Expected, "{got}", got).Replace(m.text)
-			d.add(nil, is)
-			return
-		}
-	}
-	d.add(n, is)
-}
-
-// mustBe is the sentence of most issues. Words of a custom rule may start with
-// "must" themselves.
-func mustBe(expected, got string) string {
-	text := expected
-	if !strings.HasPrefix(text, "must ") {
-		text = "must be " + text
-	}
-	if got == "" {
-		return text
-	}
-	return text + "; got " + got
-}
-
-// because puts what is wrong behind what is expected. A wrong form needs no
-// words: what is expected shows the right one.
-func because(expected, why string) string {
-	if why == "" || strings.HasPrefix(why, wrongForm) {
-		return expected
-	}
-	return expected + "; " + why
-}
-
-// mismatch reads over a value that is not of the node's type.
-func (d *decoder) mismatch(n *node) bool {
-	start := d.s.Pos
-	if !d.skip() {
-		return false
-	}
-	d.wrongType(n, d.s.Buf[start:d.s.Pos])
-	return true
-}
-
-// wrongType records that raw is not of the node's type.
-func (d *decoder) wrongType(n *node, raw []byte) {
-	d.misfit(n, "type", n.describe(), gotValue(raw, true), "")
-}
-
-// misfit records a value that cannot be stored at all; why says what is wrong
-// with it.
-func (d *decoder) misfit(n *node, rule, expected, got, why string) {
-	if n.secret {
-		got, why = "", ""
-	}
-	d.add(n, Issue{Path: pointer(d.path), Rule: rule, Expected: expected, Got: got, Message: mustBe(because(expected, why), got)})
-}
-
-// coerce records that the value at the path was not taken as it came.
-func (d *decoder) coerce() {
-	if d.coerced != nil {
-		*d.coerced = append(*d.coerced, pointer(d.path))
-	}
 }
 
 // skip reads over one value. It is checked as JSON, and duplicate members in

@@ -69,9 +69,6 @@ func (c *compiler) seal(n *node, seen map[any]bool) (constrained bool) {
 	for _, k := range n.checks {
 		n.special = n.special || k.value != nil || k.custom != nil
 	}
-	if n.secret && n.elem != nil {
-		n.elem.secret = true
-	}
 	if n.kind == nodeString {
 		for _, k := range n.checks {
 			if k.emit == nil {
@@ -93,7 +90,7 @@ func (c *compiler) seal(n *node, seen map[any]bool) (constrained bool) {
 			n.verify = c.verifier(newEmitter(c.opts).root(n), n.typ.String())
 		}
 	}
-	n.special = n.special || n.strict || n.verify != nil
+	n.special = n.special || n.strict || n.secret || n.verify != nil
 	constrained = c.seal(n.elem, seen) || constrained
 	constrained = c.seal(n.key, seen) || constrained
 	if n.object != nil {

@@ -62,6 +62,46 @@ func TestRecursiveTypes(t *testing.T) {
 	}
 }
 
+func firstNode() reflect.Type {
+	type node struct {
+		A    int   `json:"a,omitempty"`
+		Next *node `json:"next"`
+	}
+	return reflect.TypeFor[node]()
+}
+
+func secondNode() reflect.Type {
+	type node struct {
+		B    int   `json:"b,omitempty"`
+		Next *node `json:"next"`
+	}
+	return reflect.TypeFor[node]()
+}
+
+// TestDefNamesCollide has two recursive types of one name.
+func TestDefNamesCollide(t *testing.T) {
+	p, err := Compile(reflect.StructOf([]reflect.StructField{
+		{Name: "X", Type: firstNode(), Tag: `json:"x,omitempty"`}, {Name: "Y", Type: secondNode(), Tag: `json:"y,omitempty"`},
+	}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.Schema().Definitions); n != 2 {
+		t.Errorf("%d definitions: %s", n, p.JSON())
+	}
+	raw, err := CompileRaw(p.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doc, valid := range map[string]bool{
+		`{"x":{"next":{"a":1}},"y":{"next":{"b":1}}}`: true, `{"x":{"next":{"b":1}}}`: false, `{"y":{"next":{"a":1}}}`: false,
+	} {
+		if (p.Check([]byte(doc)) == nil) != valid || (raw.Check([]byte(doc)) == nil) != valid {
+			t.Errorf("%s: plan says %v, schema %v", doc, p.Check([]byte(doc)), raw.Check([]byte(doc)))
+		}
+	}
+}
+
 func TestDefNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"Page[github.com/a/b.Address]":       "Page_of_Address",

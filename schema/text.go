@@ -192,7 +192,7 @@ func (d *decoder) badForm(n *node, text string, err error) {
 	case errors.As(err, &bad):
 		d.misfit(n, rule, n.describe(), quoted(text), bad.fault)
 		return
-	case n.said.name != "" || n.secret:
+	case n.said.name != "" || d.hides(n):
 		d.misfit(n, rule, n.describe(), quoted(text), "")
 		return
 	}

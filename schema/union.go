@@ -163,6 +163,9 @@ func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 	d.push(n.union.decl.tag)
 	is := Issue{Path: pointer(d.path), Rule: ruleUnion, Expected: oneOf(anySlice(n.union.names)), Got: got}
 	if got != "" {
+		if d.hides(n) {
+			is.Got = ""
+		}
 		is.Message = mustBe(is.Expected, is.Got)
 	} else {
 		is.Rule = "required"
