@@ -72,3 +72,7 @@ func (s *Server) sessionOf(id string, r *http.Request) (*session.Session, bool) 
 	}
 	return x, true
 }
+
+// NewStoredKey returns a Key whose value moves with its session to another
+// process; see frame.NewStoredKey.
+func NewStoredKey[T any](name string) Key[T] { return frame.NewStoredKey[T](name) }

@@ -164,6 +164,12 @@ func (h *Handler) admitLegacy(c *Call) (status int, fault *protocol.Error) {
 		if fault := h.checkVersion(c.HTTP); fault != nil {
 			return http.StatusBadRequest, fault
 		}
+		if id := c.HTTP.Header.Get(headerSession); id != "" {
+			if _, ok := h.backend.SessionRevision(id, c.HTTP); ok {
+				return http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
+					"this session is initialized already: a new one begins without Mcp-Session-Id")
+			}
+		}
 		return 0, nil
 	}
 	c.Session, c.Revision, status, fault = h.session(c.HTTP)

@@ -208,7 +208,8 @@ func TestEra(t *testing.T) {
 
 		{name: "initialize", body: legacyCall("initialize"), status: 200, did: `"initialize, , "`},
 		{name: "initialize with version", body: legacyCall("initialize"), headers: headers{"MCP-Protocol-Version: 2025-06-18"}, status: 200, did: `"initialize, , "`},
-		{name: "initialize in a session", body: legacyCall("initialize"), headers: headers{inS1}, status: 200, did: `"initialize, , "`},
+		{name: "initialize in a session", body: legacyCall("initialize"), headers: headers{inS1}, status: 400, code: protocol.CodeInvalidRequest},
+		{name: "initialize with a session that is over", body: legacyCall("initialize"), headers: headers{"Mcp-Session-Id: gone"}, status: 200, did: `"initialize, , "`},
 		{name: "initialize with an unknown version", body: legacyCall("initialize"), headers: headers{"MCP-Protocol-Version: v1"}, status: 400, code: protocol.CodeUnsupportedVersion},
 		{name: "session", body: legacyCall("m"), headers: headers{inS1}, status: 200, did: `"m, 2025-11-25, s1"`},
 		{name: "session with version", body: legacyCall("m"), headers: headers{inS1, "MCP-Protocol-Version: 2025-11-25"}, status: 200, did: `"m, 2025-11-25, s1"`},
