@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,7 +64,7 @@ func pipeWire(t *testing.T, s *mcp.Server) wire {
 	t.Cleanup(func() {
 		inW.Close()
 		go io.Copy(io.Discard, outR) // what comes last
-		if err := <-served; err != nil {
+		if err := <-served; err != nil && !errors.Is(err, mcp.ErrServerClosed) {
 			t.Errorf("ServeConn: %v", err)
 		}
 	})

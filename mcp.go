@@ -88,8 +88,13 @@ type Options struct {
 	// session, has under way; 0 means 256. Further messages of a connection
 	// wait; further requests of a session are refused.
 	MaxConcurrent int
+	// MaxConnections limits the connections that the server has at a time over
+	// sockets, WebSocket and HTTP+SSE together; 0 means 10,000.
+	MaxConnections int
+	// Sockets shapes the connections that Serve accepts.
+	Sockets SocketOptions
 	// MaxBatch limits how many messages a JSON-RPC batch may hold, in the
-	// revision that has batches; 0 means 100.
+	// revision that has batches; 0 means 100. HTTP.MaxBatch overrides it.
 	MaxBatch int
 }
 
@@ -107,14 +112,15 @@ type Server struct {
 	logger zerolog.Logger
 	tools  *registry.List[*registry.Tool]
 	offers
-	adding   sync.Mutex // makes Add all or nothing
-	sessions *session.Manager
-	hub      *hub.Hub
-	rounds   *rounds.Askers
-	tasks    *tasks.Manager
-	hasTasks atomic.Bool // a tool with AsTask was registered
-	running  peer.Tracker
-	handler  *streamable.Handler
+	adding      sync.Mutex // makes Add all or nothing
+	sessions    *session.Manager
+	hub         *hub.Hub
+	rounds      *rounds.Askers
+	tasks       *tasks.Manager
+	hasTasks    atomic.Bool // a tool with AsTask was registered
+	running     peer.Tracker
+	connections *connections
+	handler     *streamable.Handler
 
 	middleware []Middleware
 	build      sync.Once // makes dispatcher when serving begins
@@ -132,6 +138,7 @@ func NewServer(info Info, opts *Options) *Server {
 	if opts != nil {
 		s.opts = *opts
 	}
+	s.connections = newConnections(s.opts.MaxConnections)
 	s.opts.Revisions = orderedRevisions(s.opts.Revisions)
 	if s.opts.MaxArguments <= 0 {
 		s.opts.MaxArguments = DefaultMaxArguments
@@ -154,6 +161,9 @@ func NewServer(info Info, opts *Options) *Server {
 	})
 	s.sessions = s.newSessions()
 	s.opts.Subscriptions = s.opts.Subscriptions.orDefaults()
+	if s.opts.HTTP.MaxBatch == 0 {
+		s.opts.HTTP.MaxBatch = s.opts.MaxBatch
+	}
 	s.handler = streamable.New((*endpoint)(s), s.opts.HTTP)
 	s.hub = hub.New(s.opts.Subscriptions.Max, s.handler.KeepAlive())
 	s.tools.Watch(s.toolsChanged)
@@ -254,12 +264,13 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Shutdown ends the server in order: new requests are refused with 503, open
-// streams end, running calls may finish until ctx ends and are then
-// cancelled. It returns when every call has returned, or ctx's error if some
+// streams end, connections end when their calls have, running calls may finish
+// until ctx ends and are then cancelled. It returns when every call has returned, or ctx's error if some
 // had to be cancelled. Call it before http.Server.Shutdown, which waits for
 // streams.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.running.Stop()
+	s.connections.shutdown()
 	s.hub.Close()
 	s.sessions.EndStreams()
 	err := s.running.Wait(ctx)

@@ -135,7 +135,7 @@ func (w *specWatch) heard(asked string, answers ...string) []string {
 			}
 		}
 		rev := w.rev
-		if strings.Contains(asked, protocol.MetaVersion) {
+		if strings.Contains(asked, protocol.MetaVersion) && !protocol.IsBatch([]byte(asked)) {
 			rev = protocol.Latest
 		}
 		if rev == 0 {
@@ -157,7 +157,9 @@ func checkSpec(t testing.TB, rev protocol.Revision, asked, answer string) {
 	}
 	var batch, requests []json.RawMessage
 	if json.Unmarshal([]byte(answer), &batch) == nil {
-		validate(t, rev.String(), "JSONRPCMessage", []byte(answer))
+		if !strings.Contains(answer, `"id":null`) { // as below
+			validate(t, rev.String(), "JSONRPCMessage", []byte(answer))
+		}
 		_ = json.Unmarshal([]byte(asked), &requests)
 		for _, one := range batch {
 			checkSpec(t, rev, requestOf(requests, one), string(one))

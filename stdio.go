@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/peer"
@@ -25,17 +24,7 @@ import (
 // that waits for standard input may stay until the process ends, because such
 // a read cannot be interrupted.
 func (s *Server) ServeStdio(ctx context.Context) error {
-	_, err := s.serve(ctx, transport.NewStream(os.Stdin, os.Stdout, nil), frame.Stdio)
-	return err
-}
-
-// ServeConn serves one client over conn, as ServeStdio does, and closes conn.
-func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
-	read, err := s.serve(ctx, conn, frame.Pipe)
-	err = errors.Join(err, conn.Close())
-	if read != nil {
-		<-read
-	}
+	_, err := s.serve(ctx, transport.NewStream(os.Stdin, os.Stdout, nil), linkOptions{via: frame.Transport{Kind: frame.Stdio}})
 	return err
 }
 
@@ -43,7 +32,7 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 type link struct {
 	server  *Server
 	conn    transport.Conn
-	kind    frame.Kind
+	opts    linkOptions
 	ctx     context.Context
 	session *session.Session // nil until initialize; the reader's
 
@@ -66,6 +55,8 @@ type job struct {
 	session  *session.Session
 	ctx      context.Context
 	finish   func()
+	batch    *batch // nil unless the message came in one
+	place    int    // in batch
 
 	mu       sync.Mutex
 	answered bool
@@ -83,14 +74,16 @@ func (j *job) Send(message []byte) error {
 
 // serve runs the connection until its input ends or ctx does. read is closed
 // when the goroutine that reads has ended.
-func (s *Server) serve(ctx context.Context, conn transport.Conn, kind frame.Kind) (read <-chan struct{}, err error) {
+func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOptions) (read <-chan struct{}, err error) {
 	ctx, done, ok := s.running.Start(ctx)
 	if !ok {
-		return nil, errShutdown
+		return nil, ErrServerClosed
 	}
 	defer done()
-	l := &link{server: s, conn: conn, kind: kind, ctx: ctx, work: make(chan *job)}
-	l.unasked.init(ctx)
+	inner, end := context.WithCancel(ctx)
+	defer end()
+	l := &link{server: s, conn: conn, opts: opts, ctx: inner, work: make(chan *job)}
+	l.unasked.init(inner)
 	ended := make(chan struct{})
 	var readErr error
 	go func() {
@@ -103,48 +96,19 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, kind frame.Kind
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 		l.stop()
-		if !l.settle() {
-			return ended, err
-		}
+	case <-s.connections.down:
+		err = ErrServerClosed
+		l.stop()
 	}
-	l.running.Wait()
-	l.endUnasked()
-	if flushErr := conn.Flush(); err == nil {
+	settled, flushErr := l.settle(ctx, end)
+	if err == nil && settled {
 		err = flushErr
 	}
 	return ended, err
 }
 
-// settleTime is how long calls that were cancelled may take to write their
-// answers to a client that does not read, before the connection is closed over
-// them, and how long that may take to free them.
-const settleTime = time.Second
-
-// settle waits for the calls that run after their context has ended. It tells
-// whether they have: a write to standard output cannot be interrupted, and is
-// left behind if nobody reads it.
-func (l *link) settle() bool {
-	settled := make(chan struct{})
-	go func() {
-		l.running.Wait()
-		close(settled)
-	}()
-	for closed := false; ; closed = true {
-		timer := time.NewTimer(settleTime)
-		select {
-		case <-settled:
-			timer.Stop()
-			return true
-		case <-timer.C:
-		}
-		if closed {
-			return false
-		}
-		_ = l.conn.Close() // what it could not write has an error of its own
-	}
-}
-
-var errShutdown = fmt.Errorf("mcp: %w", peer.ErrShutdown)
+// ErrServerClosed is what serving returns once Shutdown was called.
+var ErrServerClosed = fmt.Errorf("mcp: %w", peer.ErrShutdown)
 
 // stop keeps further requests from starting.
 func (l *link) stop() {
@@ -173,6 +137,7 @@ func (l *link) read() error {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
+			l.ended(err)
 			return nil
 		}
 		tooLong, ok := errors.AsType[*transport.TooLongError](err)
@@ -190,28 +155,42 @@ func (l *link) refuse(id protocol.ID, rev protocol.Revision, fault *protocol.Err
 	_ = l.conn.Write(protocol.AppendErrorResponse(nil, id, fault, rev))
 }
 
-// handle takes one message: notifications at once, so that they keep their
-// order, requests by a worker.
+// handle takes what was read: one message, or a batch of them.
 func (l *link) handle(text []byte) {
-	j := &job{link: l, session: l.session}
-	if fault := protocol.Scan(text, protocol.Limits{}, &j.message); fault != nil {
-		l.refuse(j.message.ID, l.revision(), fault)
+	if protocol.IsBatch(text) {
+		l.handleBatch(text)
 		return
 	}
+	j := &job{link: l}
+	if fault := protocol.Scan(text, protocol.Limits{}, &j.message); fault != nil {
+		j.refuse(l.revision(), fault)
+		return
+	}
+	l.take(j)
+}
+
+// take takes one message: notifications at once, so that they keep their
+// order, requests by a worker.
+func (l *link) take(j *job) {
+	j.session = l.session
 	if j.message.IsResponse() {
 		if l.session != nil {
 			l.session.Pending.Answer(&j.message)
 		}
+		j.reply(nil)
 		return
 	}
 	if fault := l.admit(j); fault != nil {
 		if j.message.IsRequest() {
-			l.refuse(j.message.ID, j.revision, fault)
+			j.refuse(j.revision, fault)
+		} else {
+			j.reply(nil)
 		}
 		return
 	}
 	if j.message.IsNotification() {
 		l.notify(j)
+		j.reply(nil)
 		return
 	}
 	if j.message.Method == protocol.MethodListen && j.revision.Modern() {
@@ -223,6 +202,22 @@ func (l *link) handle(text []byte) {
 		return
 	}
 	l.start(j)
+}
+
+// reply sends the answer to j, which may be none; every message gets one
+// reply. The error of a broken connection shows when the answers are flushed.
+func (j *job) reply(response []byte) {
+	switch {
+	case j.batch != nil:
+		j.batch.put(j.place, response)
+	case response != nil:
+		_ = j.link.conn.Write(response)
+	}
+}
+
+// refuse answers j with an error.
+func (j *job) refuse(rev protocol.Revision, fault *protocol.Error) {
+	j.reply(protocol.AppendErrorResponse(nil, j.message.ID, fault, rev))
 }
 
 // revision returns what an answer is written in whose request cannot tell.
@@ -242,6 +237,9 @@ func (l *link) admit(j *job) (fault *protocol.Error) {
 	}
 	meta := &j.params.Meta
 	if meta.ProtocolVersion != "" || j.message.Method == protocol.MethodDiscover && l.session == nil {
+		if fault := l.modernFault(j); fault != nil {
+			return fault
+		}
 		j.session = nil
 		j.revision = protocol.Latest
 		if j.message.IsRequest() {
@@ -316,7 +314,7 @@ func (l *link) notify(j *job) {
 
 func (l *link) frame(j *job) (*frame.Frame, *protocol.Error) {
 	return l.server.frameOf(j.ctx, &j.message, &j.params, j.revision, j.session, frame.Config{
-		Transport: frame.Transport{Kind: l.kind}, Peer: j,
+		Transport: l.opts.via, Peer: j,
 	})
 }
 
@@ -344,11 +342,12 @@ func (l *link) start(j *job) {
 func (l *link) begin(ctx context.Context, j *job) bool {
 	var ok bool
 	if j.ctx, j.finish, ok = l.inflight.Start(ctx, j.message.ID); !ok {
-		l.refuse(j.message.ID, j.revision, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", j.message.ID))
+		j.refuse(j.revision, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", j.message.ID))
 		return false
 	}
 	if !l.enter() {
 		j.finish()
+		j.refuse(j.revision, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
 		return false
 	}
 	return true
@@ -405,7 +404,9 @@ func (l *link) answer(j *job, response []byte) {
 	j.mu.Unlock()
 	cancelled := peer.Cancelled(j.ctx)
 	j.finish() // before the answer is out, so that its id is free again
-	if !cancelled {
-		_ = l.conn.Write(response) // the flush at the end has the error
+	if cancelled {
+		j.reply(nil)
+	} else {
+		j.reply(response)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,9 +108,14 @@ func firstDifference(want, got string) string {
 // isRequest tells whether a line wants an answer: it has an id, or cannot be
 // read at all.
 func isRequest(line string) bool {
-	var m struct {
+	type message struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
 	}
+	var batch []message
+	if json.Unmarshal([]byte(line), &batch) == nil && len(batch) > 0 {
+		return slices.ContainsFunc(batch, func(m message) bool { return m.ID != nil })
+	}
+	var m message
 	return json.Unmarshal([]byte(line), &m) != nil || m.ID != nil || m.Method == ""
 }

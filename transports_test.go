@@ -32,6 +32,9 @@ type transportUnderTest struct {
 var transports = []transportUnderTest{
 	{"stdio", openStream},
 	{"http", openHTTP},
+	{"pipe", openPipe},
+	{"tcp", openTCP},
+	{"unix", openUnix},
 }
 
 // stream talks over a pair of pipes, as over standard input and output.

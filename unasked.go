@@ -29,7 +29,7 @@ func (l *link) subscribe(j *job) {
 	limit := l.server.opts.Subscriptions.PerConnection
 	if l.unasked.subscriptions.Add(1) > int64(limit) {
 		l.unasked.subscriptions.Add(-1)
-		l.refuse(j.message.ID, j.revision, protocol.Errorf(protocol.CodeBusy,
+		j.refuse(j.revision, protocol.Errorf(protocol.CodeBusy,
 			"the connection has %d subscriptions open, which is the limit", limit))
 		return
 	}

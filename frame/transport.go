@@ -12,22 +12,29 @@ type Kind string
 
 // The transports that Talaria brings.
 const (
-	HTTP  Kind = "http"
-	Stdio Kind = "stdio"
-	Pipe  Kind = "pipe"
+	HTTP      Kind = "http"
+	SSE       Kind = "sse" // the HTTP transport of 2024-11-05
+	WebSocket Kind = "websocket"
+	Socket    Kind = "socket" // a Unix or TCP socket
+	Stdio     Kind = "stdio"
+	Pipe      Kind = "pipe" // any other Conn
 )
 
 // Transport tells how a request came.
 type Transport struct {
 	Kind Kind
-	HTTP *http.Request // nil unless Kind is HTTP
+	// HTTP is the request over HTTP. For SSE and WebSocket it is the one that
+	// opened the connection; on other transports it is nil.
+	HTTP *http.Request
+	// Remote is the client's address on a socket, "" elsewhere.
+	Remote string
 }
 
 // RemoteAddr returns the client's address as net/http has it, "" if there is
 // none.
 func (t Transport) RemoteAddr() string {
 	if t.HTTP == nil {
-		return ""
+		return t.Remote
 	}
 	return t.HTTP.RemoteAddr
 }

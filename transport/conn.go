@@ -1,32 +1,47 @@
 // Package transport moves whole messages between two sides. It knows nothing
 // of what they say.
+//
+// A transport of your own is a Conn. Hand it to Server.ServeConn, or to a
+// client; package transporttest checks that it does what Conn demands.
 package transport
 
 import (
 	"errors"
 	"fmt"
+	"io"
 )
 
-// Conn is a link to one peer that carries whole messages.
+// Conn is a link to one peer that carries whole messages, in order and each
+// exactly once. A message is one JSON text in UTF-8; it may hold any white
+// space between its tokens, newlines too, which a Conn may turn into spaces.
 //
-// Read is called from one goroutine at a time; Write from many. After Close
-// both fail.
+// Read is called from one goroutine at a time; Write, Flush and Close from many
+// at once, also while a Read or a Write waits.
 type Conn interface {
 	// Read returns the next message, which the caller owns. It returns io.EOF
-	// when the peer has ended the link in order. A *TooLongError costs one
-	// message and leaves the link usable; any other error ends it.
+	// when the peer has ended its side in order but may still read, and
+	// ErrPeerGone, which is an io.EOF too, when the peer has left. A
+	// *TooLongError costs one message and leaves the link usable; any other
+	// error ends it.
 	Read() ([]byte, error)
 	// Write sends one message and does not keep it. It may return before the
-	// message has left; Flush or a later Write reports the error then.
+	// message has left; Flush or a later Write reports the error then. A peer
+	// that does not read makes it wait, for as long as the Conn decides.
 	Write(message []byte) error
 	// Flush returns when everything written has left.
 	Flush() error
-	// Close ends the link. What is written but not flushed may be lost.
+	// Close ends the link: a Read or Write that waits fails, and so does every
+	// later one. What is written but not flushed may be lost. It may be called
+	// more than once.
 	Close() error
 }
 
 // ErrClosed is the error of using a Conn after Close.
 var ErrClosed = errors.New("transport: closed")
+
+// ErrPeerGone is the error of a Conn whose peer has left in order and reads no
+// more: what it asked for need not be answered. It is an io.EOF, by errors.Is.
+var ErrPeerGone = fmt.Errorf("transport: the peer has closed the connection: %w", io.EOF)
 
 // TooLongError is the error for a message over the limit. The message has been
 // skipped.

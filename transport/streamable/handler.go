@@ -30,6 +30,7 @@ const (
 type Options struct {
 	MaxBody      int64         // bytes of a request's body; 0 means DefaultMaxBody
 	MaxDepth     int           // nesting of a message; 0 means protocol's default
+	MaxBatch     int           // messages of a batch; 0 means protocol.DefaultMaxBatch
 	ReadTimeout  time.Duration // for a whole body; 0 means DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for each answer or event; 0 means DefaultWriteTimeout, negative none
 	KeepAlive    time.Duration // between comments on a quiet stream; 0 means DefaultKeepAlive, negative none
@@ -87,6 +88,7 @@ type Call struct {
 	retry  time.Duration
 	paused chan struct{} // nil unless Pausable
 	pause  sync.Once
+	batch  bool // one of several that share out
 }
 
 // Send sends a message to the client ahead of the answer; it implements

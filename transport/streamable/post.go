@@ -51,6 +51,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, fault)
 		return
 	}
+	if protocol.IsBatch(body) {
+		h.postBatch(out, r, body)
+		return
+	}
 	c := &Call{HTTP: r, out: out, retry: h.opts.Retry}
 	if status, fault := h.admit(c, body); fault != nil {
 		rev := c.Revision

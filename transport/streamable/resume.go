@@ -30,8 +30,13 @@ type Stream interface {
 
 // Resumable makes the answer to c a stream that the client can come back for,
 // if there is a message before the answer. open begins it, with to as its
-// connection, and may return nil for a stream that is like others.
-func (c *Call) Resumable(open func(to Sink) Stream) { c.out.resuming = &resuming{open: open} }
+// connection, and may return nil for a stream that is like others. The answers
+// to a batch have one connection, and cannot be come back for.
+func (c *Call) Resumable(open func(to Sink) Stream) {
+	if !c.batch {
+		c.out.resuming = &resuming{open: open}
+	}
+}
 
 // Pausable lets CloseStream end the connection of c. What it returns is closed
 // then: Serve must return an Answer with Later, since the connection lasts as

@@ -1,0 +1,143 @@
+package mcp_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+const initBatchLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+
+// TestBatch tests over every transport what the transcripts cannot show.
+func TestBatch(t *testing.T) {
+	progress := `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"progress","_meta":{"progressToken":7}}}]`
+	modern := expand(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{$META}}]`, protocol.Latest)
+	twice := `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hold"}},{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/release"}]`
+	long := func(n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(pingLine+",", n), ",") + "]"
+	}
+	tests := []struct {
+		name, say string
+		want      []string // each in what is heard
+	}{
+		{"messages ahead", progress, []string{`"progress":1`, `"progress":2`, `"id":1,"result":{}`, `"text":"done"`}},
+		{"modern request", modern, []string{`"id":1,"result":{}`, `"id":2,"error":{"code":-32600,"message":"revision 2026-07-28 has no batches`}},
+		{"taken id", twice, []string{`"id":1,"result":{"content"`, `a request with id 1 is under way`}},
+		{"too long", long(4), []string{`"error":{"code":-32600,"message":"the batch has 4 messages; the limit is 3"}`}},
+		{"space around", "  [ " + pingLine + " ] ", []string{`"id":9,"result":{}`}},
+		{"garbage", `[{"jsonrpc":`, []string{`-32700`}},
+		{"trailing", `[` + pingLine + `]x`, []string{`-32700`}},
+		{"deep", strings.Repeat("[", 1000) + strings.Repeat("]", 1000), []string{`-32600`}},
+		{"scalars", `[1,"a",null]`, []string{`"code":-32600`}},
+	}
+	for _, transport := range transports {
+		for _, tt := range tests {
+			if tt.name == "taken id" && transport.name == "http" {
+				continue // its requests start in any order
+			}
+			t.Run(transport.name+"/"+tt.name, func(t *testing.T) {
+				s := fixture(t, &mcp.Options{MaxBatch: 3})
+				release := make(chan struct{})
+				s.MustAdd(mcp.Tool("hold", func(*mcp.Frame, empty) (string, error) {
+					<-release
+					return "held", nil
+				}))
+				s.Use(func(next mcp.Handler) mcp.Handler {
+					return func(f *mcp.Frame) (protocol.Result, error) {
+						if f.Request().Method == "notifications/release" {
+							close(release)
+							return nil, nil
+						}
+						return next(f)
+					}
+				})
+				c := transport.open(t, s, protocol.V20250326)
+				c.say(initBatchLine)
+				heard := strings.Join(c.say(tt.say), "\n")
+				for _, want := range tt.want {
+					if !strings.Contains(heard, want) {
+						t.Errorf("heard %s\nwant  %s", heard, want)
+					}
+				}
+				if again := fmt.Sprint(c.say(pingLine)); !strings.Contains(again, `"id":9,"result":{}`) {
+					t.Errorf("afterwards ping got %s", again)
+				}
+			})
+		}
+	}
+}
+
+// TestBatchOfNotifications sees that nothing is answered.
+func TestBatchOfNotifications(t *testing.T) {
+	line := `[{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":77,"result":{}}]`
+	t.Run("pipe", func(t *testing.T) {
+		c := openPipe(t, fixture(t, nil), protocol.V20250326).(*connClient)
+		c.say(initBatchLine)
+		if err := c.conn.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(c.say(pingLine)); !strings.Contains(got, `"id":9`) {
+			t.Errorf("heard %s, want the answer to ping", got)
+		}
+	})
+	t.Run("http", func(t *testing.T) {
+		c := openHTTP(t, fixture(t, nil), protocol.V20250326).(*httpClient)
+		c.say(initBatchLine)
+		if status, body := c.send(line); status != http.StatusAccepted || body != "" {
+			t.Errorf("got %d %q, want 202 and nothing", status, body)
+		}
+	})
+}
+
+// TestBatchStatus tests the HTTP status of batches that are refused.
+func TestBatchStatus(t *testing.T) {
+	for _, tt := range []struct {
+		name, initialize, say string
+		status                int
+	}{
+		{"no session", "", `[` + pingLine + `]`, http.StatusBadRequest},
+		{"no session, initialize", "", `[` + initBatchLine + `]`, http.StatusBadRequest},
+		{"empty", initBatchLine, `[]`, http.StatusBadRequest},
+		{"initialize inside", initBatchLine, `[` + initBatchLine + `]`, http.StatusBadRequest},
+		{"other revision", initLine, `[` + pingLine + `]`, http.StatusBadRequest},
+		{"good", initBatchLine, `[` + pingLine + `]`, http.StatusOK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := openHTTP(t, fixture(t, nil), protocol.V20250326).(*httpClient)
+			if tt.initialize != "" {
+				c.say(tt.initialize)
+			}
+			if status, body := c.send(tt.say); status != tt.status {
+				t.Errorf("got %d %s, want %d", status, body, tt.status)
+			}
+		})
+	}
+}
+
+// send posts a body with the session's headers.
+func (c *httpClient) send(body string) (status int, answer string) {
+	req, err := http.NewRequest(http.MethodPost, c.url, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.session != "" {
+		req.Header.Set("Mcp-Session-Id", c.session)
+	}
+	res, err := c.client.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}

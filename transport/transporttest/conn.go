@@ -1,0 +1,378 @@
+// Package transporttest checks that a transport.Conn does what its interface
+// demands, as testing/slogtest does for log handlers.
+package transporttest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp/transport"
+)
+
+// Link is a pair of connected ends under test.
+type Link struct {
+	A, B transport.Conn
+	// MaxMessage is the longest message, in bytes, that both ends take. 0
+	// means that they know no limit, and skips what needs one.
+	MaxMessage int
+	// HalfClose, if not nil, ends the side of A in order and leaves A reading,
+	// as closing standard input does. B must then read io.EOF that is no
+	// transport.ErrPeerGone, and may still write.
+	HalfClose func() error
+}
+
+// patience is how long anything may take before it counts as hanging.
+const patience = 20 * time.Second
+
+// Run checks the Conns that open makes. open is called once for each check,
+// which closes both ends when it is done; it should fail t if it cannot make
+// them. Everything is checked in both directions.
+func Run(t *testing.T, open func(t *testing.T) Link) {
+	checks := []struct {
+		name  string
+		check func(t *testing.T, l Link)
+	}{
+		{"Messages", checkMessages},
+		{"Order", checkOrder},
+		{"Big", checkBig},
+		{"Ownership", checkOwnership},
+		{"ConcurrentWrites", checkConcurrentWrites},
+		{"BothWays", checkBothWays},
+		{"TooLong", checkTooLong},
+		{"End", checkEnd},
+		{"HalfClose", checkHalfClose},
+		{"CloseEndsRead", checkCloseEndsRead},
+		{"CloseEndsWrite", checkCloseEndsWrite},
+		{"AfterClose", checkAfterClose},
+	}
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			l := open(t)
+			t.Cleanup(func() { closeBoth(t, l) })
+			c.check(t, l)
+		})
+		if c.name == "End" || c.name == "HalfClose" {
+			continue // they are about A closing first
+		}
+		t.Run(c.name+"/reversed", func(t *testing.T) {
+			l := open(t)
+			t.Cleanup(func() { closeBoth(t, l) })
+			l.A, l.B = l.B, l.A
+			c.check(t, l)
+		})
+	}
+}
+
+// closeBoth closes both ends at once, as each may wait for the other. The
+// errors of closing twice, or after the peer, are the Conn's own affair.
+func closeBoth(t *testing.T, l Link) {
+	within(t, "Close", func() {
+		var both sync.WaitGroup
+		for _, c := range []transport.Conn{l.A, l.B} {
+			both.Go(func() { _ = c.Close() })
+		}
+		both.Wait()
+	})
+}
+
+// within fails t if do takes too long.
+func within(t *testing.T, what string, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		t.Fatalf("%s has not returned after %v", what, patience)
+	}
+}
+
+// send writes messages from a goroutine of its own, flushes, and returns a
+// func that waits for it.
+func send(t *testing.T, c transport.Conn, messages ...string) (wait func()) {
+	t.Helper()
+	result := make(chan error, 1)
+	go func() {
+		for _, m := range messages {
+			if err := c.Write([]byte(m)); err != nil {
+				result <- fmt.Errorf("Write: %w", err)
+				return
+			}
+		}
+		if err := c.Flush(); err != nil {
+			result <- fmt.Errorf("Flush: %w", err)
+			return
+		}
+		result <- nil
+	}()
+	return func() {
+		t.Helper()
+		within(t, "Write or Flush", func() {
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// read reads one message.
+func read(t *testing.T, c transport.Conn) (message []byte, err error) {
+	t.Helper()
+	within(t, "Read", func() { message, err = c.Read() })
+	return message, err
+}
+
+// receive reads one message and wants it to be that.
+func receive(t *testing.T, c transport.Conn, want string) []byte {
+	t.Helper()
+	got, err := read(t, c)
+	if err != nil {
+		t.Fatalf("Read: %v, want %s", err, short(want))
+	}
+	if string(got) != want {
+		t.Fatalf("Read got %s, want %s", short(string(got)), short(want))
+	}
+	return got
+}
+
+func short(s string) string {
+	if len(s) > 80 {
+		return fmt.Sprintf("%q… (%d bytes)", s[:80], len(s))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// text returns a message of n bytes, at least 2.
+func text(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+
+func checkMessages(t *testing.T, l Link) {
+	for _, m := range []string{`{}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `"äöü 😀 \n \u0000"`, `[1,2]`, `7`} {
+		wait := send(t, l.A, m)
+		receive(t, l.B, m)
+		wait()
+	}
+	// White space is no part of what a message says.
+	wait := send(t, l.A, "{\n\"a\":\r\n1}")
+	got, err := read(t, l.B)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	if stripped := bytes.Join(bytes.Fields(got), nil); string(stripped) != `{"a":1}` {
+		t.Errorf("a message with newlines inside arrived as %q", got)
+	}
+}
+
+func checkOrder(t *testing.T, l Link) {
+	var messages []string
+	for i := range 500 {
+		messages = append(messages, fmt.Sprint(i))
+	}
+	wait := send(t, l.A, messages...)
+	for _, m := range messages {
+		receive(t, l.B, m)
+	}
+	wait()
+}
+
+func checkBig(t *testing.T, l Link) {
+	size := 1 << 20
+	if l.MaxMessage > 0 {
+		size = min(size, l.MaxMessage)
+	}
+	wait := send(t, l.A, text(size), `"next"`, text(size-1))
+	receive(t, l.B, text(size))
+	receive(t, l.B, `"next"`)
+	receive(t, l.B, text(size-1))
+	wait()
+}
+
+func checkOwnership(t *testing.T, l Link) {
+	result := make(chan error, 1)
+	go func() {
+		written := []byte(`"first"`)
+		err := l.A.Write(written)
+		copy(written, `"XXXXX"`)
+		result <- errors.Join(err, l.A.Write([]byte(`"other"`)), l.A.Write([]byte(`"third"`)), l.A.Flush())
+	}()
+	first := receive(t, l.B, `"first"`)
+	receive(t, l.B, `"other"`)
+	receive(t, l.B, `"third"`)
+	within(t, "Write", func() {
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+	if string(first) != `"first"` {
+		t.Errorf("the message from Read became %s when others were read", first)
+	}
+}
+
+func checkConcurrentWrites(t *testing.T, l Link) {
+	const writers, each = 8, 50
+	var waits []func()
+	for w := range writers {
+		var messages []string
+		for i := range each {
+			// Of every size, so that torn writes show.
+			messages = append(messages, fmt.Sprintf(`{"w":%d,"i":%d,"pad":%s}`, w, i, text(2+i*i)))
+		}
+		waits = append(waits, send(t, l.A, messages...))
+	}
+	next := make([]int, writers)
+	for range writers * each {
+		got, err := read(t, l.B)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w, i int
+		if _, err := fmt.Sscanf(string(got), `{"w":%d,"i":%d,`, &w, &i); err != nil || w < 0 || w >= writers {
+			t.Fatalf("Read got %s: %v", short(string(got)), err)
+		}
+		if want := fmt.Sprintf(`{"w":%d,"i":%d,"pad":%s}`, w, i, text(2+i*i)); string(got) != want || i != next[w] {
+			t.Fatalf("Read got %s, want message %d of writer %d", short(string(got)), next[w], w)
+		}
+		next[w]++
+	}
+	for _, wait := range waits {
+		wait()
+	}
+}
+
+func checkBothWays(t *testing.T, l Link) {
+	var messages []string
+	for i := range 200 {
+		messages = append(messages, fmt.Sprintf(`{"i":%d,"pad":%s}`, i, text(1000)))
+	}
+	waitA, waitB := send(t, l.A, messages...), send(t, l.B, messages...)
+	var both sync.WaitGroup
+	for _, c := range []transport.Conn{l.A, l.B} {
+		both.Go(func() {
+			for i := range messages {
+				got, err := c.Read()
+				if err != nil || string(got) != messages[i] {
+					t.Errorf("message %d: got %s, %v", i, short(string(got)), err)
+					return
+				}
+			}
+		})
+	}
+	within(t, "Read", both.Wait)
+	waitA()
+	waitB()
+}
+
+func checkTooLong(t *testing.T, l Link) {
+	if l.MaxMessage == 0 {
+		t.Skip("the link has no limit")
+	}
+	wait := send(t, l.A, `"before"`, text(l.MaxMessage+1), text(3*l.MaxMessage), `"after"`)
+	receive(t, l.B, `"before"`)
+	for range 2 {
+		_, err := read(t, l.B)
+		tooLong, ok := errors.AsType[*transport.TooLongError](err)
+		if !ok {
+			t.Fatalf("Read of a message over the limit: %v, want a *transport.TooLongError", err)
+		}
+		if tooLong.Limit != l.MaxMessage {
+			t.Errorf("TooLongError.Limit is %d, want %d", tooLong.Limit, l.MaxMessage)
+		}
+	}
+	receive(t, l.B, `"after"`)
+	wait()
+}
+
+func checkEnd(t *testing.T, l Link) {
+	wait := send(t, l.A, `"one"`, `"two"`)
+	receive(t, l.B, `"one"`)
+	receive(t, l.B, `"two"`)
+	wait()
+	closed := make(chan error, 1)
+	go func() { closed <- l.A.Close() }()
+	if _, err := read(t, l.B); !errors.Is(err, io.EOF) {
+		t.Errorf("Read after the peer has closed: %v, want io.EOF", err)
+	}
+	within(t, "Close", func() {
+		if err := <-closed; err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+func checkHalfClose(t *testing.T, l Link) {
+	if l.HalfClose == nil {
+		t.Skip("the link has no half-close")
+	}
+	wait := send(t, l.A, `"last"`)
+	receive(t, l.B, `"last"`)
+	wait()
+	if err := l.HalfClose(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t, l.B); !errors.Is(err, io.EOF) || errors.Is(err, transport.ErrPeerGone) {
+		t.Errorf("Read after the peer has closed its side: %v, want io.EOF", err)
+	}
+	wait = send(t, l.B, `"answer"`)
+	receive(t, l.A, `"answer"`)
+	wait()
+}
+
+func checkCloseEndsRead(t *testing.T, l Link) {
+	failed := make(chan error, 1)
+	entered := make(chan struct{})
+	go func() {
+		close(entered)
+		_, err := l.A.Read()
+		failed <- err
+	}()
+	<-entered
+	within(t, "Close", func() { _ = l.A.Close() })
+	within(t, "Read, when the Conn is closed,", func() {
+		if err := <-failed; err == nil {
+			t.Error("Read returned no error when the Conn was closed")
+		}
+	})
+}
+
+func checkCloseEndsWrite(t *testing.T, l Link) {
+	failed := make(chan error, 1)
+	entered := make(chan struct{})
+	go func() {
+		message := []byte(text(64 << 10))
+		close(entered)
+		var err error
+		for err == nil { // nobody reads: at some point it waits
+			err = l.A.Write(message)
+		}
+		failed <- err
+	}()
+	<-entered
+	within(t, "Close", func() { _ = l.A.Close() })
+	within(t, "Write, when the Conn is closed,", func() { <-failed })
+}
+
+func checkAfterClose(t *testing.T, l Link) {
+	within(t, "Close", func() {
+		_ = l.A.Close()
+		_ = l.A.Close() // must not panic or hang
+	})
+	if _, err := read(t, l.A); err == nil {
+		t.Error("Read after Close returned no error")
+	}
+	within(t, "Write", func() {
+		if l.A.Write([]byte(`1`)) == nil && l.A.Flush() == nil {
+			t.Error("neither Write nor Flush after Close returned an error")
+		}
+	})
+}
