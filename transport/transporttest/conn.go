@@ -106,12 +106,12 @@ func send(t *testing.T, c transport.Conn, messages ...string) (wait func()) {
 	go func() {
 		for _, m := range messages {
 			if err := c.Write([]byte(m)); err != nil {
-				result <- fmt.Errorf("Write: %w", err)
+				result <- fmt.Errorf("writing: %w", err)
 				return
 			}
 		}
 		if err := c.Flush(); err != nil {
-			result <- fmt.Errorf("Flush: %w", err)
+			result <- fmt.Errorf("flushing: %w", err)
 			return
 		}
 		result <- nil
