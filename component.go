@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
@@ -22,6 +23,7 @@ type offer struct {
 	resources []*registry.Resource
 	templates []*registry.ResourceTemplate
 	prompts   []*registry.Prompt
+	methods   []dispatch.Method
 }
 
 // ComponentOption describes or shapes a component.
@@ -118,7 +120,8 @@ func (set *settings) hint(option string) *protocol.ToolAnnotations {
 
 func boolean(b bool) *bool { return &b }
 
-// Timeout limits each call of a tool, read of a resource or get of a prompt.
+// Timeout limits each call of a tool or method, read of a resource or get of a
+// prompt.
 // When it passes, the client is told so at once and the handler's context ends.
 func Timeout(limit time.Duration) ComponentOption {
 	return func(set *settings) {
@@ -129,10 +132,10 @@ func Timeout(limit time.Duration) ComponentOption {
 	}
 }
 
-// Strict turns coercion off for a tool: the string "5" is then no integer.
+// Strict turns coercion off for a tool or a method: the string "5" is then no integer.
 func Strict() ComponentOption {
 	return func(set *settings) {
-		set.use("Strict", toolKind)
+		set.use("Strict", toolKind|methodKind)
 		set.strict = true
 	}
 }

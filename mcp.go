@@ -93,6 +93,18 @@ type Options struct {
 	MaxConnections int
 	// Sockets shapes the connections that Serve accepts.
 	Sockets SocketOptions
+	// OnEvent takes the events that Server.Post brings into sessions. See Post.
+	OnEvent func(f *Frame, event any) error
+	// InfoFunc says what the server is, for each initialize and server/discover
+	// anew; a Name or Version that it leaves out is that of Info. Further
+	// results of modern revisions name the server as Info does. nil stands for
+	// Info.
+	InfoFunc func(f *Frame) Info
+	// CapabilitiesFunc says what the server declares, for each initialize and
+	// server/discover anew. derived is what follows from what is registered;
+	// what it adds or leaves out is declared, or not, but still served. nil
+	// stands for derived.
+	CapabilitiesFunc func(f *Frame, derived ServerCapabilities) ServerCapabilities
 	// MaxBatch limits how many messages a JSON-RPC batch may hold, in the
 	// revision that has batches; 0 means 100. HTTP.MaxBatch overrides it.
 	MaxBatch int
@@ -113,6 +125,7 @@ type Server struct {
 	tools  *registry.List[*registry.Tool]
 	offers
 	adding      sync.Mutex // makes Add all or nothing
+	customs     customs    // adding is held
 	sessions    *session.Manager
 	hub         *hub.Hub
 	rounds      *rounds.Askers

@@ -35,7 +35,7 @@ func (s *Server) methods() []dispatch.Method {
 	if !s.opts.NoLogging {
 		table = append(table, dispatch.Method{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: s.setLevel})
 	}
-	return table
+	return s.customize(table)
 }
 
 // ignore serves methods that need no more than to be known.
@@ -50,20 +50,20 @@ func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 	}
 	return protocol.JSONResult{Value: protocol.InitializeResult{
 		ProtocolVersion: rev.String(),
-		Capabilities:    s.capabilities(rev),
-		ServerInfo:      s.info.For(rev),
+		Capabilities:    s.declared(f),
+		ServerInfo:      s.presented(f),
 		Instructions:    s.opts.Instructions,
 	}}, nil
 }
 
 // discover serves server/discover (server/discover of 2026-07-28).
 func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
-	return protocol.JSONResult{Value: protocol.DiscoverResult{
+	return s.identified(f, protocol.JSONResult{Value: protocol.DiscoverResult{
 		SupportedVersions: protocol.RevisionNames(s.opts.Revisions),
-		Capabilities:      s.capabilities(f.Revision()),
+		Capabilities:      s.declared(f),
 		Instructions:      s.opts.Instructions,
-		Cache:             s.opts.ListCache,
-	}}, nil
+		Cache:             s.discoverCache(),
+	}}), nil
 }
 
 // capabilities tells what the server offers in rev.
@@ -92,11 +92,7 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 // serverMeta returns the member that names the server in the _meta of modern
 // results.
 func (s *Server) serverMeta() []byte {
-	info, err := json.Marshal(s.info)
-	if err != nil {
-		panic("mcp: Info does not encode: " + err.Error()) // it is plain data
-	}
-	return append([]byte(`"`+protocol.MetaServerInfo+`":`), info...)
+	return metaOf(s.info)
 }
 
 func (s *Server) listTools(f *frame.Frame) (protocol.Result, error) {

@@ -40,11 +40,12 @@ func (s *Server) add(all *offer) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	err := errors.Join(s.tools.Check(all.tools...), s.resources.Check(all.resources...),
-		s.templates.Check(all.templates...), s.prompts.Check(all.prompts...))
+		s.templates.Check(all.templates...), s.prompts.Check(all.prompts...), s.customs.check(all.methods))
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	s.declare(all)
+	s.customs.methods = append(s.customs.methods, all.methods...)
 	// These fail only for what Check has found: nobody else adds meanwhile.
 	return errors.Join(s.tools.Add(all.tools...), s.resources.Add(all.resources...),
 		s.templates.Add(all.templates...), s.prompts.Add(all.prompts...))

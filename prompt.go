@@ -75,7 +75,7 @@ func (p *prompt) compile(s *Server, all *offer) error {
 	r.Get = s.limited("prompt "+p.name, set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := p.run(f, func(in any) error { return input{plan: plan}.decode(f.Request().Params.Arguments, in) })
 		if bad, ok := errors.AsType[*inputError](err); ok {
-			return nil, invalidArguments(p.name, bad)
+			return nil, invalidArguments(fmt.Sprintf("prompt %q", p.name), bad)
 		}
 		if err != nil {
 			return nil, err
@@ -138,10 +138,10 @@ func describeArgument(field schema.Field) string {
 }
 
 // invalidArguments is the error for arguments that do not pass.
-func invalidArguments(name string, bad *inputError) error {
+func invalidArguments(what string, bad *inputError) error {
 	return &protocol.Error{
 		Code:    protocol.CodeInvalidParams,
-		Message: bad.faults.Text(fmt.Sprintf("prompt %q", name)),
+		Message: bad.faults.Text(what),
 		Data: struct {
 			Issues []schema.Issue `json:"issues"`
 		}{bad.faults.Issues},

@@ -113,6 +113,7 @@ const (
 	resourceKind
 	templateKind
 	promptKind
+	methodKind
 )
 
 // use is an option that was given, and what it is for.

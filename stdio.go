@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -274,7 +275,7 @@ func (l *link) open(j *job) *protocol.Error {
 		return fault
 	}
 	j.revision = client.Revision
-	j.session = session.New(l.ctx, "", client)
+	j.session = session.New(l.ctx, rand.Text(), client) // nobody else can guess its id
 	l.session = j.session
 	l.attach(j.session)
 	return nil

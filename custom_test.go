@@ -1,0 +1,288 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// talker is a client of one revision that is through with its handshake.
+type talker struct {
+	conversation
+	rev  protocol.Revision
+	last int
+}
+
+// everywhere runs a test for a client of each transport and revision.
+func everywhere(t *testing.T, server func(t *testing.T) *mcp.Server, test func(t *testing.T, c *talker)) {
+	for _, over := range transports {
+		for _, rev := range protocol.Revisions() {
+			t.Run(over.name+"/"+rev.String(), func(t *testing.T) {
+				test(t, greet(t, over, server(t), rev))
+			})
+		}
+	}
+}
+
+func greet(t testing.TB, over transportUnderTest, s *mcp.Server, rev protocol.Revision) *talker {
+	c := &talker{conversation: over.open(t, s, rev), rev: rev}
+	if !rev.Modern() {
+		c.ask("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, rev))
+		c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	}
+	return c
+}
+
+// ask sends a request and returns its answer.
+func (c *talker) ask(method, params string) string {
+	c.last++
+	answers := c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.last, method, c.dress(params)))
+	return answers[len(answers)-1]
+}
+
+// dress adds what the revision wants in the params of each request.
+func (c *talker) dress(params string) string {
+	if !c.rev.Modern() {
+		return params
+	}
+	meta := fmt.Sprintf(`{"_meta":{%q:%q,%q:{}}`, protocol.MetaVersion, c.rev, protocol.MetaCapabilities)
+	if params == "{}" {
+		return meta + "}"
+	}
+	return meta + "," + params[1:]
+}
+
+// result returns the result of an answer, without what every result has.
+func result(t testing.TB, answer string) string {
+	t.Helper()
+	var m struct{ Result map[string]any }
+	if err := json.Unmarshal([]byte(answer), &m); err != nil || m.Result == nil {
+		t.Fatalf("no result: %s", answer)
+	}
+	delete(m.Result, "_meta")
+	delete(m.Result, "resultType")
+	text, err := json.Marshal(m.Result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func fault(t testing.TB, answer string) (code int, message string) {
+	t.Helper()
+	var m struct {
+		Error *struct {
+			Code    int
+			Message string
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &m); err != nil || m.Error == nil {
+		t.Fatalf("no error: %s", answer)
+	}
+	return m.Error.Code, m.Error.Message
+}
+
+type areaIn struct {
+	Width  int    `json:"width" validate:"required,min=1"`
+	Height int    `json:"height" validate:"required,min=1"`
+	Name   string `json:"name,omitempty"`
+}
+
+type areaOut struct {
+	Area int `json:"area"`
+}
+
+func TestMethods(t *testing.T) {
+	server := func(t *testing.T) *mcp.Server {
+		s := bare(mcp.Options{MaxArguments: 100})
+		s.MustAdd(
+			mcp.Method("acme/area", func(_ *mcp.Frame, in areaIn) (areaOut, error) {
+				if in.Name == "secret" {
+					return areaOut{}, &mcp.Error{Code: 4711, Message: "not yours"}
+				}
+				return areaOut{in.Width * in.Height}, nil
+			}),
+			mcp.Method("acme/nothing", func(*mcp.Frame, empty) (*areaOut, error) { return nil, nil }),
+		)
+		if err := s.HandleMethod("acme/raw", func(f *mcp.Frame) (protocol.Result, error) {
+			if f.Request().ID.IsZero() {
+				t.Error("the handler of requests got a notification")
+			}
+			var in struct{ A json.RawMessage }
+			err := json.Unmarshal(f.Request().Params.Raw, &in)
+			return protocol.JSONResult{Value: map[string]any{"a": in.A}}, err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	everywhere(t, server, func(t *testing.T, c *talker) {
+		for _, ok := range []struct{ method, params, want string }{
+			{"acme/area", `{"width":3,"height":4}`, `{"area":12}`},
+			{"acme/area", `{"width":"3","height":4,"name":"x"}`, `{"area":12}`},
+			{"acme/nothing", `{}`, `{}`},
+			{"acme/raw", `{"a":[1,2]}`, `{"a":[1,2]}`},
+		} {
+			if got := result(t, c.ask(ok.method, ok.params)); got != ok.want {
+				t.Errorf("%s %s: %s, want %s", ok.method, ok.params, got, ok.want)
+			}
+		}
+		for _, bad := range []struct {
+			method, params string
+			code           int
+			message        string
+		}{
+			{"acme/area", `{"width":0}`, -32602, `height`},
+			{"acme/area", `{"width":1,"height":2,"deep":3}`, -32602, `deep`},
+			{"acme/area", `{"width":1,"height":2,"name":"secret"}`, 4711, `not yours`},
+			{"acme/area", fmt.Sprintf(`{"width":1,"height":2,"name":%q}`, strings.Repeat("x", 100)), -32602, `larger than the limit of 100 bytes`},
+			{"acme/other", `{}`, -32601, `acme/other`},
+			{"tools/bogus", `{}`, -32601, `tools/bogus`},
+		} {
+			code, message := fault(t, c.ask(bad.method, bad.params))
+			if code != bad.code || !strings.Contains(message, bad.message) {
+				t.Errorf("%s %s: %d %q, want %d %q", bad.method, bad.params, code, message, bad.code, bad.message)
+			}
+		}
+		c.say(`{"jsonrpc":"2.0","method":"acme/raw"}`)
+		if got := result(t, c.ask("tools/list", "{}")); !strings.Contains(got, `"tools":[]`) {
+			t.Errorf("the methods of the specification are lost: %s", got)
+		}
+	})
+}
+
+func TestMethodFaults(t *testing.T) {
+	raw := func(*mcp.Frame) (protocol.Result, error) { return nil, nil }
+	note := func(*mcp.Frame) error { return nil }
+	s := bare(mcp.Options{})
+	if err := errors.Join(s.HandleMethod("acme/a", raw), s.OnNotification("acme/n", note), s.OnNotification("notifications/cancelled", note)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"taken", s.HandleMethod("acme/a", raw), "registered already"},
+		{"taken by a notification", s.HandleMethod("acme/n", raw), "registered already"},
+		{"nil", s.HandleMethod("acme/b", nil), "the func is nil"},
+		{"empty", s.HandleMethod("", raw), "1 to 128"},
+		{"space", s.HandleMethod("acme/a b", raw), "1 to 128"},
+		{"ping", s.HandleMethod("ping", raw), `owns names that begin with "ping"`},
+		{"tools", s.HandleMethod("tools/search", raw), `as in "acme/tools/search"`},
+		{"JSON-RPC", s.HandleMethod("rpc.x", raw), `"rpc."`},
+		{"notification", s.HandleMethod("notifications/x", raw), `"notifications/"`},
+		{"second fn", s.OnNotification("acme/n", note), "registered already"},
+		{"fn of a method", s.OnNotification("acme/a", note), "registered already"},
+		{"request", s.OnNotification("tools/call", note), `owns names that begin with "tools/"`},
+		{"nil fn", s.OnNotification("acme/m", nil), "the func is nil"},
+		{"typed name", s.Add(mcp.Method("tools/x", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil })), `owns`},
+		{"typed nil", s.Add(mcp.Method[empty, empty]("acme/x", nil)), "the func is nil"},
+		{"result", s.Add(mcp.Method("acme/x", func(*mcp.Frame, empty) (string, error) { return "", nil })), "a method cannot return string"},
+		{"member", s.Add(mcp.Method("acme/x", func(*mcp.Frame, empty) (out struct {
+			Meta string `json:"_meta"`
+		}, err error) {
+			return out, nil
+		})), "field Meta"},
+		{"option", s.Add(mcp.Method("acme/x", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil }, mcp.ReadOnly(), mcp.Doc("d"))), "ReadOnly"},
+		{"tags", s.Add(mcp.Method("acme/x", func(*mcp.Frame, struct {
+			A int `json:"a" validate:"nonsense"`
+		}) (empty, error) {
+			return empty{}, nil
+		})), "nonsense"},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want it to contain %q", tt.name, tt.err, tt.want)
+		}
+	}
+	greet(t, transports[1], s, protocol.LatestLegacy)
+	if err := s.HandleMethod("acme/late", raw); err == nil || !strings.Contains(err.Error(), "serves already") {
+		t.Errorf("a method that comes late: %v", err)
+	}
+	if err := s.OnNotification("acme/late", note); err == nil || !strings.Contains(err.Error(), "serves already") {
+		t.Errorf("a notification that comes late: %v", err)
+	}
+	if err := s.Add(mcp.Tool("late", func(*mcp.Frame, empty) (string, error) { return "", nil })); err != nil {
+		t.Errorf("a tool may come late: %v", err)
+	}
+}
+
+func TestOnNotification(t *testing.T) {
+	var mu sync.Mutex
+	var heard []string
+	server := func(t *testing.T) *mcp.Server {
+		heard = nil
+		s := bare(mcp.Options{})
+		for _, method := range []string{"notifications/initialized", "notifications/roots/list_changed", "notifications/acme/tick", "acme/tock"} {
+			if err := s.OnNotification(method, func(f *mcp.Frame) error {
+				mu.Lock()
+				defer mu.Unlock()
+				heard = append(heard, fmt.Sprintf("%s %v", f.Request().Method, f.Initialized()))
+				return errors.New("for the log")
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	everywhere(t, server, func(t *testing.T, c *talker) {
+		var want []string
+		if !c.rev.Modern() {
+			want = []string{"notifications/initialized true"} // the default came first
+		}
+		for _, method := range []string{"notifications/roots/list_changed", "notifications/acme/tick", "acme/tock"} {
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, c.dress("{}")))
+			want = append(want, method+" true")
+		}
+		if code, _ := fault(t, c.ask("acme/tock", "{}")); code != -32601 {
+			t.Errorf("a request for a notification: %d, want -32601", code)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if got := strings.Join(heard, ", "); got != strings.Join(want, ", ") {
+			t.Errorf("heard %s, want %s", got, strings.Join(want, ", "))
+		}
+	})
+}
+
+func TestIdentity(t *testing.T) {
+	server := func(*testing.T) *mcp.Server {
+		s := bare(mcp.Options{
+			InfoFunc: func(f *mcp.Frame) mcp.Info { return mcp.Info{Name: "for " + f.Revision().String()} },
+			CapabilitiesFunc: func(_ *mcp.Frame, derived mcp.ServerCapabilities) mcp.ServerCapabilities {
+				derived.Logging = nil
+				derived.Experimental = map[string]any{"acme": struct{}{}}
+				return derived
+			},
+		})
+		s.MustAdd(tool("one"))
+		return s
+	}
+	for _, over := range transports {
+		for _, rev := range protocol.Revisions() {
+			c := &talker{conversation: over.open(t, server(t), rev), rev: rev}
+			method, params := "server/discover", "{}"
+			if !rev.Modern() {
+				method, params = "initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, rev)
+			}
+			answer := c.ask(method, params)
+			for _, want := range []string{`"name":"for ` + rev.String() + `","version":"1"`, `"experimental":{"acme":{}}`, `"tools":{`} {
+				if !strings.Contains(answer, want) {
+					t.Errorf("%s %v: %s lacks %s", over.name, rev, answer, want)
+				}
+			}
+			if strings.Contains(answer, "logging") || strings.Contains(answer, `"name":"bare"`) {
+				t.Errorf("%s %v: %s", over.name, rev, answer)
+			}
+			if rev.Modern() && !strings.Contains(answer, `"cacheScope":"private"`) {
+				t.Errorf("what was made for one client may be shared: %s", answer)
+			}
+		}
+	}
+}

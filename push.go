@@ -1,0 +1,205 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// ErrNoSession is the error of addressing a session that is not there, or has
+// ended.
+var ErrNoSession = errors.New("mcp: there is no such session")
+
+// ErrBehind is the error of a message that was dropped because its client does
+// not read what waits for it already.
+var ErrBehind = errors.New("mcp: the client is too far behind; the message was dropped")
+
+// Notify sends a notification to one legacy session, which Frame.SessionID
+// names. params encode to a JSON object; nil leaves them out. It does not wait
+// for the client: what cannot go out yet waits in a bounded queue, in which
+// equal messages count as one. The errors are ErrNoSession, ErrBehind, and
+// those of a notification that a server must not send.
+//
+// Modern clients have no session: what they are told of goes through
+// subscriptions, to which only changes of lists and resources belong.
+//
+// notifications/message goes out if the session wants its level, and
+// notifications/resources/updated if it has subscribed to the resource.
+// Progress belongs to a request: see Frame.Progress.
+func (s *Server) Notify(sessionID, method string, params any) error {
+	n, err := s.notification(method, params)
+	if err != nil {
+		return err
+	}
+	x := s.findSession(sessionID)
+	if x == nil {
+		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
+	}
+	if !n.sendTo(x) {
+		return ErrBehind
+	}
+	return nil
+}
+
+// NotifyAll sends a notification to every legacy session; see Notify. Sessions
+// that are too far behind go without it. Changes of lists and resources go to
+// the subscriptions of modern clients, too; nothing else does, because the
+// specification lets servers tell them nothing that they did not ask for.
+func (s *Server) NotifyAll(method string, params any) error {
+	n, err := s.notification(method, params)
+	if err != nil {
+		return err
+	}
+	switch method {
+	case protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged:
+		s.announce(method)
+	case protocol.MethodResourceUpdated:
+		s.ResourceUpdated(n.uri)
+	default:
+		s.sessions.Each(func(x *session.Session) { n.sendTo(x) })
+	}
+	return nil
+}
+
+// notification is one that belongs to no request.
+type notification struct {
+	text  []byte
+	uri   string         // of the resource that it is about, or ""
+	level protocol.Level // of a log message, or 0
+}
+
+// sendTo sends it to a session that wants it; false means that it was dropped.
+func (n *notification) sendTo(x *session.Session) bool {
+	if n.level != 0 && n.level < x.LogLevel() || n.uri != "" && !x.Subscribed(n.uri) {
+		return true
+	}
+	return x.Send(n.text)
+}
+
+// notification checks that the server may send such a notification.
+func (s *Server) notification(method string, params any) (n notification, err error) {
+	refuse := func(format string, args ...any) (notification, error) {
+		return notification{}, fmt.Errorf("mcp: notification %q: %w", method, fmt.Errorf(format, args...))
+	}
+	var text []byte
+	if params != nil {
+		if text, err = encodeJSON(params); err != nil {
+			return refuse("params: %w", err)
+		}
+		if text[0] != '{' {
+			return refuse("params must encode to a JSON object, %T does not", params)
+		}
+	}
+	var about struct {
+		URI   string `json:"uri"`
+		Level string `json:"level"`
+	}
+	if text != nil {
+		_ = json.Unmarshal(text, &about) // other notifications may have other types there
+	}
+	switch method {
+	case protocol.MethodProgress, protocol.MethodCancelled, protocol.MethodAcknowledged, protocol.MethodInitialized:
+		return refuse("it belongs to a request, or to clients; see Frame.Progress")
+	case protocol.MethodLog:
+		if s.opts.NoLogging {
+			return refuse("the server does not declare logging: Options.NoLogging is set")
+		}
+		level, fault := protocol.ParseLevel(about.Level)
+		if fault != nil {
+			return refuse("params: %w", fault)
+		}
+		n.level = level
+	case protocol.MethodResourceUpdated:
+		if about.URI == "" {
+			return refuse("params need the resource's uri")
+		}
+		n.uri = about.URI
+	default:
+		if faults := methodFaults(method); faults != nil && !isNotification(method) {
+			return refuse("%s", faults[0])
+		}
+	}
+	n.text = protocol.AppendNotification(nil, method, text)
+	return n, nil
+}
+
+func isNotification(method string) bool {
+	return len(method) > len(notificationPrefix) && method[:len(notificationPrefix)] == notificationPrefix
+}
+
+// findSession finds a legacy session, of HTTP or of a connection; nil if there
+// is none.
+func (s *Server) findSession(id string) *session.Session {
+	if x, ok := s.sessions.Get(id); ok || id == "" {
+		return x
+	}
+	var found *session.Session
+	s.sessions.Each(func(x *session.Session) {
+		if x.ID() == id {
+			found = x
+		}
+	})
+	return found
+}
+
+// Post brings an event of the application into a legacy session, which
+// Frame.SessionID names: it calls Options.OnEvent, with a Frame that has the
+// session's client and assigns, and returns what that returns. So the program
+// can turn what happens in it into what a client is told:
+//
+//	OnEvent: func(f *mcp.Frame, event any) error {
+//		switch e := event.(type) {
+//		case OrderShipped:
+//			return f.Log(protocol.LevelInfo, e, "orders")
+//		…
+//
+// The handler runs on the caller's goroutine, so that a caller's events keep
+// their order, and Post may be called with go; it may run for several events
+// at once. Its Frame ends with ctx and with the session, which stays alive
+// meanwhile; its request has neither id nor method. Log, and questions to the
+// client, go out on the session's stream. The errors are ErrNoSession, that of
+// a server without OnEvent or that shuts down, and that of the handler; a panic
+// becomes an error.
+func (s *Server) Post(ctx context.Context, sessionID string, event any) error {
+	if s.opts.OnEvent == nil {
+		return errors.New("mcp: Post needs Options.OnEvent")
+	}
+	x := s.findSession(sessionID)
+	if x == nil {
+		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
+	}
+	defer x.Use()()
+	ctx, done, ok := s.running.Start(ctx)
+	if !ok {
+		return ErrServerClosed
+	}
+	defer done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := x.Context()
+	defer context.AfterFunc(ended, func() { cancel(context.Cause(ended)) })()
+	if ended.Err() != nil {
+		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
+	}
+	f := frame.New(ctx, frame.Config{Revision: x.Revision(), Session: x, Askers: x, Peer: sessionPeer{x}})
+	_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+		return nil, s.opts.OnEvent(f, event)
+	})
+	return err
+}
+
+// sessionPeer sends on the stream of a session.
+type sessionPeer struct{ session *session.Session }
+
+// Send implements frame.Peer.
+func (p sessionPeer) Send(message []byte) error {
+	if !p.session.Send(append([]byte(nil), message...)) {
+		return ErrBehind
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// session1 opens a legacy session over stdio and returns its wire and its id.
+func session1(t *testing.T, s *mcp.Server) (c wire, id string) {
+	t.Helper()
+	c = pipeWire(t, s)
+	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, protocol.LatestLegacy))
+	c.hear()
+	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"id"}}`)
+	var m struct {
+		Result struct{ Content []struct{ Text string } }
+	}
+	if err := json.Unmarshal([]byte(c.hear()), &m); err != nil || len(m.Result.Content) != 1 || m.Result.Content[0].Text == "" {
+		t.Fatalf("no session id: %v %+v", err, m)
+	}
+	return c, m.Result.Content[0].Text
+}
+
+// sessions returns a server with a tool that tells the session's id.
+func sessions(opts mcp.Options) *mcp.Server {
+	s := bare(opts)
+	s.MustAdd(
+		mcp.Tool("id", func(f *mcp.Frame, _ empty) (string, error) { return f.SessionID(), nil }),
+		mcp.Resource("a:b", text),
+	)
+	return s
+}
+
+func note(method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
+}
+
+// Each session hears what is for it, and for all, in order.
+func TestNotify(t *testing.T) {
+	s := sessions(mcp.Options{})
+	first, firstID := session1(t, s)
+	second, secondID := session1(t, s)
+	if firstID == secondID {
+		t.Fatalf("two connections have one id, %s", firstID)
+	}
+	first.say(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:b"}}`)
+	first.hear()
+	second.say(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"error"}}`)
+	second.hear()
+	type m = map[string]any
+	err := errors.Join(
+		s.Notify(firstID, "notifications/acme/one", m{"n": 1}),
+		s.Notify(secondID, "acme/two", nil),
+		s.NotifyAll("notifications/message", m{"level": "warning", "data": "w"}),
+		s.NotifyAll("notifications/message", m{"level": "error", "data": "e"}),
+		s.NotifyAll("notifications/resources/updated", m{"uri": "a:b"}),
+		s.Notify(secondID, "notifications/resources/updated", m{"uri": "a:b"}),
+		s.NotifyAll("notifications/tools/list_changed", nil),
+		s.NotifyAll("notifications/acme/end", json.RawMessage(`{"<":1}`)),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hears := range []struct {
+		name string
+		c    wire
+		want []string
+	}{
+		{"first", first, []string{
+			note("notifications/acme/one", `{"n":1}`), note("notifications/message", `{"data":"w","level":"warning"}`),
+			note("notifications/message", `{"data":"e","level":"error"}`), note("notifications/resources/updated", `{"uri":"a:b"}`),
+			`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, note("notifications/acme/end", `{"<":1}`),
+		}},
+		{"second", second, []string{
+			`{"jsonrpc":"2.0","method":"acme/two"}`, note("notifications/message", `{"data":"e","level":"error"}`),
+			`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, note("notifications/acme/end", `{"<":1}`),
+		}},
+	} {
+		for _, want := range hears.want {
+			if got := hears.c.hear(); got != want {
+				t.Fatalf("%s heard %s, want %s", hears.name, got, want)
+			}
+		}
+	}
+}
+
+func TestNotifyFaults(t *testing.T) {
+	s := sessions(mcp.Options{NoLogging: true})
+	_, id := session1(t, s)
+	type m = map[string]any
+	for _, tt := range []struct {
+		id, method string
+		params     any
+		want       string
+	}{
+		{"nobody", "acme/x", nil, `there is no such session: "nobody"`},
+		{"", "acme/x", nil, "there is no such session"},
+		{id, "acme/x", []int{1}, "params must encode to a JSON object, []int does not"},
+		{id, "acme/x", func() {}, "unsupported type"},
+		{id, "notifications/progress", m{}, "see Frame.Progress"},
+		{id, "notifications/cancelled", m{}, "belongs to a request"},
+		{id, "notifications/message", m{"level": "error", "data": 1}, "NoLogging"},
+		{id, "notifications/resources/updated", m{}, "need the resource's uri"},
+		{id, "tools/call", m{}, `owns names that begin with "tools/"`},
+		{id, "", m{}, "1 to 128"},
+	} {
+		if err := s.Notify(tt.id, tt.method, tt.params); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Notify(%q, %q): %v, want %q", tt.id, tt.method, err, tt.want)
+		}
+	}
+	if err := sessions(mcp.Options{}).NotifyAll("notifications/message", m{"level": "loud"}); err == nil {
+		t.Error("a level that is none was accepted")
+	}
+}
+
+// A client that does not read loses messages; the program is told.
+func TestNotifyBehind(t *testing.T) {
+	s := sessions(mcp.Options{})
+	_, id := session1(t, s)
+	var err error
+	for i := 0; err == nil && i < 10_000; i++ {
+		err = s.Notify(id, "acme/tick", map[string]int{"i": i})
+	}
+	if !errors.Is(err, mcp.ErrBehind) {
+		t.Errorf("got %v, want ErrBehind", err)
+	}
+}
+
+type shipped struct{ order int }
+
+var orders = mcp.NewKey[int]("orders")
+
+func TestPost(t *testing.T) {
+	errKnown := errors.New("known")
+	var s *mcp.Server
+	s = sessions(mcp.Options{OnEvent: func(f *mcp.Frame, event any) error {
+		switch e := event.(type) {
+		case shipped:
+			sum := orders.Update(f, func(n int) int { return n + e.order })
+			return errors.Join(f.Log(protocol.LevelInfo, sum), s.Notify(f.SessionID(), "acme/shipped", map[string]int{"sum": sum}))
+		case error:
+			return e
+		case context.CancelFunc:
+			e()
+			<-f.Done()
+			return f.Err()
+		}
+		panic("event")
+	}})
+	c, id := session1(t, s)
+	for i, want := range []int{1, 3, 6} {
+		if err := s.Post(t.Context(), id, shipped{i + 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.hear(); got != note("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, want)) {
+			t.Errorf("heard %s, want the sum %d in the log", got, want)
+		}
+		if got := c.hear(); got != note("acme/shipped", fmt.Sprintf(`{"sum":%d}`, want)) {
+			t.Errorf("heard %s, want the sum %d", got, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, tt := range []struct {
+		name  string
+		err   error
+		is    error
+		holds string
+	}{
+		{"error of the handler", s.Post(t.Context(), id, errKnown), errKnown, ""},
+		{"panic", s.Post(t.Context(), id, 1), nil, "panicked"},
+		{"nobody", s.Post(t.Context(), "nobody", 1), mcp.ErrNoSession, ""},
+		{"cancelled", s.Post(ctx, id, cancel), context.Canceled, ""},
+		{"no handler", sessions(mcp.Options{}).Post(t.Context(), id, 1), nil, "needs Options.OnEvent"},
+	} {
+		if tt.err == nil || tt.is != nil && !errors.Is(tt.err, tt.is) || !strings.Contains(tt.err.Error(), tt.holds) {
+			t.Errorf("%s: %v", tt.name, tt.err)
+		}
+	}
+}
