@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -52,7 +53,8 @@ func openStream(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation
 	go func() { served <- s.ServeConn(context.Background(), transport.NewStream(inR, outW, nil)) }()
 	t.Cleanup(func() {
 		inW.Close()
-		if err := <-served; err != nil {
+		go io.Copy(io.Discard, outR) // what comes last
+		if err := <-served; err != nil && !errors.Is(err, mcp.ErrServerClosed) {
 			t.Errorf("ServeConn: %v", err)
 		}
 	})

@@ -326,10 +326,12 @@ func (s *Session) Resumable() bool {
 	return s.kept() != nil
 }
 
-// Unasked tells whether id names an event of the session's own stream.
+// Unasked tells whether id names an event of the session's own stream, or none
+// at all: a client that comes back with something else than an id that it was
+// given gets that stream from now on.
 func Unasked(id string) bool {
 	number, _, ok := parseEventID(id)
-	return ok && number == 0
+	return !ok || number == 0
 }
 
 // forget drops the events of answers that are over, when the session has not

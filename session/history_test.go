@@ -221,8 +221,8 @@ func TestUnasked(t *testing.T) {
 		t.Error(err)
 	}
 	to.want(t, "")
-	if Unasked("1-1") || Unasked("") {
-		t.Error("Unasked takes the ids of other streams")
+	if Unasked("1-1") || !Unasked("made up") {
+		t.Error("Unasked takes the ids of other streams, or not what is none")
 	}
 }
 
