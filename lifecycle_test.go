@@ -137,6 +137,18 @@ func TestInitRefusedThenTried(t *testing.T) {
 	say(fmt.Sprintf(initialize, 7, "good"), `"code":-32600`)
 }
 
+// The server's end, and that of a connection's context, are reasons of their
+// own.
+func TestTerminateReasonOfConnections(t *testing.T) {
+	var ended endings
+	s := lifecycleServer(&ended, nil)
+	mcptest.New(t, s, mcptest.Revision(protocol.V20250618), mcptest.Info(mcp.Info{Name: "ada", Version: "1"}))
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	ended.want(t, "ada: "+mcp.ErrServerClosed.Error())
+}
+
 // asking the endpoint directly, without a socket.
 type direct struct {
 	t         *testing.T
@@ -233,7 +245,7 @@ func TestSessionsEnd(t *testing.T) {
 		if err := s.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		ended.want(t, "idle: session: closed because it was not used", "noted: session: closed by its client", "pinged: the server shuts down")
+		ended.want(t, "idle: session: closed because it was not used", "noted: session: closed by its client", "pinged: mcp: the server shuts down")
 	})
 }
 

@@ -64,7 +64,8 @@ type Options struct {
 	Init func(f *Frame) error
 	// Terminate runs once for each session that Init let in, when it has ended
 	// and its last request is over, with the reason: ErrSessionDeleted,
-	// ErrSessionIdle, ErrSessionClosed or the cause of the server's end. The
+	// ErrSessionIdle, ErrServerClosed, or else ErrSessionClosed or the cause that
+	// the context of its connection ended for. The
 	// session's assigns and client are in f; nothing reaches the client any
 	// more. It must not call Shutdown.
 	Terminate func(f *Frame, reason error)
@@ -287,7 +288,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.hub.Close()
 	s.sessions.EndStreams()
 	err := s.running.Wait(ctx)
-	s.sessions.Close(peer.ErrShutdown)
+	s.sessions.Close(ErrServerClosed)
 	return err
 }
 

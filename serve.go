@@ -44,6 +44,7 @@ func (s *Server) clientOf(raw []byte) (c session.Client, fault *protocol.Error) 
 	if err := decodeOptional(params.Capabilities, c.Capabilities); err != nil {
 		return c, protocol.Errorf(protocol.CodeInvalidParams, "params.capabilities: %w", err)
 	}
+	*c.Capabilities = c.Capabilities.For(rev)
 	if len(params.ClientInfo) > 0 {
 		c.Info = &protocol.Implementation{}
 		if err := decodeOptional(params.ClientInfo, c.Info); err != nil {

@@ -96,8 +96,13 @@ func (l *link) attach(x *session.Session) {
 
 // reason tells why the session of the connection ends.
 func (l *link) reason() error {
-	if l.ctx.Err() != nil {
-		return context.Cause(l.ctx)
+	select {
+	case <-l.server.connections.down:
+		return ErrServerClosed
+	default:
+	}
+	if cause := context.Cause(l.ctx); cause != nil {
+		return cause
 	}
 	return session.ErrClosed
 }

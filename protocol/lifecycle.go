@@ -33,6 +33,23 @@ type ClientCapabilities struct {
 	Extensions   map[string]json.RawMessage `json:"extensions,omitempty"`
 }
 
+// For returns c without what rev lacks: a client may declare what it can do in
+// a newer revision than the one that was agreed on.
+func (c ClientCapabilities) For(rev Revision) ClientCapabilities {
+	if !rev.Has(Elicitation) {
+		c.Elicitation = nil
+	}
+	if !rev.Has(ElicitModes) {
+		if c.Elicitation != nil {
+			c.Elicitation = &ElicitationCapability{}
+		}
+		if c.Sampling != nil {
+			c.Sampling = &SamplingCapability{}
+		}
+	}
+	return c
+}
+
 // RootsCapability says that the client can list its roots.
 type RootsCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`

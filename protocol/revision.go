@@ -114,6 +114,8 @@ const (
 	ResultType
 	// CacheHints: lists carry ttlMs and cacheScope.
 	CacheHints
+	// Elicitation: a server may ask the user.
+	Elicitation
 	// PerRequestMeta: version, client and log level travel in each request's
 	// _meta, and there are no sessions.
 	PerRequestMeta
@@ -133,7 +135,7 @@ var revisionFeatures = [...]Feature{
 
 const (
 	in2025March    = ResumableStreams | ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
-	in2025June     = in2025March | StructuredContent | ResourceLinks | Titles | VersionHeader | ContentMeta
+	in2025June     = in2025March | Elicitation | StructuredContent | ResourceLinks | Titles | VersionHeader | ContentMeta
 	in2025November = in2025June | PrimedStreams | Icons | ElicitModes | OptionalErrorID
 	in2026July     = in2025November&^(ResumableStreams|PrimedStreams) | AnyStructured | ResultType | CacheHints | PerRequestMeta
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
@@ -30,14 +31,17 @@ func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMess
 			return nil, err
 		}
 	}
-	ctx, leave := whileThere(f)
+	ctx, leave := a.session.whileThere(f)
 	defer leave()
+	if f.Err() != nil {
+		return nil, context.Cause(f)
+	}
 	answers := make([]json.RawMessage, len(questions))
 	errs := make([]error, len(questions))
 	var asked sync.WaitGroup
 	for i, q := range questions {
 		asked.Go(func() {
-			answers[i], errs[i] = a.session.Pending.Call(ctx, a.send, q.Method(), params[i])
+			answers[i], errs[i] = a.session.Pending.Call(ctx, a.sender(ctx), q.Method(), params[i])
 		})
 	}
 	asked.Wait()
@@ -47,6 +51,20 @@ func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMess
 		}
 	}
 	return answers, nil
+}
+
+// sender returns what sends messages for a request. What is sent when ctx has
+// ended is that a question has no more use. The answer to the request may be
+// out by then, and its stream closed: the session's own stream takes it.
+func (a *asker) sender(ctx context.Context) func([]byte) error {
+	return func(message []byte) error {
+		err := a.send(message)
+		if err != nil && ctx.Err() != nil {
+			a.session.Send(message)
+			return nil
+		}
+		return err
+	}
 }
 
 // Recall implements frame.Asker: legacy handlers run once, so there is nothing
@@ -65,17 +83,45 @@ func (a *asker) Required(*frame.Frame) (protocol.Result, error) {
 // errGone is the error of a question whose client has hung up.
 var errGone = errors.New("the client went away before it answered")
 
-// whileThere returns a context that ends with f, or when the client hangs up.
-// The request goes on without its client, but nobody is left to answer.
-func whileThere(f *frame.Frame) (context.Context, func()) {
+// grace is how long a client that could come back may be away with a question.
+const grace = time.Minute
+
+// whileThere returns a context that ends with f, or when the client has hung
+// up and is not coming back. The request goes on without its client, but
+// nobody is left to answer.
+func (s *Session) whileThere(f *frame.Frame) (context.Context, func()) {
 	r := f.HTTPRequest()
 	if r == nil {
 		return f, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(f)
-	stop := context.AfterFunc(r.Context(), func() { cancel(errGone) })
+	stop := context.AfterFunc(r.Context(), func() {
+		if !s.Resumable() || s.away(ctx) {
+			cancel(errGone)
+		}
+	})
 	return ctx, func() {
 		stop()
 		cancel(nil)
+	}
+}
+
+// away waits for a client that has hung up, and returns true when it has had
+// no stream open for a while. It returns false when ctx ends before.
+func (s *Session) away(ctx context.Context) bool {
+	ticker := time.NewTicker(grace)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		listening := s.streams > 0
+		s.mu.Unlock()
+		if !listening {
+			return true
+		}
 	}
 }

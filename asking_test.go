@@ -1,0 +1,440 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+type order struct {
+	Size  string   `json:"size" validate:"required,oneof=small large"`
+	Cups  int      `json:"cups" validate:"min=1,max=9" jsonschema:"default=1"`
+	Extra []string `json:"extra,omitempty" validate:"dive,oneof=milk sugar"`
+}
+
+type cupOrder struct {
+	Size string `json:"size" validate:"required,oneof=small large"`
+	Cups int    `json:"cups" validate:"min=1,max=9"`
+}
+
+// askingServer has a tool for each way to ask. charged counts what Once runs.
+func askingServer(charged *atomic.Int64) *mcp.Server {
+	quiet := zerolog.Nop()
+	s := mcp.NewServer(mcp.Info{Name: "asking", Version: "1"}, &mcp.Options{Logger: &quiet})
+	ask := func(f *mcp.Frame) (string, error) {
+		answer, err := mcp.Elicit[cupOrder](f, "order", "What may it be?")
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(answer.Action, " ", answer.Value.Cups, " ", answer.Value.Size), nil
+	}
+	s.MustAdd(
+		mcp.Tool("elicit", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }),
+		mcp.Tool("hurried", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }, mcp.Timeout(20*time.Millisecond)),
+		mcp.Tool("list", func(f *mcp.Frame, _ empty) (string, error) {
+			answer, err := mcp.Elicit[order](f, "order", "What may it be?")
+			return fmt.Sprint(answer.Value.Extra), err
+		}),
+		mcp.Tool("url", func(f *mcp.Frame, _ empty) (string, error) {
+			action, err := mcp.ElicitURL(f, "login", "Log in, please", "https://example.com/login")
+			return string(action), err
+		}),
+		mcp.Tool("sample", func(f *mcp.Frame, _ empty) (string, error) {
+			answer, err := mcp.Sample(f, "s", question("hi"))
+			if err != nil {
+				return "", err
+			}
+			return answer.Model + ": " + answer.Text(), nil
+		}),
+		mcp.Tool("roots", func(f *mcp.Frame, _ empty) (string, error) {
+			roots, err := mcp.Roots(f, "r")
+			return fmt.Sprint(roots), err
+		}),
+		mcp.Tool("several", func(f *mcp.Frame, _ empty) (string, error) {
+			var form mcp.Elicited[cupOrder]
+			var sampled mcp.SampleResult
+			var roots []mcp.Root
+			err := mcp.Ask(f, frame.ElicitQuestion("form", "What?", &form), frame.SampleQuestion("model", question("why"), &sampled), frame.RootsQuestion("roots", &roots))
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprint(form.Value.Size, " ", sampled.Text(), " ", len(roots)), nil
+		}),
+		mcp.Tool("rounds", func(f *mcp.Frame, _ empty) (string, error) {
+			n, err := mcp.Once(f, "charge", func() (int64, error) { return charged.Add(1), nil })
+			if err != nil {
+				return "", err
+			}
+			for i := range 3 {
+				if _, err := mcp.Elicit[cupOrder](f, fmt.Sprint("q", i), fmt.Sprint("Question ", i)); err != nil {
+					return "", err
+				}
+			}
+			return fmt.Sprint("charged ", n), nil
+		}),
+		mcp.Prompt("order", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }),
+		mcp.Resource("order://now", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }),
+	)
+	return s
+}
+
+func question(text string) mcp.SampleParams {
+	return mcp.SampleParams{MaxTokens: 5, Messages: []mcp.SampleMessage{{Role: protocol.RoleUser, Content: []protocol.Content{protocol.TextContent{Text: text}}}}}
+}
+
+// asked is a conversation whose messages are checked against the schemas.
+type asked struct {
+	*mcptest.Client
+	mu   sync.Mutex
+	sent map[string]string // requests by id
+	got  []string          // methods that the server asked
+}
+
+func newAsked(t *testing.T, s *mcp.Server, rev protocol.Revision, options ...mcptest.Option) *asked {
+	a := &asked{sent: map[string]string{}}
+	a.Client = mcptest.New(t, s, append(options, mcptest.Revision(rev), mcptest.Trace(func(fromServer bool, message []byte) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result json.RawMessage
+		}
+		var more struct {
+			InputRequests map[string]struct{ Method string }
+		}
+		if err := json.Unmarshal(message, &m); err != nil {
+			t.Errorf("%s: %v", message, err)
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !fromServer {
+			if m.Method != "" && m.ID != nil {
+				a.sent[string(m.ID)] = string(message)
+			}
+			return
+		}
+		if m.Method != "" && m.ID != nil {
+			a.got = append(a.got, m.Method)
+		}
+		_ = json.Unmarshal(m.Result, &more) // most results are others
+		for _, q := range more.InputRequests {
+			a.got = append(a.got, q.Method)
+		}
+		request := ""
+		if m.Method == "" {
+			request = a.sent[string(m.ID)]
+		}
+		checkSpec(t, rev, request, string(message))
+	}))...)
+	return a
+}
+
+// questions returns how often the client was asked.
+func (a *asked) questions() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.got)
+}
+
+// askedEverywhere runs a test in each of the revisions, over stdio and HTTP.
+func askedEverywhere(t *testing.T, from protocol.Revision, test func(t *testing.T, rev protocol.Revision, options ...mcptest.Option)) {
+	for rev := from; rev <= protocol.Latest; rev++ {
+		t.Run(rev.String()+"/stdio", func(t *testing.T) { test(t, rev) })
+		t.Run(rev.String()+"/http", func(t *testing.T) { test(t, rev, mcptest.OverHTTP()) })
+	}
+}
+
+func elicits(answer mcptest.Answer) mcptest.Option {
+	return mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return answer })
+}
+
+// outcome is what a call has come to: its text, or its error.
+func outcome(c *mcptest.Client, name string) string {
+	r, err := c.TryCall(name, nil)
+	switch {
+	case err != nil:
+		return "error " + err.Error()
+	case r.IsError:
+		return "isError " + r.Text()
+	}
+	return r.Text()
+}
+
+func TestElicit(t *testing.T) {
+	fine := map[string]any{"size": "large", "cups": 2}
+	tests := []struct {
+		name   string
+		answer mcptest.Answer
+		want   string // a part of the outcome
+	}{
+		{"accept", mcptest.Accept(fine), "accept 2 large"},
+		{"decline", mcptest.Decline(), "decline 0 "},
+		{"cancel", mcptest.Cancel(), "cancel 0 "},
+		{"declined with content", mcptest.Answer{Action: protocol.ElicitDecline, Content: fine}, "decline 0 "},
+		{"no content", mcptest.Accept(nil), "/size"},
+		{"wrong choice", mcptest.Accept(map[string]any{"size": "huge", "cups": 2}), "/size"},
+		{"out of range", mcptest.Accept(map[string]any{"size": "large", "cups": 10}), "/cups"},
+		{"no object", mcptest.Accept([]int{1}), "not valid"},
+		{"no such action", mcptest.Answer{Action: "maybe"}, "accept, decline or cancel"},
+	}
+	s := askingServer(new(atomic.Int64))
+	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		for _, tt := range tests {
+			c := newAsked(t, s, rev, append(options, elicits(tt.answer))...)
+			if got := outcome(c.Client, "elicit"); !strings.Contains(got, tt.want) {
+				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+			}
+			if c.questions() != 1 {
+				t.Errorf("%s: asked %q", tt.name, c.got)
+			}
+			c.Close()
+		}
+	})
+}
+
+// A client that answers with an error, or with nothing that fits.
+func TestElicitFails(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		for name, tt := range map[string]struct {
+			result any
+			err    error
+		}{
+			"error":     {nil, &mcp.Error{Code: -1, Message: "no user here"}},
+			"string":    {"yes", nil},
+			"no action": {empty{}, nil},
+		} {
+			script := mcptest.OnRequest(protocol.MethodElicit, func(json.RawMessage) (any, error) { return tt.result, tt.err })
+			c := newAsked(t, s, rev, append(options, script, mcptest.Capabilities(protocol.ClientCapabilities{Elicitation: &protocol.ElicitationCapability{}}))...)
+			if got := outcome(c.Client, "elicit"); !strings.Contains(got, "rror") {
+				t.Errorf("%s: %q, want an error", name, got)
+			}
+			c.Close()
+		}
+	})
+}
+
+// Prompts and resources may ask, too.
+func TestAskInPromptsAndResources(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(cupOrder{"small", 3})))...)
+		if got := c.GetPrompt("order", nil).Messages[0].Text(); got != "accept 3 small" {
+			t.Errorf("prompt %q", got)
+		}
+		if got := c.Read("order://now")[0].Text; got != "accept 3 small" {
+			t.Errorf("resource %q", got)
+		}
+	})
+}
+
+func TestElicitLists(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(order{"small", 1, []string{"milk", "sugar"}})))...)
+		want := "[milk sugar]"
+		if !rev.Has(protocol.ElicitModes) {
+			want = "cannot be a form" // it has no lists
+		}
+		if got := outcome(c.Client, "list"); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestElicitURL(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	askedEverywhere(t, protocol.V20251125, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
+			if q.Mode != "url" || q.URL != "https://example.com/login" || q.Message != "Log in, please" {
+				t.Errorf("asked %+v", q)
+			}
+			return mcptest.Accept(nil)
+		}))...)
+		if got := outcome(c.Client, "url"); got != "accept" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestSampleAndRoots(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	askedEverywhere(t, protocol.V20241105, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		c := newAsked(t, s, rev, append(options, mcptest.Roots(protocol.Root{URI: "file:///a", Name: "a"}),
+			mcptest.OnSample(func(q mcptest.Sampling) mcptest.Sampled {
+				return mcptest.Sampled{Text: q.Messages[0].Text() + " yourself", Model: "m"}
+			}))...)
+		if got := outcome(c.Client, "sample"); got != "m: hi yourself" {
+			t.Errorf("sample: %q", got)
+		}
+		if got := outcome(c.Client, "roots"); !strings.Contains(got, "file:///a") {
+			t.Errorf("roots: %q", got)
+		}
+	})
+}
+
+// Several questions are one round; a handler that asks one by one runs again,
+// but what Once has done is done once.
+func TestAskSeveralAndOnce(t *testing.T) {
+	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		var charged atomic.Int64
+		c := newAsked(t, askingServer(&charged), rev, append(options, elicits(mcptest.Accept(cupOrder{"large", 1})),
+			mcptest.Roots(), mcptest.OnSample(func(mcptest.Sampling) mcptest.Sampled { return mcptest.Sampled{Text: "because"} }))...)
+		before := len(c.sent)
+		if got := outcome(c.Client, "several"); got != "large because 0" {
+			t.Errorf("several: %q", got)
+		}
+		rounds := len(c.sent) - before
+		if want := 1; c.questions() != 3 || rev.Modern() && rounds != want+1 || !rev.Modern() && rounds != want {
+			t.Errorf("several: %d questions in %d requests", c.questions(), rounds)
+		}
+		if got := outcome(c.Client, "rounds"); got != "charged 1" || charged.Load() != 1 {
+			t.Errorf("rounds: %q, charged %d times", got, charged.Load())
+		}
+		if c.questions() != 6 {
+			t.Errorf("rounds: asked %q", c.got)
+		}
+	})
+}
+
+// A client is never asked for what it has not declared, or what its revision
+// does not have.
+func TestAskWithoutCapability(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	askedEverywhere(t, protocol.V20241105, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		without := newAsked(t, s, rev, options...)
+		for tool, capability := range map[string]string{"elicit": "elicitation", "url": "elicitation", "sample": "sampling", "roots": "roots", "several": "elicitation"} {
+			r, err := without.TryCall(tool, nil)
+			if rev.Modern() {
+				fault, ok := errors.AsType[*mcp.Error](err)
+				if data := fmt.Sprintf("%s", fault.Data); !ok || fault.Code != protocol.CodeMissingCapability || !strings.Contains(data, `"requiredCapabilities":{"`+capability) {
+					t.Errorf("%s: %v", tool, err)
+				}
+			} else if err != nil || !r.IsError || !strings.Contains(r.Text(), capability) {
+				t.Errorf("%s: %v, %v", tool, r, err)
+			}
+		}
+		if !rev.Has(protocol.ElicitModes) {
+			all := &struct{}{}
+			newer := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{
+				Elicitation: &protocol.ElicitationCapability{Form: all, URL: all},
+			}))...)
+			if got := outcome(newer.Client, "url"); !strings.Contains(got, "elicitation") || newer.questions() != 0 {
+				t.Errorf("asked for a URL: %q, %q", got, newer.got)
+			}
+			if !rev.Has(protocol.Elicitation) {
+				if got := outcome(newer.Client, "elicit"); !strings.Contains(got, "elicitation") || newer.questions() != 0 {
+					t.Errorf("asked for a form: %q, %q", got, newer.got)
+				}
+			}
+			newer.Close()
+		}
+		if without.questions() != 0 {
+			t.Errorf("asked %q", without.got)
+		}
+	})
+}
+
+// slow returns a script that tells when it was asked, and answers when it is
+// released, which must be before the client is closed.
+func slow() (script mcptest.Option, wasAsked chan struct{}, release func()) {
+	let := make(chan struct{})
+	wasAsked = make(chan struct{}, 1)
+	return mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+		wasAsked <- struct{}{}
+		<-let
+		return mcptest.Cancel()
+	}), wasAsked, func() { close(let) }
+}
+
+// legacyEverywhere is askedEverywhere for what only legacy servers do: wait.
+func legacyEverywhere(t *testing.T, test func(t *testing.T, rev protocol.Revision, options ...mcptest.Option)) {
+	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		if !rev.Modern() {
+			test(t, rev, options...)
+		}
+	})
+}
+
+// A tool whose time is up while the user thinks: the client is told that the
+// question no longer matters.
+func TestAskTimeout(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	legacyEverywhere(t, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		script, _, release := slow()
+		defer release()
+		c := newAsked(t, s, rev, append(options, script)...)
+		if got := outcome(c.Client, "hurried"); !strings.Contains(got, "timed out") {
+			t.Errorf("got %q", got)
+		}
+		if params := c.WaitFor(protocol.MethodCancelled); !strings.Contains(string(params), `"requestId":1`) {
+			t.Errorf("cancelled %s", params)
+		}
+	})
+}
+
+// A client that cancels a call in which it is being asked.
+func TestAskCancelled(t *testing.T) {
+	s := askingServer(new(atomic.Int64))
+	legacyEverywhere(t, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		script, wasAsked, release := slow()
+		defer release()
+		c := newAsked(t, s, rev, append(options, script)...)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := c.DoContext(ctx, protocol.MethodToolsCall, map[string]any{"name": "elicit"})
+			done <- err
+		}()
+		<-wasAsked
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if got := outcome(c.Client, "roots"); !strings.Contains(got, "roots") { // the session lives
+			t.Errorf("the next call: %q", got)
+		}
+	})
+}
+
+// A session that ends while its client is asked ends the call.
+func TestAskSessionEnds(t *testing.T) {
+	legacyEverywhere(t, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		s := askingServer(new(atomic.Int64))
+		ended := make(chan error, 1)
+		s.Use(func(next mcp.Handler) mcp.Handler {
+			return func(f *mcp.Frame) (protocol.Result, error) {
+				result, err := next(f)
+				if f.Request().Method == protocol.MethodToolsCall {
+					ended <- context.Cause(f)
+				}
+				return result, err
+			}
+		})
+		script, wasAsked, release := slow()
+		defer release()
+		c := newAsked(t, s, rev, append(options, script, mcptest.Timeout(time.Minute))...)
+		go func() { _, _ = c.TryCall("elicit", nil) }() // it fails, one way or another
+		<-wasAsked
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := s.Shutdown(stopped); !errors.Is(err, context.Canceled) {
+			t.Errorf("Shutdown: %v, want that a call was cancelled", err)
+		}
+		if cause := <-ended; cause == nil {
+			t.Error("the call went on")
+		}
+	})
+}
