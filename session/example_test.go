@@ -1,0 +1,24 @@
+package session_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+func ExampleManager() {
+	m := session.NewManager(session.Config{Idle: time.Hour, Max: 100})
+	defer m.Close(nil)
+	x, err := m.Open(session.Client{Revision: protocol.V20251125})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(x.ID()), x.Revision(), m.Len())
+	fmt.Println(m.End(x.ID(), nil), m.Len())
+	// Output:
+	// 22 2025-11-25 1
+	// true 0
+}
