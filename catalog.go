@@ -47,19 +47,19 @@ func catalogOf(f *frame.Frame) *catalog {
 }
 
 func (s *Server) toolsFor(f *frame.Frame) registry.View[*registry.Tool] {
-	return s.tools.With(catalogOf(f).tools)
+	return only(s, f, KindTool, s.tools.With(catalogOf(f).tools))
 }
 
 func (s *Server) resourcesFor(f *frame.Frame) registry.View[*registry.Resource] {
-	return s.resources.With(catalogOf(f).resources)
+	return only(s, f, KindResource, s.resources.With(catalogOf(f).resources))
 }
 
 func (s *Server) templatesFor(f *frame.Frame) registry.View[*registry.ResourceTemplate] {
-	return s.templates.With(catalogOf(f).templates)
+	return only(s, f, KindTemplate, s.templates.With(catalogOf(f).templates))
 }
 
 func (s *Server) promptsFor(f *frame.Frame) registry.View[*registry.Prompt] {
-	return s.prompts.With(catalogOf(f).prompts)
+	return only(s, f, KindPrompt, s.prompts.With(catalogOf(f).prompts))
 }
 
 // sessionComponents is the Server as frame.Add sees it.

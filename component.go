@@ -37,6 +37,7 @@ type settings struct {
 	hints        *protocol.ToolAnnotations
 	timeout      time.Duration
 	task         *TaskOptions
+	visible      func(f *Frame) bool
 	strict       bool
 	inputSchema  json.RawMessage
 	outputSchema json.RawMessage

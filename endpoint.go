@@ -22,11 +22,12 @@ func (e *endpoint) server() *Server { return (*Server)(e) }
 func (e *endpoint) Revisions() []protocol.Revision { return e.opts.Revisions }
 
 // HeaderParams implements streamable.Backend.
-func (e *endpoint) HeaderParams(name string) []protocol.HeaderParam {
-	if tool, ok := e.tools.Get(name); ok {
-		return tool.Headers
+func (e *endpoint) HeaderParams(c *streamable.Call) []protocol.HeaderParam {
+	tool, ok := e.tools.Get(c.Params.Name)
+	if !ok || len(tool.Headers) == 0 || !e.server().callable(c) {
+		return nil
 	}
-	return nil
+	return tool.Headers
 }
 
 // Serve implements streamable.Backend.

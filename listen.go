@@ -99,7 +99,7 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	if len(filter.TaskIDs) > 0 && !takesTasks(f) {
 		return nil, errNeedsTasks()
 	}
-	honoured, topics := s.honour(filter, f.Revision())
+	honoured, topics := s.honour(f, filter)
 	honoured.TaskIDs, topics = s.honourTasks(f, filter.TaskIDs, topics)
 	sub, err := s.hub.Join(topics, o.beats, o.wake)
 	if err != nil {
@@ -150,8 +150,8 @@ func (o *opening) forward(to streamable.Line) (over bool, err error) {
 }
 
 // honour returns what of filter the server can do, and the topics for it.
-func (s *Server) honour(filter protocol.SubscriptionFilter, rev protocol.Revision) (protocol.SubscriptionFilter, []string) {
-	can := s.capabilities(rev)
+func (s *Server) honour(f *frame.Frame, filter protocol.SubscriptionFilter) (protocol.SubscriptionFilter, []string) {
+	can := s.capabilities(f.Revision())
 	var topics []string
 	for _, list := range []struct {
 		wanted *bool
@@ -170,7 +170,9 @@ func (s *Server) honour(filter protocol.SubscriptionFilter, rev protocol.Revisio
 		filter.ResourceSubscriptions = nil
 	}
 	for _, uri := range filter.ResourceSubscriptions {
-		topics = append(topics, resourceTopic(uri))
+		if !s.hidden(f, uri) {
+			topics = append(topics, resourceTopic(uri))
+		}
 	}
 	return filter, topics
 }
@@ -198,6 +200,9 @@ func (s *Server) subscribe(f *frame.Frame) (protocol.Result, error) {
 	x, uri, err := s.subscription(f)
 	if err != nil {
 		return nil, err
+	}
+	if s.hidden(f, uri) {
+		return protocol.EmptyResult{}, nil // as of a resource that is not there
 	}
 	if !x.Subscribe(uri, s.opts.Subscriptions.Resources) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the session has %d subscriptions, which is the limit", s.opts.Subscriptions.Resources)

@@ -94,6 +94,14 @@ type Options struct {
 	MaxConnections int
 	// Sockets shapes the connections that Serve accepts.
 	Sockets SocketOptions
+	// Filter decides which components are there for the client of a request: of
+	// which kind, and by which name, URI or URI template. Those for which it
+	// returns false are in no list, and calling them is the same error as
+	// calling what does not exist. Lists are then made for each request, and
+	// are for its client alone; announcements that a list has changed still go
+	// to everybody. nil shows everything. See also VisibleTo, which hides one
+	// component, and leaves the lists without such components shared.
+	Filter func(f *Frame, kind ComponentKind, name string) bool
 	// OnEvent takes the events that Server.Post brings into sessions. See Post.
 	OnEvent func(f *Frame, event any) error
 	// InfoFunc says what the server is, for each initialize and server/discover

@@ -62,7 +62,7 @@ func (p *prompt) compile(s *Server, all *offer) error {
 	}
 	r := &registry.Prompt{Definition: protocol.Prompt{
 		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: promptArguments(plan), Meta: set.meta,
-	}}
+	}, Visible: set.visible}
 	var names []string
 	for _, a := range r.Definition.Arguments {
 		names = append(names, a.Name)

@@ -116,7 +116,8 @@ func (r *resource) compileStatic(s *Server, all *offer, form contentsForm) (faul
 			URI: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
 			MIMEType: form.mimeOr(set.mime), Size: set.size, Annotations: set.annotations, Meta: set.meta,
 		},
-		Read: r.reader(s, form, func(any) error { return nil }),
+		Read:    r.reader(s, form, func(any) error { return nil }),
+		Visible: set.visible,
 	})
 	return faults
 }

@@ -56,7 +56,7 @@ func (r *resource) compileTemplate(s *Server, all *offer, form contentsForm) (fa
 			}
 			return r.reader(s, form, func(in any) error { return v.decode(values, in) })
 		},
-		Literals: template.Literals(), Completers: completers, Variables: v.names,
+		Literals: template.Literals(), Completers: completers, Variables: v.names, Visible: set.visible,
 	})
 	return faults
 }

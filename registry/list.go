@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -20,6 +21,15 @@ type Entry interface {
 	Key() string
 	// Define returns the JSON object that describes it in rev.
 	Define(rev protocol.Revision) (json.RawMessage, error)
+}
+
+// Restricted is an Entry that may not be for everybody.
+type Restricted interface {
+	Entry
+	// Restricted tells whether it is not.
+	Restricted() bool
+	// VisibleTo tells whether it is there for the client of f.
+	VisibleTo(f *frame.Frame) bool
 }
 
 // Config says how a List encodes its pages.
@@ -118,7 +128,9 @@ func (l *List[E]) Remove(keys ...string) int {
 	// The error is the callback's, and this one has none.
 	_ = l.change(func(old []E) ([]E, error) {
 		left := slices.DeleteFunc(slices.Clone(old), func(e E) bool { return slices.Contains(keys, e.Key()) })
-		removed = len(old) - len(left)
+		if removed = len(old) - len(left); removed == 0 {
+			return nil, nil
+		}
 		return left, nil
 	})
 	return removed
@@ -140,7 +152,7 @@ func (l *List[E]) replace(fn func(old []E) ([]E, error)) (watchers []func(), err
 	defer l.mu.Unlock()
 	old := l.current.Load().entries
 	entries, err := fn(old)
-	if err != nil || len(entries) == len(old) {
+	if err != nil || entries == nil {
 		return nil, err
 	}
 	slices.SortStableFunc(entries, func(a, b E) int { return strings.Compare(a.Key(), b.Key()) })
@@ -171,4 +183,22 @@ func (l *List[E]) Watch(fn func()) (stop func()) {
 // not be changed. A cursor that is not one is a protocol error, -32602.
 func (l *List[E]) Page(cursor []byte, rev protocol.Revision) (protocol.RawResult, error) {
 	return l.current.Load().page(cursor, rev)
+}
+
+// Restricted tells whether some entry is not for everybody.
+func (l *List[E]) Restricted() bool { return l.current.Load().restricted }
+
+// Update removes the components with these keys and adds others, in one change.
+// The errors are those of Add; then nothing has changed.
+func (l *List[E]) Update(remove []string, entries ...E) error {
+	if len(remove)+len(entries) == 0 {
+		return nil
+	}
+	return l.change(func(old []E) ([]E, error) {
+		left := slices.DeleteFunc(slices.Clone(old), func(e E) bool { return slices.Contains(remove, e.Key()) })
+		if err := l.check(left, entries); err != nil {
+			return nil, err
+		}
+		return append(left, entries...), nil
+	})
 }

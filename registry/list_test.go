@@ -281,3 +281,70 @@ func TestListConcurrent(t *testing.T) {
 		t.Errorf("%d entries at the end, want %d", got, want)
 	}
 }
+
+func TestListUpdate(t *testing.T) {
+	l := newItems(t, 0, "a", "b")
+	told := 0
+	l.Watch(func() { told++ })
+	for _, step := range []struct {
+		remove []string
+		add    []item
+		fails  bool
+		want   string
+		told   int
+	}{
+		{nil, nil, false, "a b", 0},
+		{[]string{"a"}, items("a"), false, "a b", 1},
+		{[]string{"a"}, items("b"), true, "a b", 1},
+		{[]string{"a", "nobody"}, items("c", "d"), false, "b c d", 2},
+		{[]string{"b", "c", "d"}, nil, false, "", 3},
+	} {
+		if err := l.Update(step.remove, step.add...); (err != nil) != step.fails {
+			t.Errorf("Update(%q, %q): %v", step.remove, keysOf(step.add), err)
+		}
+		if got := strings.Join(keysOf(l.All()), " "); got != step.want || told != step.told {
+			t.Errorf("Update(%q, %q) left %q and told %d times, want %q and %d", step.remove, keysOf(step.add), got, told, step.want, step.told)
+		}
+	}
+}
+
+// What keep does not want is in no page and cannot be found, in the list and in
+// what the client has of its own.
+func TestViewOnly(t *testing.T) {
+	l, own := newItems(t, 2, "a", "bx", "c", "d", "ex"), newItems(t, 2, "cx", "f")
+	for name, tt := range map[string]struct {
+		own  *List[item]
+		want []string
+	}{"list": {nil, []string{"a c", "d"}}, "both": {own, []string{"a c", "d f"}}} {
+		v := l.With(tt.own).Only(func(i item) bool { return !strings.HasSuffix(i.key, "x") })
+		var pages []string
+		for cursor := []byte(nil); ; {
+			raw, err := v.Page(cursor, protocol.LatestLegacy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p pageOf
+			if err := json.Unmarshal(raw, &p); err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, p.names())
+			if cursor = p.NextCursor; cursor == nil {
+				break
+			}
+		}
+		if !slices.Equal(pages, tt.want) {
+			t.Errorf("%s: pages %q, want %q", name, pages, tt.want)
+		}
+		if got := strings.Join(keysOf(v.All()), " "); got != strings.Join(tt.want, " ") {
+			t.Errorf("%s: All %q", name, got)
+		}
+		for _, key := range []string{"bx", "cx", "ex"} {
+			if _, ok := v.Get(key); ok {
+				t.Errorf("%s: Get(%q) found it", name, key)
+			}
+		}
+		if _, ok := v.Get("a"); !ok {
+			t.Errorf("%s: a is gone", name)
+		}
+	}
+}

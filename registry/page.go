@@ -17,9 +17,12 @@ type snapshot[E Entry] struct {
 	config  *Config
 	entries []E
 	index   map[string]int
+	// restricted tells whether some entry is not for everybody.
+	restricted bool
 
-	mu    sync.RWMutex
-	pages map[pageKey]protocol.RawResult
+	mu          sync.RWMutex
+	pages       map[pageKey]protocol.RawResult
+	definitions map[protocol.Revision][]json.RawMessage // for pages of some entries; made when asked for
 }
 
 type pageKey struct {
@@ -31,6 +34,9 @@ func newSnapshot[E Entry](config *Config, entries []E) *snapshot[E] {
 	s := &snapshot[E]{config: config, entries: entries, index: make(map[string]int, len(entries)), pages: make(map[pageKey]protocol.RawResult)}
 	for i, e := range entries {
 		s.index[e.Key()] = i
+		if r, ok := any(e).(Restricted); ok && r.Restricted() {
+			s.restricted = true
+		}
 	}
 	return s
 }
@@ -47,7 +53,7 @@ func (s *snapshot[E]) page(cursor []byte, rev protocol.Revision) (protocol.RawRe
 	if ok {
 		return page, nil
 	}
-	if page, err = s.encode(start, rev); err != nil {
+	if page, err = s.encode(start, rev, nil); err != nil {
 		return nil, err
 	}
 	// Only pages that a walk from the front meets are kept: a client that
@@ -93,34 +99,82 @@ func decodeCursor(raw []byte) (key string, err error) {
 	return key, nil
 }
 
-// encode writes the page that starts at start.
-func (s *snapshot[E]) encode(start int, rev protocol.Revision) (protocol.RawResult, error) {
-	end := min(start+s.config.PageSize, len(s.entries))
+// encode writes the page that starts at start, of those entries that keep
+// wants; nil wants all.
+func (s *snapshot[E]) encode(start int, rev protocol.Revision, keep func(E) bool) (protocol.RawResult, error) {
 	dst := []byte{'{'}
 	if rev.Has(protocol.ResultType) {
 		dst = append(dst, `"resultType":"complete",`...)
 	}
 	dst = append(jsonx.AppendString(dst, s.config.Member), ":["...)
-	for i := start; i < end; i++ {
-		definition, err := s.entries[i].Define(rev)
+	count, last, more := 0, 0, false
+	for i := start; i < len(s.entries) && !more; i++ {
+		if keep != nil && !keep(s.entries[i]) {
+			continue
+		}
+		if count == s.config.PageSize {
+			more = true
+			continue
+		}
+		definition, err := s.define(i, rev, keep != nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", s.config.Member, s.entries[i].Key(), err)
 		}
-		if i > start {
+		if count > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, definition...)
+		count, last = count+1, i
 	}
 	dst = append(dst, ']')
-	if end < len(s.entries) {
+	if more {
 		dst = append(dst, `,"nextCursor":`...)
-		dst = jsonx.AppendString(dst, encodeCursor(s.entries[end-1].Key()))
+		dst = jsonx.AppendString(dst, encodeCursor(s.entries[last].Key()))
 	}
 	if rev.Has(protocol.CacheHints) {
-		dst = fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, s.config.Cache.TTLMs, s.config.Cache.Scope)
+		scope := s.config.Cache.Scope
+		if keep != nil {
+			scope = protocol.CachePrivate // another client may see other entries
+		}
+		dst = fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, s.config.Cache.TTLMs, scope)
 	}
 	if rev.Has(protocol.PerRequestMeta) && len(s.config.Meta) > 0 {
 		dst = append(append(append(dst, `,"_meta":{`...), s.config.Meta...), '}')
 	}
 	return append(dst, '}'), nil
+}
+
+// define returns the definition of an entry. It is kept if it will be asked for
+// again, for pages that are not themselves kept.
+func (s *snapshot[E]) define(i int, rev protocol.Revision, again bool) (json.RawMessage, error) {
+	if !again {
+		return s.entries[i].Define(rev)
+	}
+	s.mu.RLock()
+	list := s.definitions[rev]
+	s.mu.RUnlock()
+	if list == nil {
+		var err error
+		if list, err = s.defineAll(rev); err != nil {
+			return nil, err
+		}
+	}
+	return list[i], nil
+}
+
+func (s *snapshot[E]) defineAll(rev protocol.Revision) ([]json.RawMessage, error) {
+	list := make([]json.RawMessage, len(s.entries))
+	for i, e := range s.entries {
+		var err error
+		if list[i], err = e.Define(rev); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.definitions == nil {
+		s.definitions = make(map[protocol.Revision][]json.RawMessage)
+	}
+	s.definitions[rev] = list
+	return list, nil
 }

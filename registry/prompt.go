@@ -14,7 +14,15 @@ type Prompt struct {
 	Get func(f *frame.Frame) (protocol.Result, error)
 	// Completers are by argument.
 	Completers map[string]Completer
+	// Visible is as that of a Tool.
+	Visible func(f *frame.Frame) bool
 }
+
+// Restricted implements Restricted.
+func (p *Prompt) Restricted() bool { return p.Visible != nil }
+
+// VisibleTo implements Restricted.
+func (p *Prompt) VisibleTo(f *frame.Frame) bool { return p.Visible == nil || p.Visible(f) }
 
 // Key implements Entry.
 func (p *Prompt) Key() string { return p.Definition.Name }

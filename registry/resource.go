@@ -12,7 +12,15 @@ type Resource struct {
 	Definition protocol.Resource
 	// Read reads it for the frame's request.
 	Read func(f *frame.Frame) (protocol.Result, error)
+	// Visible is as that of a Tool.
+	Visible func(f *frame.Frame) bool
 }
+
+// Restricted implements Restricted.
+func (r *Resource) Restricted() bool { return r.Visible != nil }
+
+// VisibleTo implements Restricted.
+func (r *Resource) VisibleTo(f *frame.Frame) bool { return r.Visible == nil || r.Visible(f) }
 
 // Key implements Entry.
 func (r *Resource) Key() string { return r.Definition.URI }
@@ -35,7 +43,15 @@ type ResourceTemplate struct {
 	Completers map[string]Completer
 	// Variables are the names of all variables.
 	Variables []string
+	// Visible is as that of a Tool.
+	Visible func(f *frame.Frame) bool
 }
+
+// Restricted implements Restricted.
+func (t *ResourceTemplate) Restricted() bool { return t.Visible != nil }
+
+// VisibleTo implements Restricted.
+func (t *ResourceTemplate) VisibleTo(f *frame.Frame) bool { return t.Visible == nil || t.Visible(f) }
 
 // Key implements Entry.
 func (t *ResourceTemplate) Key() string { return t.Definition.URITemplate }

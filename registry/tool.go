@@ -15,7 +15,18 @@ type Tool struct {
 	Call func(f *frame.Frame) (protocol.Result, error)
 	// Headers are the arguments that clients mirror into HTTP headers.
 	Headers []protocol.HeaderParam
+	// Visible tells whether the tool is there for the client of f; nil means
+	// for everybody.
+	Visible func(f *frame.Frame) bool
+	// Task tells whether calls may become tasks.
+	Task bool
 }
+
+// Restricted implements Restricted.
+func (t *Tool) Restricted() bool { return t.Visible != nil }
+
+// VisibleTo implements Restricted.
+func (t *Tool) VisibleTo(f *frame.Frame) bool { return t.Visible == nil || t.Visible(f) }
 
 // Key implements Entry.
 func (t *Tool) Key() string { return t.Definition.Name }

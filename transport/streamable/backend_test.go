@@ -83,7 +83,7 @@ func (b *backend) Listen(_ string, r *http.Request, to *Events) *protocol.Error 
 	return nil
 }
 
-func (b *backend) HeaderParams(string) []protocol.HeaderParam { return b.headers }
+func (b *backend) HeaderParams(*Call) []protocol.HeaderParam { return b.headers }
 
 // headers are the headers of a request, as "Name: value" lines.
 type headers []string

@@ -71,8 +71,9 @@ type Backend interface {
 	// session, the stream or r ends or to fails. A fault that it returns
 	// before it opens to is the answer.
 	Listen(id string, r *http.Request, to *Events) *protocol.Error
-	// HeaderParams tells which arguments of a tool are mirrored into headers.
-	HeaderParams(tool string) []protocol.HeaderParam
+	// HeaderParams tells which arguments of the tool that c calls are mirrored
+	// into headers: none if there is no such tool for its client.
+	HeaderParams(c *Call) []protocol.HeaderParam
 }
 
 // Call is one message that was posted.

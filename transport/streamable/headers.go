@@ -30,7 +30,7 @@ func (h *Handler) checkHeaders(c *Call) *protocol.Error {
 	if c.Message.Method != protocol.MethodToolsCall {
 		return nil
 	}
-	for _, p := range h.backend.HeaderParams(c.Params.Name) {
+	for _, p := range h.backend.HeaderParams(c) {
 		if fault := checkParam(c, p); fault != nil {
 			return fault
 		}

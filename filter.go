@@ -1,0 +1,104 @@
+package mcp
+
+import (
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
+	"github.com/talaria-go/mcp/transport/streamable"
+)
+
+// ComponentKind tells a filter what a name names.
+type ComponentKind string
+
+// The kinds of components.
+const (
+	KindTool     ComponentKind = "tool"
+	KindResource ComponentKind = "resource"         // its name is the URI
+	KindTemplate ComponentKind = "resourceTemplate" // its name is the template's text
+	KindPrompt   ComponentKind = "prompt"
+)
+
+// VisibleTo makes a component be there for those clients alone for whose
+// requests fn returns true; see Options.Filter, which must also let it pass.
+// fn runs for each list and each call. It should decide by who asks, as
+// Frame.Principal tells, and not by what.
+func VisibleTo(fn func(f *Frame) bool) ComponentOption {
+	return func(set *settings) {
+		set.use("VisibleTo", toolKind|resourceKind|templateKind|promptKind)
+		if fn == nil {
+			set.fault("VisibleTo: the func is nil")
+		}
+		if before := set.visible; before != nil {
+			set.visible = func(f *Frame) bool { return before(f) && fn(f) }
+			return
+		}
+		set.visible = fn
+	}
+}
+
+// only returns what of v is there for the client of f.
+func only[E registry.Restricted](s *Server, f *frame.Frame, kind ComponentKind, v registry.View[E]) registry.View[E] {
+	if s.opts.Filter == nil && !v.Restricted() {
+		return v
+	}
+	return v.Only(func(e E) bool { return s.shows(f, kind, e) })
+}
+
+func (s *Server) shows(f *frame.Frame, kind ComponentKind, e registry.Restricted) bool {
+	return e.VisibleTo(f) && (s.opts.Filter == nil || s.opts.Filter(f, kind, e.Key()))
+}
+
+// hidden tells whether there is a resource at uri that the client of f must
+// not hear of.
+func (s *Server) hidden(f *frame.Frame, uri string) bool {
+	own := catalogOf(f)
+	resources, templates := s.resources.With(own.resources), s.templates.With(own.templates)
+	if s.opts.Filter == nil && !resources.Restricted() && !templates.Restricted() {
+		return false
+	}
+	hidden := false
+	if r, ok := resources.Get(uri); ok {
+		if s.shows(f, KindResource, r) {
+			return false
+		}
+		hidden = true
+	}
+	for _, t := range templates.All() {
+		if t.Match(uri) == nil {
+			continue
+		}
+		if s.shows(f, KindTemplate, t) {
+			return false
+		}
+		hidden = true
+	}
+	return hidden
+}
+
+// callable tells whether the tool that c calls is there for its client. The
+// answer is no when the filter cannot tell; the call itself will say why.
+func (s *Server) callable(c *streamable.Call) bool {
+	if s.opts.Filter == nil && !s.tools.Restricted() {
+		return true
+	}
+	f, fault := (*endpoint)(s).frame(c.HTTP.Context(), c, nil)
+	if fault != nil {
+		return false
+	}
+	ok := false
+	_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+		_, ok = s.toolsFor(f).Get(c.Params.Name)
+		return nil, nil
+	})
+	return ok && err == nil
+}
+
+// FindTool describes a tool, if it is there for the client of f. It is for
+// middleware, which finds the name in f.Request().Params.Name.
+func (s *Server) FindTool(f *Frame, name string) (definition protocol.Tool, ok bool) {
+	tool, ok := s.toolsFor(f).Get(name)
+	if !ok {
+		return protocol.Tool{}, false
+	}
+	return tool.Definition, true
+}
