@@ -26,10 +26,7 @@ type behaviour struct {
 	run       func(t *testing.T, tr transportUnderTest, rev protocol.Revision)
 }
 
-var (
-	legacy = []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.V20250618, protocol.V20251125}
-	modern = []protocol.Revision{protocol.V20260728}
-)
+var legacy = []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.V20250618, protocol.V20251125}
 
 func runBehaviours(t *testing.T, list []behaviour) {
 	for _, b := range list {
