@@ -24,6 +24,7 @@ import (
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/tasks"
 	"github.com/talaria-go/mcp/transport/streamable"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // Info names the server to its clients. Name and Version are required.
@@ -114,6 +115,8 @@ type Options struct {
 	// what it adds or leaves out is declared, or not, but still served. nil
 	// stands for derived.
 	CapabilitiesFunc func(f *Frame, derived ServerCapabilities) ServerCapabilities
+	// WebSocket shapes the connections of WebSocketHandler.
+	WebSocket websocket.Options
 	// MaxBatch limits how many messages a JSON-RPC batch may hold, in the
 	// revision that has batches; 0 means 100. HTTP.MaxBatch overrides it.
 	MaxBatch int

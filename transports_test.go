@@ -34,6 +34,7 @@ var transports = []transportUnderTest{
 	{"stdio", openStream},
 	{"http", openHTTP},
 	{"pipe", openPipe},
+	{"websocket", openWebSocket},
 	{"tcp", openTCP},
 	{"unix", openUnix},
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport/internal/guard"
 )
 
 // The limits that zero Options stand for.
@@ -118,7 +119,7 @@ type Answer struct {
 type Handler struct {
 	backend Backend
 	opts    Options
-	guard   guard
+	guard   guard.Guard
 	dog     watchdog
 }
 
@@ -131,7 +132,7 @@ func New(backend Backend, opts Options) *Handler {
 	opts.WriteTimeout = orDefault(opts.WriteTimeout, DefaultWriteTimeout)
 	opts.KeepAlive = orDefault(opts.KeepAlive, DefaultKeepAlive)
 	opts.Retry = orDefault(opts.Retry, DefaultRetry)
-	h := &Handler{backend: backend, opts: opts, guard: newGuard(opts.AllowedHosts, opts.AllowedOrigins), dog: watchdog{limit: opts.ReadTimeout}}
+	h := &Handler{backend: backend, opts: opts, guard: guard.New(opts.AllowedHosts, opts.AllowedOrigins), dog: watchdog{limit: opts.ReadTimeout}}
 	return h
 }
 
@@ -152,7 +153,7 @@ func orDefault(d, def time.Duration) time.Duration {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if fault := h.guard.check(r); fault != "" {
+	if fault := h.guard.Check(r); fault != "" {
 		refuse(w, http.StatusForbidden, protocol.Errorf(protocol.CodeInvalidRequest, "%s", fault))
 		return
 	}

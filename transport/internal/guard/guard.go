@@ -1,4 +1,6 @@
-package streamable
+// Package guard keeps web pages away from servers that were not meant for
+// them, on every transport that begins with an HTTP request.
+package guard
 
 import (
 	"fmt"
@@ -10,15 +12,18 @@ import (
 	"strings"
 )
 
-// guard keeps web pages away from servers that were not meant for them: by
-// the Host and Origin headers, as every revision demands.
-type guard struct {
+// Guard checks the Host and Origin headers, as every revision demands. It does
+// not change and is safe for concurrent use.
+type Guard struct {
 	hosts   []string
 	origins []string
 }
 
-func newGuard(hosts, origins []string) guard {
-	g := guard{hosts: lower(hosts), origins: lower(origins)}
+// New returns a Guard that serves the values of Host and Origin that are
+// listed. Without hosts it serves any, but on loopback addresses only loopback
+// names; the server's own origin is always served.
+func New(hosts, origins []string) Guard {
+	g := Guard{hosts: lower(hosts), origins: lower(origins)}
 	for i, host := range g.hosts {
 		if strings.HasSuffix(host, "]") { // an IPv6 address without port
 			g.hosts[i] = hostname(host)
@@ -35,8 +40,8 @@ func lower(list []string) []string {
 	return out
 }
 
-// check returns why r is refused, "" if it is not.
-func (g guard) check(r *http.Request) string {
+// Check returns why r is refused, "" if it is not.
+func (g Guard) Check(r *http.Request) string {
 	if !g.hostAllowed(r) {
 		return fmt.Sprintf("Host %q is not allowed here", r.Host)
 	}
@@ -50,7 +55,7 @@ func (g guard) check(r *http.Request) string {
 	return ""
 }
 
-func (g guard) hostAllowed(r *http.Request) bool {
+func (g Guard) hostAllowed(r *http.Request) bool {
 	if len(g.hosts) > 0 {
 		host := strings.ToLower(r.Host)
 		return slices.Contains(g.hosts, host) || slices.Contains(g.hosts, hostname(host))
@@ -58,7 +63,7 @@ func (g guard) hostAllowed(r *http.Request) bool {
 	return !onLoopback(r) || loopbackName(hostname(r.Host))
 }
 
-func (g guard) originAllowed(origin string, r *http.Request) bool {
+func (g Guard) originAllowed(origin string, r *http.Request) bool {
 	if slices.Contains(g.origins, origin) || slices.Contains(g.origins, "*") {
 		return true
 	}

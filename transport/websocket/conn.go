@@ -1,0 +1,243 @@
+package websocket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"github.com/talaria-go/mcp/transport"
+)
+
+// Code says why a connection ended (RFC 6455, section 7.4).
+type Code = websocket.StatusCode
+
+// The codes that Talaria closes with.
+const (
+	Normal      Code = websocket.StatusNormalClosure
+	GoingAway   Code = websocket.StatusGoingAway // the server shuts down
+	Unsupported Code = websocket.StatusUnsupportedData
+	NotUTF8     Code = websocket.StatusInvalidFramePayloadData
+	Internal    Code = websocket.StatusInternalError
+)
+
+// closeTime is how long Close waits for the peer to agree.
+const closeTime = time.Second
+
+// Conn is a transport.Conn over a WebSocket: each message is a text message.
+type Conn struct {
+	ws         *websocket.Conn
+	below      net.Conn // what ws goes over; nil if that is not known
+	maxMessage int
+	timeout    time.Duration // for a write, and for a pong; none unless positive
+
+	ctx    context.Context // ends when the connection is closed by force
+	cancel context.CancelFunc
+	pings  sync.WaitGroup
+
+	reading atomic.Bool   // Read waits for a message
+	reads   atomic.Uint64 // times that Read has returned
+
+	writing sync.Mutex
+	closing sync.Once
+	closed  atomic.Bool
+	fault   atomic.Pointer[error] // why the connection was closed from this side
+}
+
+var _ transport.Conn = (*Conn)(nil)
+
+func newConn(ws *websocket.Conn, below net.Conn, opts Options) *Conn {
+	ws.SetReadLimit(-1) // Read has its own, which spares the connection
+	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, timeout: opts.WriteTimeout}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	if opts.KeepAlive > 0 {
+		c.pings.Go(func() { c.keepAlive(opts.KeepAlive) })
+	}
+	return c
+}
+
+// Read implements transport.Conn. A binary message, and text that is no UTF-8,
+// end the connection, as RFC 6455 demands of the latter.
+func (c *Conn) Read() ([]byte, error) {
+	c.reading.Store(true)
+	defer func() {
+		c.reads.Add(1)
+		c.reading.Store(false)
+	}()
+	kind, r, err := c.ws.Reader(c.ctx)
+	if err != nil {
+		return nil, c.readError(err)
+	}
+	if kind != websocket.MessageText {
+		return nil, c.fail(Unsupported, "messages must be text")
+	}
+	message, err := io.ReadAll(io.LimitReader(r, int64(c.maxMessage)+1))
+	if err != nil {
+		return nil, c.readError(err)
+	}
+	if len(message) > c.maxMessage {
+		if _, err := io.Copy(io.Discard, r); err != nil {
+			return nil, c.readError(err)
+		}
+		return nil, &transport.TooLongError{Limit: c.maxMessage}
+	}
+	if !utf8.Valid(message) {
+		return nil, c.fail(NotUTF8, "messages must be UTF-8")
+	}
+	return message, nil
+}
+
+// readError says what the end of reading means.
+func (c *Conn) readError(err error) error {
+	if fault := c.fault.Load(); fault != nil {
+		return *fault
+	}
+	if c.closed.Load() {
+		return transport.ErrClosed
+	}
+	switch websocket.CloseStatus(err) {
+	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
+		return transport.ErrPeerGone
+	}
+	if errors.Is(err, io.EOF) { // which would be an end in order
+		return fmt.Errorf("websocket: the peer left without a close frame: %w", io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("websocket: %w", err)
+}
+
+// fail closes the connection for a fault of the peer, and returns it.
+func (c *Conn) fail(code Code, reason string) error {
+	err := fmt.Errorf("websocket: closed with code %d: %s", int(code), reason)
+	c.fault.CompareAndSwap(nil, &err)
+	_ = c.CloseWith(code, reason) // the fault says more
+	return err
+}
+
+// Write implements transport.Conn. A peer that does not take a message in the
+// time allowed loses the connection.
+func (c *Conn) Write(message []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if c.closed.Load() {
+		return transport.ErrClosed
+	}
+	ctx := c.ctx
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	err := c.ws.Write(ctx, websocket.MessageText, message)
+	switch {
+	case err == nil:
+		return nil
+	case c.closed.Load():
+		return transport.ErrClosed
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("websocket: the peer has not read for %v: %w", c.timeout, err)
+		c.fault.CompareAndSwap(nil, &err)
+	default:
+		err = fmt.Errorf("websocket: %w", err)
+	}
+	c.cancel() // part of the message may have left; who waits in Read is told
+	return err
+}
+
+// Flush implements transport.Conn: what is written has left.
+func (c *Conn) Flush() error {
+	if c.closed.Load() {
+		return transport.ErrClosed
+	}
+	return nil
+}
+
+// Close implements transport.Conn: it is CloseWith(Normal, "").
+func (c *Conn) Close() error { return c.CloseWith(Normal, "") }
+
+// CloseWith tells the peer why the connection ends, in at most 120 bytes, and
+// ends it. It waits a second for the peer to agree, and not for a Write that the
+// peer does not take.
+func (c *Conn) CloseWith(code Code, reason string) (err error) {
+	c.closing.Do(func() {
+		c.closed.Store(true)
+		err = c.close(code, reason)
+		c.cancel()
+		c.pings.Wait()
+	})
+	return err
+}
+
+func (c *Conn) close(code Code, reason string) error {
+	if !c.writing.TryLock() {
+		// Nothing can be said to a peer that does not read.
+		c.cancel()
+		c.writing.Lock()
+	}
+	defer c.writing.Unlock()
+	timer := time.AfterFunc(closeTime, func() {
+		c.cancel()
+		if c.below != nil { // ws.Close itself waits for longer
+			_ = c.below.SetDeadline(time.Now())
+		}
+	})
+	defer timer.Stop()
+	// The peer may have left, with or without a word: either way it is over.
+	_ = c.ws.Close(code, reason[:min(len(reason), 120)])
+	return nil
+}
+
+// keepAlive pings a quiet peer, and closes the connection to one that does not
+// answer.
+func (c *Conn) keepAlive(every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-c.ctx.Done():
+			return
+		}
+		if err := c.ping(); err != nil {
+			c.fault.CompareAndSwap(nil, &err)
+			c.cancel()
+			return
+		}
+	}
+}
+
+// ping returns an error if the peer is gone. Only a Read that waits can take
+// the answer: while the reader of this side is busy, nothing is known.
+func (c *Conn) ping() error {
+	reads := c.reads.Load()
+	if !c.reading.Load() || c.isWriting() {
+		return nil
+	}
+	ctx := c.ctx
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	err := c.ws.Ping(ctx)
+	if err == nil || c.ctx.Err() != nil || c.reads.Load() != reads || c.isWriting() {
+		return nil
+	}
+	return fmt.Errorf("websocket: the peer does not answer pings: %w", err)
+}
+
+// isWriting tells whether a Write is under way, which has a time limit of its
+// own and keeps pings back.
+func (c *Conn) isWriting() bool {
+	if !c.writing.TryLock() {
+		return true
+	}
+	c.writing.Unlock()
+	return false
+}

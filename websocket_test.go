@@ -1,0 +1,192 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	raw "github.com/coder/websocket"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport/websocket"
+)
+
+func openWebSocket(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation {
+	conn, err := websocket.Dial(context.Background(), serveWebSocket(t, s), nil, nil, websocket.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return newConnClient(t, conn, rev)
+}
+
+// serveWebSocket serves s in a chi router until the test ends, and sees to it
+// that every connection ends.
+func serveWebSocket(t testing.TB, s *mcp.Server) (url string) {
+	r := chi.NewRouter()
+	r.Handle("/deep/ws", s.WebSocketHandler())
+	server := httptest.NewServer(r)
+	t.Cleanup(func() {
+		server.Close() // does not wait for connections that were taken over
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+	return server.URL + "/deep/ws"
+}
+
+func dialRaw(t *testing.T, url string, header http.Header) *raw.Conn {
+	t.Helper()
+	conn, _, err := raw.Dial(t.Context(), url, &raw.DialOptions{Subprotocols: []string{"mcp"}, HTTPHeader: header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	conn.SetReadLimit(1 << 20)
+	return conn
+}
+
+func tell(t *testing.T, c *raw.Conn, line string) {
+	t.Helper()
+	if err := c.Write(t.Context(), raw.MessageText, []byte(line)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hear(t *testing.T, c *raw.Conn) string {
+	t.Helper()
+	_, message, err := c.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(message)
+}
+
+// TestWebSocketBadMessages sees what a connection survives and what it does
+// not.
+func TestWebSocketBadMessages(t *testing.T) {
+	s := fixture(t, &mcp.Options{WebSocket: websocket.Options{MaxMessage: 1000}})
+	url := serveWebSocket(t, s)
+	c := dialRaw(t, url, nil)
+	tell(t, c, initLine)
+	hear(t, c)
+	for _, tt := range []struct{ say, want string }{
+		{`garbage`, `"code":-32700`},
+		{``, `"code":-32700`},
+		{`{"jsonrpc":"2.0","id":5,"method":`, `"code":-32700`},
+		{pingLine + pingLine, `"code":-32700`},
+		{strings.Repeat("x", 1001), `message is longer than the limit of 1000 bytes`},
+		{strings.Repeat("x", 1_000_000), `message is longer than the limit of 1000 bytes`},
+		{initLine, `initialized already`},
+		{pingLine, `"id":9,"result":{}`},
+	} {
+		tell(t, c, tt.say)
+		if got := hear(t, c); !strings.Contains(got, tt.want) {
+			t.Errorf("%.40q got %s, want %s", tt.say, got, tt.want)
+		}
+	}
+	if err := c.Write(t.Context(), raw.MessageBinary, []byte(pingLine)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Read(t.Context()); raw.CloseStatus(err) != raw.StatusUnsupportedData {
+		t.Errorf("a binary message got %v, want close code 1003", err)
+	}
+}
+
+// TestWebSocketGone sees that a client that goes away in the middle of a call
+// cancels it, in order or not.
+func TestWebSocketGone(t *testing.T) {
+	for name, leave := range map[string]func(*raw.Conn){
+		"close":     func(c *raw.Conn) { _ = c.Close(raw.StatusNormalClosure, "") },
+		"close now": func(c *raw.Conn) { _ = c.CloseNow() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fixture(t, nil)
+			began, ended := make(chan struct{}), make(chan error, 1)
+			s.MustAdd(mcp.Tool("hang", func(f *mcp.Frame, _ empty) (string, error) {
+				close(began)
+				<-f.Done()
+				ended <- context.Cause(f)
+				return "", f.Err()
+			}))
+			c := dialRaw(t, serveWebSocket(t, s), nil)
+			tell(t, c, initLine)
+			hear(t, c)
+			tell(t, c, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hang"}}`)
+			<-began
+			leave(c)
+			if err := <-ended; err == nil {
+				t.Error("the call was not cancelled")
+			}
+		})
+	}
+}
+
+// TestWebSocketShutdown sees that clients are told, and new ones refused.
+func TestWebSocketShutdown(t *testing.T) {
+	s := fixture(t, nil)
+	url := serveWebSocket(t, s)
+	c := dialRaw(t, url, nil)
+	tell(t, c, initLine)
+	hear(t, c)
+	down := make(chan error, 1)
+	go func() { down <- s.Shutdown(context.Background()) }()
+	if _, _, err := c.Read(t.Context()); raw.CloseStatus(err) != raw.StatusGoingAway {
+		t.Errorf("Read: %v, want close code 1001", err)
+	}
+	if err := <-down; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if _, res, err := raw.Dial(t.Context(), url, nil); err == nil || res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("Dial after Shutdown: %v, want 503", err)
+	}
+}
+
+func TestWebSocketMaxConnections(t *testing.T) {
+	s := fixture(t, &mcp.Options{MaxConnections: 1})
+	url := serveWebSocket(t, s)
+	first := dialRaw(t, url, nil)
+	tell(t, first, initLine)
+	hear(t, first)
+	_, res, err := raw.Dial(t.Context(), url, nil)
+	if err == nil || res.StatusCode != http.StatusServiceUnavailable {
+		t.Fatalf("Dial: %v, want 503", err)
+	}
+	if body, _ := io.ReadAll(res.Body); !strings.Contains(string(body), "the server has 1 connections") {
+		t.Errorf("got %q", body)
+	}
+}
+
+// TestWebSocketFrame sees that handlers know of the request that opened the
+// connection, and who made it.
+func TestWebSocketFrame(t *testing.T) {
+	s := fixture(t, nil)
+	s.MustAdd(mcp.Tool("who", func(f *mcp.Frame, _ empty) (string, error) {
+		return string(f.Transport().Kind) + " " + f.Header("X-Tenant") + " " + f.Principal() + " " + f.Transport().Path(), nil
+	}))
+	handler := s.WebSocketHandler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), "ada")))
+	}))
+	defer server.Close()
+	c := dialRaw(t, server.URL+"/x", http.Header{"X-Tenant": {"acme"}})
+	tell(t, c, initLine)
+	hear(t, c)
+	tell(t, c, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"who"}}`)
+	if got := hear(t, c); !strings.Contains(got, "websocket acme ada /x") {
+		t.Errorf("got %s", got)
+	}
+	if err := s.Shutdown(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
