@@ -64,7 +64,7 @@ func (s *Server) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Hand
 				return call(f)
 			}
 		}
-		d := &detachedCall{server: s, options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1)}
+		d := &detachedCall{server: s.host(f), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1)}
 		return d.run(f, call)
 	}
 }

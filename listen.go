@@ -53,6 +53,9 @@ func (s *Server) announce(method string) {
 // that it is another. It does not wait for them: changes that come faster than
 // a client reads reach it as one.
 func (s *Server) ResourceUpdated(uri string) {
+	for _, p := range s.family.parents() {
+		p.ResourceUpdated(uri)
+	}
 	change := protocol.ResourceUpdated(uri)
 	s.hub.Publish(resourceTopic(uri), change)
 	s.sessions.Each(func(x *session.Session) {

@@ -138,6 +138,7 @@ type Server struct {
 	offers
 	adding      sync.Mutex // makes Add all or nothing
 	customs     customs    // adding is held
+	family      family
 	sessions    *session.Manager
 	hub         *hub.Hub
 	rounds      *rounds.Askers

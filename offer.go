@@ -64,6 +64,11 @@ func (s *Server) declare(all *offer) {
 			s.offersCompletions.Store(true)
 		}
 	}
+	for _, t := range all.tools {
+		if t.Task {
+			s.hasTasks.Store(true)
+		}
+	}
 	for _, t := range all.templates {
 		if len(t.Completers) > 0 {
 			s.offersCompletions.Store(true)
@@ -80,6 +85,11 @@ func (s *Server) RemoveResources(uris ...string) int {
 // RemovePrompts removes prompts by name and returns how many there were.
 func (s *Server) RemovePrompts(names ...string) int { return s.prompts.Remove(names...) }
 
+// timeout calls h with a limit; see dispatch.Timeout.
+func (s *Server) timeout(f *frame.Frame, limit time.Duration, h dispatch.Handler) (protocol.Result, error) {
+	return s.dispatch().Timeout(f, limit, h, s.running.Go)
+}
+
 // limited puts a time limit on h: its own, or else that of the server.
 func (s *Server) limited(what string, limit time.Duration, h dispatch.Handler) dispatch.Handler {
 	if limit <= 0 {
@@ -89,7 +99,7 @@ func (s *Server) limited(what string, limit time.Duration, h dispatch.Handler) d
 		return h
 	}
 	return func(f *frame.Frame) (protocol.Result, error) {
-		result, err := s.dispatch().Timeout(f, limit, h, s.running.Go)
+		result, err := s.host(f).timeout(f, limit, h)
 		if errors.Is(err, dispatch.ErrTimeout) {
 			return nil, &protocol.Error{Code: protocol.CodeInternal, Message: fmt.Sprintf("%s timed out after %v", what, limit), Err: err}
 		}

@@ -105,9 +105,6 @@ func (t *tool) compile(s *Server, all *offer) error {
 	}
 	r.Call = t.caller(s, input, output, limit)
 	all.tools = append(all.tools, r)
-	if set.task != nil {
-		s.hasTasks.Store(true)
-	}
 	return nil
 }
 
@@ -141,7 +138,7 @@ func (t *tool) caller(s *Server, input input, output *output, limit time.Duratio
 		return call
 	}
 	return func(f *frame.Frame) (protocol.Result, error) {
-		result, err := s.dispatch().Timeout(f, limit, call, s.running.Go)
+		result, err := s.host(f).timeout(f, limit, call)
 		if errors.Is(err, dispatch.ErrTimeout) {
 			return errorResult(fmt.Sprintf("Tool %q timed out after %v.", t.name, limit)), nil
 		}

@@ -23,7 +23,8 @@ import (
 // and Log return ErrAnswered.
 type Frame struct {
 	ctx  context.Context
-	root *Frame // the Frame that WithContext copied; the fields below are read there
+	root *Frame   // the Frame that WithContext copied; the fields below are read there
+	as   *Request // what Request returns in place of root.request; nil unless Renamed
 
 	request   Request
 	revision  protocol.Revision
@@ -108,7 +109,15 @@ func New(ctx context.Context, c Config) *Frame {
 // WithContext returns a Frame for the same request with another context,
 // which should come from f.
 func (f *Frame) WithContext(ctx context.Context) *Frame {
-	return &Frame{ctx: ctx, root: f.root}
+	return &Frame{ctx: ctx, root: f.root, as: f.as}
+}
+
+// Renamed returns a Frame for the same request in which its params have another
+// name: that by which a server knows what another one offers under a prefix.
+func (f *Frame) Renamed(name string) *Frame {
+	as := *f.Request()
+	as.Params.Name = name
+	return &Frame{ctx: f.ctx, root: f.root, as: &as}
 }
 
 // Deadline implements context.Context.
@@ -138,7 +147,24 @@ func From(ctx context.Context) (f *Frame, ok bool) {
 
 // Request returns what was asked: id, method, raw params. Nothing in it may be
 // changed.
-func (f *Frame) Request() *Request { return &f.root.request }
+func (f *Frame) Request() *Request {
+	if f.as != nil {
+		return f.as
+	}
+	return &f.root.request
+}
+
+// Sent returns what the client asked, which Request differs from in a Frame
+// that was Renamed.
+func (f *Frame) Sent() *Request { return &f.root.request }
+
+// Asked tells whether the handler has asked the client something so far, or
+// kept something with Once: what it returns may then depend on the answer.
+func (f *Frame) Asked() bool {
+	f.root.mu.Lock()
+	defer f.root.mu.Unlock()
+	return f.root.asking != nil
+}
 
 // Revision returns the protocol revision of the request.
 func (f *Frame) Revision() protocol.Revision { return f.root.revision }

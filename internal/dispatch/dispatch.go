@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -55,6 +56,7 @@ type Dispatcher struct {
 	config  Config
 	methods map[string]*Method
 	chain   Handler
+	via     func() Handler // the middleware around what Via was given, made once
 }
 
 // New returns a Dispatcher.
@@ -63,11 +65,32 @@ func New(config Config) *Dispatcher {
 	for i := range config.Methods {
 		d.methods[config.Methods[i].Name] = &config.Methods[i]
 	}
-	d.chain = d.route
-	for i := len(config.Middleware) - 1; i >= 0; i-- {
-		d.chain = config.Middleware[i](d.chain)
-	}
+	d.chain = d.wrap(d.route)
+	d.via = sync.OnceValue(func() Handler { return d.wrap(inner) })
 	return d
+}
+
+func (d *Dispatcher) wrap(h Handler) Handler {
+	for i := len(d.config.Middleware) - 1; i >= 0; i-- {
+		h = d.config.Middleware[i](h)
+	}
+	return h
+}
+
+type innerKey struct{} // of the Handler that Via was given
+
+// Via runs the middleware around h, in place of a method of the table. It is
+// for requests that another Dispatcher serves.
+func (d *Dispatcher) Via(f *frame.Frame, h Handler) (protocol.Result, error) {
+	return d.via()(f.WithContext(context.WithValue(f, innerKey{}, h)))
+}
+
+func inner(f *frame.Frame) (protocol.Result, error) {
+	h, ok := f.Value(innerKey{}).(Handler)
+	if !ok {
+		return nil, errors.New("a middleware passed a Frame on that does not come from its own")
+	}
+	return h(f)
 }
 
 // route is the innermost Handler: it looks the method up.

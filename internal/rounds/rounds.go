@@ -219,7 +219,7 @@ func refused(format string, args ...any) error {
 // binding is what a state belongs to: the principal, the method, the name and
 // the arguments of its request.
 func (r *request) binding(f *frame.Frame) []byte {
-	req := f.Request()
+	req := f.Sent() // the same in every round, and for whoever asks
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(f.Principal()), []byte(req.Method), []byte(req.Params.Name), canonical(req.Params.Arguments)} {
 		fmt.Fprintf(h, "%d:", len(part))

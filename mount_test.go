@@ -1,0 +1,224 @@
+package mcp_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// traced is middleware that notes what passes it.
+func traced(who string, trace *[]string) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler {
+		return func(f *mcp.Frame) (protocol.Result, error) {
+			if req := f.Request(); req.Params.Name != "" || req.Method == protocol.MethodComplete {
+				*trace = append(*trace, who+":"+req.Params.Name)
+			}
+			return next(f)
+		}
+	}
+}
+
+// weather returns a server that is to be mounted.
+func weather(opts mcp.Options) *mcp.Server {
+	s := bare(opts)
+	s.MustAdd(
+		mcp.Tool("forecast", func(f *mcp.Frame, in struct {
+			City string `json:"city"`
+		}) (string, error) {
+			return f.Request().Params.Name + " for " + in.City, nil
+		}),
+		mcp.Prompt("describe", func(_ *mcp.Frame, in idIn) (string, error) { return "describe " + in.ID, nil }),
+		mcp.Resource("weather://now", text),
+		mcp.Resource("weather://{id}/day", func(_ *mcp.Frame, in idIn) (string, error) { return in.ID, nil }),
+	)
+	return s
+}
+
+func TestMount(t *testing.T) {
+	var trace []string
+	server := func(t *testing.T) *mcp.Server {
+		trace = nil
+		child, middle, root := weather(mcp.Options{}), bare(mcp.Options{}), bare(mcp.Options{})
+		child.Use(traced("child", &trace))
+		middle.Use(traced("middle", &trace))
+		root.Use(traced("root", &trace))
+		root.MustAdd(tool("forecast"))
+		if err := errors.Join(root.Mount("eu", middle), middle.Mount("weather", child)); err != nil {
+			t.Fatal(err)
+		}
+		return root
+	}
+	everywhere(t, server, func(t *testing.T, c *talker) {
+		for _, method := range listMethods {
+			list := c.ask(method, "{}")
+			for _, want := range []string{`"eu.weather.forecast"`, `"eu.weather.describe"`, `"weather://now"`, `"weather://{id}/day"`} {
+				if belongs := (method == "tools/list") == strings.Contains(want, "forecast") &&
+					(method == "prompts/list") == strings.Contains(want, "describe") &&
+					(method == "resources/list") == strings.Contains(want, "now") &&
+					(method == "resources/templates/list") == strings.Contains(want, "{"); belongs != strings.Contains(list, want) {
+					t.Errorf("%s: %v is wrong of %s in %s", method, !belongs, want, list)
+				}
+			}
+		}
+		for _, tt := range []struct{ method, params, want, trace string }{
+			{"tools/call", `{"name":"eu.weather.forecast","arguments":{"city":"Oslo"}}`, "forecast for Oslo", "root:eu.weather.forecast middle:weather.forecast child:forecast"},
+			{"tools/call", `{"name":"forecast"}`, `"text":"forecast"`, "root:forecast"},
+			{"tools/call", `{"name":"weather.forecast"}`, "Unknown tool: weather.forecast", "root:weather.forecast"},
+			{"tools/call", `{"name":"eu.weather.forecast"}`, "city", "root:eu.weather.forecast middle:weather.forecast child:forecast"},
+			{"prompts/get", `{"name":"eu.weather.describe","arguments":{"id":"one"}}`, "describe one", "root:eu.weather.describe middle:weather.describe child:describe"},
+			{"resources/read", `{"uri":"weather://now"}`, `"text":"text"`, "root:weather://now middle:weather://now child:weather://now"},
+			{"resources/read", `{"uri":"weather://two/day"}`, `"text":"two"`, "root:weather://two/day middle:weather://two/day child:weather://two/day"},
+			{"resources/read", `{"uri":"weather://three/day"}`, "must be one of", "root:weather://three/day middle:weather://three/day child:weather://three/day"},
+			{"completion/complete", `{"ref":{"type":"ref/prompt","name":"eu.weather.describe"},"argument":{"name":"id","value":"t"}}`, `"two"`, "root: middle: child:"},
+		} {
+			trace = nil
+			if got := c.ask(tt.method, tt.params); !strings.Contains(got, tt.want) {
+				t.Errorf("%s %s: %s, want %s", tt.method, tt.params, got, tt.want)
+			}
+			if got := strings.Join(trace, " "); got != tt.trace {
+				t.Errorf("%s %s passed %q, want %q", tt.method, tt.params, got, tt.trace)
+			}
+		}
+	})
+}
+
+// What the child gets and loses later comes and goes.
+func TestMountIsLive(t *testing.T) {
+	child, root := weather(mcp.Options{}), bare(mcp.Options{})
+	if err := root.Mount("w", child); err != nil {
+		t.Fatal(err)
+	}
+	c := mcptest.New(t, root, mcptest.Revision(protocol.LatestLegacy))
+	names := func() string { return string(c.Request("tools/list", nil)) }
+	child.MustAdd(tool("later"), mcp.Prompt("later", text))
+	c.WaitFor(protocol.MethodToolsChanged)
+	if got := names(); !strings.Contains(got, `"w.later"`) || !strings.Contains(got, `"w.forecast"`) {
+		t.Errorf("after adding: %s", got)
+	}
+	if got := string(c.Request("prompts/list", nil)); !strings.Contains(got, `"w.later"`) {
+		t.Errorf("prompts after adding: %s", got)
+	}
+	child.RemoveTools("forecast", "later")
+	child.MustAdd(mcp.Tool("later", func(*mcp.Frame, empty) (string, error) { return "another", nil }))
+	if got := names(); !strings.Contains(got, `"w.later"`) || strings.Contains(got, `"w.forecast"`) {
+		t.Errorf("after removing: %s", got)
+	}
+	if got := string(c.Request("tools/call", map[string]any{"name": "w.later"})); !strings.Contains(got, "another") {
+		t.Errorf("the tool is the one from before: %s", got)
+	}
+	// A name that is taken stays that of its owner, and does not keep others out.
+	root.MustAdd(tool("w.mine"))
+	child.MustAdd(mcp.Tool("mine", text), tool("yours"))
+	if got := names(); !strings.Contains(got, `"w.yours"`) {
+		t.Errorf("after a conflict: %s", got)
+	}
+	if got := string(c.Request("tools/call", map[string]any{"name": "w.mine"})); !strings.Contains(got, `"w.mine"`) {
+		t.Errorf("a mounted tool took the place of another: %s", got)
+	}
+	root.RemoveTools("w.mine")
+	child.MustAdd(tool("more"))
+	if got := string(c.Request("tools/call", map[string]any{"name": "w.mine"})); !strings.Contains(got, `"text"`) {
+		t.Errorf("a name that is free again is not used: %s", got)
+	}
+}
+
+func TestMountFaults(t *testing.T) {
+	a, b, c := weather(mcp.Options{}), weather(mcp.Options{}), bare(mcp.Options{})
+	long := bare(mcp.Options{})
+	long.MustAdd(tool(strings.Repeat("x", 120)))
+	if err := errors.Join(a.Mount("c", c), c.Mount("d", bare(mcp.Options{}))); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"nil", a.Mount("x", nil), []string{"the server is nil"}},
+		{"prefix", a.Mount("x/y", b), []string{`mount "x/y"`, "letters"}},
+		{"itself", a.Mount("x", a), []string{"one direction only"}},
+		{"circle", c.Mount("x", a), []string{"one direction only"}},
+		{"taken", a.Mount("", b), []string{`"forecast" is registered already`, `"describe" is`, `"weather://now" is`, `"weather://{id}/day" is`}},
+		{"taken URIs", a.Mount("x", b), []string{`"weather://now" is`}},
+		{"long", a.Mount("prefix.long", long), []string{"128"}},
+	} {
+		for _, want := range tt.want {
+			if tt.err == nil || !strings.Contains(tt.err.Error(), want) {
+				t.Errorf("%s: error %v, want it to contain %q", tt.name, tt.err, want)
+			}
+		}
+	}
+	b.MustAdd(tool("later"))
+	if got := asker(t, a)("tools/list", ""); strings.Contains(got, "later") || strings.Contains(got, "x.") {
+		t.Errorf("a mount that failed left something: %s", got)
+	}
+	if err := b.Mount("a", bare(mcp.Options{})); err != nil {
+		t.Error(err)
+	}
+}
+
+// The child's filter, masking and time limit hold, and what it asks is asked
+// through the parent, in either era.
+func TestMountKeepsRules(t *testing.T) {
+	child := bare(mcp.Options{MaskErrors: true, Timeout: 20 * time.Millisecond, Filter: func(f *mcp.Frame, kind mcp.ComponentKind, name string) bool {
+		return !strings.HasPrefix(name, "hidden")
+	}})
+	child.MustAdd(
+		mcp.Tool("fail", func(*mcp.Frame, empty) (string, error) { return "", errors.New("secret") }),
+		mcp.Resource("a:fail", func(*mcp.Frame, empty) (string, error) { return "", errors.New("secret") }),
+		mcp.Resource("a:none", func(*mcp.Frame, empty) (string, error) { return "", fmt.Errorf("secret: %w", mcp.ErrNotFound) }),
+		mcp.Tool("hidden", text),
+		mcp.Tool("slow", func(f *mcp.Frame, _ empty) (string, error) { <-f.Done(); return "", f.Err() }),
+		mcp.Tool("ask", func(f *mcp.Frame, _ empty) (string, error) {
+			a, err := mcp.Elicit[struct {
+				Name string `json:"name"`
+			}](f, "name", "Who?")
+			return "Hello " + a.Value.Name, err
+		}, mcp.Timeout(time.Minute)),
+		mcp.Tool("task", text, mcp.AsTask(mcp.TaskOptions{})),
+	)
+	root := bare(mcp.Options{})
+	if err := root.Mount("c", child); err != nil {
+		t.Fatal(err)
+	}
+	for _, rev := range protocol.Revisions() {
+		if !rev.Has(protocol.Elicitation) {
+			continue
+		}
+		c := mcptest.New(t, root, mcptest.Revision(rev), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+			return mcptest.Accept(map[string]any{"name": "Ada"})
+		}))
+		if got := string(c.Request("tools/list", nil)); strings.Contains(got, "hidden") || !strings.Contains(got, `"c.ask"`) {
+			t.Errorf("%v: %s", rev, got)
+		}
+		for name, want := range map[string]string{"ask": "Hello Ada", "slow": "timed out after 20ms", "fail": "failed", "task": `"text"`} {
+			if got := string(c.Request("tools/call", map[string]any{"name": "c." + name})); !strings.Contains(got, want) || strings.Contains(got, "secret") {
+				t.Errorf("%v: %s: %s, want %s", rev, name, got, want)
+			}
+		}
+		for uri, want := range map[string]string{"a:fail": "Internal error", "a:none": "not found"} {
+			if _, err := c.Do("resources/read", map[string]any{"uri": uri}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v: %s: %v, want %s", rev, uri, err, want)
+			}
+		}
+	}
+}
+
+func TestMountTellsOfUpdates(t *testing.T) {
+	child, root := weather(mcp.Options{}), bare(mcp.Options{})
+	if err := root.Mount("w", child); err != nil {
+		t.Fatal(err)
+	}
+	c := mcptest.New(t, root, mcptest.Revision(protocol.LatestLegacy))
+	c.Request("resources/subscribe", map[string]any{"uri": "weather://now"})
+	child.ResourceUpdated("weather://now")
+	if got := string(c.WaitFor(protocol.MethodResourceUpdated)); !strings.Contains(got, "weather://now") {
+		t.Errorf("heard %s", got)
+	}
+}
