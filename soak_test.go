@@ -1,10 +1,9 @@
 package mcp_test
 
 import (
-	"bufio"
+	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,50 +20,71 @@ import (
 	"github.com/talaria-go/mcp/transport/streamable"
 )
 
-var soak = flag.Duration("soak", 0, "how long TestSoak runs; 0 means a number of calls")
+var soak = flag.Duration("soak", 0, "how long TestSoak runs, with 200 clients; 0 means a few rounds of 20")
 
-// TestSoak has 16 clients at once call good tools, panicking tools and no
-// tools, send garbage, go away in the middle and read nothing. Every good call
-// must be answered right, and nothing may be left behind.
+// TestSoak has clients of every revision, over HTTP and over connections, call
+// good tools, panicking tools and no tools, several at a time, send garbage, go
+// away in the middle of calls and read nothing, while tools come and go. Every
+// call that is waited for must be answered right, once, and to who asked, and
+// nothing may be left behind.
 func TestSoak(t *testing.T) {
-	s := fixture(t, &mcp.Options{HTTP: streamable.Options{WriteTimeout: time.Second}})
+	s := fixture(t, &mcp.Options{HTTP: streamable.Options{WriteTimeout: time.Second},
+		Sockets: mcp.SocketOptions{WriteTimeout: time.Second, Grace: 200 * time.Millisecond}})
+	s.MustAdd(soakTools()...)
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
-	tr := &http.Transport{MaxIdleConnsPerHost: 16}
-	client := &soakClient{t: t, url: server.URL, addr: server.Listener.Addr().String(), http: &http.Client{Transport: tr}}
-	client.round(rand.New(rand.NewPCG(0, 0)), 1) // so that the baseline has what is made once
-	goroutines, heap := settle(tr)
-	var all sync.WaitGroup
-	for worker := range 16 {
-		all.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(worker)))
-			begin := time.Now()
-			for i := 0; *soak == 0 && i < 60 || time.Since(begin) < *soak; i++ {
-				client.round(random, worker*1_000_000+i)
-			}
-		})
+	tr := &http.Transport{MaxIdleConnsPerHost: 200}
+	so := &soaking{t: t, server: s, url: server.URL, addr: server.Listener.Addr().String(),
+		socket: listenOn(t, s, "tcp"), http: &http.Client{Transport: tr}}
+	clients, rounds := 20, 10
+	if *soak > 0 {
+		clients, rounds = 200, 1<<30
 	}
-	all.Wait()
+	so.run(len(soakKinds), 3, time.Hour) // so that the baseline has what is made once
+	goroutines, heap := settle(tr)
+	so.counts = soakCounts{}
+	limit := *soak
+	if limit == 0 {
+		limit = time.Hour
+	}
+	so.run(clients, rounds, limit)
+	t.Logf("%d clients: %s", clients, &so.counts)
 	afterGoroutines, afterHeap := settle(tr)
+	t.Logf("goroutines %d before, %d after; heap %d KiB before, %d KiB after", goroutines, afterGoroutines, heap>>10, afterHeap>>10)
 	if afterGoroutines > goroutines+4 {
-		t.Errorf("%d goroutines, %d before", afterGoroutines, goroutines)
+		buffer := make([]byte, 1<<20)
+		t.Errorf("%d goroutines, %d before\n%s", afterGoroutines, goroutines, buffer[:runtime.Stack(buffer, true)])
 	}
 	if afterHeap > heap+8<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", heap, afterHeap)
 	}
 }
 
+// soakTools are what the fixture lacks: a tool that goes on until nobody waits,
+// and one whose result fills every buffer on the way.
+func soakTools() []mcp.Component {
+	big := strings.Repeat("0123456789abcdef", 64<<10)
+	return []mcp.Component{
+		mcp.Tool("hang", func(f *mcp.Frame, _ empty) (string, error) {
+			_ = f.Progress(1, 0) // whoever reads this is in the middle of the call
+			<-f.Done()
+			return "", f.Err()
+		}),
+		mcp.Tool("big", func(*mcp.Frame, empty) (string, error) { return big, nil }),
+	}
+}
+
 // settle closes idle connections, waits until the goroutines they had are
 // gone, and returns what is left.
 func settle(tr *http.Transport) (goroutines int, heap uint64) {
-	last := -1
-	for range 200 {
+	last, same := -1, 0
+	for range 500 {
 		tr.CloseIdleConnections()
 		runtime.GC()
-		if n := runtime.NumGoroutine(); n == last {
+		if n := runtime.NumGoroutine(); n != last {
+			last, same = n, 0
+		} else if same++; same == 20 {
 			break
-		} else {
-			last = n
 		}
 		<-time.After(20 * time.Millisecond) // connections close on their own time
 	}
@@ -72,78 +93,269 @@ func settle(tr *http.Transport) (goroutines int, heap uint64) {
 	return last, m.HeapAlloc
 }
 
+// soaking is what the clients share.
+type soaking struct {
+	t         *testing.T
+	server    *mcp.Server
+	url, addr string
+	socket    net.Addr
+	http      *http.Client
+	counts    soakCounts
+}
+
+type soakCounts struct {
+	calls, panics, told, garbage, left, stalled, opened atomic.Int64
+}
+
+func (c *soakCounts) String() string {
+	return fmt.Sprintf("%d calls answered, %d of them with a panic, %d messages ahead of answers, %d times garbage, left in the middle %d times, stalled %d times, %d connections and sessions opened",
+		c.calls.Load(), c.panics.Load(), c.told.Load(), c.garbage.Load(), c.left.Load(), c.stalled.Load(), c.opened.Load())
+}
+
+// soakKinds are the kinds of clients: how they connect and what they speak.
+var soakKinds = func() (kinds []soakKind) {
+	for _, rev := range protocol.Revisions() {
+		kinds = append(kinds, soakKind{"http", rev, openSoakHTTP}, soakKind{"stdio", rev, openSoakPipes}, soakKind{"tcp", rev, openSoakTCP})
+	}
+	return kinds
+}()
+
+type soakKind struct {
+	name string
+	rev  protocol.Revision
+	open func(c *soakClient) soakLink
+}
+
+// soakLink is one connection, or one session, of a client.
+type soakLink interface {
+	// exchange sends messages and returns everything that is heard until each
+	// request among them has an answer.
+	exchange(lines []string) ([]string, error)
+	// leave sends a call, waits until it is under way if it says so, and goes
+	// away without a word.
+	leave(call string)
+	// stall sends a call whose answer is large and does not read it, until it
+	// is closed.
+	stall(call string)
+	// close ends the link in order and returns what was heard besides.
+	close() []string
+}
+
+// run has n clients do so many rounds each, or stop at the limit.
+func (so *soaking) run(n, rounds int, limit time.Duration) {
+	begin := time.Now()
+	stop := make(chan struct{})
+	var all, changing sync.WaitGroup
+	changing.Go(func() { so.change(stop) })
+	for number := range n {
+		all.Go(func() {
+			c := &soakClient{soaking: so, number: number, kind: soakKinds[number%len(soakKinds)], random: rand.New(rand.NewPCG(1, uint64(number)))}
+			for i := 0; i < rounds && time.Since(begin) < limit; i++ {
+				c.round()
+			}
+			c.closeLink()
+			c.closeStalled()
+		})
+	}
+	all.Wait()
+	close(stop)
+	changing.Wait()
+}
+
+// change adds a tool and takes it away, which every legacy session is told of.
+func (so *soaking) change(stop <-chan struct{}) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			so.server.MustAdd(tool("passing"))
+			so.server.RemoveTools("passing")
+		case <-stop:
+			return
+		}
+	}
+}
+
+// soakClient is one client. Its ids have its number in them, so that an answer
+// for somebody else shows.
 type soakClient struct {
-	t    *testing.T
-	url  string
-	addr string
-	http *http.Client
+	*soaking
+	number  int
+	kind    soakKind
+	random  *rand.Rand
+	link    soakLink
+	stalled soakLink
+	serial  int
+	counted int // calls of count in the session
 }
 
-func (c *soakClient) round(random *rand.Rand, id int) {
-	switch random.IntN(8) {
+// soakCall is a call and what its answer must have.
+type soakCall struct {
+	id, line, want string
+	told           int // messages ahead of the answer
+}
+
+func (c *soakClient) open() soakLink {
+	c.counts.opened.Add(1)
+	link := c.kind.open(c)
+	if c.kind.rev.Modern() {
+		return link
+	}
+	heard, err := link.exchange([]string{fmt.Sprintf(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{%s}}`, hello(c.kind.rev.String()))})
+	if err != nil || len(heard) != 1 || !strings.Contains(heard[0], fmt.Sprintf(`"protocolVersion":%q`, c.kind.rev)) {
+		c.t.Errorf("%s %s: initialize: %q %v", c.kind.name, c.kind.rev, heard, err)
+	}
+	if _, err := link.exchange([]string{`{"jsonrpc":"2.0","method":"notifications/initialized"}`}); err != nil {
+		c.t.Errorf("%s %s: initialized: %v", c.kind.name, c.kind.rev, err)
+	}
+	return link
+}
+
+func (c *soakClient) closeLink() {
+	if c.link != nil {
+		for _, message := range c.link.close() {
+			c.stray(message)
+		}
+		c.link, c.counted = nil, 0
+	}
+}
+
+func (c *soakClient) closeStalled() {
+	if c.stalled != nil {
+		c.stalled.close()
+		c.stalled = nil
+	}
+}
+
+func (c *soakClient) round() {
+	if c.link == nil {
+		c.link = c.open()
+	}
+	switch c.random.IntN(12) {
 	case 0:
-		c.expect(id, "panic", `{}`, "the handler panicked")
+		c.link.leave(c.call("hang", `{}`, "", 1).line)
+		c.counts.left.Add(1)
+		c.link, c.counted = nil, 0
 	case 1:
-		c.post("tools/call", "add", `{"jsonrpc":"2.0","id":1,"method":`)
+		c.closeStalled()
+		c.stalled = c.open()
+		c.stalled.stall(c.call("big", `{}`, "", 0).line)
+		c.counts.stalled.Add(1)
 	case 2:
-		c.raw(id, "progress", false) // reads nothing and goes away
+		c.closeLink()
 	case 3:
-		c.raw(id, "slow", true) // goes away in the middle
-	case 4:
-		c.expect(id, "progress", `{}`, `"text":"done"`)
+		c.garbage()
 	default:
-		a := random.IntN(1000)
-		c.expect(id, "add", fmt.Sprintf(`{"a":%d,"b":%d}`, a, id), fmt.Sprintf(`"structuredContent":{"sum":%d}`, a+id))
+		c.calls(1 + c.random.IntN(4))
 	}
 }
 
-func message(id int, tool, args string) string {
-	return expand(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,$META+,"progressToken":%d}}}`, id, tool, args, id), protocol.Latest)
+// call makes a call of a tool.
+func (c *soakClient) call(tool, args, want string, told int) soakCall {
+	c.serial++
+	id := fmt.Sprintf("c%d-%d", c.number, c.serial)
+	meta := fmt.Sprintf(`"_meta":{"progressToken":%q}`, id)
+	if c.kind.rev.Modern() {
+		meta = expand(fmt.Sprintf(`$META+,"progressToken":%q}`, id), c.kind.rev)
+	}
+	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":%s,%s}}`, id, tool, args, meta)
+	return soakCall{id, line, want, told}
 }
 
-func (c *soakClient) expect(id int, tool, args, want string) {
-	answer := c.post("tools/call", tool, message(id, tool, args))
-	if !strings.Contains(answer, want) || !strings.Contains(answer, fmt.Sprintf(`"id":%d,`, id)) {
-		c.t.Errorf("%s(%s), id %d: %s", tool, args, id, answer)
+// calls has n calls under way at once and checks what comes back.
+func (c *soakClient) calls(n int) {
+	open := map[string]soakCall{}
+	var lines []string
+	for range n {
+		var call soakCall
+		switch c.random.IntN(6) {
+		case 0:
+			call = c.call("panic", `{}`, "the handler panicked", 0)
+			c.counts.panics.Add(1)
+		case 1:
+			call = c.call("progress", `{}`, `"text":"done"`, 2)
+		case 2:
+			call = c.call("no such tool", `{}`, "Unknown tool", 0)
+		default:
+			a := c.random.IntN(1000)
+			call = c.call("add", fmt.Sprintf(`{"a":%d,"b":%d}`, a, c.serial), fmt.Sprintf(`\"sum\":%d}`, a+c.serial), 0)
+		}
+		open[call.id] = call
+		lines = append(lines, call.line)
 	}
-}
-
-func (c *soakClient) post(method, name, body string) string {
-	req, err := http.NewRequest(http.MethodPost, c.url, strings.NewReader(body))
+	count := !c.kind.rev.Modern() && c.random.IntN(3) == 0
+	if count { // the session's own counter
+		c.counted++
+		call := c.call("count", `{}`, fmt.Sprintf(`"text":"%d"`, c.counted), 0)
+		open[call.id] = call
+		lines = append(lines, call.line)
+	}
+	heard, err := c.link.exchange(lines)
 	if err != nil {
-		c.t.Error(err)
-		return ""
-	}
-	req.Header = http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
-		"Mcp-Protocol-Version": {protocol.Latest.String()}, "Mcp-Method": {method}, "Mcp-Name": {name},
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		c.t.Error(err)
-		return ""
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		c.t.Error(err)
-	}
-	return string(text)
-}
-
-// raw sends a call over a connection of its own and closes it, after the first
-// byte of the answer or at once.
-func (c *soakClient) raw(id int, tool string, atOnce bool) {
-	conn, err := net.Dial("tcp", c.addr)
-	if err != nil {
-		c.t.Error(err)
+		c.t.Errorf("%s %s: %v", c.kind.name, c.kind.rev, err)
+		c.closeLink()
 		return
 	}
-	defer conn.Close()
-	body := message(id, tool, "{}")
-	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream, application/json\r\n"+
-		"MCP-Protocol-Version: %s\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\nContent-Length: %d\r\n\r\n%s", protocol.Latest, tool, len(body), body)
-	if !atOnce {
-		_, _ = bufio.NewReader(conn).ReadByte()
+	for _, message := range heard {
+		c.check(open, message)
+	}
+	for id, call := range open {
+		c.t.Errorf("%s %s: no answer to %s, or not all that comes ahead of it: %+v", c.kind.name, c.kind.rev, id, call)
+	}
+}
+
+// check takes a message for one of the open calls.
+func (c *soakClient) check(open map[string]soakCall, message string) {
+	var m struct {
+		ID     string
+		Method string
+		Params struct{ ProgressToken string }
+	}
+	if err := json.Unmarshal([]byte(message), &m); err != nil {
+		c.t.Errorf("%s %s: %v in %s", c.kind.name, c.kind.rev, err, message)
+		return
+	}
+	switch m.Method {
+	case "":
+		call, ok := open[m.ID]
+		delete(open, m.ID)
+		if !ok || call.told != 0 || !strings.Contains(message, call.want) {
+			c.t.Errorf("%s %s, client %d: %d messages to come before this, want %q, known %t\ngot %.500s", c.kind.name, c.kind.rev, c.number, call.told, call.want, ok, message)
+		}
+		c.counts.calls.Add(1)
+	case protocol.MethodProgress:
+		call, ok := open[m.Params.ProgressToken]
+		call.told--
+		open[m.Params.ProgressToken] = call
+		if !ok || call.told < 0 {
+			c.t.Errorf("%s %s, client %d: progress of no call: %s", c.kind.name, c.kind.rev, c.number, message)
+		}
+		c.counts.told.Add(1)
+	default:
+		c.stray(message)
+	}
+}
+
+// stray checks a message that no call asked for.
+func (c *soakClient) stray(message string) {
+	if c.kind.rev.Modern() || !strings.Contains(message, `"method":"notifications/tools/list_changed"`) {
+		c.t.Errorf("%s %s, client %d: not asked for: %.500s", c.kind.name, c.kind.rev, c.number, message)
+	}
+}
+
+func (c *soakClient) garbage() {
+	c.counts.garbage.Add(1)
+	heard, err := c.link.exchange([]string{`{"jsonrpc":"2.0","id":"bad","method":`})
+	answers := 0
+	for _, message := range heard {
+		if strings.Contains(message, `"code":-32700`) {
+			answers++
+		} else {
+			c.stray(message)
+		}
+	}
+	if err != nil || answers != 1 {
+		c.t.Errorf("%s %s: garbage: %q %v", c.kind.name, c.kind.rev, heard, err)
 	}
 }
