@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/talaria-go/mcp"
@@ -57,11 +58,13 @@ func oneAtATime(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 	h := join(t, tr, rev, s).hear()
 	h.send("1", "tools/call", `"name":"gate"`)
 	await(t, g.running, "first call")
-	go func() { // it waits: the connection takes no more than it can serve
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sending.Go(func() { // it waits: the connection takes no more than it can serve
 		for _, id := range []string{"2", "3", "4"} {
 			h.send(id, "tools/call", `"name":"count"`)
 		}
-	}()
+	})
 	close(g.open)
 	h.want(h.next(), `"id":1,`, "through")
 	for n := 1; n <= 3; n++ {
