@@ -96,6 +96,12 @@ func (c *Conn) Read() ([]byte, error) {
 
 // readError says what the end of reading means.
 func (c *Conn) readError(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		// This side has closed it. If that was a write which ran out of time,
+		// it is about to say so.
+		c.writing.Lock()
+		defer c.writing.Unlock()
+	}
 	if fault := c.fault.Load(); fault != nil {
 		return *fault
 	}
