@@ -35,7 +35,7 @@ func TestBatch(t *testing.T) {
 		{"deep", strings.Repeat("[", 1000) + strings.Repeat("]", 1000), []string{`-32600`}},
 		{"scalars", `[1,"a",null]`, []string{`"code":-32600`}},
 	}
-	for _, transport := range transports {
+	for _, transport := range transportsOf(protocol.V20250326) {
 		for _, tt := range tests {
 			if tt.name == "taken id" && transport.name == "http" {
 				continue // its requests start in any order

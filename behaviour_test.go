@@ -34,11 +34,14 @@ func runBehaviours(t *testing.T, list []behaviour) {
 			b.revisions = protocol.Revisions()
 		}
 		t.Run(b.id+" "+b.what, func(t *testing.T) {
-			for _, tr := range transports {
+			for _, tr := range transportsOf(protocol.LatestLegacy) {
 				if b.transport == "http" && tr.name != "http" || b.transport == "connections" && tr.name == "http" {
 					continue
 				}
 				for _, rev := range b.revisions {
+					if tr.name == "sse" && rev.Modern() {
+						continue
+					}
 					t.Run(tr.name+"/"+rev.String(), func(t *testing.T) { b.run(t, tr, rev) })
 				}
 			}
@@ -179,6 +182,22 @@ func (p *party) hear() *hearing {
 		h.line = func(line string) func() {
 			if err := errors.Join(c.conn.Write([]byte(line)), c.conn.Flush()); err != nil {
 				p.t.Error(err)
+			}
+			return func() {}
+		}
+	case *sseClient:
+		go func() {
+			for {
+				_, message, err := c.event()
+				if err != nil {
+					return
+				}
+				h.heard <- message
+			}
+		}()
+		h.line = func(line string) func() {
+			if status, body := c.post(line); status != http.StatusAccepted {
+				p.t.Errorf("POST: %d %s", status, body)
 			}
 			return func() {}
 		}

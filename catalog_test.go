@@ -55,7 +55,7 @@ func openSession(t *testing.T, transport transportUnderTest, s *mcp.Server) conv
 }
 
 func TestSessionComponents(t *testing.T) {
-	for _, transport := range transports {
+	for _, transport := range transportsOf(protocol.V20250618) {
 		t.Run(transport.name, func(t *testing.T) {
 			s := grower(t)
 			mine, other := openSession(t, transport, s), openSession(t, transport, s)

@@ -41,11 +41,16 @@ func (c *connClient) say(line string) []string {
 	var heard []string
 	for {
 		heard = append(heard, c.hear())
-		var m struct{ Method string }
-		if err := json.Unmarshal([]byte(heard[len(heard)-1]), &m); err != nil || m.Method == "" {
+		if isAnswer(heard[len(heard)-1]) {
 			return c.spec.heard(line, heard...)
 		}
 	}
+}
+
+// isAnswer tells whether a message of the server answers a request.
+func isAnswer(message string) bool {
+	var m struct{ Method string }
+	return json.Unmarshal([]byte(message), &m) != nil || m.Method == ""
 }
 
 func (c *connClient) hear() string {

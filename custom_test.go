@@ -21,8 +21,8 @@ type talker struct {
 
 // everywhere runs a test for a client of each transport and revision.
 func everywhere(t *testing.T, server func(t *testing.T) *mcp.Server, test func(t *testing.T, c *talker)) {
-	for _, over := range transports {
-		for _, rev := range protocol.Revisions() {
+	for _, rev := range protocol.Revisions() {
+		for _, over := range transportsOf(rev) {
 			t.Run(over.name+"/"+rev.String(), func(t *testing.T) {
 				test(t, greet(t, over, server(t), rev))
 			})
@@ -264,8 +264,8 @@ func TestIdentity(t *testing.T) {
 		s.MustAdd(tool("one"))
 		return s
 	}
-	for _, over := range transports {
-		for _, rev := range protocol.Revisions() {
+	for _, rev := range protocol.Revisions() {
+		for _, over := range transportsOf(rev) {
 			c := &talker{conversation: over.open(t, server(t), rev), rev: rev}
 			method, params := "server/discover", "{}"
 			if !rev.Modern() {

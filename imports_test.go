@@ -28,7 +28,7 @@ var importGraph = map[string][]string{
 	"internal/hub":             {"protocol"},
 	"transport/internal/guard": {},
 	"transport/websocket":      {"transport", "transport/internal/guard"},
-	"transport/streamable":     {"protocol", "transport/internal/guard"},
+	"transport/streamable":     {"protocol", "transport", "transport/internal/guard"},
 	"internal/rounds":          {"protocol", "frame"},
 	"tasks":                    {"protocol"},
 	"registry":                 {"internal/jsonx", "protocol", "frame"},

@@ -274,6 +274,7 @@ func (l *link) open(j *job) *protocol.Error {
 	if fault != nil {
 		return fault
 	}
+	client.Principal = frame.PrincipalOf(l.ctx)
 	j.revision = client.Revision
 	j.session = session.New(l.ctx, rand.Text(), client) // nobody else can guess its id
 	l.session = j.session

@@ -157,7 +157,7 @@ func TestLegacySubscriptions(t *testing.T) {
 }
 
 func TestSubscribeWithoutResources(t *testing.T) {
-	for _, transport := range transports {
+	for _, transport := range transportsOf(protocol.V20250618) {
 		c := openSession(t, transport, listenServer(t, mcp.Options{}))
 		if got := ask(t, c, "resources/subscribe", `{"uri":"file:///a"}`); !strings.Contains(got, "-32601") {
 			t.Errorf("%s: got %s", transport.name, got)

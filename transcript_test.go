@@ -42,7 +42,7 @@ func TestTranscripts(t *testing.T) {
 				t.Fatalf("%s: no such revision: %s", path, name)
 			}
 			golden := strings.TrimSuffix(path, ".script") + "." + name + ".txt"
-			for _, transport := range transports {
+			for _, transport := range transportsOf(rev) {
 				t.Run(filepath.Base(golden)+"/"+transport.name, func(t *testing.T) {
 					play(t, transport, rev, body, golden)
 				})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,14 @@ var transports = []transportUnderTest{
 	{"websocket", openWebSocket},
 	{"tcp", openTCP},
 	{"unix", openUnix},
+}
+
+// transportsOf returns the transports that rev has.
+func transportsOf(rev protocol.Revision) []transportUnderTest {
+	if rev.Modern() {
+		return transports
+	}
+	return append(slices.Clone(transports), transportUnderTest{"sse", openSSE})
 }
 
 // stream talks over a pair of pipes, as over standard input and output.

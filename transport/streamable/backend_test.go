@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // backend is a Backend that says in each result how it was asked.
@@ -81,6 +82,10 @@ func (b *backend) Listen(_ string, r *http.Request, to *Events) *protocol.Error 
 	}
 	_ = to.Open()
 	return nil
+}
+
+func (b *backend) Connect(_ *http.Request, _ func(func(*http.Request) bool) (transport.Conn, error)) *protocol.Error {
+	return protocol.Errorf(protocol.CodeBusy, "no connections here")
 }
 
 func (b *backend) HeaderParams(*Call) []protocol.HeaderParam { return b.headers }

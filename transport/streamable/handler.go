@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/internal/guard"
 )
 
@@ -45,6 +46,14 @@ type Options struct {
 	// because it keeps much memory for each; but its Server.Close does not reach
 	// them then, nor do writers that only count or log: mcp.Server.Shutdown does.
 	NoTakeover bool
+	// SSE serves the HTTP+SSE transport of revision 2024-11-05 too, to clients
+	// that open a stream with GET and name no session. The stream tells them
+	// where to POST: the same URL, with an id in its query, which is a secret
+	// that proxies may log. Its sessions last as long as their streams.
+	SSE bool
+	// SSEEndpoint is what the stream names instead, as a path or a URL, where a
+	// proxy serves the endpoint under another path than it is asked for.
+	SSEEndpoint string
 	// AllowedHosts are the values of Host that are served, with or without
 	// port. Empty means: any, but on loopback addresses only loopback names,
 	// which keeps web pages from reaching a local server by DNS rebinding.
@@ -72,6 +81,10 @@ type Backend interface {
 	// session, the stream or r ends or to fails. A fault that it returns
 	// before it opens to is the answer.
 	Listen(id string, r *http.Request, to *Events) *protocol.Error
+	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
+	// open begins its stream and returns it; ours tells which other requests
+	// are of the same client. A fault before that is answered with 503.
+	Connect(r *http.Request, open func(ours func(*http.Request) bool) (transport.Conn, error)) *protocol.Error
 	// HeaderParams tells which arguments of the tool that c calls are mirrored
 	// into headers: none if there is no such tool for its client.
 	HeaderParams(c *Call) []protocol.HeaderParam
@@ -121,6 +134,7 @@ type Handler struct {
 	opts    Options
 	guard   guard.Guard
 	dog     watchdog
+	streams streams
 }
 
 // New returns the endpoint of backend.

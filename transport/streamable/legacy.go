@@ -6,14 +6,18 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// get opens the stream of a legacy session.
+// get opens the stream of a legacy session, or a connection of HTTP+SSE.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(headerSession) == "" {
+	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
 		notAllowed(w, "GET is for legacy sessions and needs Mcp-Session-Id")
 		return
 	}
 	if _, events := accepts(r); !events {
 		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
+		return
+	}
+	if r.Header.Get(headerSession) == "" {
+		h.connect(w, r)
 		return
 	}
 	id, _, status, fault := h.session(r)

@@ -51,6 +51,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, fault)
 		return
 	}
+	if id := h.streamOf(r); id != "" {
+		h.postStream(w, r, id, body)
+		return
+	}
 	if protocol.IsBatch(body) {
 		h.postBatch(out, r, body)
 		return

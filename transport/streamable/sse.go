@@ -1,0 +1,220 @@
+package streamable
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// paramSession is the query parameter that ties a POST to its stream.
+const paramSession = "sessionId"
+
+// maxPosted is how many messages may wait for a server that is busy before
+// further ones are refused.
+const maxPosted = 64
+
+// sseConn is a connection of the HTTP+SSE transport (basic/transports of
+// 2024-11-05): the server's messages are events of one stream, the client's
+// come by POST.
+type sseConn struct {
+	id     string
+	out    *exchange
+	posted chan []byte
+	ours   func(post *http.Request) bool // tells whether the client is the same
+	gone   <-chan struct{}               // the client has closed the stream
+
+	once   sync.Once
+	closed chan struct{}
+	alive  sync.WaitGroup
+}
+
+var _ transport.Conn = (*sseConn)(nil)
+
+// Read implements transport.Conn.
+func (c *sseConn) Read() ([]byte, error) {
+	select {
+	case message := <-c.posted:
+		return message, nil
+	case <-c.gone:
+		return nil, transport.ErrPeerGone
+	case <-c.closed:
+		return nil, transport.ErrClosed
+	}
+}
+
+// Write implements transport.Conn. A client that does not take a message in
+// the time allowed loses the connection.
+func (c *sseConn) Write(message []byte) error {
+	select {
+	case <-c.closed:
+		return transport.ErrClosed
+	default:
+	}
+	err := c.out.Send(message)
+	if err != nil {
+		c.end()
+	}
+	return err
+}
+
+// Flush implements transport.Conn: what is written has left.
+func (*sseConn) Flush() error { return nil }
+
+// Close implements transport.Conn.
+func (c *sseConn) Close() error {
+	c.end()
+	c.alive.Wait()
+	return nil
+}
+
+func (c *sseConn) end() { c.once.Do(func() { close(c.closed) }) }
+
+// keepAlive keeps a quiet stream open, and notices a client that is gone.
+func (c *sseConn) keepAlive(every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if c.out.comment() != nil {
+				c.end()
+				return
+			}
+		case <-c.closed:
+			return
+		case <-c.gone:
+			return
+		}
+	}
+}
+
+// streams are the connections of HTTP+SSE that are open, by id.
+type streams struct {
+	mu   sync.Mutex
+	open map[string]*sseConn
+}
+
+func (s *streams) add(c *sseConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = make(map[string]*sseConn)
+	}
+	s.open[c.id] = c
+}
+
+func (s *streams) get(id string) (c *sseConn, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok = s.open[id]
+	return c, ok
+}
+
+func (s *streams) remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+}
+
+// connect serves the GET that opens a connection of HTTP+SSE, for as long as
+// that lasts.
+func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, events: true}
+	c := &sseConn{
+		id: rand.Text(), out: out, posted: make(chan []byte, maxPosted),
+		gone: r.Context().Done(), closed: make(chan struct{}),
+	}
+	opened := false
+	fault := h.backend.Connect(r, func(ours func(*http.Request) bool) (transport.Conn, error) {
+		opened = true
+		c.ours = ours
+		h.streams.add(c)
+		if err := out.announce(h.endpoint(r, c.id)); err != nil {
+			return nil, err
+		}
+		if h.opts.KeepAlive > 0 {
+			c.alive.Go(func() { c.keepAlive(h.opts.KeepAlive) })
+		}
+		return c, nil
+	})
+	h.streams.remove(c.id)
+	_ = c.Close() // the backend has done so, unless it refused
+	out.hush()
+	if !opened && fault != nil {
+		refuse(w, http.StatusServiceUnavailable, fault)
+	}
+}
+
+// endpoint returns where the client is to POST: the path that it asked for
+// itself, which is right under any router, with the id in the query.
+func (h *Handler) endpoint(r *http.Request, id string) string {
+	query := r.URL.Query()
+	query.Set(paramSession, id)
+	if h.opts.SSEEndpoint != "" {
+		separator := "?"
+		if strings.Contains(h.opts.SSEEndpoint, "?") {
+			separator = "&"
+		}
+		return h.opts.SSEEndpoint + separator + url.Values{paramSession: {id}}.Encode()
+	}
+	path := r.URL.EscapedPath()
+	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil {
+		path = asked.EscapedPath() // routers cut prefixes off r.URL
+	}
+	if strings.HasPrefix(path, "//") {
+		path = "" // it would name another host; relative, it is the same
+	}
+	return path + "?" + query.Encode()
+}
+
+// announce begins the stream with the event that names the endpoint.
+func (e *exchange) announce(endpoint string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.start()
+	return e.raw([]byte("event: endpoint\ndata: " + endpoint + "\n\n"))
+}
+
+// hush lets nothing be written any more, because the handler returns.
+func (e *exchange) hush() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended, e.gone = true, true
+}
+
+// streamOf returns the id of the stream that a POST belongs to, "" if it is
+// none of HTTP+SSE.
+func (h *Handler) streamOf(r *http.Request) string {
+	if !h.opts.SSE || r.URL.RawQuery == "" || r.Header.Get(headerSession) != "" {
+		return ""
+	}
+	return r.URL.Query().Get(paramSession)
+}
+
+// postStream takes a message of a connection of HTTP+SSE, whatever it is: the
+// answer travels on the stream.
+func (h *Handler) postStream(w http.ResponseWriter, r *http.Request, id string, body []byte) {
+	c, ok := h.streams.get(id)
+	if !ok || !c.ours(r) {
+		refuse(w, http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: open a new stream with GET"))
+		return
+	}
+	select {
+	case <-c.closed:
+		refuse(w, http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "the session ended"))
+		return
+	default:
+	}
+	select {
+	case c.posted <- body:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		refuse(w, http.StatusServiceUnavailable, protocol.Errorf(protocol.CodeBusy, "%d messages of the session wait, which is the limit", maxPosted))
+	}
+}
