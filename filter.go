@@ -93,9 +93,15 @@ func (s *Server) callable(c *streamable.Call) bool {
 	return ok && err == nil
 }
 
-// FindTool describes a tool, if it is there for the client of f. It is for
+// FindTool describes a tool of the server's, if it is there for the client of
+// f; those that a handler added to its session are not found. It is for
 // middleware, which finds the name in f.Request().Params.Name.
 func (s *Server) FindTool(f *Frame, name string) (definition protocol.Tool, ok bool) {
+	if own := catalogOf(f).tools; own != nil {
+		if _, ok := own.Get(name); ok {
+			return protocol.Tool{}, false
+		}
+	}
 	tool, ok := s.toolsFor(f).Get(name)
 	if !ok {
 		return protocol.Tool{}, false

@@ -166,7 +166,7 @@ func TestMountFaults(t *testing.T) {
 // The child's filter, masking and time limit hold, and what it asks is asked
 // through the parent, in either era.
 func TestMountKeepsRules(t *testing.T) {
-	child := bare(mcp.Options{MaskErrors: true, Timeout: 20 * time.Millisecond, Filter: func(f *mcp.Frame, kind mcp.ComponentKind, name string) bool {
+	child := bare(mcp.Options{MaskErrors: true, Filter: func(f *mcp.Frame, kind mcp.ComponentKind, name string) bool {
 		return !strings.HasPrefix(name, "hidden")
 	}})
 	child.MustAdd(
@@ -174,7 +174,7 @@ func TestMountKeepsRules(t *testing.T) {
 		mcp.Resource("a:fail", func(*mcp.Frame, empty) (string, error) { return "", errors.New("secret") }),
 		mcp.Resource("a:none", func(*mcp.Frame, empty) (string, error) { return "", fmt.Errorf("secret: %w", mcp.ErrNotFound) }),
 		mcp.Tool("hidden", text),
-		mcp.Tool("slow", func(f *mcp.Frame, _ empty) (string, error) { <-f.Done(); return "", f.Err() }),
+		mcp.Tool("slow", func(f *mcp.Frame, _ empty) (string, error) { <-f.Done(); return "", f.Err() }, mcp.Timeout(20*time.Millisecond)),
 		mcp.Tool("ask", func(f *mcp.Frame, _ empty) (string, error) {
 			a, err := mcp.Elicit[struct {
 				Name string `json:"name"`

@@ -161,7 +161,9 @@ func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
 		s.logger.Error().Err(err).Str("tool", t.name).Msg("tool failed")
 		return errorResult(fmt.Sprintf("Tool %q failed.", t.name)), nil
 	}
-	return errorResult(err.Error()), nil
+	r := errorResult(err.Error())
+	r.Err = err
+	return r, nil
 }
 
 // issuesKey is where the _meta of a result has the faults of the arguments,

@@ -102,6 +102,9 @@ type CallToolResult struct {
 	Content []Content
 	IsError bool
 	Meta    MetaMap
+	// Err is the error of a handler that IsError tells of, for middleware and
+	// the log; nil if the handler made the result itself. It is never sent.
+	Err error
 
 	// AppendStructured appends structuredContent's JSON text; nil means that
 	// there is none.
@@ -164,4 +167,37 @@ func AppendTyped(dst []byte, resultType string, text []byte, to Wire) ([]byte, e
 		dst = append(separate(dst), text[1:len(text)-1]...)
 	}
 	return closeResult(dst, nil, to)
+}
+
+// Freeze encodes r for rev, for a result that goes into many answers. The
+// original is not needed any more.
+func (r *CallToolResult) Freeze(rev Revision) (*FrozenResult, error) {
+	text, err := r.Append(nil, Wire{Revision: rev})
+	if err != nil {
+		return nil, err
+	}
+	return &FrozenResult{text: bytes.Clone(text), meta: len(r.Meta) > 0}, nil
+}
+
+// FrozenResult is a result that is encoded but for the _meta of its answer. It
+// does not change and is safe for concurrent use.
+type FrozenResult struct {
+	text []byte
+	meta bool // whether text ends with a _meta
+}
+
+// Len returns its size in bytes.
+func (r *FrozenResult) Len() int { return len(r.text) }
+
+// Append implements Result. to must have the revision that r was encoded for.
+func (r *FrozenResult) Append(dst []byte, to Wire) ([]byte, error) {
+	if len(to.Meta) == 0 {
+		return append(dst, r.text...), nil
+	}
+	if r.meta {
+		dst = append(append(dst, r.text[:len(r.text)-2]...), ',')
+	} else {
+		dst = append(append(dst, r.text[:len(r.text)-1]...), `,"_meta":{`...)
+	}
+	return append(append(dst, to.Meta...), "}}"...), nil
 }

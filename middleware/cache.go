@@ -1,0 +1,185 @@
+package middleware
+
+import (
+	"bytes"
+	"container/list"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// CacheOptions shape a cache. The zero value is the default.
+type CacheOptions struct {
+	TTL      time.Duration // how long a result is kept; 0 means 1 minute
+	MaxBytes int           // what all results may take; 0 means 16 MiB
+	// Only decides which of the read-only tools are cached; nil means all.
+	Only func(tool protocol.Tool) bool
+}
+
+// The options that zero CacheOptions stand for.
+const (
+	DefaultTTL      = time.Minute
+	DefaultMaxBytes = 16 << 20
+)
+
+// Cache answers calls of tools of s that have the hint ReadOnly with what the
+// same call got before: the same tool, arguments (whatever the order of their
+// members), principal and revision. Results that tell of an error, those that
+// depend on an answer of the client or on what Once kept, those of tasks, and
+// those of tools that a handler added to a session are not kept. When there are
+// too many, those go that were not used for longest.
+//
+// Use it for tools whose result depends on nothing else: neither on the session
+// nor on headers. The handler of a call that is answered so does not run: it
+// sends no progress and no log messages. Give s's own Use this and no other
+// server's.
+func Cache(s *mcp.Server, o CacheOptions) mcp.Middleware {
+	if o.TTL <= 0 {
+		o.TTL = DefaultTTL
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	c := &cache{options: o, entries: make(map[cacheKey]*list.Element), used: list.New()}
+	return func(next mcp.Handler) mcp.Handler {
+		return func(f *mcp.Frame) (protocol.Result, error) {
+			if !c.takes(s, f) {
+				return next(f)
+			}
+			key, ok := keyOf(f)
+			if !ok {
+				return next(f)
+			}
+			if kept := c.get(key); kept != nil {
+				return kept, nil
+			}
+			result, err := next(f)
+			if err != nil {
+				return nil, err
+			}
+			return c.keep(key, f, result)
+		}
+	}
+}
+
+// takes tells whether f is a call whose result may be kept.
+func (c *cache) takes(s *mcp.Server, f *mcp.Frame) bool {
+	req := f.Request()
+	if req.Method != protocol.MethodToolsCall || req.ID.IsZero() || req.Params.InputResponses != nil || req.Params.RequestState != "" {
+		return false
+	}
+	tool, ok := s.FindTool(f, req.Params.Name)
+	if !ok || tool.Annotations == nil || tool.Annotations.ReadOnlyHint == nil || !*tool.Annotations.ReadOnlyHint {
+		return false
+	}
+	return c.options.Only == nil || c.options.Only(tool)
+}
+
+type cacheKey [sha256.Size]byte
+
+// keyOf returns what makes two calls the same.
+func keyOf(f *mcp.Frame) (key cacheKey, ok bool) {
+	params := &f.Request().Params
+	arguments := []byte("{}")
+	if len(params.Arguments) > 0 && string(params.Arguments) != "null" {
+		d := json.NewDecoder(bytes.NewReader(params.Arguments))
+		d.UseNumber() // 1 and 1.0 may differ to a handler
+		var value any
+		if d.Decode(&value) != nil {
+			return key, false
+		}
+		var err error
+		if arguments, err = json.Marshal(value); err != nil { // with sorted members
+			return key, false
+		}
+	}
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(f.Revision().String()), []byte(f.Principal()), []byte(params.Name), arguments} {
+		fmt.Fprintf(h, "%d:", len(part))
+		h.Write(part)
+	}
+	h.Sum(key[:0])
+	return key, true
+}
+
+// cache keeps results, the one that was used last in front.
+type cache struct {
+	options CacheOptions
+
+	mu      sync.Mutex
+	entries map[cacheKey]*list.Element
+	used    *list.List // of *cached
+	bytes   int
+}
+
+type cached struct {
+	key     cacheKey
+	result  *protocol.FrozenResult
+	expires time.Time
+}
+
+// overhead is what an entry takes beside its result, about, in bytes.
+const overhead = 256
+
+func (e *cached) size() int { return e.result.Len() + overhead }
+
+func (c *cache) get(key cacheKey) protocol.Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.entries[key]
+	if !ok {
+		return nil
+	}
+	e := at.Value.(*cached)
+	if !time.Now().Before(e.expires) {
+		c.drop(at)
+		return nil
+	}
+	c.used.MoveToFront(at)
+	return e.result
+}
+
+// keep keeps a result, if it may be kept, and returns what is to be answered.
+func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protocol.Result, error) {
+	call, ok := unwrap(result).(*protocol.CallToolResult)
+	if !ok || call.IsError || f.Asked() {
+		return result, nil
+	}
+	frozen, err := call.Freeze(f.Revision())
+	if err != nil {
+		return nil, err
+	}
+	e := &cached{key: key, result: frozen, expires: time.Now().Add(c.options.TTL)}
+	answer := protocol.Result(frozen)
+	if outer, ok := result.(*sized); ok {
+		if frozen.Len() > outer.limit {
+			return result, nil
+		}
+		answer = &sized{result: frozen, limit: outer.limit, method: outer.method}
+	}
+	if e.size() > c.options.MaxBytes {
+		return answer, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before, ok := c.entries[key]; ok {
+		c.drop(before)
+	}
+	c.entries[key] = c.used.PushFront(e)
+	for c.bytes += e.size(); c.bytes > c.options.MaxBytes; {
+		c.drop(c.used.Back())
+	}
+	return answer, nil
+}
+
+// drop forgets an entry. c.mu is held.
+func (c *cache) drop(at *list.Element) {
+	e := c.used.Remove(at).(*cached)
+	delete(c.entries, e.key)
+	c.bytes -= e.size()
+}

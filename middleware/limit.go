@@ -1,0 +1,142 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// ConcurrencyLimit lets so many requests run at a time, of all clients
+// together; less than 1 counts as 1. Those beyond that wait for as long as wait
+// and are then refused; 0 refuses them at once. Only requests that run handlers
+// count: the handshake, lists and subscriptions do not. A handler that waits for
+// its client's answer, in legacy revisions, keeps its place.
+func ConcurrencyLimit(limit int, wait time.Duration) mcp.Middleware {
+	places := make(chan struct{}, max(1, limit))
+	return func(next mcp.Handler) mcp.Handler {
+		return func(f *mcp.Frame) (protocol.Result, error) {
+			if !runsHandler(f) {
+				return next(f)
+			}
+			if err := enter(f, places, wait); err != nil {
+				return nil, err
+			}
+			defer func() { <-places }()
+			return next(f)
+		}
+	}
+}
+
+func enter(f *mcp.Frame, places chan struct{}, wait time.Duration) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	default:
+	}
+	full := busy(0, "The server has %d requests under way, which is the limit", cap(places))
+	if wait <= 0 {
+		return full
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return full
+	case <-f.Done():
+		return context.Cause(f)
+	}
+}
+
+var errTimeout = errors.New("timed out")
+
+// Timeout ends the context of each request that runs a handler after limit, or
+// only of those of the methods that are named. What a handler returns then,
+// unless it is a result, is a timeout to the client. Handlers that do not look
+// at their context go on: Options.Timeout answers for those, too. A limit of 0
+// or less is none.
+func Timeout(limit time.Duration, methods ...string) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler {
+		if limit <= 0 {
+			return next
+		}
+		return func(f *mcp.Frame) (protocol.Result, error) {
+			method := f.Request().Method
+			if !runsHandler(f) || len(methods) > 0 && !slices.Contains(methods, method) {
+				return next(f)
+			}
+			ctx, cancel := context.WithTimeoutCause(f, limit, errTimeout)
+			defer cancel()
+			result, err := next(f.WithContext(ctx))
+			if context.Cause(ctx) != errTimeout || errors.Is(err, mcp.ErrInputRequired) {
+				return result, err
+			}
+			call, isCall := unwrap(result).(*protocol.CallToolResult)
+			switch {
+			case err == nil && !(isCall && call.IsError):
+				return result, nil // it was done before it looked
+			case method == protocol.MethodToolsCall:
+				return failed(fmt.Sprintf("Tool %q timed out after %v.", f.Request().Params.Name, limit)), nil
+			}
+			return nil, &protocol.Error{Code: protocol.CodeInternal, Message: fmt.Sprintf("%s timed out after %v", method, limit), Err: errTimeout}
+		}
+	}
+}
+
+// ResponseSizeLimit refuses results of handlers that take more than limit bytes
+// on the wire: a tool's becomes one that tells the model so, others an error. 0
+// or less is no limit. The result is encoded before it is measured: this guards
+// clients, and the model's context, not the server's memory. Results of tasks
+// are not measured.
+func ResponseSizeLimit(limit int) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler {
+		if limit <= 0 {
+			return next
+		}
+		return func(f *mcp.Frame) (protocol.Result, error) {
+			result, err := next(f)
+			if err != nil || result == nil || !runsHandler(f) {
+				return result, err
+			}
+			return &sized{result: result, limit: limit, method: f.Request().Method}, nil
+		}
+	}
+}
+
+// sized is a result that has a limit.
+type sized struct {
+	result protocol.Result
+	limit  int
+	method string
+}
+
+// Append implements protocol.Result.
+func (r *sized) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+	start := len(dst)
+	grown, err := r.result.Append(dst, to)
+	if err != nil || len(grown)-start <= r.limit {
+		return grown, err
+	}
+	text := fmt.Sprintf("The result has %d bytes, over the limit of %d. Ask for less.", len(grown)-start, r.limit)
+	if r.method == protocol.MethodToolsCall {
+		return failed(text).Append(dst[:start], to)
+	}
+	return nil, protocol.Errorf(protocol.CodeInternal, "%s", text)
+}
+
+// unwrap returns the result as the handler made it.
+func unwrap(result protocol.Result) protocol.Result {
+	for {
+		r, ok := result.(*sized)
+		if !ok {
+			return result
+		}
+		result = r.result
+	}
+}

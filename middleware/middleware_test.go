@@ -1,0 +1,305 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/middleware"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// request returns the frame of a request; args may be "".
+func request(ctx context.Context, method, name, args string) *mcp.Frame {
+	return frame.New(ctx, frame.Config{Request: frame.Request{
+		ID: protocol.IntID(1), Method: method,
+		Params: protocol.Params{Raw: []byte("{}"), Name: name, Arguments: []byte(args)},
+	}})
+}
+
+func callOf(name string) *mcp.Frame {
+	return request(context.Background(), protocol.MethodToolsCall, name, "")
+}
+
+func textResult(text string) *protocol.CallToolResult {
+	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: text}}}
+}
+
+func answer(r protocol.Result, err error) mcp.Handler {
+	return func(*mcp.Frame) (protocol.Result, error) { return r, err }
+}
+
+// show returns a result, or an error with its data, as text.
+func show(t testing.TB, r protocol.Result, err error) string {
+	t.Helper()
+	if err == nil {
+		var text []byte
+		if text, err = r.Append(nil, protocol.Wire{Revision: protocol.LatestLegacy}); err == nil {
+			return string(text)
+		}
+	}
+	if fault, ok := errors.AsType[*protocol.Error](err); ok {
+		return string(fault.Append(nil))
+	}
+	return err.Error()
+}
+
+func TestLogging(t *testing.T) {
+	secret := &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: "secret"}}, IsError: true}
+	for _, tt := range []struct {
+		name string
+		f    *mcp.Frame
+		next mcp.Handler
+		want map[string]any
+	}{
+		{"tool", request(context.Background(), "tools/call", "add", `{"a":"secret"}`), answer(textResult("secret"), nil), map[string]any{"method": "tools/call", "name": "add"}},
+		{"failed tool", callOf("add"), answer(secret, nil), map[string]any{"method": "tools/call", "name": "add", "failed": true}},
+		{"prompt", request(context.Background(), "prompts/get", "p", ""), answer(nil, nil), map[string]any{"method": "prompts/get", "name": "p"}},
+		{"resource", request(context.Background(), "resources/read", "file:///secret", ""), answer(nil, nil), map[string]any{"method": "resources/read"}},
+		{"error", callOf("x"), answer(nil, fmt.Errorf("secret: %w", &mcp.Error{Code: 4711, Message: "secret"})), map[string]any{"method": "tools/call", "name": "x", "code": 4711.0}},
+		{"ordinary error", callOf("x"), answer(nil, errors.New("secret")), map[string]any{"method": "tools/call", "name": "x", "code": -32603.0}},
+		{"question", callOf("x"), answer(nil, mcp.ErrInputRequired), map[string]any{"method": "tools/call", "name": "x", "asked": true}},
+		{"long name", callOf(strings.Repeat("x", 1000)), answer(nil, nil), map[string]any{"method": "tools/call", "name": strings.Repeat("x", 128)}},
+		{"panic", callOf("x"), func(*mcp.Frame) (protocol.Result, error) { panic("secret") }, map[string]any{"method": "tools/call", "name": "x", "code": -32603.0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				h := middleware.Logging(zerolog.New(&log))(func(f *mcp.Frame) (protocol.Result, error) {
+					time.Sleep(20 * time.Millisecond)
+					return tt.next(f)
+				})
+				func() {
+					defer func() {
+						if (recover() != nil) != (tt.name == "panic") {
+							t.Error("a panic was made or swallowed")
+						}
+					}()
+					_, _ = h(tt.f)
+				}()
+				tt.want["level"], tt.want["message"], tt.want["ms"], tt.want["revision"] = "info", "handled", 20.0, protocol.Latest.String()
+				var got map[string]any
+				if err := json.Unmarshal(log.Bytes(), &got); err != nil {
+					t.Fatal(err)
+				}
+				if fmt.Sprint(got) != fmt.Sprint(tt.want) {
+					t.Errorf("logged %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestTiming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errKnown := errors.New("known")
+		var got []string
+		h := middleware.Timing(func(f *mcp.Frame, took time.Duration, err error) {
+			got = append(got, fmt.Sprint(f.Request().Params.Name, " ", took, " ", err))
+		})(func(f *mcp.Frame) (protocol.Result, error) {
+			time.Sleep(time.Second)
+			switch f.Request().Params.Name {
+			case "fail":
+				return nil, errKnown
+			case "panic":
+				panic(1)
+			}
+			return nil, nil
+		})
+		for _, name := range []string{"fine", "fail", "panic"} {
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = h(callOf(name))
+			}()
+		}
+		if want := "fine 1s <nil>, fail 1s known, panic 1s Internal error: the handler panicked"; strings.Join(got, ", ") != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestConcurrencyLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		h := middleware.ConcurrencyLimit(2, time.Second)(func(f *mcp.Frame) (protocol.Result, error) {
+			if f.Request().Params.Name == "panic" {
+				panic(1)
+			}
+			<-release
+			return textResult("done"), nil
+		})
+		for range 3 {
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = h(callOf("panic"))
+			}()
+		}
+		var done sync.WaitGroup
+		results := make(chan string, 10)
+		start := func(f *mcp.Frame) {
+			done.Go(func() {
+				r, err := h(f)
+				results <- show(t, r, err)
+			})
+			synctest.Wait()
+		}
+		start(callOf("one"))
+		start(callOf("two"))
+		ctx, cancel := context.WithCancel(t.Context())
+		start(request(ctx, "tools/call", "cancelled", ""))
+		cancel()
+		if got := <-results; got != "context canceled" {
+			t.Errorf("one that was cancelled while it waited: %s", got)
+		}
+		begin := time.Now()
+		start(callOf("refused"))
+		if got := <-results; got != `{"code":-32003,"message":"The server has 2 requests under way, which is the limit"}` || time.Since(begin) != time.Second {
+			t.Errorf("after %v: %s", time.Since(begin), got)
+		}
+		start(callOf("waits"))
+		close(release)
+		done.Wait()
+		for range 3 {
+			if got := <-results; !strings.Contains(got, "done") {
+				t.Errorf("got %s", got)
+			}
+		}
+	})
+}
+
+// What the server answers by itself needs no place.
+func TestConcurrencyLimitIsForHandlers(t *testing.T) {
+	var h mcp.Handler
+	depth := 0
+	h = middleware.ConcurrencyLimit(0, 0)(func(f *mcp.Frame) (protocol.Result, error) {
+		if depth++; depth > 1 {
+			return textResult("inner"), nil
+		}
+		defer func() { depth = 0 }()
+		for method, refused := range map[string]bool{
+			"tools/list": false, "ping": false, "subscriptions/listen": false, "initialize": false, "tasks/get": false,
+			"tools/call": true, "resources/read": true, "prompts/get": true, "completion/complete": true, "acme/own": true,
+		} {
+			r, err := h(request(f, method, "", ""))
+			if got := show(t, r, err); strings.Contains(got, "-32003") != refused {
+				t.Errorf("%s: %s", method, got)
+			}
+		}
+		return textResult("outer"), nil
+	})
+	if r, err := h(callOf("x")); err != nil {
+		t.Error(show(t, r, err))
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	lost := &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: "context deadline exceeded"}}, IsError: true}
+	for _, tt := range []struct {
+		name   string
+		method string
+		takes  time.Duration
+		result protocol.Result
+		err    error
+		want   string
+	}{
+		{"in time", "tools/call", time.Second, textResult("ok"), nil, "ok"},
+		{"failed in time", "tools/call", time.Second, nil, errors.New("broken"), "broken"},
+		{"tool", "tools/call", time.Hour, lost, nil, `{"content":[{"type":"text","text":"Tool \"x\" timed out after 5s."}],"isError":true}`},
+		{"tool with an error", "tools/call", time.Hour, nil, context.DeadlineExceeded, `Tool \"x\" timed out after 5s.`},
+		{"done all the same", "tools/call", time.Hour, textResult("ok"), nil, "ok"},
+		{"resource", "resources/read", time.Hour, nil, context.DeadlineExceeded, `{"code":-32603,"message":"resources/read timed out after 5s"}`},
+		{"question", "tools/call", time.Hour, nil, mcp.ErrInputRequired, mcp.ErrInputRequired.Error()},
+		{"own", "subscriptions/listen", time.Hour, nil, errors.New("no limit"), "no limit"},
+		{"another method", "prompts/get", time.Hour, nil, errors.New("no limit"), "no limit"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := middleware.Timeout(5*time.Second, "tools/call", "resources/read", "subscriptions/listen")(func(f *mcp.Frame) (protocol.Result, error) {
+					select {
+					case <-f.Done():
+					case <-time.After(tt.takes):
+					}
+					return tt.result, tt.err
+				})
+				r, err := h(request(context.Background(), tt.method, "x", ""))
+				if got := show(t, r, err); !strings.Contains(got, tt.want) {
+					t.Errorf("got %s, want %s", got, tt.want)
+				}
+			})
+		})
+	}
+	for _, off := range []mcp.Middleware{middleware.Timeout(0), middleware.ResponseSizeLimit(0)} {
+		r, err := off(func(f *mcp.Frame) (protocol.Result, error) {
+			if _, limited := f.Deadline(); limited {
+				t.Error("0 is a limit")
+			}
+			return textResult("ok"), nil
+		})(callOf("x"))
+		if got := show(t, r, err); !strings.Contains(got, "ok") {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+func TestResponseSizeLimit(t *testing.T) {
+	long := textResult(strings.Repeat("x", 100))
+	for _, tt := range []struct {
+		method string
+		result protocol.Result
+		want   string
+	}{
+		{"tools/call", textResult("short"), "short"},
+		{"tools/call", long, `{"content":[{"type":"text","text":"The result has 139 bytes, over the limit of 100. Ask for less."}],"isError":true}`},
+		{"prompts/get", long, `{"code":-32603,"message":"The result has 139 bytes, over the limit of 100. Ask for less."}`},
+		{"tools/list", long, "xxx"},
+	} {
+		r, err := middleware.ResponseSizeLimit(100)(answer(tt.result, nil))(request(context.Background(), tt.method, "x", ""))
+		if got := show(t, r, err); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want %s", tt.method, got, tt.want)
+		}
+	}
+}
+
+func TestMaskErrors(t *testing.T) {
+	own := &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: "mine"}}, IsError: true}
+	other := &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: "secret"}}, IsError: true, Err: errors.New("secret")}
+	for _, tt := range []struct {
+		name     string
+		result   protocol.Result
+		err      error
+		want     string
+		reported string
+	}{
+		{"result", textResult("fine"), nil, "fine", ""},
+		{"a tool's own", own, nil, "mine", ""},
+		{"a tool's error", other, nil, `Tool \"x\" failed.`, "secret"},
+		{"error", nil, errors.New("secret"), `{"code":-32603,"message":"Internal error"}`, "secret"},
+		{"meant for clients", nil, fmt.Errorf("wrapped: %w", &mcp.Error{Code: 7, Message: "told"}), `"told"`, ""},
+		{"not found", nil, mcp.ErrNotFound, "not found", ""},
+		{"question", nil, mcp.ErrInputRequired, mcp.ErrInputRequired.Error(), ""},
+	} {
+		var reported string
+		r, err := middleware.MaskErrors(func(_ *mcp.Frame, err error) { reported = err.Error() })(answer(tt.result, tt.err))(callOf("x"))
+		if got := show(t, r, err); !strings.Contains(got, tt.want) || strings.Contains(got, "secret") {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+		if reported != tt.reported {
+			t.Errorf("%s: reported %q, want %q", tt.name, reported, tt.reported)
+		}
+	}
+	r, err := middleware.MaskErrors(nil)(answer(other, nil))(callOf("x"))
+	if got := show(t, r, err); strings.Contains(got, "secret") {
+		t.Errorf("without report: %s", got)
+	}
+}
