@@ -27,8 +27,8 @@ type RateLimits struct {
 
 // The limits that zero RateLimits stand for.
 const (
-	DefaultRate       rate.Limit = 10
-	DefaultMaxClients            = 10_000
+	DefaultRate       = rate.Limit(10)
+	DefaultMaxClients = 10_000
 )
 
 // maxTools is how many tools of one client are kept apart. Names that do not
