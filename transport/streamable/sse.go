@@ -66,9 +66,19 @@ func (c *sseConn) Write(message []byte) error {
 // Flush implements transport.Conn: what is written has left.
 func (*sseConn) Flush() error { return nil }
 
-// Close implements transport.Conn.
+// lastWrite is how long a write may go on when the connection is closed.
+const lastWrite = 100 * time.Millisecond
+
+// Close implements transport.Conn. It leaves the response to the handler, to
+// end in order.
 func (c *sseConn) Close() error {
 	c.end()
+	if c.out.mu.TryLock() {
+		c.out.mu.Unlock()
+	} else {
+		// Not every ResponseWriter has deadlines; without, the server's hold.
+		_ = http.NewResponseController(c.out.w).SetWriteDeadline(time.Now().Add(lastWrite))
+	}
 	c.alive.Wait()
 	return nil
 }

@@ -28,8 +28,12 @@ const (
 	Internal    Code = websocket.StatusInternalError
 )
 
-// closeTime is how long Close waits for the peer to agree.
-const closeTime = time.Second
+// closeTime is how long Close waits for the peer to agree, and lastWrite how
+// long it waits before that for a Write to end.
+const (
+	closeTime = time.Second
+	lastWrite = 100 * time.Millisecond
+)
 
 // Conn is a transport.Conn over a WebSocket: each message is a text message.
 type Conn struct {
@@ -45,7 +49,7 @@ type Conn struct {
 	reading atomic.Bool   // Read waits for a message
 	reads   atomic.Uint64 // times that Read has returned
 
-	writing sync.Mutex
+	writing chan struct{} // holds one item while a Write is under way
 	closing sync.Once
 	closed  atomic.Bool
 	fault   atomic.Pointer[error] // why the connection was closed from this side
@@ -55,7 +59,7 @@ var _ transport.Conn = (*Conn)(nil)
 
 func newConn(ws *websocket.Conn, below net.Conn, opts Options) *Conn {
 	ws.SetReadLimit(-1) // Read has its own, which spares the connection
-	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, timeout: opts.WriteTimeout}
+	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, timeout: opts.WriteTimeout, writing: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if opts.KeepAlive > 0 {
 		c.pings.Go(func() { c.keepAlive(opts.KeepAlive) })
@@ -99,8 +103,8 @@ func (c *Conn) readError(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		// This side has closed it. If that was a write which ran out of time,
 		// it is about to say so.
-		c.writing.Lock()
-		defer c.writing.Unlock()
+		c.writing <- struct{}{}
+		<-c.writing
 	}
 	if fault := c.fault.Load(); fault != nil {
 		return *fault
@@ -129,8 +133,8 @@ func (c *Conn) fail(code Code, reason string) error {
 // Write implements transport.Conn. A peer that does not take a message in the
 // time allowed loses the connection.
 func (c *Conn) Write(message []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.writing <- struct{}{}
+	defer func() { <-c.writing }()
 	if c.closed.Load() {
 		return transport.ErrClosed
 	}
@@ -176,12 +180,14 @@ func (c *Conn) CloseWith(code Code, reason string) (err error) {
 }
 
 func (c *Conn) close(code Code, reason string) error {
-	if !c.writing.TryLock() {
+	select {
+	case c.writing <- struct{}{}:
+	case <-time.After(lastWrite):
 		// Nothing can be said to a peer that does not read.
 		c.cancel()
-		c.writing.Lock()
+		c.writing <- struct{}{}
 	}
-	defer c.writing.Unlock()
+	defer func() { <-c.writing }()
 	timer := time.AfterFunc(closeTime, func() {
 		c.cancel()
 		if c.below != nil { // ws.Close itself waits for longer
@@ -236,9 +242,5 @@ func (c *Conn) ping() error {
 // isWriting tells whether a Write is under way, which has a time limit of its
 // own and keeps pings back.
 func (c *Conn) isWriting() bool {
-	if !c.writing.TryLock() {
-		return true
-	}
-	c.writing.Unlock()
-	return false
+	return len(c.writing) > 0
 }

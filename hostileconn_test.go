@@ -1,0 +1,192 @@
+package mcp_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/websocket"
+)
+
+// TestSocketBadInput sees what comes back for bytes that are no messages.
+func TestSocketBadInput(t *testing.T) {
+	s := fixture(t, &mcp.Options{Sockets: mcp.SocketOptions{MaxMessage: 1000}})
+	for _, network := range []string{"tcp", "unix"} {
+		addr := listenOn(t, s, network)
+		for _, tt := range []struct {
+			name, say string
+			want      []string // in order
+		}{
+			{"nothing", "", nil},
+			{"empty lines", "\n\r\n \n" + initLine + "\n", []string{`"serverInfo"`}},
+			{"garbage", "\x00\xff\xfe{{{\n" + initLine + "\n", []string{`-32700`, `"serverInfo"`}},
+			{"HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n" + initLine + "\n", []string{`-32700`, `-32700`, `"serverInfo"`}},
+			{"oversize", strings.Repeat("x", 5000) + "\n" + initLine + "\n", []string{`longer than the limit of 1000 bytes`, `"serverInfo"`}},
+			{"half a message", initLine + "\n" + `{"jsonrpc":"2.0","id":1,"meth`, []string{`"serverInfo"`, `-32700`}},
+			{"no newline at the end", initLine, []string{`"serverInfo"`}},
+			{"before initialize", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n", []string{`not initialized`}},
+		} {
+			t.Run(network+"/"+tt.name, func(t *testing.T) {
+				conn, err := net.Dial(addr.Network(), addr.String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				if _, err := io.WriteString(conn, tt.say); err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+					t.Fatal(err)
+				}
+				all, err := io.ReadAll(conn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rest := string(all)
+				for _, want := range tt.want {
+					line, after, _ := strings.Cut(rest, "\n")
+					if rest = after; !strings.Contains(line, want) {
+						t.Errorf("heard %q, want %s", line, want)
+					}
+				}
+				if rest != "" {
+					t.Errorf("heard %q beyond that", rest)
+				}
+			})
+		}
+	}
+}
+
+// dialer makes a new connection to a server over some transport.
+type dialer func() (transport.Conn, error)
+
+// TestConnectionSoak has clients of every connection transport at once call,
+// panic, send garbage, leave in the middle and read nothing. Every good call
+// must be answered right, and nothing may be left behind.
+func TestConnectionSoak(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	s := fixture(t, &mcp.Options{
+		MaxConcurrent: 8, Sockets: mcp.SocketOptions{WriteTimeout: time.Second, Grace: time.Second},
+		WebSocket: websocket.Options{WriteTimeout: time.Second},
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/ws", s.WebSocketHandler())
+	server := httptest.NewServer(mux)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	dialers := []dialer{func() (transport.Conn, error) {
+		return websocket.Dial(context.Background(), server.URL+"/ws", nil, nil, websocket.Options{})
+	}, func() (transport.Conn, error) {
+		client, end := transport.Pipe()
+		serving.Go(func() { _ = s.ServeConn(context.Background(), end) })
+		return client, nil
+	}}
+	for _, network := range []string{"tcp", "unix"} {
+		addr := listenOn(t, s, network)
+		dialers = append(dialers, func() (transport.Conn, error) {
+			conn, err := net.Dial(addr.Network(), addr.String())
+			if err != nil {
+				return nil, err
+			}
+			return transport.NewSocket(conn, nil), nil
+		})
+	}
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(2, uint64(i)))
+			for round := range 30 {
+				leaveOrStay(t, dialers[i%len(dialers)], random, i*1000+round)
+			}
+		})
+	}
+	all.Wait()
+	server.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	serving.Wait()
+	if left, _ := settle(http.DefaultTransport.(*http.Transport)); left > goroutines+4 {
+		t.Errorf("%d goroutines, %d before", left, goroutines)
+	}
+}
+
+// leaveOrStay plays one client from connecting to leaving.
+func leaveOrStay(t *testing.T, dial dialer, random *rand.Rand, n int) {
+	conn, err := dial()
+	if err != nil {
+		t.Errorf("client %d: %v", n, err)
+		return
+	}
+	defer conn.Close()
+	say := func(format string, args ...any) {
+		if err := conn.Write(fmt.Appendf(nil, format, args...)); err != nil {
+			t.Errorf("client %d: %v", n, err)
+		}
+	}
+	hear := func(want string) {
+		for {
+			message, err := conn.Read()
+			if err != nil {
+				t.Errorf("client %d: %v, want %s", n, err, want)
+				return
+			}
+			if isAnswer(string(message)) {
+				if !strings.Contains(string(message), want) {
+					t.Errorf("client %d: heard %s, want %s", n, message, want)
+				}
+				return
+			}
+		}
+	}
+	legacy := random.IntN(2) == 0
+	if legacy {
+		say("%s", initLine)
+		hear(`"serverInfo"`)
+	}
+	call := func(id int, tool, args string) {
+		meta := ""
+		if !legacy {
+			meta = expand(",$META", protocol.Latest)
+		}
+		say(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id, tool, args, meta)
+	}
+	for i := range 5 {
+		id := n*10 + i
+		switch random.IntN(8) {
+		case 0:
+			call(id, "panic", `{}`)
+			hear("the handler panicked")
+		case 1:
+			say(`{"jsonrpc":`)
+			hear(`-32700`)
+		case 2: // leaves in the middle of a call
+			call(id, "slow", `{}`)
+			return
+		case 3: // leaves without reading what comes
+			for range 20 {
+				call(id, "media", `{}`)
+				id += 1_000_000
+			}
+			return
+		default:
+			a := random.IntN(1000)
+			call(id, "add", fmt.Sprintf(`{"a":%d,"b":%d}`, a, n))
+			hear(fmt.Sprintf(`sum\":%d}`, a+n))
+		}
+	}
+}
