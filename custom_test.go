@@ -15,6 +15,7 @@ import (
 // talker is a client of one revision that is through with its handshake.
 type talker struct {
 	conversation
+	t    testing.TB
 	rev  protocol.Revision
 	last int
 }
@@ -31,7 +32,7 @@ func everywhere(t *testing.T, server func(t *testing.T) *mcp.Server, test func(t
 }
 
 func greet(t testing.TB, over transportUnderTest, s *mcp.Server, rev protocol.Revision) *talker {
-	c := &talker{conversation: over.open(t, s, rev), rev: rev}
+	c := &talker{conversation: over.open(t, s, rev), t: t, rev: rev}
 	if !rev.Modern() {
 		c.ask("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, rev))
 		c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -42,7 +43,11 @@ func greet(t testing.TB, over transportUnderTest, s *mcp.Server, rev protocol.Re
 // ask sends a request and returns its answer.
 func (c *talker) ask(method, params string) string {
 	c.last++
-	answers := c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.last, method, c.dress(params)))
+	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.last, method, c.dress(params))
+	answers := c.say(line)
+	for _, answer := range answers {
+		checkSpec(c.t, c.rev, line, answer)
+	}
 	return answers[len(answers)-1]
 }
 
@@ -266,7 +271,7 @@ func TestIdentity(t *testing.T) {
 	}
 	for _, rev := range protocol.Revisions() {
 		for _, over := range transportsOf(rev) {
-			c := &talker{conversation: over.open(t, server(t), rev), rev: rev}
+			c := &talker{conversation: over.open(t, server(t), rev), t: t, rev: rev}
 			method, params := "server/discover", "{}"
 			if !rev.Modern() {
 				method, params = "initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, rev)

@@ -149,7 +149,7 @@ func (s *Server) findSession(id string) *session.Session {
 
 // Post brings an event of the application into a legacy session, which
 // Frame.SessionID names: it calls Options.OnEvent, with a Frame that has the
-// session's client and assigns, and returns what that returns. So the program
+// session's client, principal and assigns, and returns what that returns. So the program
 // can turn what happens in it into what a client is told:
 //
 //	OnEvent: func(f *mcp.Frame, event any) error {
@@ -186,7 +186,9 @@ func (s *Server) Post(ctx context.Context, sessionID string, event any) error {
 	if ended.Err() != nil {
 		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
 	}
-	f := frame.New(ctx, frame.Config{Revision: x.Revision(), Session: x, Askers: x, Peer: sessionPeer{x}})
+	f := frame.New(frame.WithPrincipal(ctx, x.Principal()), frame.Config{
+		Revision: x.Revision(), Session: x, Askers: x, Peer: sessionPeer{x}, Components: (*sessionComponents)(s),
+	})
 	_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		return nil, s.opts.OnEvent(f, event)
 	})

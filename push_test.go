@@ -148,6 +148,8 @@ func TestPost(t *testing.T) {
 			return errors.Join(f.Log(protocol.LevelInfo, sum), s.Notify(f.SessionID(), "acme/shipped", map[string]int{"sum": sum}))
 		case error:
 			return e
+		case mcp.Component:
+			return f.Add(e)
 		case context.CancelFunc:
 			e()
 			<-f.Done()
@@ -166,6 +168,12 @@ func TestPost(t *testing.T) {
 		if got := c.hear(); got != note("acme/shipped", fmt.Sprintf(`{"sum":%d}`, want)) {
 			t.Errorf("heard %s, want the sum %d", got, want)
 		}
+	}
+	if err := s.Post(t.Context(), id, tool("own")); err != nil {
+		t.Error(err)
+	}
+	if got := c.hear(); !strings.Contains(got, "tools/list_changed") {
+		t.Errorf("heard %s, want that an event has added a tool", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, tt := range []struct {
