@@ -1,0 +1,90 @@
+// Package link is the seam between the client and what carries its messages:
+// byte streams, streamable HTTP, HTTP with server-sent events.
+//
+// The client knows what messages mean; a link knows how they travel. Neither
+// knows the other's business.
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// ErrSession is the error of Link.Send when the server does not know the
+// session any more: HTTP 404 to a request that named one. A new session needs a
+// new link. (basic/transports of the legacy revisions.)
+var ErrSession = errors.New("mcp: the server ended the session")
+
+// Transport makes links to one server.
+type Transport interface {
+	// Open connects and gives what the server sends to to until the link is
+	// closed. It is called once per connection, and again to reconnect. ctx
+	// bounds the opening alone, not the life of the link.
+	Open(ctx context.Context, to Receiver) (Link, error)
+}
+
+// Receiver is told what the server sends. Its methods may be called at the same
+// time by several goroutines of a link.
+type Receiver interface {
+	// Receive takes one message or one batch. The bytes are valid during the
+	// call only. during is the request on whose HTTP answer the message came;
+	// it is nil for everything else.
+	Receive(message []byte, during *Message)
+	// Lost is called once when the link ended by itself: the child process
+	// exited, the stream ended or stayed broken after all attempts. It is not
+	// called after Close.
+	Lost(err error)
+}
+
+// Link is one connection to a server. Its methods are safe for concurrent use.
+type Link interface {
+	// Send sends m. Over a byte stream it returns when m is written. Over HTTP
+	// it posts m in the caller's goroutine, gives every message of the answer
+	// to the receiver and returns when the answer is complete; the end of ctx
+	// aborts it.
+	Send(ctx context.Context, m *Message) error
+	// Close ends the connection in order: a session is deleted; a child
+	// process sees its standard input closed, then is waited for, then
+	// terminated, then killed. ctx ends the waiting. When it returns, the
+	// receiver is not called any more.
+	Close(ctx context.Context) error
+}
+
+// Fallback is implemented by transports that name a stand-in for servers which
+// refuse initialize with status 400, 404 or 405: streamable HTTP names HTTP
+// with server-sent events (basic/transports of 2025-03-26, backwards
+// compatibility).
+type Fallback interface {
+	Fallback() Transport
+}
+
+// Message is one message to the server.
+type Message struct {
+	Body     []byte            // the JSON text; a batch is an array
+	ID       protocol.ID       // of a request; zero for a notification or a response
+	Method   string            // "" for a response or a batch
+	Name     string            // what the header Mcp-Name says, "" for none
+	Revision protocol.Revision // 0 before one is agreed on
+	Modern   bool              // the revision has no sessions
+	Header   http.Header       // more headers: of the call, and Mcp-Param-*; may be nil
+}
+
+// StatusError is an HTTP status that came without a JSON-RPC answer.
+type StatusError struct {
+	Code   int
+	Header http.Header
+	Body   []byte // the beginning of it
+}
+
+// Error says the status and what the body began with.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("mcp: the server answered with HTTP status %d %s", e.Code, http.StatusText(e.Code))
+	if len(e.Body) > 0 {
+		text += ": " + string(e.Body[:min(len(e.Body), 200)])
+	}
+	return text
+}
