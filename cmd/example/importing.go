@@ -26,7 +26,6 @@ const (
 	maxImportSize    = 8 << 20 // bytes
 	maxImportRows    = maxEvents
 	shownProblems    = 50
-	importTimeLimit  = 10 * time.Minute
 	progressInterval = 200 * time.Millisecond
 )
 
@@ -55,7 +54,8 @@ type Problem struct {
 func (w *workbench) importTool() mcp.Component {
 	return mcp.Tool("import_events", w.importEvents, mcp.Title("Import events"),
 		mcp.Doc("Imports events from a CSV file, tells its progress and reports bad rows by line. If it is cancelled, nothing is kept"),
-		mcp.Destructive(false), mcp.OpenWorld(false), mcp.Timeout(importTimeLimit))
+		mcp.Destructive(false), mcp.OpenWorld(false),
+		mcp.AsTask(mcp.TaskOptions{TTL: timeLimit, PollInterval: time.Second})) // who takes tasks need not wait
 }
 
 func (w *workbench) importEvents(f *mcp.Frame, in ImportIn) (ImportOut, error) {

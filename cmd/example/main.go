@@ -20,11 +20,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
 )
+
+// timeLimit is how long a call may take; only an import needs that long.
+const timeLimit = 10 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -83,8 +87,10 @@ func (w *workbench) server(logger *zerolog.Logger) *mcp.Server {
 	s := mcp.NewServer(mcp.Info{Name: "workbench", Title: "Workbench", Version: "1.0.0"}, &mcp.Options{
 		Instructions: "Calculate, keep notes, plan events, import events from CSV files and draw bar charts. " +
 			"Dates are YYYY-MM-DD, times of day HH:MM on a 24-hour clock, without a time zone.",
-		Logger: logger,
+		Logger:  logger,
+		Timeout: timeLimit,
 	})
+	w.updated = s.ResourceUpdated
 	s.MustAdd(calculatorTool())
 	s.MustAdd(w.noteTools()...)
 	s.MustAdd(w.noteResources()...)

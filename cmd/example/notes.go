@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (w *workbench) noteTools() []mcp.Component {
 		mcp.Tool("search_notes", w.searchNotes, mcp.Title("Search notes"),
 			mcp.Doc("Finds notes by text, tags and age. Without arguments it returns the newest"), mcp.ReadOnly(), mcp.OpenWorld(false)),
 		mcp.Tool("delete_note", w.deleteNote, mcp.Title("Delete a note"),
-			mcp.Doc("Deletes a note for good and returns it"), mcp.Destructive(true), mcp.OpenWorld(false)),
+			mcp.Doc("Deletes a note for good and returns it, once the user has agreed"), mcp.Destructive(true), mcp.OpenWorld(false)),
 	}
 }
 
@@ -65,6 +66,9 @@ func (w *workbench) addNote(f *mcp.Frame, in AddNoteIn) (note Note, err error) {
 		})
 		return nil
 	})
+	if err == nil {
+		w.updated("notes://all")
+	}
 	return note, err
 }
 
@@ -109,13 +113,48 @@ func (in *SearchNotesIn) matches(note Note) bool {
 	return true
 }
 
-func (w *workbench) deleteNote(f *mcp.Frame, in DeleteIn) (note Note, err error) {
+// Confirmation is what the user is asked before a note goes.
+type Confirmation struct {
+	Delete bool `json:"delete" jsonschema:"title=Delete it,default=false" jsonschema_description:"a deleted note cannot be brought back"`
+}
+
+// confirmDelete asks the user. A client that cannot ask shows its own warning,
+// because the tool says that it is destructive.
+func confirmDelete(f *mcp.Frame, note Note) error {
+	if f.ClientCapabilities().Elicitation == nil {
+		return nil
+	}
+	answer, err := mcp.Elicit[Confirmation](f, "delete", fmt.Sprintf("Delete note %d for good? It says: %s", note.ID, note.Text))
+	if err != nil {
+		return err // it may mean that the answer comes later, with the same call
+	}
+	if !answer.Accepted() || !answer.Value.Delete {
+		return fmt.Errorf("the user did not agree; note %d is kept", note.ID)
+	}
+	return nil
+}
+
+func (w *workbench) deleteNote(f *mcp.Frame, in DeleteIn) (Note, error) {
+	note, err := w.oneNote(f, NoteVariables(in))
+	if errors.Is(err, mcp.ErrNotFound) {
+		return note, fmt.Errorf("there is no note %d; search_notes shows the numbers", in.ID)
+	}
+	if err == nil {
+		err = confirmDelete(f, note)
+	}
+	if err != nil {
+		return Note{}, err
+	}
 	err = w.notes.Update(f, func(doc *document[Note]) error {
 		var ok bool
 		if note, ok = doc.remove(in.ID); !ok {
-			return fmt.Errorf("there is no note %d; search_notes shows the numbers", in.ID)
+			return fmt.Errorf("note %d was deleted meanwhile", in.ID)
 		}
 		return nil
 	})
+	if err == nil {
+		w.updated("notes://all")
+		w.updated(fmt.Sprint("notes://", in.ID))
+	}
 	return note, err
 }

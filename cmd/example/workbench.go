@@ -21,6 +21,7 @@ type workbench struct {
 	events  *file[Event]
 	files   *os.Root         // where imports read
 	now     func() time.Time // the clock
+	updated func(uri string) // tells subscribers that a resource has changed
 	started time.Time
 }
 
@@ -34,7 +35,7 @@ func openWorkbench(opts options) (*workbench, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workbench{now: time.Now, started: time.Now()}
+	w := &workbench{now: time.Now, updated: func(string) {}, started: time.Now()}
 	if w.notes, err = openFile[Note]("notes", notes, maxNotes); err != nil {
 		return nil, err
 	}
