@@ -157,6 +157,9 @@ func (s *Server) completer(f *frame.Frame, params *protocol.CompleteParams) (reg
 		if !ok {
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Ref.Name)
 		}
+		if err := f.NeedScopes(p.Scopes...); err != nil {
+			return nil, err
+		}
 		for _, a := range p.Definition.Arguments {
 			names = append(names, a.Name)
 		}
@@ -168,6 +171,9 @@ func (s *Server) completer(f *frame.Frame, params *protocol.CompleteParams) (reg
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "Resource %s has no variables to complete", params.Ref.URI)
 			}
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown resource template: %s", params.Ref.URI)
+		}
+		if err := f.NeedScopes(t.Scopes...); err != nil {
+			return nil, err
 		}
 		names, completers, what = t.Variables, t.Completers, fmt.Sprintf("resource template %q", params.Ref.URI)
 	}

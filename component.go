@@ -38,6 +38,7 @@ type settings struct {
 	timeout      time.Duration
 	task         *TaskOptions
 	visible      func(f *Frame) bool
+	scopes       []string
 	strict       bool
 	inputSchema  json.RawMessage
 	outputSchema json.RawMessage

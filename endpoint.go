@@ -147,7 +147,11 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 		return refusal(c, fault)
 	}
 	response, code := e.server().dispatch().Serve(f, c.Buffer)
-	return streamable.Answer{Response: response, Code: code}
+	answer := streamable.Answer{Response: response, Code: code}
+	if code == protocol.CodeInsufficientScope || code == protocol.CodeUnauthorized {
+		answer.Status, answer.Challenge = f.Challenge()
+	}
+	return answer
 }
 
 func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {

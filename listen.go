@@ -102,6 +102,11 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	if len(filter.TaskIDs) > 0 && !takesTasks(f) {
 		return nil, errNeedsTasks()
 	}
+	for _, uri := range filter.ResourceSubscriptions {
+		if err := f.NeedScopes(s.scopesOf(f, uri)...); err != nil {
+			return nil, err
+		}
+	}
 	honoured, topics := s.honour(f, filter)
 	honoured.TaskIDs, topics = s.honourTasks(f, filter.TaskIDs, topics)
 	sub, err := s.hub.Join(topics, o.beats, o.wake)
@@ -206,6 +211,9 @@ func (s *Server) subscribe(f *frame.Frame) (protocol.Result, error) {
 	}
 	if s.hidden(f, uri) {
 		return protocol.EmptyResult{}, nil // as of a resource that is not there
+	}
+	if err := f.NeedScopes(s.scopesOf(f, uri)...); err != nil {
+		return nil, err
 	}
 	if !x.Subscribe(uri, s.opts.Subscriptions.Resources) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the session has %d subscriptions, which is the limit", s.opts.Subscriptions.Resources)

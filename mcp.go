@@ -144,6 +144,7 @@ type Server struct {
 	rounds      *rounds.Askers
 	tasks       *tasks.Manager
 	hasTasks    atomic.Bool // a tool with AsTask was registered
+	scoped      atomic.Bool // a component with Scopes was
 	running     peer.Tracker
 	connections *connections
 	handler     *streamable.Handler
@@ -270,7 +271,7 @@ func (s *Server) Use(middleware ...Middleware) {
 // dispatch returns the dispatcher, which it makes at the first request.
 func (s *Server) dispatch() *dispatch.Dispatcher {
 	s.build.Do(func() {
-		chain := s.middleware
+		chain := append([]Middleware{s.gate}, s.middleware...)
 		if s.logger.GetLevel() <= zerolog.DebugLevel {
 			chain = append([]Middleware{s.logRequests}, chain...)
 		}

@@ -21,7 +21,7 @@ import (
 // problems. Out is a struct or a map, or a pointer to one: its members are
 // those of the result. struct{} returns nothing.
 //
-// Timeout and Strict are the options that a method takes.
+// Timeout, Strict and Scopes are the options that a method takes.
 func Method[In, Out any](name string, fn func(f *Frame, in In) (Out, error), opts ...ComponentOption) Component {
 	m := &method{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), settings: newSettings(opts)}
 	if fn == nil {
@@ -56,7 +56,7 @@ func (m *method) compile(s *Server, all *offer) error {
 	if len(faults) > 0 {
 		return fmt.Errorf("mcp: method %q: %s", m.name, strings.Join(faults, "\n\t"))
 	}
-	all.methods = append(all.methods, dispatch.Method{Name: m.name, Serve: s.limited("method "+m.name, set.timeout, m.serve(s, plan))})
+	all.methods = append(all.methods, dispatch.Method{Name: m.name, Serve: withScopes(set.scopes, s.limited("method "+m.name, set.timeout, m.serve(s, plan)))})
 	return nil
 }
 

@@ -96,7 +96,7 @@ func (s *Server) serverMeta() []byte {
 }
 
 func (s *Server) listTools(f *frame.Frame) (protocol.Result, error) {
-	return page(s.toolsFor(f), f)
+	return page(s, KindTool, s.toolsFor(f), f)
 }
 
 func (s *Server) callTool(f *frame.Frame) (protocol.Result, error) {
@@ -107,6 +107,9 @@ func (s *Server) callTool(f *frame.Frame) (protocol.Result, error) {
 	tool, ok := s.toolsFor(f).Get(params.Name)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", params.Name)
+	}
+	if err := f.NeedScopes(tool.Scopes...); err != nil {
+		return nil, err
 	}
 	if len(params.Arguments) > s.opts.MaxArguments {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "arguments are larger than the limit of %d bytes", s.opts.MaxArguments)

@@ -59,6 +59,9 @@ func (s *Server) declare(all *offer) {
 	if len(all.prompts) > 0 {
 		s.offersPrompts.Store(true)
 	}
+	if all.needsScopes() {
+		s.scoped.Store(true)
+	}
 	for _, p := range all.prompts {
 		if len(p.Completers) > 0 {
 			s.offersCompletions.Store(true)

@@ -62,7 +62,7 @@ func (p *prompt) compile(s *Server, all *offer) error {
 	}
 	r := &registry.Prompt{Definition: protocol.Prompt{
 		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: promptArguments(plan), Meta: set.meta,
-	}, Visible: set.visible}
+	}, Visible: set.visible, Scopes: set.scopes}
 	var names []string
 	for _, a := range r.Definition.Arguments {
 		names = append(names, a.Name)
@@ -153,7 +153,7 @@ func (s *Server) listPrompts(f *frame.Frame) (protocol.Result, error) {
 	if !s.offersPrompts.Load() {
 		return nil, protocol.MethodNotFound(f.Request().Method)
 	}
-	return page(s.promptsFor(f), f)
+	return page(s, KindPrompt, s.promptsFor(f), f)
 }
 
 // getPrompt serves prompts/get (server/prompts of every revision).
@@ -171,6 +171,9 @@ func (s *Server) getPrompt(f *frame.Frame) (protocol.Result, error) {
 	}
 	if len(params.Arguments) > s.opts.MaxArguments {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "arguments are larger than the limit of %d bytes", s.opts.MaxArguments)
+	}
+	if err := f.NeedScopes(p.Scopes...); err != nil {
+		return nil, err
 	}
 	return p.Get(f)
 }

@@ -88,6 +88,9 @@ func (r *resource) compile(s *Server, all *offer) error {
 	if !schemed(r.uri) {
 		faults = append(faults, "a URI begins with its scheme, such as file:// or config:")
 	}
+	if len(set.scopes) > 0 && set.cache.Scope == protocol.CachePublic {
+		faults = append(faults, "what needs Scopes is not for everybody; use CachePrivate")
+	}
 	if template {
 		faults = append(faults, r.compileTemplate(s, all, form)...)
 	} else {
@@ -117,7 +120,7 @@ func (r *resource) compileStatic(s *Server, all *offer, form contentsForm) (faul
 			MIMEType: form.mimeOr(set.mime), Size: set.size, Annotations: set.annotations, Meta: set.meta,
 		},
 		Read:    r.reader(s, form, func(any) error { return nil }),
-		Visible: set.visible,
+		Visible: set.visible, Scopes: set.scopes,
 	})
 	return faults
 }
@@ -163,19 +166,19 @@ func (s *Server) listResources(f *frame.Frame) (protocol.Result, error) {
 	if !s.offersResources.Load() {
 		return nil, protocol.MethodNotFound(f.Request().Method)
 	}
-	return page(s.resourcesFor(f), f)
+	return page(s, KindResource, s.resourcesFor(f), f)
 }
 
 func (s *Server) listTemplates(f *frame.Frame) (protocol.Result, error) {
 	if !s.offersResources.Load() {
 		return nil, protocol.MethodNotFound(f.Request().Method)
 	}
-	return page(s.templatesFor(f), f)
+	return page(s, KindTemplate, s.templatesFor(f), f)
 }
 
 // page serves any list method.
-func page[E registry.Entry](list registry.View[E], f *frame.Frame) (protocol.Result, error) {
-	result, err := list.Page(f.Request().Params.Cursor, f.Revision())
+func page[E registry.Restricted](s *Server, kind ComponentKind, list registry.View[E], f *frame.Frame) (protocol.Result, error) {
+	result, err := granted(s, f, kind, list).Page(f.Request().Params.Cursor, f.Revision())
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +215,9 @@ func (s *Server) readResource(f *frame.Frame) (protocol.Result, error) {
 // closest one first.
 func (s *Server) read(f *frame.Frame, uri string) (protocol.Result, error) {
 	if r, ok := s.resourcesFor(f).Get(uri); ok {
+		if err := f.NeedScopes(r.Scopes...); err != nil {
+			return nil, err
+		}
 		result, err := r.Read(f)
 		return result, notFound(err, uri)
 	}

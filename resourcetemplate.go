@@ -56,7 +56,7 @@ func (r *resource) compileTemplate(s *Server, all *offer, form contentsForm) (fa
 			}
 			return r.reader(s, form, func(in any) error { return v.decode(values, in) })
 		},
-		Literals: template.Literals(), Completers: completers, Variables: v.names, Visible: set.visible,
+		Literals: template.Literals(), Completers: completers, Variables: v.names, Visible: set.visible, Scopes: set.scopes,
 	})
 	return faults
 }
@@ -147,18 +147,18 @@ func drive(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func (s *Server) fitting(f *frame.Frame, uri string) []dispatch.Handler {
 	type candidate struct {
 		read     dispatch.Handler
-		literals int
+		template *registry.ResourceTemplate
 	}
 	var found []candidate
 	for _, t := range s.templatesFor(f).All() {
 		if read := t.Match(uri); read != nil {
-			found = append(found, candidate{read, t.Literals})
+			found = append(found, candidate{read, t})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return b.literals - a.literals })
+	slices.SortStableFunc(found, func(a, b candidate) int { return b.template.Literals - a.template.Literals })
 	reads := make([]dispatch.Handler, len(found))
 	for i, c := range found {
-		reads[i] = c.read
+		reads[i] = withScopes(c.template.Scopes, c.read)
 	}
 	return reads
 }

@@ -93,7 +93,7 @@ func (t *tool) compile(s *Server, all *offer) error {
 	r := &registry.Tool{Definition: protocol.Tool{
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
 		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: set.meta,
-	}, Visible: set.visible, Task: set.task != nil}
+	}, Visible: set.visible, Scopes: set.scopes, Task: set.task != nil}
 	if input.plan != nil {
 		for _, h := range input.plan.Headers() {
 			r.Headers = append(r.Headers, protocol.HeaderParam{Name: h.Header, Path: h.Path})

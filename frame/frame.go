@@ -46,6 +46,7 @@ type Frame struct {
 	client   *client
 	asking   Asker
 	note     func(message string) error // set once the request is a task
+	needs    []string                   // what NeedScopes was asked for
 }
 
 // client is the modern client's view of itself, decoded when asked for.
@@ -168,21 +169,6 @@ func (f *Frame) Asked() bool {
 
 // Revision returns the protocol revision of the request.
 func (f *Frame) Revision() protocol.Revision { return f.root.revision }
-
-type principalKey struct{}
-
-// WithPrincipal returns a context whose requests belong to principal, the name
-// of who was authenticated. It is for net/http middleware in front of the
-// server; what a server keeps for a client is bound to it.
-func WithPrincipal(ctx context.Context, principal string) context.Context {
-	return context.WithValue(ctx, principalKey{}, principal)
-}
-
-// Principal returns who was authenticated, "" for an anonymous client.
-func (f *Frame) Principal() string {
-	principal, _ := f.ctx.Value(principalKey{}).(string)
-	return principal
-}
 
 // SessionID returns the id of the legacy session, or "" if there is none.
 func (f *Frame) SessionID() string {

@@ -29,6 +29,12 @@ const (
 	CodeSessionNotFound Code = -32001
 	// CodeBusy answers requests beyond a limit of the server.
 	CodeBusy Code = -32003
+	// CodeInsufficientScope answers requests whose access token lacks a scope.
+	// Over HTTP, status 403 and WWW-Authenticate say the same.
+	CodeInsufficientScope Code = -32004
+	// CodeUnauthorized answers requests that need an access token and have
+	// none, or one that has ended since. Over HTTP, that is status 401.
+	CodeUnauthorized Code = -32005
 )
 
 var codeNames = map[Code]string{
@@ -43,6 +49,8 @@ var codeNames = map[Code]string{
 	CodeUnsupportedVersion: "Unsupported protocol version",
 	CodeSessionNotFound:    "Session not found",
 	CodeBusy:               "Too many requests",
+	CodeInsufficientScope:  "Insufficient scope",
+	CodeUnauthorized:       "Unauthorized",
 }
 
 // String returns the name of the code, or its number if it has none.

@@ -30,6 +30,8 @@ type Restricted interface {
 	Restricted() bool
 	// VisibleTo tells whether it is there for the client of f.
 	VisibleTo(f *frame.Frame) bool
+	// Needs returns the scopes without which nobody may use it.
+	Needs() []string
 }
 
 // Config says how a List encodes its pages.
@@ -187,6 +189,9 @@ func (l *List[E]) Page(cursor []byte, rev protocol.Revision) (protocol.RawResult
 
 // Restricted tells whether some entry is not for everybody.
 func (l *List[E]) Restricted() bool { return l.current.Load().restricted }
+
+// Scoped tells whether some entry needs scopes.
+func (l *List[E]) Scoped() bool { return l.current.Load().scoped }
 
 // Update removes the components with these keys and adds others, in one change.
 // The errors are those of Add; then nothing has changed.

@@ -19,6 +19,8 @@ type snapshot[E Entry] struct {
 	index   map[string]int
 	// restricted tells whether some entry is not for everybody.
 	restricted bool
+	// scoped tells whether some entry needs scopes.
+	scoped bool
 
 	mu          sync.RWMutex
 	pages       map[pageKey]protocol.RawResult
@@ -34,8 +36,9 @@ func newSnapshot[E Entry](config *Config, entries []E) *snapshot[E] {
 	s := &snapshot[E]{config: config, entries: entries, index: make(map[string]int, len(entries)), pages: make(map[pageKey]protocol.RawResult)}
 	for i, e := range entries {
 		s.index[e.Key()] = i
-		if r, ok := any(e).(Restricted); ok && r.Restricted() {
-			s.restricted = true
+		if r, ok := any(e).(Restricted); ok {
+			s.restricted = s.restricted || r.Restricted()
+			s.scoped = s.scoped || len(r.Needs()) > 0
 		}
 	}
 	return s

@@ -16,6 +16,8 @@ type Prompt struct {
 	Completers map[string]Completer
 	// Visible is as that of a Tool.
 	Visible func(f *frame.Frame) bool
+	// Scopes are as those of a Tool.
+	Scopes []string
 }
 
 // Restricted implements Restricted.
@@ -23,6 +25,9 @@ func (p *Prompt) Restricted() bool { return p.Visible != nil }
 
 // VisibleTo implements Restricted.
 func (p *Prompt) VisibleTo(f *frame.Frame) bool { return p.Visible == nil || p.Visible(f) }
+
+// Needs implements Restricted.
+func (p *Prompt) Needs() []string { return p.Scopes }
 
 // Key implements Entry.
 func (p *Prompt) Key() string { return p.Definition.Name }

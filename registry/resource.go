@@ -14,6 +14,8 @@ type Resource struct {
 	Read func(f *frame.Frame) (protocol.Result, error)
 	// Visible is as that of a Tool.
 	Visible func(f *frame.Frame) bool
+	// Scopes are as those of a Tool.
+	Scopes []string
 }
 
 // Restricted implements Restricted.
@@ -21,6 +23,9 @@ func (r *Resource) Restricted() bool { return r.Visible != nil }
 
 // VisibleTo implements Restricted.
 func (r *Resource) VisibleTo(f *frame.Frame) bool { return r.Visible == nil || r.Visible(f) }
+
+// Needs implements Restricted.
+func (r *Resource) Needs() []string { return r.Scopes }
 
 // Key implements Entry.
 func (r *Resource) Key() string { return r.Definition.URI }
@@ -45,6 +50,8 @@ type ResourceTemplate struct {
 	Variables []string
 	// Visible is as that of a Tool.
 	Visible func(f *frame.Frame) bool
+	// Scopes are as those of a Tool.
+	Scopes []string
 }
 
 // Restricted implements Restricted.
@@ -52,6 +59,9 @@ func (t *ResourceTemplate) Restricted() bool { return t.Visible != nil }
 
 // VisibleTo implements Restricted.
 func (t *ResourceTemplate) VisibleTo(f *frame.Frame) bool { return t.Visible == nil || t.Visible(f) }
+
+// Needs implements Restricted.
+func (t *ResourceTemplate) Needs() []string { return t.Scopes }
 
 // Key implements Entry.
 func (t *ResourceTemplate) Key() string { return t.Definition.URITemplate }

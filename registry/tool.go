@@ -18,6 +18,8 @@ type Tool struct {
 	// Visible tells whether the tool is there for the client of f; nil means
 	// for everybody.
 	Visible func(f *frame.Frame) bool
+	// Scopes are those that a client must have been granted to use the tool.
+	Scopes []string
 	// Task tells whether calls may become tasks.
 	Task bool
 }
@@ -27,6 +29,9 @@ func (t *Tool) Restricted() bool { return t.Visible != nil }
 
 // VisibleTo implements Restricted.
 func (t *Tool) VisibleTo(f *frame.Frame) bool { return t.Visible == nil || t.Visible(f) }
+
+// Needs implements Restricted.
+func (t *Tool) Needs() []string { return t.Scopes }
 
 // Key implements Entry.
 func (t *Tool) Key() string { return t.Definition.Name }

@@ -26,6 +26,11 @@ func (v View[E]) Restricted() bool {
 	return v.list.Restricted() || v.own != nil && v.own.Restricted()
 }
 
+// Scoped tells whether some component needs scopes.
+func (v View[E]) Scoped() bool {
+	return v.list.Scoped() || v.own != nil && v.own.Scoped()
+}
+
 // With returns the View of a client that has own besides; nil means nothing.
 func (l *List[E]) With(own *List[E]) View[E] {
 	if own != nil && own.Len() == 0 {

@@ -119,7 +119,10 @@ type Answer struct {
 	Code     protocol.Code // of the error in Response; 0 for a result
 	Status   int           // HTTP status; 0 means what Code and the era say
 	Session  string        // the session that initialize opened
-	Later    bool          // Call.Pause was called: Call.Finish sends the answer
+	// Challenge is the value of WWW-Authenticate that goes with a Status of 401
+	// or 403, unless the answer is a stream already.
+	Challenge string
+	Later     bool // Call.Pause was called: Call.Finish sends the answer
 	// Stream, if not nil, sends what comes ahead of Response, and returns when
 	// that is due, or when the client is gone. It waits with the Line, which
 	// needs Call.Waker before; next to nothing of the request is kept there, so

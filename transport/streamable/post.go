@@ -85,6 +85,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	if answer.Session != "" {
 		w.Header().Set(headerSession, answer.Session)
 	}
+	if answer.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", answer.Challenge)
+	}
 	if answer.Status == 0 {
 		answer.Status = statusOf(answer.Code, c.Revision)
 	}

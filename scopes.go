@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"slices"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
+)
+
+// Identity is who a request comes from and what it may do; see frame.Identity.
+type Identity = frame.Identity
+
+// Scopes makes a component be for those clients alone that were granted all of
+// scopes. Lists leave it out for others, and are then private. Who uses it all
+// the same is refused before any handler or middleware runs: over HTTP with the
+// challenge by which clients ask their user for more and come again (step-up,
+// basic/authorization of 2025-11-25 and 2026-07-28), elsewhere with a JSON-RPC
+// error.
+//
+//	mcp.Tool("add_note", addNote, mcp.Scopes("notes:write"))
+//
+// Who was granted what is found out by the middleware of package auth, or told
+// with frame.WithIdentity. Without either nobody has any scope, on stdio
+// neither. Given twice, the option adds. For needs that depend on arguments see
+// Frame.NeedScopes.
+func Scopes(scopes ...string) ComponentOption {
+	scopes = slices.Clone(scopes)
+	return func(set *settings) {
+		if len(scopes) == 0 {
+			set.fault("Scopes: there is no scope; name one, or leave the option out")
+		}
+		for _, scope := range scopes {
+			if !validScope(scope) {
+				set.fault("Scopes: %q is no scope; it has visible ASCII characters other than \" and \\", scope)
+			}
+			if !slices.Contains(set.scopes, scope) {
+				set.scopes = append(set.scopes, scope)
+			}
+		}
+	}
+}
+
+// validScope tells whether scope is a scope-token (RFC 6749, section 3.3).
+func validScope(scope string) bool {
+	for _, c := range []byte(scope) {
+		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return scope != ""
+}
+
+// needsScopes tells whether something of o does.
+func (o *offer) needsScopes() bool {
+	return scoped(o.tools) || scoped(o.resources) || scoped(o.templates) || scoped(o.prompts)
+}
+
+func scoped[E registry.Restricted](list []E) bool {
+	return slices.ContainsFunc(list, func(e E) bool { return len(e.Needs()) > 0 })
+}
+
+// granted returns what of list is listed for the client of f.
+func granted[E registry.Restricted](s *Server, f *frame.Frame, kind ComponentKind, list registry.View[E]) registry.View[E] {
+	if !list.Scoped() {
+		return list
+	}
+	return list.Only(func(e E) bool { return s.shows(f, kind, e) && f.HasScope(e.Needs()...) })
+}
+
+// withScopes puts a check before h.
+func withScopes(scopes []string, h dispatch.Handler) dispatch.Handler {
+	if len(scopes) == 0 {
+		return h
+	}
+	return func(f *frame.Frame) (protocol.Result, error) {
+		if err := f.NeedScopes(scopes...); err != nil {
+			return nil, err
+		}
+		return h(f)
+	}
+}
+
+// gate is the outermost middleware. It refuses what needs scopes that were not
+// granted before other middleware may answer, from a cache for one. The methods
+// check again: middleware may have turned the request into another.
+func (s *Server) gate(next Handler) Handler {
+	return func(f *frame.Frame) (protocol.Result, error) {
+		if err := lapsed(f); err != nil {
+			return nil, err
+		}
+		if s.scoped.Load() {
+			if err := f.NeedScopes(s.needs(f)...); err != nil {
+				return nil, err
+			}
+		}
+		return next(f)
+	}
+}
+
+// lapsed returns an error if the token that a connection began with has ended.
+// Requests over HTTP bring one each, and it was checked with them.
+func lapsed(f *frame.Frame) error {
+	if kind := f.Transport().Kind; kind == frame.HTTP || kind == frame.SSE {
+		return nil
+	}
+	if id := f.Identity(); id == nil || id.Expiry.IsZero() || time.Now().Before(id.Expiry) {
+		return nil
+	}
+	return protocol.Errorf(protocol.CodeUnauthorized, "the access token of this connection has ended; connect again with a new one")
+}
+
+// needs returns the scopes that the request of f needs for what it names.
+func (s *Server) needs(f *frame.Frame) []string {
+	req := f.Request()
+	switch req.Method {
+	case protocol.MethodToolsCall:
+		if t, ok := s.toolsFor(f).Get(req.Params.Name); ok {
+			return t.Scopes
+		}
+	case protocol.MethodPromptsGet:
+		if p, ok := s.promptsFor(f).Get(req.Params.Name); ok {
+			return p.Scopes
+		}
+	case protocol.MethodResourcesRead:
+		return s.scopesOf(f, req.Params.Name)
+	}
+	return nil
+}
+
+// scopesOf returns the scopes that the resource at uri needs: its own, or those
+// of the template that is asked for it first.
+func (s *Server) scopesOf(f *frame.Frame, uri string) []string {
+	if len(uri) > maxURI {
+		return nil
+	}
+	if r, ok := s.resourcesFor(f).Get(uri); ok {
+		return r.Scopes
+	}
+	if templates := s.templatesFor(f); !templates.Scoped() {
+		return nil
+	}
+	if t, ok := s.templateOf(f, uri); ok {
+		return t.Scopes
+	}
+	return nil
+}
