@@ -54,6 +54,12 @@ type Link interface {
 	Close(ctx context.Context) error
 }
 
+// Synchronous is implemented by links whose Send returns when the answer has
+// come: streamable HTTP. After Send the client does not wait for one then.
+type Synchronous interface {
+	Synchronous() bool
+}
+
 // Fallback is implemented by transports that name a stand-in for servers which
 // refuse initialize with status 400, 404 or 405: streamable HTTP names HTTP
 // with server-sent events (basic/transports of 2025-03-26, backwards
