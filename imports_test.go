@@ -45,6 +45,7 @@ var importGraph = map[string][]string{
 	"conformance/server": {"", "frame", "protocol", "schema", "transport/streamable"},
 	"conformance/bridge": {},
 	"conformance/tally":  {},
+	"e2e/server":         {"", "transport/streamable"},
 }
 
 // thirdParty says which packages may import which modules of others.
