@@ -19,14 +19,7 @@ import (
 type SocketOptions struct {
 	MaxMessage   int           // bytes of a line; 0 means transport.DefaultMaxMessage
 	WriteTimeout time.Duration // for a client to take what is sent; 0 means transport.DefaultWriteTimeout, negative none
-	// Grace is how long requests may go on after the client has ended its
-	// side of the connection; 0 means DefaultGrace, negative no limit.
-	Grace time.Duration
 }
-
-// DefaultGrace is how long requests of a socket may go on after the end of
-// their input if SocketOptions say nothing.
-const DefaultGrace = 10 * time.Second
 
 // Serve accepts connections from a listener for Unix or TCP sockets and serves
 // each as ServeStdio serves its one: a message is a line, and each connection
@@ -122,17 +115,7 @@ func (s *Server) serveSocket(ctx context.Context, conn net.Conn) {
 	}
 	defer leave()
 	via := frame.Transport{Kind: frame.Socket, Remote: conn.RemoteAddr().String()}
-	s.logEnd(via, s.serveConn(ctx, socket, linkOptions{via: via, grace: graceOf(opts.Grace)}))
-}
-
-func graceOf(d time.Duration) time.Duration {
-	switch {
-	case d == 0:
-		return DefaultGrace
-	case d < 0:
-		return 0
-	}
-	return d
+	s.logEnd(via, s.serveConn(ctx, socket, linkOptions{via: via}))
 }
 
 // refuseConn says that there are too many connections, and closes this one.

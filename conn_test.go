@@ -245,7 +245,7 @@ func (c halfConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 // side of a socket, and are then cancelled.
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := fixture(t, &mcp.Options{Sockets: mcp.SocketOptions{Grace: 5 * time.Second}})
+		s := fixture(t, &mcp.Options{Grace: 5 * time.Second})
 		listener := &memoryListener{make(chan net.Conn), make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"context"
+	"io"
 	"net/http"
 
 	"github.com/talaria-go/mcp/transport/streamable"
@@ -12,4 +14,9 @@ func (s *Server) SSEHandler() http.Handler {
 	opts := s.opts.HTTP
 	opts.SSE = true
 	return streamable.New((*endpoint)(s), opts)
+}
+
+// ServeStdioOver is ServeStdio over other streams.
+func (s *Server) ServeStdioOver(ctx context.Context, in io.Reader, out io.Writer) error {
+	return s.serveStdio(ctx, in, out)
 }

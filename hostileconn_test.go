@@ -78,7 +78,7 @@ type dialer func() (transport.Conn, error)
 func TestConnectionSoak(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	s := fixture(t, &mcp.Options{
-		MaxConcurrent: 8, Sockets: mcp.SocketOptions{WriteTimeout: time.Second, Grace: time.Second},
+		MaxConcurrent: 8, Grace: time.Second, Sockets: mcp.SocketOptions{WriteTimeout: time.Second},
 		WebSocket: websocket.Options{WriteTimeout: time.Second},
 	})
 	mux := http.NewServeMux()

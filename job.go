@@ -103,7 +103,7 @@ func (l *link) start(j *job) {
 	}
 	if l.workers < l.server.opts.MaxConcurrent {
 		l.workers++
-		go l.worker(j)
+		l.staff.Go(func() { l.worker(j) })
 		return
 	}
 	l.work <- j

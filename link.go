@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
@@ -25,17 +24,25 @@ type link struct {
 
 	inflight peer.Inflight
 	work     chan *job
-	workers  int // the reader's
-	running  sync.WaitGroup
+	workers  int            // the reader's
+	staff    sync.WaitGroup // the workers
+	running  sync.WaitGroup // requests
 	unasked  unasked
+
+	limit   context.Context // ends when calls and answers have had their time
+	cut     context.CancelFunc
+	over    chan struct{} // closed at the end of the input
+	readErr error         // why it ended; nil if in order
+	ended   chan struct{} // closed when the goroutine that reads has ended
+	settled chan struct{} // closed when everything is written, or cannot be
 
 	mu      sync.Mutex
 	stopped bool // no request is started any more
 }
 
-// serve runs the connection until its input ends or ctx does. read is closed
-// when the goroutine that reads has ended.
-func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOptions) (read <-chan struct{}, err error) {
+// serve runs the connection until its input ends or ctx does. What it leaves
+// behind, wait waits for.
+func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOptions) (*link, error) {
 	ctx, done, ok := s.running.Start(ctx)
 	if !ok {
 		return nil, ErrServerClosed
@@ -43,17 +50,21 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOption
 	defer done()
 	inner, end := context.WithCancel(ctx)
 	defer end()
-	l := &link{server: s, conn: conn, opts: opts, ctx: inner, work: make(chan *job)}
+	l := &link{
+		server: s, conn: conn, opts: opts, ctx: inner, work: make(chan *job),
+		over: make(chan struct{}), ended: make(chan struct{}), settled: make(chan struct{}),
+	}
+	l.limit, l.cut = context.WithCancel(ctx)
+	defer l.cut()
 	l.unasked.init(inner)
-	ended := make(chan struct{})
-	var readErr error
 	go func() {
-		defer close(ended)
-		readErr = l.read()
+		defer close(l.ended)
+		l.read()
 	}()
+	var err error
 	select {
-	case <-ended:
-		err = readErr
+	case <-l.over:
+		err = l.readErr
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 		l.stop()
@@ -61,11 +72,14 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOption
 		err = ErrServerClosed
 		l.stop()
 	}
-	settled, flushErr := l.settle(ctx, end)
-	if err == nil && settled {
-		err = flushErr
+	settleErr := l.settle(end)
+	switch {
+	case err != nil:
+		return l, err
+	case settleErr == ErrLeftBehind && ctx.Err() != nil:
+		return l, context.Cause(ctx)
 	}
-	return ended, err
+	return l, settleErr
 }
 
 // ErrServerClosed is what serving returns once Shutdown was called.
@@ -78,16 +92,18 @@ func (l *link) stop() {
 	l.stopped = true
 }
 
-// read takes messages until the end of the input, for which it returns nil.
-func (l *link) read() error {
+// read takes messages until the end of the input, and sees to what ends with
+// it.
+func (l *link) read() {
 	defer close(l.work) // the workers end
-	defer func() {
-		l.unasked.stop()
-		if l.session != nil {
-			l.running.Wait()
-			l.session.Close(l.reason())
-		}
-	}()
+	stop := l.endInput(l.readAll())
+	defer stop()
+	<-l.settled
+	l.detach() // of a session that was opened while the connection ended
+}
+
+// readAll takes messages and returns why there are no more.
+func (l *link) readAll() error {
 	for {
 		message, err := l.conn.Read()
 		if l.ctx.Err() != nil {
@@ -97,13 +113,8 @@ func (l *link) read() error {
 			l.handle(message)
 			continue
 		}
-		if errors.Is(err, io.EOF) {
-			l.ended(err)
-			return nil
-		}
 		tooLong, ok := errors.AsType[*transport.TooLongError](err)
 		if !ok {
-			l.inflight.CancelAll(err) // nobody is there to answer
 			return err
 		}
 		l.refuse(protocol.ID{}, l.revision(), protocol.Errorf(protocol.CodeInvalidRequest, "%w", tooLong))

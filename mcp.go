@@ -93,6 +93,12 @@ type Options struct {
 	// MaxConnections limits the connections that the server has at a time over
 	// sockets, WebSocket and HTTP+SSE together; 0 means 10,000.
 	MaxConnections int
+	// Grace is how long the requests of a connection, over standard input and
+	// output, a socket or a transport of your own, may go on after the client
+	// has ended its side while it may still read. They are cancelled then. 0
+	// means DefaultGrace; negative means no limit. Clients that have left
+	// altogether, as all of WebSocket and HTTP+SSE do, get none.
+	Grace time.Duration
 	// Sockets shapes the connections that Serve accepts.
 	Sockets SocketOptions
 	// Filter decides which components are there for the client of a request: of
@@ -167,6 +173,9 @@ func NewServer(info Info, opts *Options) *Server {
 	}
 	s.connections = newConnections(s.opts.MaxConnections)
 	s.opts.Revisions = orderedRevisions(s.opts.Revisions)
+	if s.opts.Grace == 0 {
+		s.opts.Grace = DefaultGrace
+	}
 	if s.opts.MaxArguments <= 0 {
 		s.opts.MaxArguments = DefaultMaxArguments
 	}

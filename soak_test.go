@@ -29,7 +29,7 @@ var soak = flag.Duration("soak", 0, "how long TestSoak runs, with 200 clients; 0
 // nothing may be left behind.
 func TestSoak(t *testing.T) {
 	s := fixture(t, &mcp.Options{HTTP: streamable.Options{WriteTimeout: time.Second},
-		Sockets: mcp.SocketOptions{WriteTimeout: time.Second, Grace: 200 * time.Millisecond}})
+		Grace: 200 * time.Millisecond, Sockets: mcp.SocketOptions{WriteTimeout: time.Second}})
 	s.MustAdd(soakTools()...)
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/talaria-go/mcp/frame"
@@ -12,11 +13,16 @@ import (
 // client closes standard input or ctx ends. Nothing else may write to standard
 // output meanwhile.
 //
-// At the end of input it answers what is under way and returns nil. When ctx
-// ends it cancels what is under way and returns ctx's cause; the goroutine
-// that waits for standard input may stay until the process ends, because such
-// a read cannot be interrupted.
-func (s *Server) ServeStdio(ctx context.Context) error {
-	_, err := s.serve(ctx, transport.NewStream(os.Stdin, os.Stdout, nil), linkOptions{via: frame.Transport{Kind: frame.Stdio}})
+// At the end of input it answers what is under way, for which Options.Grace is
+// the time, and returns nil. When ctx ends it cancels what is under way and
+// returns ctx's cause; the goroutine that waits for standard input may stay
+// until the process ends, because such a read cannot be interrupted. A tool
+// that ignores its end does not keep the process: two seconds after it was
+// cancelled ServeStdio goes without it, and returns ErrLeftBehind where it would
+// return nil.
+func (s *Server) ServeStdio(ctx context.Context) error { return s.serveStdio(ctx, os.Stdin, os.Stdout) }
+
+func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	_, err := s.serve(ctx, transport.NewStream(in, out, nil), linkOptions{via: frame.Transport{Kind: frame.Stdio}})
 	return err
 }

@@ -135,14 +135,6 @@ func (l *link) pass(x *session.Session) {
 	})
 }
 
-// endUnasked waits for what the connection still sends of its own, once its
-// session has ended.
-func (l *link) endUnasked() {
-	l.unasked.stop()
-	l.unasked.passing.Wait()
-	l.detach()
-}
-
 // detach ends the session of the connection, if there is one.
 func (l *link) detach() {
 	l.mu.Lock()

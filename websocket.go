@@ -42,7 +42,7 @@ func (s *Server) WebSocketHandler() http.Handler {
 
 func (s *Server) serveWebSocket(r *http.Request, conn *websocket.Conn) {
 	via := frame.Transport{Kind: frame.WebSocket, HTTP: r}
-	read, err := s.serve(r.Context(), conn, linkOptions{via: via})
+	l, err := s.serve(r.Context(), conn, linkOptions{via: via})
 	switch {
 	case errors.Is(err, ErrServerClosed):
 		_ = conn.CloseWith(websocket.GoingAway, "the server shuts down")
@@ -51,8 +51,5 @@ func (s *Server) serveWebSocket(r *http.Request, conn *websocket.Conn) {
 	default:
 		_ = conn.Close() // it has ended already
 	}
-	if read != nil {
-		<-read
-	}
-	s.logEnd(via, err)
+	s.logEnd(via, l.wait(err))
 }
