@@ -9,29 +9,23 @@ import (
 // batch gathers the answers to the messages of a JSON array, which leave
 // together, in the order of the questions.
 type batch struct {
-	send func(answers []byte)
-
 	mu      sync.Mutex
 	answers [][]byte // nil where there is none
 	open    int      // messages without a reply
 }
 
-// put keeps a copy of the answer to message i, nil for none, and sends the
-// array when it was the last.
-func (b *batch) put(i int, answer []byte) {
+// put keeps a copy of the answer to message i, nil for none. When it was the
+// last, it returns the array, nil if that would be empty.
+func (b *batch) put(i int, answer []byte) (all []byte) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if answer != nil {
 		b.answers[i] = append([]byte{}, answer...)
 	}
-	b.open--
-	last := b.open == 0
-	b.mu.Unlock()
-	if !last {
-		return
+	if b.open--; b.open > 0 {
+		return nil
 	}
-	if all := protocol.AppendBatch(nil, b.answers); all != nil {
-		b.send(all)
-	}
+	return protocol.AppendBatch(nil, b.answers)
 }
 
 // handleBatch takes a JSON array of messages.
@@ -44,7 +38,6 @@ func (l *link) handleBatch(text []byte) {
 	jobs := make([]*job, len(messages))
 	faults := make([]*protocol.Error, len(messages))
 	b := &batch{answers: make([][]byte, len(messages)), open: len(messages)}
-	b.send = func(answers []byte) { _ = l.conn.Write(answers) } // the flush at the end has the error
 	for i, message := range messages {
 		jobs[i] = &job{link: l, batch: b, place: i}
 		faults[i] = protocol.Scan(message, protocol.Limits{}, &jobs[i].message)

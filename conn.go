@@ -58,6 +58,7 @@ func (l *link) settle(end func()) error {
 		l.detach()
 		end()
 		l.unasked.passing.Wait()
+		l.replies.idle()
 		err = l.conn.Flush()
 	}()
 	select {
@@ -87,6 +88,7 @@ func (l *link) wait(err error) error {
 		<-l.ended
 		<-l.settled
 		l.staff.Wait()
+		l.replies.idle()
 	}
 	if errors.Is(err, ErrLeftBehind) {
 		return nil

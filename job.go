@@ -21,6 +21,7 @@ type job struct {
 	finish   func()
 	batch    *batch // nil unless the message came in one
 	place    int    // in batch
+	apart    bool   // it has left the goroutine that reads
 
 	mu       sync.Mutex
 	answered bool
@@ -33,7 +34,7 @@ func (j *job) Send(message []byte) error {
 	if j.answered || peer.Cancelled(j.ctx) {
 		return protocol.ErrAnswered
 	}
-	return j.link.conn.Write(message)
+	return j.write(message)
 }
 
 // reply sends the answer to j, which may be none; every message gets one
@@ -41,10 +42,21 @@ func (j *job) Send(message []byte) error {
 func (j *job) reply(response []byte) {
 	switch {
 	case j.batch != nil:
-		j.batch.put(j.place, response)
+		if all := j.batch.put(j.place, response); all != nil {
+			_ = j.write(all)
+		}
 	case response != nil:
-		_ = j.link.conn.Write(response)
+		_ = j.write(response)
 	}
+}
+
+// write sends a message that belongs to j.
+func (j *job) write(message []byte) error {
+	if !j.apart {
+		j.link.say(message)
+		return nil
+	}
+	return j.link.replies.write(message)
 }
 
 // refuse answers j with an error.
@@ -96,6 +108,7 @@ func (l *link) start(j *job) {
 	if !l.begin(l.ctx, j) {
 		return
 	}
+	j.apart = true
 	select {
 	case l.work <- j:
 		return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/peer"
@@ -28,6 +29,8 @@ type link struct {
 	staff    sync.WaitGroup // the workers
 	running  sync.WaitGroup // requests
 	unasked  unasked
+	replies  replies
+	unread   atomic.Pointer[error] // why the client is given up; nil if it is not
 
 	limit   context.Context // ends when calls and answers have had their time
 	cut     context.CancelFunc
@@ -57,6 +60,7 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOption
 	l.limit, l.cut = context.WithCancel(ctx)
 	defer l.cut()
 	l.unasked.init(inner)
+	l.replies.conn = conn
 	go func() {
 		defer close(l.ended)
 		l.read()
@@ -114,6 +118,9 @@ func (l *link) readAll() error {
 			continue
 		}
 		tooLong, ok := errors.AsType[*transport.TooLongError](err)
+		if unread := l.unread.Load(); unread != nil {
+			return *unread
+		}
 		if !ok {
 			return err
 		}
@@ -121,10 +128,17 @@ func (l *link) readAll() error {
 	}
 }
 
-// refuse answers with an error. That of a broken connection shows when the
-// answers are flushed.
+// say sends what the goroutine that reads has to say. It ends the connection of
+// a client that does not take it.
+func (l *link) say(message []byte) {
+	if err := l.replies.say(message); err != nil && l.unread.CompareAndSwap(nil, &err) {
+		_ = l.conn.Close() // reading ends, which tells why
+	}
+}
+
+// refuse answers with an error.
 func (l *link) refuse(id protocol.ID, rev protocol.Revision, fault *protocol.Error) {
-	_ = l.conn.Write(protocol.AppendErrorResponse(nil, id, fault, rev))
+	l.say(protocol.AppendErrorResponse(nil, id, fault, rev))
 }
 
 // handle takes what was read: one message, or a batch of them.

@@ -37,6 +37,7 @@ func (l *link) subscribe(j *job) {
 		l.unasked.subscriptions.Add(-1)
 		return
 	}
+	j.apart = true
 	go func() {
 		defer l.running.Done()
 		defer l.unasked.subscriptions.Add(-1)
@@ -120,14 +121,14 @@ func (l *link) pass(x *session.Session) {
 		for {
 			select {
 			case message := <-out.C:
-				if l.conn.Write(message) != nil {
+				if l.replies.write(message) != nil {
 					return // the flush at the end has the error
 				}
 			case <-out.Done:
 				return
 			case <-x.Context().Done():
 				for len(out.C) > 0 {
-					_ = l.conn.Write(<-out.C)
+					_ = l.replies.write(<-out.C)
 				}
 				return
 			}
