@@ -30,7 +30,8 @@ type Client struct {
 	notifications []Notification
 	logs          []Log
 	progress      map[string][]Progress
-	another       chan struct{} // closed when a notification comes
+	mirrors       map[string][]protocol.HeaderParam // by tool, of those that were learned
+	another       chan struct{}                     // closed when a notification comes
 	answering     sync.WaitGroup
 	closed        sync.Once
 }
@@ -58,7 +59,8 @@ type outgoing struct {
 	text    []byte
 	request bool
 	method  string
-	name    string // of the tool or prompt, or the resource's URI
+	name    string            // of the tool or prompt, or the resource's URI
+	headers map[string]string // that mirror arguments, over HTTP
 }
 
 // New connects a client to the server and ends the test if that fails.
@@ -174,28 +176,19 @@ func (c *Client) DoContext(ctx context.Context, method string, params any) (json
 	return nil, fmt.Errorf("the server still asks after %d rounds", maxRounds)
 }
 
-// objectOf returns params as the members of an object.
-func objectOf(params any) (map[string]any, error) {
-	members := map[string]any{}
-	if params == nil {
-		return members, nil
+// round sends a request and waits for its answer. It sends it once more if the
+// tool turns out to want arguments in headers.
+func (c *Client) round(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
+	result, err := c.send(ctx, method, members)
+	var tool string
+	if name, ok := members["name"].(json.RawMessage); ok && err != nil && json.Unmarshal(name, &tool) == nil && c.learnMirrors(method, tool, err) {
+		return c.send(ctx, method, members)
 	}
-	text, err := json.Marshal(params)
-	if err != nil {
-		return nil, err
-	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, fmt.Errorf("params must encode to an object: %w", err)
-	}
-	for name, value := range raw {
-		members[name] = value
-	}
-	return members, nil
+	return result, err
 }
 
-// round sends a request and waits for its answer.
-func (c *Client) round(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
+// send sends a request and waits for its answer.
+func (c *Client) send(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
 	id, answered := c.enter()
 	defer c.leave(id)
 	text, err := c.encode(&id, method, members)
@@ -208,6 +201,9 @@ func (c *Client) round(ctx context.Context, method string, members map[string]an
 	}
 	m := &outgoing{text: text, request: true, method: method}
 	_ = json.Unmarshal(name, &m.name) // what is no string has no header
+	if arguments, ok := members["arguments"].(json.RawMessage); ok {
+		m.headers = c.mirrored(method, m.name, arguments)
+	}
 	c.trace(false, text)
 	if err := c.wire.send(m); err != nil {
 		return nil, err
@@ -224,56 +220,6 @@ func (c *Client) round(ctx context.Context, method string, members map[string]an
 		}
 		return nil, context.Cause(ctx)
 	}
-}
-
-// faultOf reads the error of an answer.
-func faultOf(raw []byte) error {
-	var fault struct {
-		Code    protocol.Code   `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(raw, &fault); err != nil {
-		return fmt.Errorf("the server answered with an error that is none: %s", raw)
-	}
-	e := &protocol.Error{Code: fault.Code, Message: fault.Message}
-	if fault.Data != nil {
-		e.Data = fault.Data
-	}
-	return e
-}
-
-// encode returns a message, with the metadata that its revision demands.
-func (c *Client) encode(id *protocol.ID, method string, members map[string]any) ([]byte, error) {
-	message := map[string]any{"jsonrpc": "2.0", "method": method}
-	if id != nil {
-		message["id"] = id
-	}
-	if c.conf.revision.Modern() || members["_meta"] != nil {
-		meta := map[string]any{}
-		if raw, ok := members["_meta"].(json.RawMessage); ok {
-			if err := json.Unmarshal(raw, &meta); err != nil {
-				return nil, fmt.Errorf("_meta must be an object: %w", err)
-			}
-		}
-		if c.conf.revision.Modern() && id != nil {
-			meta[protocol.MetaVersion] = c.conf.revision.String()
-			meta[protocol.MetaClientInfo] = c.conf.info
-			meta[protocol.MetaCapabilities] = c.conf.capabilities
-			meta[protocol.MetaLogLevel] = c.conf.level
-		}
-		with := map[string]any{"_meta": meta}
-		for name, value := range members {
-			if name != "_meta" {
-				with[name] = value
-			}
-		}
-		members = with
-	}
-	if len(members) > 0 {
-		message["params"] = members
-	}
-	return json.Marshal(message)
 }
 
 // Notify sends a notification.

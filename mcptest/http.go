@@ -100,6 +100,9 @@ func (w *httpWire) do(method string, m *outgoing) (*http.Response, error) {
 			req.Header.Set("Mcp-Name", protocol.EncodeHeaderValue(m.name))
 		}
 	}
+	for name, value := range m.headers {
+		req.Header.Set(name, value)
+	}
 	for name, value := range w.client.conf.headers {
 		req.Header.Set(name, value)
 	}

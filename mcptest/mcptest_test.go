@@ -35,6 +35,14 @@ type trip struct {
 	City string `json:"city" validate:"required" jsonschema_description:"where to"`
 }
 
+type booking struct {
+	Room   string `json:"room,omitempty" mcp:"header=Room"`
+	Nights int    `json:"nights" mcp:"header=Nights"`
+	Where  struct {
+		City string `json:"city" mcp:"header=City"`
+	} `json:"where"`
+}
+
 func newServer(opts *mcp.Options) *mcp.Server {
 	if opts == nil {
 		opts = &mcp.Options{}
@@ -82,6 +90,9 @@ func newServer(opts *mcp.Options) *mcp.Server {
 			}
 			return answer.Text(), nil
 		}),
+		mcp.Tool("book", func(_ *mcp.Frame, in booking) (string, error) {
+			return fmt.Sprintf("%s in %s for %d", in.Room, in.Where.City, in.Nights), nil
+		}),
 		mcp.Resource("test://a", func(*mcp.Frame, struct{}) (string, error) { return "contents of a", nil }),
 		mcp.Prompt("plan", func(_ *mcp.Frame, in trip) (string, error) { return "Plan a trip to " + in.City, nil }),
 	)
@@ -124,6 +135,26 @@ func TestCall(t *testing.T) {
 	})
 }
 
+// Arguments that are mirrored into headers are, without the test's doing.
+func TestMirrors(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		c := mcptest.New(t, newServer(nil), options...)
+		for _, tt := range []struct{ args, want string }{
+			{`{"room":"7","nights":2,"where":{"city":"Łódź"}}`, "7 in Łódź for 2"},
+			{`{"nights":12,"where":{"city":" x "}}`, " in  x  for 12"},
+		} {
+			if got := c.Call("book", json.RawMessage(tt.args)).Text(); got != tt.want {
+				t.Errorf("book %s: %q, want %q", tt.args, got, tt.want)
+			}
+		}
+	})
+	wrong := mcptest.New(t, newServer(nil), mcptest.OverHTTP(), mcptest.Header("Mcp-Param-Nights", "3"))
+	_, err := wrong.TryCall("book", json.RawMessage(`{"nights":2,"where":{"city":"x"}}`))
+	if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Code != protocol.CodeHeaderMismatch {
+		t.Errorf("a header of the test's own: %v, want a mismatch", err)
+	}
+}
+
 func TestOffers(t *testing.T) {
 	each(t, func(t *testing.T, options ...mcptest.Option) {
 		c := mcptest.New(t, newServer(nil), options...)
@@ -132,7 +163,7 @@ func TestOffers(t *testing.T) {
 			names = append(names, tool.Name)
 		}
 		slices.Sort(names)
-		if got := strings.Join(names, " "); got != "fail greet refuse sum think wait work" {
+		if got := strings.Join(names, " "); got != "book fail greet refuse sum think wait work" {
 			t.Errorf("tools %s", got)
 		}
 		if list := c.Resources(); len(list) != 1 || list[0].URI != "test://a" {
