@@ -39,6 +39,7 @@ var importGraph = map[string][]string{
 	"client/internal/link": {"protocol"},
 	"client": {"internal/jsonx", "transport", "protocol", "schema", "internal/peer", "client/internal/link",
 		"client/internal/connlink", "client/internal/httplink", "client/internal/sselink"},
+	"auth":               {"frame"},
 	"middleware":         {"", "protocol"},
 	"mcptest":            {"", "protocol", "transport"},
 	"cmd/example":        {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
@@ -59,6 +60,8 @@ var thirdParty = map[string][]string{
 	"github.com/go-chi/chi":                 {"cmd/example", "conformance/server"},
 	"github.com/pb33f/ordered-map":          {"schema"},
 	"golang.org/x/text":                     {"schema"},
+	"github.com/go-jose/go-jose":            {"auth"},
+	"github.com/hashicorp/golang-lru":       {"auth"},
 }
 
 func TestImportGraph(t *testing.T) {

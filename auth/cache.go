@@ -1,0 +1,97 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// cache keeps what is known of tokens, by their hash: the tokens themselves are
+// not in memory. Refusals are not kept.
+type cache struct {
+	keep    time.Duration
+	tickets *lru.Cache[[32]byte, *ticket] // nil if nothing is kept
+
+	mu      sync.Mutex
+	flights map[[32]byte]*flight
+}
+
+// flight is a verification under way, which others wait for.
+type flight struct {
+	done   chan struct{}
+	ticket *ticket
+	err    error
+}
+
+func newCache(keep time.Duration, size int) *cache {
+	c := &cache{keep: keep, flights: map[[32]byte]*flight{}}
+	if keep > 0 && size > 0 {
+		// It fails for a size below 1 alone.
+		c.tickets, _ = lru.New[[32]byte, *ticket](size)
+	}
+	return c
+}
+
+// get returns the ticket of a token, and calls verify if there is none: once
+// for all requests that come with the token at a time.
+func (c *cache) get(ctx context.Context, hash [32]byte, verify func(context.Context) (*ticket, error)) (*ticket, error) {
+	for {
+		if t, ok := c.find(hash); ok {
+			return t, nil
+		}
+		c.mu.Lock()
+		other := c.flights[hash]
+		if other == nil {
+			return c.fly(ctx, hash, verify)
+		}
+		c.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-other.done:
+		}
+		if !errors.Is(other.err, errGone) {
+			return other.ticket, other.err
+		}
+	}
+}
+
+// errGone means that the client whose request was verified has gone: those that
+// waited for it go on by themselves.
+var errGone = errors.New("the request has ended")
+
+// fly verifies. c.mu is held, and let go.
+func (c *cache) fly(ctx context.Context, hash [32]byte, verify func(context.Context) (*ticket, error)) (*ticket, error) {
+	f := &flight{done: make(chan struct{}), err: errGone}
+	c.flights[hash] = f
+	c.mu.Unlock()
+	defer func() { // a Verifier that panics must not leave others waiting
+		c.mu.Lock()
+		delete(c.flights, hash)
+		c.mu.Unlock()
+		close(f.done)
+	}()
+	t, err := verify(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	f.ticket, f.err = t, err
+	if err == nil && c.tickets != nil && time.Now().Before(t.until) {
+		c.tickets.Add(hash, t)
+	}
+	return t, err
+}
+
+func (c *cache) find(hash [32]byte) (*ticket, bool) {
+	if c.tickets == nil {
+		return nil, false
+	}
+	t, ok := c.tickets.Get(hash)
+	if !ok || !time.Now().Before(t.until) {
+		return nil, false
+	}
+	return t, true
+}

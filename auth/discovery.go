@@ -1,0 +1,97 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// issuerMetadata is what is needed of an issuer's metadata (RFC 8414).
+type issuerMetadata struct {
+	Issuer string `json:"issuer"`
+	Keys   string `json:"jwks_uri"`
+}
+
+// discover fetches the metadata of an issuer from the first place that has it.
+func discover(ctx context.Context, client *http.Client, issuer string) (*issuerMetadata, error) {
+	var faults []error
+	for _, where := range metadataURLs(issuer) {
+		text, err := get(ctx, client, where)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		var m issuerMetadata
+		if err := json.Unmarshal(text, &m); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", where, err))
+			continue
+		}
+		if m.Issuer != issuer {
+			// RFC 8414, section 3.3: it is not to be used.
+			faults = append(faults, fmt.Errorf("%s: the issuer there is %q, not %q", where, m.Issuer, issuer))
+			continue
+		}
+		return &m, nil
+	}
+	return nil, fmt.Errorf("no metadata: %w", errors.Join(faults...))
+}
+
+// metadataURLs returns where the metadata may be, in the order of
+// basic/authorization of 2025-11-25 and 2026-07-28.
+func metadataURLs(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	const oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	if path == "" {
+		return []string{origin + oauth, origin + openid}
+	}
+	return []string{origin + oauth + path, origin + openid + path, origin + path + openid}
+}
+
+// maxDocument limits what is fetched, in bytes.
+const maxDocument = 1 << 20
+
+// get fetches a document.
+func get(ctx context.Context, client *http.Client, where string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	return fetch(client, req)
+}
+
+// fetch sends a request and returns the body of an answer with status 200.
+func fetch(client *http.Client, req *http.Request) ([]byte, error) {
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: status %s", req.URL, res.Status)
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", req.URL, err)
+	}
+	if len(text) > maxDocument {
+		return nil, fmt.Errorf("%s: more than %d bytes", req.URL, maxDocument)
+	}
+	return text, nil
+}
+
+// loopback tells whether host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,280 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// DPoPOptions say how proofs of possession (RFC 9449) are checked. The zero
+// value is the default: tokens that are bound to a key need a proof, others
+// none.
+type DPoPOptions struct {
+	// Required refuses tokens that are bound to no key.
+	Required bool
+	// Offer tells clients, in the first challenge and in the metadata, that
+	// the server takes proofs.
+	Offer bool
+	// Algorithms are those of proofs; empty means ES256, ES384, ES512, PS256,
+	// PS384, PS512, RS256, RS384, RS512 and EdDSA. Symmetric ones cannot be.
+	Algorithms []string
+	// MaxAge is how long after its making a proof is taken, 0 means
+	// DefaultProofAge; Leeway is how far the client's clock may be ahead, 0
+	// means DefaultProofLeeway.
+	MaxAge, Leeway time.Duration
+	// MaxReplays bounds the proofs that are remembered, so that none is taken
+	// twice: those of MaxAge and Leeway together. Beyond it requests get 503. 0
+	// means DefaultMaxReplays. Each takes about 40 bytes. Other processes that
+	// serve the same URL do not know of them.
+	MaxReplays int
+	// NonceKey makes proofs carry a nonce of the server's, so that they cannot
+	// be made ahead. It is a secret of 16 random bytes or more, which servers
+	// that share the work of an endpoint must share. Empty asks for none.
+	NonceKey []byte
+	// URL returns what clients call the URL of a request, where a proxy has
+	// changed its path; nil means the path that was asked for, on the host of
+	// Options.Resource. Query and fragment do not matter.
+	URL func(r *http.Request) string
+}
+
+// The defaults of DPoPOptions.
+const (
+	DefaultProofAge    = time.Minute
+	DefaultProofLeeway = 5 * time.Second
+	DefaultMaxReplays  = 200_000
+)
+
+// maxProof limits a proof, in bytes.
+const maxProof = 8 << 10
+
+// nonceWindow is how long a nonce is given out; it is taken as long again.
+const nonceWindow = 5 * time.Minute
+
+func (o *DPoPOptions) algorithms() []string {
+	if len(o.Algorithms) > 0 {
+		return slices.Clone(o.Algorithms)
+	}
+	return slices.Clone(asymmetric)
+}
+
+// proofs checks proofs of possession.
+type proofs struct {
+	opts       DPoPOptions
+	origin     string
+	algorithms []string
+	accepted   []jose.SignatureAlgorithm
+	replays    replays
+}
+
+func newProofs(opts DPoPOptions, origin string) *proofs {
+	p := &proofs{opts: opts, origin: origin, algorithms: opts.algorithms()}
+	var err error
+	if p.accepted, err = signatureAlgorithms(p.algorithms); err != nil {
+		panic("auth: Options.DPoP.Algorithms: " + err.Error())
+	}
+	if n := len(opts.NonceKey); n > 0 && n < 16 {
+		panic("auth: Options.DPoP.NonceKey is shorter than 16 bytes")
+	}
+	p.opts.NonceKey = slices.Clone(opts.NonceKey)
+	p.opts.MaxAge = orDefault(opts.MaxAge, DefaultProofAge)
+	p.opts.Leeway = orDefault(opts.Leeway, DefaultProofLeeway)
+	p.replays = replays{window: p.opts.MaxAge + p.opts.Leeway, max: orDefault(opts.MaxReplays, DefaultMaxReplays)}
+	return p
+}
+
+// boundKey returns the thumbprint of the key that a token is bound to. A
+// binding that this server cannot check makes the token useless.
+func boundKey(claims map[string]any) (string, error) {
+	raw, ok := claims["cnf"]
+	if !ok || raw == nil {
+		return "", nil
+	}
+	cnf, _ := raw.(map[string]any)
+	key, _ := cnf["jkt"].(string)
+	if key == "" {
+		return "", Invalid("the token is bound in a way that this server cannot check")
+	}
+	return key, nil
+}
+
+// proofClaims are what a proof says (RFC 9449, section 4.2).
+type proofClaims struct {
+	ID     string   `json:"jti"`
+	Method string   `json:"htm"`
+	URL    string   `json:"htu"`
+	Issued *float64 `json:"iat"`
+	Hash   string   `json:"ath"`
+	Nonce  string   `json:"nonce"`
+}
+
+// check checks the proof of a request (RFC 9449, sections 4.3 and 7.1). key is
+// the thumbprint that its token is bound to, hash is that of the token.
+func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key string, hash []byte) error {
+	switch {
+	case key == "" && p.opts.Required:
+		return Invalid("the token is bound to no key; this server takes tokens for DPoP alone")
+	case key == "":
+		return Invalid("the token is bound to no key; send it with the scheme Bearer")
+	case scheme != schemeDPoP:
+		return Invalid("the token is bound to a key; send it with the scheme DPoP, and a proof")
+	}
+	values := r.Header["Dpop"]
+	switch {
+	case len(values) == 0:
+		return badProof("the DPoP header is missing", nil)
+	case len(values) > 1:
+		return badProof("the DPoP header is there more than once", nil)
+	case len(values[0]) > maxProof:
+		return badProof(fmt.Sprintf("the proof is longer than %d bytes", maxProof), nil)
+	}
+	claims, err := p.open(values[0], key)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if err := p.fits(r, claims, hash, now); err != nil {
+		return err
+	}
+	if err := p.checkNonce(w, claims.Nonce, now); err != nil {
+		return err
+	}
+	switch first, full := p.replays.first(sha256.Sum256([]byte(key+" "+claims.ID)), now); {
+	case full:
+		return errors.New("too many proofs to remember")
+	case !first:
+		return badProof("the proof was used before", nil)
+	}
+	return nil
+}
+
+func badProof(description string, err error) *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: CodeInvalidProof, Description: description, Err: err}
+}
+
+// open checks the signature of a proof, which its own key has made, and that
+// this is the key of the token.
+func (p *proofs) open(proof, key string) (*proofClaims, error) {
+	signed, err := jose.ParseSignedCompact(proof, p.accepted)
+	if err != nil {
+		return nil, badProof("the proof is malformed, or its algorithm is not one of this server's", err)
+	}
+	header := signed.Signatures[0].Protected
+	typ, _ := header.ExtraHeaders[jose.HeaderType].(string)
+	jwk := header.JSONWebKey
+	switch {
+	case typ != "dpop+jwt":
+		return nil, badProof("the typ of the proof is not dpop+jwt", nil)
+	case jwk == nil || !jwk.IsPublic() || !jwk.Valid():
+		return nil, badProof("the proof has no public key in its jwk", nil)
+	}
+	thumbprint, err := jwk.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return nil, badProof("the key of the proof is not one that this server knows", err)
+	}
+	if base64.RawURLEncoding.EncodeToString(thumbprint) != key {
+		return nil, badProof("the key of the proof is not that of the token", nil)
+	}
+	payload, err := signed.Verify(jwk)
+	if err != nil {
+		return nil, badProof("the signature of the proof is wrong", err)
+	}
+	var claims proofClaims
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return nil, badProof("the claims of the proof are malformed", err)
+	}
+	return &claims, nil
+}
+
+// fits tells whether a proof was made for this request, and now.
+func (p *proofs) fits(r *http.Request, claims *proofClaims, hash []byte, now time.Time) error {
+	switch {
+	case claims.ID == "":
+		return badProof("the proof has no jti", nil)
+	case claims.Method != r.Method:
+		return badProof("the htm of the proof is not the method of the request", nil)
+	case !sameURL(claims.URL, p.urlOf(r)):
+		return badProof("the htu of the proof is not the URL of the request", nil)
+	case claims.Hash != base64.RawURLEncoding.EncodeToString(hash):
+		return badProof("the ath of the proof is not the hash of the token", nil)
+	case claims.Issued == nil:
+		return badProof("the proof has no iat", nil)
+	}
+	issued := numericDate(*claims.Issued)
+	if issued.After(now.Add(p.opts.Leeway)) || now.Sub(issued) > p.opts.MaxAge {
+		return badProof("the iat of the proof is not of now", nil)
+	}
+	return nil
+}
+
+func (p *proofs) urlOf(r *http.Request) string {
+	if p.opts.URL != nil {
+		return p.opts.URL(r)
+	}
+	path := r.URL.EscapedPath()
+	// Routers may have cut something off r.URL, but not off this.
+	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {
+		path = u.EscapedPath()
+	}
+	return p.origin + path
+}
+
+// sameURL compares URLs without query and fragment.
+func sameURL(a, b string) bool {
+	ua, errA := url.Parse(a)
+	ub, errB := url.Parse(b)
+	return errA == nil && errB == nil && ua.Host != "" && bareURL(ua) == bareURL(ub)
+}
+
+func bareURL(u *url.URL) string {
+	scheme, host, path := strings.ToLower(u.Scheme), strings.ToLower(u.Host), u.EscapedPath()
+	switch scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	if path == "" {
+		path = "/"
+	}
+	return scheme + "://" + host + path
+}
+
+// checkNonce checks the nonce of a proof, if there has to be one, and gives the
+// client a new one when it needs that (RFC 9449, section 9).
+func (p *proofs) checkNonce(w http.ResponseWriter, nonce string, now time.Time) error {
+	if len(p.opts.NonceKey) == 0 {
+		return nil
+	}
+	window := now.Unix() / int64(nonceWindow/time.Second)
+	current := p.nonce(window)
+	if same(nonce, current) {
+		return nil
+	}
+	w.Header().Set("DPoP-Nonce", current)
+	if same(nonce, p.nonce(window-1)) {
+		return nil
+	}
+	return &Error{Status: http.StatusUnauthorized, Code: CodeUseNonce, Description: "the proof needs the nonce of the header DPoP-Nonce"}
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// nonce returns the nonce of a window. Nobody without the key can tell it.
+func (p *proofs) nonce(window int64) string {
+	mac := hmac.New(sha256.New, p.opts.NonceKey)
+	mac.Write(binary.BigEndian.AppendUint64([]byte("dpop nonce "), uint64(window)))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}

@@ -1,0 +1,161 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// IntrospectionOptions shape the Verifier that NewIntrospection returns.
+type IntrospectionOptions struct {
+	// ClientID and ClientSecret are what this server authenticates with, by
+	// HTTP Basic (RFC 6749, section 2.3.1).
+	ClientID, ClientSecret string
+	// Authorize authenticates in another way: it may change the request as it
+	// needs. Then ClientID and ClientSecret are not used.
+	Authorize func(req *http.Request) error
+	// Issuer is who issues the tokens, as its metadata names it. It is part of
+	// the Identity, and answers that name another one are refused. Empty leaves
+	// the endpoint in its place, and does not compare.
+	Issuer string
+	// Audiences are taken besides the one that NewIntrospection is given.
+	Audiences []string
+	// AnyAudience takes tokens whatever server they were issued for; see
+	// JWTOptions.AnyAudience. It is for authorization servers that tell no
+	// audience, if they call tokens for other servers inactive.
+	AnyAudience bool
+	// Leeway is as that of JWTOptions.
+	Leeway time.Duration
+	// Client asks; nil means one that follows no redirects.
+	Client *http.Client
+	// Timeout limits a question; 0 means DefaultKeyTimeout.
+	Timeout time.Duration
+	// MaxConcurrent limits the questions at a time, so that a flood of made up
+	// tokens does not become one of questions; beyond it requests get 503. 0
+	// means DefaultMaxQuestions.
+	MaxConcurrent int
+}
+
+// DefaultMaxQuestions is how many tokens are asked about at a time if
+// IntrospectionOptions do not say.
+const DefaultMaxQuestions = 64
+
+// Introspection verifies access tokens by asking who issued them (RFC 7662).
+// What it hears is kept for Options.CacheFor, and requests that come with the
+// same token at a time ask once.
+type Introspection struct {
+	opts      IntrospectionOptions
+	endpoint  string
+	audiences []string
+	client    *http.Client
+	places    chan struct{}
+}
+
+// NewIntrospection returns a Verifier that asks at endpoint, an https URL, about
+// tokens for audience, which is Options.Resource in most cases. An error means
+// that the arguments make no sense.
+func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) (*Introspection, error) {
+	v := &Introspection{endpoint: endpoint}
+	if opts != nil {
+		v.opts = *opts
+	}
+	if err := safeURL(endpoint); err != nil {
+		return nil, fmt.Errorf("auth: NewIntrospection: the endpoint: %w", err)
+	}
+	if audience != "" {
+		v.audiences = append(v.audiences, canonical(audience))
+	}
+	for _, a := range v.opts.Audiences {
+		v.audiences = append(v.audiences, canonical(a))
+	}
+	if len(v.audiences) == 0 && !v.opts.AnyAudience {
+		return nil, errors.New("auth: NewIntrospection needs an audience: the Resource that tokens must be for")
+	}
+	v.opts.Leeway = orDefault(v.opts.Leeway, DefaultLeeway)
+	v.opts.Timeout = orDefault(v.opts.Timeout, DefaultKeyTimeout)
+	v.client = httpClient(v.opts.Client)
+	v.places = make(chan struct{}, max(1, orDefault(v.opts.MaxConcurrent, DefaultMaxQuestions)))
+	return v, nil
+}
+
+// Verify implements Verifier.
+func (v *Introspection) Verify(ctx context.Context, token string) (*Identity, error) {
+	select {
+	case v.places <- struct{}{}:
+		defer func() { <-v.places }()
+	default:
+		return nil, errors.New("auth: too many tokens to ask about at a time")
+	}
+	ctx, cancel := context.WithTimeout(ctx, v.opts.Timeout)
+	defer cancel()
+	text, err := v.ask(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseClaims(text)
+	if err != nil {
+		// The token is not to blame.
+		return nil, fmt.Errorf("auth: introspection: %w", errors.Unwrap(err))
+	}
+	if active, _ := c.all["active"].(bool); !active {
+		return nil, Invalid("the token is not active")
+	}
+	if err := v.valid(c, time.Now()); err != nil {
+		return nil, err
+	}
+	id := c.identity([]string{"scope"})
+	if id.Issuer = v.opts.Issuer; id.Issuer == "" {
+		id.Issuer = v.endpoint // the subjects of two must not be mixed up
+	}
+	if id.Subject == "" && id.ClientID == "" {
+		id.Subject, _ = c.all["username"].(string)
+	}
+	return id, nil
+}
+
+func (v *Introspection) ask(ctx context.Context, token string) ([]byte, error) {
+	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	switch {
+	case v.opts.Authorize != nil:
+		if err := v.opts.Authorize(req); err != nil {
+			return nil, fmt.Errorf("auth: introspection: %w", err)
+		}
+	case v.opts.ClientID != "":
+		req.SetBasicAuth(url.QueryEscape(v.opts.ClientID), url.QueryEscape(v.opts.ClientSecret))
+	}
+	text, err := fetch(v.client, req)
+	if err != nil {
+		return nil, fmt.Errorf("auth: introspection: %w", err)
+	}
+	return text, nil
+}
+
+func (v *Introspection) isAudience(a string) bool { return slices.Contains(v.audiences, canonical(a)) }
+
+// valid checks what the answer says. Unlike a JWT, it may leave the times out:
+// active speaks for them.
+func (v *Introspection) valid(c *claims, now time.Time) error {
+	leeway := v.opts.Leeway
+	switch {
+	case c.Issuer != "" && v.opts.Issuer != "" && c.Issuer != v.opts.Issuer:
+		return Invalid("the token is of an issuer that this server does not trust")
+	case !v.opts.AnyAudience && !slices.ContainsFunc(c.Audience, v.isAudience):
+		return Invalid("the token was issued for another server")
+	case c.Expiry != nil && !now.Before(numericDate(*c.Expiry).Add(leeway)):
+		return Invalid("the token has expired")
+	case c.NotBefore != nil && now.Add(leeway).Before(numericDate(*c.NotBefore)):
+		return Invalid("the token is not valid yet")
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package auth
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// JWTOptions shape the Verifier that NewJWT returns. The zero value is the
+// default.
+type JWTOptions struct {
+	// Audiences are taken besides the one that NewJWT is given.
+	Audiences []string
+	// AnyAudience takes tokens whatever server they were issued for. Then every
+	// server that gets a token can use it here, which the specification forbids:
+	// it is for authorization servers that name no audience, if they issue
+	// tokens for this server alone.
+	AnyAudience bool
+	// Algorithms are those that tokens may be signed with; empty means RS256,
+	// RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512 and EdDSA.
+	// Symmetric ones, and none, cannot be.
+	Algorithms []string
+	// Leeway is how far clocks may differ; 0 means DefaultLeeway, negative
+	// none.
+	Leeway time.Duration
+	// ScopeClaims hold what was granted, as a text with spaces or as a list of
+	// texts; the first that is there counts. Empty means scope and scp.
+	ScopeClaims []string
+	// Check has the last word on a token that is valid otherwise. An error of
+	// Invalid refuses it; any other means that Check could not find out.
+	Check func(ctx context.Context, id *Identity) error
+	// Keys are where the keys of the issuer come from; see KeyOptions.
+	Keys KeyOptions
+}
+
+// DefaultLeeway is how far clocks may differ if JWTOptions do not say.
+const DefaultLeeway = 30 * time.Second
+
+// JWT verifies access tokens that are JSON Web Tokens (RFC 9068, RFC 7519) by
+// the keys of one issuer.
+type JWT struct {
+	opts       JWTOptions
+	issuer     string
+	audiences  []string
+	algorithms []jose.SignatureAlgorithm
+	keys       *keySource
+}
+
+// NewJWT returns a Verifier for the tokens that issuer issues for audience. The
+// issuer is the URL that its metadata names, as it is there; audience is
+// Options.Resource in most cases. Both are required, but see
+// JWTOptions.AnyAudience.
+//
+// A token has to be signed by a key of the issuer, with an algorithm that the
+// options allow; to be for the audience; to have an expiry that is not over;
+// and to have begun, where it says when. ID tokens and proofs are not access
+// tokens and are refused by their typ or audience.
+//
+// Nothing is fetched before the first token comes. An error means that the
+// arguments make no sense.
+func NewJWT(issuer, audience string, opts *JWTOptions) (*JWT, error) {
+	v := &JWT{issuer: issuer}
+	if opts != nil {
+		v.opts = *opts
+	}
+	if audience != "" {
+		v.audiences = append(v.audiences, canonical(audience))
+	}
+	for _, a := range v.opts.Audiences {
+		v.audiences = append(v.audiences, canonical(a))
+	}
+	if len(v.audiences) == 0 && !v.opts.AnyAudience {
+		return nil, errors.New("auth: NewJWT needs an audience: the Resource that tokens must be for")
+	}
+	names := v.opts.Algorithms
+	if len(names) == 0 {
+		names = asymmetric
+	}
+	var err error
+	if v.algorithms, err = signatureAlgorithms(names); err != nil {
+		return nil, fmt.Errorf("auth: JWTOptions.Algorithms: %w", err)
+	}
+	v.opts.Leeway = orDefault(v.opts.Leeway, DefaultLeeway)
+	v.opts.ScopeClaims = slices.Clone(v.opts.ScopeClaims)
+	if len(v.opts.ScopeClaims) == 0 {
+		v.opts.ScopeClaims = []string{"scope", "scp"}
+	}
+	if v.keys, err = newKeySource(issuer, v.opts.Keys); err != nil {
+		return nil, fmt.Errorf("auth: NewJWT: %w", err)
+	}
+	return v, nil
+}
+
+// asymmetric are the algorithms whose public keys can be known to everybody.
+var asymmetric = []string{"ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"}
+
+func signatureAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
+	list := make([]jose.SignatureAlgorithm, len(names))
+	for i, name := range names {
+		if !slices.Contains(asymmetric, name) {
+			return nil, fmt.Errorf("%q cannot be; there are %s", name, strings.Join(asymmetric, ", "))
+		}
+		list[i] = jose.SignatureAlgorithm(name)
+	}
+	return list, nil
+}
+
+// Verify implements Verifier.
+func (v *JWT) Verify(ctx context.Context, token string) (*Identity, error) {
+	signed, err := jose.ParseSignedCompact(token, v.algorithms)
+	if err != nil {
+		return nil, invalid(err, "the token is no JWT, or its algorithm is not allowed")
+	}
+	header := signed.Signatures[0].Protected
+	if !accessType(header.ExtraHeaders[jose.HeaderType]) {
+		return nil, Invalid("the token is of another type than access tokens are")
+	}
+	if !v.takes(token) { // before anything is fetched for it
+		return nil, Invalid("the token is of an issuer that this server does not trust")
+	}
+	payload, err := v.payload(ctx, signed, header.KeyID, header.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseClaims(payload)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.valid(c, time.Now()); err != nil {
+		return nil, err
+	}
+	id := c.identity(v.opts.ScopeClaims)
+	if v.opts.Check != nil {
+		if err := v.opts.Check(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return id, nil
+}
+
+// accessType tells whether typ is that of access tokens: at+jwt (RFC 9068), or
+// JWT or nothing, as many issuers have it.
+func accessType(typ any) bool {
+	name, _ := typ.(string)
+	if typ != nil && name == "" {
+		return false
+	}
+	switch strings.TrimPrefix(strings.ToLower(name), "application/") {
+	case "", "jwt", "at+jwt":
+		return true
+	}
+	return false
+}
+
+// payload checks the signature with the keys that the header fits.
+func (v *JWT) payload(ctx context.Context, signed *jose.JSONWebSignature, kid, alg string) ([]byte, error) {
+	var seen *keySet
+	for range 2 {
+		set, err := v.keys.after(ctx, seen)
+		if err != nil {
+			return nil, err
+		}
+		if set == seen {
+			break // there are no newer keys yet
+		}
+		keys := set.fitting(kid, alg)
+		for i := range keys {
+			if payload, err := signed.Verify(&keys[i]); err == nil {
+				return payload, nil
+			}
+		}
+		if kid != "" && len(keys) > 0 {
+			return nil, Invalid("the signature of the token is wrong")
+		}
+		seen = set // the issuer may have a new key
+	}
+	return nil, Invalid("the token is signed with no key of its issuer")
+}
+
+// valid checks what the claims say (RFC 9068, section 4).
+func (v *JWT) valid(c *claims, now time.Time) error {
+	leeway := v.opts.Leeway
+	switch {
+	case c.Issuer != v.issuer:
+		return Invalid("the token is of an issuer that this server does not trust")
+	case !v.opts.AnyAudience && !slices.ContainsFunc(c.Audience, v.isAudience):
+		return Invalid("the token was issued for another server")
+	case c.Expiry == nil:
+		return Invalid("the token has no expiry")
+	case !now.Before(numericDate(*c.Expiry).Add(leeway)):
+		return Invalid("the token has expired")
+	case c.NotBefore != nil && now.Add(leeway).Before(numericDate(*c.NotBefore)):
+		return Invalid("the token is not valid yet")
+	case c.Issued != nil && now.Add(leeway).Before(numericDate(*c.Issued)):
+		return Invalid("the token was issued in the future")
+	}
+	return nil
+}
+
+func (v *JWT) isAudience(a string) bool { return slices.Contains(v.audiences, canonical(a)) }
+
+// takes implements taker.
+func (v *JWT) takes(token string) bool {
+	_, rest, _ := strings.Cut(token, ".")
+	body, _, ok := strings.Cut(rest, ".")
+	payload, err := base64.RawURLEncoding.DecodeString(body)
+	if !ok || err != nil {
+		return false
+	}
+	var c struct {
+		Issuer string `json:"iss"`
+	}
+	return json.Unmarshal(payload, &c) == nil && c.Issuer == v.issuer
+}
+
+// httpClient returns c, or one that goes where the issuer says and no further.
+func httpClient(c *http.Client) *http.Client {
+	if c != nil {
+		return c
+	}
+	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}

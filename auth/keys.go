@@ -1,0 +1,237 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// KeyOptions say where the keys of an issuer come from. The zero value finds
+// them through the issuer's metadata (RFC 8414, OpenID Connect Discovery).
+type KeyOptions struct {
+	// URL is where the keys are (a JWK Set, RFC 7517), if they are not to be
+	// found through the metadata. It has https, unless it is of this machine.
+	URL string
+	// Static are the keys themselves, as a JWK Set in JSON. Then nothing is
+	// fetched.
+	Static json.RawMessage
+	// Client fetches; nil means one that follows no redirects. Metadata and
+	// keys are public: it must not add credentials.
+	Client *http.Client
+	// MaxAge is how long keys are used before they are fetched again, so that
+	// those that the issuer has withdrawn go; 0 means DefaultKeyAge. If they
+	// cannot be fetched then, the old ones serve for MaxStale longer; 0 means
+	// DefaultKeyStale, negative not at all.
+	MaxAge, MaxStale time.Duration
+	// MinInterval is the least time between two fetches, however many tokens
+	// with unknown keys come, and also after a failure; 0 means
+	// DefaultKeyInterval.
+	MinInterval time.Duration
+	// Timeout limits a fetch; 0 means DefaultKeyTimeout.
+	Timeout time.Duration
+}
+
+// The defaults of KeyOptions.
+const (
+	DefaultKeyAge      = 10 * time.Minute
+	DefaultKeyStale    = time.Hour
+	DefaultKeyInterval = 10 * time.Second
+	DefaultKeyTimeout  = 10 * time.Second
+)
+
+// keySet are keys as they were at one time. It does not change.
+type keySet struct {
+	keys    []jose.JSONWebKey
+	fetched time.Time // zero for static ones
+}
+
+// maxKeys bounds the keys that a token without key id is tried with.
+const maxKeys = 20
+
+// fitting returns the keys that may have signed something: those of that id,
+// or all if there is none.
+func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
+	for _, k := range s.keys {
+		if (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || k.Algorithm == alg) && len(keys) < maxKeys {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// keySource has the keys of an issuer. Of all that want newer keys at a time,
+// one fetches and the others wait for it.
+type keySource struct {
+	opts   KeyOptions
+	issuer string
+	client *http.Client
+
+	mu     sync.Mutex
+	set    *keySet
+	url    string        // of the keys, once it is known
+	tried  time.Time     // when the last fetch began
+	err    error         // of the last fetch
+	flight chan struct{} // closed when the fetch under way ends; nil if none is
+}
+
+func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
+	s := &keySource{opts: opts, issuer: issuer, url: opts.URL, client: httpClient(opts.Client)}
+	s.opts.MaxAge = orDefault(opts.MaxAge, DefaultKeyAge)
+	s.opts.MaxStale = orDefault(opts.MaxStale, DefaultKeyStale)
+	s.opts.MinInterval = orDefault(opts.MinInterval, DefaultKeyInterval)
+	s.opts.Timeout = orDefault(opts.Timeout, DefaultKeyTimeout)
+	if issuer == "" {
+		return nil, errors.New("the issuer is empty; give it as its metadata names it")
+	}
+	if opts.Static != nil {
+		set, err := parseKeys(opts.Static)
+		if err != nil {
+			return nil, fmt.Errorf("KeyOptions.Static: %w", err)
+		}
+		s.set = &keySet{keys: set}
+		return s, nil
+	}
+	if opts.URL != "" {
+		return s, safeURL(opts.URL)
+	}
+	if err := safeURL(issuer); err != nil {
+		return nil, fmt.Errorf("the issuer is not where its keys could be found: %w; give KeyOptions.URL", err)
+	}
+	return s, nil
+}
+
+// after returns the keys, which are newer than seen if there are newer ones:
+// then seen has been of no use.
+func (s *keySource) after(ctx context.Context, seen *keySet) (*keySet, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waited := false // for a fetch: there will be no other
+	for {
+		now := time.Now()
+		switch {
+		case s.set != nil && s.set != seen && s.fresh(now):
+			return s.set, nil
+		case s.flight != nil:
+			if err := s.wait(ctx); err != nil {
+				return nil, err
+			}
+			waited = true
+		case waited || s.set != nil && s.set.fetched.IsZero() || !s.tried.IsZero() && now.Sub(s.tried) < s.opts.MinInterval:
+			return s.usable(now)
+		default:
+			s.fetch(ctx, now)
+			waited = true
+		}
+	}
+}
+
+func (s *keySource) fresh(now time.Time) bool {
+	return s.set.fetched.IsZero() || now.Sub(s.set.fetched) < s.opts.MaxAge
+}
+
+// usable returns the keys that there are when no newer ones can be had.
+func (s *keySource) usable(now time.Time) (*keySet, error) {
+	if s.set != nil && (s.set.fetched.IsZero() || now.Sub(s.set.fetched) < s.opts.MaxAge+s.opts.MaxStale) {
+		return s.set, nil
+	}
+	return nil, fmt.Errorf("auth: the keys of %s cannot be had: %w", s.issuer, s.err)
+}
+
+// wait waits for the fetch under way. s.mu is held, but not meanwhile.
+func (s *keySource) wait(ctx context.Context) error {
+	flight := s.flight
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-flight:
+		return nil
+	}
+}
+
+// fetch fetches for all who wait: also if the one whose request this is goes
+// away. s.mu is held, but not meanwhile.
+func (s *keySource) fetch(ctx context.Context, now time.Time) {
+	flight, where := make(chan struct{}), s.url
+	s.flight, s.tried = flight, now
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
+	keys, where, err := s.load(ctx, where)
+	cancel()
+	s.mu.Lock()
+	s.flight, s.err = nil, err
+	if err == nil {
+		s.set, s.url = &keySet{keys: keys, fetched: now}, where
+	} else if s.opts.URL == "" {
+		s.url = "" // the issuer may have moved its keys
+	}
+	close(flight)
+}
+
+// load gets the keys from where they are, "" if the metadata has to say.
+func (s *keySource) load(ctx context.Context, where string) ([]jose.JSONWebKey, string, error) {
+	if where == "" {
+		found, err := discover(ctx, s.client, s.issuer)
+		if err != nil {
+			return nil, "", err
+		}
+		if where = found.Keys; where == "" {
+			return nil, "", errors.New("the metadata has no jwks_uri")
+		}
+		if err := safeURL(where); err != nil {
+			return nil, "", fmt.Errorf("jwks_uri: %w", err)
+		}
+	}
+	text, err := get(ctx, s.client, where)
+	if err != nil {
+		return nil, "", err
+	}
+	keys, err := parseKeys(text)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", where, err)
+	}
+	return keys, where, nil
+}
+
+// parseKeys returns the public keys of a JWK Set that are for signatures. What
+// is not, or cannot be read, is left out: issuers may have keys of kinds to come.
+func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
+	var raw struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, fmt.Errorf("no JWK Set: %w", err)
+	}
+	var keys []jose.JSONWebKey
+	for _, one := range raw.Keys {
+		var k jose.JSONWebKey
+		if json.Unmarshal(one, &k) != nil || !k.Valid() || !k.IsPublic() || k.Use != "" && k.Use != "sig" {
+			continue
+		}
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("the JWK Set has no public key for signatures")
+	}
+	return keys, nil
+}
+
+// safeURL refuses URLs on whose way others could change what is fetched.
+func safeURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return err
+	case u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && loopback(u.Hostname()):
+		return nil
+	}
+	return fmt.Errorf("%q has to be an https URL", text)
+}

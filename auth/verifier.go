@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/talaria-go/mcp/frame"
+)
+
+// Identity is what a token says; see frame.Identity.
+type Identity = frame.Identity
+
+// Verifier finds out what an access token says. Verify returns an Identity with
+// a Subject or a ClientID, which it does not change any more; or what Invalid
+// returns, if the token is not one that this server takes; or any other error if
+// it could not find out, which the client hears as 503. Errors must not contain
+// the token.
+//
+// A Verifier must check that the token was issued for this server, not for
+// another one. Verify is called by many goroutines at once. Bearer keeps what it
+// returns for a while: see Options.CacheFor.
+type Verifier interface {
+	Verify(ctx context.Context, token string) (*Identity, error)
+}
+
+// VerifierFunc is a func that is a Verifier.
+//
+//	keys := auth.VerifierFunc(func(ctx context.Context, token string) (*auth.Identity, error) {
+//		user, ok := users.ByKey(ctx, token)
+//		if !ok {
+//			return nil, auth.Invalid("the key is unknown")
+//		}
+//		return &auth.Identity{Subject: user.Name, Scopes: user.Scopes}, nil
+//	})
+type VerifierFunc func(ctx context.Context, token string) (*Identity, error)
+
+// Verify implements Verifier.
+func (v VerifierFunc) Verify(ctx context.Context, token string) (*Identity, error) {
+	return v(ctx, token)
+}
+
+// Error is why a request was refused.
+type Error struct {
+	// Status is that of the answer: 400, 401, 403 or 503.
+	Status int
+	// Code is the error parameter of the challenge (RFC 6750, section 3.1, and
+	// RFC 9449, section 7.1); "" for a request that brought no token.
+	Code string
+	// Description is for people, in ASCII. The client reads it.
+	Description string
+	// Err is the cause. The client does not hear of it.
+	Err error
+}
+
+// The codes of Error.
+const (
+	CodeInvalidRequest    = "invalid_request"
+	CodeInvalidToken      = "invalid_token"
+	CodeInsufficientScope = "insufficient_scope"
+	CodeInvalidProof      = "invalid_dpop_proof"
+	CodeUseNonce          = "use_dpop_nonce"
+)
+
+// Error implements error.
+func (e *Error) Error() string {
+	text := "auth: " + e.Description
+	if e.Code != "" {
+		text += " (" + e.Code + ")"
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Invalid returns the error for a token that is not taken: the answer is 401
+// with invalid_token. The description goes to the client, and must not contain
+// the token or any part of it.
+func Invalid(format string, args ...any) *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: CodeInvalidToken, Description: fmt.Sprintf(format, args...)}
+}
+
+// invalid is Invalid with a cause, for the log.
+func invalid(err error, description string) *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: CodeInvalidToken, Description: description, Err: err}
+}
+
+// Any returns a Verifier that asks several, in their order, until one takes the
+// token. Those of NewJWT are asked for tokens of their issuer alone. If none
+// takes it, the error is that of one that could not find out, or else of the
+// last one that was asked.
+func Any(verifiers ...Verifier) Verifier { return anyOf(append([]Verifier(nil), verifiers...)) }
+
+type anyOf []Verifier
+
+// taker is a Verifier that knows at a glance which tokens are not its own.
+type taker interface{ takes(token string) bool }
+
+// Verify implements Verifier.
+func (all anyOf) Verify(ctx context.Context, token string) (*Identity, error) {
+	var refused, failed error
+	for _, v := range all {
+		if t, ok := v.(taker); ok && !t.takes(token) {
+			continue
+		}
+		id, err := v.Verify(ctx, token)
+		if err == nil {
+			return id, nil
+		}
+		if _, ok := errors.AsType[*Error](err); ok {
+			refused = err
+		} else if failed == nil {
+			failed = err
+		}
+	}
+	switch {
+	case failed != nil:
+		return nil, failed
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, Invalid("the token is of no issuer that this server trusts")
+}
+
+// takes implements taker, for an Any within another.
+func (all anyOf) takes(token string) bool {
+	for _, v := range all {
+		if t, ok := v.(taker); !ok || t.takes(token) {
+			return true
+		}
+	}
+	return false
+}
