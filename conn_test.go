@@ -67,7 +67,7 @@ func openPipe(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation {
 	go func() { served <- s.ServeConn(context.Background(), server) }()
 	t.Cleanup(func() {
 		client.Close()
-		if err := <-served; err != nil && !errors.Is(err, mcp.ErrServerClosed) {
+		if err := <-served; err != nil && !errors.Is(err, mcp.ErrServerClosed) && !errors.Is(err, errFired) {
 			t.Errorf("ServeConn: %v", err)
 		}
 	})

@@ -42,6 +42,7 @@ func (s *Server) HandleMethod(name string, h Handler) error {
 // sends, after the server has done its own part: those of the specification,
 // such as notifications/roots/list_changed, and any others. Each method has
 // one fn. Nobody is answered: an error of fn goes to the log, at debug level.
+// The error Stop ends the session of the client.
 //
 // A stdio connection waits for fn, so that notifications keep their order. A
 // name that belongs to a request, a second fn for a method, and a call after

@@ -39,8 +39,10 @@ type link struct {
 	ended   chan struct{} // closed when the goroutine that reads has ended
 	settled chan struct{} // closed when everything is written, or cannot be
 
-	mu      sync.Mutex
-	stopped bool // no request is started any more
+	mu         sync.Mutex
+	stopped    bool          // no request is started any more
+	ousted     chan struct{} // closed when the session is ended by a handler
+	oustReason error         // why; set before
 }
 
 // serve runs the connection until its input ends or ctx does. What it leaves
@@ -55,7 +57,7 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOption
 	defer end()
 	l := &link{
 		server: s, conn: conn, opts: opts, ctx: inner, work: make(chan *job),
-		over: make(chan struct{}), ended: make(chan struct{}), settled: make(chan struct{}),
+		over: make(chan struct{}), ended: make(chan struct{}), settled: make(chan struct{}), ousted: make(chan struct{}),
 	}
 	l.limit, l.cut = context.WithCancel(ctx)
 	defer l.cut()
@@ -75,6 +77,11 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOption
 	case <-s.connections.down:
 		err = ErrServerClosed
 		l.stop()
+	case <-l.ousted:
+		err = l.oustReason
+		l.stop()
+		l.inflight.CancelAll(err)
+		l.cut()
 	}
 	settleErr := l.settle(end)
 	switch {

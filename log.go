@@ -38,5 +38,6 @@ func (s *Server) logPanic(f *frame.Frame, value any, stack []byte) {
 func (s *Server) notify(f *frame.Frame) {
 	if err := s.dispatch().Notify(f); err != nil {
 		s.logger.Debug().Str("method", f.Request().Method).Err(err).Msg("notification")
+		s.stopIfAsked(s.findSession(f.SessionID()), err)
 	}
 }

@@ -65,10 +65,16 @@ type Options struct {
 	Init func(f *Frame) error
 	// Terminate runs once for each session that Init let in, when it has ended
 	// and its last request is over, with the reason: ErrSessionDeleted,
-	// ErrSessionIdle, ErrServerClosed, or else ErrSessionClosed or the cause that
-	// the context of its connection ended for. The
-	// session's assigns and client are in f; nothing reaches the client any
-	// more. It must not call Shutdown.
+	// ErrSessionIdle, ErrServerClosed, that of Stop, or else ErrSessionClosed or
+	// the cause that the context of its connection ended for. The session's
+	// assigns and client are in f; nothing reaches the client any more. It must
+	// not call Shutdown.
+	//
+	// With Sessions.Store, a session that lives when the server shuts down has
+	// not ended: it is saved, and Terminate runs in the process that ends it. A
+	// session that no process takes up again is forgotten by the store, and
+	// Terminate does not run. What belongs to a process is better kept
+	// elsewhere than in such sessions.
 	Terminate func(f *Frame, reason error)
 	// Subscriptions limit what clients may subscribe to.
 	Subscriptions SubscriptionLimits
@@ -109,7 +115,8 @@ type Options struct {
 	// to everybody. nil shows everything. See also VisibleTo, which hides one
 	// component, and leaves the lists without such components shared.
 	Filter func(f *Frame, kind ComponentKind, name string) bool
-	// OnEvent takes the events that Server.Post brings into sessions. See Post.
+	// OnEvent takes the events that Server.Post brings into sessions. See Post,
+	// and Stop, which ends the session.
 	OnEvent func(f *Frame, event any) error
 	// InfoFunc says what the server is, for each initialize and server/discover
 	// anew; a Name or Version that it leaves out is that of Info. Further
@@ -301,9 +308,11 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // Shutdown ends the server in order: new requests are refused with 503, open
 // streams end, connections end when their calls have, running calls may finish
-// until ctx ends and are then cancelled. It returns when every call has returned, or ctx's error if some
-// had to be cancelled. Call it before http.Server.Shutdown, which waits for
-// streams.
+// until ctx ends and are then cancelled. It returns when every call has
+// returned, or ctx's error if some had to be cancelled. Sessions end, with
+// ErrServerClosed for Options.Terminate; with Options.Sessions.Store, those of
+// HTTP are saved instead, and another process goes on with them. Call it before
+// http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.running.Stop()
 	s.connections.shutdown()

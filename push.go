@@ -164,7 +164,7 @@ func (s *Server) findSession(id string) *session.Session {
 // meanwhile; its request has neither id nor method. Log, and questions to the
 // client, go out on the session's stream. The errors are ErrNoSession, that of
 // a server without OnEvent or that shuts down, and that of the handler; a panic
-// becomes an error.
+// becomes an error. The error Stop ends the session.
 func (s *Server) Post(ctx context.Context, sessionID string, event any) error {
 	if s.opts.OnEvent == nil {
 		return errors.New("mcp: Post needs Options.OnEvent")
@@ -192,6 +192,7 @@ func (s *Server) Post(ctx context.Context, sessionID string, event any) error {
 	_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		return nil, s.opts.OnEvent(f, event)
 	})
+	s.stopIfAsked(x, err)
 	return err
 }
 

@@ -64,7 +64,7 @@ func openStream(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation
 	t.Cleanup(func() {
 		inW.Close()
 		go io.Copy(io.Discard, outR) // what comes last
-		if err := <-served; err != nil && !errors.Is(err, mcp.ErrServerClosed) {
+		if err := <-served; err != nil && !errors.Is(err, mcp.ErrServerClosed) && !errors.Is(err, errFired) {
 			t.Errorf("ServeConn: %v", err)
 		}
 	})

@@ -86,7 +86,7 @@ func (l *jobLine) KeepAlive() error { return nil }
 // attach makes the server tell the session of the connection of changes. They
 // wait until the client is initialized.
 func (l *link) attach(x *session.Session) {
-	detach := l.server.sessions.Attach(x)
+	detach := l.server.sessions.Attach(x, l.oust)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unasked.detach = func() {
@@ -95,8 +95,23 @@ func (l *link) attach(x *session.Session) {
 	}
 }
 
+// oust ends the connection for that reason.
+func (l *link) oust(reason error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.oustReason == nil {
+		l.oustReason = reason
+		close(l.ousted)
+	}
+}
+
 // reason tells why the session of the connection ends.
 func (l *link) reason() error {
+	select {
+	case <-l.ousted:
+		return l.oustReason
+	default:
+	}
 	select {
 	case <-l.server.connections.down:
 		return ErrServerClosed

@@ -48,8 +48,8 @@ type Manager struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[string]*Session
-	attached map[*Session]struct{} // sessions of connections
-	sweep    *time.Timer           // runs while there are sessions; nil else
+	attached map[*Session]func(error) // sessions of connections, and what ends them
+	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
 	onEnd    func(*Session, error)
 }
@@ -65,7 +65,7 @@ func NewManager(config Config) *Manager {
 	if config.History == 0 {
 		config.History = DefaultHistory
 	}
-	m := &Manager{config: config, sessions: make(map[string]*Session), attached: make(map[*Session]struct{})}
+	m := &Manager{config: config, sessions: make(map[string]*Session), attached: make(map[*Session]func(error))}
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	return m
 }
@@ -203,14 +203,28 @@ func (m *Manager) Len() int {
 
 // Attach makes Each find a session that lives with a connection, until detach
 // is called. It has no id that Get would find, and none of the limits hold.
-func (m *Manager) Attach(s *Session) (detach func()) {
+// Stop calls stop, which ends the connection and with it the session.
+func (m *Manager) Attach(s *Session, stop func(reason error)) (detach func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.attached[s] = struct{}{}
+	m.attached[s] = stop
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.attached, s)
+	}
+}
+
+// Stop ends a session that the Manager has, be it its own or that of a
+// connection.
+func (m *Manager) Stop(s *Session, reason error) {
+	m.mu.Lock()
+	stop, attached := m.attached[s]
+	m.mu.Unlock()
+	if attached {
+		stop(reason)
+	} else {
+		m.End(s.id, reason)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestAttach(t *testing.T) {
 		t.Fatal(err)
 	}
 	attached := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
-	detach := m.Attach(attached)
+	detach := m.Attach(attached, func(error) {})
 	seen := func() (all []string) {
 		m.Each(func(s *Session) { all = append(all, fmt.Sprint(s == attached)) })
 		slices.Sort(all)
