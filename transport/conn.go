@@ -47,7 +47,13 @@ var ErrPeerGone = fmt.Errorf("transport: the peer has closed the connection: %w"
 // skipped.
 type TooLongError struct {
 	Limit int // bytes
+	// Head and Tail are how the message began and ended, at most 512 bytes
+	// each. They may be nil.
+	Head, Tail []byte
 }
+
+// glimpse is how much of a message that is too long is kept.
+const glimpse = 512
 
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("message is longer than the limit of %d bytes", e.Limit)

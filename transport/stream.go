@@ -92,7 +92,7 @@ func (s *Stream) readLine() ([]byte, error) {
 	for {
 		part, err := s.in.ReadSlice('\n')
 		if len(line)+len(part) > s.maxMessage+1 {
-			return nil, s.skipLine(err)
+			return nil, s.skipLine(line, part, err)
 		}
 		line = append(line, part...)
 		switch {
@@ -107,16 +107,29 @@ func (s *Stream) readLine() ([]byte, error) {
 	}
 }
 
-// skipLine passes the rest of a line that is too long; err is the state of
-// reading it so far.
-func (s *Stream) skipLine(err error) error {
+// skipLine passes the rest of a line that is too long, of which line and part
+// have been read; err is the state of reading it so far.
+func (s *Stream) skipLine(line, part []byte, err error) error {
+	head := append(bytes.Clone(line[:min(len(line), glimpse)]), part[:min(len(part), glimpse)]...)
+	long := &TooLongError{Limit: s.maxMessage, Head: head[:min(len(head), glimpse)]}
+	tail := bytes.Clone(lastOf(line, part))
 	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = s.in.ReadSlice('\n')
+		part, err = s.in.ReadSlice('\n')
+		tail = append(tail[:0], lastOf(tail, part)...)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	return &TooLongError{Limit: s.maxMessage}
+	long.Tail = bytes.TrimSpace(tail)
+	return long
+}
+
+// lastOf returns the end of before and part, which follows it.
+func lastOf(before, part []byte) []byte {
+	if len(part) < glimpse {
+		part = append(bytes.Clone(before[max(0, len(before)+len(part)-glimpse):]), part...)
+	}
+	return part[max(0, len(part)-glimpse):]
 }
 
 // Write implements Conn. Of the goroutines that write, one at a time carries

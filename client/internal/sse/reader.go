@@ -1,0 +1,267 @@
+// Package sse reads streams of server-sent events (HTML Living Standard,
+// section 9.2.6), as streamable HTTP and HTTP+SSE send them.
+package sse
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/talaria-go/mcp/transport"
+)
+
+// MediaType is the content type of a stream of events.
+const MediaType = "text/event-stream"
+
+// Event is one event. Data is valid until the next one is read.
+type Event struct {
+	Type string // "message" unless the stream says otherwise
+	Data []byte // lines are joined by newlines; may be empty
+}
+
+// Reader reads the events of one stream. Not safe for concurrent use.
+type Reader struct {
+	in    io.Reader
+	max   int
+	buf   []byte // read ahead
+	pos   int    // where in buf the next line begins
+	err   error  // of in
+	begun bool   // a byte order mark may no longer come
+	fed   bool   // the last line ended with CR, whose LF may still come
+
+	data     []byte // of the event that is being read
+	hasData  bool
+	kind     string
+	nextID   string
+	id       string
+	retry    time.Duration
+	hasRetry bool
+}
+
+// Limits of what is remembered beside the data of an event.
+const (
+	maxID   = 4 << 10
+	maxKind = 256
+)
+
+// NewReader returns a Reader of in. max is the greatest length of an event's
+// data in bytes.
+func NewReader(in io.Reader, max int) *Reader {
+	return &Reader{in: in, max: max}
+}
+
+// maxKept is how much memory a Reader keeps for another stream.
+const maxKept = 64 << 10
+
+// Reset makes r read another stream, in the memory that it has.
+func (r *Reader) Reset(in io.Reader) {
+	buf, data := r.buf, r.data
+	if cap(buf) > maxKept {
+		buf = nil
+	}
+	if cap(data) > maxKept {
+		data = nil
+	}
+	*r = Reader{in: in, max: r.max, buf: buf[:0], data: data[:0]}
+}
+
+// LastID returns the id of the last event that was read, "" if there was none.
+func (r *Reader) LastID() string { return r.id }
+
+// SetLastID says which event came last, on a stream that goes on where another
+// has ended.
+func (r *Reader) SetLastID(id string) { r.id, r.nextID = id, id }
+
+// Retry returns how long to wait before connecting again, if the stream has
+// said so.
+func (r *Reader) Retry() (time.Duration, bool) { return r.retry, r.hasRetry }
+
+// Next returns the next event, also one without data if it has an id: such
+// events tell a client where to resume. At the end of the stream it returns
+// io.EOF; an event that was not complete is lost. A *transport.TooLongError
+// costs one event. Every other error ends the stream.
+func (r *Reader) Next() (Event, error) {
+	r.data, r.hasData, r.kind = r.data[:0], false, ""
+	long, moved := false, false
+	for {
+		line, cut, err := r.line()
+		if err != nil {
+			return Event{}, err
+		}
+		if cut || len(r.data) > r.max {
+			long = true
+			r.data = r.data[:0]
+			if cut {
+				continue
+			}
+		}
+		if len(line) == 0 {
+			moved = r.nextID != r.id
+			r.id = r.nextID
+			switch {
+			case long:
+				return Event{}, &transport.TooLongError{Limit: r.max}
+			case !r.hasData && !moved:
+				r.kind = ""
+				continue
+			}
+			return r.event(), nil
+		}
+		r.field(line, long)
+	}
+}
+
+func (r *Reader) event() Event {
+	e := Event{Type: r.kind, Data: r.data}
+	if e.Type == "" {
+		e.Type = "message"
+	}
+	return e
+}
+
+// field takes one line that is not empty. skip leaves its data out.
+func (r *Reader) field(line []byte, skip bool) {
+	name, value := line, []byte(nil)
+	if i := bytes.IndexByte(line, ':'); i >= 0 {
+		if name, value = line[:i], line[i+1:]; len(value) > 0 && value[0] == ' ' {
+			value = value[1:]
+		}
+	}
+	switch string(name) {
+	case "data":
+		if skip {
+			return
+		}
+		if r.hasData {
+			r.data = append(r.data, '\n')
+		}
+		r.hasData = true
+		r.data = append(r.data, value...)
+	case "event":
+		switch {
+		case string(value) == "message":
+			r.kind = "message"
+		case len(value) <= maxKind:
+			r.kind = string(value)
+		default:
+			r.kind = string(value[:maxKind])
+		}
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 && len(value) <= maxID {
+			r.nextID = string(value)
+		}
+	case "retry":
+		r.setRetry(value)
+	}
+}
+
+// maxRetry keeps a wait from overflowing what it is computed with.
+const maxRetry = 24 * time.Hour
+
+func (r *Reader) setRetry(value []byte) {
+	if len(value) == 0 || len(bytes.Trim(value, "0123456789")) > 0 {
+		return
+	}
+	r.retry, r.hasRetry = maxRetry, true
+	if ms, err := strconv.ParseInt(string(value), 10, 64); err == nil && ms < maxRetry.Milliseconds() {
+		r.retry = time.Duration(ms) * time.Millisecond
+	}
+}
+
+// line returns the next line without its end, valid until the next call. cut
+// says that it is longer than any that is of use, and only its beginning is
+// given. A last line without end is not given.
+func (r *Reader) line() (line []byte, cut bool, err error) {
+	scanned := r.pos
+	for {
+		if r.fed && r.pos < len(r.buf) {
+			r.fed = false
+			if r.buf[r.pos] == '\n' {
+				r.pos++
+			}
+			scanned = max(scanned, r.pos)
+		}
+		if r.mark() {
+			scanned = max(scanned, r.pos)
+			if i := indexEnd(r.buf[scanned:]); i >= 0 {
+				line = r.buf[r.pos : scanned+i]
+				r.fed = r.buf[scanned+i] == '\r'
+				r.pos = scanned + i + 1
+				return line, cut, nil
+			}
+			scanned = len(r.buf)
+			if scanned-r.pos > r.max+maxID {
+				// The line is of no more use. Its end is still to be found.
+				cut = true
+				r.pos = scanned
+			}
+		}
+		if r.err != nil {
+			return nil, cut, r.err
+		}
+		scanned -= r.fill()
+	}
+}
+
+// mark skips a byte order mark at the beginning; it tells whether that is
+// settled.
+func (r *Reader) mark() bool {
+	const bom = "\xef\xbb\xbf"
+	if r.begun {
+		return true
+	}
+	switch have := r.buf[:min(len(r.buf), len(bom))]; {
+	case string(have) == bom:
+		r.pos += len(bom)
+	case len(have) < len(bom) && string(have) == bom[:len(have)] && r.err == nil:
+		return false
+	}
+	r.begun = true
+	return true
+}
+
+// indexEnd finds the end of a line.
+func indexEnd(b []byte) int {
+	i := bytes.IndexByte(b, '\n')
+	if i >= 0 {
+		b = b[:i]
+	}
+	if j := bytes.IndexByte(b, '\r'); j >= 0 {
+		return j
+	}
+	return i
+}
+
+const (
+	firstBuffer = 4 << 10
+	noProgress  = 100 // reads that return nothing at all
+)
+
+// fill reads more. It returns by how much the bytes in the buffer have moved
+// towards its beginning.
+func (r *Reader) fill() (moved int) {
+	if r.pos > 0 {
+		moved = r.pos
+		r.buf = r.buf[:copy(r.buf, r.buf[r.pos:])]
+		r.pos = 0
+	}
+	if len(r.buf) == cap(r.buf) {
+		bigger := make([]byte, len(r.buf), max(firstBuffer, 2*cap(r.buf)))
+		copy(bigger, r.buf)
+		r.buf = bigger
+	}
+	for range noProgress {
+		n, err := r.in.Read(r.buf[len(r.buf):cap(r.buf)])
+		r.buf = r.buf[:len(r.buf)+n]
+		if err != nil {
+			r.err = err
+			return moved
+		}
+		if n > 0 {
+			return moved
+		}
+	}
+	r.err = io.ErrNoProgress
+	return moved
+}

@@ -1,0 +1,354 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// DefaultGrace is how long a child process may take to end, first after its
+// standard input was closed and once more after SIGTERM, if options name no
+// time.
+const DefaultGrace = 5 * time.Second
+
+const (
+	lastData = time.Second     // for what a process that is gone has left in its pipes
+	reapTime = 5 * time.Second // for the system to end a killed process
+)
+
+// CommandOptions shape a child process. nil means the defaults.
+type CommandOptions struct {
+	// Env are variables, each "NAME=value", beside and over the few that every
+	// child gets: HOME, LOGNAME, PATH, SHELL, TERM and USER, on Windows their
+	// likes. The rest of this process's environment, where secrets may be, is
+	// kept from it.
+	Env []string
+	// Dir is the working directory; "" means that of this process.
+	Dir string
+	// Stderr gets a copy of what the process writes to standard error, which
+	// otherwise shows only in errors. It is written to from one goroutine. nil
+	// means nowhere.
+	Stderr io.Writer
+	// Grace is how long Close waits for the process to end, first after closing
+	// its standard input and once more after SIGTERM. 0 means DefaultGrace, less
+	// than 0 not at all.
+	Grace time.Duration
+	// MaxMessage is the longest message in bytes; 0 means DefaultMaxMessage.
+	MaxMessage int
+}
+
+// Command is a Conn to a child process over its standard input and output
+// (basic/transports/stdio of 2026-07-28, and of every earlier revision). When
+// the process ends, Read and Write return an *ExitError.
+type Command struct {
+	name   string
+	cmd    *exec.Cmd
+	stream *Stream
+	stdin  *os.File
+	stdout *os.File
+	stderr *tail
+	grace  time.Duration
+
+	exited  chan struct{} // closed when the process is gone and reaped
+	closed  atomic.Bool
+	closing sync.Once
+	ended   chan struct{} // closed when Close is done
+	err     error         // of Close
+}
+
+var _ Conn = (*Command)(nil)
+
+// ExitError says that a child process has gone, or has closed its standard
+// output. It is an ErrPeerGone, by errors.Is.
+type ExitError struct {
+	Name   string           // of the command
+	State  *os.ProcessState // nil if the process still runs
+	Stderr string           // the end of what it wrote to standard error
+}
+
+// Error names the command, how it ended and what it said last.
+func (e *ExitError) Error() string {
+	text := fmt.Sprintf("transport: command %q closed its standard output", e.Name)
+	if e.State != nil {
+		text = fmt.Sprintf("transport: command %q ended: %s", e.Name, e.State)
+	}
+	if e.Stderr == "" {
+		return text + "; it wrote nothing to standard error"
+	}
+	return text + "; it wrote to standard error:\n" + e.Stderr
+}
+
+// Unwrap returns ErrPeerGone.
+func (*ExitError) Unwrap() error { return ErrPeerGone }
+
+// StartCommand starts a program that speaks over its standard input and output.
+// A name without a path separator is looked up in PATH.
+//
+// On Unix the process leads a group of its own, so that an interrupt from the
+// terminal leaves it to Close, and Close reaches the processes that it started.
+func StartCommand(name string, args []string, opts *CommandOptions) (*Command, error) {
+	var o CommandOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	env := commandEnv(o.Env)
+	path, err := findCommand(name, o.Dir, env)
+	if err != nil {
+		return nil, err
+	}
+	c := &Command{name: name, grace: o.Grace, stderr: &tail{to: o.Stderr}, exited: make(chan struct{}), ended: make(chan struct{})}
+	c.cmd = exec.Command(path, args...)
+	c.cmd.Env, c.cmd.Dir, c.cmd.Stderr = env, o.Dir, c.stderr
+	c.cmd.WaitDelay = lastData // a grandchild may hold standard error open
+	ownGroup(c.cmd)
+	if err := c.start(); err != nil {
+		return nil, fmt.Errorf("transport: cannot start command %q: %w", name, err)
+	}
+	c.stream = NewStream(onlyReader{c.stdout}, onlyWriter{c.stdin}, &StreamOptions{MaxMessage: o.MaxMessage})
+	go c.wait()
+	return c, nil
+}
+
+// The stream must not close the pipes: Shutdown does, in order.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)
+
+// findCommand returns the path of a program.
+func findCommand(name, dir string, env []string) (string, error) {
+	if dir != "" {
+		if info, err := os.Stat(dir); err != nil {
+			return "", fmt.Errorf("transport: working directory of command %q: %w", name, err)
+		} else if !info.IsDir() {
+			return "", fmt.Errorf("transport: working directory of command %q: %s is not a directory", name, dir)
+		}
+	}
+	if name == "" {
+		return "", errors.New("transport: the command has no name")
+	}
+	if filepath.Base(name) != name && !filepath.IsAbs(name) {
+		full, err := filepath.Abs(filepath.Join(dir, name))
+		if err != nil {
+			return "", fmt.Errorf("transport: command %q: %w", name, err)
+		}
+		name = full
+	}
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	if filepath.Base(name) != name {
+		return "", fmt.Errorf("transport: command %q cannot be run: %w", name, err)
+	}
+	for _, in := range filepath.SplitList(envValue(env, "PATH")) { // which may not be this process's
+		if path, err := exec.LookPath(filepath.Join(in, name)); err == nil && filepath.IsAbs(path) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("transport: command %q not found in PATH; install it, or give its full path: %w", name, err)
+}
+
+// start makes the pipes and the process. The pipes are not those of exec.Cmd,
+// whose Wait would close them while they are being read.
+func (c *Command) start() (err error) {
+	var theirIn, theirOut *os.File
+	if theirIn, c.stdin, err = os.Pipe(); err != nil {
+		return err
+	}
+	defer theirIn.Close()
+	if c.stdout, theirOut, err = os.Pipe(); err != nil {
+		_ = c.stdin.Close()
+		return err
+	}
+	defer theirOut.Close()
+	c.cmd.Stdin, c.cmd.Stdout = theirIn, theirOut
+	if err = c.cmd.Start(); err != nil {
+		_, _ = c.stdin.Close(), c.stdout.Close()
+	}
+	return err
+}
+
+// wait reaps the process as soon as it ends.
+func (c *Command) wait() {
+	_ = c.cmd.Wait()                  // ProcessState says how it ended
+	signalGroup(c.cmd.Process, false) // whom it left behind; later its number may be another's
+	// A grandchild may hold standard output open: no more is waited for than
+	// what is in the pipe.
+	if err := c.stdout.SetReadDeadline(time.Now().Add(lastData)); err != nil {
+		time.AfterFunc(lastData, func() { _ = c.stdout.Close() })
+	}
+	close(c.exited)
+}
+
+// Read implements Conn.
+func (c *Command) Read() ([]byte, error) {
+	message, err := c.stream.Read()
+	if c.closed.Load() {
+		return nil, ErrClosed
+	}
+	if _, long := errors.AsType[*TooLongError](err); err == nil || long {
+		return message, err
+	}
+	return nil, c.gone()
+}
+
+// Write implements Conn.
+func (c *Command) Write(message []byte) error { return c.written(c.stream.Write(message)) }
+
+// Flush implements Conn.
+func (c *Command) Flush() error { return c.written(c.stream.Flush()) }
+
+func (c *Command) written(err error) error {
+	switch {
+	case c.closed.Load():
+		return ErrClosed
+	case err != nil:
+		return c.gone()
+	}
+	return nil
+}
+
+// gone returns the error of a process that has ended or is about to.
+func (c *Command) gone() error {
+	timer := time.NewTimer(lastData)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+	case <-timer.C:
+	}
+	if c.closed.Load() {
+		return ErrClosed
+	}
+	return &ExitError{Name: c.name, State: c.State(), Stderr: c.stderr.String()}
+}
+
+// State returns how the process ended, nil while it runs.
+func (c *Command) State() *os.ProcessState {
+	select {
+	case <-c.exited:
+		return c.cmd.ProcessState
+	default:
+		return nil
+	}
+}
+
+// Stderr returns the end of what the process has written to standard error, at
+// most 8 KiB.
+func (c *Command) Stderr() string { return c.stderr.String() }
+
+// Pid returns the id of the process.
+func (c *Command) Pid() int { return c.cmd.Process.Pid }
+
+// Close implements Conn: it is Shutdown without an end of patience but the
+// options'.
+func (c *Command) Close() error { return c.Shutdown(context.Background()) }
+
+// Shutdown closes standard input and waits for the process to end. One that
+// does not is terminated and, after waiting again, killed, with its process
+// group where the system has such. The end of ctx ends all waiting. It returns
+// an error only if the process could not be ended.
+func (c *Command) Shutdown(ctx context.Context) error {
+	c.closing.Do(func() {
+		defer close(c.ended)
+		c.closed.Store(true)
+		_ = c.stdin.Close()
+		_ = c.stream.Close()
+		// A process that cannot write does not end.
+		drained := make(chan struct{})
+		go func() {
+			defer close(drained)
+			_, _ = io.Copy(io.Discard, c.stdout)
+		}()
+		c.err = c.end(ctx)
+		_ = c.stdout.Close()
+		<-drained
+	})
+	<-c.ended
+	return c.err
+}
+
+func (c *Command) end(ctx context.Context) error {
+	if c.waitFor(ctx, c.grace) {
+		return nil
+	}
+	if ctx.Err() == nil {
+		signalGroup(c.cmd.Process, false)
+		if c.waitFor(ctx, c.grace) {
+			return nil
+		}
+	}
+	signalGroup(c.cmd.Process, true)
+	if c.waitFor(context.Background(), reapTime) {
+		return nil
+	}
+	return fmt.Errorf("transport: command %q, process %d, does not end though it was killed", c.name, c.Pid())
+}
+
+// waitFor tells whether the process ends in time.
+func (c *Command) waitFor(ctx context.Context, patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// tailSize is how many bytes of standard error are kept.
+const tailSize = 8 << 10
+
+// tail keeps the end of what is written to it, and passes everything on.
+type tail struct {
+	to io.Writer
+
+	mu   sync.Mutex
+	kept []byte
+	cut  bool
+}
+
+// Write implements io.Writer. It never fails: a process must not be stopped by
+// who watches it.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	t.kept = append(t.kept, p[max(0, len(p)-tailSize):]...)
+	if over := len(t.kept) - tailSize; over > 0 || len(p) > tailSize {
+		t.cut = true
+		t.kept = append(t.kept[:0], t.kept[max(0, over):]...)
+	}
+	t.mu.Unlock()
+	if t.to != nil {
+		_, _ = t.to.Write(p)
+	}
+	return len(p), nil
+}
+
+// String returns what is kept, from the beginning of a line if there is one.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := string(t.kept)
+	if _, rest, ok := strings.Cut(text, "\n"); t.cut && ok {
+		text = rest
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
+}

@@ -1,0 +1,15 @@
+//go:build !unix
+
+package transport
+
+import (
+	"os"
+	"os/exec"
+)
+
+// ownGroup does nothing: the system has no process groups.
+func ownGroup(*exec.Cmd) {}
+
+// signalGroup ends a process. The system knows no request to end, so that both
+// ways are the same.
+func signalGroup(process *os.Process, _ bool) { _ = process.Kill() }

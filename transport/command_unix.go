@@ -1,0 +1,22 @@
+//go:build unix
+
+package transport
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup makes the process the leader of a group.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// signalGroup terminates or kills a process and those that it started. Whoever
+// is gone already needs no telling, so there is no error to report.
+func signalGroup(process *os.Process, kill bool) {
+	signal := syscall.SIGTERM
+	if kill {
+		signal = syscall.SIGKILL
+	}
+	_ = syscall.Kill(-process.Pid, signal)
+}
