@@ -39,14 +39,17 @@ var importGraph = map[string][]string{
 	"client/internal/link": {"protocol"},
 	"client": {"internal/jsonx", "transport", "protocol", "schema", "internal/peer", "client/internal/link",
 		"client/internal/connlink", "client/internal/httplink", "client/internal/sselink"},
-	"auth":               {"frame"},
-	"middleware":         {"", "protocol"},
-	"mcptest":            {"", "protocol", "transport"},
-	"cmd/example":        {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
-	"conformance/server": {"", "frame", "protocol", "schema", "transport/streamable"},
-	"conformance/bridge": {},
-	"conformance/tally":  {},
-	"e2e/server":         {"", "transport/streamable"},
+	"auth":                         {"frame"},
+	"auth/oauth/internal/outbound": {},
+	"auth/oauth":                   {"protocol", "auth/oauth/internal/outbound"},
+	"middleware":                   {"", "protocol"},
+	"mcptest":                      {"", "protocol", "transport"},
+	"cmd/example":                  {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
+	"conformance/server":           {"", "frame", "protocol", "schema", "transport/streamable"},
+	"conformance/bridge":           {},
+	"conformance/client":           {"auth/oauth"},
+	"conformance/tally":            {},
+	"e2e/server":                   {"", "transport/streamable"},
 }
 
 // thirdParty says which packages may import which modules of others.
@@ -60,7 +63,10 @@ var thirdParty = map[string][]string{
 	"github.com/go-chi/chi":                 {"cmd/example", "conformance/server"},
 	"github.com/pb33f/ordered-map":          {"schema"},
 	"golang.org/x/text":                     {"schema"},
-	"github.com/go-jose/go-jose":            {"auth"},
+	"github.com/go-jose/go-jose":            {"auth", "auth/oauth"},
+	"golang.org/x/oauth2":                   {"auth/oauth"},
+	"code.dny.dev/ssrf":                     {"auth/oauth/internal/outbound"},
+	"github.com/gofrs/flock":                {"auth/oauth"},
 	"github.com/hashicorp/golang-lru":       {"auth"},
 }
 

@@ -1,0 +1,135 @@
+package oauth
+
+import (
+	"net/http"
+	"strings"
+)
+
+// challenge is what the WWW-Authenticate headers of a response ask for.
+type challenge struct {
+	metadata  string // resource_metadata (RFC 9728, section 5.1)
+	scope     scopes
+	errorCode string
+	bearer    bool  // the server takes Bearer tokens
+	dpop      bool  // the server takes DPoP tokens
+	err       error // the scope parameter is none
+}
+
+// readChallenge reads the challenges that a client of MCP can meet. Other
+// schemes are passed over; of several, the first that has a parameter gives it.
+func readChallenge(header http.Header) challenge {
+	var c challenge
+	for _, each := range parseChallenges(header.Values("WWW-Authenticate")) {
+		switch strings.ToLower(each.scheme) {
+		case "bearer":
+			c.bearer = true
+		case "dpop":
+			c.dpop = true
+		default:
+			continue
+		}
+		if c.metadata == "" {
+			c.metadata = each.params["resource_metadata"]
+		}
+		if c.errorCode == "" {
+			c.errorCode = each.params["error"]
+		}
+		if len(c.scope) == 0 && c.err == nil {
+			c.scope, c.err = parseScopes(each.params["scope"])
+		}
+	}
+	return c
+}
+
+// authChallenge is one challenge of RFC 9110, section 11.6.1.
+type authChallenge struct {
+	scheme string
+	params map[string]string // names in lower case
+}
+
+// parseChallenges reads header values, each of which may have several
+// challenges. It stops reading a value where it is malformed and keeps what it
+// has.
+func parseChallenges(values []string) []authChallenge {
+	var all []authChallenge
+	for _, value := range values {
+		s := headerScanner{rest: value}
+		for {
+			s.skip(" \t,")
+			name := s.token()
+			if name == "" {
+				break
+			}
+			if param, ok := s.value(); ok && len(all) > 0 {
+				params := all[len(all)-1].params
+				if _, repeated := params[strings.ToLower(name)]; !repeated {
+					params[strings.ToLower(name)] = param
+				}
+				continue
+			}
+			all = append(all, authChallenge{scheme: name, params: map[string]string{}})
+			s.token68()
+		}
+	}
+	return all
+}
+
+type headerScanner struct{ rest string }
+
+func (s *headerScanner) skip(set string) { s.rest = strings.TrimLeft(s.rest, set) }
+
+func (s *headerScanner) take(in func(byte) bool) string {
+	n := 0
+	for n < len(s.rest) && in(s.rest[n]) {
+		n++
+	}
+	taken := s.rest[:n]
+	s.rest = s.rest[n:]
+	return taken
+}
+
+func (s *headerScanner) token() string { return s.take(isTokenByte) }
+
+// value reads "=" and what follows it, a token or a quoted string. Without the
+// "=" it reads nothing.
+func (s *headerScanner) value() (string, bool) {
+	rest := strings.TrimLeft(s.rest, " \t")
+	if !strings.HasPrefix(rest, "=") {
+		return "", false
+	}
+	s.rest = strings.TrimLeft(rest[1:], " \t")
+	if !strings.HasPrefix(s.rest, `"`) {
+		return s.token(), true
+	}
+	var b strings.Builder
+	for i := 1; i < len(s.rest); i++ {
+		switch c := s.rest[i]; {
+		case c == '"':
+			s.rest = s.rest[i+1:]
+			return b.String(), true
+		case c == '\\' && i+1 < len(s.rest):
+			i++
+			b.WriteByte(s.rest[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	s.rest = "" // the string has no end: trust nothing of it
+	return "", true
+}
+
+// token68 passes over credentials such as those of Negotiate, which follow a
+// scheme in place of parameters.
+func (s *headerScanner) token68() {
+	ahead := headerScanner{rest: strings.TrimLeft(s.rest, " \t")}
+	text := ahead.take(func(c byte) bool { return isTokenByte(c) || c == '/' })
+	ahead.take(func(c byte) bool { return c == '=' })
+	end := strings.TrimLeft(ahead.rest, " \t")
+	if text != "" && (end == "" || end[0] == ',') {
+		s.rest = ahead.rest
+	}
+}
+
+func isTokenByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}

@@ -1,0 +1,174 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"net/url"
+	"slices"
+
+	"golang.org/x/oauth2"
+)
+
+// AuthorizationCode is the grant of users: an authorization server asks the
+// user for consent in a browser (OAuth 2.1, section 4.1). PKCE with S256 is
+// used always, and servers without it are refused.
+type AuthorizationCode struct {
+	// Agent takes the user to the authorization server and brings its answer
+	// back; nil means &Loopback{}.
+	Agent UserAgent
+}
+
+// UserAgent takes users to authorization servers. Loopback and Manual are such.
+type UserAgent interface {
+	// Open gets ready for one visit. The redirect URI of the visit should be
+	// one of registered, if that can be: these are what the authorization
+	// server knows already.
+	Open(ctx context.Context, registered []string) (Visit, error)
+}
+
+// Visit is one visit of the user to an authorization server.
+type Visit interface {
+	// RedirectURI is where the authorization server is to send the user.
+	RedirectURI() string
+	// Authorize takes the user to the URL and returns the URL that the user was
+	// sent to in the end: the redirect URI with the answer in its query. It
+	// need not check the answer.
+	Authorize(ctx context.Context, authorizeURL string) (redirected string, err error)
+	// Close ends the visit, whether or not it came to an answer.
+	Close() error
+}
+
+func (*AuthorizationCode) check() error       { return nil }
+func (*AuthorizationCode) interactive() bool  { return true }
+func (*AuthorizationCode) trusts() []*url.URL { return nil }
+
+func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+	if err := r.authority.server.checkCode(); err != nil {
+		return nil, err
+	}
+	token, err := g.visit(ctx, r)
+	if r.used != nil && hasCode(err, "invalid_client") {
+		// The authorization server has dropped the client. If it was registered
+		// dynamically, a new one is made, once.
+		c, issuer := r.client, r.authority.server.Issuer
+		if known, _ := c.registered(ctx, issuer); known != nil && known.ClientID == r.used.ClientID {
+			if err := c.forgetClient(ctx, issuer, known.ClientID); err != nil {
+				return nil, err
+			}
+			return g.visit(ctx, r)
+		}
+	}
+	return token, err
+}
+
+// visit takes the user to the authorization server once.
+func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oauth2.Token, err error) {
+	c, server := r.client, r.authority.server
+	ctx, cancel := context.WithTimeout(ctx, c.opts.LoginTimeout)
+	defer cancel()
+	failed := func(err error) error {
+		return &Error{Step: StepAuthorization, URL: server.Issuer, Err: err}
+	}
+	agent := g.Agent
+	if agent == nil {
+		agent = &Loopback{}
+	}
+	known, err := c.registered(ctx, server.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var uris []string
+	if known != nil {
+		uris = slices.Clone(known.RedirectURIs)
+	}
+	visit, err := agent.Open(ctx, uris)
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer func() {
+		if closing := visit.Close(); err == nil && closing != nil {
+			err = failed(closing)
+		}
+	}()
+	client, err := c.registration(ctx, server, c.codeMetadata(visit.RedirectURI()))
+	if err != nil {
+		return nil, err
+	}
+	state, verifier := rand.Text(), oauth2.GenerateVerifier()
+	config := oauth2.Config{
+		ClientID: client.ClientID, RedirectURL: visit.RedirectURI(), Scopes: r.scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: server.AuthorizationEndpoint},
+	}
+	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.authority.resource)}
+	if slices.Contains(r.scopes, offlineAccess) {
+		// OpenID Connect Core, section 11: without consent there is no such access.
+		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	if r.key != nil {
+		params = append(params, oauth2.SetAuthURLParam("dpop_jkt", r.key.thumbprint)) // binds the code too (RFC 9449, section 10)
+	}
+	redirected, err := visit.Authorize(ctx, config.AuthCodeURL(state, params...))
+	if err != nil {
+		return nil, failed(err)
+	}
+	code, err := readAnswer(redirected, visit.RedirectURI(), state, server)
+	if err != nil {
+		return nil, err
+	}
+	return r.ask(ctx, client, url.Values{
+		"grant_type":    {grantCode},
+		"code":          {code},
+		"redirect_uri":  {visit.RedirectURI()},
+		"code_verifier": {verifier},
+	})
+}
+
+// readAnswer takes the code out of an answer, after it has made sure that the
+// answer belongs to this visit and comes from this issuer (RFC 9207, section
+// 2.4). Of an answer that fails, not even the error is looked at.
+//
+// https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-response-validation
+func readAnswer(redirected, redirectURI, state string, server *serverMetadata) (string, error) {
+	failed := func(e Error) (string, error) {
+		e.Step, e.URL = StepAuthorization, server.Issuer
+		return "", &e
+	}
+	u, err := url.Parse(redirected)
+	if err != nil {
+		return failed(Error{Problem: "the answer is no URL"}) // err quotes it, with the code
+	}
+	want, err := url.Parse(redirectURI)
+	if err != nil || u.Scheme != want.Scheme || u.Host != want.Host || u.Path != want.Path {
+		return failed(Error{Problem: "the answer did not come to the redirect URI " + redirectURI})
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return failed(Error{Problem: "the query of the answer is malformed"})
+	}
+	for _, name := range []string{"state", "iss", "code", "error"} {
+		if len(query[name]) > 1 {
+			return failed(Error{Problem: "the answer has the parameter " + name + " twice"})
+		}
+	}
+	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(state)) != 1 {
+		return failed(Error{Problem: "the answer has another state than the request: it belongs to no visit of this client"})
+	}
+	switch {
+	case query.Has("iss") && query.Get("iss") != server.Issuer:
+		return failed(Error{Problem: "the answer comes from " + printable(query.Get("iss")) + ", another issuer (RFC 9207)"})
+	case !query.Has("iss") && server.IssuerParameterPromise:
+		return failed(Error{Problem: "the answer has no iss parameter, which the metadata promises (RFC 9207)"})
+	}
+	if code := query.Get("error"); code != "" {
+		e := Error{Code: code, Problem: "the authorization server refuses"}
+		if text := query.Get("error_description"); text != "" {
+			e.Problem += " and says " + printable(text)
+		}
+		return failed(e)
+	}
+	if query.Get("code") == "" {
+		return failed(Error{Problem: "the answer has no code"})
+	}
+	return query.Get("code"), nil
+}

@@ -1,0 +1,30 @@
+// Package oauth is the client side of MCP authorization over HTTP. A [Client]
+// belongs to one MCP server. Its [Client.HTTPClient] adds the access token to
+// every request to that server, understands the server's challenges, runs the
+// authorization that they ask for once, however many requests wait for it, and
+// sends the requests again.
+//
+//	c, err := oauth.New("https://mcp.example.com/mcp", &oauth.Options{
+//		Document: &oauth.Document{URL: "https://app.example.com/client.json"},
+//		Store:    store,
+//	})
+//	if err != nil { … }
+//	transport := client.HTTP("https://mcp.example.com/mcp", &client.HTTPOptions{Client: c.HTTPClient()})
+//
+// It follows the specification of all revisions, 2026-07-28 being the
+// strictest: discovery by protected resource metadata (RFC 9728) and
+// authorization server metadata (RFC 8414, OpenID Connect Discovery), with the
+// fallbacks of 2025-03-26; Client ID Metadata Documents, dynamic registration
+// (RFC 7591) and clients that are registered beforehand; PKCE with S256, always;
+// resource indicators (RFC 8707); validation of the issuer in answers (RFC
+// 9207); step-up; refresh with rotation; revocation (RFC 7009). A [Grant] other
+// than [AuthorizationCode] selects one of the extensions. DPoP (RFC 9449) is
+// used where it is wanted.
+//
+// A token goes to the origin of the server that it was issued for and nowhere
+// else, whatever a redirect says. Clients and tokens belong to the issuer that
+// gave them. Nothing is logged. Addresses that servers name are fetched only if
+// they are https and public, unless the MCP server is on this very machine.
+//
+// https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization
+package oauth

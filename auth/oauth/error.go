@@ -1,0 +1,112 @@
+package oauth
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/oauth2"
+)
+
+// Steps of authorization, as [Error] names them.
+const (
+	StepResource      = "protected resource metadata"
+	StepServer        = "authorization server metadata"
+	StepRegistration  = "client registration"
+	StepAuthorization = "authorization"
+	StepToken         = "token request"
+	StepExchange      = "token exchange"
+	StepStepUp        = "step-up"
+	StepRevocation    = "revocation"
+	StepRequest       = "request"
+	StepStore         = "token store"
+)
+
+// ErrLoginRequired is the error of [Client.Token] when there is no token and
+// only the user can get one.
+var ErrLoginRequired = errors.New("no access token; call Login")
+
+// Error is the one error type of this package. It names the step that failed
+// and the place. It never has a token, a code or a secret in it.
+type Error struct {
+	// Step is one of the Step constants.
+	Step string
+	// URL is the place: an issuer, an endpoint or a metadata document.
+	URL string
+	// Code is an OAuth error code such as invalid_grant, when a server gave one.
+	Code string
+	// Status is the HTTP status, when a server answered; 0 otherwise.
+	Status int
+	// Problem says what is wrong and what to do about it.
+	Problem string
+	// Err is the cause, or nil.
+	Err error
+}
+
+// Error says what happened, on one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("oauth: " + e.Step)
+	if e.URL != "" {
+		b.WriteString(" at " + e.URL)
+	}
+	if e.Code != "" {
+		b.WriteString(": " + printable(e.Code))
+	}
+	if e.Problem != "" {
+		b.WriteString(": " + e.Problem)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// hasCode says whether err comes from a server that gave one of these codes.
+func hasCode(err error, codes ...string) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	for _, code := range codes {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// fromEndpoint makes an Error of what a token endpoint answered. The body is
+// left out: nobody knows what it repeats.
+func fromEndpoint(step, url string, err error) *Error {
+	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok {
+		return &Error{Step: step, URL: url, Err: plain(err)}
+	}
+	e := &Error{Step: step, URL: url, Code: answer.ErrorCode, Status: answer.Response.StatusCode}
+	if answer.ErrorDescription != "" {
+		e.Problem = "the server says " + printable(answer.ErrorDescription)
+	} else if e.Code == "" {
+		e.Problem = fmt.Sprintf("HTTP status %d without an OAuth error", e.Status)
+	}
+	return e
+}
+
+// printable is a remote text that is fit for a terminal and a log: short, one
+// line, without control characters.
+func printable(s string) string {
+	const longest = 200
+	if len(s) > longest {
+		s = s[:longest] + "…"
+	}
+	for _, r := range s {
+		if r != '_' && r != '-' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return strconv.QuoteToASCII(s)
+		}
+	}
+	return s
+}

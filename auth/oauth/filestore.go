@@ -1,0 +1,137 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// DefaultStorePath is where programs of one user share logins:
+// talaria/oauth.json in the directory for configuration of the system.
+func DefaultStorePath() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", &Error{Step: StepStore, Problem: "the system names no directory for configuration; choose a path for FileStore", Err: err}
+	}
+	return filepath.Join(dir, "talaria", "oauth.json"), nil
+}
+
+// FileStore returns a store in one JSON file that only its owner can read (mode
+// 0600; a file that others can read is refused). Writes are atomic. Files beside
+// it, whose names begin with its own and end in .lock, keep programs from
+// writing at the same time. The file and its directory are made when something
+// is to be kept.
+func FileStore(path string) Store { return &fileStore{path: path} }
+
+type fileStore struct{ path string }
+
+// lockInterval is how often a store looks whether another program has let go.
+const lockInterval = 20 * time.Millisecond
+
+func (f *fileStore) Load(_ context.Context, key string) (json.RawMessage, error) {
+	values, err := f.read()
+	return values[key], err
+}
+
+func (f *fileStore) Update(ctx context.Context, key string, change func(json.RawMessage) (json.RawMessage, error)) error {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return f.failed("make the directory of", err)
+	}
+	digest := sha256.Sum256([]byte(key))
+	return f.locked(ctx, "."+hex.EncodeToString(digest[:4]), func() error {
+		values, err := f.read()
+		if err != nil {
+			return err
+		}
+		value, err := change(values[key])
+		if err != nil {
+			return err
+		}
+		return f.locked(ctx, "", func() error { return f.put(key, value) })
+	})
+}
+
+// locked runs do while nobody else holds the lock of this name.
+func (f *fileStore) locked(ctx context.Context, name string, do func() error) error {
+	lock := flock.New(f.path+name+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockInterval); err != nil {
+		return f.failed("lock", err)
+	}
+	return errors.Join(do(), lock.Unlock())
+}
+
+// put changes one value in the file as it is now: other keys may have changed
+// since it was read.
+func (f *fileStore) put(key string, value json.RawMessage) error {
+	values, err := f.read()
+	if err != nil {
+		return err
+	}
+	if values == nil {
+		values = map[string]json.RawMessage{}
+	}
+	if value == nil {
+		delete(values, key)
+	} else {
+		values[key] = value
+	}
+	text, err := json.MarshalIndent(values, "", "  ")
+	if err != nil {
+		return f.failed("encode", err)
+	}
+	return f.replace(append(text, '\n'))
+}
+
+func (f *fileStore) replace(text []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+".*") // mode 0600
+	if err != nil {
+		return f.failed("write", err)
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), f.path)
+	}
+	if err != nil {
+		return f.failed("write", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}
+
+func (f *fileStore) read() (map[string]json.RawMessage, error) {
+	info, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, f.failed("read", err)
+	}
+	// On Windows a file has no such mode; the directory of the user keeps
+	// others out.
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return nil, f.failed("trust", fmt.Errorf("others can read it (mode %04o); run chmod 600, and log in again if somebody may have", mode))
+	}
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return nil, f.failed("read", err)
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return nil, f.failed("read", errors.New("it is no JSON object of this package; remove it and log in again"))
+	}
+	return values, nil
+}
+
+func (f *fileStore) failed(what string, err error) error {
+	return &Error{Step: StepStore, URL: f.path, Problem: "cannot " + what + " the file", Err: err}
+}

@@ -1,0 +1,269 @@
+// Package outbound makes the HTTP requests of an OAuth client. Their addresses
+// come from servers that nobody vouches for, so each is checked: its scheme
+// before it is asked, and the address it resolves to while it is dialled, so
+// that a name cannot change its mind in between. Redirects pass the same
+// checks; answers and their time have limits.
+//
+// See the section on server-side request forgery in the security best practices
+// of the Model Context Protocol, and RFC 9728, section 7.7.
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// Limits that hold for every request.
+const (
+	MaxBytes     = 1 << 20 // of an answer
+	MaxRedirects = 3       // of a GET; a POST is never redirected
+	Timeout      = 30 * time.Second
+)
+
+// Config says what is allowed. The zero value allows https to public addresses.
+type Config struct {
+	// Trusted are URLs that the user has named himself. Their host and port may
+	// have any address.
+	Trusted []*url.URL
+	// Loopback allows loopback addresses, and http to them.
+	Loopback bool
+	// Private allows every address. It implies Loopback.
+	Private bool
+	// Insecure allows http to any host.
+	Insecure bool
+	// Transport takes the place of the one that checks addresses as it dials.
+	Transport http.RoundTripper
+}
+
+// Client makes requests that keep to a Config. It is safe for concurrent use.
+type Client struct {
+	config  Config
+	trusted map[string]bool // host:port
+	proxies sync.Map        // host:port of proxies that the environment names
+	guard   *ssrf.Guardian
+	base    http.RoundTripper
+	get     *http.Client
+	post    *http.Client
+}
+
+// New returns a client.
+func New(config Config) *Client {
+	config.Loopback = config.Loopback || config.Private
+	c := &Client{config: config, trusted: map[string]bool{}}
+	for _, u := range config.Trusted {
+		c.trusted[HostPort(u)] = true
+	}
+	allowed := []ssrf.Option{ssrf.WithAnyPort()}
+	if config.Loopback {
+		allowed = append(allowed,
+			ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8")),
+			ssrf.WithAllowedV6Prefixes(netip.MustParsePrefix("::1/128")))
+	}
+	c.guard = ssrf.New(allowed...)
+	c.base = config.Transport
+	if c.base == nil {
+		c.base = &http.Transport{
+			Proxy:                  c.proxy,
+			DialContext:            c.dial,
+			TLSHandshakeTimeout:    10 * time.Second,
+			ResponseHeaderTimeout:  20 * time.Second,
+			IdleConnTimeout:        30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+			ForceAttemptHTTP2:      true,
+		}
+	}
+	c.get = &http.Client{Transport: c, Timeout: Timeout, CheckRedirect: c.follow}
+	c.post = &http.Client{Transport: c, Timeout: Timeout, CheckRedirect: refuse}
+	return c
+}
+
+// Response is the whole answer to a request.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Get asks for a JSON document.
+func (c *Client) Get(ctx context.Context, address string, header http.Header) (*Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	return do(c.get, req)
+}
+
+// Post sends a body and follows no redirect.
+func (c *Client) Post(ctx context.Context, address, mediaType string, header http.Header, body []byte) (*Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", mediaType)
+	return do(c.post, req)
+}
+
+func do(client *http.Client, req *http.Request) (*Response, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, cause(err)
+	}
+	return &Response{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
+}
+
+// cause takes the method and URL off an error of net/http: the caller names
+// the place himself.
+func cause(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// Poster returns an HTTP client that follows no redirect, over a transport that
+// may add to requests and comes back to c.
+func (c *Client) Poster(transport http.RoundTripper) *http.Client {
+	return &http.Client{Transport: transport, Timeout: Timeout, CheckRedirect: refuse}
+}
+
+// RoundTrip checks the request's URL, asks for JSON and limits the answer.
+func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := c.Check(req.URL); err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &limited{body: resp.Body, left: MaxBytes}
+	return resp, nil
+}
+
+// CloseIdleConnections closes connections that nobody uses.
+func (c *Client) CloseIdleConnections() {
+	if closer, ok := c.base.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// Check says why a URL may not be asked, or nil.
+func (c *Client) Check(u *url.URL) error {
+	switch {
+	case u.Host == "":
+		return errors.New("the URL has no host")
+	case u.User != nil:
+		return errors.New("the URL has user information in it")
+	case u.Scheme == "https":
+		return nil // the address is checked while it is dialled
+	case u.Scheme != "http":
+		return fmt.Errorf("the scheme is %q, not https", u.Scheme)
+	case c.config.Insecure, c.config.Loopback && Loopback(u.Hostname()):
+		return nil
+	}
+	return errors.New("the scheme is http, which only loopback addresses may use, and those only if the MCP server has one itself")
+}
+
+func (c *Client) follow(req *http.Request, via []*http.Request) error {
+	if len(via) > MaxRedirects {
+		return fmt.Errorf("more than %d redirects", MaxRedirects)
+	}
+	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return errors.New("redirected from https to " + req.URL.Scheme)
+	}
+	return nil
+}
+
+func refuse(*http.Request, []*http.Request) error {
+	return errors.New("redirected, which an endpoint that receives credentials must not do")
+}
+
+func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	_, proxy := c.proxies.Load(address)
+	if !c.config.Private && !c.trusted[address] && !proxy {
+		dialer.Control = c.guard.Safe
+	}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
+		return nil, fmt.Errorf("%s has a private or reserved address, which a server may not make a client ask; see Options.AllowPrivate", address)
+	}
+	return conn, err
+}
+
+// proxy is the proxy of the environment, as net/http has it. A proxy resolves
+// names itself, so guarding is up to it; it may have a private address.
+func (c *Client) proxy(req *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(req)
+	if u != nil {
+		c.proxies.Store(HostPort(u), true)
+	}
+	return u, err
+}
+
+// Loopback says whether a host is written as this very machine.
+func Loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// HostPort is the host and port that a URL is dialled at.
+func HostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// limited is a body that fails once it has given all that it may.
+type limited struct {
+	body io.ReadCloser
+	left int
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left < 0 {
+		return 0, fmt.Errorf("the answer has more than %d bytes", MaxBytes)
+	}
+	if len(p) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.body.Read(p)
+	if l.left -= n; l.left < 0 {
+		return 0, fmt.Errorf("the answer has more than %d bytes", MaxBytes)
+	}
+	return n, err
+}
+
+func (l *limited) Close() error { return l.body.Close() }

@@ -1,0 +1,196 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"golang.org/x/oauth2"
+)
+
+// ClientCredentials is the grant of programs that act for themselves (OAuth
+// 2.1, section 4.2). The client is one of Options.Clients with a secret or,
+// better, a key.
+//
+// https://github.com/modelcontextprotocol/ext-auth, OAuth Client Credentials Extension
+type ClientCredentials struct{}
+
+func (*ClientCredentials) check() error       { return nil }
+func (*ClientCredentials) interactive() bool  { return false }
+func (*ClientCredentials) trusts() []*url.URL { return nil }
+
+func (*ClientCredentials) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+	client, err := r.machineClient(ctx, grantCredentials)
+	if err != nil {
+		return nil, err
+	}
+	return r.ask(ctx, client, r.scoped(url.Values{"grant_type": {grantCredentials}}))
+}
+
+// machineClient returns the client of a grant that no user takes part in.
+func (r *grantRequest) machineClient(ctx context.Context, grant string) (*Registration, error) {
+	c, server := r.client, r.authority.server
+	if !server.supportsGrant(grant) {
+		return nil, &Error{Step: StepToken, URL: server.Issuer,
+			Problem: fmt.Sprintf("the authorization server does not support the grant type %s, only %q", grant, server.GrantTypes)}
+	}
+	client, err := c.preregistered(ctx, server.Issuer)
+	if client != nil || err != nil {
+		return client, err
+	}
+	if c.opts.Document != nil && server.DocumentsSupported {
+		return c.documentClient(server.Issuer), nil
+	}
+	return nil, &Error{Step: StepRegistration, URL: server.Issuer,
+		Problem: "Options.Clients has no client for this authorization server"}
+}
+
+// WorkloadIdentity is the grant of workloads whose platform vouches for them: a
+// JWT of the platform is traded for an access token (RFC 7523, section 2.1).
+// The client is one of Options.Clients; without any, the JWT alone says who
+// asks. A grant that is refused is not tried again, nor is another one.
+type WorkloadIdentity struct {
+	// Assertion returns the JWT that the platform has issued for an audience,
+	// which is the issuer identifier of the authorization server. It is called
+	// for each token: such JWTs are short-lived.
+	Assertion func(ctx context.Context, audience string) (string, error)
+}
+
+func (g *WorkloadIdentity) check() error {
+	if g.Assertion == nil {
+		return errors.New("WorkloadIdentity.Assertion is nil")
+	}
+	return nil
+}
+
+func (*WorkloadIdentity) interactive() bool  { return false }
+func (*WorkloadIdentity) trusts() []*url.URL { return nil }
+
+func (g *WorkloadIdentity) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+	server := r.authority.server
+	client := &Registration{Issuer: server.Issuer, AuthMethod: AuthNone}
+	if len(r.client.opts.Clients) > 0 || r.client.opts.Document != nil {
+		var err error
+		if client, err = r.machineClient(ctx, grantJWTBearer); err != nil {
+			return nil, err
+		}
+	}
+	assertion, err := g.Assertion(ctx, server.Issuer)
+	if err != nil {
+		return nil, &Error{Step: StepToken, URL: server.Issuer, Problem: "the platform gives no JWT", Err: err}
+	}
+	return r.ask(ctx, client, r.scoped(url.Values{"grant_type": {grantJWTBearer}, "assertion": {assertion}}))
+}
+
+const (
+	tokenTypeIDToken = "urn:ietf:params:oauth:token-type:id_token"
+	tokenTypeIDJAG   = "urn:ietf:params:oauth:token-type:id-jag"
+)
+
+// EnterpriseManaged is the grant of employees whose identity provider decides
+// which MCP servers they may use: their ID token is exchanged at the identity
+// provider for an Identity Assertion JWT Authorization Grant (RFC 8693), and
+// that at the authorization server of the MCP server for an access token (RFC
+// 7523). The client at the latter is one of Options.Clients, the metadata
+// document, or is registered dynamically.
+//
+// https://github.com/modelcontextprotocol/ext-auth, Enterprise-Managed Authorization
+type EnterpriseManaged struct {
+	// Provider is the issuer identifier of the identity provider. Its token
+	// endpoint is found by its metadata unless TokenEndpoint names it.
+	Provider string
+	// TokenEndpoint is the token endpoint of the identity provider.
+	TokenEndpoint string
+	// Client is the client at the identity provider; its Issuer need not be set.
+	Client Registration
+	// Assertion returns the user's ID token, or what SubjectTokenType says, from
+	// the login at the identity provider. It is called for each token.
+	Assertion func(ctx context.Context) (string, error)
+	// SubjectTokenType is the type of the assertion; that of ID tokens,
+	// urn:ietf:params:oauth:token-type:id_token, if empty.
+	SubjectTokenType string
+}
+
+func (g *EnterpriseManaged) check() error {
+	var problems []error
+	if g.Assertion == nil {
+		problems = append(problems, errors.New("EnterpriseManaged.Assertion is nil"))
+	}
+	if g.Provider == "" {
+		problems = append(problems, errors.New("EnterpriseManaged.Provider is empty"))
+	}
+	if err := g.Client.check(); err != nil {
+		problems = append(problems, fmt.Errorf("EnterpriseManaged: %w", err))
+	}
+	return errors.Join(problems...)
+}
+
+func (*EnterpriseManaged) interactive() bool { return false }
+
+func (g *EnterpriseManaged) trusts() []*url.URL {
+	var trusted []*url.URL
+	for _, address := range []string{g.Provider, g.TokenEndpoint} {
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			trusted = append(trusted, u)
+		}
+	}
+	return trusted
+}
+
+func (g *EnterpriseManaged) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+	c, server := r.client, r.authority.server
+	client, err := r.machineClient(ctx, grantJWTBearer)
+	if client == nil && server.RegistrationEndpoint != "" && len(c.opts.Clients) == 0 && server.supportsGrant(grantJWTBearer) {
+		client, err = c.registration(ctx, server, clientMetadata{
+			ClientName: c.opts.ClientName, ClientURI: c.opts.ClientURI, GrantTypes: []string{grantJWTBearer}, ApplicationType: "native",
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	grant, err := g.exchange(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	// The scopes are in the assertion; asking for them again can only narrow.
+	return r.ask(ctx, client, url.Values{"grant_type": {grantJWTBearer}, "assertion": {grant}})
+}
+
+// exchange gets the authorization grant from the identity provider.
+func (g *EnterpriseManaged) exchange(ctx context.Context, r *grantRequest) (string, error) {
+	provider := &serverMetadata{Issuer: g.Provider, TokenEndpoint: g.TokenEndpoint}
+	if g.TokenEndpoint == "" {
+		var err error
+		if provider, err = r.client.serverMetadata(ctx, g.Provider); err != nil {
+			return "", err
+		}
+		if provider == nil {
+			return "", &Error{Step: StepServer, URL: g.Provider, Problem: "the identity provider has no metadata; set EnterpriseManaged.TokenEndpoint"}
+		}
+	}
+	subject, err := g.Assertion(ctx)
+	if err != nil {
+		return "", &Error{Step: StepExchange, URL: g.Provider, Problem: "there is no assertion of the user", Err: err}
+	}
+	subjectType := g.SubjectTokenType
+	if subjectType == "" {
+		subjectType = tokenTypeIDToken
+	}
+	token, err := r.client.requestToken(ctx, StepExchange, provider, &g.Client, nil, r.scoped(url.Values{
+		"grant_type":           {grantExchange},
+		"requested_token_type": {tokenTypeIDJAG},
+		"audience":             {r.authority.server.Issuer},
+		"resource":             {r.authority.resource},
+		"subject_token":        {subject},
+		"subject_token_type":   {subjectType},
+	}))
+	if err != nil {
+		return "", err
+	}
+	if issued, _ := token.Extra("issued_token_type").(string); issued != tokenTypeIDJAG {
+		return "", &Error{Step: StepExchange, URL: provider.TokenEndpoint,
+			Problem: "the identity provider has issued " + printable(issued) + ", not an ID-JAG"}
+	}
+	return token.AccessToken, nil
+}

@@ -1,0 +1,86 @@
+// Command client is the everything-client of the official conformance suite.
+//
+//	client URL
+//
+// The suite says by environment variables which scenario it plays, in which
+// revision, and what the client knows beforehand. The command exits with 1 if
+// the scenario ends in an error, which some scenarios want.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+)
+
+// play is one scenario.
+type play struct {
+	scenario string
+	url      string // of the MCP server
+	revision string
+	context  knowledge
+}
+
+// knowledge is what scenarios tell the client.
+type knowledge struct {
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	PrivateKey   string `json:"private_key_pem"`
+	IDPClientID  string `json:"idp_client_id"`
+	IDPToken     string `json:"idp_id_token"`
+	IDPIssuer    string `json:"idp_issuer"`
+	IDPEndpoint  string `json:"idp_token_endpoint"`
+	WorkloadJWT  string `json:"valid_jwt"`
+}
+
+// scenarios says what to do, by the beginning of a scenario's name. The longest
+// that fits counts.
+var scenarios = map[string]func(context.Context, play) error{
+	"auth/":                   authorize,
+	"auth/pre-registration":   authorizeRegistered,
+	"auth/client-credentials": authorizeMachine,
+	"auth/enterprise-managed": authorizeEmployee,
+	"auth/wif":                authorizeWorkload,
+	"auth/dpop":               authorizeBound,
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if len(os.Args) != 2 {
+		return fmt.Errorf("usage: client URL")
+	}
+	p := play{
+		scenario: os.Getenv("MCP_CONFORMANCE_SCENARIO"),
+		url:      os.Args[1],
+		revision: os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"),
+	}
+	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
+		if err := json.Unmarshal([]byte(text), &p.context); err != nil {
+			return fmt.Errorf("MCP_CONFORMANCE_CONTEXT: %w", err)
+		}
+	}
+	name := ""
+	for prefix := range scenarios {
+		if strings.HasPrefix(p.scenario, prefix) && len(prefix) > len(name) {
+			name = prefix
+		}
+	}
+	if name == "" {
+		return fmt.Errorf("unknown scenario %q in MCP_CONFORMANCE_SCENARIO", p.scenario)
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	ctx, cancelTime := context.WithTimeout(ctx, 25*time.Second)
+	defer cancelTime()
+	return scenarios[name](ctx, p)
+}
