@@ -150,6 +150,7 @@ type Server struct {
 	tools  *registry.List[*registry.Tool]
 	offers
 	adding      sync.Mutex // makes Add all or nothing
+	mounts      []*mount   // of others into this one; adding is held
 	customs     customs    // adding is held
 	family      family
 	sessions    *session.Manager

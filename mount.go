@@ -29,7 +29,7 @@ import (
 //
 // A name that is taken or too long, or a circle of mounts, is an error, and
 // nothing is mounted then. If such a name comes later, s goes without it and
-// logs the error.
+// logs the error. Unmount takes everything back.
 func (s *Server) Mount(prefix string, child *Server) error {
 	if child == nil {
 		return fmt.Errorf("mcp: mount %q: the server is nil", prefix)
@@ -50,6 +50,9 @@ func (s *Server) Mount(prefix string, child *Server) error {
 		child.family.leave(s)
 		return fmt.Errorf("mcp: mount %q: %w", strings.TrimSuffix(prefix, "."), err)
 	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	s.mounts = append(s.mounts, m)
 	return nil
 }
 
@@ -125,6 +128,8 @@ type mount struct {
 	prefix        string
 
 	mu        sync.Mutex // serialises syncs
+	ended     bool
+	stop      []func() // ends the watching of the child
 	tools     branch[*registry.Tool]
 	resources branch[*registry.Resource]
 	templates branch[*registry.ResourceTemplate]
@@ -145,14 +150,12 @@ func (m *mount) start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// What changes from here on waits for m.mu.
-	stop := []func(){
+	m.stop = []func(){
 		m.child.tools.Watch(m.follow), m.child.resources.Watch(m.follow),
 		m.child.templates.Watch(m.follow), m.child.prompts.Watch(m.follow),
 	}
 	if faults := m.sync(true); faults != nil {
-		for _, stop := range stop {
-			stop()
-		}
+		m.unwatch()
 		return errors.Join(faults...)
 	}
 	return nil
@@ -162,6 +165,9 @@ func (m *mount) start() error {
 func (m *mount) follow() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.ended {
+		return
+	}
 	for _, fault := range m.sync(false) {
 		m.parent.logger.Error().Err(fault).Str("prefix", m.prefix).Msg("something mounted was left out")
 	}
@@ -201,7 +207,7 @@ type branch[E interface {
 }
 
 // source is where something mounted comes from.
-type source[E any] struct{ from E }
+type source[E any] struct{ from, grafted E }
 
 // plan finds what has to come and go. It returns what cannot come.
 func (b *branch[E]) plan() (faults []error) {
@@ -222,7 +228,7 @@ func (b *branch[E]) plan() (faults []error) {
 			faults = append(faults, fmt.Errorf("%q is registered already", key))
 		default:
 			b.added = append(b.added, grafted)
-			b.next[key] = source[E]{e}
+			b.next[key] = source[E]{e, grafted}
 		}
 	}
 	for key, old := range b.here {

@@ -222,3 +222,45 @@ func TestMountTellsOfUpdates(t *testing.T) {
 		t.Errorf("heard %s", got)
 	}
 }
+
+func TestUnmount(t *testing.T) {
+	child, root := weather(mcp.Options{}), bare(mcp.Options{})
+	root.MustAdd(tool("own"))
+	if err := root.Mount("w", child); err != nil {
+		t.Fatal(err)
+	}
+	if root.Unmount("", child) || root.Unmount("w", root) || root.Unmount("w", nil) {
+		t.Error("something was unmounted that was not mounted")
+	}
+	// What takes the place of something mounted stays.
+	root.RemoveTools("w.forecast")
+	root.MustAdd(tool("w.forecast"))
+	c := mcptest.New(t, root, mcptest.Revision(protocol.LatestLegacy))
+	if !root.Unmount("w", child) || root.Unmount("w", child) {
+		t.Error("Unmount does not tell what there was")
+	}
+	c.WaitFor(protocol.MethodPromptsChanged)
+	child.MustAdd(tool("later"))
+	var all string
+	for _, method := range listMethods {
+		all += string(c.Request(method, nil))
+	}
+	if !strings.Contains(all, `"own"`) || !strings.Contains(all, `"w.forecast"`) ||
+		strings.Contains(all, "later") || strings.Contains(all, "describe") || strings.Contains(all, "weather://") {
+		t.Errorf("left are %s", all)
+	}
+	if got := string(c.Request("tools/call", map[string]any{"name": "w.forecast"})); !strings.Contains(got, `"w.forecast"`) {
+		t.Errorf("the server's own tool is gone: %s", got)
+	}
+	// It can be mounted again, and now also the other way round.
+	root.RemoveTools("w.forecast")
+	if err := root.Mount("w", child); err != nil {
+		t.Error(err)
+	}
+	if !root.Unmount("w", child) {
+		t.Error("it was not mounted again")
+	}
+	if err := child.Mount("r", root); err != nil {
+		t.Errorf("the other way round: %v", err)
+	}
+}
