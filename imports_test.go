@@ -50,6 +50,16 @@ var importGraph = map[string][]string{
 	"conformance/client":           {"auth/oauth"},
 	"conformance/tally":            {},
 	"e2e/server":                   {"", "transport/streamable"},
+
+	"cmd/talaria/internal/words":     {},
+	"cmd/talaria/internal/console":   {},
+	"cmd/talaria/internal/hosts":     {},
+	"cmd/talaria/internal/scaffold":  {},
+	"cmd/talaria/internal/arguments": {"schema"},
+	"cmd/talaria/internal/form":      {"protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/editor":    {"cmd/talaria/internal/console", "cmd/talaria/internal/form"},
+	"cmd/talaria": {"", "client", "protocol", "cmd/talaria/internal/words", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
+		"cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor"},
 }
 
 // thirdParty says which packages may import which modules of others.
@@ -68,6 +78,13 @@ var thirdParty = map[string][]string{
 	"code.dny.dev/ssrf":                     {"auth/oauth/internal/outbound"},
 	"github.com/gofrs/flock":                {"auth/oauth"},
 	"github.com/hashicorp/golang-lru":       {"auth"},
+	"github.com/spf13/cobra":                {"cmd/talaria"},
+	"github.com/aymanbagabas/go-udiff":      {"cmd/talaria"},
+	"github.com/tailscale/hujson":           {"cmd/talaria/internal/hosts"},
+	"github.com/peterh/liner":               {"cmd/talaria/internal/editor"},
+	"github.com/jedib0t/go-pretty":          {"cmd/talaria/internal/console"},
+	"github.com/schollz/progressbar":        {"cmd/talaria/internal/console"},
+	"golang.org/x/term":                     {"cmd/talaria/internal/console"},
 }
 
 func TestImportGraph(t *testing.T) {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitTool        = 1 // the tool says that it failed (isError), or anything that has no other code
+	exitUsage       = 2
+	exitConnect     = 3
+	exitProtocol    = 4
+	exitTimeout     = 5
+	exitInterrupted = 130
+)
+
+const exitHelp = `0 fine, 1 the tool failed (isError) or anything else did, 2 wrong
+usage, 3 cannot connect, 4 the server answered with an error or broke the
+protocol, 5 timeout, 130 interrupted.`
+
+// failure is an error with an exit code and, if there is one, a way out.
+type failure struct {
+	code int
+	err  error // nil if everything was said already
+	hint string
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit code %d", f.code)
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// with adds the way out.
+func (f *failure) with(hint string) *failure {
+	f.hint = hint
+	return f
+}
+
+func usage(format string, args ...any) *failure {
+	return &failure{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+func failed(code int, err error) *failure { return &failure{code: code, err: err} }
+
+// errInterrupted is the cause of what Ctrl-C ended.
+var errInterrupted = errors.New("interrupted")
+
+// explain returns the exit code of an error, what to say, and the way out.
+func explain(err error) (code int, text, hint string) {
+	f, known := errors.AsType[*failure](err)
+	if known {
+		code, hint = f.code, f.hint
+		if f.err == nil {
+			return code, "", hint
+		}
+	}
+	text = err.Error()
+	switch {
+	case known:
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted, text, ""
+	case errors.Is(err, context.DeadlineExceeded):
+		code, hint = exitTimeout, "--timeout sets how long to wait; 0 waits for ever"
+	default:
+		code = exitTool
+		if _, ok := errors.AsType[*protocol.Error](err); ok {
+			code = exitProtocol
+		}
+	}
+	return code, text, hint
+}

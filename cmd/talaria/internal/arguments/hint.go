@@ -1,0 +1,110 @@
+package arguments
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Type says in a word or two what a field takes: "integer", "list of string",
+// "string or null", "any".
+func (f Field) Type() string {
+	if len(f.Types) == 0 {
+		return "any"
+	}
+	names := slices.Clone(f.Types)
+	for i, name := range names {
+		if name != "array" {
+			continue
+		}
+		names[i] = "list"
+		if f.Item != nil && len(f.Item.Types) > 0 {
+			names[i] = "list of " + f.Item.Type()
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// Hint says what a field takes, for a prompt: type, bounds, values, default.
+func (f Field) Hint() string {
+	parts := []string{f.Type()}
+	if r := f.rules.text(); r != "" {
+		parts = append(parts, r)
+	}
+	if list := f.Choices(); list != "" {
+		parts = append(parts, list)
+	}
+	if len(f.Default) > 0 {
+		parts = append(parts, "default "+Plain(f.Default))
+	}
+	if !f.Required {
+		parts = append(parts, "optional")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shownChoices bounds how many values of an enum a hint lists.
+const shownChoices = 12
+
+// Choices lists the values of an enum, "" if there is none.
+func (f Field) Choices() string {
+	var list []string
+	for i, o := range f.Options {
+		if i == shownChoices {
+			list = append(list, fmt.Sprintf("… %d more", len(f.Options)-i))
+			break
+		}
+		text := o.Text()
+		if o.Title != "" && o.Title != text {
+			text += " (" + o.Title + ")"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " | ")
+}
+
+// text says bounds as 1..14 or ≥ 1.
+func (r rules) text() string {
+	var parts []string
+	add := func(what string, low, high any, hasLow, hasHigh bool) {
+		switch {
+		case hasLow && hasHigh:
+			parts = append(parts, fmt.Sprintf("%v..%v%s", low, high, what))
+		case hasLow:
+			parts = append(parts, fmt.Sprintf("%v%s or more", low, what))
+		case hasHigh:
+			parts = append(parts, fmt.Sprintf("at most %v%s", high, what))
+		}
+	}
+	add("", number(r.Minimum), number(r.Maximum), r.Minimum != nil, r.Maximum != nil)
+	if r.ExclusiveMinimum != nil {
+		parts = append(parts, "more than "+number(r.ExclusiveMinimum))
+	}
+	if r.ExclusiveMaximum != nil {
+		parts = append(parts, "less than "+number(r.ExclusiveMaximum))
+	}
+	add(" characters", count(r.MinLength), count(r.MaxLength), r.MinLength != nil, r.MaxLength != nil)
+	add(" items", count(r.MinItems), count(r.MaxItems), r.MinItems != nil, r.MaxItems != nil)
+	if r.Format != "" {
+		parts = append(parts, "format "+r.Format)
+	}
+	if r.Pattern != "" {
+		parts = append(parts, "matching "+r.Pattern)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func number(n *json.Number) string {
+	if n == nil {
+		return ""
+	}
+	return n.String()
+}
+
+func count(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

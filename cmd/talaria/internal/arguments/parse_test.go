@@ -1,0 +1,228 @@
+package arguments
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const sample = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["city", "days"],
+  "properties": {
+    "city":  {"type": "string", "maxLength": 10, "description": "where"},
+    "days":  {"type": "integer", "minimum": 1, "maximum": 14, "default": 3},
+    "ratio": {"type": "number"},
+    "units": {"enum": ["metric", "imperial"]},
+    "level": {"type": "string", "oneOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}]},
+    "exact": {"type": "boolean"},
+    "tags":  {"type": "array", "items": {"type": "string"}},
+    "nums":  {"type": "array", "items": {"type": "integer"}},
+    "either": {"type": ["integer", "string"]},
+    "maybe": {"anyOf": [{"type": "integer", "minimum": 5}, {"type": "null"}]},
+    "place": {"$ref": "#/$defs/place"},
+    "any":   {},
+    "true":  true,
+    "points": {"type": "array", "items": {"$ref": "#/$defs/place"}}
+  },
+  "$defs": {"place": {"type": "object", "properties": {"lat": {"type": "number"}, "name": {"type": "string"}}}}
+}`
+
+func object(t *testing.T, schema string) *Object {
+	t.Helper()
+	o, err := ReadObject(json.RawMessage(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestParse(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	text, whole := write("text", "from a file"), write("whole.json", `{"city": "Rome", "days": 2}`)
+	o := object(t, sample)
+	for _, test := range []struct{ args, want string }{
+		{"", `{}`},
+		{"city=Oslo|days=3", `{"city":"Oslo","days":3}`},
+		{"city=", `{"city":""}`},
+		{"city=a=b", `{"city":"a=b"}`},
+		{"city=5", `{"city":"5"}`},
+		{"city=@" + text, `{"city":"from a file"}`},
+		{`city=\@home`, `{"city":"@home"}`},
+		{`city=<"&>`, `{"city":"<\"&>"}`},
+		{"days=+4", `{"days":4}`},
+		{"days=3.0", `{"days":3.0}`},
+		{"ratio=-1.5e3", `{"ratio":-1.5e3}`},
+		{"units=metric|level=High", `{"units":"metric","level":"hi"}`},
+		{"level=hi", `{"level":"hi"}`},
+		{"exact=yes", `{"exact":true}`},
+		{"exact=off", `{"exact":false}`},
+		{"tags=a,b|tags=c", `{"tags":["a","b","c"]}`},
+		{`tags=["x","y, z"]`, `{"tags":["x","y, z"]}`},
+		{"tags=", `{"tags":[]}`},
+		{"nums=1, 2", `{"nums":[1,2]}`},
+		{"either=5", `{"either":5}`},
+		{"either=five", `{"either":"five"}`},
+		{"maybe=null", `{"maybe":null}`},
+		{"maybe=7", `{"maybe":7}`},
+		{"any=1.0", `{"any":1.0}`},
+		{"any=word", `{"any":"word"}`},
+		{`any="5"`, `{"any":"\"5\""}`},
+		{"true=[1]", `{"true":[1]}`},
+		{"place.lat=59.9|place.name=Oslo", `{"place":{"lat":59.9,"name":"Oslo"}}`},
+		{`place={"lat":1}|place.name=x`, `{"place":{"lat":1,"name":"x"}}`},
+		{`points={"lat":1,"name":"x"}`, `{"points":[{"lat":1,"name":"x"}]}`},
+		{"days:=12|any:={\"x\": [1]}", `{"days":12,"any":{"x": [1]}}`},
+		{"any:=@" + whole, `{"any":{"city": "Rome", "days": 2}}`},
+		{"@" + whole + "|exact=true", `{"city":"Rome","days":2,"exact":true}`},
+		{`{"city": "Bonn"}|days=1`, `{"city":"Bonn","days":1}`},
+	} {
+		var args []string
+		if test.args != "" {
+			args = strings.Split(test.args, "|")
+		}
+		got, err := o.Parse(args)
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s: got %s, %v, want %s", test.args, got, err, test.want)
+		}
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	o := object(t, sample)
+	for _, test := range []struct{ args, want string }{
+		{"Oslo", "write name=value"},
+		{"=x", "write name=value"},
+		{":=1", "write name=value"},
+		{"ctiy=Oslo", "did you mean city?"},
+		{"zebra=1", "there are: city, days"},
+		{"days=many", "days: must be an integer; got \"many\""},
+		{"days=1.5", "must be an integer"},
+		{"days=null", "must be an integer"},
+		{"days=", "must be an integer"},
+		{"ratio=\"1\"", "must be a number"},
+		{"exact=maybe", "must be true or false"},
+		{"units=stone", "must be one of metric | imperial"},
+		{"level=medium", "lo (Low) | hi (High)"},
+		{"nums=1,x", "each item must be an integer"},
+		{"nums=[1,", "must be a JSON list"},
+		{"place=here", "must be a JSON object"},
+		{"place.lat=north", "place.lat: must be a number"},
+		{"city=a|city=b", "city is given twice"},
+		{`place.lat=1|place={"lat":2}`, "both whole and in parts"},
+		{"days:=many", "is not valid JSON; write days="},
+		{"city=@/no/such/file", "file not found: /no/such/file"},
+		{"@/no/such/file", "file not found"},
+		{"city=@/", "not a regular file"},
+		{"{city}", "invalid JSON"},
+		{"{\"a\":1", "invalid JSON"},
+	} {
+		got, err := o.Parse(strings.Split(test.args, "|"))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %s, %v, want an error with %q", test.args, got, err, test.want)
+		}
+	}
+	if _, err := o.Parse([]string{"days=x", "exact=y!", "nope=1"}); err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("got %v, want all three faults", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	o := object(t, sample)
+	for _, test := range []struct{ object, want string }{
+		{`{"city":"Oslo","days":3}`, ""},
+		{`{"city":"Oslo","days":15}`, "days: "},
+		{`{"days":1}`, "city"},
+		{`{"city":"a city with a long name","days":1}`, "city: "},
+	} {
+		err := o.Check(json.RawMessage(test.object))
+		if test.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.object, err, test.want)
+		}
+	}
+	days, _ := o.Field("days")
+	if err := days.Check(json.RawMessage("0")); err == nil {
+		t.Error("0 days passed")
+	}
+	if err := object(t, `{"properties":{"a":{"type":"nonsense"}}}`).Check(json.RawMessage(`{}`)); err != nil {
+		t.Errorf("a schema that does not compile: got %v, want no check", err)
+	}
+}
+
+func TestFields(t *testing.T) {
+	o := object(t, sample)
+	for _, test := range []struct{ name, want string }{
+		{"city", "string, at most 10 characters"},
+		{"days", "integer, 1..14, default 3"},
+		{"units", "string, metric | imperial, optional"},
+		{"level", "string, lo (Low) | hi (High), optional"},
+		{"tags", "list of string, optional"},
+		{"either", "integer or string, optional"},
+		{"maybe", "integer or null, 5 or more, optional"},
+		{"place", "object, optional"},
+		{"any", "any, optional"},
+		{"points", "list of object, optional"},
+	} {
+		f, ok := o.Field(test.name)
+		if got := f.Hint(); !ok || got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+	if got := strings.Join(o.Names()[:3], " "); got != "city days ratio" {
+		t.Errorf("got the order %s", got)
+	}
+}
+
+// Schemas come from servers, so anything may be in them.
+func TestHostileSchemas(t *testing.T) {
+	for _, text := range []string{`[]`, `"x"`, `{`} {
+		if _, err := ReadObject(json.RawMessage(text)); err == nil {
+			t.Errorf("%s passed", text)
+		}
+	}
+	for _, text := range []string{
+		``, `{}`, `{"properties":[]}`, `{"properties":{"a":5}}`, `{"properties":{"a":{"type":7,"enum":3}},"required":"a"}`,
+		`{"properties":{"a":{"$ref":"#/properties/a"}}}`, `{"properties":{"a":{"$ref":"https://example.com/x"}}}`,
+		`{"properties":{"a":{"anyOf":[{"$ref":"#/properties/a"},{"$ref":"#/properties/a"}]}}}`,
+		`{"properties":{"a":{"items":{"$ref":"#/properties/a"},"type":"array"}}}`,
+	} {
+		o := object(t, text)
+		for _, f := range o.Fields {
+			_ = f.Hint()
+			_, _ = f.Value("x")
+		}
+		if _, err := o.Parse([]string{"b=1"}); err != nil {
+			t.Errorf("%s: got %v, want b=1 to pass", text, err)
+		}
+	}
+}
+
+// A schema that refers to itself a hundred times must not take forever.
+func TestSelfReference(t *testing.T) {
+	ref := `{"$ref":"#/properties/a"}`
+	o := object(t, `{"properties":{"a":{"anyOf":[`+ref+strings.Repeat(","+ref, 99)+`]}}}`)
+	if f, ok := o.Field("a"); !ok || len(f.Types) > 0 {
+		t.Errorf("got %+v, %v", f, ok)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"list_tools", "call_tool", "ping", "exit"}
+	for typed, want := range map[string]string{
+		"pnig": "ping", "PING": "ping", "list": "list_tools", "call_tol": "call_tool", "zzz": "", "": "", "quit": "exit",
+	} {
+		if got := Nearest(typed, names); got != want {
+			t.Errorf("%q: got %q, want %q", typed, got, want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package console
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// Progress shows how far a call is, on Err, and only if that is a terminal. It
+// is safe for concurrent use.
+type Progress struct {
+	console *Console
+	mu      sync.Mutex
+	bar     *progressbar.ProgressBar
+	steps   int64 // of the bar; -1 without a total
+	ended   bool
+}
+
+// Progress returns a progress display, of which nothing is seen before Tell.
+func (c *Console) Progress() *Progress { return &Progress{console: c} }
+
+// resolution is how many steps a bar has, whatever the unit of the total.
+const resolution = 1000
+
+// Tell shows that done of total is reached; a total of 0 is unknown.
+func (p *Progress) Tell(done, total float64, message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || !p.console.ErrTerminal {
+		return
+	}
+	steps := int64(resolution)
+	if total <= 0 {
+		steps = -1
+	}
+	if p.bar == nil || steps != p.steps {
+		p.bar, p.steps = p.console.bar(steps), steps
+	}
+	label := Line(message)
+	if total <= 0 {
+		p.bar.Describe(fmt.Sprintf("%g %s", done, label))
+		_ = p.bar.Add(1) // a terminal that takes no bar loses the bar
+		return
+	}
+	p.bar.Describe(fmt.Sprintf("%g/%g %s", done, total, label))
+	_ = p.bar.Set64(int64(resolution * min(max(done/total, 0), 1)))
+}
+
+func (c *Console) bar(steps int64) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(steps,
+		progressbar.OptionSetWriter(c.Err),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSpinnerType(14),
+		progressbar.OptionEnableColorCodes(false),
+	)
+}
+
+// Hide takes the bar off the screen until the next Tell, so that something else
+// can be written.
+func (p *Progress) Hide() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hide()
+}
+
+func (p *Progress) hide() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}
+
+// End takes the bar off the screen for good.
+func (p *Progress) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hide()
+	p.ended = true
+}

@@ -1,0 +1,74 @@
+package scaffold
+
+import (
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCheck(t *testing.T) {
+	for module, want := range map[string]string{
+		"weather": "weather", "example.com/me/weather": "weather", "example.com/weather/v2": "weather", "v2": "v2",
+	} {
+		p := Project{Module: module}
+		if err := p.Check(); err != nil || p.Name() != want {
+			t.Errorf("%s: got %q, %v", module, p.Name(), err)
+		}
+	}
+	for _, module := range []string{"", "a b", "/abs", "a//b", "..", "../up", "a/", "wetter\n", "ü", "example.com/internal"} {
+		if err := (Project{Module: module}).Check(); err == nil {
+			t.Errorf("%q passed", module)
+		}
+	}
+}
+
+// What is written must be formatted, and build, and pass its tests.
+func TestProject(t *testing.T) {
+	root, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "weather")
+	p := Project{Module: "example.com/me/weather", Version: "v0.0.0", Replace: root}
+	files, err := p.Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(files, " "); got != "README.md .gitignore go.mod main.go words.go words_test.go" {
+		t.Errorf("got %s", got)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".go") {
+			if nice, err := format.Source(text); err != nil || string(nice) != string(text) {
+				t.Errorf("%s is not formatted: %v", name, err)
+			}
+		}
+	}
+	// go mod tidy would want the modules that the tests of dependencies need;
+	// the sums of the framework do, and the network stays out of it.
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"vet", "./..."}, {"test", "./..."}} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	if _, err := p.Write(dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("got %v, want the directory refused", err)
+	}
+}

@@ -1,0 +1,42 @@
+// Command talaria works with MCP servers from a terminal: an interactive shell,
+// one-shot commands for scripts, a proxy between transports, installation into
+// desktop clients, and new server projects.
+//
+//	talaria stdio npx -y @modelcontextprotocol/server-everything
+//	talaria call http://127.0.0.1:8080/mcp calculate operation=add a=1 b=2
+//	talaria help
+//
+// Its exit codes are those of exit.go.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], console.New(os.Stdin, os.Stdout, os.Stderr)))
+}
+
+// run is main with its surroundings as arguments; it returns the exit code.
+func run(ctx context.Context, args []string, c *console.Console) int {
+	root := newRoot(&app{console: c})
+	root.SetArgs(args)
+	root.SetIn(c.In)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code, text, hint := explain(err)
+	if text != "" {
+		c.Failf("%s", text)
+	}
+	if hint != "" {
+		c.Notef("%s", hint)
+	}
+	return code
+}

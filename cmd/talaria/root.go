@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+)
+
+// app is what the commands share.
+type app struct {
+	console *console.Console
+}
+
+// The groups of commands in the help.
+const (
+	groupShell = "shell"
+	groupOnce  = "once"
+	groupMore  = "more"
+)
+
+const rootHelp = `Talaria works with MCP servers.
+
+A TARGET is a URL (http, https, ws, wss, sse+http, tcp, unix) or a command line
+that starts a server, as one word in quotes:
+
+  talaria call http://127.0.0.1:8080/mcp calculate operation=add a=1 b=2
+  talaria tools "npx -y @modelcontextprotocol/server-everything"
+  talaria stdio go run ./cmd/example -stdio
+
+Exit codes: ` + exitHelp
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "talaria",
+		Short:         "Talaria works with MCP servers",
+		Long:          rootHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			hint := "talaria -h lists the commands"
+			if near := arguments.Nearest(args[0], names); near != "" {
+				hint = "did you mean talaria " + near + "? " + hint
+			}
+			return usage("unknown command %q", args[0]).with(hint)
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddGroup(
+		&cobra.Group{ID: groupShell, Title: "Interactive shell:"},
+		&cobra.Group{ID: groupOnce, Title: "One operation, for scripts:"},
+		&cobra.Group{ID: groupMore, Title: "More:"},
+	)
+	root.AddCommand(a.newCommand(), a.installCommand(), versionCommand(a))
+	root.SetHelpCommandGroupID(groupMore)
+	root.SetCompletionCommandGroupID(groupMore)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%v", err).with(cmd.CommandPath() + " -h lists the flags")
+	})
+	return root
+}
+
+// exactly demands a number of arguments, and says which one is missing.
+func exactly(names ...string) cobra.PositionalArgs { return between(len(names), len(names), names...) }
+
+// between demands at least and at most so many arguments; at most -1 is no
+// limit.
+func between(least, most int, names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage("%s is missing", names[len(args)]).with("usage: " + cmd.UseLine())
+		case most >= 0 && len(args) > most:
+			return usage("unexpected argument %q", args[most]).with("usage: " + cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+func versionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", GroupID: groupMore, Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			a.console.Printf("talaria %s (%s, %s/%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}
+
+// version is that of the module, or of the commit that this was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	commit, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = ", modified"
+		}
+	}
+	if commit == "" {
+		return "(devel)"
+	}
+	return fmt.Sprintf("(devel, %s%s)", commit, dirty)
+}
+
+// released returns the version if a go.mod can name it, else "".
+func released() string {
+	if v := version(); strings.HasPrefix(v, "v") && !strings.Contains(v, "+") {
+		return v
+	}
+	return ""
+}
