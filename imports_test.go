@@ -69,7 +69,7 @@ var thirdParty = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema": {"schema"},
 	"github.com/coder/websocket":            {"transport/websocket"},
 	"golang.org/x/time":                     {"middleware"},
-	"github.com/rs/zerolog":                 {"", "middleware", "cmd/example", "conformance/server"},
+	"github.com/rs/zerolog":                 {"", "client", "middleware", "cmd/example", "conformance/server"},
 	"github.com/go-chi/chi":                 {"cmd/example", "conformance/server"},
 	"github.com/pb33f/ordered-map":          {"schema"},
 	"golang.org/x/text":                     {"schema"},

@@ -60,14 +60,17 @@ func (t *Inflight) Leave(id protocol.ID) {
 	delete(t.requests, id)
 }
 
-// Cancel ends the context of a request, if it is under way. The request stays
-// in the table until it is done: its handler may take its time, and must count.
-func (t *Inflight) Cancel(id protocol.ID) {
+// Cancel ends the context of a request, and tells whether it is under way. The
+// request stays in the table until it is done: its handler may take its time,
+// and must count.
+func (t *Inflight) Cancel(id protocol.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if task, ok := t.requests[id]; ok {
+	task, ok := t.requests[id]
+	if ok {
 		task.Cancel(ErrCancelled)
 	}
+	return ok
 }
 
 // CancelAll ends the contexts of every request, and of those that start later.

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Operation is one request of a batch.
+type Operation struct {
+	Method  string
+	Params  any // encodes to an object, or nil
+	Options []CallOption
+}
+
+// BatchResult is what became of one request of a batch.
+type BatchResult struct {
+	Result json.RawMessage // nil if there is an error
+	Err    error
+}
+
+// Batch sends several requests at once and returns their results in the same
+// order; each fails by itself. Revision 2025-03-26 alone has batches: in others
+// it is ErrUnsupported, and nothing is sent.
+func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchResult, error) {
+	if len(operations) == 0 {
+		return nil, &Error{Op: "batch", Err: errors.New("a batch must not be empty")}
+	}
+	conn, err := c.current(ctx)
+	if err != nil {
+		return nil, wrap("batch", "", "", err)
+	}
+	if !conn.revision.Has(protocol.Batches) {
+		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision)
+	}
+	requests := make([]*request, len(operations))
+	for i, o := range operations {
+		members, meta, err := c.encoders.params(o.Params)
+		if err != nil {
+			return nil, &Error{Op: "batch: " + o.Method, Method: o.Method, Err: err}
+		}
+		if requests[i], err = c.request("batch: "+o.Method, o.Method, "", members, o.Options); err != nil {
+			return nil, err
+		}
+		requests[i].meta = join(requests[i].meta, meta)
+	}
+	return c.sendBatch(ctx, conn, requests)
+}
+
+// sendBatch sends the requests and waits for every answer.
+func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*request) ([]BatchResult, error) {
+	results := make([]BatchResult, len(requests))
+	calls := make([]*call, len(requests))
+	contexts := make([]context.Context, len(requests))
+	body := []byte{'['}
+	// The exchange ends when no request of it is waited for.
+	exchange, stop := context.WithCancel(ctx)
+	defer stop()
+	for i, r := range requests {
+		p := &call{method: r.method, conn: conn, progress: r.options.progress}
+		if p.progress != nil && !conn.sync {
+			p.wake = make(chan struct{}, 1)
+		}
+		var end func()
+		contexts[i], end = p.begin(ctx, cmp.Or(r.options.timeout, c.opts.Timeout), cmp.Or(r.options.maxTimeout, c.opts.MaxTimeout, DefaultMaxTimeout))
+		defer end()
+		c.calls.enter(p)
+		calls[i] = p
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, conn.encode(p.id, r, round{}, p.progress != nil, 0)...)
+	}
+	var waiting sync.WaitGroup
+	var sent error
+	done := make(chan struct{}) // closed when the exchange is over
+	waiting.Go(func() {
+		defer close(done)
+		sent = conn.link.Send(exchange, &link.Message{Body: append(body, ']'), Revision: conn.revision})
+	})
+	for i, r := range requests {
+		p := calls[i]
+		if conn.sync {
+			select {
+			case <-p.done:
+			case <-contexts[i].Done():
+			case <-done:
+			}
+		} else {
+			p.wait(contexts[i])
+		}
+		raw, err := c.settle(contexts[i], p, nil)
+		results[i] = BatchResult{raw, wrap(r.op, r.method, "", err)}
+	}
+	stop()
+	waiting.Wait()
+	if sent != nil && !errors.Is(sent, context.Canceled) {
+		// The failure of the sending stands for those that it caused.
+		for i, r := range requests {
+			if results[i].Err != nil {
+				results[i].Err = wrap(r.op, r.method, "", sent)
+			}
+		}
+	}
+	return results, nil
+}

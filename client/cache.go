@@ -1,0 +1,188 @@
+package client
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// DefaultCacheSize is how many results a Cache keeps if nothing else is said.
+const DefaultCacheSize = 1000
+
+// maxCachedResult is the size in bytes of the largest result that is kept.
+const maxCachedResult = 1 << 20
+
+// Cache keeps results for as long as servers say that they are fresh
+// (server/utilities/caching of 2026-07-28). Results that a server calls public
+// are shared by all clients of that server that have this Cache; the others
+// only by clients of the same Options.CacheKey. A notice that something changed
+// drops what it is about. It is safe for concurrent use.
+type Cache struct {
+	mu      sync.Mutex
+	limit   int
+	entries map[cacheKey]*cacheEntry
+	first   *cacheEntry // a ring in the order of their coming
+	hits    int64
+	misses  int64
+}
+
+// cacheKey names a result. Owner is "" for a public one.
+type cacheKey struct{ server, owner, method, params string }
+
+type cacheEntry struct {
+	key        cacheKey
+	result     json.RawMessage
+	until      time.Time
+	prev, next *cacheEntry
+}
+
+// NewCache returns a Cache that keeps size results; 0 means DefaultCacheSize.
+func NewCache(size int) *Cache {
+	if size <= 0 {
+		size = DefaultCacheSize
+	}
+	return &Cache{limit: size, entries: map[cacheKey]*cacheEntry{}}
+}
+
+// CacheStats says what a Cache did.
+type CacheStats struct {
+	Entries      int
+	Hits, Misses int64
+}
+
+// Stats returns what the cache did so far.
+func (c *Cache) Stats() CacheStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return CacheStats{Entries: len(c.entries), Hits: c.hits, Misses: c.misses}
+}
+
+// Clear drops everything.
+func (c *Cache) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.entries)
+	c.first = nil
+}
+
+// get returns a fresh result, the owner's or a public one.
+func (c *Cache) get(server, owner, method, params string) (json.RawMessage, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, who := range [...]string{owner, ""} {
+		e := c.entries[cacheKey{server, who, method, params}]
+		if e == nil {
+			continue
+		}
+		if now.Before(e.until) {
+			c.hits++
+			return e.result, true
+		}
+		c.remove(e)
+	}
+	c.misses++
+	return nil, false
+}
+
+// put keeps a result if it says that it may be kept.
+func (c *Cache) put(server, owner, method, params string, result json.RawMessage) {
+	ttl, scope := freshness(result)
+	if ttl <= 0 || len(result) > maxCachedResult {
+		return
+	}
+	if scope == protocol.CachePublic {
+		owner = ""
+	}
+	e := &cacheEntry{key: cacheKey{server, owner, method, params}, result: result, until: time.Now().Add(ttl)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.entries[e.key]; old != nil {
+		c.remove(old)
+	}
+	if len(c.entries) >= c.limit {
+		c.remove(c.first)
+	}
+	c.entries[e.key] = e
+	if c.first == nil {
+		c.first, e.prev, e.next = e, e, e
+		return
+	}
+	e.prev, e.next = c.first.prev, c.first
+	e.prev.next, e.next.prev = e, e
+}
+
+// remove takes an entry out. c.mu is held.
+func (c *Cache) remove(e *cacheEntry) {
+	delete(c.entries, e.key)
+	if e.next == e {
+		c.first = nil
+		return
+	}
+	e.prev.next, e.next.prev = e.next, e.prev
+	if c.first == e {
+		c.first = e.next
+	}
+}
+
+// drop removes the results of a method; params "" means all of them.
+func (c *Cache) drop(server, method, params string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.entries {
+		if key.server == server && key.method == method && (params == "" || key.params == params) {
+			c.remove(e)
+		}
+	}
+}
+
+// dropOwner removes the results of one owner.
+func (c *Cache) dropOwner(server, owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.entries {
+		if key.server == server && key.owner == owner {
+			c.remove(e)
+		}
+	}
+}
+
+// freshness finds how long a result is fresh, and for whom.
+func freshness(result []byte) (ttl time.Duration, scope protocol.CacheScope) {
+	// What cannot be read counts as stale, which is always right.
+	_ = members(result, func(name []byte, s *jsonx.Scanner) error {
+		switch string(name) {
+		case "ttlMs":
+			ms, ok := parseTTL(value(s))
+			if ok {
+				ttl = time.Duration(ms) * time.Millisecond
+			}
+		case "cacheScope":
+			scope = protocol.CacheScope(strings.Trim(string(value(s)), `"`))
+		default:
+			s.SkipChecked()
+		}
+		return nil
+	})
+	return ttl, scope
+}
+
+// maxTTL bounds what servers say, in milliseconds: a day.
+const maxTTL = int64(24 * time.Hour / time.Millisecond)
+
+// parseTTL reads the number of milliseconds; less than none is none.
+func parseTTL(text []byte) (int64, bool) {
+	ms, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(ms > 0) {
+		return 0, err == nil
+	}
+	if ms > float64(maxTTL) {
+		return maxTTL, true
+	}
+	return int64(ms), true
+}

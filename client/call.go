@@ -1,0 +1,247 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// call is one request under way.
+type call struct {
+	id     int64
+	method string
+	name   string
+	start  time.Time
+	conn   *connection
+	done   chan struct{} // closed when result or err is set
+
+	result json.RawMessage
+	err    error
+
+	abort   context.CancelCauseFunc
+	timeout time.Duration
+	limit   time.Time // zero: none
+	timer   *time.Timer
+
+	mu       sync.Mutex
+	fault    error // of a message that came instead of the answer
+	progress func(Progress)
+	queue    []Progress
+	wake     chan struct{}
+	sub      *Subscription // of subscriptions/listen
+}
+
+// maxProgress is how much progress waits for a callback; then the oldest makes
+// room.
+const maxProgress = 256
+
+// Pending is a request under way.
+type Pending struct {
+	ID     protocol.ID
+	Method string
+	Name   string // of the tool or prompt, or the resource's URI; "" if none
+	Start  time.Time
+}
+
+// Elapsed returns how long the request is under way.
+func (p Pending) Elapsed() time.Duration { return time.Since(p.Start) }
+
+// calls is the table of requests under way.
+type calls struct {
+	mu    sync.Mutex
+	last  int64
+	table map[int64]*call
+	stats Stats
+}
+
+// enter puts c into the table and gives it its id.
+func (t *calls) enter(c *call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.table == nil {
+		t.table = map[int64]*call{}
+	}
+	t.last++
+	c.id = t.last
+	t.table[c.id] = c
+	t.stats.Requests++
+}
+
+// find returns the call of that id, nil if there is none.
+func (t *calls) find(id int64) *call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.table[id]
+}
+
+// finish ends a call with its result or error, and tells whether it was still
+// under way.
+func (t *calls) finish(id int64, conn *connection, result json.RawMessage, err error) bool {
+	t.mu.Lock()
+	c := t.table[id]
+	if c == nil || conn != nil && c.conn != conn {
+		t.mu.Unlock()
+		return false
+	}
+	delete(t.table, id)
+	if err == nil {
+		t.stats.Completed++
+	} else {
+		t.stats.Failed++
+	}
+	c.result, c.err = result, err
+	close(c.done)
+	t.mu.Unlock()
+	return true
+}
+
+// leave takes c out of the table and tells whether it had no answer yet.
+func (t *calls) leave(c *call, count *int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.table[c.id] != c {
+		return false
+	}
+	delete(t.table, c.id)
+	*count++
+	return true
+}
+
+// failAll ends the calls of a connection, or all if conn is nil.
+func (t *calls) failAll(conn *connection, err error) []*call {
+	t.mu.Lock()
+	var ended []*call
+	for id, c := range t.table {
+		if conn == nil || c.conn == conn {
+			delete(t.table, id)
+			t.stats.Failed++
+			c.err = err
+			close(c.done)
+			ended = append(ended, c)
+		}
+	}
+	t.mu.Unlock()
+	for _, c := range ended {
+		if c.abort != nil {
+			c.abort(err)
+		}
+	}
+	return ended
+}
+
+// count adds to a number of the statistics.
+func (t *calls) count(field func(*Stats) *int64) {
+	t.mu.Lock()
+	*field(&t.stats)++
+	t.mu.Unlock()
+}
+
+// begin starts the clock of a call. end must be called.
+func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx context.Context, end func()) {
+	ctx, c.abort = context.WithCancelCause(parent)
+	c.start, c.timeout = time.Now(), timeout
+	c.done = make(chan struct{})
+	if most > 0 {
+		c.limit = c.start.Add(most)
+	}
+	if first := c.next(); first > 0 {
+		c.timer = time.AfterFunc(first, c.expire)
+	}
+	return ctx, c.end
+}
+
+func (c *call) end() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.abort(nil)
+}
+
+// next returns how long to wait from now on; 0 means for ever.
+func (c *call) next() time.Duration {
+	d := max(c.timeout, 0)
+	if c.limit.IsZero() {
+		return d
+	}
+	left := max(time.Until(c.limit), 1)
+	if d == 0 || left < d {
+		return left
+	}
+	return d
+}
+
+// expire gives the call up, unless the user is being asked something: then the
+// server waits, not the client.
+func (c *call) expire() {
+	now := time.Now()
+	if (c.limit.IsZero() || now.Before(c.limit)) && c.conn.asking.Load() > 0 {
+		c.timer.Reset(c.next())
+		return
+	}
+	c.abort(&Error{kind: ErrTimeout, Err: fmt.Errorf("no answer within %v", now.Sub(c.start).Round(time.Millisecond))})
+}
+
+// advance takes progress. inline runs the callback at once; else the waiting
+// caller does.
+func (c *call) advance(p Progress, inline bool) {
+	if c.timer != nil && c.timeout > 0 {
+		select {
+		case <-c.done:
+		default:
+			c.timer.Reset(c.next())
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.progress == nil {
+		return
+	}
+	if inline {
+		c.progress(p)
+		return
+	}
+	if len(c.queue) >= maxProgress {
+		c.queue = append(c.queue[:0], c.queue[1:]...)
+	}
+	c.queue = append(c.queue, p)
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tell runs the callback for what waits.
+func (c *call) tell() {
+	if c.wake == nil {
+		return
+	}
+	c.mu.Lock()
+	queue, fn := c.queue, c.progress
+	c.queue = nil
+	c.mu.Unlock()
+	for _, p := range queue {
+		fn(p)
+	}
+}
+
+// wait returns when the call is answered or ctx ends.
+func (c *call) wait(ctx context.Context) {
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+			c.tell()
+		}
+	}
+}
+
+func (c *call) pending() Pending {
+	return Pending{ID: protocol.IntID(c.id), Method: c.method, Name: c.name, Start: c.start}
+}

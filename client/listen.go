@@ -1,0 +1,457 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Subscription is what a client wants to be told of. It lives until Close, until
+// the server ends it, or until the client is closed; a lost connection it
+// survives.
+type Subscription struct {
+	client *Client
+	wanted protocol.SubscriptionFilter
+	fn     func(Event)
+	done   chan struct{} // closed at the end
+
+	mu       sync.Mutex
+	honoured protocol.SubscriptionFilter
+	acked    chan struct{} // closed when the server has agreed; made anew per attempt
+	isAcked  bool
+	call     *call // of the modern request that is under way
+	closed   bool
+	err      error
+}
+
+// Listen asks the server to tell of what filter says, and returns when the
+// server has agreed. fn hears the notifications, as Options.OnNotification
+// does, which hears them too; it may be nil. In legacy revisions changed lists
+// are told anyway and resources are subscribed to one by one, so that the same
+// code works with every server.
+//
+// Only the agreeing is bounded by ctx and the client's timeout.
+func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter, fn func(Event)) (*Subscription, error) {
+	filter.ResourceSubscriptions = slices.Clone(filter.ResourceSubscriptions)
+	filter.TaskIDs = slices.Clone(filter.TaskIDs)
+	s := &Subscription{client: c, wanted: filter, fn: fn, done: make(chan struct{}), acked: make(chan struct{})}
+	conn, err := c.current(ctx)
+	if err != nil {
+		return nil, wrap("listen", protocol.MethodListen, "", err)
+	}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, &Error{Op: "listen", Method: protocol.MethodListen, kind: ErrClosed, Err: errClientClosed}
+	}
+	c.subs[s] = struct{}{}
+	c.mu.Unlock()
+	if err := s.start(ctx, conn); err != nil {
+		s.finish(err)
+		return nil, wrap("listen", protocol.MethodListen, "", err)
+	}
+	return s, nil
+}
+
+// start opens the subscription on a connection and waits until it is agreed on.
+func (s *Subscription) start(ctx context.Context, conn *connection) error {
+	if !conn.revision.Modern() {
+		return s.startLegacy(ctx, conn)
+	}
+	s.mu.Lock()
+	s.acked, s.isAcked = make(chan struct{}), false
+	acked := s.acked
+	s.mu.Unlock()
+	ended := make(chan error, 1)
+	if !s.client.spawn(func() { ended <- s.run(conn) }) {
+		return &Error{kind: ErrClosed, Err: errClientClosed}
+	}
+	if s.client.opts.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, s.client.opts.Timeout)
+		defer stop()
+	}
+	select {
+	case <-acked:
+		return nil
+	case err := <-ended:
+		if err == nil {
+			err = &Error{kind: ErrClosed, Err: errors.New("the server ended the subscription at once")}
+		}
+		return err
+	case <-ctx.Done():
+		s.hangUp(stopped(ctx))
+		return stopped(ctx)
+	}
+}
+
+// run is the request subscriptions/listen, as long as it lasts. A server that
+// ends it in order ends the subscription
+// (basic/patterns/subscriptions of 2026-07-28).
+func (s *Subscription) run(conn *connection) error {
+	c := s.client
+	members := append([]byte(`"notifications":`), filterText(&s.wanted)...)
+	r := &request{op: "listen", method: protocol.MethodListen, members: members, options: &callOptions{timeout: -1, maxTimeout: -1}}
+	p := &call{method: r.method, conn: conn, sub: s}
+	ctx, end := p.begin(c.ctx, 0, 0)
+	defer end()
+	c.calls.enter(p)
+	s.mu.Lock()
+	s.call = p
+	closed := s.closed
+	s.mu.Unlock()
+	var err error
+	if closed {
+		p.abort(errSubscriptionClosed)
+	} else {
+		m := &link.Message{Body: conn.encode(p.id, r, round{}, false, 0), ID: protocol.IntID(p.id), Method: r.method,
+			Revision: conn.revision, Modern: true}
+		if err = conn.link.Send(ctx, m); err == nil && !conn.sync {
+			p.wait(ctx)
+		}
+	}
+	_, err = c.settle(ctx, p, err)
+	s.mu.Lock()
+	agreed := s.isAcked
+	if s.call == p {
+		s.call = nil
+	}
+	s.mu.Unlock()
+	if !agreed {
+		return err
+	}
+	var own *Error
+	switch {
+	case err == nil:
+		s.finish(nil)
+	case errors.As(err, &own) && own.kind == ErrClosed && own.lost:
+		// The client reconnects, and opens it again then.
+	case c.conn.Load() == conn && conn.sync && !errors.As(err, &own):
+		s.reopen(conn, err)
+	default:
+		s.finish(err)
+	}
+	return err
+}
+
+// reopen opens a subscription again whose stream broke, as often as
+// Options.Reconnect says.
+func (s *Subscription) reopen(conn *connection, err error) {
+	c := s.client
+	if c.opts.NoReconnect {
+		s.finish(&Error{Op: "listen", Method: protocol.MethodListen, kind: ErrClosed, Err: err})
+		return
+	}
+	c.spawn(func() {
+		for n := 1; ; n++ {
+			wait, ok := c.opts.Reconnect.wait(n)
+			if !ok {
+				s.finish(&Error{Op: "listen", Method: protocol.MethodListen, kind: ErrClosed, Err: err})
+				return
+			}
+			if pause(c.ctx, wait) != nil || s.ended() {
+				return
+			}
+			now := c.conn.Load()
+			if now == nil {
+				return // who reconnects opens it
+			}
+			if err = s.start(c.ctx, now); err == nil {
+				return
+			}
+		}
+	})
+}
+
+var errSubscriptionClosed = errors.New("the subscription was closed")
+
+// startLegacy subscribes to each resource.
+func (s *Subscription) startLegacy(ctx context.Context, conn *connection) error {
+	caps := conn.about.caps
+	honoured := protocol.SubscriptionFilter{
+		ToolsListChanged:     s.wanted.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged,
+		PromptsListChanged:   s.wanted.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged,
+		ResourcesListChanged: s.wanted.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged,
+	}
+	for _, uri := range s.wanted.ResourceSubscriptions {
+		if err := s.client.resourceRequest(ctx, protocol.MethodSubscribe, uri, nil); err != nil {
+			return err
+		}
+		honoured.ResourceSubscriptions = append(honoured.ResourceSubscriptions, uri)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.honoured = honoured
+	if !s.isAcked {
+		s.isAcked = true
+		close(s.acked)
+	}
+	return nil
+}
+
+func (c *Client) resourceRequest(ctx context.Context, method, uri string, options []CallOption) error {
+	r, err := c.request(method+" "+uri, method, "", named("uri", uri), options)
+	if err != nil {
+		return err
+	}
+	r.safe = true
+	_, err = c.do(ctx, r)
+	return err
+}
+
+// filterText encodes a filter.
+func filterText(f *protocol.SubscriptionFilter) []byte {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return []byte("{}") // strings and flags always encode
+	}
+	return text
+}
+
+// Honoured returns what of the filter the server agreed to tell.
+func (s *Subscription) Honoured() protocol.SubscriptionFilter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.honoured
+}
+
+// Done is closed when the subscription has ended.
+func (s *Subscription) Done() <-chan struct{} { return s.done }
+
+// Err says why the subscription has ended: nil before that, after Close and
+// when the server ended it in order.
+func (s *Subscription) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Close ends the subscription and tells the server.
+func (s *Subscription) Close() error {
+	if s.ended() {
+		return nil
+	}
+	c := s.client
+	conn := c.conn.Load()
+	s.finish(nil)
+	if conn == nil || conn.revision.Modern() {
+		return nil
+	}
+	var errs []error
+	for _, uri := range s.Honoured().ResourceSubscriptions {
+		if !c.wants(uri) {
+			errs = append(errs, c.resourceRequest(c.ctx, protocol.MethodUnsubscribe, uri, nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wants tells whether another subscription needs a resource.
+func (c *Client) wants(uri string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := range c.subs {
+		if slices.Contains(s.wanted.ResourceSubscriptions, uri) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Subscription) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// finish ends the subscription here, and its request.
+func (s *Subscription) finish(err error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed, s.err = true, err
+	close(s.done)
+	s.mu.Unlock()
+	c := s.client
+	c.mu.Lock()
+	delete(c.subs, s)
+	c.mu.Unlock()
+	s.hangUp(errSubscriptionClosed)
+}
+
+// hangUp gives the request up.
+func (s *Subscription) hangUp(cause error) {
+	s.mu.Lock()
+	p := s.call
+	s.mu.Unlock()
+	if p != nil {
+		p.abort(&Error{kind: ErrCancelled, Err: cause})
+	}
+}
+
+// acknowledged takes what the server agreed to.
+func (s *Subscription) acknowledged(params []byte) {
+	var honoured protocol.SubscriptionFilter
+	raw := protocol.Lookup(params, []string{"notifications"})
+	if raw != nil && json.Unmarshal(raw, &honoured) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.honoured = honoured
+	if !s.isAcked {
+		s.isAcked = true
+		close(s.acked)
+	}
+}
+
+// subscriptionOf finds the subscription that a notification belongs to.
+func (conn *connection) subscriptionOf(params []byte, during *link.Message) *Subscription {
+	if !conn.revision.Modern() {
+		return nil
+	}
+	var c *call
+	if raw := protocol.Lookup(params, []string{"_meta", protocol.MetaSubscription}); raw != nil {
+		if id, err := protocol.RawID(raw); err == nil {
+			c = conn.callOf(id)
+		}
+	} else if during != nil {
+		c = conn.callOf(during.ID)
+	}
+	if c == nil {
+		return nil
+	}
+	return c.subscription()
+}
+
+// legacyFn returns who among the subscriptions hears a notification of a legacy
+// server.
+func (c *Client) legacyFn(m *protocol.Message) func(Event) {
+	var fns []func(Event)
+	c.mu.Lock()
+	for s := range c.subs {
+		if s.fn != nil && wantsEvent(&s.wanted, m) {
+			fns = append(fns, s.fn)
+		}
+	}
+	c.mu.Unlock()
+	switch len(fns) {
+	case 0:
+		return nil
+	case 1:
+		return fns[0]
+	}
+	return func(e Event) {
+		for _, fn := range fns {
+			fn(e)
+		}
+	}
+}
+
+func wantsEvent(f *protocol.SubscriptionFilter, m *protocol.Message) bool {
+	switch m.Method {
+	case protocol.MethodToolsChanged:
+		return f.ToolsListChanged
+	case protocol.MethodPromptsChanged:
+		return f.PromptsListChanged
+	case protocol.MethodResourcesChanged:
+		return f.ResourcesListChanged
+	case protocol.MethodResourceUpdated:
+		return slices.Contains(f.ResourceSubscriptions, stringIn(m.Params, "uri"))
+	}
+	return false
+}
+
+// Subscribe asks to be told when a resource changes, until Unsubscribe. The
+// notifications go to Options.OnNotification and to Events.
+func (c *Client) Subscribe(ctx context.Context, uri string) error {
+	c.mu.Lock()
+	_, there := c.watched[uri]
+	c.mu.Unlock()
+	if there {
+		return nil
+	}
+	s, err := c.Listen(ctx, protocol.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, nil)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(s.Honoured().ResourceSubscriptions, uri) {
+		_ = s.Close()
+		return unsupported("subscribe "+uri, protocol.MethodListen, "the server does not tell of changes of this resource")
+	}
+	c.mu.Lock()
+	twin := c.watched[uri]
+	if twin == nil {
+		c.watched[uri] = s
+	}
+	c.mu.Unlock()
+	if twin != nil {
+		return s.Close()
+	}
+	return nil
+}
+
+// Unsubscribe undoes Subscribe. A resource that was not subscribed to is
+// ErrNotFound.
+func (c *Client) Unsubscribe(_ context.Context, uri string) error {
+	c.mu.Lock()
+	s := c.watched[uri]
+	delete(c.watched, uri)
+	c.mu.Unlock()
+	if s == nil {
+		return &Error{Op: "unsubscribe " + uri, kind: ErrNotFound, Err: errors.New("not subscribed to")}
+	}
+	return s.Close()
+}
+
+// subscriptions returns those that live.
+func (c *Client) subscriptions() []*Subscription {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]*Subscription, 0, len(c.subs))
+	for s := range c.subs {
+		list = append(list, s)
+	}
+	return list
+}
+
+// endSubscriptions ends all of them, because the client does not come back.
+func (c *Client) endSubscriptions(err error) {
+	for _, s := range c.subscriptions() {
+		s.finish(err)
+	}
+}
+
+// pauseSubscriptions is called when the connection was lost.
+func (c *Client) pauseSubscriptions(err error, back bool) {
+	if !back {
+		c.endSubscriptions(&Error{Op: "listen", kind: ErrClosed, Err: err})
+	}
+}
+
+// resubscribe opens the subscriptions on a new connection.
+func (c *Client) resubscribe() {
+	conn := c.conn.Load()
+	if conn == nil {
+		return
+	}
+	for _, s := range c.subscriptions() {
+		if err := s.start(c.ctx, conn); err != nil && c.conn.Load() == conn {
+			c.opts.Logger.Warn().Err(err).Str("server", c.server).Msg("a subscription was not opened again")
+			s.finish(wrap("listen", protocol.MethodListen, "", err))
+		}
+	}
+	// What changed meanwhile was not told.
+	c.tools.stale()
+	for _, method := range []string{protocol.MethodToolsList, protocol.MethodPromptsList, protocol.MethodResourcesList,
+		protocol.MethodResourceTemplates, protocol.MethodResourcesRead} {
+		c.opts.Cache.drop(c.server, method, "")
+	}
+}

@@ -1,0 +1,256 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// The limits that a zero Options stands for.
+const (
+	DefaultTimeout      = 30 * time.Second
+	DefaultMaxTimeout   = 10 * time.Minute
+	DefaultProbeTimeout = 5 * time.Second
+	DefaultMaxRounds    = 10
+)
+
+// Options are the settings of a client. The zero value is the default of all;
+// Connect copies it.
+type Options struct {
+	// Info names the client to servers. Without a name it is "talaria".
+	Info protocol.Implementation
+	// Revisions are what the client speaks; nil means all. One alone pins it.
+	Revisions []protocol.Revision
+	// Eras remembers what servers speak from one Connect to the next; nil
+	// forgets it with the client.
+	Eras *Eras
+
+	// Timeout is how long a request waits for its answer or for the next
+	// progress; 0 means DefaultTimeout, less than 0 no limit.
+	Timeout time.Duration
+	// MaxTimeout is how long a request waits in all; 0 means
+	// DefaultMaxTimeout, less than 0 no limit. Setting it asks the server for
+	// the progress of every tool call.
+	MaxTimeout time.Duration
+	// ProbeTimeout is how long Connect waits for the answer to server/discover
+	// before it takes the server for a legacy one; 0 means DefaultProbeTimeout.
+	ProbeTimeout time.Duration
+
+	// Roots are the places that servers may work in. Not nil, even if empty, it
+	// declares that the client has roots. AddRoot and its kind change them.
+	Roots []protocol.Root
+	// Sample answers sampling/createMessage; nil declares that the client has
+	// no model. It is called by several goroutines at once.
+	Sample func(ctx context.Context, q *protocol.SampleParams) (*protocol.SampleResult, error)
+	// SampleTools declares that Sample understands tools.
+	SampleTools bool
+	// Elicit answers elicitation/create of a form; Accept, Decline and Dismiss
+	// make its answer. Defaults of the form are filled in after it and the
+	// answer is checked against the requested schema. It may be called by
+	// several goroutines at once.
+	Elicit func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error)
+	// ElicitURL answers elicitation/create of a URL: it shows the user the
+	// whole address, and opens it only with their consent.
+	ElicitURL func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error)
+	// Capabilities are declared beside those that the fields above make.
+	Capabilities protocol.ClientCapabilities
+	// MaxRounds is how often a server may want more input for one request; 0
+	// means DefaultMaxRounds, less than 0 turns it off: such a result is an
+	// *InputRequiredError.
+	MaxRounds int
+
+	// OnNotification hears every notification of the server but progress, which
+	// belongs to a call, one after the other in their order. One that is slow
+	// delays the others, and past 1024 that wait the oldest are dropped.
+	OnNotification func(Event)
+	// OnLog hears the log messages of the server, as OnNotification does.
+	OnLog func(LogEntry)
+	// LogLevel is the least severe level that the server shall log; zero leaves
+	// that to the server, which in modern revisions means nothing.
+	LogLevel protocol.Level
+	// Events is where notifications are published; nil means a PubSub of the
+	// client's own. See Client.Events.
+	Events *PubSub
+	// Listen is what to be told of from the start; nil means nothing in modern
+	// revisions. Legacy servers tell of changed lists anyway.
+	Listen *protocol.SubscriptionFilter
+	// Logger gets the client's own warnings and the server's log messages; nil
+	// means none.
+	Logger *zerolog.Logger
+
+	// CheckArguments checks arguments against the tool's schema before they are
+	// sent. References to other documents are never followed: a tool whose
+	// schema has one fails the check.
+	CheckArguments bool
+	// LaxCapabilities sends requests even if the server did not declare what
+	// they need.
+	LaxCapabilities bool
+	// Cache keeps results for as long as servers say; nil means a cache of the
+	// client's own.
+	Cache *Cache
+	// NoCache keeps nothing.
+	NoCache bool
+	// CacheKey names the authorization of this client, such as the user. Two
+	// clients with the same one share private results in a common Cache; ""
+	// shares none.
+	CacheKey string
+	// Tasks says what to do with calls that become tasks.
+	Tasks TaskMode
+
+	// Reconnect says how to come back after the connection was lost; nil means
+	// the zero Backoff.
+	Reconnect *Backoff
+	// NoReconnect stays disconnected after that.
+	NoReconnect bool
+	// OnState hears every change of state, one after the other. err says why
+	// the client is disconnected.
+	OnState func(state State, err error)
+	// CloseTimeout is how long Close waits for the transport's orderly end; 0
+	// means 10 seconds.
+	CloseTimeout time.Duration
+}
+
+// TaskMode says what a client does with tasks
+// (the extension io.modelcontextprotocol/tasks).
+type TaskMode int
+
+// The modes.
+const (
+	// TasksDriven waits for the result of a call that became a task, and
+	// answers what the task asks.
+	TasksDriven TaskMode = iota
+	// TasksByHand returns such a call at once, as Detached does.
+	TasksByHand
+	// TasksOff does not declare the extension, so that no call becomes a task.
+	TasksOff
+)
+
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// filled returns a copy of o without zero values.
+func (o *Options) filled() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.Info.Name == "" {
+		c.Info.Name = "talaria"
+	}
+	if c.Info.Version == "" {
+		c.Info.Version = "1"
+	}
+	c.Revisions = slices.Clone(c.Revisions)
+	if len(c.Revisions) == 0 {
+		c.Revisions = protocol.Revisions()
+	}
+	slices.SortFunc(c.Revisions, func(a, b protocol.Revision) int { return int(b) - int(a) })
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.Timeout, DefaultTimeout}, {&c.ProbeTimeout, DefaultProbeTimeout}, {&c.CloseTimeout, 10 * time.Second}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.MaxRounds == 0 {
+		c.MaxRounds = DefaultMaxRounds
+	}
+	if c.Events == nil {
+		c.Events = NewPubSub()
+	}
+	if c.Cache == nil {
+		c.Cache = NewCache(0)
+	}
+	if c.Logger == nil {
+		nop := zerolog.Nop()
+		c.Logger = &nop
+	}
+	if c.Roots != nil {
+		c.Roots = slices.Clone(c.Roots)
+	}
+	c.Capabilities = c.capabilities()
+	return c
+}
+
+// capabilities returns what the client declares.
+func (o *Options) capabilities() protocol.ClientCapabilities {
+	caps := o.Capabilities
+	if o.Roots != nil {
+		caps.Roots = &protocol.RootsCapability{ListChanged: true}
+	}
+	if o.Sample != nil && caps.Sampling == nil {
+		caps.Sampling = &protocol.SamplingCapability{}
+	}
+	if o.Sample != nil && o.SampleTools {
+		sampling := *caps.Sampling
+		sampling.Tools = &struct{}{}
+		caps.Sampling = &sampling
+	}
+	if o.Elicit != nil || o.ElicitURL != nil {
+		var can protocol.ElicitationCapability
+		if caps.Elicitation != nil {
+			can = *caps.Elicitation
+		}
+		if o.Elicit != nil {
+			can.Form = &struct{}{}
+		}
+		if o.ElicitURL != nil {
+			can.URL = &struct{}{}
+		}
+		caps.Elicitation = &can
+	}
+	if o.Tasks != TasksOff {
+		caps.Extensions = maps.Clone(caps.Extensions)
+		if caps.Extensions == nil {
+			caps.Extensions = map[string]json.RawMessage{}
+		}
+		caps.Extensions[tasksExtension] = json.RawMessage("{}")
+	}
+	return caps
+}
+
+// capabilitiesFor returns what the client declares in rev.
+func (o *Options) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilities {
+	caps := o.Capabilities.For(rev)
+	if !rev.Modern() {
+		if o.Elicit == nil && o.Capabilities.Elicitation != nil && !rev.Has(protocol.ElicitModes) {
+			caps.Elicitation = nil // of URLs alone, which rev does not have
+		}
+		if _, ok := caps.Extensions[tasksExtension]; ok {
+			caps.Extensions = maps.Clone(caps.Extensions)
+			delete(caps.Extensions, tasksExtension)
+			if len(caps.Extensions) == 0 {
+				caps.Extensions = nil
+			}
+		}
+	}
+	return caps
+}
+
+// newest returns the newest revision of the client that is modern, or that is
+// legacy; 0 if there is none.
+func (o *Options) newest(modern bool) protocol.Revision {
+	for _, rev := range o.Revisions {
+		if rev.Modern() == modern {
+			return rev
+		}
+	}
+	return 0
+}
+
+// mutual returns the newest revision among names that the client speaks and
+// that is modern, or that is legacy; 0 if there is none.
+func (o *Options) mutual(names []string, modern bool) protocol.Revision {
+	for _, rev := range o.Revisions {
+		if rev.Modern() == modern && slices.Contains(names, rev.String()) {
+			return rev
+		}
+	}
+	return 0
+}

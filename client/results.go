@@ -1,0 +1,313 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items []T
+	Next  string         // the cursor of the next page, "" on the last
+	Cache protocol.Cache // how long it is fresh; zero in legacy revisions
+	Meta  json.RawMessage
+	// Rejected names the tools that were left out because their definition is
+	// not valid.
+	Rejected []string
+}
+
+// CallToolResult is what a tool gave.
+type CallToolResult struct {
+	Content    []protocol.Content
+	Structured json.RawMessage // structuredContent; nil if there is none
+	IsError    bool            // the tool failed, and the content says how
+	Meta       json.RawMessage // nil if there is none
+	Task       *Task           // of a Detached call that became one, else nil
+	Raw        json.RawMessage // the whole result
+}
+
+// Text returns the text items, joined by newlines.
+func (r *CallToolResult) Text() string {
+	if len(r.Content) == 1 {
+		if t, ok := r.Content[0].(protocol.TextContent); ok {
+			return t.Text
+		}
+	}
+	var parts []string
+	for _, item := range r.Content {
+		if t, ok := item.(protocol.TextContent); ok {
+			parts = append(parts, t.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Image returns the first image.
+func (r *CallToolResult) Image() (image protocol.ImageContent, ok bool) {
+	for _, item := range r.Content {
+		if image, ok = item.(protocol.ImageContent); ok {
+			return image, true
+		}
+	}
+	return image, false
+}
+
+// Images returns all images.
+func (r *CallToolResult) Images() []protocol.ImageContent {
+	var images []protocol.ImageContent
+	for _, item := range r.Content {
+		if image, ok := item.(protocol.ImageContent); ok {
+			images = append(images, image)
+		}
+	}
+	return images
+}
+
+// Decode reads the structured content into dst. A result without any is read
+// from its text, if that is JSON.
+func (r *CallToolResult) Decode(dst any) error {
+	if r.Structured != nil {
+		return json.Unmarshal(r.Structured, dst)
+	}
+	text := r.Text()
+	if s, ok := dst.(*string); ok {
+		*s = text
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), dst); err != nil {
+		return fmt.Errorf("the result has no structured content, and its text does not decode into %T: %w", dst, err)
+	}
+	return nil
+}
+
+var errNoObject = errors.New("the result is no object")
+
+// decodeCall reads the result of tools/call.
+func decodeCall(raw []byte) (*CallToolResult, error) {
+	r := &CallToolResult{Raw: raw}
+	found := false
+	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
+		switch string(name) {
+		case "content":
+			found = true
+			var err error
+			r.Content, err = decodeContents(s)
+			return err
+		case "structuredContent":
+			r.Structured = value(s)
+		case "_meta":
+			r.Meta = value(s)
+		case "isError":
+			if s.Peek() != jsonx.Bool {
+				return fmt.Errorf("isError must be a boolean")
+			}
+			var err error
+			r.IsError, err = s.Bool()
+			return err
+		default:
+			s.SkipChecked()
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = errors.New("member content is missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the server's result is not that of tools/call: %w", err)
+	}
+	return r, nil
+}
+
+// members gives the members of an object that Scan has accepted to fn, which
+// must read or skip the value.
+func members(raw []byte, fn func(name []byte, s *jsonx.Scanner) error) error {
+	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw) + 1}
+	if s.Peek() != jsonx.Object {
+		return errNoObject
+	}
+	more, err := s.ObjectStart()
+	for more && err == nil {
+		var name []byte
+		if name, err = s.Name(); err != nil {
+			return err
+		}
+		s.Peek()
+		if err = fn(name, &s); err == nil {
+			more, err = s.ObjectNext()
+		}
+	}
+	return err
+}
+
+// value returns the text of the next value.
+func value(s *jsonx.Scanner) json.RawMessage {
+	s.Peek()
+	start := s.Pos
+	s.SkipChecked()
+	return s.Buf[start:s.Pos:s.Pos]
+}
+
+// decodeContents reads an array of content items.
+func decodeContents(s *jsonx.Scanner) ([]protocol.Content, error) {
+	if s.Peek() != jsonx.Array {
+		return nil, fmt.Errorf("content must be an array, got %s", s.Peek())
+	}
+	var items []protocol.Content
+	more, err := s.ArrayStart()
+	for more && err == nil {
+		var item protocol.Content
+		if item, err = decodeContent(value(s)); err != nil {
+			return nil, fmt.Errorf("content item %d: %w", len(items), err)
+		}
+		items = append(items, item)
+		more, err = s.ArrayNext()
+	}
+	return items, err
+}
+
+// decodeContent reads one item; plain text, which most are, without the
+// reflection that the others need.
+func decodeContent(raw []byte) (protocol.Content, error) {
+	var text string
+	var kind, plain = false, true
+	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
+		switch string(name) {
+		case "type":
+			if s.Peek() == jsonx.String {
+				t, err := s.Str()
+				kind = string(t) == "text"
+				return err
+			}
+		case "text":
+			if s.Peek() == jsonx.String {
+				t, err := s.Str()
+				text = string(t)
+				return err
+			}
+		}
+		plain = false
+		s.SkipChecked()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if kind && plain {
+		return protocol.TextContent{Text: text}, nil
+	}
+	return protocol.ParseContent(raw)
+}
+
+// decodePage reads the result of a list method, whose items are under the name
+// of member.
+func decodePage[T any](raw []byte, member string) (*Page[T], error) {
+	p := &Page[T]{}
+	found := false
+	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
+		text := value(s)
+		switch string(name) {
+		case member:
+			found = true
+			return json.Unmarshal(text, &p.Items)
+		case "nextCursor":
+			return json.Unmarshal(text, &p.Next)
+		case "ttlMs":
+			p.Cache.TTLMs, _ = parseTTL(text)
+		case "cacheScope":
+			return json.Unmarshal(text, &p.Cache.Scope)
+		case "_meta":
+			p.Meta = text
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("member %s is missing", member)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the server's list does not decode: %w", err)
+	}
+	return p, nil
+}
+
+type contentsWire struct {
+	URI      string           `json:"uri"`
+	MIMEType string           `json:"mimeType"`
+	Text     string           `json:"text"`
+	Blob     []byte           `json:"blob"`
+	Meta     protocol.MetaMap `json:"_meta"`
+}
+
+// decodeRead reads the result of resources/read.
+func decodeRead(raw []byte) (*protocol.ReadResourceResult, error) {
+	var wire struct {
+		Contents []contentsWire      `json:"contents"`
+		TTLMs    json.RawMessage     `json:"ttlMs"`
+		Scope    protocol.CacheScope `json:"cacheScope"`
+		Meta     protocol.MetaMap    `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return nil, fmt.Errorf("the server's result is not that of resources/read: %w", err)
+	}
+	if wire.Contents == nil {
+		return nil, errors.New("the server's result is not that of resources/read: member contents is missing")
+	}
+	r := &protocol.ReadResourceResult{Meta: wire.Meta, Contents: make([]protocol.ResourceContents, 0, len(wire.Contents))}
+	r.Cache.Scope = wire.Scope
+	r.Cache.TTLMs, _ = parseTTL(wire.TTLMs)
+	for _, c := range wire.Contents {
+		r.Contents = append(r.Contents, protocol.ResourceContents(c))
+	}
+	return r, nil
+}
+
+// decodePrompt reads the result of prompts/get.
+func decodePrompt(raw []byte) (*protocol.GetPromptResult, error) {
+	var wire struct {
+		Description string `json:"description"`
+		Messages    []struct {
+			Role    protocol.Role   `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+		Meta protocol.MetaMap `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return nil, fmt.Errorf("the server's result is not that of prompts/get: %w", err)
+	}
+	if wire.Messages == nil {
+		return nil, errors.New("the server's result is not that of prompts/get: member messages is missing")
+	}
+	r := &protocol.GetPromptResult{Description: wire.Description, Meta: wire.Meta}
+	for i, m := range wire.Messages {
+		content, err := decodeContent(bytes.TrimSpace(m.Content))
+		if err != nil {
+			return nil, fmt.Errorf("the server's prompt has a message %d that does not decode: %w", i, err)
+		}
+		r.Messages = append(r.Messages, protocol.PromptMessage{Role: m.Role, Content: content})
+	}
+	return r, nil
+}
+
+// resultType finds the member resultType; "" if there is none.
+func resultType(raw []byte) string {
+	text := protocol.Lookup(raw, []string{"resultType"})
+	if len(text) < 2 || text[0] != '"' {
+		return ""
+	}
+	switch string(text[1 : len(text)-1]) {
+	case "complete":
+		return "complete"
+	case "input_required":
+		return "input_required"
+	}
+	return string(text[1 : len(text)-1])
+}
+
+// clone copies a slice that is only valid for now.
+func clone(raw []byte) []byte { return slices.Clone(raw) }
