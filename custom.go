@@ -28,6 +28,11 @@ type notificationHandler struct {
 // in f.Request().Params.Raw; see Method for a func with types. A result is
 // anything that encodes to a JSON object, as protocol.JSONResult.
 //
+// The handler can ask the client only in legacy revisions. Revision 2026-07-28
+// lets no other requests than tools/call, prompts/get and resources/read be
+// answered with a question (Supported Requests in basic/patterns/mrtr), so
+// Elicit and the like return an error there that says so.
+//
 // Put a name of your own before the method, as in "acme/search": names that
 // begin as those of the specification do ("tools/", "server/", …), and names
 // that are taken, are errors. So is a call after the server began to serve.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -287,6 +288,35 @@ func TestIdentity(t *testing.T) {
 			}
 			if rev.Modern() && !strings.Contains(answer, `"cacheScope":"private"`) {
 				t.Errorf("what was made for one client may be shared: %s", answer)
+			}
+		}
+	}
+}
+
+// A method of the user's own asks legacy clients; for modern ones it learns
+// that it cannot.
+func TestMethodAsks(t *testing.T) {
+	s := bare(mcp.Options{})
+	s.MustAdd(mcp.Method("acme/who", func(f *mcp.Frame, _ empty) (map[string]string, error) {
+		answer, err := mcp.Elicit[struct {
+			Name string `json:"name"`
+		}](f, "name", "Who are you?")
+		return map[string]string{"name": answer.Value.Name}, err
+	}))
+	for _, rev := range protocol.Revisions() {
+		if !rev.Has(protocol.Elicitation) {
+			continue
+		}
+		for name, options := range map[string][]mcptest.Option{"pipe": nil, "http": {mcptest.OverHTTP()}} {
+			c := mcptest.New(t, s, append(options, mcptest.Revision(rev), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+				return mcptest.Accept(map[string]string{"name": "Ada"})
+			}))...)
+			result, err := c.Do("acme/who", nil)
+			switch {
+			case rev.Modern() && (err == nil || !strings.Contains(err.Error(), "lets only tools/call, prompts/get and resources/read ask the client, not acme/who")):
+				t.Errorf("%v %s: %v, want to hear that it cannot ask", rev, name, err)
+			case !rev.Modern() && (err != nil || !strings.Contains(string(result), `"Ada"`)):
+				t.Errorf("%v %s: %s, %v", rev, name, result, err)
 			}
 		}
 	}

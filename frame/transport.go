@@ -24,7 +24,9 @@ const (
 type Transport struct {
 	Kind Kind
 	// HTTP is the request over HTTP. For SSE and WebSocket it is the one that
-	// opened the connection; on other transports it is nil.
+	// opened the connection, whose headers, URL and context stand for all that
+	// comes over it; the headers of a POST of SSE are used to check who sends
+	// it, and are then gone. On other transports it is nil.
 	HTTP *http.Request
 	// Remote is the client's address on a socket, "" elsewhere.
 	Remote string

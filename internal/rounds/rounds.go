@@ -81,7 +81,7 @@ var asking = map[string]bool{"tools/call": true, "prompts/get": true, "resources
 // Ask implements frame.Asker.
 func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
 	if method := f.Request().Method; !asking[method] {
-		return nil, fmt.Errorf("mcp: a client cannot be asked anything during %s", method)
+		return nil, fmt.Errorf("mcp: revision %s lets only tools/call, prompts/get and resources/read ask the client, not %s", f.Revision(), method)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
