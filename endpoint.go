@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport/streamable"
@@ -93,7 +92,8 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	if err != nil {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "%w", err))
 	}
-	defer x.Use()()
+	x.Use()
+	defer x.Release()
 	c.Revision = client.Revision
 	answer := e.dispatchTo(ctx, c, x)
 	if answer.Code != 0 {
@@ -121,8 +121,9 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 
 // call serves a request of a session.
 func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
-	defer x.Use()()
-	task, ok := e.running.Begin(context.WithoutCancel(c.HTTP.Context()))
+	x.Use()
+	defer x.Release()
+	task, ok := e.running.BeginDetached(c.HTTP.Context())
 	if !ok {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
 	}
@@ -135,7 +136,7 @@ func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answe
 	}
 	defer x.Inflight.Leave(c.Message.ID)
 	answer := e.dispatchTo(task, c, x)
-	if peer.Cancelled(task) {
+	if task.Cancelled() {
 		answer.Response = nil
 	}
 	return answer
@@ -185,7 +186,8 @@ func (e *endpoint) Notify(c *streamable.Call) {
 		if x, ok = e.sessions.Get(c.Session); !ok {
 			return
 		}
-		defer x.Use()()
+		x.Use()
+		defer x.Release()
 		switch c.Message.Method {
 		case protocol.MethodInitialized:
 			x.SetInitialized()

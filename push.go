@@ -173,7 +173,8 @@ func (s *Server) Post(ctx context.Context, sessionID string, event any) error {
 	if x == nil {
 		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
 	}
-	defer x.Use()()
+	x.Use()
+	defer x.Release()
 	ctx, done, ok := s.running.Start(ctx)
 	if !ok {
 		return ErrServerClosed

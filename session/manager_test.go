@@ -133,9 +133,12 @@ func TestIdleExpiry(t *testing.T) {
 		m := NewManager(Config{Idle: 10 * time.Minute})
 		defer m.Close(ErrClosed)
 		unused, called, busy, listening := mustOpen(t, m), mustOpen(t, m), mustOpen(t, m), mustOpen(t, m)
-		release := busy.Use()
-		releaseTwo := busy.Use()
-		leave := listening.Use() // as a stream does
+		busy.Use()
+		release := busy.Release
+		busy.Use()
+		releaseTwo := busy.Release
+		listening.Use()
+		leave := listening.Release // as a stream does
 		expect := func(when string, want ...bool) {
 			t.Helper()
 			synctest.Wait()
@@ -147,7 +150,8 @@ func TestIdleExpiry(t *testing.T) {
 			}
 		}
 		time.Sleep(8 * time.Minute)
-		called.Use()()
+		called.Use()
+		called.Release()
 		time.Sleep(time.Minute)
 		expect("after 9 minutes", true, true, true, true)
 		time.Sleep(7 * time.Minute)
@@ -240,7 +244,8 @@ func TestManagerConcurrent(t *testing.T) {
 					m.EndStreams()
 					continue
 				}
-				release := s.Use()
+				s.Use()
+				release := s.Release
 				_, leave := s.Listen()
 				m.Each(func(s *Session) { s.Send([]byte("news")) })
 				leave()

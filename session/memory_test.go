@@ -40,7 +40,8 @@ func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
 
 // callOnce is a request with an answer, as the server does it.
 func callOnce(s *Session) {
-	release := s.Use()
+	s.Use()
+	release := s.Release
 	_, done, _ := s.Inflight.Start(s.parent, protocol.IntID(1))
 	done()
 	release()

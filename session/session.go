@@ -185,15 +185,15 @@ func (s *Session) Close(reason error) {
 	ended()
 }
 
-// Use keeps the session alive for a request, until release is called.
-func (s *Session) Use() (release func()) {
+// Use keeps the session alive for a request, until Release is called.
+func (s *Session) Use() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	return s.release
 }
 
-func (s *Session) release() {
+// Release takes back one Use.
+func (s *Session) Release() {
 	if s.save != nil {
 		s.save(s)
 	}

@@ -117,7 +117,8 @@ func TestStoreMoves(t *testing.T) {
 	s, other := mustOpen(t, first), mustOpen(t, first)
 	for _, x := range []*Session{s, other} {
 		x.OnEnd(func(error) { t.Error("a session that lives on was terminated") })
-		release := x.Use()
+		x.Use()
+		release := x.Release
 		frameIn(x).Assign("n", 1)
 		release()
 	}
@@ -180,7 +181,8 @@ func TestStoreSaves(t *testing.T) {
 		s := mustOpen(t, m)
 		step := func(what string, want int64, change func()) {
 			t.Helper()
-			release := s.Use()
+			s.Use()
+			release := s.Release
 			change()
 			release()
 			if got := store.saves.Swap(0); got != want {
@@ -220,7 +222,9 @@ func TestOnEnd(t *testing.T) {
 	s := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
 	var reasons []error
 	s.OnEnd(func(reason error) { reasons = append(reasons, reason) })
-	one, two := s.Use(), s.Use()
+	one, two := s.Release, s.Release
+	s.Use()
+	s.Use()
 	s.Close(ErrDeleted)
 	s.Close(ErrIdle)
 	one()

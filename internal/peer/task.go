@@ -11,6 +11,8 @@ import (
 // context that do are made when they are first asked for.
 type Task struct {
 	parent     context.Context
+	detached   bool     // parent lends its values alone
+	wrapped    bool     // parent is made so already
 	tracker    *Tracker // nil if none counts it
 	prev, next *Task    // in the tracker's list
 
@@ -24,7 +26,12 @@ type Task struct {
 func newTask(parent context.Context) *Task { return &Task{parent: parent} }
 
 // Deadline implements context.Context.
-func (t *Task) Deadline() (time.Time, bool) { return t.parent.Deadline() }
+func (t *Task) Deadline() (time.Time, bool) {
+	if t.detached {
+		return time.Time{}, false
+	}
+	return t.parent.Deadline()
+}
 
 // Done implements context.Context.
 func (t *Task) Done() <-chan struct{} {
@@ -42,6 +49,8 @@ func (t *Task) Err() error {
 		return t.inner.Err()
 	case t.ended:
 		return context.Canceled
+	case t.detached:
+		return nil
 	}
 	return t.parent.Err()
 }
@@ -49,18 +58,34 @@ func (t *Task) Err() error {
 // Value implements context.Context.
 func (t *Task) Value(key any) any {
 	t.mu.Lock()
-	from := t.parent
-	if t.inner != nil {
-		from = t.inner // package context finds the cause through it
-	}
+	from := t.values()
 	t.mu.Unlock()
 	return from.Value(key)
+}
+
+// values returns where values are looked for. Package context finds its own
+// there, which know of cancellation. t.mu is held.
+func (t *Task) values() context.Context {
+	switch {
+	case t.inner != nil:
+		return t.inner
+	case t.detached && !t.wrapped:
+		t.parent, t.wrapped = context.WithoutCancel(t.parent), true
+	}
+	return t.parent
+}
+
+// Cancelled is Cancelled for a task, and costs nothing if it was not.
+func (t *Task) Cancelled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inner != nil && Cancelled(t.inner)
 }
 
 // context returns the cancellable context. t.mu is held.
 func (t *Task) context() context.Context {
 	if t.inner == nil {
-		t.inner, t.cancel = context.WithCancelCause(t.parent)
+		t.inner, t.cancel = context.WithCancelCause(t.values())
 		if t.ended {
 			t.cancel(nil)
 		}

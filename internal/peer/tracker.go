@@ -22,7 +22,11 @@ type Tracker struct {
 // Begin enters a piece of work, whose context is the Task. It fails after
 // Stop. Task.End must be called when the work has ended.
 func (t *Tracker) Begin(ctx context.Context) (*Task, bool) {
-	task := newTask(ctx)
+	return t.admit(newTask(ctx))
+}
+
+// admit enters task, unless Stop was called.
+func (t *Tracker) admit(task *Task) (*Task, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
@@ -30,6 +34,14 @@ func (t *Tracker) Begin(ctx context.Context) (*Task, bool) {
 	}
 	t.enter(task)
 	return task, true
+}
+
+// BeginDetached is Begin for work that goes on when ctx ends; ctx lends it its
+// values alone.
+func (t *Tracker) BeginDetached(ctx context.Context) (*Task, bool) {
+	task := newTask(ctx)
+	task.detached = true
+	return t.admit(task)
 }
 
 // Start is Begin for who wants a context and a func that ends it.
