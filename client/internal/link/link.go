@@ -40,6 +40,13 @@ type Receiver interface {
 	Lost(err error)
 }
 
+// Failer is implemented by receivers that want to know which request has failed
+// when its answer came but could not be taken, because it was too long. Others
+// wait for that answer in vain.
+type Failer interface {
+	Fail(id protocol.ID, err error)
+}
+
 // Link is one connection to a server. Its methods are safe for concurrent use.
 type Link interface {
 	// Send sends m. Over a byte stream it returns when m is written. Over HTTP
@@ -70,7 +77,7 @@ type Fallback interface {
 
 // Message is one message to the server.
 type Message struct {
-	Body     []byte            // the JSON text; a batch is an array
+	Body     []byte            // the JSON text; a batch is an array. It stays as it is even after Send
 	ID       protocol.ID       // of a request; zero for a notification or a response
 	Method   string            // "" for a response or a batch
 	Name     string            // what the header Mcp-Name says, "" for none
@@ -84,13 +91,22 @@ type StatusError struct {
 	Code   int
 	Header http.Header
 	Body   []byte // the beginning of it
+	// Err says more: a *protocol.Error if the body is the error of no request
+	// in particular, or what this side makes of the answer; nil if nothing does.
+	Err error
 }
 
 // Error says the status and what the body began with.
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("mcp: the server answered with HTTP status %d %s", e.Code, http.StatusText(e.Code))
-	if len(e.Body) > 0 {
+	switch {
+	case e.Err != nil:
+		text += ": " + e.Err.Error()
+	case len(e.Body) > 0:
 		text += ": " + string(e.Body[:min(len(e.Body), 200)])
 	}
 	return text
 }
+
+// Unwrap returns Err.
+func (e *StatusError) Unwrap() error { return e.Err }

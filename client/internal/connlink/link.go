@@ -1,0 +1,196 @@
+// Package connlink carries a client's messages over a transport.Conn: a child
+// process, a socket, a WebSocket, a pipe.
+package connlink
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// lastWrites is how long Close waits for what is written to leave.
+const lastWrites = time.Second
+
+// Transport opens connections.
+type Transport struct {
+	dial func(ctx context.Context) (transport.Conn, error)
+}
+
+// New returns a Transport. dial makes a connection; ctx bounds the making alone.
+func New(dial func(ctx context.Context) (transport.Conn, error)) *Transport {
+	return &Transport{dial}
+}
+
+// Open implements link.Transport.
+func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, error) {
+	conn, err := t.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{conn: conn, to: to, ended: make(chan struct{})}
+	l.goroutines.Go(l.read)
+	return l, nil
+}
+
+// Link is a link.Link over a connection. One goroutine reads.
+type Link struct {
+	conn       transport.Conn
+	to         link.Receiver
+	goroutines sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	ended  chan struct{} // closed when Close is done
+	err    error         // of Close
+}
+
+// read gives what comes to the receiver until the connection ends.
+func (l *Link) read() {
+	for {
+		message, err := l.conn.Read()
+		if err == nil {
+			l.to.Receive(message, nil)
+			continue
+		}
+		if long, ok := errors.AsType[*transport.TooLongError](err); ok {
+			l.tooLong(long)
+			continue
+		}
+		if !l.isClosed() {
+			l.to.Lost(err)
+		}
+		return
+	}
+}
+
+func (l *Link) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// tooLong fails the request that a message answers which was too long, if its
+// ends tell which.
+func (l *Link) tooLong(long *transport.TooLongError) {
+	id := idOf(long.Head, long.Tail)
+	if to, ok := l.to.(link.Failer); ok && !id.IsZero() {
+		to.Fail(id, fmt.Errorf("the server's answer was not taken: %w", long))
+	}
+}
+
+// idOf finds the id of a response of which only the ends are known.
+func idOf(head, tail []byte) protocol.ID {
+	s := jsonx.Scanner{Buf: head, MaxDepth: 64}
+	more, err := s.ObjectStart()
+	for more && err == nil {
+		name, nameErr := s.Name()
+		if nameErr != nil || string(name) == "method" {
+			return protocol.ID{}
+		}
+		known := string(name) == "id"
+		s.Peek()
+		start := s.Pos
+		if _, err = s.Skip(); err != nil {
+			break
+		}
+		if known {
+			id, _ := protocol.RawID(head[start:s.Pos])
+			return id
+		}
+		more, err = s.ObjectNext()
+	}
+	return lastID(tail)
+}
+
+// lastID finds the id if it is the last member: what stands before the one
+// closing brace of the message and after an unescaped "id" is no part of a
+// string or of an object within.
+func lastID(tail []byte) protocol.ID {
+	text, ok := bytes.CutSuffix(tail, []byte("}"))
+	i := bytes.LastIndex(text, []byte(`"id"`))
+	if !ok || i <= 0 || text[i-1] == '\\' || bytes.Contains(tail, []byte(`"method"`)) {
+		return protocol.ID{}
+	}
+	value, ok := bytes.CutPrefix(bytes.TrimSpace(text[i+len(`"id"`):]), []byte(":"))
+	if !ok {
+		return protocol.ID{}
+	}
+	id, err := protocol.RawID(bytes.TrimSpace(value))
+	if err != nil {
+		return protocol.ID{}
+	}
+	return id
+}
+
+// Send implements link.Link. A peer that does not read may keep a message
+// waiting for longer than ctx; then it still leaves, should the peer read on.
+func (l *Link) Send(ctx context.Context, m *link.Message) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return transport.ErrClosed
+	}
+	written := make(chan error, 1)
+	// A Write cannot be interrupted.
+	l.goroutines.Go(func() { written <- l.conn.Write(m.Body) })
+	l.mu.Unlock()
+	select {
+	case err := <-written:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// shutdowner is a Conn that takes its time to close.
+type shutdowner interface {
+	Shutdown(ctx context.Context) error
+}
+
+// Close implements link.Link.
+func (l *Link) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		<-l.ended
+		return l.err
+	}
+	l.closed = true
+	l.mu.Unlock()
+	l.flush(ctx)
+	if conn, ok := l.conn.(shutdowner); ok {
+		l.err = conn.Shutdown(ctx)
+	} else {
+		l.err = l.conn.Close()
+	}
+	l.goroutines.Wait()
+	close(l.ended)
+	return l.err
+}
+
+// flush waits a moment for what is written to leave.
+func (l *Link) flush(ctx context.Context) {
+	done := make(chan struct{})
+	l.goroutines.Go(func() {
+		defer close(done)
+		_ = l.conn.Flush() // Close says whether the connection is in order
+	})
+	timer := time.NewTimer(lastWrites)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,215 @@
+package httplink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+const (
+	maxAttempts = 5                      // in a row without an event
+	firstWait   = time.Second            // times the square of the attempt
+	maxWait     = 15 * time.Second       // unless the server asks for more
+	minWait     = 10 * time.Millisecond  // even if the server asks for less
+	lastBytes   = 100 * time.Millisecond // for a stream to end after its answer
+)
+
+// stream is one stream of events, over as many connections as it takes.
+type stream struct {
+	l        *Link
+	during   *link.Message // the request that it answers; nil for the stream that is the server's own
+	want     *answers
+	sending  *sending
+	lastID   string
+	retry    time.Duration
+	hasRetry bool
+	failures int // in a row
+}
+
+var errEnded = errors.New("the stream ended")
+
+// read takes the events of one connection, and closes it. It returns nil if
+// nothing more is wanted, errEnded if the connection ended in order.
+func (s *stream) read(res *http.Response) error {
+	r := s.l.t.reader(res)
+	r.SetLastID(s.lastID)
+	defer func() {
+		_ = res.Body.Close()
+		if retry, ok := r.Retry(); ok {
+			s.retry, s.hasRetry = retry, true
+		}
+		s.l.t.readers.Put(r)
+	}()
+	for {
+		event, err := r.Next()
+		if long, ok := errors.AsType[*transport.TooLongError](err); ok {
+			if s.want != nil {
+				return tooLong(long.Limit)
+			}
+			continue // it was none of a request that waits
+		}
+		if errors.Is(err, io.EOF) {
+			return errEnded
+		}
+		if err != nil {
+			return err
+		}
+		s.lastID, s.failures = r.LastID(), 0
+		if len(event.Data) == 0 || event.Type != "message" {
+			continue
+		}
+		done := s.want.answered(event.Data)
+		s.l.to.Receive(event.Data, s.during)
+		if done {
+			s.drain(res)
+			return nil
+		}
+	}
+}
+
+// drain reads to the end of a stream that should be there, so that its
+// connection can be used again.
+func (s *stream) drain(res *http.Response) {
+	timer := time.AfterFunc(lastBytes, func() { s.l.abort(s.sending) })
+	defer timer.Stop()
+	origin.Discard(res.Body)
+}
+
+// wait waits until it is time to connect again: as long as the server asks for
+// (the field retry), and longer each time that it fails.
+func (s *stream) wait(ctx context.Context) error {
+	n := time.Duration(min(max(s.failures, 1), maxAttempts))
+	d := min(firstWait*n*n, maxWait)
+	if s.hasRetry && (n == 1 || s.retry > d) {
+		d = max(s.retry, minWait)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// get connects, after the last event if there was one. lasting says that trying
+// again is of no use.
+func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err error) {
+	header := s.l.bare()
+	header["Accept"] = []string{sse.MediaType}
+	if s.lastID != "" {
+		header[eventHeader] = []string{s.lastID}
+	}
+	res, err = s.l.t.server.Do(ctx, &origin.Request{Method: http.MethodGet, Header: header})
+	if err != nil {
+		_, refused := errors.AsType[*link.StatusError](err) // a redirect
+		return nil, refused, err
+	}
+	session := header[sessionHeader]
+	switch {
+	case res.StatusCode == http.StatusOK && origin.MediaType(res) == sse.MediaType:
+		return res, false, nil
+	case res.StatusCode == http.StatusOK:
+		return nil, true, origin.WrongType(res, sse.MediaType)
+	case res.StatusCode == http.StatusNotFound && len(session) > 0:
+		return nil, true, fmt.Errorf("%w: %w", link.ErrSession, origin.Status(res))
+	}
+	status := origin.Status(res)
+	busy := status.Code >= 500 && status.Code != http.StatusNotImplemented ||
+		status.Code == http.StatusTooManyRequests || status.Code == http.StatusRequestTimeout
+	return nil, !busy, status
+}
+
+// takeEvents takes an answer that is a stream. Where the revision lets streams
+// be resumed, and events have ids, one that breaks off goes on with GET
+// (basic/transports of 2025-03-26 to 2025-11-25, Resumability and Redelivery).
+func (l *Link) takeEvents(ctx context.Context, own *sending, res *http.Response, m *link.Message, want *answers) error {
+	s := &stream{l: l, during: m, want: want, sending: own}
+	resumable := !m.Modern && (m.Revision.Has(protocol.ResumableStreams) || m.Method == protocol.MethodInitialize)
+	for {
+		err := s.read(res)
+		_, long := errors.AsType[*transport.TooLongError](err)
+		if err == nil || long || ctx.Err() != nil {
+			return err
+		}
+		if !resumable || s.lastID == "" {
+			return fmt.Errorf("mcp: the server's answer broke off before the response: %w", err)
+		}
+		for res = nil; res == nil; {
+			if s.failures++; s.failures > maxAttempts {
+				return fmt.Errorf("mcp: the server's answer broke off before the response, and %d attempts to resume it failed: %w", maxAttempts, err)
+			}
+			if err := s.wait(ctx); err != nil {
+				return err
+			}
+			var lasting bool
+			if res, lasting, err = s.get(ctx); lasting {
+				return fmt.Errorf("mcp: the server's answer broke off before the response, and cannot be resumed: %w", err)
+			}
+		}
+	}
+}
+
+// listen starts the stream for what the server sends by itself, once.
+func (l *Link) listen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.t.noStream || l.closed || l.listening {
+		return
+	}
+	l.listening = true
+	l.goroutines.Go(l.follow)
+}
+
+// follow keeps that stream open until the link is closed or the server offers
+// none. A server that had one and is gone loses the link.
+func (l *Link) follow() {
+	s := &stream{l: l}
+	had := false
+	for {
+		res, lasting, err := s.get(l.ctx)
+		if err == nil {
+			had = true
+			begin := time.Now()
+			err = s.read(res)
+			if time.Since(begin) >= maxWait {
+				s.failures = 0 // quiet, but well
+			}
+		}
+		s.failures++
+		switch {
+		case l.ctx.Err() != nil:
+			return
+		case errors.Is(err, link.ErrSession) && had, had && s.failures > maxAttempts && !errors.Is(err, errEnded):
+			l.to.Lost(fmt.Errorf("mcp: the stream of what the server sends is lost: %w", err))
+			return
+		case lasting, !had && s.failures > maxAttempts:
+			return // most servers have none
+		}
+		if s.wait(l.ctx) != nil {
+			return
+		}
+	}
+}
+
+// codeOf returns the code of an error object, 0 if raw is none.
+func codeOf(raw []byte) protocol.Code {
+	var fault struct {
+		Code protocol.Code `json:"code"`
+	}
+	if raw == nil || json.Unmarshal(raw, &fault) != nil {
+		return 0
+	}
+	return fault.Code
+}

@@ -1,0 +1,70 @@
+package origin
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// maxRefusal is how much of an answer is read that says no.
+const maxRefusal = 64 << 10
+
+// Discard reads what little is left of a body, so that its connection can be
+// used again, and closes it.
+func Discard(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, maxRefusal)
+	_ = body.Close()
+}
+
+// MediaType returns the type of an answer without its parameters, in lower
+// case.
+func MediaType(res *http.Response) string {
+	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// Status makes an answer that says no an error, and closes it. The error is
+// more than the status if the body is a JSON-RPC error without an id.
+func Status(res *http.Response) *link.StatusError {
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
+	Discard(res.Body)
+	status := &link.StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
+	var m protocol.Message
+	if protocol.Scan(body, protocol.Limits{}, &m); m.Error != nil && m.ID.IsZero() {
+		if fault := parseFault(m.Error); fault != nil {
+			status.Err = fault
+		}
+	}
+	return status
+}
+
+// parseFault reads the error of a JSON-RPC response, nil if it is none.
+func parseFault(raw []byte) *protocol.Error {
+	var wire struct {
+		Code    protocol.Code   `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(raw, &wire) != nil {
+		return nil
+	}
+	fault := &protocol.Error{Code: wire.Code, Message: wire.Message}
+	if wire.Data != nil {
+		fault.Data = wire.Data
+	}
+	return fault
+}
+
+// WrongType is the error for an answer of a type that cannot be read; it closes
+// the answer.
+func WrongType(res *http.Response, want string) error {
+	kind := res.Header.Get("Content-Type")
+	status := Status(res)
+	status.Err = fmt.Errorf("its Content-Type is %q, want %s; it begins with %.200q", kind, want, status.Body)
+	return status
+}

@@ -1,0 +1,260 @@
+// Package origin sends HTTP requests to one server and no other: redirects that
+// lead elsewhere are refused, so that neither messages nor credentials do.
+package origin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/transport"
+)
+
+// Options shape requests. The zero value is the default.
+type Options struct {
+	// Client gives its Transport, Jar, Timeout and CheckRedirect. nil means
+	// one that keeps connections for as many calls as are made at once.
+	Client     *http.Client
+	Header     http.Header                                // of every request
+	HeaderFunc func(context.Context, *http.Request) error // changes the headers of a request
+	MaxMessage int                                        // bytes; 0 means transport.DefaultMaxMessage
+}
+
+// Server is where requests go. It is safe for concurrent use.
+type Server struct {
+	url        *url.URL
+	header     http.Header
+	headerFunc func(context.Context, *http.Request) error
+	client     http.Client
+	maxMessage int
+}
+
+const (
+	maxRedirects = 3
+	idleConns    = 128 // kept for calls at the same time
+)
+
+// New returns the server of a URL.
+func New(address string, opts Options) (*Server, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("mcp: %q is no address of an HTTP server: it must begin with http:// or https:// and a host", u.Redacted())
+	}
+	u.Fragment, u.RawFragment = "", ""
+	s := &Server{url: u, header: opts.Header.Clone(), headerFunc: opts.HeaderFunc, maxMessage: opts.MaxMessage}
+	if s.header == nil {
+		s.header = http.Header{}
+	}
+	if user := u.User; user != nil {
+		password, _ := user.Password()
+		r := http.Request{Header: s.header}
+		r.SetBasicAuth(user.Username(), password)
+		u.User = nil
+	}
+	if s.maxMessage <= 0 {
+		s.maxMessage = transport.DefaultMaxMessage
+	}
+	if opts.Client != nil {
+		s.client = *opts.Client
+		if s.client.Transport == nil {
+			s.client.Transport = http.DefaultTransport
+		}
+		return s, nil
+	}
+	s.client.Transport = newTransport()
+	return s, nil
+}
+
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+	}
+}
+
+// MaxMessage is the greatest length of a message.
+func (s *Server) MaxMessage() int { return s.maxMessage }
+
+// Timeout is that of the client, 0 if it has none.
+func (s *Server) Timeout() time.Duration { return s.client.Timeout }
+
+// String returns the URL.
+func (s *Server) String() string { return s.url.String() }
+
+// Header returns the headers of every request, which the caller may change.
+func (s *Server) Header() http.Header { return s.header.Clone() }
+
+// CloseIdle closes connections that wait for another request.
+func (s *Server) CloseIdle() { s.client.CloseIdleConnections() }
+
+// Resolve returns the URL that a reference on the server's page means. Only one
+// of the same origin will do.
+func (s *Server) Resolve(reference string) (*url.URL, error) {
+	u, err := s.url.Parse(reference)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: the server names an address that is none: %w", err)
+	}
+	if !same(s.url, u) {
+		return nil, fmt.Errorf("mcp: the server %s names the address %s, which is another origin: nothing is sent there", s.url, u.Redacted())
+	}
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	return u, nil
+}
+
+// same tells whether two URLs are of one origin (RFC 6454).
+func same(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// Request is what to send.
+type Request struct {
+	Method string
+	URL    *url.URL    // nil means the server's; Resolve makes others
+	Header http.Header // all of them; Do does not change it
+	Body   []byte      // nil for none
+}
+
+// body is a request's body, that knows its length.
+type body struct{ bytes.Reader }
+
+// Close implements io.Closer.
+func (*body) Close() error { return nil }
+
+// make returns the request for net/http.
+func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
+	u := r.URL
+	if u == nil {
+		u = s.url
+	}
+	req := (&http.Request{
+		Method: r.Method, URL: u, Host: u.Host, Header: r.Header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if host := r.Header["Host"]; len(host) > 0 {
+		req.Host = host[0]
+	}
+	if r.Body != nil {
+		text := r.Body
+		fresh := func() (io.ReadCloser, error) {
+			b := &body{}
+			b.Reset(text)
+			return b, nil
+		}
+		req.Body, _ = fresh()
+		req.GetBody, req.ContentLength = fresh, int64(len(text)) // lets net/http try again on another connection
+	}
+	if s.headerFunc == nil && s.client.Jar == nil {
+		return req, nil
+	}
+	req.Header = maps.Clone(r.Header)
+	for name, values := range req.Header {
+		req.Header[name] = slices.Clone(values)
+	}
+	if s.client.Jar != nil {
+		for _, cookie := range s.client.Jar.Cookies(u) {
+			req.AddCookie(cookie)
+		}
+	}
+	if s.headerFunc != nil {
+		kept := *u
+		req.URL = &kept
+		if err := s.headerFunc(ctx, req); err != nil {
+			return nil, fmt.Errorf("mcp: the header function failed: %w", err)
+		}
+		if !same(u, req.URL) {
+			return nil, fmt.Errorf("mcp: the header function changed the address to %s, which is another origin", req.URL.Redacted())
+		}
+	}
+	return req, nil
+}
+
+// Do sends a request, again where a redirect within the origin leads. Whoever
+// calls it closes the body of the response.
+func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
+	req, err := s.make(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var via []*http.Request
+	for {
+		res, err := s.client.Transport.RoundTrip(req)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return nil, fmt.Errorf("mcp: %s %s: %w", req.Method, req.URL.Redacted(), err)
+		}
+		if s.client.Jar != nil {
+			if cookies := res.Cookies(); len(cookies) > 0 {
+				s.client.Jar.SetCookies(req.URL, cookies)
+			}
+		}
+		location := res.Header.Get("Location")
+		if res.StatusCode/100 != 3 || res.StatusCode == http.StatusNotModified || location == "" {
+			return res, nil
+		}
+		next, err := s.follow(ctx, r, req, res, location, append(via, req))
+		switch {
+		case errors.Is(err, http.ErrUseLastResponse):
+			return res, nil
+		case err != nil:
+			status := Status(res)
+			status.Err = err
+			return nil, status
+		}
+		Discard(res.Body)
+		via, req = append(via, req), next
+	}
+}
+
+// follow returns the request for where a redirect leads.
+func (s *Server) follow(ctx context.Context, r *Request, req *http.Request, res *http.Response, location string, via []*http.Request) (*http.Request, error) {
+	target, err := req.URL.Parse(location)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("it redirects to no address: %w", err)
+	case !same(s.url, target):
+		return nil, fmt.Errorf("it redirects to %s, which is another origin: nothing is sent there; if you trust it, connect to that address", target.Redacted())
+	case res.StatusCode == http.StatusSeeOther && req.Method != http.MethodGet:
+		return nil, fmt.Errorf("it redirects to %s without the message; connect to the address of its MCP endpoint", target.Redacted())
+	case len(via) > maxRedirects:
+		return nil, fmt.Errorf("it redirects more than %d times, now to %s", maxRedirects, target.Redacted())
+	}
+	target.User = nil
+	again := *r
+	again.URL = target
+	next, err := s.make(ctx, &again)
+	if err != nil {
+		return nil, err
+	}
+	if s.client.CheckRedirect != nil {
+		if err := s.client.CheckRedirect(next, via); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}

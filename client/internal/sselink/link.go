@@ -1,0 +1,236 @@
+// Package sselink carries a client's messages over HTTP with server-sent
+// events, the transport of 2024-11-05 (basic/transports of that revision).
+package sselink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+const (
+	maxAttempts = 5
+	firstWait   = time.Second // times the square of the attempt
+	maxWait     = 15 * time.Second
+)
+
+// Transport opens links to one SSE endpoint.
+type Transport struct{ server *origin.Server }
+
+// New returns a Transport.
+func New(server *origin.Server) *Transport { return &Transport{server} }
+
+// Link is a link.Link over HTTP with server-sent events.
+type Link struct {
+	server *origin.Server
+	to     link.Receiver
+	post   *url.URL // where messages go
+	header http.Header
+	ctx    context.Context // ends with the link
+	cancel context.CancelCauseFunc
+
+	goroutines sync.WaitGroup // Sends too
+
+	mu     sync.Mutex
+	closed bool
+	ended  chan struct{}
+}
+
+// connection is one stream of events.
+type connection struct {
+	res    *http.Response
+	events *sse.Reader
+	post   *url.URL
+}
+
+// Open implements link.Transport. It returns when the server has said where
+// messages go.
+func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, error) {
+	l := &Link{server: t.server, to: to, header: t.server.Header(), ended: make(chan struct{})}
+	l.header.Set("Content-Type", "application/json")
+	l.header.Set("Accept", "application/json, "+sse.MediaType)
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	stop := context.AfterFunc(ctx, func() { l.cancel(context.Cause(ctx)) })
+	c, err := l.connect("")
+	if !stop() && err == nil {
+		_ = c.res.Body.Close()
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		l.cancel(err)
+		return nil, err
+	}
+	l.post = c.post
+	l.goroutines.Go(func() { l.read(c) })
+	return l, nil
+}
+
+// connect opens the stream and waits for the event endpoint.
+func (l *Link) connect(lastID string) (*connection, error) {
+	header := l.server.Header()
+	header.Set("Accept", sse.MediaType)
+	if lastID != "" {
+		header.Set("Last-Event-ID", lastID)
+	}
+	res, err := l.server.Do(l.ctx, &origin.Request{Method: http.MethodGet, Header: header})
+	switch {
+	case err != nil:
+		return nil, err
+	case res.StatusCode != http.StatusOK:
+		return nil, origin.Status(res)
+	case origin.MediaType(res) != sse.MediaType:
+		return nil, origin.WrongType(res, sse.MediaType)
+	}
+	c := &connection{res: res, events: sse.NewReader(res.Body, l.server.MaxMessage())}
+	c.events.SetLastID(lastID)
+	for c.post == nil && err == nil {
+		var event sse.Event
+		if event, err = c.events.Next(); err == nil && event.Type == "endpoint" {
+			c.post, err = l.server.Resolve(string(event.Data))
+		}
+	}
+	if err != nil {
+		_ = res.Body.Close()
+		if l.ctx.Err() != nil {
+			err = context.Cause(l.ctx)
+		}
+		return nil, fmt.Errorf("mcp: the server did not say where messages go (event endpoint): %w", err)
+	}
+	return c, nil
+}
+
+// read takes events until the link is closed or lost.
+func (l *Link) read(c *connection) {
+	for {
+		err := l.take(c)
+		if l.ctx.Err() != nil {
+			return
+		}
+		if c, err = l.again(c.events.LastID(), err); err != nil {
+			if l.ctx.Err() == nil {
+				l.to.Lost(err)
+			}
+			return
+		}
+	}
+}
+
+// take takes the events of one connection, and closes it.
+func (l *Link) take(c *connection) error {
+	defer c.res.Body.Close()
+	for {
+		event, err := c.events.Next()
+		switch _, long := errors.AsType[*transport.TooLongError](err); {
+		case long:
+			continue // whose answer it was is not known
+		case errors.Is(err, io.EOF):
+			return errors.New("the server ended it")
+		case err != nil:
+			return err
+		}
+		if event.Type == "message" && len(event.Data) > 0 {
+			l.to.Receive(event.Data, nil)
+		}
+	}
+}
+
+// again connects after the stream has broken. A server that then names another
+// place for messages has begun a new session, which this link is not for.
+func (l *Link) again(lastID string, cause error) (*connection, error) {
+	for n := range maxAttempts {
+		timer := time.NewTimer(min(firstWait*time.Duration((n+1)*(n+1)), maxWait))
+		select {
+		case <-timer.C:
+		case <-l.ctx.Done():
+			timer.Stop()
+			return nil, l.ctx.Err()
+		}
+		c, err := l.connect(lastID)
+		if err != nil {
+			cause = err
+			continue
+		}
+		if *c.post != *l.post {
+			_ = c.res.Body.Close()
+			return nil, fmt.Errorf("mcp: the server's stream broke (%w), and it has begun another: %w", cause, link.ErrSession)
+		}
+		return c, nil
+	}
+	return nil, fmt.Errorf("mcp: the server's stream is lost, after %d attempts to open it again: %w", maxAttempts, cause)
+}
+
+// Send implements link.Link.
+func (l *Link) Send(ctx context.Context, m *link.Message) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return transport.ErrClosed
+	}
+	l.goroutines.Add(1)
+	l.mu.Unlock()
+	defer l.goroutines.Done()
+	own, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	err := l.send(own, m)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case l.ctx.Err() != nil:
+		return transport.ErrClosed
+	}
+	return err
+}
+
+func (l *Link) send(ctx context.Context, m *link.Message) error {
+	header := l.header.Clone()
+	if m.Revision.Has(protocol.VersionHeader) && m.Method != protocol.MethodInitialize {
+		header.Set("MCP-Protocol-Version", m.Revision.String())
+	}
+	for name, values := range m.Header {
+		header[http.CanonicalHeaderKey(name)] = values
+	}
+	res, err := l.server.Do(ctx, &origin.Request{Method: http.MethodPost, URL: l.post, Header: header, Body: m.Body})
+	if err != nil {
+		return err
+	}
+	if res.StatusCode/100 == 2 {
+		origin.Discard(res.Body)
+		return nil
+	}
+	status := origin.Status(res)
+	if status.Code == http.StatusNotFound && m.Method != protocol.MethodInitialize {
+		return fmt.Errorf("%w: %w", link.ErrSession, status)
+	}
+	return status
+}
+
+// Close implements link.Link: the end of the stream ends the session.
+func (l *Link) Close(context.Context) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		<-l.ended
+		return nil
+	}
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel(transport.ErrClosed)
+	l.goroutines.Wait()
+	l.server.CloseIdle()
+	close(l.ended)
+	return nil
+}
