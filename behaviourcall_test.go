@@ -45,6 +45,24 @@ var callBehaviours = []behaviour{
 		p.want(p.ask("tools/call", `"name":"search"`), `"isError":true`, "query")
 		p.want(p.ask("tools/call", `"name":"nothing"`), `"result":{`, `"content":[`)
 	}},
+	{id: "T38", what: "unknown methods", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+		p := join(t, tr, rev, fixture(t, nil))
+		for _, method := range []string{"unknown/method", "tools/bogus"} {
+			p.want(p.ask(method, ""), `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: `+method+`"}}`)
+		}
+		p.alive()
+	}},
+	{id: "T39", what: "what is no message, and then one", transport: "connections", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+		p := join(t, tr, rev, fixture(t, nil))
+		for line, want := range map[string]string{
+			`invalid json`: `"code":-32700`, `{"jsonrpc":"2.0","id":1`: `"code":-32700`,
+			`{"jsonrpc":"2.0","id":1,"params":{}}`: `"id":1,"error":{"code":-32600`, `7`: `"code":-32600`,
+		} {
+			heard := p.c.say(line)
+			p.want(strings.Join(heard, "\n"), want)
+		}
+		p.alive()
+	}},
 	{id: "T27", what: "two calls at once", run: twoAtOnce},
 	{id: "T28", what: "progress and log before the result", run: toldBefore},
 }
@@ -124,7 +142,7 @@ func cancelCall(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 	}
 	cause := await(t, g.ended, "the end of the call's context")
 	if tr.name != "http" || !rev.Modern() {
-		if cause == nil || !strings.Contains(cause.Error(), "cancelled by the client") {
+		if cause == nil || !strings.Contains(cause.Error(), "cancelled by the client: user requested abort") {
 			t.Errorf("the context of the call ended with %v", cause)
 		}
 	}

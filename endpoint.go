@@ -192,7 +192,7 @@ func (e *endpoint) Notify(c *streamable.Call) {
 		case protocol.MethodInitialized:
 			x.SetInitialized()
 		case protocol.MethodCancelled:
-			x.Inflight.Cancel(cancelledID(&c.Params))
+			cancel(&x.Inflight, &c.Params)
 		}
 	}
 	ctx, done, ok := e.running.Start(c.HTTP.Context())

@@ -84,7 +84,7 @@ func (l *link) initialize(j *job) {
 func (l *link) notify(j *job) {
 	switch j.message.Method {
 	case protocol.MethodCancelled:
-		l.inflight.Cancel(cancelledID(&j.params))
+		cancel(&l.inflight, &j.params)
 	case protocol.MethodInitialized:
 		if j.session != nil && j.session.SetInitialized() {
 			l.pass(j.session)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -61,12 +62,11 @@ func decodeOptional(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// cancelledID returns the request that a notifications/cancelled names; zero
-// if it names none, which is to be ignored.
-func cancelledID(params *protocol.Params) protocol.ID {
+// cancel ends the request that a notifications/cancelled names. One that names
+// none is to be ignored.
+func cancel(under *peer.Inflight, params *protocol.Params) {
 	var cancelled protocol.CancelledParams
-	if json.Unmarshal(params.Raw, &cancelled) != nil {
-		return protocol.ID{}
+	if json.Unmarshal(params.Raw, &cancelled) == nil {
+		under.CancelFor(cancelled.RequestID, cancelled.Reason)
 	}
-	return cancelled.RequestID
 }
