@@ -63,8 +63,15 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/arguments": {"schema"},
 	"cmd/talaria/internal/form":      {"protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
 	"cmd/talaria/internal/editor":    {"cmd/talaria/internal/console", "cmd/talaria/internal/form"},
-	"cmd/talaria": {"", "client", "protocol", "cmd/talaria/internal/words", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
-		"cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor"},
+	"cmd/talaria/internal/render":    {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/desk": {"client", "protocol", "cmd/talaria/internal/console", "cmd/talaria/internal/editor",
+		"cmd/talaria/internal/form"},
+	"cmd/talaria/internal/shell": {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/desk",
+		"cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/words"},
+	"cmd/talaria/internal/proxy": {"", "client", "protocol"},
+	"cmd/talaria": {"client", "protocol", "cmd/talaria/internal/words", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
+		"cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor",
+		"cmd/talaria/internal/render", "cmd/talaria/internal/desk", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy"},
 }
 
 // thirdParty says which packages may import which modules of others.
@@ -74,7 +81,7 @@ var thirdParty = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema": {"schema"},
 	"github.com/coder/websocket":            {"transport/websocket"},
 	"golang.org/x/time":                     {"middleware"},
-	"github.com/rs/zerolog":                 {"", "client", "middleware", "cmd/example", "conformance/server"},
+	"github.com/rs/zerolog":                 {"", "client", "middleware", "cmd/example", "conformance/server", "cmd/talaria"},
 	"github.com/go-chi/chi":                 {"cmd/example", "conformance/server"},
 	"github.com/pb33f/ordered-map":          {"schema"},
 	"golang.org/x/text":                     {"schema"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -51,9 +53,6 @@ func usage(format string, args ...any) *failure {
 
 func failed(code int, err error) *failure { return &failure{code: code, err: err} }
 
-// errInterrupted is the cause of what Ctrl-C ended.
-var errInterrupted = errors.New("interrupted")
-
 // explain returns the exit code of an error, what to say, and the way out.
 func explain(err error) (code int, text, hint string) {
 	f, known := errors.AsType[*failure](err)
@@ -66,13 +65,19 @@ func explain(err error) (code int, text, hint string) {
 	text = err.Error()
 	switch {
 	case known:
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, desk.ErrInterrupted):
 		return exitInterrupted, text, ""
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		code, hint = exitTimeout, "--timeout sets how long to wait; 0 waits for ever"
+	case errors.Is(err, client.ErrUnsupported):
+		code, hint = exitProtocol, "talaria inspect shows what the server offers"
+	case errors.Is(err, client.ErrClosed), errors.Is(err, client.ErrSessionExpired):
+		code = exitProtocol
 	default:
 		code = exitTool
 		if _, ok := errors.AsType[*protocol.Error](err); ok {
+			code = exitProtocol
+		} else if _, ok := errors.AsType[*client.Error](err); ok {
 			code = exitProtocol
 		}
 	}

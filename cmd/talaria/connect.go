@@ -1,0 +1,331 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// connectFlags say how to connect to a server and how to behave towards it.
+type connectFlags struct {
+	header, env, roots []string
+	cwd, revision      string
+	config             string
+	timeout            time.Duration
+	answers            []string
+	sample             string
+	save               string
+	verbose            int
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	maxMessage     = 64 << 20 // bytes of a message; images are large
+)
+
+func (f *connectFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&f.header, "header", "H", nil, "send an HTTP header, `NAME=value`; again for more")
+	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the command, `NAME=value`; NAME alone passes it on")
+	flags.StringVar(&f.cwd, "cwd", "", "start the command in this `directory`")
+	flags.StringVar(&f.config, "config", "", "take the server of that name from this `file` of a desktop client")
+	flags.DurationVar(&f.timeout, "timeout", defaultTimeout, "how long to wait for an answer, or for the next progress; 0 waits for ever")
+	flags.StringVar(&f.revision, "revision", "", "speak this `revision` of the protocol alone, such as 2025-06-18")
+	flags.StringArrayVar(&f.roots, "root", nil, "let the server work in this `directory`; again for more")
+	flags.StringArrayVar(&f.answers, "answer", nil, "answer the server's forms with this `NAME=value`, without asking; again for more")
+	flags.StringVar(&f.sample, "sample", "", "answer in the place of a model: with this `text`, or with ask, by asking you (default: refuse)")
+	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory` (default: the current one)")
+	flags.CountVarP(&f.verbose, "verbose", "v", "show warnings; -vv information, -vvv everything")
+}
+
+// httpClient makes the client of the HTTP transports. What concerns HTTP alone,
+// such as authorization, belongs here.
+func (f *connectFlags) httpClient() (*http.Client, error) {
+	return nil, nil // the transport's own
+}
+
+// kind says how to reach a server; "" finds out from the target.
+type kind string
+
+const (
+	kindAny     kind = ""
+	kindCommand kind = "stdio"
+	kindHTTP    kind = "http"
+	kindSSE     kind = "sse"
+	kindSocket  kind = "ws"
+)
+
+// transport makes the transport to a target: a URL, or a command as words.
+func (f *connectFlags) transport(k kind, target []string, stderr *noticeWriter) (client.Transport, error) {
+	if f.config != "" {
+		return f.configured(target, stderr)
+	}
+	text := target[0]
+	if k == kindCommand || k == kindAny && !isURL(text) {
+		return f.command(k, target, stderr)
+	}
+	if len(f.env) > 0 || f.cwd != "" {
+		return nil, usage("--env and --cwd are for commands, and %s is a URL", text)
+	}
+	if address, ok := strings.CutPrefix(text, "unix:"); ok {
+		return client.Dial("unix", strings.TrimPrefix(address, "//")), nil
+	}
+	rest, isSSE := strings.CutPrefix(text, "sse+")
+	u, err := url.Parse(rest)
+	if err != nil || u.Host == "" {
+		return nil, usage("%q is no URL", text).with("write a URL such as http://127.0.0.1:8080/mcp")
+	}
+	if u.Scheme == "tcp" {
+		return client.Dial("tcp", u.Host), nil
+	}
+	o, err := f.httpOptions()
+	if err != nil {
+		return nil, err
+	}
+	web, socket := u.Scheme == "http" || u.Scheme == "https", u.Scheme == "ws" || u.Scheme == "wss"
+	switch {
+	case k == kindSSE && web, isSSE && web && k == kindAny:
+		return client.SSE(rest, o), nil
+	case k == kindSocket && (web || socket), socket && k == kindAny:
+		return client.WebSocket(rest, o), nil
+	case k == kindHTTP && web, web && k == kindAny:
+		return client.HTTP(rest, o), nil
+	}
+	return nil, usage("%s is no URL for this: the scheme is %q", text, u.Scheme).with("schemes: http, https, ws, wss, sse+http, sse+https, tcp, unix")
+}
+
+func (f *connectFlags) httpOptions() (*client.HTTPOptions, error) {
+	headers, err := pairs("--header", f.header)
+	if err != nil {
+		return nil, err
+	}
+	o := &client.HTTPOptions{Header: http.Header{}, MaxMessage: maxMessage}
+	for name, value := range headers {
+		o.Header.Set(name, value)
+	}
+	o.Client, err = f.httpClient()
+	return o, err
+}
+
+// command makes the transport to a child process. One word is split as a shell
+// does; several are taken as they are.
+func (f *connectFlags) command(k kind, target []string, stderr *noticeWriter) (client.Transport, error) {
+	if len(target) == 1 {
+		list, err := words.Split(target[0])
+		if err != nil || len(list) == 0 {
+			return nil, usage("%q is no command: %v", target[0], errors.Join(err, errEmpty(list)))
+		}
+		if _, err := exec.LookPath(target[0]); err != nil || !strings.ContainsAny(target[0], " \t") {
+			target = words.Texts(list)
+		}
+	}
+	if len(f.header) > 0 {
+		return nil, usage("--header is for URLs, and %s is a command", target[0])
+	}
+	if k == kindCommand && isURL(target[0]) {
+		return nil, usage("%s is a URL, not a command", target[0]).with("talaria http, sse or ws connect to URLs")
+	}
+	return f.run(target, stderr)
+}
+
+// run makes the transport to a program and its arguments.
+func (f *connectFlags) run(target []string, stderr *noticeWriter) (client.Transport, error) {
+	t := client.Command(target[0], target[1:]...)
+	for _, text := range f.env {
+		if !strings.Contains(text, "=") {
+			value, ok := os.LookupEnv(text)
+			if !ok {
+				return nil, usage("--env %s: there is no such variable here; write --env %s=value", text, text)
+			}
+			text += "=" + value
+		}
+		t.Env = append(t.Env, text)
+	}
+	t.Dir = f.cwd
+	t.Grace = 2 * time.Second // scripts wait for it
+	t.MaxMessage = maxMessage
+	if f.verbose > 0 {
+		t.Stderr = stderr
+	}
+	return t, nil
+}
+
+func errEmpty(list []words.Word) error {
+	if len(list) == 0 {
+		return errors.New("it is empty")
+	}
+	return nil
+}
+
+// configured takes the server from a configuration file.
+func (f *connectFlags) configured(target []string, stderr *noticeWriter) (client.Transport, error) {
+	config, err := client.ReadConfig(f.config, nil)
+	if err != nil {
+		return nil, usage("--config: %w", err)
+	}
+	server, ok := config.Server(target[0])
+	if !ok {
+		var names []string
+		for _, s := range config.Servers {
+			names = append(names, s.Name)
+		}
+		return nil, usage("%s has no server %q", f.config, target[0]).with("it has: " + strings.Join(names, ", "))
+	}
+	if len(target) > 1 {
+		return nil, usage("unexpected argument %q after the server's name", target[1])
+	}
+	if server.Err != nil {
+		return nil, usage("%w", server.Err)
+	}
+	plain := *f
+	plain.config = ""
+	for _, name := range sortedKeys(server.Headers) {
+		plain.header = append([]string{name + "=" + server.Headers[name]}, plain.header...)
+	}
+	if server.URL != "" {
+		return plain.transport(kind(server.Type), []string{server.URL}, stderr)
+	}
+	for _, name := range sortedKeys(server.Env) {
+		plain.env = append([]string{name + "=" + server.Env[name]}, plain.env...)
+	}
+	if plain.cwd == "" {
+		plain.cwd = server.Dir
+	}
+	return plain.run(append([]string{server.Command}, server.Args...), stderr)
+}
+
+// session is a connection with a person or a script behind it.
+type session struct {
+	*client.Client
+	app    *app
+	desk   *desk.Desk
+	editor *editor.Editor
+	render *render.Renderer
+	call   []client.CallOption // for requests that may take a while
+}
+
+// open connects to a target. The caller closes the session.
+func (a *app) open(ctx context.Context, f *connectFlags, k kind, target []string, ed *editor.Editor) (*session, error) {
+	limit := f.timeout
+	if limit < 0 {
+		return nil, usage("--timeout %v: must not be less than 0", limit)
+	}
+	d := desk.New(desk.Options{Console: a.console, Editor: ed, Limit: limit, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose})
+	opts, err := f.options(d)
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.transport(k, target, &noticeWriter{desk: d})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{app: a, desk: d, editor: ed, render: &render.Renderer{Console: a.console, Dir: f.save}}
+	err = d.Run(ctx, func(ctx context.Context, _ ...client.CallOption) (err error) {
+		s.Client, err = client.Connect(ctx, t, opts)
+		return err
+	})
+	if err != nil {
+		return nil, unreachable(t.String(), err)
+	}
+	return s, nil
+}
+
+// options makes the options of a client.
+func (f *connectFlags) options(d *desk.Desk) (*client.Options, error) {
+	opts := &client.Options{Info: protocol.Implementation{Name: "talaria", Title: "Talaria", Version: version()}, NoReconnect: true, Roots: []protocol.Root{}}
+	if f.revision != "" {
+		rev, ok := protocol.ParseRevision(f.revision)
+		if !ok {
+			return nil, usage("--revision %s: there is no such revision", f.revision).
+				with("there are " + strings.Join(protocol.RevisionNames(protocol.Revisions()), ", "))
+		}
+		opts.Revisions = []protocol.Revision{rev}
+	}
+	for _, dir := range f.roots {
+		root, err := rootOf(dir)
+		if err != nil {
+			return nil, usage("--root: %w", err)
+		}
+		opts.Roots = append(opts.Roots, root)
+	}
+	levels := []zerolog.Level{zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel}
+	if f.verbose > 0 {
+		logger := zerolog.New(zerolog.ConsoleWriter{Out: &noticeWriter{desk: d}, NoColor: true, PartsExclude: []string{zerolog.TimestampFieldName}}).
+			Level(levels[min(f.verbose, 3)])
+		opts.Logger = &logger
+	}
+	d.Configure(opts)
+	return opts, nil
+}
+
+// rootOf makes a root of a directory or a file URI.
+func rootOf(dir string) (protocol.Root, error) {
+	if strings.HasPrefix(dir, "file://") {
+		return protocol.Root{URI: dir, Name: filepath.Base(dir)}, nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return protocol.Root{}, err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return protocol.Root{}, fmt.Errorf("%s is not a directory", dir)
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}
+	return protocol.Root{URI: u.String(), Name: filepath.Base(abs)}, nil
+}
+
+// noticeWriter shows lines that come at any time, above the prompt.
+type noticeWriter struct{ desk *desk.Desk }
+
+func (w *noticeWriter) Write(p []byte) (int, error) {
+	for line := range strings.SplitSeq(strings.TrimRight(string(p), "\n"), "\n") {
+		w.desk.Notice("%s", line)
+	}
+	return len(p), nil
+}
+
+// unreachable is the error of a connection that did not come about.
+func unreachable(target string, err error) error {
+	if errors.Is(err, desk.ErrInterrupted) {
+		return err
+	}
+	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", target, err))
+	var dns *net.DNSError
+	status := client.StatusCode(err)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.hint = "nothing listens there: is the server running, and is the port right?"
+	case errors.As(err, &dns):
+		f.hint = "check the name of the host"
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		f.hint = "the server wants to know who you are: --header \"Authorization=Bearer TOKEN\""
+	case status == http.StatusNotFound:
+		f.hint = "check the path of the URL; many servers have /mcp"
+	case errors.Is(err, exec.ErrNotFound):
+		f.hint = "a TARGET is a URL, or a command in quotes, such as \"npx -y some-server\""
+	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		f.hint = "it does not answer; --timeout sets how long to wait, -v shows what it writes to standard error"
+	case errors.Is(err, client.ErrUnsupported):
+		f.hint = "leave --revision out to speak what the server speaks"
+	}
+	return f
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// offer is everything that a server offers.
+type offer struct {
+	Server       protocol.Implementation     `json:"server"`
+	Revision     string                      `json:"revision"`
+	Instructions string                      `json:"instructions,omitempty"`
+	Capabilities protocol.ServerCapabilities `json:"capabilities"`
+	Tools        []protocol.Tool             `json:"tools"`
+	Prompts      []protocol.Prompt           `json:"prompts"`
+	Resources    []protocol.Resource         `json:"resources"`
+	Templates    []protocol.ResourceTemplate `json:"resourceTemplates"`
+}
+
+func (a *app) inspectCommand() *cobra.Command {
+	o := &once{app: a}
+	return o.command("inspect TARGET", "Show everything that a server offers", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+		all, err := s.offer(ctx)
+		switch {
+		case err != nil:
+			return err
+		case o.json:
+			return a.console.JSON(all)
+		}
+		s.showOffer(all)
+		return nil
+	})
+}
+
+// offer asks for all lists. Those that the server does not have are empty.
+func (s *session) offer(ctx context.Context) (all *offer, err error) {
+	all = &offer{Server: s.ServerInfo(), Revision: s.Revision().String(), Instructions: s.Instructions(), Capabilities: s.ServerCapabilities()}
+	if all.Tools, err = offered(s.Tools(ctx)); err != nil {
+		return nil, err
+	}
+	if all.Prompts, err = offered(s.Prompts(ctx)); err != nil {
+		return nil, err
+	}
+	if all.Resources, err = offered(s.Resources(ctx)); err != nil {
+		return nil, err
+	}
+	all.Templates, err = offered(s.Templates(ctx))
+	return all, err
+}
+
+func offered[T any](list func(func(T, error) bool)) ([]T, error) {
+	items, err := collect(list)
+	if errors.Is(err, client.ErrUnsupported) {
+		return []T{}, nil
+	}
+	return items, err
+}
+
+func (s *session) showOffer(all *offer) {
+	c := s.app.console
+	heading := func(text string) { c.Printf("\n%s", c.Paint(console.Bold, text)) }
+	c.Printf("%s %s", c.Paint(console.Bold, console.Line(serverName(all.Server))), console.Line(all.Server.Version))
+	c.Printf("speaks revision %s and offers: %s", all.Revision, capabilityNames(all.Capabilities))
+	if all.Instructions != "" {
+		c.Print(c.Wrap(console.Visible(all.Instructions), "  "))
+	}
+	heading("Tools")
+	s.render.Tools(all.Tools)
+	heading("Prompts")
+	s.render.Prompts(all.Prompts)
+	heading("Resources")
+	s.render.Resources(all.Resources)
+	heading("Resource templates")
+	s.render.Templates(all.Templates)
+}
+
+func serverName(info protocol.Implementation) string {
+	if info.Name == "" {
+		return "(a server without a name)"
+	}
+	if info.Title != "" && info.Title != info.Name {
+		return info.Title + " (" + info.Name + ")"
+	}
+	return info.Name
+}
+
+// capabilityNames names what a server declares.
+func capabilityNames(have protocol.ServerCapabilities) string {
+	text, err := json.Marshal(have)
+	var members map[string]json.RawMessage
+	if err != nil || json.Unmarshal(text, &members) != nil || len(members) == 0 {
+		return "nothing"
+	}
+	return strings.Join(sortedKeys(members), ", ")
+}

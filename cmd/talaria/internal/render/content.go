@@ -1,0 +1,153 @@
+// Package render shows what servers answer: content, resources, prompts and
+// lists.
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Renderer writes to a console. Images, sounds and other bytes go into files.
+type Renderer struct {
+	Console *console.Console
+	Dir     string // where files go; "" is the current directory
+}
+
+// Call shows the result of a tool; name is the tool's, for files.
+func (r *Renderer) Call(name string, result *client.CallToolResult) error {
+	if result.Structured != nil && isTwin(result) {
+		return r.JSON(result.Structured)
+	}
+	for _, item := range result.Content {
+		if err := r.Content(name, item); err != nil {
+			return err
+		}
+	}
+	switch {
+	case result.Structured != nil:
+		return r.JSON(result.Structured)
+	case len(result.Content) == 0:
+		r.Console.Notef("(the result is empty)")
+	}
+	return nil
+}
+
+// isTwin tells whether the content only repeats the structured content.
+func isTwin(result *client.CallToolResult) bool {
+	if len(result.Content) != 1 {
+		return len(result.Content) == 0
+	}
+	text, ok := result.Content[0].(protocol.TextContent)
+	if !ok {
+		return false
+	}
+	var a, b bytes.Buffer
+	return json.Compact(&a, []byte(text.Text)) == nil && json.Compact(&b, result.Structured) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+}
+
+// JSON shows JSON text, indented.
+func (r *Renderer) JSON(text json.RawMessage) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return fmt.Errorf("the server sent no valid JSON: %w", err)
+	}
+	r.Console.Print(r.Console.Clean(b.String()))
+	return nil
+}
+
+// Content shows one item.
+func (r *Renderer) Content(name string, item protocol.Content) error {
+	switch c := item.(type) {
+	case protocol.TextContent:
+		r.Console.Print(r.Console.Clean(c.Text))
+	case protocol.ImageContent:
+		return r.bytes(name, "image", c.MIMEType, c.Data)
+	case protocol.AudioContent:
+		return r.bytes(name, "audio", c.MIMEType, c.Data)
+	case protocol.ResourceLink:
+		r.Console.Printf("%s %s", r.Console.Paint(console.Name, r.Console.Clean(c.URI)), describe(c.Name, c.MIMEType, c.Description))
+	case protocol.EmbeddedResource:
+		return r.Resource(name, c.Resource)
+	default:
+		r.Console.Notef("(an item of a type that cannot be shown: %T)", item)
+	}
+	return nil
+}
+
+func describe(parts ...string) string {
+	var list []string
+	for _, p := range parts {
+		if p = console.Line(p); p != "" {
+			list = append(list, p)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// bytes saves data and says where.
+func (r *Renderer) bytes(name, kind, mediaType string, data []byte) error {
+	path, err := save(r.Dir, name, mediaType, data)
+	if err != nil {
+		return fmt.Errorf("the %s cannot be saved: %w", kind, err)
+	}
+	r.Console.Printf("%s (%s, %s) saved as %s", kind, console.Line(mediaType), size(len(data)), path)
+	return nil
+}
+
+func size(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1000_000)
+}
+
+// Read shows the contents of a resource.
+func (r *Renderer) Read(result *protocol.ReadResourceResult) error {
+	for _, c := range result.Contents {
+		if len(result.Contents) > 1 {
+			r.Console.Print(r.Console.Paint(console.Name, r.Console.Clean(c.URI)))
+		}
+		if err := r.Resource(c.URI, c); err != nil {
+			return err
+		}
+	}
+	if len(result.Contents) == 0 {
+		r.Console.Notef("(the resource is empty)")
+	}
+	return nil
+}
+
+// Resource shows one item of contents.
+func (r *Renderer) Resource(name string, c protocol.ResourceContents) error {
+	if c.Blob != nil {
+		if c.URI != "" {
+			name = c.URI
+		}
+		return r.bytes(name, "data", c.MIMEType, c.Blob)
+	}
+	r.Console.Print(r.Console.Clean(c.Text))
+	return nil
+}
+
+// Prompt shows the messages of a prompt.
+func (r *Renderer) Prompt(name string, result *protocol.GetPromptResult) error {
+	if d := result.Description; d != "" {
+		r.Console.Print(r.Console.Paint(console.Faint, r.Console.Clean(d)))
+	}
+	for _, m := range result.Messages {
+		r.Console.Print(r.Console.Paint(console.Bold, console.Line(string(m.Role))+":"))
+		if err := r.Content(name, m.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
