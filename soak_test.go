@@ -18,25 +18,29 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport/streamable"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-var soak = flag.Duration("soak", 0, "how long TestSoak runs, with 200 clients; 0 means a few rounds of 20")
+var soak = flag.Duration("soak", 0, "how long TestSoak runs, with 200 clients; 0 means a few rounds of one client of each kind")
 
-// TestSoak has clients of every revision, over HTTP and over connections, call
-// good tools, panicking tools and no tools, several at a time, send garbage, go
-// away in the middle of calls and read nothing, while tools come and go. Every
-// call that is waited for must be answered right, once, and to who asked, and
-// nothing may be left behind.
+// TestSoak has clients of every revision, over HTTP, HTTP+SSE, WebSocket,
+// sockets and pipes, call good tools, panicking tools and no tools, several at a
+// time, send garbage, go away in the middle of calls and read nothing, while
+// tools come and go. Every call that is waited for must be answered right, once,
+// and to who asked, and nothing may be left behind.
 func TestSoak(t *testing.T) {
-	s := fixture(t, &mcp.Options{HTTP: streamable.Options{WriteTimeout: time.Second},
+	s := fixture(t, &mcp.Options{HTTP: streamable.Options{WriteTimeout: time.Second, SSE: true}, WebSocket: websocket.Options{WriteTimeout: time.Second},
 		Grace: 200 * time.Millisecond, Sockets: mcp.SocketOptions{WriteTimeout: time.Second}})
 	s.MustAdd(soakTools()...)
-	server := httptest.NewServer(s.Handler())
+	mux := http.NewServeMux()
+	mux.Handle("/", s.Handler())
+	mux.Handle("/ws", s.WebSocketHandler())
+	server := httptest.NewServer(mux)
 	defer server.Close()
 	tr := &http.Transport{MaxIdleConnsPerHost: 200}
 	so := &soaking{t: t, server: s, url: server.URL, addr: server.Listener.Addr().String(),
 		socket: listenOn(t, s, "tcp"), http: &http.Client{Transport: tr}}
-	clients, rounds := 20, 10
+	clients, rounds := len(soakKinds), 10
 	if *soak > 0 {
 		clients, rounds = 200, 1<<30
 	}
@@ -115,7 +119,10 @@ func (c *soakCounts) String() string {
 // soakKinds are the kinds of clients: how they connect and what they speak.
 var soakKinds = func() (kinds []soakKind) {
 	for _, rev := range protocol.Revisions() {
-		kinds = append(kinds, soakKind{"http", rev, openSoakHTTP}, soakKind{"stdio", rev, openSoakPipes}, soakKind{"tcp", rev, openSoakTCP})
+		kinds = append(kinds, soakKind{"http", rev, openSoakHTTP}, soakKind{"stdio", rev, openSoakPipes}, soakKind{"tcp", rev, openSoakTCP}, soakKind{"websocket", rev, openSoakWebSocket})
+		if !rev.Modern() {
+			kinds = append(kinds, soakKind{"sse", rev, openSoakSSE})
+		}
 	}
 	return kinds
 }()
