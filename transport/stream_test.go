@@ -110,6 +110,26 @@ func TestStreamReadOwned(t *testing.T) {
 	}
 }
 
+// The ends of a line that is too long are told.
+func TestStreamReadEnds(t *testing.T) {
+	for _, size := range []int{11, 500, 600, 64<<10 - 1, 64 << 10, 64<<10 + 1, 200 << 10} {
+		line := "<" + strings.Repeat("x", size-2) + ">"
+		s := NewStream(strings.NewReader(line+"\r\n1\n"), io.Discard, &StreamOptions{MaxMessage: 10})
+		_, err := s.Read()
+		long, ok := errors.AsType[*TooLongError](err)
+		if !ok || string(long.Head) != line[:min(size, 512)] && string(long.Head) != line+"\r\n" {
+			t.Errorf("%d bytes: %v, head %.20q of %d", size, err, long.Head, len(long.Head))
+			continue
+		}
+		if !strings.HasSuffix(line, string(long.Tail)) || len(long.Tail) < min(size, 510) {
+			t.Errorf("%d bytes: tail %.20q of %d", size, long.Tail, len(long.Tail))
+		}
+		if next, _ := s.Read(); string(next) != "1" {
+			t.Errorf("%d bytes: then %q", size, next)
+		}
+	}
+}
+
 // A line without end costs no memory.
 func TestStreamReadEndless(t *testing.T) {
 	s := NewStream(io.LimitReader(zeros{}, 64<<20), io.Discard, &StreamOptions{MaxMessage: 1 << 10})
