@@ -130,24 +130,32 @@ func lastEvent(stream []byte) []byte {
 }
 
 // open makes a connection ready for calls: in the legacy era each is a client
-// of its own with its own session. It returns the headers of calls.
-func (c *httpConn) open(addr string, t task) (headers string, err error) {
+// of its own with its own session. token is a header of all requests. It returns the headers of calls.
+func (c *httpConn) open(addr, token string, t task) (headers string, err error) {
 	if t.era == "modern" {
-		return fmt.Sprintf("MCP-Protocol-Version: %s\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n", modernRevision, t.tool), nil
+		return fmt.Sprintf("%sMCP-Protocol-Version: %s\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n", token, modernRevision, t.tool), nil
 	}
 	if t.server.bare { // it gets the same bytes, but knows of no session
 		return legacyHeaders("0123456789abcdef0123456789abcdef"), nil
 	}
-	status, err := c.roundTrip(post(addr, "", initializeMessage()).text)
+	status, err := c.roundTrip(post(addr, token, initializeMessage()).text)
 	if err != nil || status != 200 {
 		return "", fmt.Errorf("initialize: status %d, %.200s, %w", status, c.body, err)
 	}
-	headers = legacyHeaders(c.session)
+	headers = token + legacyHeaders(c.session)
 	status, err = c.roundTrip(post(addr, headers, newMessage("notifications/initialized", 0, nil)).text)
 	if err != nil || status != 202 && status != 200 {
 		return "", fmt.Errorf("notifications/initialized: status %d, %.200s, %w", status, c.body, err)
 	}
 	return headers, nil
+}
+
+// authorization returns the header of the i-th connection, if there are tokens.
+func authorization(tokens []string, i int) string {
+	if len(tokens) == 0 {
+		return ""
+	}
+	return "Authorization: Bearer " + tokens[i%len(tokens)] + "\r\n"
 }
 
 func legacyHeaders(session string) string {
@@ -192,7 +200,7 @@ func driveHTTP(p *process, t task, w *window) error {
 		}
 		defer conn.Close()
 		conn.SetDeadline(time.Now().Add(t.limit()))
-		headers, err := conn.open(p.addr, t)
+		headers, err := conn.open(p.addr, authorization(p.token, i), t)
 		if err != nil {
 			return unsupported{err}
 		}

@@ -28,6 +28,8 @@ var servers = []server{
 	{name: "sdk", dir: "sdk", module: "github.com/modelcontextprotocol/go-sdk"},
 	{name: "mcp-go", dir: "mcpgo", module: "github.com/mark3labs/mcp-go"},
 	{name: "talaria", dir: "talaria"},
+	{name: "unchecked", dir: "unchecked"},
+	{name: "protected", dir: "protected"},
 }
 
 // options are the flags.
@@ -122,7 +124,7 @@ func choose(list string) ([]server, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(servers, func(s server) bool { return s.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no server %q; there are floor, sdk, mcp-go and talaria", name)
+			return nil, fmt.Errorf("no server %q; there are floor, sdk, mcp-go, talaria, unchecked and protected", name)
 		}
 		chosen = append(chosen, servers[i])
 	}

@@ -19,6 +19,7 @@ type process struct {
 	stdin io.WriteCloser
 	out   *bufio.Reader // standard output
 	addr  string        // over HTTP
+	token []string      // what connections authenticate with, in turns; may be empty
 }
 
 func start(binary, transport string) (*process, error) {
@@ -46,7 +47,8 @@ func start(binary, transport string) (*process, error) {
 			p.stop()
 			return nil, fmt.Errorf("%s printed no address: %w", filepath.Base(binary), err)
 		}
-		p.addr = strings.TrimSpace(line)
+		words := strings.Fields(line)
+		p.addr, p.token = words[0], words[1:]
 	}
 	return p, nil
 }

@@ -89,15 +89,17 @@ func (t table) print(out io.Writer) {
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// limits are how much CPU a call on Talaria may cost, as a multiple of the
-// floor, in each case whose name has this beginning and end.
+// limits are how much CPU a call on one server may cost, as a multiple of
+// another, in each case whose name has this beginning and end.
 var limits = []struct {
+	server, other   string
 	transport, tool string
 	most            float64
 }{
-	{"http/", "/add", 1.2},
-	{"http/", "/search", 0.9},
-	{"stdio/", "/add", 1.5},
+	{"talaria", "floor", "http/", "/add", 1.2},
+	{"talaria", "floor", "http/", "/search", 0.9},
+	{"talaria", "floor", "stdio/", "/add", 1.5},
+	{"protected", "unchecked", "http/", "", 1.15},
 }
 
 // printLimits says how Talaria stands, and whether it is within every limit.
@@ -105,7 +107,7 @@ func printLimits(out io.Writer, tables []table) (within bool) {
 	within = true
 	for _, t := range tables {
 		for _, l := range limits {
-			r := t.ratio("talaria", "floor")
+			r := t.ratio(l.server, l.other)
 			if r == 0 || !strings.HasPrefix(t.name, l.transport) || !strings.HasSuffix(t.name, l.tool) {
 				continue
 			}
@@ -113,7 +115,7 @@ func printLimits(out io.Writer, tables []table) (within bool) {
 			if r > l.most {
 				verdict, within = "over", false
 			}
-			fmt.Fprintf(out, "\n%s: talaria / floor = %.2f, %s the limit of %.1f", t.name, r, verdict, l.most)
+			fmt.Fprintf(out, "\n%s: %s / %s = %.2f, %s the limit of %.2f", t.name, l.server, l.other, r, verdict, l.most)
 		}
 	}
 	fmt.Fprintln(out)

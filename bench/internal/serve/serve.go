@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -18,6 +19,9 @@ import (
 type Server struct {
 	// HTTP makes the handler, which is asked for any path.
 	HTTP func() (http.Handler, error)
+	// Tokens makes the access tokens that requests carry; nil means that they
+	// carry none. They are printed behind the address.
+	Tokens func() ([]string, error)
 	// Stdio serves standard input and output until the input or ctx ends.
 	Stdio func(ctx context.Context) error
 }
@@ -39,7 +43,7 @@ func Main(s Server) {
 	case *stdio:
 		err = s.Stdio(ctx)
 	default:
-		err = listen(ctx, *addr, s.HTTP)
+		err = listen(ctx, *addr, s)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
 		fmt.Fprintln(os.Stderr, err)
@@ -47,7 +51,7 @@ func Main(s Server) {
 	}
 }
 
-func listen(ctx context.Context, addr string, handler func() (http.Handler, error)) error {
+func listen(ctx context.Context, addr string, s Server) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
@@ -56,9 +60,15 @@ func listen(ctx context.Context, addr string, handler func() (http.Handler, erro
 	if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
 		return fmt.Errorf("%s is not a loopback address", addr)
 	}
-	h, err := handler()
+	h, err := s.HTTP()
 	if err != nil {
 		return err
+	}
+	var tokens []string
+	if s.Tokens != nil {
+		if tokens, err = s.Tokens(); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,7 +79,7 @@ func listen(ctx context.Context, addr string, handler func() (http.Handler, erro
 	srv := &http.Server{Handler: h}
 	stopped := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stopped()
-	fmt.Println(l.Addr())
+	fmt.Println(strings.Join(append([]string{l.Addr().String()}, tokens...), " "))
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
