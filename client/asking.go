@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -74,7 +75,10 @@ func asFault(err error) *protocol.Error {
 // the same in both eras.
 func (conn *connection) answerTo(ctx context.Context, method string, params json.RawMessage) (result []byte, err error) {
 	conn.asking.Add(1)
-	defer conn.asking.Add(-1)
+	defer func() {
+		conn.askedAt.Store(time.Now().UnixNano())
+		conn.asking.Add(-1)
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			conn.client.opts.Logger.Error().Str("method", method).Interface("panic", p).Msg("a handler panicked")

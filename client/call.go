@@ -178,7 +178,7 @@ func (c *call) next() time.Duration {
 // server waits, not the client.
 func (c *call) expire() {
 	now := time.Now()
-	if (c.limit.IsZero() || now.Before(c.limit)) && c.conn.asking.Load() > 0 {
+	if (c.limit.IsZero() || now.Before(c.limit)) && c.conn.askedLately(now, c.timeout) {
 		c.timer.Reset(c.next())
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -24,6 +25,7 @@ type connection struct {
 	meta     []byte        // of every modern request
 	asking   atomic.Int32  // questions of the server that a handler works on
 	asked    peer.Inflight // the same, by id
+	askedAt  atomic.Int64  // when the last of them was answered, in nanoseconds
 	opening  atomic.Bool
 
 	mu  sync.Mutex
@@ -60,6 +62,19 @@ func (conn *connection) Lost(err error) {
 	conn.client.lost(conn, err)
 }
 
+// askedLately tells whether a question of the server is being answered, or was
+// within that time.
+func (conn *connection) askedLately(now time.Time, within time.Duration) bool {
+	return conn.asking.Load() > 0 || now.UnixNano()-conn.askedAt.Load() < int64(within)
+}
+
+// Fail implements link.Failer.
+func (conn *connection) Fail(id protocol.ID, err error) {
+	if c := conn.callOf(id); c != nil {
+		conn.client.calls.finish(c.id, conn, nil, err)
+	}
+}
+
 // close ends the link in order.
 func (conn *connection) close(ctx context.Context) error { return conn.link.Close(ctx) }
 
@@ -94,6 +109,10 @@ func (conn *connection) batchRevision() protocol.Revision {
 func (conn *connection) receive(text []byte, during *link.Message) {
 	var m protocol.Message
 	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
+		if m.Error != nil && m.ID.IsZero() && m.IsResponse() && (during != nil || conn.opening.Load()) {
+			conn.answer(&m, during) // its id is null: the server could not read that of the request
+			return
+		}
 		if c := conn.callOf(m.ID); c != nil {
 			err := fmt.Errorf("the server's answer is not valid: %w", fault)
 			conn.client.calls.finish(c.id, conn, nil, err)

@@ -108,8 +108,9 @@ func (c *Client) openLegacyOrFallback(ctx context.Context, t link.Transport) (*c
 // initialize.
 func (c *Client) standIn(ctx context.Context, t link.Transport, err error) (*connection, error) {
 	var status *link.StatusError
+	var fault *protocol.Error
 	stand, ok := t.(link.Fallback)
-	if !ok || !errors.As(err, &status) {
+	if !ok || !errors.As(err, &status) || errors.As(err, &fault) && modernFault(fault.Code) {
 		return nil, err
 	}
 	switch status.Code {
@@ -183,6 +184,12 @@ func (e early) Receive(message []byte, during *link.Message) {
 func (e early) Lost(err error) {
 	<-e.ready
 	e.conn.Lost(err)
+}
+
+// Fail implements link.Failer.
+func (e early) Fail(id protocol.ID, err error) {
+	<-e.ready
+	e.conn.Fail(id, err)
 }
 
 // hangUp closes a connection that is of no use.

@@ -1,0 +1,365 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// asker returns options with a handler for everything.
+func asker(rev protocol.Revision) *Options {
+	opts := only(rev)
+	opts.Roots = []protocol.Root{{URI: "file:///home"}}
+	opts.Sample = func(_ context.Context, q *protocol.SampleParams) (*protocol.SampleResult, error) {
+		text := fmt.Sprintf("about %s in %d", q.Messages[0].Content[0].(protocol.TextContent).Text, q.MaxTokens)
+		return &protocol.SampleResult{Model: "m", Content: []protocol.Content{protocol.TextContent{Text: text}}}, nil
+	}
+	opts.Elicit = func(_ context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+		return Accept(map[string]string{"name": "Ada"})
+	}
+	return opts
+}
+
+// The same handlers answer legacy requests and modern results.
+func TestAsking(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		c := connect(t, serving(t, fixture(t, nil)), asker(rev))
+		got, err := Call[string](t.Context(), c, "think", nil)
+		if err != nil || got != "about file:///home in 9" {
+			t.Errorf("thought %q, %v", got, err)
+		}
+		if !rev.Has(protocol.Elicitation) {
+			return
+		}
+		got, err = Call[string](t.Context(), c, "greet", nil)
+		if err != nil || got != "Hello, red Ada!" && got != "Hello,  Ada!" {
+			t.Errorf("greeting %q, %v", got, err)
+		}
+	})
+}
+
+func TestElicitAnswers(t *testing.T) {
+	tests := []struct {
+		name   string
+		answer func() (*protocol.ElicitResult, error)
+		want   string // in the greeting, or in the error
+	}{
+		{"decline", Decline, "stranger"},
+		{"dismiss", Dismiss, "stranger"},
+		{"does not fit", func() (*protocol.ElicitResult, error) { return Accept(map[string]int{"name": 5}) }, "does not fit the requested schema"},
+		{"missing", func() (*protocol.ElicitResult, error) { return Accept(nil) }, "does not fit the requested schema"},
+		{"no object", func() (*protocol.ElicitResult, error) { return Accept(5) }, "must be a JSON object"},
+		{"error", func() (*protocol.ElicitResult, error) { return nil, errors.New("user is asleep") }, "user is asleep"},
+		{"nothing", func() (*protocol.ElicitResult, error) { return nil, nil }, "gave no answer"},
+		{"panic", func() (*protocol.ElicitResult, error) { panic("boom") }, "boom"},
+		{"unknown action", func() (*protocol.ElicitResult, error) { return &protocol.ElicitResult{Action: "maybe"}, nil }, "it must be accept"},
+	}
+	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20251125, protocol.V20260728} {
+		for _, tt := range tests {
+			t.Run(rev.String()+"/"+tt.name, func(t *testing.T) {
+				opts := only(rev)
+				opts.Elicit = func(context.Context, *protocol.ElicitParams) (*protocol.ElicitResult, error) { return tt.answer() }
+				c := connect(t, serving(t, fixture(t, nil)), opts)
+				got, err := Call[string](t.Context(), c, "greet", nil)
+				if said := got + fmt.Sprint(err); !strings.Contains(said, tt.want) {
+					t.Errorf("got %q, %v; want %q", got, err, tt.want)
+				}
+			})
+		}
+	}
+}
+
+// A form's defaults are filled in where the user left something out.
+func TestDefaults(t *testing.T) {
+	form := `{"type":"object","properties":{
+		"name":{"type":"string","default":"Bob"},"age":{"type":"integer","default":30},"score":{"type":"number","default":0.5},
+		"ok":{"type":"boolean","default":true},"color":{"type":"string","enum":["red","blue"],"default":"blue"},
+		"tags":{"type":"array","items":{"type":"string","enum":["a","b"]},"default":["a"]},"free":{"type":"string"}},"required":["name"]}`
+	tests := []struct{ content, want string }{
+		{``, `{"name":"Bob","age":30,"score":0.5,"ok":true,"color":"blue","tags":["a"]}`},
+		{`{"name":"Ada", "ok":false}`, `{"name":"Ada","ok":false,"age":30,"score":0.5,"color":"blue","tags":["a"]}`},
+		{`{"free":"x"}`, `{"free":"x","name":"Bob","age":30,"score":0.5,"ok":true,"color":"blue","tags":["a"]}`},
+	}
+	for _, tt := range tests {
+		got, err := fillForm(json.RawMessage(form), json.RawMessage(tt.content))
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: %s, %v; want %s", tt.content, got, err, tt.want)
+		}
+	}
+	for _, bad := range []string{`{`, `{"type":"nonsense"}`, `{"$ref":"https://example.com/s"}`} {
+		if got, err := fillForm(json.RawMessage(bad), nil); err == nil {
+			t.Errorf("form %s gave %s", bad, got)
+		}
+	}
+}
+
+// What a legacy server asks by itself, and what it hears.
+func TestServerRequests(t *testing.T) {
+	failing := &Options{Sample: func(context.Context, *protocol.SampleParams) (*protocol.SampleResult, error) { return nil, errors.New("no model today") }}
+	panicking := &Options{Sample: func(context.Context, *protocol.SampleParams) (*protocol.SampleResult, error) { panic("boom") }}
+	declared := &Options{Capabilities: protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{}}}
+	rooted := &Options{Roots: []protocol.Root{{URI: "file:///a", Name: "A"}}}
+	sample := `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":1}`
+	tests := []struct {
+		name           string
+		opts           *Options
+		method, params string
+		want           string // in the answer
+	}{
+		{"ping", nil, "ping", `{}`, `"result":{}`},
+		{"unknown", nil, "no/such", `{}`, `"code":-32601`},
+		{"sampling off", nil, "sampling/createMessage", sample, `"code":-1,"message":"sampling is not enabled`},
+		{"no handler", declared, "sampling/createMessage", sample, `"code":-1,"message":"No sampling callback registered"`},
+		{"handler fails", failing, "sampling/createMessage", sample, `"code":-1,"message":"no model today"`},
+		{"handler panics", panicking, "sampling/createMessage", sample, `boom`},
+		{"bad params", failing, "sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"alien"}}]}`, `"code":-32602`},
+		{"roots", rooted, "roots/list", `{}`, `{"roots":[{"uri":"file:///a","name":"A"}]}`},
+		{"no roots", nil, "roots/list", `{}`, `"code":-32601`},
+		{"elicitation off", nil, "elicitation/create", `{"message":"?","requestedSchema":{"type":"object"}}`, `"code":-1`},
+		{"elicitation of a mode", asker(0), "elicitation/create", `{"mode":"url","message":"?","url":"https://example.com/x"}`, `"code":-32602`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := make(chan string, 1)
+			tr := scripted(t, func(s *script) {
+				s.legacyHello("2025-11-25")
+				s.say(`{"jsonrpc":"2.0","id":"q","method":%q,"params":%s}`, tt.method, tt.params)
+				if h := s.next(); h != nil {
+					got <- h.raw
+				}
+				s.drain()
+			})
+			opts := Options{}
+			if tt.opts != nil {
+				opts = *tt.opts
+			}
+			opts.Revisions = []protocol.Revision{protocol.V20251125}
+			connect(t, tr, &opts)
+			if answer := <-got; !strings.Contains(answer, tt.want) || !strings.Contains(answer, `"id":"q"`) {
+				t.Errorf("answer %s, want %s", answer, tt.want)
+			}
+		})
+	}
+}
+
+func TestElicitURL(t *testing.T) {
+	got := make(chan string, 2)
+	tr := scripted(t, func(s *script) {
+		s.legacyHello("2025-11-25")
+		for _, url := range []string{"https://example.com/pay", "not a url"} {
+			s.say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":%q,"elicitationId":"e"}}`, url)
+			got <- s.next().raw
+		}
+		s.drain()
+	})
+	connect(t, tr, &Options{Revisions: []protocol.Revision{protocol.V20251125},
+		ElicitURL: func(_ context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+			if q.URL != "https://example.com/pay" || q.ElicitationID != "e" {
+				t.Errorf("asked %+v", q)
+			}
+			return Accept(nil)
+		}})
+	if answer := <-got; !strings.Contains(answer, `"result":{"action":"accept"}`) {
+		t.Errorf("answer %s", answer)
+	}
+	if answer := <-got; !strings.Contains(answer, `"code":-32602`) {
+		t.Errorf("answer to a bad URL %s", answer)
+	}
+}
+
+// The client sends the state back as it came, and with the answers of that
+// round alone.
+func TestRounds(t *testing.T) {
+	ask := func(state, key string) string {
+		return `{"resultType":"input_required","inputRequests":{"` + key + `":{"method":"roots/list","params":{}}},"requestState":` + state + `}`
+	}
+	var bodies []string
+	tr := scripted(t, func(s *script) {
+		s.modernHello()
+		for _, result := range []string{
+			ask(`"s 1é\u0000"`, "k/1"), ask(`"s2"`, "k2"),
+			`{"resultType":"input_required","requestState":"s3"}`,
+			`{"resultType":"input_required","inputRequests":{}}`,
+			`{"resultType":"complete","content":[]}`,
+		} {
+			h := s.next()
+			bodies = append(bodies, string(h.Params))
+			s.result(h, result)
+		}
+		s.drain()
+	})
+	c := connect(t, tr, asker(protocol.V20260728))
+	if _, err := c.Call(t.Context(), "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	roots := `{"roots":[{"uri":"file:///home"}]}`
+	want := []string{
+		`{"name":"x",`, `{"name":"x","inputResponses":{"k/1":` + roots + `},"requestState":"s 1é\u0000",`,
+		`{"name":"x","inputResponses":{"k2":` + roots + `},"requestState":"s2",`, `{"name":"x","requestState":"s3",`, `{"name":"x",`,
+	}
+	for i, body := range bodies {
+		if i >= len(want) || !strings.HasPrefix(body, want[i]+`"_meta"`) && !strings.HasPrefix(body, want[i]+`"inputResponses":{},"_meta"`) {
+			t.Errorf("round %d: %s", i, body)
+		}
+	}
+}
+
+func TestRoundLimits(t *testing.T) {
+	endless := func(rounds *atomic.Int32) *testTransport {
+		return scripted(t, func(s *script) {
+			s.modernHello()
+			for h := s.next(); h != nil; h = s.next() {
+				rounds.Add(1)
+				s.result(h, `{"resultType":"input_required","inputRequests":{"k":{"method":"roots/list"}},"requestState":"s"}`)
+			}
+		})
+	}
+	var rounds atomic.Int32
+	opts := asker(protocol.V20260728)
+	c := connect(t, endless(&rounds), opts)
+	_, err := c.Call(t.Context(), "x", nil)
+	if err == nil || !strings.Contains(err.Error(), "after 10 rounds") || rounds.Load() != 11 {
+		t.Errorf("%v after %d rounds", err, rounds.Load())
+	}
+	_, err = c.Call(t.Context(), "x", nil, NoRounds())
+	asks, ok := errors.AsType[*InputRequiredError](err)
+	if !ok || len(asks.Requests) != 1 || asks.Requests[0].Key != "k" || asks.State != "s" {
+		t.Errorf("NoRounds: %v", err)
+	}
+	off := *opts
+	off.MaxRounds = -1
+	if _, err = connect(t, endless(&rounds), &off).Call(t.Context(), "x", nil); !errors.As(err, &asks) {
+		t.Errorf("MaxRounds -1: %v", err)
+	}
+	if err := c.Request(t.Context(), "tools/list", nil, nil); err == nil || !strings.Contains(err.Error(), "must not need any") {
+		t.Errorf("a list that wants input: %v", err)
+	}
+}
+
+// The rounds can be driven by hand.
+func TestAnswersByHand(t *testing.T) {
+	c := connect(t, serving(t, fixture(t, nil)), asker(protocol.V20260728))
+	_, err := c.Call(t.Context(), "greet", nil, NoRounds())
+	asks, ok := errors.AsType[*InputRequiredError](err)
+	if !ok {
+		t.Fatalf("error %v", err)
+	}
+	answers := map[string]any{asks.Requests[0].Key: map[string]any{"action": "accept", "content": map[string]string{"name": "Eve", "color": "blue"}}}
+	r, err := c.Call(t.Context(), "greet", nil, Answers(answers, asks.State))
+	if err != nil || r.Text() != "Hello, blue Eve!" {
+		t.Errorf("result %+v, %v", r, err)
+	}
+}
+
+// While the user thinks, the call that waits for the answer does not time out.
+func TestAskingStopsTheClock(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
+		t.Run(rev.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := asker(rev)
+				opts.Elicit = func(context.Context, *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+					time.Sleep(2 * time.Minute)
+					return Accept(map[string]string{"name": "Ada"})
+				}
+				c := connect(t, serving(t, fixture(t, nil)), opts)
+				if _, err := Call[string](t.Context(), c, "greet", nil); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestRoots(t *testing.T) {
+	changes := make(chan string, 10)
+	tr := scripted(t, func(s *script) {
+		s.legacyHello("2025-06-18")
+		for h := s.next(); h != nil; h = s.next() {
+			changes <- h.Method
+		}
+		close(changes)
+	})
+	opts := *legacy
+	opts.Roots = []protocol.Root{}
+	c := connect(t, tr, &opts)
+	ctx := t.Context()
+	for _, step := range []struct {
+		do   func() error
+		want error
+	}{
+		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///a"}) }, nil},
+		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///a"}) }, nil}, // the same
+		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///a", Name: "A"}) }, nil},
+		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///b"}) }, nil},
+		{func() error { return c.RemoveRoot(ctx, "file:///none") }, ErrNotFound},
+		{func() error { return c.RemoveRoot(ctx, "file:///b") }, nil},
+		{func() error { return c.ClearRoots(ctx) }, nil},
+		{func() error { return c.ClearRoots(ctx) }, nil}, // the same
+	} {
+		if err := step.do(); !errors.Is(err, step.want) || (err == nil) != (step.want == nil) {
+			t.Errorf("error %v, want %v", err, step.want)
+		}
+	}
+	if err := c.AddRoot(ctx, protocol.Root{URI: "https://x"}); err == nil {
+		t.Error("a root that is no file was added")
+	}
+	if len(c.Roots()) != 0 {
+		t.Errorf("roots %v", c.Roots())
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	n := 0
+	for method := range changes {
+		if method != "notifications/roots/list_changed" {
+			t.Errorf("sent %s", method)
+		}
+		n++
+	}
+	if n != 5 {
+		t.Errorf("%d notices of change, want 5", n)
+	}
+	without := connect(t, serving(t, fixture(t, nil)), nil)
+	if err := without.AddRoot(ctx, protocol.Root{URI: "file:///a"}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("roots that were not declared: %v", err)
+	}
+}
+
+// A server may take its question back.
+func TestQuestionCancelled(t *testing.T) {
+	asked, ended := make(chan struct{}), make(chan error, 1)
+	tr := scripted(t, func(s *script) {
+		s.legacyHello("2025-06-18")
+		s.say(`{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`)
+		<-asked
+		s.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+		if h := s.next(); h != nil {
+			t.Errorf("the client still sent %s", h.raw)
+		}
+	})
+	opts := *legacy
+	opts.Elicit = func(ctx context.Context, _ *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+		close(asked)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	}
+	c := connect(t, tr, &opts)
+	if err := <-ended; err == nil {
+		t.Error("the handler's context did not end")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
