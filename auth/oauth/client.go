@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
@@ -217,19 +216,18 @@ type record struct {
 	key *dpopKey // of Key
 }
 
-// usable says whether the access token can be sent: it exists and has a few
-// seconds to live.
+// usable says whether the access token can be sent.
 func (r *record) usable() bool {
-	const least = 10 * time.Second
-	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || time.Until(r.Expiry) > least)
+	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || time.Now().Before(r.Expiry))
 }
 
-// requested is the scopes that r was asked for with.
-func (r *record) requested() scopes {
-	if r == nil {
-		return nil
+// early is an expiry a little before the real one, so that a token does not
+// expire on its way.
+func early(expiry time.Time) time.Time {
+	if expiry.IsZero() {
+		return expiry
 	}
-	return slices.Clip(r.Requested)
+	return expiry.Add(-min(10*time.Second, time.Until(expiry)/10))
 }
 
 // plain takes the method and URL off an error of net/http: Error names the

@@ -53,7 +53,7 @@ func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
 	}
 	rec := &record{
 		Issuer: r.authority.server.Issuer, Resource: r.authority.resource, ClientID: r.used.ClientID,
-		AccessToken: token.AccessToken, RefreshToken: token.RefreshToken, Expiry: token.Expiry,
+		AccessToken: token.AccessToken, RefreshToken: token.RefreshToken, Expiry: early(token.Expiry),
 		Requested: r.scopes, Granted: r.scopes, key: r.key,
 	}
 	switch {

@@ -177,14 +177,14 @@ func (c *Client) CloseIdleConnections() {
 // Check says why a URL may not be asked, or nil.
 func (c *Client) Check(u *url.URL) error {
 	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("the scheme is %q, not https", u.Scheme)
 	case u.Host == "":
 		return errors.New("the URL has no host")
 	case u.User != nil:
 		return errors.New("the URL has user information in it")
 	case u.Scheme == "https":
 		return nil // the address is checked while it is dialled
-	case u.Scheme != "http":
-		return fmt.Errorf("the scheme is %q, not https", u.Scheme)
 	case c.config.Insecure, c.config.Loopback && Loopback(u.Hostname()):
 		return nil
 	}
