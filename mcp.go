@@ -310,7 +310,8 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Shutdown ends the server in order: new requests are refused with 503, open
 // streams end, connections end when their calls have, running calls may finish
 // until ctx ends and are then cancelled. It returns when every call has
-// returned, or ctx's error if some had to be cancelled. Sessions end, with
+// returned, or ctx's error if some had to be cancelled; for calls of a
+// connection that ignore their end, Serve and ServeConn wait. Sessions end, with
 // ErrServerClosed for Options.Terminate; with Options.Sessions.Store, those of
 // HTTP are saved instead, and another process goes on with them. Call it before
 // http.Server.Shutdown, which waits for streams.
