@@ -52,7 +52,7 @@ var importGraph = map[string][]string{
 	"cmd/example":                  {"", "frame", "protocol", "schema", "transport", "transport/streamable"},
 	"conformance/server":           {"", "frame", "protocol", "schema", "transport/streamable"},
 	"conformance/bridge":           {},
-	"conformance/client":           {"auth/oauth"},
+	"conformance/client":           {"auth/oauth", "client", "protocol"},
 	"conformance/tally":            {},
 	"e2e/server":                   {"", "transport/streamable"},
 

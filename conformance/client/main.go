@@ -15,13 +15,15 @@ import (
 	"os/signal"
 	"strings"
 	"time"
+
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // play is one scenario.
 type play struct {
 	scenario string
 	url      string // of the MCP server
-	revision string
+	revision protocol.Revision
 	context  knowledge
 }
 
@@ -62,25 +64,28 @@ func run() error {
 	p := play{
 		scenario: os.Getenv("MCP_CONFORMANCE_SCENARIO"),
 		url:      os.Args[1],
-		revision: os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"),
+	}
+	name, known := os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"), false
+	if p.revision, known = protocol.ParseRevision(name); !known {
+		return fmt.Errorf("unknown revision %q in MCP_CONFORMANCE_PROTOCOL_VERSION", name)
 	}
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		if err := json.Unmarshal([]byte(text), &p.context); err != nil {
 			return fmt.Errorf("MCP_CONFORMANCE_CONTEXT: %w", err)
 		}
 	}
-	name := ""
+	found := ""
 	for prefix := range scenarios {
-		if strings.HasPrefix(p.scenario, prefix) && len(prefix) > len(name) {
-			name = prefix
+		if strings.HasPrefix(p.scenario, prefix) && len(prefix) > len(found) {
+			found = prefix
 		}
 	}
-	if name == "" {
+	if found == "" {
 		return fmt.Errorf("unknown scenario %q in MCP_CONFORMANCE_SCENARIO", p.scenario)
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
 	ctx, cancelTime := context.WithTimeout(ctx, 25*time.Second)
 	defer cancelTime()
-	return scenarios[name](ctx, p)
+	return scenarios[found](ctx, p)
 }

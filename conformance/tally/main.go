@@ -3,8 +3,10 @@
 //	go run ./conformance/tally -plan conformance/scenarios.txt -except conformance/exceptions.txt DIR
 //
 // DIR holds DIR/<transport>/<revision>/server-<scenario>-<time>/checks.json, as
-// conformance/run lets the suite write them. Every planned run must have its
-// file. The last line is "N passed, N failed", and the exit status is 1 if
+// conformance/run lets the suite write them; -prefix "" leaves "server-" out, as
+// the suite does for clients. Every planned run must have its file, and must not
+// have DIR/<transport>/<revision>/<scenario>.failed, which says that the suite
+// has ended with an error. The last line is "N passed, N failed", and the exit status is 1 if
 // anything failed. Warnings are shown and not counted, as in the suite.
 package main
 
@@ -31,6 +33,7 @@ func run(args []string, out io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("tally", flag.ContinueOnError)
 	planFile := flags.String("plan", "", "`file` of planned runs: revision, scenario, transports")
 	exceptFile := flags.String("except", "", "`file` of checks that may fail: transport, revision, scenario, check")
+	prefix := flags.String("prefix", "server-", "what the names of results begin with")
 	only := flags.String("only", "", "count only scenarios whose name contains this `text`")
 	if err := flags.Parse(args); err != nil {
 		return false, err
@@ -46,7 +49,7 @@ func run(args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t := &tally{dir: flags.Arg(0), out: out, exceptions: exceptions}
+	t := &tally{dir: flags.Arg(0), prefix: *prefix, out: out, exceptions: exceptions}
 	for _, r := range runs {
 		if err := t.count(r); err != nil {
 			return false, err

@@ -27,6 +27,7 @@ type group struct {
 
 type tally struct {
 	dir        string
+	prefix     string // of the names of results
 	out        io.Writer
 	exceptions map[planned][]string
 	groups     []*group
@@ -50,7 +51,11 @@ func (t *tally) group(r planned) *group {
 func (t *tally) count(r planned) error {
 	g := t.group(r)
 	g.scenarios++
-	files, err := filepath.Glob(filepath.Join(t.dir, r.transport, r.revision, "server-"+r.scenario+"-2*", "checks.json"))
+	dir := filepath.Join(t.dir, r.transport, r.revision)
+	if _, err := os.Stat(filepath.Join(dir, r.scenario+".failed")); err == nil {
+		t.fail(g, r, "", "the suite ended with an error: checks failed or warned, or the client did not end as it should; see its log")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, t.prefix+r.scenario+"-2*", "checks.json"))
 	if err != nil {
 		return err
 	}

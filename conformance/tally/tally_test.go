@@ -72,3 +72,22 @@ func TestRunNeedsFullRows(t *testing.T) {
 		t.Fatalf("err = %v", err)
 	}
 }
+
+// TestRunOfClients: results of clients have no prefix, and the suite's own
+// verdict counts too.
+func TestRunOfClients(t *testing.T) {
+	for _, failed := range []bool{false, true} {
+		dir := t.TempDir()
+		plan := write(t, filepath.Join(dir, "plan"), "2025-11-25 auth/dpop client\n")
+		write(t, filepath.Join(dir, "client/2025-11-25/auth/dpop-2026-01-01/checks.json"), `[{"id":"a","status":"SUCCESS"}]`)
+		write(t, filepath.Join(dir, "client/2025-11-25/auth/dpop-nonce-2026-01-01/checks.json"), `[{"id":"b","status":"FAILURE"}]`)
+		if failed {
+			write(t, filepath.Join(dir, "client/2025-11-25/auth/dpop.failed"), "")
+		}
+		var out strings.Builder
+		ok, err := run([]string{"-plan", plan, "-prefix", "", dir}, &out)
+		if err != nil || ok == failed || strings.Contains(out.String(), "ended with an error") != failed {
+			t.Errorf("failed=%t: run = %v, %v\n%s", failed, ok, err, out.String())
+		}
+	}
+}
