@@ -1,0 +1,25 @@
+package auth_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/talaria-go/mcp/auth"
+)
+
+// What the middleware adds to a request whose token was verified before.
+func BenchmarkWarm(b *testing.B) {
+	tok := sign(jose.RS256, rsaKey, map[string]any{"kid": "rsa", "typ": "at+jwt"}, valid(nil))
+	protected := auth.Bearer(newJWT(b, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r := post("Authorization", "Bearer "+tok)
+	w := httptest.NewRecorder()
+	b.ReportAllocs()
+	for b.Loop() {
+		protected.ServeHTTP(w, r)
+	}
+	b.ReportMetric(float64(len(tok)), "token-bytes")
+}

@@ -1,0 +1,65 @@
+package auth_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/talaria-go/mcp/auth"
+)
+
+// The metadata is where clients look for it, for everybody, and says what the
+// server needs.
+func TestMetadata(t *testing.T) {
+	opts := &auth.Options{
+		Resource: resource, AuthorizationServers: []string{issuerURL}, Scopes: []string{"notes:read"},
+		ScopesSupported: []string{"notes:read", "notes:write", "offline_access"},
+		Name:            "Notes", Documentation: "https://notes.example.com/docs", DPoP: auth.DPoPOptions{Offer: true, Algorithms: []string{"ES256"}},
+	}
+	want := map[string]any{
+		"resource": resource, "authorization_servers": []any{issuerURL}, "scopes_supported": []any{"notes:read", "notes:write"},
+		"bearer_methods_supported": []any{"header"}, "resource_name": "Notes", "resource_documentation": "https://notes.example.com/docs",
+		"dpop_signing_alg_values_supported": []any{"ES256"},
+	}
+	routers := map[string]interface {
+		auth.Router
+		http.Handler
+	}{"chi": chi.NewRouter(), "net/http": http.NewServeMux()}
+	for name, router := range routers {
+		auth.HandleMetadata(router, opts)
+		for _, path := range []string{"/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"} {
+			res := serve(router, httptest.NewRequest(http.MethodGet, path, nil))
+			var got map[string]any
+			if err := json.Unmarshal(must(io.ReadAll(res.Body)), &got); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %s: %v, %v", name, path, got, err)
+			}
+			if res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Access-Control-Allow-Origin") != "*" {
+				t.Errorf("%s: %v", path, res.Header)
+			}
+		}
+		if res := serve(router, httptest.NewRequest(http.MethodGet, "/.well-known/oauth-protected-resource/other", nil)); res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: another resource: status %d", name, res.StatusCode)
+		}
+	}
+	for method, status := range map[string]int{"HEAD": 200, "OPTIONS": 204, "POST": 405, "DELETE": 405} {
+		if res := serve(auth.Metadata(opts), httptest.NewRequest(method, "/", nil)); res.StatusCode != status {
+			t.Errorf("%s: status %d", method, res.StatusCode)
+		}
+	}
+}
+
+// The least that can be said is enough, and a resource at the root has one
+// place.
+func TestMetadataOfTheRoot(t *testing.T) {
+	mux := http.NewServeMux()
+	auth.HandleMetadata(mux, &auth.Options{Resource: "https://notes.example.com", AuthorizationServers: []string{issuerURL}, Scopes: []string{"a"}})
+	res := serve(mux, httptest.NewRequest(http.MethodGet, "/.well-known/oauth-protected-resource", nil))
+	if got := string(must(io.ReadAll(res.Body))); got != `{"resource":"https://notes.example.com","authorization_servers":["https://auth.example.com"],"scopes_supported":["a"],"bearer_methods_supported":["header"]}` {
+		t.Error(got)
+	}
+}
