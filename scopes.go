@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -13,6 +14,12 @@ import (
 // Identity is who a request comes from and what it may do; see frame.Identity.
 type Identity = frame.Identity
 
+// WithIdentity returns a context whose requests come from id; see
+// frame.WithIdentity.
+func WithIdentity(ctx context.Context, id *Identity) context.Context {
+	return frame.WithIdentity(ctx, id)
+}
+
 // Scopes makes a component be for those clients alone that were granted all of
 // scopes. Lists leave it out for others, and are then private. Who uses it all
 // the same is refused before any handler or middleware runs: over HTTP with the
@@ -23,7 +30,7 @@ type Identity = frame.Identity
 //	mcp.Tool("add_note", addNote, mcp.Scopes("notes:write"))
 //
 // Who was granted what is found out by the middleware of package auth, or told
-// with frame.WithIdentity. Without either nobody has any scope, on stdio
+// with WithIdentity. Without either nobody has any scope, on stdio
 // neither. Given twice, the option adds. For needs that depend on arguments see
 // Frame.NeedScopes.
 func Scopes(scopes ...string) ComponentOption {

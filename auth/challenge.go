@@ -14,7 +14,6 @@ import (
 type challenge struct {
 	scheme, code, description string
 	scopes                    []string
-	algorithms                []string // of proofs; for the scheme DPoP
 }
 
 // header returns the challenge with the parameters that clients look for first

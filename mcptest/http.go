@@ -30,7 +30,13 @@ type httpWire struct {
 }
 
 func newHTTPWire(c *Client, server *mcp.Server) *httpWire {
-	w := &httpWire{client: c, server: httptest.NewServer(server.Handler())}
+	handler := server.Handler()
+	if id := c.conf.identity; id != nil {
+		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server.Handler().ServeHTTP(w, r.WithContext(mcp.WithIdentity(r.Context(), id)))
+		})
+	}
+	w := &httpWire{client: c, server: httptest.NewServer(handler)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }

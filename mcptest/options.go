@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -23,6 +24,7 @@ type config struct {
 	headers      map[string]string
 	answers      map[string]answerer
 	trace        func(fromServer bool, message []byte)
+	identity     *mcp.Identity
 }
 
 // answerer answers a request of the server. Its error is a *protocol.Error or
@@ -75,6 +77,13 @@ func OverHTTP() Option { return func(c *config) { c.http = true } }
 
 // Header adds a header to each HTTP request of the client.
 func Header(name, value string) Option { return func(c *config) { c.headers[name] = value } }
+
+// As makes the client somebody, as authorization does: handlers find id with
+// Frame.Identity, and components with Scopes are there for those that it has.
+// The default is nobody, who has none.
+//
+//	c := mcptest.New(t, server, mcptest.As(mcp.Identity{Subject: "alice", Scopes: []string{"notes:write"}}))
+func As(id mcp.Identity) Option { return func(c *config) { c.identity = &id } }
 
 // Timeout says how long to wait for an answer; the default is DefaultTimeout.
 func Timeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }

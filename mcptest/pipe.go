@@ -23,8 +23,12 @@ func newPipeWire(c *Client, server *mcp.Server) *pipeWire {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	w := &pipeWire{conn: transport.NewStream(outR, inW, nil), input: inW}
+	ctx := context.Background()
+	if c.conf.identity != nil {
+		ctx = mcp.WithIdentity(ctx, c.conf.identity)
+	}
 	w.ended.Go(func() {
-		w.served = server.ServeConn(context.Background(), transport.NewStream(inR, outW, nil))
+		w.served = server.ServeConn(ctx, transport.NewStream(inR, outW, nil))
 		_ = outW.Close()
 	})
 	w.ended.Go(func() {
