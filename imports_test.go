@@ -91,6 +91,7 @@ var thirdParty = map[string][]string{
 	"github.com/gofrs/flock":                {"auth/oauth"},
 	"github.com/hashicorp/golang-lru":       {"auth"},
 	"github.com/spf13/cobra":                {"cmd/talaria"},
+	"github.com/spf13/pflag":                {"cmd/talaria"},
 	"github.com/aymanbagabas/go-udiff":      {"cmd/talaria"},
 	"github.com/tailscale/hujson":           {"cmd/talaria/internal/hosts"},
 	"github.com/peterh/liner":               {"cmd/talaria/internal/editor"},

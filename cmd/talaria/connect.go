@@ -223,35 +223,50 @@ type session struct {
 	call   []client.CallOption // for requests that may take a while
 }
 
-// open connects to a target. The caller closes the session.
-func (a *app) open(ctx context.Context, f *connectFlags, k kind, target []string, ed *editor.Editor) (*session, error) {
-	limit := f.timeout
-	if limit < 0 {
-		return nil, usage("--timeout %v: must not be less than 0", limit)
+// desk makes the place where a person, or a script, works with a server.
+func (a *app) desk(f *connectFlags, ed *editor.Editor) (*desk.Desk, error) {
+	if f.timeout < 0 {
+		return nil, usage("--timeout %v: must not be less than 0", f.timeout)
 	}
-	d := desk.New(desk.Options{Console: a.console, Editor: ed, Limit: limit, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose})
+	return desk.New(desk.Options{Console: a.console, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose}), nil
+}
+
+// open connects to a target. The caller closes the session.
+func (a *app) open(ctx context.Context, f *connectFlags, target []string, ed *editor.Editor) (*session, error) {
+	d, err := a.desk(f, ed)
+	if err != nil {
+		return nil, err
+	}
 	opts, err := f.options(d)
 	if err != nil {
 		return nil, err
 	}
-	t, err := f.transport(k, target, &noticeWriter{desk: d})
+	opts.NoReconnect = true
+	t, err := f.transport(kindAny, target, &noticeWriter{desk: d})
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, desk: d, editor: ed, render: &render.Renderer{Console: a.console, Dir: f.save}}
+	c, err := connect(ctx, d, t, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Client: c, app: a, desk: d, editor: ed, render: &render.Renderer{Console: a.console, Dir: f.save}}, nil
+}
+
+func connect(ctx context.Context, d *desk.Desk, t client.Transport, opts *client.Options) (c *client.Client, err error) {
 	err = d.Run(ctx, func(ctx context.Context, _ ...client.CallOption) (err error) {
-		s.Client, err = client.Connect(ctx, t, opts)
+		c, err = client.Connect(ctx, t, opts)
 		return err
 	})
 	if err != nil {
-		return nil, unreachable(t.String(), err)
+		return nil, unreachable(t, err)
 	}
-	return s, nil
+	return c, nil
 }
 
 // options makes the options of a client.
 func (f *connectFlags) options(d *desk.Desk) (*client.Options, error) {
-	opts := &client.Options{Info: protocol.Implementation{Name: "talaria", Title: "Talaria", Version: version()}, NoReconnect: true, Roots: []protocol.Root{}}
+	opts := &client.Options{Info: protocol.Implementation{Name: "talaria", Title: "Talaria", Version: version()}, Roots: []protocol.Root{}}
 	if f.revision != "" {
 		rev, ok := protocol.ParseRevision(f.revision)
 		if !ok {
@@ -304,11 +319,11 @@ func (w *noticeWriter) Write(p []byte) (int, error) {
 }
 
 // unreachable is the error of a connection that did not come about.
-func unreachable(target string, err error) error {
+func unreachable(t client.Transport, err error) error {
 	if errors.Is(err, desk.ErrInterrupted) {
 		return err
 	}
-	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", target, err))
+	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", t, reason(err)))
 	var dns *net.DNSError
 	status := client.StatusCode(err)
 	switch {

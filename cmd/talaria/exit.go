@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
@@ -62,7 +63,7 @@ func explain(err error) (code int, text, hint string) {
 			return code, "", hint
 		}
 	}
-	text = err.Error()
+	text = reason(err).Error()
 	switch {
 	case known:
 	case errors.Is(err, desk.ErrInterrupted):
@@ -83,3 +84,30 @@ func explain(err error) (code int, text, hint string) {
 	}
 	return code, text, hint
 }
+
+// reason leaves out what a person knows: that a client did it, and the
+// connection that every command begins with.
+func reason(err error) error {
+	var own *client.Error
+	if !errors.As(err, &own) || own.Err == nil || !strings.HasPrefix(err.Error(), "mcp client: ") {
+		return err
+	}
+	text := strings.TrimPrefix(err.Error(), "mcp client: ")
+	if own.Op != "" && !strings.HasPrefix(own.Op, "connect") {
+		return &shortError{text, err}
+	}
+	text = strings.TrimPrefix(strings.TrimPrefix(text, own.Op), ": ")
+	for _, prefix := range []string{"mcp: ", "transport: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return &shortError{text, err}
+}
+
+// shortError is an error in fewer words.
+type shortError struct {
+	text string
+	err  error
+}
+
+func (e *shortError) Error() string { return e.text }
+func (e *shortError) Unwrap() error { return e.err }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -67,8 +67,8 @@ func offered[T any](list func(func(T, error) bool)) ([]T, error) {
 func (s *session) showOffer(all *offer) {
 	c := s.app.console
 	heading := func(text string) { c.Printf("\n%s", c.Paint(console.Bold, text)) }
-	c.Printf("%s %s", c.Paint(console.Bold, console.Line(serverName(all.Server))), console.Line(all.Server.Version))
-	c.Printf("speaks revision %s and offers: %s", all.Revision, capabilityNames(all.Capabilities))
+	c.Print(c.Paint(console.Bold, render.Server(all.Server)))
+	c.Printf("speaks revision %s and offers: %s", all.Revision, strings.Join(render.Capabilities(all.Capabilities), ", "))
 	if all.Instructions != "" {
 		c.Print(c.Wrap(console.Visible(all.Instructions), "  "))
 	}
@@ -80,24 +80,4 @@ func (s *session) showOffer(all *offer) {
 	s.render.Resources(all.Resources)
 	heading("Resource templates")
 	s.render.Templates(all.Templates)
-}
-
-func serverName(info protocol.Implementation) string {
-	if info.Name == "" {
-		return "(a server without a name)"
-	}
-	if info.Title != "" && info.Title != info.Name {
-		return info.Title + " (" + info.Name + ")"
-	}
-	return info.Name
-}
-
-// capabilityNames names what a server declares.
-func capabilityNames(have protocol.ServerCapabilities) string {
-	text, err := json.Marshal(have)
-	var members map[string]json.RawMessage
-	if err != nil || json.Unmarshal(text, &members) != nil || len(members) == 0 {
-		return "nothing"
-	}
-	return strings.Join(sortedKeys(members), ", ")
 }

@@ -32,7 +32,7 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ed := editor.New(o.app.console, "")
 			defer ed.Close()
-			s, err := o.app.open(cmd.Context(), &o.flags, kindAny, args[:1], ed)
+			s, err := o.app.open(cmd.Context(), &o.flags, args[:1], ed)
 			if err != nil {
 				return err
 			}

@@ -64,6 +64,7 @@ func newRoot(a *app) *cobra.Command {
 		&cobra.Group{ID: groupOnce, Title: "One operation, for scripts:"},
 		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
+	root.AddCommand(a.shellCommands()...)
 	root.AddCommand(a.onceCommands()...)
 	root.AddCommand(a.newCommand(), a.installCommand(), versionCommand(a))
 	root.SetHelpCommandGroupID(groupMore)

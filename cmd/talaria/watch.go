@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -17,7 +16,7 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := o.command("watch TARGET [URI…]", "Print what the server tells, until Ctrl-C",
 		"Watch prints a line for each notification: changes of lists, and of the resources that\nare named. It ends when the server ends it, or with Ctrl-C.",
 		between(1, -1, "TARGET"), func(ctx context.Context, s *session, args []string) error {
-			filter := changes(s.ServerCapabilities())
+			filter := render.Changes(s.ServerCapabilities())
 			filter.ResourceSubscriptions = args
 			sub, err := s.Listen(ctx, filter, func(e client.Event) { s.tell(o.json, e) })
 			if err != nil {
@@ -39,15 +38,6 @@ func (a *app) watchCommand() *cobra.Command {
 	return cmd
 }
 
-// changes are those of lists that a server can tell of.
-func changes(have protocol.ServerCapabilities) protocol.SubscriptionFilter {
-	return protocol.SubscriptionFilter{
-		ToolsListChanged:     have.Tools != nil && have.Tools.ListChanged,
-		PromptsListChanged:   have.Prompts != nil && have.Prompts.ListChanged,
-		ResourcesListChanged: have.Resources != nil && have.Resources.ListChanged,
-	}
-}
-
 // tell prints a notification on one line.
 func (s *session) tell(asJSON bool, e client.Event) {
 	if asJSON {
@@ -60,24 +50,5 @@ func (s *session) tell(asJSON bool, e client.Event) {
 		}
 		return
 	}
-	s.app.console.Print(eventText(e))
-}
-
-// eventText says what a notification tells.
-func eventText(e client.Event) string {
-	var params struct {
-		URI string `json:"uri"`
-	}
-	_ = json.Unmarshal(e.Params, &params) // other methods have other params
-	switch e.Method {
-	case protocol.MethodResourceUpdated:
-		return "resource changed: " + console.Line(params.URI)
-	case protocol.MethodToolsChanged:
-		return "the list of tools has changed"
-	case protocol.MethodPromptsChanged:
-		return "the list of prompts has changed"
-	case protocol.MethodResourcesChanged:
-		return "the list of resources has changed"
-	}
-	return console.Line(e.Method) + " " + console.Line(string(e.Params))
+	s.app.console.Print(render.Event(e))
 }

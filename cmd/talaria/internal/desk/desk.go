@@ -85,7 +85,7 @@ type Operation func(ctx context.Context, call ...client.CallOption) error
 func (d *Desk) Run(ctx context.Context, op Operation) error {
 	interrupt, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	limited, p := newPatience(interrupt, d.opts.Limit)
+	limited, p := newPatience(interrupt, d.Limit())
 	defer p.end()
 	bar := d.opts.Console.Progress()
 	d.show(bar)
@@ -113,7 +113,7 @@ func (d *Desk) Run(ctx context.Context, op Operation) error {
 			case interrupt.Err() != nil && ctx.Err() == nil:
 				return ErrInterrupted
 			case errors.Is(context.Cause(limited), errPatience):
-				return fmt.Errorf("no answer for %v: %w", d.opts.Limit, client.ErrTimeout)
+				return fmt.Errorf("no answer for %v: %w", d.Limit(), client.ErrTimeout)
 			}
 			return err
 		}
@@ -148,6 +148,20 @@ func (d *Desk) Notice(format string, args ...any) {
 		bar.Hide()
 	}
 	d.opts.Editor.Notice(fmt.Sprintf(format, args...))
+}
+
+// Limit returns how long operations may go on without a sign of life.
+func (d *Desk) Limit() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.opts.Limit
+}
+
+// SetLimit changes it for the operations to come.
+func (d *Desk) SetLimit(limit time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opts.Limit = limit
 }
 
 // ShowLogs shows log messages from that level on.
@@ -207,7 +221,7 @@ func (d *Desk) answer(q *question) {
 
 // elicit answers a question to the user.
 func (d *Desk) elicit(ctx context.Context, params *protocol.ElicitParams) (result *protocol.ElicitResult, err error) {
-	if len(d.opts.Answers) > 0 || !d.opts.Console.InTerminal && !d.opts.Editor.Scripted() {
+	if len(d.opts.Answers) > 0 || !d.opts.Console.Interactive() {
 		result, note := d.opts.Answers.Elicit(params)
 		d.Notice("%s", note)
 		return result, nil

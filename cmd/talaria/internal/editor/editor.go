@@ -215,11 +215,3 @@ func (e *Editor) Say(line string) {
 	}
 	fmt.Fprintln(e.console.Err, line)
 }
-
-// Scripted tells whether lines come from a program: commands, and answers
-// between them.
-func (e *Editor) Scripted() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lines != nil
-}

@@ -49,7 +49,7 @@ func Fill(asker Asker, object *arguments.Object, given json.RawMessage, all bool
 	}
 	fields := missing(true)
 	if optional := missing(false); !all && len(optional) > 0 {
-		want, err := wantsOptional(asker, optional, len(fields) > 0 || len(have) == 0)
+		want, err := wantsOptional(asker, optional, len(have) == 0)
 		if err != nil {
 			return nil, err
 		}

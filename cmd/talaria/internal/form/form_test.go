@@ -137,7 +137,7 @@ func TestFill(t *testing.T) {
 	for _, test := range []struct{ name, given, typed, want string }{
 		{"required first", "", "n|text|5", `{"a":"text","b":5}`},
 		{"optional, too", "", "y|text|5|some|", `{"a":"text","b":5,"x":"some"}`},
-		{"some are given", `{"a":"A"}`, "|5", `{"a":"A","b":5}`},
+		{"some are given", `{"a":"A"}`, "5", `{"a":"A","b":5}`},
 		{"nothing to ask", `{"a":"A","b":1}`, "", `{"a":"A","b":1}`},
 		{"empty text", "", `n|""|5`, `{"a":"","b":5}`},
 	} {

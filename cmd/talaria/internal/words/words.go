@@ -3,6 +3,7 @@
 package words
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 )
@@ -19,7 +20,8 @@ var ErrOpenQuote = errors.New("a quote is not closed")
 // Split returns the words of a line. Single quotes keep everything as it is;
 // inside double quotes a backslash stands before " and \. Outside of quotes a
 // backslash makes a space, a quote or a backslash an ordinary character, and is
-// one itself before anything else, so that C:\dir stays what it is.
+// one itself before anything else, so that C:\dir stays what it is. JSON after :=
+// is taken as it stands.
 func Split(line string) ([]Word, error) {
 	list, open := scan(line)
 	if open {
@@ -52,7 +54,7 @@ func Texts(list []Word) []string {
 
 // Quote returns text so that Split gives it back as one word.
 func Quote(text string) string {
-	if text != "" && !strings.ContainsAny(text, " \t\n\r'\"\\") {
+	if text != "" && !strings.ContainsAny(text, " \t\n\r'\"\\") && !strings.Contains(text, ":=") {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
@@ -85,6 +87,11 @@ func scan(line string) (list []Word, open bool) {
 		case start < 0:
 			start = i
 		}
+		if n := jsonAfter(line, i, text.String()); quote == 0 && n > 0 {
+			text.WriteString(line[i : i+n])
+			i += n - 1
+			continue
+		}
 		switch {
 		case quote == 0 && (c == '\'' || c == '"'):
 			quote = c
@@ -101,6 +108,20 @@ func scan(line string) (list []Word, open bool) {
 		list = append(list, Word{text.String(), start})
 	}
 	return list, quote != 0
+}
+
+// jsonAfter returns how long the JSON value is that follows := at i, 0 if there
+// is none. Its quotes are its own, and its spaces divide nothing.
+func jsonAfter(line string, i int, before string) int {
+	if !strings.HasSuffix(before, ":=") || strings.IndexByte(`[{"`, line[i]) < 0 {
+		return 0
+	}
+	d := json.NewDecoder(strings.NewReader(line[i:]))
+	var value json.RawMessage
+	if d.Decode(&value) != nil {
+		return 0
+	}
+	return int(d.InputOffset())
 }
 
 // escapes tells whether a backslash takes the meaning of c.

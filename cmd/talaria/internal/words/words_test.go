@@ -22,6 +22,8 @@ func TestSplit(t *testing.T) {
 		{`C:\dir\file 'C:\a b'`, []string{`C:\dir\file`, `C:\a b`}},
 		{`'' ""`, []string{"", ""}},
 		{`x\`, []string{`x\`}},
+		{`bars:=[{"label": "a b", "value": 1}] x:="it's" y:=[1, z`, []string{"bars:=[{\"label\": \"a b\", \"value\": 1}]", `x:="it's"`, "y:=[1,", "z"}},
+		{`'q:='"a b"`, []string{`q:="a b"`}},
 		{"größe=2 'ä ö'", []string{"größe=2", "ä ö"}},
 	} {
 		got, err := Split(test.line)
@@ -61,6 +63,7 @@ func TestPartial(t *testing.T) {
 func FuzzQuote(f *testing.F) {
 	for _, text := range []string{"", "a", "a b", `it's`, `"\`, `\ `, "\t", `C:\x y`} {
 		f.Add(text, text)
+		f.Add(":=["+text, text+"]")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		line := Join([]string{a, b})

@@ -1,0 +1,65 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Event says on one line what a notification tells.
+func Event(e client.Event) string {
+	var params struct {
+		URI string `json:"uri"`
+	}
+	_ = json.Unmarshal(e.Params, &params) // other methods have other params
+	switch e.Method {
+	case protocol.MethodResourceUpdated:
+		return "resource changed: " + console.Line(params.URI)
+	case protocol.MethodToolsChanged:
+		return "the list of tools has changed"
+	case protocol.MethodPromptsChanged:
+		return "the list of prompts has changed"
+	case protocol.MethodResourcesChanged:
+		return "the list of resources has changed"
+	}
+	return console.Line(e.Method) + " " + console.Line(string(e.Params))
+}
+
+// Changes are the changes of lists that a server can tell of.
+func Changes(have protocol.ServerCapabilities) protocol.SubscriptionFilter {
+	return protocol.SubscriptionFilter{
+		ToolsListChanged:     have.Tools != nil && have.Tools.ListChanged,
+		PromptsListChanged:   have.Prompts != nil && have.Prompts.ListChanged,
+		ResourcesListChanged: have.Resources != nil && have.Resources.ListChanged,
+	}
+}
+
+// Server names a server.
+func Server(info protocol.Implementation) string {
+	name := console.Line(info.Name)
+	if name == "" {
+		name = "a server without a name"
+	}
+	if title := console.Line(info.Title); title != "" && title != name {
+		name = fmt.Sprintf("%s (%s)", title, name)
+	}
+	if version := console.Line(info.Version); version != "" {
+		name += " " + version
+	}
+	return name
+}
+
+// Capabilities names what a server declares, sorted.
+func Capabilities(have protocol.ServerCapabilities) []string {
+	text, err := json.Marshal(have)
+	var members map[string]json.RawMessage
+	if err != nil || json.Unmarshal(text, &members) != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(members))
+}

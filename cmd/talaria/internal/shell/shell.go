@@ -1,0 +1,203 @@
+// Package shell is the interactive shell: commands of a person, one by one, to
+// one server.
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Prompt is what the shell waits with.
+const Prompt = "mcp> "
+
+// Shell works with one server.
+type Shell struct {
+	Console *console.Console
+	Editor  *editor.Editor
+	Desk    *desk.Desk
+	Render  *render.Renderer
+	// Connect connects, or says why it cannot.
+	Connect func(ctx context.Context) (*client.Client, error)
+	// Explain says what to show of an error, and the way out, if there is one.
+	Explain func(err error) (text, hint string)
+	// Facts are shown by show_state: names and values.
+	Facts [][2]string
+
+	client  *client.Client
+	lists   lists
+	told    protocol.Level // what set_level chose
+	failed  error          // the last command that failed
+	closing atomic.Bool    // the connection is closed from here
+}
+
+// errLeave ends the shell.
+var errLeave = errors.New("leave")
+
+// usageError is the error of a command that was typed wrongly.
+type usageError struct{ text, usage string }
+
+func (e *usageError) Error() string { return e.text }
+
+// Run connects and takes commands until exit, Ctrl-D or the end of input. Its
+// error is that of the last command that failed, if the commands came from a
+// script; a person has seen it.
+func (s *Shell) Run(ctx context.Context) error {
+	if err := s.connect(ctx); err != nil {
+		if !s.Console.Interactive() {
+			return err
+		}
+		s.report(err)
+		s.Console.Notef("not connected; initialize tries again, exit leaves")
+	}
+	defer s.disconnect()
+	for {
+		line, err := s.Editor.Line(Prompt, s.complete, true)
+		s.Desk.Serve()
+		switch {
+		case errors.Is(err, editor.ErrAborted):
+			s.Console.Notef("(exit or Ctrl-D leaves)")
+			continue
+		case errors.Is(err, io.EOF):
+			if s.Console.Interactive() {
+				s.Console.Print()
+				return nil
+			}
+			return s.failed
+		case err != nil:
+			return err
+		}
+		switch err := s.execute(ctx, line); {
+		case errors.Is(err, errLeave) && s.Console.Interactive():
+			return nil
+		case errors.Is(err, errLeave):
+			return s.failed
+		case err != nil:
+			s.failed = err
+			s.report(err)
+		}
+	}
+}
+
+// connect makes a connection in the place of the one before.
+func (s *Shell) connect(ctx context.Context) error {
+	s.disconnect()
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	s.client = c
+	s.lists.drop()
+	s.Console.Printf("connected to %s, revision %s", s.Console.Paint(console.Bold, render.Server(c.ServerInfo())), c.Revision())
+	if s.Console.Interactive() {
+		s.Console.Notef("help lists the commands; Tab completes them")
+	}
+	filter := render.Changes(c.ServerCapabilities())
+	if c.Revision().Modern() && (filter.ToolsListChanged || filter.PromptsListChanged || filter.ResourcesListChanged) {
+		err := s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
+			_, err := c.Listen(ctx, filter, nil)
+			return err
+		})
+		if err != nil {
+			s.Console.Warnf("the server does not tell of changes: %v", err)
+		}
+	}
+	return nil
+}
+
+func (s *Shell) disconnect() {
+	if s.client == nil {
+		return
+	}
+	s.closing.Store(true)
+	defer s.closing.Store(false)
+	if err := s.client.Close(); err != nil {
+		s.Console.Warnf("%v", err)
+	}
+	s.client = nil
+}
+
+// Told takes the notifications of the server.
+func (s *Shell) Told(e client.Event) {
+	switch e.Method {
+	case protocol.MethodLog: // has a handler of its own
+	case protocol.MethodCancelled:
+	default:
+		s.lists.changed(e.Method)
+		s.Desk.Notice("[%s]", render.Event(e))
+	}
+}
+
+// State takes the changes of the connection's state.
+func (s *Shell) State(state client.State, err error) {
+	if state == client.StateDisconnected && err != nil && !s.closing.Load() {
+		text, _ := s.Explain(err)
+		s.Desk.Notice("[disconnected: %s]", console.Visible(text))
+	}
+}
+
+func (s *Shell) report(err error) {
+	var wrong *usageError
+	switch {
+	case errors.Is(err, form.ErrCancel), errors.Is(err, form.ErrDecline):
+		s.Console.Notef("cancelled")
+	case errors.As(err, &wrong):
+		s.Console.Failf("%s", wrong.text)
+		if wrong.usage != "" {
+			s.Console.Notef("usage: %s", wrong.usage)
+		}
+	default:
+		text, hint := s.Explain(err)
+		s.Console.Failf("%s", console.Visible(text))
+		if hint != "" {
+			s.Console.Notef("%s", hint)
+		}
+	}
+}
+
+// execute runs one line.
+func (s *Shell) execute(ctx context.Context, line string) error {
+	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if name == "" || strings.HasPrefix(name, "#") {
+		return nil
+	}
+	c, ok := find(name)
+	if !ok {
+		text := fmt.Sprintf("unknown command %q", name)
+		if near := arguments.Nearest(name, names()); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+		return &usageError{text: text, usage: "help lists the commands"}
+	}
+	if c.online && s.client == nil {
+		return &usageError{text: "not connected", usage: "initialize connects"}
+	}
+	err := c.run(s, ctx, strings.TrimSpace(rest))
+	var wrong *usageError
+	if errors.As(err, &wrong) && wrong.usage == "" {
+		wrong.usage = c.usage
+	}
+	return err
+}
+
+func wrong(format string, args ...any) error {
+	return &usageError{text: fmt.Sprintf(format, args...)}
+}
+
+// Wrong tells whether err is that of a command that was typed wrongly.
+func Wrong(err error) bool {
+	var wrong *usageError
+	return errors.As(err, &wrong)
+}
