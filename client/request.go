@@ -173,11 +173,14 @@ func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, mo
 		Header: c.headers(conn, r),
 	}
 	err := conn.lostErr()
-	if err == nil {
+	lost := err != nil
+	if !lost {
 		if err = conn.link.Send(ctx, m); err == nil && !conn.sync {
 			p.wait(ctx)
 		}
-	} else {
+		lost = err != nil && !conn.sync // a byte stream that takes no message is broken
+	}
+	if lost {
 		err = &Error{kind: ErrClosed, Err: err, lost: true}
 	}
 	return c.settle(ctx, p, err)
