@@ -38,6 +38,7 @@ var importGraph = map[string][]string{
 		"transport/streamable", "transport/websocket", "registry", "uritemplate", "internal/dispatch", "internal/rounds", "tasks", "session"},
 	"client/internal/link":     {"protocol"},
 	"client/internal/sse":      {"transport"},
+	"client/internal/linktest": {"protocol", "client/internal/link"},
 	"client/internal/origin":   {"protocol", "transport", "client/internal/link"},
 	"client/internal/connlink": {"internal/jsonx", "protocol", "transport", "client/internal/link"},
 	"client/internal/sselink":  {"protocol", "transport", "client/internal/link", "client/internal/origin", "client/internal/sse"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/protocol"
@@ -14,10 +15,17 @@ import (
 // maxRefusal is how much of an answer is read that says no.
 const maxRefusal = 64 << 10
 
+// lastBytes is how long what is left of a body may take.
+const lastBytes = time.Second
+
 // Discard reads what little is left of a body, so that its connection can be
 // used again, and closes it.
 func Discard(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, maxRefusal)
+	if body != http.NoBody {
+		timer := time.AfterFunc(lastBytes, func() { _ = body.Close() })
+		_, _ = io.CopyN(io.Discard, body, maxRefusal)
+		timer.Stop()
+	}
 	_ = body.Close()
 }
 
@@ -31,7 +39,9 @@ func MediaType(res *http.Response) string {
 // Status makes an answer that says no an error, and closes it. The error is
 // more than the status if the body is a JSON-RPC error without an id.
 func Status(res *http.Response) *link.StatusError {
+	timer := time.AfterFunc(lastBytes, func() { _ = res.Body.Close() })
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
+	timer.Stop()
 	Discard(res.Body)
 	status := &link.StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
 	var m protocol.Message

@@ -30,6 +30,9 @@ type Reader struct {
 	begun bool   // a byte order mark may no longer come
 	fed   bool   // the last line ended with CR, whose LF may still come
 
+	cutting bool // the rest of a line is skipped
+	skip    bool // the rest of an event is skipped
+
 	data     []byte // of the event that is being read
 	hasData  bool
 	kind     string
@@ -80,35 +83,32 @@ func (r *Reader) Retry() (time.Duration, bool) { return r.retry, r.hasRetry }
 // Next returns the next event, also one without data if it has an id: such
 // events tell a client where to resume. At the end of the stream it returns
 // io.EOF; an event that was not complete is lost. A *transport.TooLongError
-// costs one event. Every other error ends the stream.
+// costs one event, whose end is not waited for. Every other error ends the
+// stream.
 func (r *Reader) Next() (Event, error) {
 	r.data, r.hasData, r.kind = r.data[:0], false, ""
-	long, moved := false, false
 	for {
 		line, cut, err := r.line()
 		if err != nil {
 			return Event{}, err
 		}
-		if cut || len(r.data) > r.max {
-			long = true
-			r.data = r.data[:0]
-			if cut {
+		if cut || len(line) > 0 && !r.field(line) {
+			if r.skip {
 				continue
 			}
+			r.skip = true
+			return Event{}, &transport.TooLongError{Limit: r.max}
 		}
-		if len(line) == 0 {
-			moved = r.nextID != r.id
-			r.id = r.nextID
-			switch {
-			case long:
-				return Event{}, &transport.TooLongError{Limit: r.max}
-			case !r.hasData && !moved:
-				r.kind = ""
-				continue
-			}
-			return r.event(), nil
+		if len(line) > 0 {
+			continue
 		}
-		r.field(line, long)
+		moved := r.nextID != r.id
+		r.id = r.nextID
+		if skipped := r.skip; skipped || !r.hasData && !moved {
+			r.data, r.hasData, r.kind, r.skip = r.data[:0], false, "", false
+			continue
+		}
+		return r.event(), nil
 	}
 }
 
@@ -120,8 +120,9 @@ func (r *Reader) event() Event {
 	return e
 }
 
-// field takes one line that is not empty. skip leaves its data out.
-func (r *Reader) field(line []byte, skip bool) {
+// field takes one line that is not empty. It tells whether the event is within
+// its limit.
+func (r *Reader) field(line []byte) bool {
 	name, value := line, []byte(nil)
 	if i := bytes.IndexByte(line, ':'); i >= 0 {
 		if name, value = line[:i], line[i+1:]; len(value) > 0 && value[0] == ' ' {
@@ -130,14 +131,15 @@ func (r *Reader) field(line []byte, skip bool) {
 	}
 	switch string(name) {
 	case "data":
-		if skip {
-			return
+		if r.skip || len(r.data)+1+len(value) > r.max+1 {
+			return false
 		}
 		if r.hasData {
 			r.data = append(r.data, '\n')
 		}
 		r.hasData = true
 		r.data = append(r.data, value...)
+		return len(r.data) <= r.max
 	case "event":
 		switch {
 		case string(value) == "message":
@@ -154,6 +156,7 @@ func (r *Reader) field(line []byte, skip bool) {
 	case "retry":
 		r.setRetry(value)
 	}
+	return true
 }
 
 // maxRetry keeps a wait from overflowing what it is computed with.
@@ -170,8 +173,8 @@ func (r *Reader) setRetry(value []byte) {
 }
 
 // line returns the next line without its end, valid until the next call. cut
-// says that it is longer than any that is of use, and only its beginning is
-// given. A last line without end is not given.
+// says instead that it is longer than any that is of use, and will be skipped.
+// A last line without end is not given.
 func (r *Reader) line() (line []byte, cut bool, err error) {
 	scanned := r.pos
 	for {
@@ -188,17 +191,22 @@ func (r *Reader) line() (line []byte, cut bool, err error) {
 				line = r.buf[r.pos : scanned+i]
 				r.fed = r.buf[scanned+i] == '\r'
 				r.pos = scanned + i + 1
-				return line, cut, nil
+				if r.cutting {
+					r.cutting, scanned = false, r.pos
+					continue
+				}
+				return line, false, nil
 			}
 			scanned = len(r.buf)
-			if scanned-r.pos > r.max+maxID {
-				// The line is of no more use. Its end is still to be found.
-				cut = true
+			if r.cutting {
 				r.pos = scanned
+			} else if scanned-r.pos > r.max+maxID {
+				r.pos, r.cutting = scanned, true
+				return nil, true, nil
 			}
 		}
 		if r.err != nil {
-			return nil, cut, r.err
+			return nil, false, r.err
 		}
 		scanned -= r.fill()
 	}

@@ -121,10 +121,10 @@ func TestReaderBroken(t *testing.T) {
 // A line or an event without end costs no memory.
 func TestReaderEndless(t *testing.T) {
 	for name, text := range map[string]string{"line": "x", "event": "data: x\n", "comment": ":\n", "id": "id: 1\n"} {
-		r := sse.NewReader(io.LimitReader(&repeat{text: text}, 64<<20), 1<<10)
+		r := sse.NewReader(io.LimitReader(&repeat{text: text}, 8<<20), 1<<10)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := r.Next()
+		_, err := all(r)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; err != io.EOF || used > 1<<20 {
 			t.Errorf("endless %s: %v with %d bytes of memory", name, err, used)

@@ -1,0 +1,183 @@
+package connlink_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/client/internal/connlink"
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/client/internal/linktest"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// open returns a link and the other end of it.
+func open(t *testing.T, to link.Receiver) (link.Link, transport.Conn) {
+	t.Helper()
+	near, far := transport.Pipe()
+	l, err := connlink.New(func(context.Context) (transport.Conn, error) { return near, nil }).Open(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, far
+}
+
+func TestLink(t *testing.T) {
+	to := linktest.NewRecorder(t)
+	l, far := open(t, to)
+	if err := l.Send(t.Context(), linktest.Call(protocol.V20251125, 1, "ping")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := far.Read(); err != nil || string(got) != `{"jsonrpc":"2.0","id":1,"method":"ping"}` {
+		t.Fatalf("%s, %v", got, err)
+	}
+	for _, text := range []string{`{"id":1}`, `{"id":2}`} {
+		if err := far.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := to.Wait(2); got[0].Text != `{"id":1}` || got[1].Text != `{"id":2}` || got[0].During != nil {
+		t.Errorf("%v", got)
+	}
+	for range 2 {
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := l.Send(t.Context(), linktest.Call(protocol.V20251125, 2, "ping")); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("Send after Close: %v", err)
+	}
+	if lost := to.Losses(); len(lost) > 0 {
+		t.Errorf("lost by Close: %v", lost)
+	}
+}
+
+func TestLinkLost(t *testing.T) {
+	to := linktest.NewRecorder(t)
+	l, far := open(t, to)
+	_ = far.Close()
+	if err := to.WaitLost(); !errors.Is(err, transport.ErrPeerGone) {
+		t.Errorf("lost by %v", err)
+	}
+	_ = l.Close(t.Context())
+	if lost := to.Losses(); len(lost) != 1 {
+		t.Errorf("lost %d times", len(lost))
+	}
+}
+
+func TestLinkOpenFails(t *testing.T) {
+	broken := errors.New("broken")
+	l, err := connlink.New(func(context.Context) (transport.Conn, error) { return nil, broken }).Open(t.Context(), linktest.NewRecorder(t))
+	if l != nil || err != broken {
+		t.Errorf("%v, %v", l, err)
+	}
+}
+
+// A peer that does not read keeps neither Send nor Close for longer than their
+// contexts allow.
+func TestLinkStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe() // takes nothing that is not read
+		in, _ := io.Pipe()
+		conn := transport.NewStream(in, w, nil)
+		l, err := connlink.New(func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), linktest.NewRecorder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begin := time.Now()
+		if err := l.Send(ctx, linktest.Call(protocol.V20251125, 1, "ping")); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 3*time.Second {
+			t.Errorf("Send: %v after %v", err, time.Since(begin))
+		}
+		begin = time.Now()
+		if err := l.Close(t.Context()); err != nil || time.Since(begin) > 2*time.Second {
+			t.Errorf("Close: %v after %v", err, time.Since(begin))
+		}
+		_ = r.Close()
+	})
+}
+
+// The request is told whose answer was too long, wherever its id stands, and
+// the others go on.
+func TestLinkTooLong(t *testing.T) {
+	big := strings.Repeat("x", 10_000)
+	tests := []struct {
+		text string
+		id   protocol.ID
+	}{
+		{`{"jsonrpc":"2.0","id":7,"result":{"text":"` + big + `"}}`, protocol.IntID(7)},
+		{`{"result":{"text":"` + big + `"},"jsonrpc":"2.0","id":7}`, protocol.IntID(7)},
+		{`{ "result" : {"text":"` + big + `"}, "jsonrpc" : "2.0" , "id" : "a b" }`, protocol.StringID("a b")},
+		{`{"id":"x","result":{"text":"` + big + `","id":7}}`, protocol.StringID("x")},
+		{`{"result":{"text":"` + big + `","id":7}}`, protocol.ID{}},
+		{`{"result":{"text":"` + big + `\"id\":7}`, protocol.ID{}},
+		{`{"jsonrpc":"2.0","method":"sampling/createMessage","params":{"text":"` + big + `"},"id":7}`, protocol.ID{}},
+		{`{"params":{"text":"` + big + `"},"method":"sampling/createMessage","id":7}`, protocol.ID{}},
+		{big, protocol.ID{}},
+	}
+	for _, tt := range tests {
+		to := linktest.NewRecorder(t)
+		conn := transport.NewStream(strings.NewReader(tt.text+"\n{}\n"), io.Discard, &transport.StreamOptions{MaxMessage: 5000})
+		l, err := connlink.New(func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to.Wait(1)
+		if tt.id.IsZero() {
+			if n := to.Failures(); n != 0 {
+				t.Errorf("%.60s: %d requests failed", tt.text, n)
+			}
+		} else if _, ok := errors.AsType[*transport.TooLongError](to.WaitFailed(tt.id)); !ok {
+			t.Errorf("%.60s: %v", tt.text, to.WaitFailed(tt.id))
+		}
+		_ = l.Close(t.Context())
+	}
+}
+
+// Many requests under way at once are all written, whole.
+func TestLinkMany(t *testing.T) {
+	const n = 10_000
+	r, w := io.Pipe()
+	in, out := io.Pipe()
+	conn := transport.NewStream(in, w, nil)
+	to := linktest.NewRecorder(t)
+	l, err := connlink.New(func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // answers backwards, when all have come
+		lines := bufio.NewScanner(r)
+		var answers []string
+		for len(answers) < n && lines.Scan() {
+			answers = append(answers, lines.Text())
+		}
+		for i := range answers {
+			fmt.Fprintln(out, answers[n-1-i])
+		}
+	}()
+	sent := make(chan error, n)
+	for i := range n {
+		go func() { sent <- l.Send(t.Context(), linktest.Call(protocol.V20251125, int64(i), "ping")) }()
+	}
+	for range n {
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, m := range to.Wait(n) {
+		seen[m.Text] = true
+	}
+	if len(seen) != n {
+		t.Errorf("%d different answers, want %d", len(seen), n)
+	}
+	_ = l.Close(t.Context())
+}
