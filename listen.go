@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/hub"
@@ -78,6 +79,7 @@ type opening struct {
 
 	id       protocol.ID
 	honoured protocol.SubscriptionFilter
+	until    time.Time       // when the access token ends; zero if it does not
 	sub      *hub.Subscriber // nil until it is open
 }
 
@@ -114,6 +116,9 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
 	o.id, o.honoured, o.sub = req.ID, honoured, sub
+	if id := f.Identity(); id != nil {
+		o.until = id.Expiry
+	}
 	return protocol.ListenResult{Subscription: req.ID}, nil
 }
 
@@ -132,6 +137,10 @@ func (o *opening) carry(to streamable.Line) {
 		return
 	}
 	o.honoured = protocol.SubscriptionFilter{}
+	if !o.until.IsZero() {
+		// The client comes again with another token.
+		defer time.AfterFunc(time.Until(o.until), o.sub.End).Stop()
+	}
 	for to.Wait() {
 		if over, err := o.forward(to); over || err != nil {
 			return

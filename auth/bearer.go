@@ -80,7 +80,9 @@ const (
 //   - 503 if the Verifier could not find out.
 //
 // All but the last have a WWW-Authenticate (RFC 6750, RFC 9728). Each request
-// of a session has to bring its token. Bearer panics if v is nil or if opts
+// of a session has to bring its token. Streams and WebSocket connections, which
+// begin with a GET, end soon after theirs has, so that the client comes again
+// with another. Bearer panics if v is nil or if opts
 // make no sense, as a server would without its protection.
 func Bearer(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	g := newGuard(v, opts)
@@ -91,10 +93,23 @@ func Bearer(v Verifier, opts *Options) func(http.Handler) http.Handler {
 				g.refuse(w, r, err)
 				return
 			}
-			next.ServeHTTP(w, r.WithContext(frame.WithGrant(r.Context(), grant)))
+			ctx := frame.WithGrant(r.Context(), grant)
+			if id := frame.IdentityOf(ctx); r.Method == http.MethodGet && id != nil && !id.Expiry.IsZero() {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadlineCause(ctx, id.Expiry.Add(streamGrace), errTokenOver)
+				defer cancel()
+			}
+			next.ServeHTTP(w, r.WithContext(ctx))
 		})
 	}
 }
+
+// streamGrace is how long a stream may outlive its token: as long as the clocks
+// may differ that let the token in.
+const streamGrace = DefaultLeeway
+
+// errTokenOver is why a stream ended.
+var errTokenOver = errors.New("auth: the access token has ended")
 
 // guard is what Bearer protects with.
 type guard struct {

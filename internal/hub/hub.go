@@ -64,7 +64,7 @@ type Signs uint8
 // The signs.
 const (
 	Beat Signs = 1 << iota // an interval is over
-	Over                   // the hub is closed
+	Over                   // the hub is closed, or End was called
 )
 
 type change struct {
@@ -115,6 +115,9 @@ func (s *Subscriber) Leave() {
 		h.beat = nil
 	}
 }
+
+// End tells the subscriber that it is over.
+func (s *Subscriber) End() { s.sign(Over) }
 
 // Len returns the number of subscribers.
 func (h *Hub) Len() int {
