@@ -28,6 +28,7 @@ type Client struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 	tasks  sync.WaitGroup // goroutines of the client
+	notes  sync.WaitGroup // those of them that send what nobody waits for
 
 	conn    atomic.Pointer[connection] // nil while there is none
 	renewal sync.Mutex                 // held while a session is renewed
@@ -119,22 +120,23 @@ func (c *Client) Close() error {
 	if conn != nil {
 		conn.cancelAll(ctx, ended, errClientClosed.Error())
 	}
+	waitFor(ctx, &c.notes)
 	c.cancel(gone)
 	if conn != nil {
 		conn.asked.CancelAll(errClientClosed)
 		err = conn.close(ctx)
 	}
 	c.setState(StateDisconnected, gone)
-	c.waitTasks(ctx)
+	waitFor(ctx, &c.tasks)
 	c.opts.Cache.dropOwner(c.server, fmt.Sprintf("client %p", c))
 	return wrap("close", "", "", err)
 }
 
-// waitTasks waits for the goroutines of the client, at most until ctx ends.
-func (c *Client) waitTasks(ctx context.Context) {
+// waitFor waits for goroutines, at most until ctx ends.
+func waitFor(ctx context.Context, goroutines *sync.WaitGroup) {
 	ended := make(chan struct{})
 	go func() {
-		c.tasks.Wait()
+		goroutines.Wait()
 		close(ended)
 	}()
 	select {
@@ -153,6 +155,23 @@ func (c *Client) spawn(fn func()) bool {
 	}
 	c.tasks.Go(fn)
 	return true
+}
+
+// note is spawn for what sends something that nobody waits for; Close lets it
+// leave first.
+func (c *Client) note(fn func(ctx context.Context)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.notes.Add(1)
+	c.tasks.Go(func() {
+		defer c.notes.Done()
+		ctx, stop := context.WithTimeout(c.ctx, notifyTimeout)
+		defer stop()
+		fn(ctx)
+	})
 }
 
 // current returns the connection, and waits while the client reconnects.

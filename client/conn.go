@@ -205,9 +205,7 @@ func (conn *connection) send(ctx context.Context, method string, body []byte) er
 
 // sendSoon sends what nobody waits for.
 func (conn *connection) sendSoon(method string, body []byte) {
-	conn.client.spawn(func() {
-		ctx, stop := context.WithTimeout(conn.client.ctx, notifyTimeout)
-		defer stop()
+	conn.client.note(func(ctx context.Context) {
 		if err := conn.send(ctx, method, body); err != nil {
 			conn.client.opts.Logger.Debug().Err(err).Str("method", method).Msg("a message was not sent")
 		}

@@ -227,9 +227,7 @@ func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string
 
 // abandon cancels a task that nobody waits for any more.
 func (c *Client) abandon(id string) {
-	c.spawn(func() {
-		ctx, stop := context.WithTimeout(c.ctx, notifyTimeout)
-		defer stop()
+	c.note(func(ctx context.Context) {
 		if err := c.CancelTask(ctx, id); err != nil {
 			c.opts.Logger.Debug().Err(err).Str("task", id).Msg("a task was not cancelled")
 		}
