@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // backend is a server that many connections lead to, each through a pipe; a test
@@ -164,4 +166,15 @@ func echo(t *testing.T, c client.Caller, tool, text, want string) {
 	if err != nil || result.Text() != want {
 		t.Errorf("%s %s: got %+v, %v, want %s", tool, text, result, err, want)
 	}
+}
+
+// streamableOptions serve every kind of HTTP client.
+func streamableOptions() streamable.Options { return streamable.Options{SSE: true} }
+
+// recordHeader keeps the values of a header.
+func recordHeader(next http.Handler, name string, values *sync.Map) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		values.Store(r.Header.Get(name), true)
+		next.ServeHTTP(w, r)
+	})
 }
