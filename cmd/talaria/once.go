@@ -63,7 +63,7 @@ func (a *app) callCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		result, err := s.Client.Call(ctx, args[0], given, s.call...)
+		result, err := s.desk.Call(ctx, s.Client, args[0], given, s.call...)
 		if err != nil {
 			return err
 		}

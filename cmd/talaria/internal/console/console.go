@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
@@ -25,6 +26,15 @@ type Console struct {
 	ErrTerminal bool
 	NoColor     bool
 	Width       int // columns of Out; 0 means no limit
+
+	shown atomic.Pointer[Progress] // the bar on the screen
+}
+
+// hideBar takes the bar off the screen before something else is written.
+func (c *Console) hideBar() {
+	if p := c.shown.Load(); p != nil {
+		p.Hide()
+	}
 }
 
 // New returns the console of a process. There is no colour if the environment
@@ -80,23 +90,32 @@ func (c *Console) paintErr(style Style, s string) string {
 }
 
 // Print writes to Out.
-func (c *Console) Print(args ...any) { fmt.Fprintln(c.Out, args...) }
+func (c *Console) Print(args ...any) {
+	c.hideBar()
+	fmt.Fprintln(c.Out, args...)
+}
 
 // Printf writes a line to Out.
-func (c *Console) Printf(format string, args ...any) { fmt.Fprintf(c.Out, format+"\n", args...) }
+func (c *Console) Printf(format string, args ...any) {
+	c.hideBar()
+	fmt.Fprintf(c.Out, format+"\n", args...)
+}
 
 // Warnf writes a line to Err that something is odd.
 func (c *Console) Warnf(format string, args ...any) {
+	c.hideBar()
 	fmt.Fprintf(c.Err, c.paintErr(Warn, "warning: ")+format+"\n", args...)
 }
 
 // Failf writes a line to Err that something failed.
 func (c *Console) Failf(format string, args ...any) {
+	c.hideBar()
 	fmt.Fprintf(c.Err, c.paintErr(Bad, "error: ")+format+"\n", args...)
 }
 
 // Notef writes a line to Err that is neither.
 func (c *Console) Notef(format string, args ...any) {
+	c.hideBar()
 	fmt.Fprintln(c.Err, c.paintErr(Faint, fmt.Sprintf(format, args...)))
 }
 
@@ -109,6 +128,7 @@ func (c *Console) JSON(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
+	c.hideBar()
 	_, err := c.Out.Write(b.Bytes())
 	return err
 }

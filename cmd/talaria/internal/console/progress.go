@@ -35,11 +35,16 @@ func (p *Progress) Tell(done, total float64, message string) {
 		steps = -1
 	}
 	if p.bar == nil || steps != p.steps {
+		p.hide()
 		p.bar, p.steps = p.console.bar(steps), steps
+		p.console.shown.Store(p)
 	}
 	label := Line(message)
 	if total <= 0 {
-		p.bar.Describe(fmt.Sprintf("%g %s", done, label))
+		if done > 0 {
+			label = fmt.Sprintf("%g %s", done, label)
+		}
+		p.bar.Describe(label)
 		_ = p.bar.Add(1) // a terminal that takes no bar loses the bar
 		return
 	}
@@ -70,6 +75,7 @@ func (p *Progress) hide() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 		p.bar = nil
+		p.console.shown.CompareAndSwap(p, nil)
 	}
 }
 

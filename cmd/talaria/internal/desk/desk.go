@@ -47,6 +47,7 @@ type Desk struct {
 
 	mu    sync.Mutex
 	bar   *console.Progress // of the operation that runs, nil without one
+	wait  *patience         // likewise
 	level protocol.Level    // from which log messages are shown
 }
 
@@ -88,10 +89,10 @@ func (d *Desk) Run(ctx context.Context, op Operation) error {
 	limited, p := newPatience(interrupt, d.Limit())
 	defer p.end()
 	bar := d.opts.Console.Progress()
-	d.show(bar)
+	d.show(bar, p)
 	defer func() {
 		bar.End()
-		d.show(nil)
+		d.show(nil, nil)
 	}()
 	told := client.OnProgress(func(now client.Progress) {
 		p.heard()
@@ -132,10 +133,10 @@ func (d *Desk) Serve() {
 	}
 }
 
-func (d *Desk) show(bar *console.Progress) {
+func (d *Desk) show(bar *console.Progress, wait *patience) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.bar = bar
+	d.bar, d.wait = bar, wait
 }
 
 // Notice shows a line that nobody waits for: above the prompt, or where the bar

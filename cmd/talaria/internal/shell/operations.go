@@ -92,7 +92,7 @@ func (s *Shell) callTool(ctx context.Context, rest string) error {
 	}
 	var result *client.CallToolResult
 	err = s.Desk.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
-		result, err = s.client.Call(ctx, name, given, call...)
+		result, err = s.Desk.Call(ctx, s.client, name, given, call...)
 		return err
 	})
 	switch {
