@@ -26,8 +26,7 @@ func (s *oneOfMany) status() ServerStatus {
 	if c == nil {
 		return status
 	}
-	var stateErr error
-	_, stateErr, _ = c.lostForGood()
+	_, _, stateErr := c.lostForGood()
 	if status.State = c.State(); status.State != StateReady {
 		status.Err = stateErr
 		return status

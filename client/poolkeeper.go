@@ -126,7 +126,7 @@ func (k *keeper) watch(ctx context.Context, c *Client) error {
 	}
 	answered := k.answered.Load()
 	for {
-		lost, fault, changed := c.lostForGood()
+		lost, changed, fault := c.lostForGood()
 		if lost {
 			return fault
 		}
@@ -146,16 +146,16 @@ func (k *keeper) watch(ctx context.Context, c *Client) error {
 	}
 }
 
-// lostForGood tells whether the client is disconnected and will stay so, why,
-// and what is closed when that may have changed.
-func (c *Client) lostForGood() (lost bool, fault error, changed <-chan struct{}) {
+// lostForGood tells whether the client is disconnected and will stay so, what is
+// closed when that may have changed, and why.
+func (c *Client) lostForGood() (lost bool, changed <-chan struct{}, fault error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fault = c.stateErr
 	if fault == nil {
 		fault = errClientClosed
 	}
-	return c.state == StateDisconnected && !c.returning, fault, c.changed
+	return c.state == StateDisconnected && !c.returning, c.changed, fault
 }
 
 // ping asks for a sign of life; an error that the server sent is one.
