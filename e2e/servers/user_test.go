@@ -1,0 +1,296 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// patience is how long a server may take for one operation.
+const patience = 15 * time.Second
+
+// user answers what servers ask and hears what they tell.
+type user struct {
+	logs   chan client.LogEntry
+	events chan client.Event
+
+	mu      sync.Mutex
+	answer  func(q *protocol.ElicitParams) (*protocol.ElicitResult, error)
+	asked   []*protocol.ElicitParams
+	sampled []*protocol.SampleParams
+}
+
+func newUser() *user {
+	return &user{logs: make(chan client.LogEntry, 1000), events: make(chan client.Event, 1000)}
+}
+
+// options let a client ask the user everything.
+func (u *user) options() *client.Options {
+	return &client.Options{
+		Info:   protocol.Implementation{Name: "e2e", Version: "1.0.0"},
+		Roots:  []protocol.Root{{URI: "file:///home/ada", Name: "home"}},
+		Sample: u.sample, Elicit: u.elicit, ElicitURL: u.elicit,
+		OnLog:          func(l client.LogEntry) { offer(u.logs, l) },
+		OnNotification: func(e client.Event) { offer(u.events, e) },
+	}
+}
+
+// offer puts what into a channel, unless that is full.
+func offer[T any](queue chan<- T, what T) {
+	select {
+	case queue <- what:
+	default:
+	}
+}
+
+// answers sets how the user fills in forms from now on, and forgets what was
+// asked.
+func (u *user) answers(answer func(q *protocol.ElicitParams) (*protocol.ElicitResult, error)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.answer, u.asked, u.sampled = answer, nil, nil
+}
+
+// accepts fills in forms with content.
+func (u *user) accepts(content any) {
+	u.answers(func(*protocol.ElicitParams) (*protocol.ElicitResult, error) { return client.Accept(content) })
+}
+
+func (u *user) elicit(_ context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.asked = append(u.asked, q)
+	if u.answer == nil {
+		return client.Dismiss()
+	}
+	return u.answer(q)
+}
+
+func (u *user) sample(_ context.Context, q *protocol.SampleParams) (*protocol.SampleResult, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sampled = append(u.sampled, q)
+	return &protocol.SampleResult{
+		Role: "assistant", Model: "oracle", StopReason: "endTurn",
+		Content: []protocol.Content{protocol.TextContent{Text: "Paris"}},
+	}, nil
+}
+
+// questions returns what was asked since the answers were set.
+func (u *user) questions() []*protocol.ElicitParams {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.asked)
+}
+
+// samples returns what the model was asked since the answers were set.
+func (u *user) samples() []*protocol.SampleParams {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.sampled)
+}
+
+// hears waits for a notification whose params contain text.
+func (u *user) hears(t *testing.T, method, text string) {
+	t.Helper()
+	await(t, u.events, method+" with "+text, func(e client.Event) bool {
+		return e.Method == method && strings.Contains(string(e.Params), text)
+	})
+}
+
+// reads waits for a log message that contains text.
+func (u *user) reads(t *testing.T, text string) client.LogEntry {
+	t.Helper()
+	return await(t, u.logs, "a log message with "+text, func(l client.LogEntry) bool {
+		return strings.Contains(l.Text(), text)
+	})
+}
+
+// await takes from a channel until something is what is wanted.
+func await[T any](t *testing.T, queue <-chan T, what string, wanted func(T) bool) T {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		select {
+		case got := <-queue:
+			if wanted(got) {
+				return got
+			}
+		case <-limit:
+			t.Fatalf("did not hear %s within %v", what, patience)
+		}
+	}
+}
+
+// session is a connected client and the tests' way to use it.
+type session struct {
+	*client.Client
+	user *user
+}
+
+// within returns a context for one operation.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// call calls a tool, which must not fail.
+func (s session) call(t *testing.T, tool string, args any, options ...client.CallOption) *client.CallToolResult {
+	t.Helper()
+	r, err := s.Call(within(t), tool, args, options...)
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	if r.IsError {
+		t.Fatalf("%s failed: %s", tool, r.Text())
+	}
+	return r
+}
+
+// says calls a tool and wants its text to contain all of texts.
+func (s session) says(t *testing.T, tool string, args any, texts ...string) {
+	t.Helper()
+	contains(t, tool, s.call(t, tool, args).Text(), texts...)
+}
+
+// fails calls a tool and wants its result to be an error that contains text.
+func (s session) fails(t *testing.T, tool string, args any, text string) {
+	t.Helper()
+	r, err := s.Call(within(t), tool, args)
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	if !r.IsError {
+		t.Fatalf("%s did not fail: %s", tool, r.Text())
+	}
+	contains(t, tool, r.Text(), text)
+}
+
+// read reads a resource of one item.
+func (s session) read(t *testing.T, uri string) protocol.ResourceContents {
+	t.Helper()
+	r, err := s.Read(within(t), uri)
+	if err != nil {
+		t.Fatalf("%s: %v", uri, err)
+	}
+	if len(r.Contents) != 1 || r.Contents[0].URI != uri {
+		t.Fatalf("%s: got %+v, want one item of that URI", uri, r.Contents)
+	}
+	return r.Contents[0]
+}
+
+// prompt gets a prompt.
+func (s session) prompt(t *testing.T, name string, args map[string]string) []protocol.PromptMessage {
+	t.Helper()
+	r, err := s.GetPrompt(within(t), name, args)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return r.Messages
+}
+
+// completes wants the values of a completion.
+func (s session) completes(t *testing.T, q client.Completion, values ...string) {
+	t.Helper()
+	r, err := s.Complete(within(t), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, q.Argument, r.Values, values)
+}
+
+// names collects what of says of all items of a list.
+func names[T any](t *testing.T, list func(yield func(T, error) bool), of func(T) string) []string {
+	t.Helper()
+	var found []string
+	for item, err := range list {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, of(item))
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (s session) toolNames(t *testing.T) []string {
+	return names(t, s.Tools(within(t)), func(v protocol.Tool) string { return v.Name })
+}
+
+func (s session) promptNames(t *testing.T) []string {
+	return names(t, s.Prompts(within(t)), func(v protocol.Prompt) string { return v.Name })
+}
+
+func (s session) resourceURIs(t *testing.T) []string {
+	return names(t, s.Resources(within(t)), func(v protocol.Resource) string { return v.URI })
+}
+
+func (s session) templates(t *testing.T) []string {
+	return names(t, s.Templates(within(t)), func(v protocol.ResourceTemplate) string { return v.URITemplate })
+}
+
+// item returns the item of a list at index i as a T.
+func item[T protocol.Content](t *testing.T, items []protocol.Content, i int) T {
+	t.Helper()
+	if i >= len(items) {
+		t.Fatalf("%d items of content, want more than %d", len(items), i)
+	}
+	v, ok := items[i].(T)
+	if !ok {
+		t.Fatalf("item %d is a %T, want a %T", i, items[i], v)
+	}
+	return v
+}
+
+// messageText returns the text of a message.
+func messageText(t *testing.T, messages []protocol.PromptMessage, i int) string {
+	t.Helper()
+	if i >= len(messages) {
+		t.Fatalf("%d messages, want more than %d", len(messages), i)
+	}
+	return item[protocol.TextContent](t, []protocol.Content{messages[i].Content}, 0).Text
+}
+
+func contains(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: no %q in %q", what, part, text)
+		}
+	}
+}
+
+// equal compares what encodes to JSON.
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	g, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(g) != string(w) {
+		t.Errorf("%s: got %s, want %s", what, g, w)
+	}
+}
+
+// includes wants all of wanted in a list.
+func includes(t *testing.T, what string, list []string, wanted ...string) {
+	t.Helper()
+	for _, name := range wanted {
+		if !slices.Contains(list, name) {
+			t.Errorf("%s: no %q in %q", what, name, list)
+		}
+	}
+}
