@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -99,19 +101,47 @@ func Dial(network, address string) Transport {
 // alone. The client closes what it returns. A connection with a method
 // Shutdown(context.Context) error is closed by that.
 func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
-	return carrier{"", connlink.New(dial)}
+	// What is remembered of a server goes by the name of its transport, so that
+	// two must not have the same.
+	return carrier{"connection " + rand.Text()[:8], connlink.New(dial)}
 }
 
 // Stream returns the transport over a pair of byte streams, one message a line.
 // The client closes them if they can be closed. There is no second connection.
 func Stream(r io.Reader, w io.Writer) Transport {
-	var used atomic.Bool
+	used := make(chan *onlyStream, 1)
+	used <- nil
 	return Conn(func(context.Context) (transport.Conn, error) {
-		if used.Swap(true) {
-			return nil, errors.New("mcp: a byte stream cannot be connected again")
+		before := <-used
+		defer func() { used <- before }()
+		if before != nil {
+			return nil, fmt.Errorf("mcp: a byte stream cannot be connected again; it ended with: %w", before.cause())
 		}
-		return transport.NewStream(r, w, nil), nil
+		before = &onlyStream{Stream: transport.NewStream(r, w, nil)}
+		return before, nil
 	})
+}
+
+// onlyStream is a Stream that remembers how it ended.
+type onlyStream struct {
+	*transport.Stream
+	end atomic.Pointer[error]
+}
+
+// Read implements transport.Conn.
+func (s *onlyStream) Read() ([]byte, error) {
+	message, err := s.Stream.Read()
+	if _, long := errors.AsType[*transport.TooLongError](err); err != nil && !long {
+		s.end.CompareAndSwap(nil, &err)
+	}
+	return message, err
+}
+
+func (s *onlyStream) cause() error {
+	if end := s.end.Load(); end != nil {
+		return *end
+	}
+	return transport.ErrClosed
 }
 
 // broken is a transport that cannot be opened.
