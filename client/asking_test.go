@@ -103,7 +103,9 @@ func TestDefaults(t *testing.T) {
 
 // What a legacy server asks by itself, and what it hears.
 func TestServerRequests(t *testing.T) {
-	failing := &Options{Sample: func(context.Context, *protocol.SampleParams) (*protocol.SampleResult, error) { return nil, errors.New("no model today") }}
+	failing := &Options{Sample: func(context.Context, *protocol.SampleParams) (*protocol.SampleResult, error) {
+		return nil, errors.New("no model today")
+	}}
 	panicking := &Options{Sample: func(context.Context, *protocol.SampleParams) (*protocol.SampleResult, error) { panic("boom") }}
 	declared := &Options{Capabilities: protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{}}}
 	rooted := &Options{Roots: []protocol.Root{{URI: "file:///a", Name: "A"}}}

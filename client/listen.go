@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/protocol"
@@ -24,7 +25,8 @@ type Subscription struct {
 	honoured protocol.SubscriptionFilter
 	acked    chan struct{} // closed when the server has agreed; made anew per attempt
 	isAcked  bool
-	call     *call // of the modern request that is under way
+	call     *call         // of the modern request that is under way
+	over     chan struct{} // closed when that is over; nil if there was none
 	closed   bool
 	err      error
 }
@@ -65,10 +67,15 @@ func (s *Subscription) start(ctx context.Context, conn *connection) error {
 	}
 	s.mu.Lock()
 	s.acked, s.isAcked = make(chan struct{}), false
-	acked := s.acked
+	acked, over := s.acked, make(chan struct{})
+	s.over = over
 	s.mu.Unlock()
 	ended := make(chan error, 1)
-	if !s.client.spawn(func() { ended <- s.run(conn) }) {
+	if !s.client.spawn(func() {
+		defer close(over)
+		ended <- s.run(conn)
+	}) {
+		close(over)
 		return &Error{kind: ErrClosed, Err: errClientClosed}
 	}
 	if s.client.opts.Timeout > 0 {
@@ -240,6 +247,7 @@ func (s *Subscription) Close() error {
 	conn := c.conn.Load()
 	s.finish(nil)
 	if conn == nil || conn.revision.Modern() {
+		s.await()
 		return nil
 	}
 	var errs []error
@@ -249,6 +257,23 @@ func (s *Subscription) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// await waits until the request is over, which it is at once unless the link
+// is stuck.
+func (s *Subscription) await() {
+	s.mu.Lock()
+	over := s.over
+	s.mu.Unlock()
+	if over == nil {
+		return
+	}
+	timer := time.NewTimer(notifyTimeout)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-timer.C:
+	}
 }
 
 // wants tells whether another subscription needs a resource.

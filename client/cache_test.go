@@ -1,0 +1,135 @@
+package client
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// cacheable plays a modern server whose every result may be kept for a minute.
+func cacheable(t *testing.T, scope string, served *atomic.Int32) *testTransport {
+	return scripted(t, func(s *script) {
+		s.modernHello()
+		for h := s.next(); h != nil; h = s.next() {
+			hints := fmt.Sprintf(`"resultType":"complete","ttlMs":60000,"cacheScope":%q`, scope)
+			switch h.Method {
+			case "tools/list":
+				served.Add(1)
+				s.result(h, `{"tools":[{"name":"x","inputSchema":{"type":"object"}}],`+hints+`}`)
+			case "resources/read":
+				served.Add(1)
+				s.result(h, `{"contents":[{"uri":"u","text":"t"}],`+hints+`}`)
+			case "notifications/com.example/change":
+				s.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u"}}`)
+			case "subscriptions/listen", "notifications/cancelled":
+			default:
+				s.result(h, `{"resultType":"complete","content":[]}`)
+			}
+		}
+	})
+}
+
+func modernOptions() *Options { return only(protocol.V20260728) }
+
+func TestCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var served atomic.Int32
+		c := connect(t, cacheable(t, "private", &served), modernOptions())
+		list := func(want int32, options ...CallOption) {
+			t.Helper()
+			page, err := c.ListTools(t.Context(), "", options...)
+			if err != nil || len(page.Items) != 1 || page.Cache.TTLMs != 60000 {
+				t.Errorf("page %+v, %v", page, err)
+			}
+			if got := served.Load(); got != want {
+				t.Errorf("the server served %d lists, want %d", got, want)
+			}
+		}
+		list(1)
+		list(1)
+		list(2, NoCache())
+		list(3, Header("Authorization", "other"))
+		list(3)
+		time.Sleep(time.Minute)
+		list(4)
+		if _, err := c.ListTools(t.Context(), "another page"); err != nil || served.Load() != 5 {
+			t.Errorf("%d lists, %v", served.Load(), err)
+		}
+		if _, err := c.Read(t.Context(), "u"); err != nil || served.Load() != 6 {
+			t.Errorf("%d, %v", served.Load(), err)
+		}
+		if _, err := c.Read(t.Context(), "u"); err != nil || served.Load() != 6 {
+			t.Errorf("%d, %v", served.Load(), err)
+		}
+		if err := c.Notify(t.Context(), "notifications/com.example/change", nil); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		list(7)
+		if _, err := c.Read(t.Context(), "u"); err != nil || served.Load() != 8 {
+			t.Errorf("after the change: %d, %v", served.Load(), err)
+		}
+		c.opts.Cache.Clear()
+		list(9)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if stats := c.opts.Cache.Stats(); stats.Entries != 0 || stats.Hits == 0 || stats.Misses == 0 {
+			t.Errorf("stats after Close %+v", stats)
+		}
+	})
+}
+
+// Who shares a cache gets what is public, and what is private of their own
+// authorization.
+func TestCacheScope(t *testing.T) {
+	tests := []struct {
+		scope      string
+		key1, key2 string
+		want       int32
+	}{
+		{"public", "", "", 1}, {"public", "a", "b", 1},
+		{"private", "a", "a", 1}, {"private", "a", "b", 2}, {"private", "", "", 2}, {"", "a", "b", 2},
+	}
+	for _, tt := range tests {
+		var served atomic.Int32
+		cache := NewCache(0)
+		tr := cacheable(t, tt.scope, &served)
+		for _, key := range []string{tt.key1, tt.key2} {
+			opts := modernOptions()
+			opts.Cache, opts.CacheKey = cache, key
+			if _, err := connect(t, tr, opts).ListTools(t.Context(), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if served.Load() != tt.want {
+			t.Errorf("%+v: served %d", tt, served.Load())
+		}
+	}
+}
+
+func TestCacheLimit(t *testing.T) {
+	c := NewCache(3)
+	for i := range 10 {
+		c.put("s", "", "m", fmt.Sprint(i), []byte(`{"ttlMs":1000}`))
+	}
+	if c.Stats().Entries != 3 {
+		t.Errorf("entries %d", c.Stats().Entries)
+	}
+	for i := range 10 {
+		if _, ok := c.get("s", "", "m", fmt.Sprint(i)); ok != (i >= 7) {
+			t.Errorf("entry %d is there: %v", i, ok)
+		}
+	}
+	for _, bad := range []string{`{"ttlMs":-5}`, `{"ttlMs":"x"}`, `{"ttlMs":0}`, `{}`, `[]`, `{"ttlMs":null}`} {
+		c.put("s", "", "bad", bad, []byte(bad))
+		if _, ok := c.get("s", "", "bad", bad); ok {
+			t.Errorf("%s was kept", bad)
+		}
+	}
+}
