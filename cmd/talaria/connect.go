@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -75,7 +76,7 @@ const (
 )
 
 // transport makes the transport to a target: a URL, or a command as words.
-func (f *connectFlags) transport(k kind, target []string, stderr *noticeWriter) (client.Transport, error) {
+func (f *connectFlags) transport(k kind, target []string, stderr io.Writer) (client.Transport, error) {
 	if f.config != "" {
 		return f.configured(target, stderr)
 	}
@@ -128,7 +129,7 @@ func (f *connectFlags) httpOptions() (*client.HTTPOptions, error) {
 
 // command makes the transport to a child process. One word is split as a shell
 // does; several are taken as they are.
-func (f *connectFlags) command(k kind, target []string, stderr *noticeWriter) (client.Transport, error) {
+func (f *connectFlags) command(k kind, target []string, stderr io.Writer) (client.Transport, error) {
 	if len(target) == 1 {
 		list, err := words.Split(target[0])
 		if err != nil || len(list) == 0 {
@@ -148,7 +149,7 @@ func (f *connectFlags) command(k kind, target []string, stderr *noticeWriter) (c
 }
 
 // run makes the transport to a program and its arguments.
-func (f *connectFlags) run(target []string, stderr *noticeWriter) (client.Transport, error) {
+func (f *connectFlags) run(target []string, stderr io.Writer) (client.Transport, error) {
 	t := client.Command(target[0], target[1:]...)
 	for _, text := range f.env {
 		if !strings.Contains(text, "=") {
@@ -177,7 +178,7 @@ func errEmpty(list []words.Word) error {
 }
 
 // configured takes the server from a configuration file.
-func (f *connectFlags) configured(target []string, stderr *noticeWriter) (client.Transport, error) {
+func (f *connectFlags) configured(target []string, stderr io.Writer) (client.Transport, error) {
 	config, err := client.ReadConfig(f.config, nil)
 	if err != nil {
 		return nil, usage("--config: %w", err)
@@ -267,13 +268,8 @@ func connect(ctx context.Context, d *desk.Desk, t client.Transport, opts *client
 // options makes the options of a client.
 func (f *connectFlags) options(d *desk.Desk) (*client.Options, error) {
 	opts := &client.Options{Info: protocol.Implementation{Name: "talaria", Title: "Talaria", Version: version()}, Roots: []protocol.Root{}}
-	if f.revision != "" {
-		rev, ok := protocol.ParseRevision(f.revision)
-		if !ok {
-			return nil, usage("--revision %s: there is no such revision", f.revision).
-				with("there are " + strings.Join(protocol.RevisionNames(protocol.Revisions()), ", "))
-		}
-		opts.Revisions = []protocol.Revision{rev}
+	if err := f.pin(opts); err != nil {
+		return nil, err
 	}
 	for _, dir := range f.roots {
 		root, err := rootOf(dir)
@@ -290,6 +286,20 @@ func (f *connectFlags) options(d *desk.Desk) (*client.Options, error) {
 	}
 	d.Configure(opts)
 	return opts, nil
+}
+
+// pin makes the client speak one revision alone, if one was named.
+func (f *connectFlags) pin(opts *client.Options) error {
+	if f.revision == "" {
+		return nil
+	}
+	rev, ok := protocol.ParseRevision(f.revision)
+	if !ok {
+		return usage("--revision %s: there is no such revision", f.revision).
+			with("there are " + strings.Join(protocol.RevisionNames(protocol.Revisions()), ", "))
+	}
+	opts.Revisions = []protocol.Revision{rev}
+	return nil
 }
 
 // rootOf makes a root of a directory or a file URI.

@@ -66,7 +66,7 @@ func newRoot(a *app) *cobra.Command {
 	)
 	root.AddCommand(a.shellCommands()...)
 	root.AddCommand(a.onceCommands()...)
-	root.AddCommand(a.newCommand(), a.installCommand(), versionCommand(a))
+	root.AddCommand(a.proxyCommand(), a.installCommand(), a.newCommand(), versionCommand(a))
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

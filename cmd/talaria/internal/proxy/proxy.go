@@ -1,0 +1,371 @@
+// Package proxy offers one MCP server again, over another transport and in
+// every revision.
+//
+// The proxy is a server of its own towards its clients, and a client of the
+// server behind it. Calls, lists, reads, completion, progress, log messages and
+// changes pass; so do questions of the server, where there is one client that
+// can be asked.
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Options shape a Proxy.
+type Options struct {
+	// Connect makes a connection to the server behind. It is called once, and
+	// over HTTP again for each session: what a session does is its own.
+	Connect func(ctx context.Context, o *client.Options) (*client.Client, error)
+	// One says that there is one client alone, as over standard input and
+	// output. It can be asked, and all that it does shares a connection.
+	One bool
+	// Logger takes what the proxy has to say; nil is nothing.
+	Logger *zerolog.Logger
+	// Closed is called when the connection to the server was lost for good.
+	Closed func(err error)
+}
+
+// Proxy is a server in front of another. Close ends it.
+type Proxy struct {
+	opts   Options
+	server *mcp.Server
+	tap    tap // of the one client
+
+	mu       sync.Mutex
+	shared   *client.Client
+	sessions map[string]*client.Client
+	closed   bool
+}
+
+// New connects to the server behind and returns a Proxy for it.
+func New(ctx context.Context, opts Options) (*Proxy, error) {
+	if opts.Logger == nil {
+		none := zerolog.Nop()
+		opts.Logger = &none
+	}
+	p := &Proxy{opts: opts, sessions: map[string]*client.Client{}}
+	var err error
+	if p.shared, err = p.connect(ctx, ""); err != nil {
+		return nil, err
+	}
+	info := p.shared.ServerInfo()
+	if info.Name == "" {
+		info.Name = "proxy"
+	}
+	if info.Version == "" {
+		info.Version = "unknown"
+	}
+	p.server = mcp.NewServer(info, &mcp.Options{
+		Instructions:     p.shared.Instructions(),
+		CapabilitiesFunc: func(*mcp.Frame, mcp.ServerCapabilities) mcp.ServerCapabilities { return p.capabilities() },
+		Logger:           opts.Logger,
+		Terminate:        func(f *mcp.Frame, _ error) { p.leave(f.SessionID()) },
+	})
+	p.server.Use(p.forward)
+	return p, p.pretend()
+}
+
+// pretend registers something of each kind that the server behind has, so that
+// the proxy's own server declares it and takes subscriptions. Nobody sees it:
+// lists and calls are passed on.
+func (p *Proxy) pretend() error {
+	have := p.shared.ServerCapabilities()
+	type none struct{}
+	var list []mcp.Component
+	if have.Tools != nil {
+		list = append(list, mcp.Tool("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }))
+	}
+	if have.Prompts != nil {
+		list = append(list, mcp.Prompt("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }))
+	}
+	if have.Resources != nil {
+		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }))
+	}
+	return p.server.Add(list...)
+}
+
+// Server returns what clients talk to.
+func (p *Proxy) Server() *mcp.Server { return p.server }
+
+// capabilities are those of the server behind, without what ends here.
+func (p *Proxy) capabilities() mcp.ServerCapabilities {
+	have := p.shared.ServerCapabilities()
+	have.Extensions, have.Experimental = nil, nil
+	return have
+}
+
+// connect makes the connection of a session.
+func (p *Proxy) connect(ctx context.Context, session string) (*client.Client, error) {
+	o := &client.Options{Timeout: -1, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true}
+	o.OnNotification = func(e client.Event) { p.tell(session, e) }
+	if session == "" {
+		// Clients of revisions without sessions answer in a later request; the
+		// handlers are for the one client of older revisions.
+		o.Elicit, o.ElicitURL, o.Sample = p.elicit, p.elicit, p.sample
+		o.OnState = func(state client.State, err error) {
+			if state == client.StateDisconnected && p.opts.Closed != nil && err != nil {
+				p.opts.Closed(err)
+			}
+		}
+	}
+	return p.opts.Connect(ctx, o)
+}
+
+// upstream returns the connection that a request goes to.
+func (p *Proxy) upstream(f *mcp.Frame) (*client.Client, error) {
+	session := f.SessionID()
+	p.mu.Lock()
+	c := p.sessions[session]
+	p.mu.Unlock()
+	switch {
+	case p.opts.One || session == "":
+		return p.shared, nil
+	case c != nil:
+		return c, nil
+	}
+	c, err := p.connect(f, session)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	other := p.sessions[session]
+	if other == nil && !p.closed {
+		p.sessions[session] = c
+	}
+	closed := p.closed
+	p.mu.Unlock()
+	if other != nil || closed {
+		err := c.Close() // another request of the session was faster
+		if closed {
+			return nil, errors.Join(client.ErrClosed, err)
+		}
+		return other, nil
+	}
+	return c, nil
+}
+
+// leave ends the connection of a session.
+func (p *Proxy) leave(session string) {
+	p.mu.Lock()
+	c := p.sessions[session]
+	delete(p.sessions, session)
+	p.mu.Unlock()
+	if c != nil {
+		if err := c.Close(); err != nil {
+			p.opts.Logger.Warn().Err(err).Msg("closing a connection")
+		}
+	}
+}
+
+// Close ends every connection to the server behind.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	list := []*client.Client{p.shared}
+	for c := range maps.Values(p.sessions) {
+		list = append(list, c)
+	}
+	clear(p.sessions)
+	p.mu.Unlock()
+	faults := make([]error, len(list))
+	var closing sync.WaitGroup
+	for i, c := range list {
+		closing.Go(func() { faults[i] = c.Close() })
+	}
+	closing.Wait()
+	return errors.Join(faults...)
+}
+
+// forward is the middleware that takes requests to the server behind.
+func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
+	return func(f *mcp.Frame) (protocol.Result, error) {
+		method := f.Request().Method
+		switch method {
+		case protocol.MethodToolsList, protocol.MethodToolsCall, protocol.MethodPromptsList, protocol.MethodPromptsGet,
+			protocol.MethodResourcesList, protocol.MethodResourceTemplates, protocol.MethodResourcesRead, protocol.MethodComplete:
+			return p.pass(f)
+		case protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodListen:
+			return p.subscribe(f, next)
+		case protocol.MethodSetLevel:
+			c, err := p.upstream(f)
+			if err != nil {
+				return nil, fault(err)
+			}
+			var level struct {
+				Level protocol.Level `json:"level"`
+			}
+			if err := json.Unmarshal(f.Request().Params.Raw, &level); err == nil {
+				if err := c.SetLevel(f, level.Level); err != nil && !errors.Is(err, client.ErrUnsupported) {
+					return nil, fault(err)
+				}
+			}
+		}
+		return next(f)
+	}
+}
+
+// pass sends a request on and brings the result back.
+func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
+	c, err := p.upstream(f)
+	if err != nil {
+		return nil, fault(err)
+	}
+	request := f.Request()
+	options := []client.CallOption{client.NoCache()}
+	if request.Params.Meta.ProgressToken != nil {
+		options = append(options, client.OnProgress(func(now client.Progress) {
+			_ = f.Progress(now.Progress, now.Total, now.Message) // a client that is gone ends f
+		}))
+	}
+	modern := f.Revision().Modern()
+	if modern {
+		options = append(options, client.NoRounds()) // its own client answers
+	}
+	params, err := withoutToken(request.Params.Raw)
+	if err != nil {
+		return nil, fault(err)
+	}
+	var raw json.RawMessage
+	err = c.Request(f, request.Method, params, &raw, options...)
+	if asks, ok := errors.AsType[*client.InputRequiredError](err); ok && modern {
+		return &protocol.InputRequiredResult{Requests: asks.Requests, State: asks.State}, nil
+	}
+	if err != nil {
+		return nil, fault(err)
+	}
+	return result(raw, f.Revision(), request.Method)
+}
+
+// withoutToken takes the progress token out of params: each side has its own.
+func withoutToken(raw []byte) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &members); err != nil {
+			return nil, err
+		}
+	}
+	meta := map[string]json.RawMessage{}
+	if len(members["_meta"]) == 0 || json.Unmarshal(members["_meta"], &meta) != nil {
+		return members, nil
+	}
+	delete(meta, "progressToken")
+	text, err := json.Marshal(meta)
+	if err != nil {
+		return nil, err
+	}
+	members["_meta"] = text
+	return members, nil
+}
+
+// result makes a result for a client's revision: what newer revisions have
+// beside the members that all know is left out or filled in.
+func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol.Result, error) {
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, fault(fmt.Errorf("the server's result is no object: %w", err))
+	}
+	var meta protocol.MetaMap
+	_ = json.Unmarshal(members["_meta"], &meta)                                                                       // absent, or of no use
+	maps.DeleteFunc(meta, func(key string, _ any) bool { return strings.HasPrefix(key, "io.modelcontextprotocol/") }) // the proxy has its own
+	delete(members, "_meta")
+	delete(members, "resultType")
+	cached := method != protocol.MethodToolsCall && method != protocol.MethodPromptsGet && method != protocol.MethodComplete
+	switch _, known := members["ttlMs"]; {
+	case !rev.Has(protocol.CacheHints):
+		delete(members, "ttlMs")
+		delete(members, "cacheScope")
+	case cached && !known:
+		members["ttlMs"], members["cacheScope"] = json.RawMessage("0"), json.RawMessage(`"private"`)
+	}
+	return protocol.JSONResult{Value: members, Meta: meta}, nil
+}
+
+// fault turns an error of the client into an answer.
+func fault(err error) error {
+	if wire, ok := errors.AsType[*protocol.Error](err); ok {
+		return wire
+	}
+	if errors.Is(err, client.ErrUnsupported) {
+		return protocol.Errorf(protocol.CodeMethodNotFound, "the server behind this proxy does not have that: %w", err)
+	}
+	return protocol.Errorf(protocol.CodeInternal, "the server behind this proxy cannot be reached: %w", err)
+}
+
+// subscribe brings changes of resources here before it lets the client
+// subscribe to them.
+func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, error) {
+	c, err := p.upstream(f)
+	if err != nil {
+		return nil, fault(err)
+	}
+	request := f.Request()
+	var params struct {
+		URI           string                      `json:"uri"`
+		Notifications protocol.SubscriptionFilter `json:"notifications"`
+	}
+	_ = json.Unmarshal(request.Params.Raw, &params) // next says what is wrong
+	switch request.Method {
+	case protocol.MethodUnsubscribe:
+		if err := c.Unsubscribe(f, params.URI); err != nil && !errors.Is(err, client.ErrNotFound) {
+			return nil, fault(err)
+		}
+	case protocol.MethodSubscribe:
+		if err := c.Subscribe(f, params.URI); err != nil {
+			return nil, fault(err)
+		}
+	default:
+		for _, uri := range params.Notifications.ResourceSubscriptions {
+			if err := c.Subscribe(f, uri); err != nil {
+				p.opts.Logger.Warn().Err(err).Msg("subscribing")
+			}
+		}
+	}
+	return next(f)
+}
+
+// tell passes a notification on.
+func (p *Proxy) tell(session string, e client.Event) {
+	if p.server == nil {
+		return // it is not yet served
+	}
+	var err error
+	switch e.Method {
+	case protocol.MethodResourceUpdated:
+		var params struct {
+			URI string `json:"uri"`
+		}
+		if json.Unmarshal(e.Params, &params) == nil {
+			p.server.ResourceUpdated(params.URI)
+		}
+	case protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged:
+		if session != "" {
+			return // the shared connection tells it, too
+		}
+		err = p.server.NotifyAll(e.Method, nil)
+	case protocol.MethodLog:
+		if session != "" {
+			err = p.server.Notify(session, e.Method, e.Params)
+		} else if p.opts.One {
+			err = p.server.NotifyAll(e.Method, e.Params)
+		}
+	}
+	if err != nil && !errors.Is(err, mcp.ErrNoSession) {
+		p.opts.Logger.Debug().Err(err).Str("method", e.Method).Msg("a notification was not passed on")
+	}
+}
+
+// answerTime is how long a client may take to answer a question.
+const answerTime = 15 * time.Minute

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
+	"github.com/talaria-go/mcp/transport"
+)
+
+type proxyFlags struct {
+	connectFlags
+	http  string
+	path  string
+	stdio bool
+}
+
+func (a *app) proxyCommand() *cobra.Command {
+	var f proxyFlags
+	cmd := &cobra.Command{
+		Use: "serve-proxy (--http ADDRESS | --stdio) (URL | -- COMMAND [ARGS…])", Short: "Offer a server over another transport", GroupID: groupMore,
+		Long: `Serve-proxy offers a server again: one that a command starts over HTTP, or one behind
+a URL over standard input and output; any other pair works, too. Clients may speak
+any revision, whatever the server speaks.
+
+Over HTTP each session has a server process, or a connection, of its own; clients of
+2026-07-28, which have no sessions, share one. Questions of the server to its client
+pass with --stdio, and from and to 2026-07-28; elsewhere they are refused. There is
+no authentication: leave the address on 127.0.0.1 unless something before it has.`,
+		Example: "  talaria serve-proxy --http 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-everything\n  talaria serve-proxy --stdio https://example.com/mcp --header \"Authorization=Bearer TOKEN\"",
+		Args:    between(1, -1, "URL or COMMAND"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.serveProxy(cmd.Context(), &f, args) },
+	}
+	flags := cmd.Flags()
+	f.add(flags)
+	for _, name := range []string{"answer", "sample", "save", "root"} {
+		must(flags.MarkHidden(name)) // they are for a person at this end
+	}
+	flags.StringVar(&f.http, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 takes a free one")
+	flags.StringVar(&f.path, "path", "/mcp", "the `path` of the HTTP endpoint")
+	flags.BoolVar(&f.stdio, "stdio", false, "serve standard input and output")
+	return cmd
+}
+
+func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) error {
+	if f.stdio == (f.http != "") {
+		return usage("give either --http ADDRESS or --stdio").with("talaria serve-proxy -h has examples")
+	}
+	if f.http != "" {
+		if _, _, err := net.SplitHostPort(f.http); err != nil {
+			return usage("--http %q is no address; write host:port, such as 127.0.0.1:8080", f.http)
+		}
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	levels := []zerolog.Level{zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel}
+	logger := zerolog.New(zerolog.ConsoleWriter{Out: a.console.Err, NoColor: true}).Level(levels[min(f.verbose, 3)]).With().Timestamp().Logger()
+	t, err := f.transport(kindAny, target, a.console.Err)
+	if err != nil {
+		return err
+	}
+	p, err := proxy.New(ctx, proxy.Options{
+		One: f.stdio, Logger: &logger,
+		Closed: func(err error) { lost(err) },
+		Connect: func(ctx context.Context, o *client.Options) (*client.Client, error) {
+			o.Info.Name, o.Info.Version = "talaria-proxy", version()
+			if err := f.pin(o); err != nil {
+				return nil, err
+			}
+			if f.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, f.timeout)
+				defer cancel()
+			}
+			return client.Connect(ctx, t, o)
+		},
+	})
+	if err != nil {
+		return unreachable(t, err)
+	}
+	if f.stdio {
+		err = p.Server().ServeConn(ctx, p.Tap(transport.NewStream(os.Stdin, os.Stdout, &transport.StreamOptions{MaxMessage: maxMessage})))
+	} else {
+		err = a.serveHTTP(ctx, f, p)
+	}
+	cause := context.Cause(ctx)
+	closeErr := p.Close()
+	switch {
+	case cause != nil && !errors.Is(cause, context.Canceled):
+		return failed(exitProtocol, cause) // the server behind is gone
+	case ctx.Err() != nil:
+		return nil // told to stop
+	}
+	return errors.Join(err, closeErr)
+}
+
+// grace is how long requests may go on after the proxy was told to stop.
+const grace = 5 * time.Second
+
+func (a *app) serveHTTP(ctx context.Context, f *proxyFlags, p *proxy.Proxy) error {
+	listener, err := net.Listen("tcp", f.http)
+	if err != nil {
+		return usage("--http: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(f.path, p.Server().Handler())
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	a.console.Notef("serving http://%s%s; Ctrl-C stops", listener.Addr(), f.path)
+	if host, _, err := net.SplitHostPort(listener.Addr().String()); err == nil && !net.ParseIP(host).IsLoopback() {
+		a.console.Warnf("others can reach %s, and there is no authentication", listener.Addr())
+	}
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err = errors.Join(p.Server().Shutdown(last), web.Shutdown(last))
+	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
