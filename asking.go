@@ -55,6 +55,10 @@ func ElicitURL(f *Frame, key, message, address string) (ElicitAction, error) {
 	return frame.ElicitURL(f, key, message, address)
 }
 
+// ElicitationID returns the id of a URL question, for telling that what it was
+// for is done; see frame.ElicitationID.
+func ElicitationID(f *Frame, key string) string { return frame.ElicitationID(f, key) }
+
 // Sample asks the client's model; see frame.Sample.
 func Sample(f *Frame, key string, params SampleParams) (*SampleResult, error) {
 	return frame.Sample(f, key, params)

@@ -49,7 +49,7 @@ func askingServer(charged *atomic.Int64) *mcp.Server {
 		}),
 		mcp.Tool("url", func(f *mcp.Frame, _ empty) (string, error) {
 			action, err := mcp.ElicitURL(f, "login", "Log in, please", "https://example.com/login")
-			return string(action), err
+			return string(action) + " " + mcp.ElicitationID(f, "login"), err
 		}),
 		mcp.Tool("sample", func(f *mcp.Frame, _ empty) (string, error) {
 			answer, err := mcp.Sample(f, "s", question("hi"))
@@ -256,14 +256,18 @@ func TestElicitLists(t *testing.T) {
 func TestElicitURL(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20251125, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		var id string
 		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
+			if id = q.ID; (id == "") != rev.Modern() {
+				t.Errorf("asked with the id %q", id)
+			}
 			if q.Mode != "url" || q.URL != "https://example.com/login" || q.Message != "Log in, please" {
 				t.Errorf("asked %+v", q)
 			}
 			return mcptest.Accept(nil)
 		}))...)
-		if got := outcome(c.Client, "url"); got != "accept" {
-			t.Errorf("got %q", got)
+		if got := outcome(c.Client, "url"); got != "accept "+id {
+			t.Errorf("got %q, want it with the id %q", got, id)
 		}
 	})
 }

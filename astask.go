@@ -164,7 +164,7 @@ type taskAsker struct{ task *tasks.Task }
 func (a *taskAsker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
 	requests := make([]protocol.InputRequest, len(questions))
 	for i, q := range questions {
-		params, err := q.Params(f.Revision())
+		params, err := q.Params(f)
 		if err != nil {
 			return nil, err
 		}

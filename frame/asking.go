@@ -20,7 +20,7 @@ type Question struct {
 	key    string
 	method string
 	// params returns the params of the request to the client.
-	params func(rev protocol.Revision) (json.RawMessage, error)
+	params func(f *Frame) (json.RawMessage, error)
 	// needs returns the error for a client without the capability, nil if it
 	// is there.
 	needs func(c *protocol.ClientCapabilities) *protocol.Error
@@ -34,8 +34,8 @@ func (q *Question) Key() string { return q.key }
 // Method returns the method by which the client is asked.
 func (q *Question) Method() string { return q.method }
 
-// Params returns the params of the request to the client.
-func (q *Question) Params(rev protocol.Revision) (json.RawMessage, error) { return q.params(rev) }
+// Params returns the params of the request to the client, for f that asks.
+func (q *Question) Params(f *Frame) (json.RawMessage, error) { return q.params(f) }
 
 // Askers makes the Asker of a request; the server brings one for each era.
 // send sends a message to the client beside those of Progress and Log.
@@ -154,7 +154,7 @@ func (f *Frame) asker() Asker {
 func SampleQuestion(key string, params protocol.SampleParams, into *protocol.SampleResult) *Question {
 	return &Question{
 		key: key, method: protocol.MethodSample,
-		params: func(protocol.Revision) (json.RawMessage, error) {
+		params: func(*Frame) (json.RawMessage, error) {
 			if len(params.Messages) == 0 || params.MaxTokens <= 0 {
 				return nil, errors.New("frame: sampling needs messages and a positive MaxTokens")
 			}
@@ -189,7 +189,7 @@ func Sample(f *Frame, key string, params protocol.SampleParams) (*protocol.Sampl
 func RootsQuestion(key string, into *[]protocol.Root) *Question {
 	return &Question{
 		key: key, method: protocol.MethodRoots,
-		params: func(protocol.Revision) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
+		params: func(*Frame) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
 		needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			if c.Roots == nil {
 				return protocol.MissingCapability("roots")

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,12 +24,14 @@ func (e Elicited[T]) Accepted() bool { return e.Action == protocol.ElicitAccept 
 
 // ElicitQuestion asks the user to fill in a form that is made from the struct
 // T: its fields may be strings, numbers, booleans, enums and lists of enums,
-// with the tags that arguments of tools have. The answer is checked against
-// them and goes to into.
+// with the tags that arguments of tools have. The tag jsonschema_extras may name
+// the values of an enum for people: enumTitles=One,enumTitles=Two. The answer is
+// checked against the tags and goes to into.
 func ElicitQuestion[T any](key, message string, into *Elicited[T]) *Question {
 	return &Question{
 		key: key, method: protocol.MethodElicit,
-		params: func(rev protocol.Revision) (json.RawMessage, error) {
+		params: func(f *Frame) (json.RawMessage, error) {
+			rev := f.Revision()
 			form, err := formOf(reflect.TypeFor[T]())
 			if err != nil {
 				return nil, err
@@ -100,19 +103,16 @@ func Elicit[T any](f *Frame, key, message string) (Elicited[T], error) {
 
 // URLQuestion asks the user to visit a page, for what must not pass through
 // the client, such as a password. Accepting means that the user agreed to go
-// there, not that all is done. Revisions from 2025-11-25 on have it.
+// there, not that all is done; see ElicitationID for telling that. Revisions
+// from 2025-11-25 on have it.
 func URLQuestion(key, message, address string, into *protocol.ElicitAction) *Question {
 	return &Question{
 		key: key, method: protocol.MethodElicit,
-		params: func(rev protocol.Revision) (json.RawMessage, error) {
+		params: func(f *Frame) (json.RawMessage, error) {
 			if u, err := url.Parse(address); err != nil || u.Scheme == "" {
 				return nil, fmt.Errorf("frame: %q is not an absolute URL", address)
 			}
-			params := protocol.ElicitParams{Mode: "url", Message: message, URL: address}
-			if !rev.Modern() {
-				params.ElicitationID = key
-			}
-			return json.Marshal(params)
+			return json.Marshal(protocol.ElicitParams{Mode: "url", Message: message, URL: address, ElicitationID: ElicitationID(f, key)})
 		},
 		needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			if c.Elicitation == nil || c.Elicitation.URL == nil {
@@ -126,6 +126,27 @@ func URLQuestion(key, message, address string, into *protocol.ElicitAction) *Que
 			return err
 		},
 	}
+}
+
+// ElicitationID returns the elicitationId of the URL question with that key in
+// the request of f. It is the same whenever it is asked for, and no other
+// request has it. Only revision 2025-11-25 has such ids; elsewhere it is "".
+//
+// Once what the page is for is done, the server may tell the client, with
+// Server.Notify to f.SessionID, notifications/elicitation/complete and the id
+// as the member elicitationId of its params.
+func ElicitationID(f *Frame, key string) string {
+	rev := f.Revision()
+	if rev.Modern() || !rev.Has(protocol.ElicitModes) {
+		return ""
+	}
+	root := f.root
+	root.mu.Lock()
+	defer root.mu.Unlock()
+	if root.asked == "" {
+		root.asked = rand.Text()
+	}
+	return root.asked + "-" + key
 }
 
 // ElicitURL asks the user to visit a page; see URLQuestion and Ask.

@@ -86,7 +86,9 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 		}
 		if len(s.Enum) > 0 {
 			f.MinLength, f.MaxLength, f.Format = nil, nil, ""
-			f.choose(s.Enum, s.Extras, rev)
+			if err := f.choose(s.Enum, s.Extras, rev); err != nil {
+				return nil, err
+			}
 		}
 	case "integer", "number":
 		f.Minimum, f.Maximum = s.Minimum, s.Maximum
@@ -97,7 +99,10 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 		}
 		f.MinItems, f.MaxItems = s.MinItems, s.MaxItems
 		f.Items = &field{Type: "string"}
-		f.Items.choose(s.Items.Enum, s.Extras, rev)
+		if err := f.Items.choose(s.Items.Enum, s.Extras, rev); err != nil {
+			return nil, err
+		}
+		f.Items.EnumNames = nil   // which lists never had
 		if f.Items.OneOf != nil { // lists say anyOf, and no type
 			f.Items = &field{AnyOf: f.Items.OneOf}
 		}
@@ -108,27 +113,33 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 }
 
 // choose fills in the values of an enum, and the names that people see if the
-// field has as many of them in its tag jsonschema_extras: enumTitles for forms
-// of today, enumNames for clients that know the older way alone.
-func (f *field) choose(values []any, extras map[string]any, rev protocol.Revision) {
+// tag jsonschema_extras of the field has them: enumTitles for forms of today,
+// enumNames for clients that know the older way alone.
+func (f *field) choose(values []any, extras map[string]any, rev protocol.Revision) error {
 	titles, names := texts(extras["enumTitles"]), texts(extras["enumNames"])
-	switch {
-	case len(titles) == len(values) && rev.Has(protocol.ElicitModes):
+	for name, list := range map[string][]string{"enumTitles": titles, "enumNames": names} {
+		if list != nil && len(list) != len(values) {
+			return fmt.Errorf("%d %s for %d values; give each value one", len(list), name, len(values))
+		}
+	}
+	if titles != nil && rev.Has(protocol.ElicitModes) {
 		for i, value := range values {
 			f.OneOf = append(f.OneOf, choice{value, titles[i]})
 		}
-		return
-	case len(names) == len(values):
-		f.EnumNames = names
-	case len(titles) == len(values):
-		f.EnumNames = titles
+		return nil
 	}
-	f.Enum = values
+	if names == nil {
+		names = titles
+	}
+	f.Enum, f.EnumNames = values, names
+	return nil
 }
 
 // texts returns an extra that holds several texts.
 func texts(extra any) []string {
 	switch list := extra.(type) {
+	case string: // there is one
+		return []string{list}
 	case []string:
 		return list
 	case []any:

@@ -47,6 +47,7 @@ type Frame struct {
 	asking   Asker
 	note     func(message string) error // set once the request is a task
 	needs    []string                   // what NeedScopes was asked for
+	asked    string                     // begins the ids of URL questions; "" until there is one
 }
 
 // client is the modern client's view of itself, decoded when asked for.

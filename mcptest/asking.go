@@ -14,7 +14,8 @@ type Elicitation struct {
 	Message string          `json:"message"`
 	Schema  json.RawMessage `json:"requestedSchema"`
 	URL     string          `json:"url"`
-	Raw     json.RawMessage `json:"-"` // all params
+	ID      string          `json:"elicitationId"` // of a URL, in revision 2025-11-25
+	Raw     json.RawMessage `json:"-"`             // all params
 }
 
 // Answer is what the user does with a question.

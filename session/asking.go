@@ -27,7 +27,7 @@ func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMess
 	params := make([]json.RawMessage, len(questions))
 	for i, q := range questions {
 		var err error
-		if params[i], err = q.Params(f.Revision()); err != nil {
+		if params[i], err = q.Params(f); err != nil {
 			return nil, err
 		}
 	}

@@ -96,7 +96,7 @@ func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMe
 			continue
 		}
 		missing = true
-		params, err := q.Params(f.Revision())
+		params, err := q.Params(f)
 		if err != nil {
 			return nil, err
 		}
