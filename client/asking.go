@@ -19,7 +19,7 @@ const codeRefused protocol.Code = -1
 // question takes a request of the server.
 func (conn *connection) question(m *protocol.Message) {
 	c := conn.client
-	if conn.revision.Modern() {
+	if conn.revision().Modern() {
 		// Clients send no responses in modern revisions.
 		c.opts.Logger.Warn().Str("server", c.server).Str("method", m.Method).Msg("the server sent a request, which its revision does not have")
 		return
@@ -50,14 +50,14 @@ func (conn *connection) respond(ctx context.Context, id protocol.ID, method stri
 	}
 	var body []byte
 	if err != nil {
-		body = protocol.AppendErrorResponse(nil, id, asFault(err), conn.revision)
+		body = protocol.AppendErrorResponse(nil, id, asFault(err), conn.revision())
 	} else {
 		body = id.Append([]byte(`{"jsonrpc":"2.0","id":`))
 		body = append(append(append(body, `,"result":`...), result...), '}')
 	}
 	sending, stop := context.WithTimeout(ctx, notifyTimeout)
 	defer stop()
-	if err := conn.link.Send(sending, &link.Message{Body: body, Revision: conn.revision}); err != nil {
+	if err := conn.link.Send(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil {
 		conn.client.opts.Logger.Debug().Err(err).Str("method", method).Msg("an answer was not sent")
 	}
 }

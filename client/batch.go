@@ -35,8 +35,8 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 	if err != nil {
 		return nil, wrap("batch", "", "", err)
 	}
-	if !conn.revision.Has(protocol.Batches) {
-		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision)
+	if !conn.revision().Has(protocol.Batches) {
+		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision())
 	}
 	requests := make([]*request, len(operations))
 	for i, o := range operations {
@@ -81,22 +81,16 @@ func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*re
 	done := make(chan struct{}) // closed when the exchange is over
 	waiting.Go(func() {
 		defer close(done)
-		sent = conn.link.Send(exchange, &link.Message{Body: append(body, ']'), Revision: conn.revision})
+		sent = conn.link.Send(exchange, &link.Message{Body: append(body, ']'), Revision: conn.revision()})
 	})
+	var answered sync.WaitGroup
 	for i, r := range requests {
-		p := calls[i]
-		if conn.sync {
-			select {
-			case <-p.done:
-			case <-contexts[i].Done():
-			case <-done:
-			}
-		} else {
-			p.wait(contexts[i])
-		}
-		raw, err := c.settle(contexts[i], p, nil)
-		results[i] = BatchResult{raw, wrap(r.op, r.method, "", err)}
+		answered.Go(func() {
+			raw, err := c.batchAnswer(contexts[i], calls[i], done)
+			results[i] = BatchResult{raw, wrap(r.op, r.method, "", err)}
+		})
 	}
+	answered.Wait()
 	stop()
 	waiting.Wait()
 	if sent != nil && !errors.Is(sent, context.Canceled) {
@@ -108,4 +102,19 @@ func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*re
 		}
 	}
 	return results, nil
+}
+
+// batchAnswer waits for one answer of a batch; exchange is closed when the link
+// gives no more of them, if it is one that knows.
+func (c *Client) batchAnswer(ctx context.Context, p *call, exchange <-chan struct{}) (json.RawMessage, error) {
+	if p.conn.sync {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+		case <-exchange:
+		}
+	} else {
+		p.wait(ctx)
+	}
+	return c.settle(ctx, p, nil)
 }

@@ -105,12 +105,13 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	conn := c.conn.Swap(nil)
 	subs := c.subs
 	c.subs = map[*Subscription]struct{}{}
 	c.mu.Unlock()
 	ctx, stop := context.WithTimeout(context.Background(), c.opts.CloseTimeout)
 	defer stop()
+	c.sendNotes(ctx)
+	conn := c.conn.Swap(nil)
 	gone := &Error{kind: ErrClosed, Err: errClientClosed}
 	for sub := range subs {
 		sub.finish(gone)
@@ -120,7 +121,6 @@ func (c *Client) Close() error {
 	if conn != nil {
 		conn.cancelAll(ctx, ended, errClientClosed.Error())
 	}
-	waitFor(ctx, &c.notes)
 	c.cancel(gone)
 	if conn != nil {
 		conn.asked.CancelAll(errClientClosed)
@@ -130,6 +130,13 @@ func (c *Client) Close() error {
 	waitFor(ctx, &c.tasks)
 	c.opts.Cache.dropOwner(c.server, fmt.Sprintf("client %p", c))
 	return wrap("close", "", "", err)
+}
+
+// sendNotes lets leave what nobody waits for.
+func (c *Client) sendNotes(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, notesTimeout)
+	defer stop()
+	waitFor(ctx, &c.notes)
 }
 
 // waitFor waits for goroutines, at most until ctx ends.
@@ -207,7 +214,7 @@ func (c *Client) current(ctx context.Context) (*connection, error) {
 // Revision returns what the client and the server speak, 0 while disconnected.
 func (c *Client) Revision() protocol.Revision {
 	if conn := c.conn.Load(); conn != nil {
-		return conn.revision
+		return conn.revision()
 	}
 	return 0
 }
@@ -270,3 +277,6 @@ func (c *Client) Pending() []Pending {
 
 // notifyTimeout bounds the sending of what nobody waits for.
 const notifyTimeout = 5 * time.Second
+
+// notesTimeout is how long Close waits for that.
+const notesTimeout = time.Second

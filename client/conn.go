@@ -17,16 +17,16 @@ import (
 
 // connection is one link to the server, from its opening to its end.
 type connection struct {
-	client   *Client
-	link     link.Link
-	sync     bool // Send returns when the answer has come
-	revision protocol.Revision
-	about    about
-	meta     []byte        // of every modern request
-	asking   atomic.Int32  // questions of the server that a handler works on
-	asked    peer.Inflight // the same, by id
-	askedAt  atomic.Int64  // when the last of them was answered, in nanoseconds
-	opening  atomic.Bool
+	client  *Client
+	link    link.Link
+	sync    bool          // Send returns when the answer has come
+	rev     atomic.Uint32 // what is spoken, 0 before that is agreed on
+	about   about
+	meta    []byte        // of every modern request
+	asking  atomic.Int32  // questions of the server that a handler works on
+	asked   peer.Inflight // the same, by id
+	askedAt atomic.Int64  // when the last of them was answered, in nanoseconds
+	opening atomic.Bool
 
 	mu  sync.Mutex
 	err error // why it was lost
@@ -42,6 +42,10 @@ type about struct {
 
 // maxAsked is how many questions of a server are worked on at a time.
 const maxAsked = 256
+
+func (conn *connection) revision() protocol.Revision { return protocol.Revision(conn.rev.Load()) }
+
+func (conn *connection) speak(rev protocol.Revision) { conn.rev.Store(uint32(rev)) }
 
 func (conn *connection) lostErr() error {
 	conn.mu.Lock()
@@ -103,7 +107,7 @@ func (conn *connection) batchRevision() protocol.Revision {
 	if conn.opening.Load() {
 		return protocol.V20241105
 	}
-	return conn.revision
+	return conn.revision()
 }
 
 func (conn *connection) receive(text []byte, during *link.Message) {
@@ -199,7 +203,7 @@ func (t *calls) only(conn *connection) (one *call) {
 // send sends what has no answer.
 func (conn *connection) send(ctx context.Context, method string, body []byte) error {
 	return conn.link.Send(ctx, &link.Message{
-		Body: body, Method: method, Revision: conn.revision, Modern: conn.revision.Modern(),
+		Body: body, Method: method, Revision: conn.revision(), Modern: conn.revision().Modern(),
 	})
 }
 
@@ -214,9 +218,10 @@ func (conn *connection) sendSoon(method string, body []byte) {
 
 // cancels tells whether giving up a request is told by a notification: over
 // modern HTTP the end of the exchange says it
-// (basic/patterns/cancellation of 2026-07-28).
+// (basic/patterns/cancellation of 2026-07-28). The handshake is not cancelled:
+// a server that did not answer it may not take notifications yet.
 func (conn *connection) cancels(method string) bool {
-	return method != protocol.MethodInitialize && !(conn.sync && conn.revision.Modern())
+	return method != protocol.MethodInitialize && !conn.opening.Load() && !(conn.sync && conn.revision().Modern())
 }
 
 // cancelledBody is the notification that a request is given up.

@@ -27,6 +27,8 @@ type request struct {
 	safe    bool // sending it twice is harmless
 	// refreshed: the tool was listed again because of this very request.
 	refreshed bool
+	// renewed: its session had expired once.
+	renewed bool
 }
 
 // encoders make the JSON text of values, one encoder per type.
@@ -188,7 +190,7 @@ func (conn *connection) encode(id int64, r *request, more round, token bool, lev
 }
 
 func (conn *connection) appendParams(dst []byte, id int64, r *request, more round, token bool, level protocol.Level) []byte {
-	modern := conn.revision.Modern()
+	modern := conn.revision().Modern()
 	if !modern && len(r.members) == 0 && len(r.meta) == 0 && !token {
 		return dst
 	}

@@ -164,7 +164,7 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 	var fn func(Event)
 	if sub != nil {
 		fn = sub.fn
-	} else if !conn.revision.Modern() {
+	} else if !conn.revision().Modern() {
 		fn = c.legacyFn(m)
 	}
 	c.events.push(Event{Method: m.Method, Params: clone(m.Params)}, fn)

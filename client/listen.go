@@ -62,7 +62,7 @@ func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter,
 
 // start opens the subscription on a connection and waits until it is agreed on.
 func (s *Subscription) start(ctx context.Context, conn *connection) error {
-	if !conn.revision.Modern() {
+	if !conn.revision().Modern() {
 		return s.startLegacy(ctx, conn)
 	}
 	s.mu.Lock()
@@ -117,7 +117,7 @@ func (s *Subscription) run(conn *connection) error {
 		p.abort(errSubscriptionClosed)
 	} else {
 		m := &link.Message{Body: conn.encode(p.id, r, round{}, false, 0), ID: protocol.IntID(p.id), Method: r.method,
-			Revision: conn.revision, Modern: true}
+			Revision: conn.revision(), Modern: true}
 		if err = conn.link.Send(ctx, m); err == nil && !conn.sync {
 			p.wait(ctx)
 		}
@@ -246,7 +246,7 @@ func (s *Subscription) Close() error {
 	c := s.client
 	conn := c.conn.Load()
 	s.finish(nil)
-	if conn == nil || conn.revision.Modern() {
+	if conn == nil || conn.revision().Modern() {
 		s.await()
 		return nil
 	}
@@ -339,7 +339,7 @@ func (s *Subscription) acknowledged(params []byte) {
 
 // subscriptionOf finds the subscription that a notification belongs to.
 func (conn *connection) subscriptionOf(params []byte, during *link.Message) *Subscription {
-	if !conn.revision.Modern() {
+	if !conn.revision().Modern() {
 		return nil
 	}
 	var c *call

@@ -204,7 +204,7 @@ func (c *Client) hangUp(conn *connection) {
 func (c *Client) discover(ctx context.Context, conn *connection) (fallback protocol.Revision, err error) {
 	rev, legacy := c.opts.newest(true), c.opts.newest(false)
 	for range 2 {
-		conn.revision = rev
+		conn.speak(rev)
 		if conn.meta, err = modernMeta(&c.opts, rev); err != nil {
 			return 0, err
 		}
@@ -229,9 +229,11 @@ func (c *Client) discover(ctx context.Context, conn *connection) (fallback proto
 			if old := c.opts.mutual(names, false); old != 0 {
 				return old, nil // a server of both eras that is set to the older
 			}
+		}
+		if next == 0 {
 			return 0, c.noRevision(err, names)
 		}
-		rev = next
+		rev = next // which may be the same one, if the server names it nevertheless
 	}
 	return 0, errors.New("the server refuses the revisions that it says it supports")
 }
@@ -304,7 +306,7 @@ func (c *Client) discovered(conn *connection, result []byte, rev, legacy protoco
 		return 0, c.noRevision(errors.New("no revision in common"), hello.Supported)
 	}
 	if best != rev {
-		conn.revision = best
+		conn.speak(best)
 		var err error
 		if conn.meta, err = modernMeta(&c.opts, best); err != nil {
 			return 0, err
@@ -354,7 +356,7 @@ func (c *Client) sayInitialize(ctx context.Context, conn *connection, rev protoc
 	if err != nil {
 		return nil, fmt.Errorf("Options.Info or Options.Capabilities do not encode: %w", err)
 	}
-	conn.revision = 0 // none is agreed on
+	conn.speak(0) // none is agreed on
 	r := &request{op: "initialize", method: protocol.MethodInitialize, members: members[1 : len(members)-1], options: &callOptions{}}
 	return c.roundTrip(ctx, conn, r, round{})
 }
@@ -369,7 +371,7 @@ func (c *Client) initialized(ctx context.Context, conn *connection, result []byt
 	if rev == 0 {
 		return c.noRevision(errors.New("no revision in common"), []string{hello.ProtocolVersion})
 	}
-	conn.revision = rev
+	conn.speak(rev)
 	conn.about = about{info: hello.ServerInfo, caps: hello.Capabilities, instructions: hello.Instructions, raw: result}
 	conn.opening.Store(false)
 	if err := conn.send(ctx, protocol.MethodInitialized, protocol.AppendNotification(nil, protocol.MethodInitialized, nil)); err != nil {

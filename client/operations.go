@@ -28,7 +28,7 @@ func (c *Client) Ping(ctx context.Context, options ...CallOption) error {
 		return wrap("ping", protocol.MethodPing, "", err)
 	}
 	method := protocol.MethodPing
-	if conn.revision.Modern() {
+	if conn.revision().Modern() {
 		method = protocol.MethodDiscover
 	}
 	r, err := c.request("ping", method, "", nil, options)
@@ -94,7 +94,7 @@ func (c *Client) SendProgress(ctx context.Context, token json.RawMessage, p Prog
 	if err != nil {
 		return wrap("progress", protocol.MethodProgress, "", err)
 	}
-	body := protocol.Progress{Token: token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, conn.revision)
+	body := protocol.Progress{Token: token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, conn.revision())
 	return wrap("progress", protocol.MethodProgress, "", conn.send(ctx, protocol.MethodProgress, body))
 }
 
@@ -178,7 +178,7 @@ func (c *Client) ListTools(ctx context.Context, cursor string, options ...CallOp
 		return nil, err
 	}
 	conn := c.conn.Load()
-	c.tools.learn(c, page, conn != nil && conn.sync && conn.revision.Modern())
+	c.tools.learn(c, page, conn != nil && conn.sync && conn.revision().Modern())
 	return page, nil
 }
 
@@ -324,7 +324,7 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 	members = append(append(members, `},"argument":{`...), named("name", q.Argument)...)
 	members = jsonx.AppendString(append(members, `,"value":`...), q.Value)
 	members = append(members, '}')
-	if conn := c.conn.Load(); len(q.Context) > 0 && (conn == nil || conn.revision.Has(protocol.StructuredContent)) {
+	if conn := c.conn.Load(); len(q.Context) > 0 && (conn == nil || conn.revision().Has(protocol.StructuredContent)) {
 		members = append(stringMap(append(members, `,"context":{"arguments":`...), q.Context), '}')
 	}
 	r, err := c.request("complete "+q.Argument, protocol.MethodComplete, "", members, options)
@@ -358,7 +358,7 @@ func (c *Client) SetLevel(ctx context.Context, level protocol.Level, options ...
 	if err != nil {
 		return wrap("set level", protocol.MethodSetLevel, "", err)
 	}
-	if !conn.revision.Modern() {
+	if !conn.revision().Modern() {
 		r := levelRequest(level)
 		r.options = newCallOptions(options)
 		if _, err := c.do(ctx, r); err != nil {

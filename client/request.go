@@ -36,8 +36,10 @@ func (c *Client) again(ctx context.Context, r *request, err error) bool {
 	case ctx.Err() != nil:
 		return false
 	case errors.As(err, &expired):
+		first := !r.renewed
+		r.renewed = true
 		renewed := c.renew(ctx, expired.conn)
-		return renewed == nil && !r.options.noRetry && c.harmless(r)
+		return renewed == nil && first && !r.options.noRetry && c.harmless(r)
 	case errors.As(err, &fault) && fault.Code == protocol.CodeHeaderMismatch && r.method == protocol.MethodToolsCall:
 		// It was refused before it ran. The tool's schema is another by now.
 		if r.options.noRetry || r.refreshed {
@@ -90,7 +92,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (json.RawMessage, erro
 	if err := c.offered(conn, r); err != nil {
 		return nil, err
 	}
-	cached := r.cache && !c.opts.NoCache && conn.revision.Has(protocol.CacheHints) && r.options.header == nil
+	cached := r.cache && !c.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil
 	if cached && !r.options.noCache {
 		if result, ok := c.opts.Cache.get(c.server, c.owner, r.method, string(r.members)); ok {
 			return result, nil
@@ -121,7 +123,7 @@ func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (resu
 	}
 	for turn := 0; ; turn++ {
 		result, err = c.roundTrip(ctx, conn, r, more)
-		if err != nil || !conn.revision.Has(protocol.ResultType) {
+		if err != nil || !conn.revision().Has(protocol.ResultType) {
 			return result, rounds, err
 		}
 		switch kind := resultType(result); kind {
@@ -169,7 +171,7 @@ func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, mo
 	token := o.progress != nil || o.maxTimeout != 0 || c.opts.MaxTimeout != 0 && r.method == protocol.MethodToolsCall
 	m := &link.Message{
 		Body: conn.encode(p.id, r, more, token, c.levelFor(o)), ID: protocol.IntID(p.id),
-		Method: r.method, Name: r.name, Revision: conn.revision, Modern: conn.revision.Modern(),
+		Method: r.method, Name: r.name, Revision: conn.revision(), Modern: conn.revision().Modern(),
 		Header: c.headers(conn, r),
 	}
 	err := conn.lostErr()
@@ -257,7 +259,7 @@ func (c *Client) levelFor(o *callOptions) protocol.Level {
 // headers returns the HTTP headers of a call.
 func (c *Client) headers(conn *connection, r *request) http.Header {
 	h := r.options.header
-	if r.method != protocol.MethodToolsCall || !conn.sync || !conn.revision.Modern() {
+	if r.method != protocol.MethodToolsCall || !conn.sync || !conn.revision().Modern() {
 		return h
 	}
 	tool := r.tool
@@ -299,7 +301,7 @@ func (c *Client) offered(conn *connection, r *request) error {
 			missing = "logging"
 		}
 	case protocol.MethodComplete:
-		if caps.Completions == nil && conn.revision.Has(protocol.CompletionsCapability) {
+		if caps.Completions == nil && conn.revision().Has(protocol.CompletionsCapability) {
 			missing = "completions"
 		}
 	}

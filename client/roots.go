@@ -83,7 +83,7 @@ func (c *Client) changeRoots(ctx context.Context, op string, change func([]proto
 		return wrap(op, "", "", err)
 	}
 	conn := c.conn.Load()
-	if conn == nil || conn.revision.Modern() {
+	if conn == nil || conn.revision().Modern() {
 		return nil // a later session asks anew; modern servers ask each time
 	}
 	err = conn.send(ctx, methodRootsChanged, protocol.AppendNotification(nil, methodRootsChanged, nil))

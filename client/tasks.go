@@ -93,7 +93,7 @@ func (c *Client) taskRequest(ctx context.Context, method, id string, more []byte
 	if err != nil {
 		return nil, err
 	}
-	if conn := c.conn.Load(); c.opts.Tasks == TasksOff || conn != nil && !conn.revision.Modern() {
+	if conn := c.conn.Load(); c.opts.Tasks == TasksOff || conn != nil && !conn.revision().Modern() {
 		return nil, unsupported(r.op, method, "tasks need a modern revision and Options.Tasks")
 	}
 	r.safe = true // asking, answering and cancelling twice is as once

@@ -189,7 +189,7 @@ func (t *toolInfo) checkArguments(args []byte) error {
 // (server/tools of the revisions from 2025-06-18 on).
 func (c *Client) checkOutput(ctx context.Context, name string, result *CallToolResult) error {
 	conn := c.conn.Load()
-	if conn == nil || !conn.revision.Has(protocol.StructuredContent) {
+	if conn == nil || !conn.revision().Has(protocol.StructuredContent) {
 		return nil
 	}
 	tool, err := c.tools.need(ctx, c, name)
