@@ -25,7 +25,7 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	switch {
 	case err == nil:
 		if m.Method == protocol.MethodInitialized && !m.Modern {
-			l.listen()
+			l.listen(ctx)
 		}
 		return nil
 	case ctx.Err() != nil:

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
@@ -21,6 +23,7 @@ const (
 	firstWait   = time.Second            // times the square of the attempt
 	maxWait     = 15 * time.Second       // unless the server asks for more
 	minWait     = 10 * time.Millisecond  // even if the server asks for less
+	longestAsk  = time.Second            // to ask for the stream that is the server's own
 	lastBytes   = 100 * time.Millisecond // for a stream to end after its answer
 )
 
@@ -161,24 +164,41 @@ func (l *Link) takeEvents(ctx context.Context, own *sending, res *http.Response,
 	}
 }
 
-// listen starts the stream for what the server sends by itself, once.
-func (l *Link) listen() {
+// listen starts the stream for what the server sends by itself, once. It returns
+// when that is asked for, so that a request that makes the server send something
+// there comes after it. A server that takes its time is not waited for.
+func (l *Link) listen(ctx context.Context) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.t.noStream || l.closed || l.listening {
+		l.mu.Unlock()
 		return
 	}
 	l.listening = true
-	l.goroutines.Go(l.follow)
+	asked := make(chan struct{})
+	once := sync.OnceFunc(func() { close(asked) })
+	l.goroutines.Go(func() {
+		defer once()
+		l.follow(httptrace.WithClientTrace(l.ctx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { once() },
+		}))
+	})
+	l.mu.Unlock()
+	timer := time.NewTimer(longestAsk)
+	defer timer.Stop()
+	select {
+	case <-asked:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // follow keeps that stream open until the link is closed or the server offers
 // none. A server that had one and is gone loses the link.
-func (l *Link) follow() {
+func (l *Link) follow(ctx context.Context) {
 	s := &stream{l: l}
 	had := false
 	for {
-		res, lasting, err := s.get(l.ctx)
+		res, lasting, err := s.get(ctx)
 		if err == nil {
 			had = true
 			begin := time.Now()
