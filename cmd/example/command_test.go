@@ -49,6 +49,8 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-stdio=maybe"}, 2, "invalid boolean value"},
 		{[]string{"serve"}, 2, `unexpected argument "serve"`},
 		{[]string{"-stdio", "-http", "127.0.0.1:0"}, 2, "exclude each other"},
+		{[]string{"-stdio", "-auth"}, 2, "exclude each other"},
+		{[]string{"-notes", notes, "-events", notes + "2", "-auth", "-http", "0.0.0.0:0"}, 1, "-auth is for development"},
 		{[]string{"-http", "8080"}, 2, `-http "8080" is no address`},
 		{[]string{"-http", "127.0.0.1:99999"}, 2, "is no address"},
 		{[]string{"-notes", ""}, 2, "-notes needs a path"},
@@ -157,7 +159,7 @@ func TestServeHTTP(t *testing.T) {
 }
 
 func TestHTTPBothEras(t *testing.T) {
-	web := httptest.NewServer(router(newServer(newBench(t, t.TempDir())), greeting("http://x/mcp")))
+	web := httptest.NewServer(router(newServer(newBench(t, t.TempDir())), greeting("http://x/mcp"), nil))
 	defer web.Close()
 	resp, err := http.Get(web.URL)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -14,6 +14,7 @@ import (
 type options struct {
 	http    string // address to listen on
 	stdio   bool
+	auth    bool   // access tokens are needed
 	notes   string // path of the notes file; "" is the default place
 	events  string // path of the events file; "" is the default place
 	files   string // directory that imports read from
@@ -25,6 +26,7 @@ func newFlags(opts *options) *flag.FlagSet {
 	flags.SetOutput(io.Discard) // run says what is wrong, in one line
 	flags.StringVar(&opts.http, "http", "127.0.0.1:8080", "serve HTTP on this `address`; port 0 takes a free one")
 	flags.BoolVar(&opts.stdio, "stdio", false, "serve standard input and output instead, for a client that starts this program")
+	flags.BoolVar(&opts.auth, "auth", false, "ask clients for access tokens, which an authorization server for development issues on the same address; loopback only")
 	flags.StringVar(&opts.notes, "notes", "", "keep notes in this `file` (default: notes.json in talaria-workbench in your configuration directory)")
 	flags.StringVar(&opts.events, "events", "", "keep events in this `file` (default: events.json in the same place)")
 	flags.StringVar(&opts.files, "files", ".", "let imports read from this `directory` and below, and nowhere else")
@@ -47,6 +49,9 @@ func parseFlags(args []string) (options, error) {
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if opts.stdio && given["http"] {
 		return opts, errors.New("-stdio and -http exclude each other")
+	}
+	if opts.stdio && opts.auth {
+		return opts, errors.New("-stdio and -auth exclude each other: whoever starts this program is trusted")
 	}
 	for _, name := range []string{"notes", "events", "files"} {
 		if given[name] && flags.Lookup(name).Value.String() == "" {

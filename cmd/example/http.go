@@ -18,10 +18,15 @@ import (
 // grace is how long running calls may take to finish after Ctrl-C.
 const grace = 5 * time.Second
 
-// router mounts the server beside a page that says how to use it.
-func router(s *mcp.Server, hello string) http.Handler {
+// router mounts the server beside a page that says how to use it. p is nil if
+// anybody may.
+func router(s *mcp.Server, hello string, p *protection) http.Handler {
 	r := chi.NewRouter()
-	r.Mount("/mcp", s.Handler())
+	if p != nil {
+		p.register(r, s.Handler())
+	} else {
+		r.Mount("/mcp", s.Handler())
+	}
 	r.Get("/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, hello) // fails only if nobody reads it
@@ -29,8 +34,9 @@ func router(s *mcp.Server, hello string) http.Handler {
 	return r
 }
 
-// serveHTTP serves until ctx ends, and then lets running calls finish.
-func serveHTTP(ctx context.Context, s *mcp.Server, addr string, stdout, stderr io.Writer) error {
+// serveHTTP serves on the address of opts until ctx ends.
+func serveHTTP(ctx context.Context, s *mcp.Server, opts options, stdout, stderr io.Writer) error {
+	addr := opts.http
 	listener, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use already; choose another port, such as -http 127.0.0.1:8081", addr)
@@ -39,11 +45,32 @@ func serveHTTP(ctx context.Context, s *mcp.Server, addr string, stdout, stderr i
 		return err
 	}
 	url, open := endpoint(listener.Addr())
+	if opts.auth {
+		if open {
+			return errors.Join(errors.New("-auth is for development, on a loopback address such as 127.0.0.1:8080"), listener.Close())
+		}
+		return serveProtected(ctx, s, listener, url, stdout)
+	}
 	if open {
 		fmt.Fprintln(stderr, "example: warning: this address can be reached from other machines, and nothing asks them who they are")
 	}
 	hello := greeting(url)
-	web := &http.Server{Handler: router(s, hello), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	return serveOn(ctx, s, listener, router(s, hello, nil), hello, stdout)
+}
+
+// serveProtected serves clients that bring a token.
+func serveProtected(ctx context.Context, s *mcp.Server, listener net.Listener, url string, stdout io.Writer) error {
+	p, err := protect(url)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	hello := protectedGreeting(url)
+	return serveOn(ctx, s, listener, router(s, hello, p), hello, stdout)
+}
+
+// serveOn serves until ctx ends, and then lets running calls finish.
+func serveOn(ctx context.Context, s *mcp.Server, listener net.Listener, h http.Handler, hello string, stdout io.Writer) error {
+	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	fmt.Fprint(stdout, hello)
@@ -56,7 +83,7 @@ func serveHTTP(ctx context.Context, s *mcp.Server, addr string, stdout, stderr i
 	fmt.Fprintln(stdout, "stopping")
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err = errors.Join(s.Shutdown(end), web.Shutdown(end))
+	err := errors.Join(s.Shutdown(end), web.Shutdown(end))
 	<-served
 	if err != nil {
 		return errors.New("some calls did not finish in time and were cut off")

@@ -4,6 +4,7 @@
 // is.
 //
 //	go run ./cmd/example           serves HTTP on 127.0.0.1:8080
+//	go run ./cmd/example -auth     does so for clients with an access token, and issues such tokens
 //	go run ./cmd/example -stdio    serves one client over standard input and output
 //	go run ./cmd/example -h        explains the flags
 //
@@ -63,7 +64,7 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	defer bench.Close()
 	server := bench.server(logger(opts, stderr))
 	if !opts.stdio {
-		return serveHTTP(ctx, server, opts.http, stdout, stderr)
+		return serveHTTP(ctx, server, opts, stdout, stderr)
 	}
 	// Standard output belongs to the protocol from here on.
 	if err := server.ServeStdio(ctx); ctx.Err() == nil {

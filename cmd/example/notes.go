@@ -50,12 +50,12 @@ type DeleteIn struct {
 
 func (w *workbench) noteTools() []mcp.Component {
 	return []mcp.Component{
-		mcp.Tool("add_note", w.addNote, mcp.Title("Add a note"),
-			mcp.Doc("Keeps a note. It survives a restart"), mcp.Destructive(false), mcp.OpenWorld(false)),
+		mcp.Tool("add_note", w.addNote, w.needs(scopeWrite, mcp.Title("Add a note"),
+			mcp.Doc("Keeps a note. It survives a restart"), mcp.Destructive(false), mcp.OpenWorld(false))...),
 		mcp.Tool("search_notes", w.searchNotes, mcp.Title("Search notes"),
 			mcp.Doc("Finds notes by text, tags and age. Without arguments it returns the newest"), mcp.ReadOnly(), mcp.OpenWorld(false)),
-		mcp.Tool("delete_note", w.deleteNote, mcp.Title("Delete a note"),
-			mcp.Doc("Deletes a note for good and returns it, once the user has agreed"), mcp.Destructive(true), mcp.OpenWorld(false)),
+		mcp.Tool("delete_note", w.deleteNote, w.needs(scopeWrite, mcp.Title("Delete a note"),
+			mcp.Doc("Deletes a note for good and returns it, once the user has agreed"), mcp.Destructive(true), mcp.OpenWorld(false))...),
 	}
 }
 

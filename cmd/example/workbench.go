@@ -23,6 +23,8 @@ type workbench struct {
 	now     func() time.Time // the clock
 	updated func(uri string) // tells subscribers that a resource has changed
 	started time.Time
+	// protected makes components need scopes.
+	protected bool
 }
 
 // openWorkbench opens the files, and fails if one of them cannot be used.
@@ -35,7 +37,7 @@ func openWorkbench(opts options) (*workbench, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workbench{now: time.Now, updated: func(string) {}, started: time.Now()}
+	w := &workbench{protected: opts.auth, now: time.Now, updated: func(string) {}, started: time.Now()}
 	if w.notes, err = openFile[Note]("notes", notes, maxNotes); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,103 @@
+package devauth
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+)
+
+// maxKept bounds each kind of thing that the store keeps: what is oldest goes.
+const maxKept = 1000
+
+// store is everything that the server knows. It is lost when the process ends.
+type store struct {
+	mu      sync.Mutex
+	clients kept[client]
+	asked   kept[request] // by the id of their form
+	codes   kept[grant]
+	refresh kept[grant]
+	revoked kept[time.Time] // ids of grants
+}
+
+func newStore() store { return store{} }
+
+// grant is what a user has allowed.
+type grant struct {
+	id       string // of all tokens that come of it
+	request  request
+	user     string
+	scopes   []string
+	until    time.Time
+	consumed bool
+}
+
+// kept is a bounded map.
+type kept[T any] struct {
+	items map[string]T
+	order []string
+}
+
+func (k *kept[T]) put(key string, value T) {
+	if k.items == nil {
+		k.items = map[string]T{}
+	}
+	if _, ok := k.items[key]; !ok {
+		k.order = append(k.order, key)
+	}
+	k.items[key] = value
+	for len(k.order) > maxKept {
+		delete(k.items, k.order[0])
+		k.order = k.order[1:]
+	}
+}
+
+func (k *kept[T]) get(key string) (T, bool) {
+	value, ok := k.items[key]
+	return value, ok
+}
+
+// newSecret returns something that nobody can guess.
+func newSecret() string { return rand.Text() + rand.Text() }
+
+// take returns the grant of a code or a refresh token, which is of no use any
+// more then. Who comes with one a second time has stolen it, or was stolen from:
+// all that came of the grant is revoked.
+func (s *store) take(from *kept[grant], key string) (grant, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := from.get(key)
+	if !ok {
+		return g, false
+	}
+	if g.consumed {
+		s.revoked.put(g.id, time.Now())
+		return g, false
+	}
+	g.consumed = true
+	from.put(key, g)
+	_, revoked := s.revoked.get(g.id)
+	return g, !revoked && time.Now().Before(g.until)
+}
+
+// putGrant keeps a grant under a new secret.
+func (s *store) putGrant(into *kept[grant], g grant) (secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	secret = newSecret()
+	into.put(secret, g)
+	return secret
+}
+
+// revoke ends all tokens of a grant.
+func (s *store) revoke(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked.put(id, time.Now())
+}
+
+func (s *store) isRevoked(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, revoked := s.revoked.get(id)
+	return revoked
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/cmd/example/internal/devauth"
+)
+
+// The scopes of the workbench. Reading is needed for everything, so that
+// clients ask for it at first; for writing they ask when it comes to that.
+const (
+	scopeRead  = "notes:read"
+	scopeWrite = "notes:write"
+)
+
+// protection is the authorization of the workbench: what -auth turns on.
+type protection struct {
+	issuer  *devauth.Server
+	options *auth.Options
+	guard   func(http.Handler) http.Handler
+}
+
+// protect returns the protection of the endpoint at resource, with an
+// authorization server for development beside it.
+func protect(resource string) (*protection, error) {
+	u, err := url.Parse(resource)
+	if err != nil {
+		return nil, err
+	}
+	issuer := u.Scheme + "://" + u.Host + "/auth"
+	dev, err := devauth.New(devauth.Options{Issuer: issuer, Resource: resource, Scopes: []devauth.Scope{
+		{Name: scopeRead, Allows: "Use the workbench and read notes"},
+		{Name: scopeWrite, Allows: "Add and delete notes"},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := auth.NewJWT(issuer, resource, &auth.JWTOptions{
+		// A JWT does not tell that it was revoked, but this server can.
+		Check: func(_ context.Context, id *auth.Identity) error {
+			if dev.Revoked(id.Claims) {
+				return auth.Invalid("the token was revoked")
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &protection{issuer: dev, options: &auth.Options{
+		Resource: resource, AuthorizationServers: []string{issuer}, Scopes: []string{scopeRead}, Name: "Workbench",
+		CacheFor: time.Second, // so that a revocation is seen soon
+	}}
+	p.guard = auth.Bearer(verifier, p.options)
+	return p, nil
+}
+
+// register puts the metadata and the authorization server into the router, and
+// the endpoint behind its guard.
+func (p *protection) register(r chi.Router, endpoint http.Handler) {
+	auth.HandleMetadata(r, p.options)
+	p.issuer.Register(r)
+	r.With(p.guard).Mount("/mcp", endpoint)
+}
+
+// needs adds the scope to the options of a component, if -auth is on: without,
+// nobody has any scope.
+func (w *workbench) needs(scope string, options ...mcp.ComponentOption) []mcp.ComponentOption {
+	if w.protected {
+		options = append(options, mcp.Scopes(scope))
+	}
+	return options
+}
+
+// protectedGreeting tells what to do with a protected server at url.
+func protectedGreeting(url string) string {
+	return fmt.Sprintf(`The workbench serves MCP at %[1]s, to clients with an access token.
+The authorization server beside it is for DEVELOPMENT ONLY: it asks nobody for a
+password, and forgets everything when this program ends.
+
+Point a client that speaks OAuth at %[1]s: it registers, opens a
+browser, and asks again when a note is to be added or deleted. To see what it
+sees first:
+
+curl -sS -i -X POST %[1]s
+curl -sS %[2]s
+
+Ctrl-C stops it.
+`, url, metadataURL(url))
+}
+
+// metadataURL returns where the metadata of a resource is.
+func metadataURL(resource string) string {
+	u, err := url.Parse(resource)
+	if err != nil {
+		return auth.WellKnown
+	}
+	return u.Scheme + "://" + u.Host + auth.MetadataPath(resource)
+}
