@@ -12,6 +12,7 @@ type challenge struct {
 	errorCode string
 	bearer    bool  // the server takes Bearer tokens
 	dpop      bool  // the server takes DPoP tokens
+	foreign   bool  // there are challenges, but none of these
 	err       error // the scope parameter is none
 }
 
@@ -19,7 +20,8 @@ type challenge struct {
 // schemes are passed over; of several, the first that has a parameter gives it.
 func readChallenge(header http.Header) challenge {
 	var c challenge
-	for _, each := range parseChallenges(header.Values("WWW-Authenticate")) {
+	all := parseChallenges(header.Values("WWW-Authenticate"))
+	for _, each := range all {
 		switch strings.ToLower(each.scheme) {
 		case "bearer":
 			c.bearer = true
@@ -38,6 +40,7 @@ func readChallenge(header http.Header) challenge {
 			c.scope, c.err = parseScopes(each.params["scope"])
 		}
 	}
+	c.foreign = len(all) > 0 && !c.bearer && !c.dpop
 	return c
 }
 

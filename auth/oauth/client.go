@@ -61,9 +61,14 @@ func New(serverURL string, options *Options) (*Client, error) {
 // It has no time limit of its own: a request may wait for the user.
 func (c *Client) HTTPClient() *http.Client { return &http.Client{Transport: c} }
 
-// CloseIdleConnections closes connections to authorization servers that are not
-// in use.
-func (c *Client) CloseIdleConnections() { c.outbound.CloseIdleConnections() }
+// CloseIdleConnections closes connections that are not in use, to the MCP server
+// and to authorization servers.
+func (c *Client) CloseIdleConnections() {
+	c.outbound.CloseIdleConnections()
+	if closer, ok := c.opts.Transport.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
 
 // Token returns the current access token and refreshes it first if it is
 // expired. It never involves the user: if there is no token and only the user
@@ -213,7 +218,8 @@ type record struct {
 	Granted      scopes    `json:"granted,omitempty"`
 	Key          []byte    `json:"dpop_key,omitempty"` // PKCS #8
 
-	key *dpopKey // of Key
+	key     *dpopKey // of Key
+	granted bool     // by a grant, in this program; not loaded, not refreshed
 }
 
 // usable says whether the access token can be sent.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/oauth2"
 )
@@ -44,7 +45,8 @@ type Error struct {
 	Err error
 }
 
-// Error says what happened, on one line.
+// Error says what happened, on one line that is fit for a terminal: servers have
+// a say in it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("oauth: " + e.Step)
@@ -60,7 +62,7 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())
 	}
-	return b.String()
+	return visible(b.String())
 }
 
 // Unwrap returns the cause.
@@ -94,6 +96,23 @@ func fromEndpoint(step, url string, err error) *Error {
 		e.Problem = fmt.Sprintf("HTTP status %d without an OAuth error", e.Status)
 	}
 	return e
+}
+
+// visible replaces what a terminal would act on, and cuts what nobody would read.
+func visible(s string) string {
+	const longest = 2000
+	if len(s) > longest {
+		s = s[:longest] + "…"
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if strconv.IsPrint(r) && r != utf8.RuneError {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // printable is a remote text that is fit for a terminal and a log: short, one

@@ -107,6 +107,7 @@ func (c *Client) obtain(ctx context.Context, auth *authority, want scopes, previ
 	if err != nil {
 		return nil, err
 	}
+	rec.granted = true
 	return rec, c.save(ctx, rec)
 }
 

@@ -295,7 +295,7 @@ func TestEndlessRefusal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "refuses the token") {
 		t.Errorf("got %v", err)
 	}
-	if tries := w.count("server POST /mcp"); tries != 3 {
-		t.Errorf("%d tries", tries)
+	if tries, visits := w.count("server POST /mcp"), w.count("issuer GET /authorize"); tries != 2 || visits != 1 {
+		t.Errorf("%d tries, %d visits of the user", tries, visits)
 	}
 }

@@ -93,6 +93,23 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("registered %d times", n)
 		}
 	})
+	t.Run("of no use", func(t *testing.T) {
+		w := newWorld(t)
+		c := w.client(nil)
+		mustCall(t, c)
+		w.expire()
+		first := true
+		w.given = func(doc map[string]any) {
+			if first {
+				doc["access_token"] = "unknown to the MCP server"
+			}
+			first = false
+		}
+		mustCall(t, c)
+		if visits := w.count("issuer GET /authorize"); visits != 2 {
+			t.Errorf("the user was visited %d times", visits)
+		}
+	})
 	t.Run("out of order", func(t *testing.T) {
 		w := newWorld(t)
 		c := w.client(nil)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // TestRefusals has one line for each way in which a server can misbehave. The
@@ -83,6 +84,10 @@ func TestRefusals(t *testing.T) {
 		{"token endpoint over http", func(w *world) { w.metadata = set("token_endpoint", "http://evil.example/token") }, noVisit, "token_endpoint"},
 		{"token endpoint with a fragment", func(w *world) { w.metadata = set("token_endpoint", w.issuer.URL+"/token#x") }, noVisit, "fragment"},
 		{"authorization endpoint is a script", func(w *world) { w.metadata = set("authorization_endpoint", "javascript:alert(1)") }, noVisit, "authorization_endpoint"},
+		{"authorization endpoint of a router at home", func(w *world) { w.metadata = set("authorization_endpoint", "https://192.168.1.1/reset") }, noVisit, "private or reserved"},
+		{"addresses that act on terminals", func(w *world) {
+			w.resource = set("authorization_servers", []string{"https://\x1b[31mevil.example"})
+		}, noMetadata, `\x1b[31mevil`},
 		{"no authorization endpoint", func(w *world) { w.metadata = set("authorization_endpoint", "") }, noVisit, "no authorization_endpoint"},
 		{"registration endpoint of a private host", func(w *world) { w.metadata = set("registration_endpoint", "https://10.0.0.1/register") }, noVisit, "private or reserved"},
 		{"no PKCE", func(w *world) {
@@ -158,6 +163,9 @@ func TestRefusals(t *testing.T) {
 			}
 			if len(w.received) > 0 {
 				t.Errorf("the MCP server got %q", w.received)
+			}
+			if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+				t.Errorf("the error has control characters: %q", err)
 			}
 			for _, secret := range []string{"code-", "token-", "refresh-"} {
 				if strings.Contains(err.Error(), secret) {

@@ -159,3 +159,12 @@ func TestBodies(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestForeignChallenge: who asks for another scheme does not get a login.
+func TestForeignChallenge(t *testing.T) {
+	w := newWorld(t)
+	w.challenge = func(h http.Header) { h.Set("WWW-Authenticate", `Basic realm="x"`) }
+	if status, _, err := call(w.client(nil)); status != 401 || err != nil || len(w.log) != 1 {
+		t.Errorf("got %d, %v after %q", status, err, w.log)
+	}
+}

@@ -58,7 +58,7 @@ func (a *attempt) run() (*http.Response, error) {
 			return resp, nil
 		}
 		ch := readChallenge(resp.Header)
-		if resp.StatusCode == http.StatusForbidden && ch.errorCode != "insufficient_scope" {
+		if ch.foreign || resp.StatusCode == http.StatusForbidden && ch.errorCode != "insufficient_scope" {
 			return resp, nil // not a matter of tokens
 		}
 		discard(resp)
@@ -92,7 +92,9 @@ func (a *attempt) answer(ch challenge, status int) error {
 		a.stepUps++
 		a.rec, err = c.stepUp(ctx, need{challenge: ch, stale: a.rec, since: a.since})
 	default:
-		if a.renewals >= maxRenewals {
+		// A token that was refreshed may be of no use any more; one that was
+		// granted for this request is refused for good.
+		if a.renewals >= maxRenewals || a.renewals > 0 && a.rec.usable() && a.rec.granted {
 			return refused(StepRequest, "the MCP server refuses the token that its authorization server has just issued")
 		}
 		a.rec, err = c.renew(ctx, need{challenge: ch, stale: a.rec, since: a.since, anew: a.renewals > 0})

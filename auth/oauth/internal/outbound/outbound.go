@@ -184,11 +184,33 @@ func (c *Client) Check(u *url.URL) error {
 	case u.User != nil:
 		return errors.New("the URL has user information in it")
 	case u.Scheme == "https":
-		return nil // the address is checked while it is dialled
+		return c.checkAddress(u) // a name is checked while it is dialled
 	case c.config.Insecure, c.config.Loopback && Loopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("the scheme is http, which only loopback addresses may use, and those only if the MCP server has one itself")
+}
+
+// checkAddress judges a host that is an address already, so that nobody else,
+// such as a browser or a proxy, is sent there either.
+func (c *Client) checkAddress(u *url.URL) error {
+	address, err := netip.ParseAddr(u.Hostname())
+	if err != nil || c.config.Private || c.trusted[HostPort(u)] {
+		return nil
+	}
+	network := "tcp6"
+	if address = address.Unmap().WithZone(""); address.Is4() {
+		network = "tcp4"
+	}
+	return prohibited(u.Host, c.guard.Safe(network, netip.AddrPortFrom(address, 443).String(), nil))
+}
+
+// prohibited says in plain words that an address may not be asked.
+func prohibited(address string, err error) error {
+	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
+		return fmt.Errorf("%s has a private or reserved address, which a server may not make a client ask; see Options.AllowPrivate", address)
+	}
+	return err
 }
 
 func (c *Client) follow(req *http.Request, via []*http.Request) error {
@@ -212,10 +234,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 		dialer.Control = c.guard.Safe
 	}
 	conn, err := dialer.DialContext(ctx, network, address)
-	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
-		return nil, fmt.Errorf("%s has a private or reserved address, which a server may not make a client ask; see Options.AllowPrivate", address)
-	}
-	return conn, err
+	return conn, prohibited(address, err)
 }
 
 // proxy is the proxy of the environment, as net/http has it. A proxy resolves
