@@ -37,6 +37,8 @@ type knowledge struct {
 	IDPIssuer    string `json:"idp_issuer"`
 	IDPEndpoint  string `json:"idp_token_endpoint"`
 	WorkloadJWT  string `json:"valid_jwt"`
+
+	ToolCalls []toolCall `json:"toolCalls"`
 }
 
 // scenarios says what to do, by the beginning of a scenario's name. The longest
@@ -48,6 +50,20 @@ var scenarios = map[string]func(context.Context, play) error{
 	"auth/enterprise-managed": authorizeEmployee,
 	"auth/wif":                authorizeWorkload,
 	"auth/dpop":               authorizeBound,
+
+	"initialize":                          useEverything,
+	"tools_call":                          useEverything,
+	"elicitation-sep1034-client-defaults": useEverything,
+	"sse-retry":                           useEverything,
+	"request-metadata":                    useEverything,
+	"sep-2322-client-request-state":       useEverything,
+	"http-standard-headers":               useEverything,
+	"http-invalid-tool-headers":           useEverything,
+	"http-custom-headers":                 callAsTold,
+	"json-schema-ref-no-deref":            listOnly,
+	"json-schema-2020-12-preservation":    echoSchema,
+	"sep-2640-client-no-prefetch":         listSkills,
+	"sep-2640-client-verify":              loadSkills,
 }
 
 func main() {
