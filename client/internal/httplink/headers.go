@@ -119,6 +119,6 @@ func (l *Link) expired(session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state.session == session {
-		l.state.session, l.state.all = "", nil
+		l.state.session, l.state.all, l.over = "", nil, true
 	}
 }

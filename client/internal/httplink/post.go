@@ -31,7 +31,9 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case l.ctx.Err() != nil:
-		return transport.ErrClosed
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.ending()
 	}
 	return err
 }
@@ -78,7 +80,7 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	answers := !m.ID.IsZero() && answer.ID == m.ID && answer.Method == "" && (answer.Error != nil || answer.Result != nil)
 	if session != "" && status.Code == http.StatusNotFound && !(answers && codeOf(answer.Error) == protocol.CodeMethodNotFound) {
 		l.expired(session)
-		return fmt.Errorf("%w: %w", link.ErrSession, status)
+		return fmt.Errorf("%w: %s", link.ErrSession, status)
 	}
 	if answers {
 		l.to.Receive(status.Body, m)

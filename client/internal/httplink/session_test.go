@@ -27,6 +27,11 @@ func TestSessionExpired(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	count := s.count()
+	defer func() {
+		if err := l.Send(t.Context(), call(protocol.V20251125)); !errors.Is(err, link.ErrSession) {
+			t.Errorf("after Close: %v", err)
+		}
+	}()
 	if err := l.Close(t.Context()); err != nil || s.count() != count {
 		t.Errorf("Close: %v, with %d requests for a session that is over", err, s.count()-count)
 	}

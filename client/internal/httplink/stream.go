@@ -126,7 +126,7 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 	case res.StatusCode == http.StatusOK:
 		return nil, true, origin.WrongType(res, sse.MediaType)
 	case res.StatusCode == http.StatusNotFound && len(session) > 0:
-		return nil, true, fmt.Errorf("%w: %w", link.ErrSession, origin.Status(res))
+		return nil, true, fmt.Errorf("%w: %s", link.ErrSession, origin.Status(res))
 	}
 	status := origin.Status(res)
 	busy := status.Code >= 500 && status.Code != http.StatusNotImplemented ||

@@ -65,6 +65,7 @@ type Link struct {
 	sends     map[*sending]context.CancelFunc
 	closed    bool
 	listening bool
+	over      bool    // the server does not know the session any more
 	state     headers // of the session
 	ended     chan struct{}
 }
@@ -93,11 +94,21 @@ func (l *Link) begin(ctx context.Context) (context.Context, *sending, error) {
 	defer l.mu.Unlock()
 	if l.closed {
 		cancel()
-		return nil, nil, transport.ErrClosed
+		return nil, nil, l.ending()
 	}
 	l.sends[s] = cancel
 	l.goroutines.Add(1)
 	return ctx, s, nil
+}
+
+// ending is the error of a Send that Close ends, or that comes later. Where the
+// session is over already, that is the reason, whoever closes the link for it.
+// l.mu is held.
+func (l *Link) ending() error {
+	if l.over {
+		return link.ErrSession
+	}
+	return transport.ErrClosed
 }
 
 func (l *Link) end(s *sending) {

@@ -44,6 +44,7 @@ type Link struct {
 
 	mu     sync.Mutex
 	closed bool
+	over   bool // the server does not know the session any more
 	ended  chan struct{}
 }
 
@@ -174,8 +175,8 @@ func (l *Link) again(lastID string, cause error) (*connection, error) {
 func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	l.mu.Lock()
 	if l.closed {
-		l.mu.Unlock()
-		return transport.ErrClosed
+		defer l.mu.Unlock()
+		return l.ending()
 	}
 	l.goroutines.Add(1)
 	l.mu.Unlock()
@@ -190,9 +191,21 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case l.ctx.Err() != nil:
-		return transport.ErrClosed
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.ending()
 	}
 	return err
+}
+
+// ending is the error of a Send that Close ends, or that comes later. Where the
+// session is over already, that is the reason, whoever closes the link for it.
+// l.mu is held.
+func (l *Link) ending() error {
+	if l.over {
+		return link.ErrSession
+	}
+	return transport.ErrClosed
 }
 
 func (l *Link) send(ctx context.Context, m *link.Message) error {
@@ -213,7 +226,10 @@ func (l *Link) send(ctx context.Context, m *link.Message) error {
 	}
 	status := origin.Status(res)
 	if status.Code == http.StatusNotFound && m.Method != protocol.MethodInitialize {
-		return fmt.Errorf("%w: %w", link.ErrSession, status)
+		l.mu.Lock()
+		l.over = true
+		l.mu.Unlock()
+		return fmt.Errorf("%w: %s", link.ErrSession, status)
 	}
 	return status
 }

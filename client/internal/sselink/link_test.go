@@ -219,8 +219,12 @@ func TestSend(t *testing.T) {
 			if err := errors.Join(l.Close(t.Context()), l.Close(t.Context())); err != nil {
 				t.Error(err)
 			}
-			if err := l.Send(t.Context(), linktest.Call(protocol.V20241105, 1, "ping")); !errors.Is(err, transport.ErrClosed) {
-				t.Errorf("after Close: %v", err)
+			after := transport.ErrClosed
+			if status == http.StatusNotFound {
+				after = link.ErrSession
+			}
+			if err := l.Send(t.Context(), linktest.Call(protocol.V20241105, 1, "ping")); !errors.Is(err, after) {
+				t.Errorf("after Close: %v, want %v", err, after)
 			}
 		})
 	}

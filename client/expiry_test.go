@@ -1,0 +1,283 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// forgetful is an HTTP server that can forget its sessions.
+type forgetful struct {
+	inner http.Handler
+
+	mu       sync.Mutex
+	sessions map[string]bool // true until forgotten
+	inits    int
+	calls    []string // tools that were called, whatever the answer
+	stubborn bool     // forgets each session right after initialize
+}
+
+func (s *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	id := r.Header.Get("Mcp-Session-Id")
+	s.mu.Lock()
+	call := strings.Contains(string(body), `"tools/call"`)
+	if call {
+		s.calls = append(s.calls, id)
+	}
+	if strings.Contains(string(body), `"initialize"`) {
+		s.inits++
+	}
+	known := id == "" || s.sessions[id] && !(s.stubborn && call)
+	s.mu.Unlock()
+	if !known {
+		http.Error(w, "Session not found", http.StatusNotFound)
+		return
+	}
+	s.inner.ServeHTTP(w, r)
+	if id := w.Header().Get("Mcp-Session-Id"); id != "" {
+		s.mu.Lock()
+		s.sessions[id] = true
+		s.mu.Unlock()
+	}
+}
+
+// forget forgets all sessions.
+func (s *forgetful) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.sessions)
+	s.calls, s.inits = nil, 0
+}
+
+// counts returns how many calls and initializations there were since.
+func (s *forgetful) counts() (calls, inits int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls), s.inits
+}
+
+// A session that the server has forgotten is begun anew, once; a call is
+// repeated only if that is safe (case T50).
+func TestSessionForgotten(t *testing.T) {
+	tests := []struct {
+		name     string
+		tool     string
+		options  []CallOption
+		stubborn bool
+		want     error
+		calls    int
+	}{
+		{"safe", "sum", nil, false, nil, 2},
+		{"said to be safe", "media", []CallOption{Idempotent()}, false, nil, 2},
+		{"unsafe", "media", nil, false, ErrSessionExpired, 1},
+		{"not to be repeated", "sum", []CallOption{NoRetry()}, false, ErrSessionExpired, 1},
+		{"forgotten again", "sum", nil, true, ErrSessionExpired, 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &forgetful{inner: fixture(t, nil).Handler(), sessions: map[string]bool{}}
+			c := connect(t, HTTP(handler(t, s), &HTTPOptions{NoStream: true}), only(protocol.V20251125))
+			for _, err := range c.Tools(t.Context()) { // their hints say what is safe
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.forget()
+			s.mu.Lock()
+			s.stubborn = tt.stubborn
+			s.mu.Unlock()
+			var args any
+			if tt.tool == "sum" {
+				args = sumIn{1, 2}
+			}
+			_, err := c.Call(t.Context(), tt.tool, args, tt.options...)
+			if !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			if err != nil && !Retriable(err) {
+				t.Errorf("%v is not retriable", err)
+			}
+			if calls, _ := s.counts(); calls != tt.calls {
+				t.Errorf("%d calls, want %d", calls, tt.calls)
+			}
+			if tt.stubborn {
+				return
+			}
+			// Whatever became of the call, there is a new session.
+			if err := c.WaitReady(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Call(t.Context(), "sum", sumIn{1, 2}); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+			if _, inits := s.counts(); inits != 1 {
+				t.Errorf("%d initializations, want 1", inits)
+			}
+		})
+	}
+}
+
+// Many calls that find out at once share one new session.
+func TestSessionForgottenTogether(t *testing.T) {
+	s := &forgetful{inner: fixture(t, nil).Handler(), sessions: map[string]bool{}}
+	c := connect(t, HTTP(handler(t, s), nil), only(protocol.V20250618))
+	for _, err := range c.Tools(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.forget()
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if sum, err := Call[sumOut](t.Context(), c, "sum", sumIn{i, 1}); err != nil || sum.Sum != i+1 {
+				t.Errorf("%d + 1 = %v, %v", i, sum, err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, inits := s.counts(); inits != 1 {
+		t.Errorf("%d initializations, want 1", inits)
+	}
+}
+
+// oldServer speaks HTTP+SSE without a network, so that time can be false: it
+// serves one session, whose stream can be cut and come back.
+type oldServer struct {
+	begin time.Time
+	last  chan struct{} // closed when the last event is written
+
+	mu     sync.Mutex
+	stream *io.PipeWriter
+	fail   int // GETs that are refused next
+	gets   []time.Duration
+	held   []string // answers while there is no stream
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *oldServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	res := &http.Response{StatusCode: http.StatusAccepted, Header: http.Header{}, Body: http.NoBody, Request: r}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Method == http.MethodPost {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		switch text := string(body); {
+		case strings.Contains(text, `"initialize"`):
+			s.say(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}}`)
+		case strings.Contains(text, `"tools/call"`):
+			s.held = append(s.held, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"late"}]}}`)
+		}
+		return res, nil
+	}
+	s.gets = append(s.gets, time.Since(s.begin))
+	if s.fail > 0 {
+		s.fail--
+		return nil, errors.New("connection refused")
+	}
+	var body *io.PipeReader
+	body, s.stream = io.Pipe()
+	context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
+	res.StatusCode, res.Body = http.StatusOK, body
+	res.Header.Set("Content-Type", "text/event-stream")
+	s.say("/messages")
+	for _, answer := range s.held {
+		s.say(answer)
+	}
+	return res, nil
+}
+
+// say writes an event, after the answer to what the client is sending.
+func (s *oldServer) say(data string) {
+	kind := "message"
+	if !strings.HasPrefix(data, "{") {
+		kind = "endpoint"
+	}
+	w := s.stream
+	before := s.last
+	done := make(chan struct{})
+	s.last = done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data)
+	}()
+}
+
+// cut ends the stream and refuses the next GETs.
+func (s *oldServer) cut(fail int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail, s.gets, s.begin = fail, nil, time.Now()
+	_ = s.stream.Close()
+}
+
+// A stream that drops comes back after 1 s times the square of the attempt, and
+// the call that waits gets its answer; after five refusals all calls fail and
+// the client is disconnected (case T49).
+func TestStreamDrops(t *testing.T) {
+	tests := []struct {
+		name  string
+		fail  int
+		gets  []time.Duration
+		state State
+	}{
+		{"drops and refuses twice", 2, []time.Duration{1e9, 5e9, 14e9}, StateReady},
+		{"refuses for good", 6, []time.Duration{1e9, 5e9, 14e9, 29e9, 44e9}, StateDisconnected},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &oldServer{begin: time.Now()}
+				opts := only(protocol.V20241105)
+				opts.NoReconnect, opts.Timeout = true, time.Hour
+				c, err := Connect(t.Context(), SSE("http://example.com/sse", &HTTPOptions{Client: &http.Client{Transport: s}}), opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				type outcome struct {
+					text string
+					err  error
+				}
+				result := make(chan outcome, 1)
+				go func() {
+					r, err := c.Call(t.Context(), "slow", nil)
+					if err != nil {
+						result <- outcome{err: err}
+						return
+					}
+					result <- outcome{text: r.Text()}
+				}()
+				synctest.Wait()
+				s.cut(tt.fail)
+				switch got := <-result; {
+				case tt.state == StateReady && (got.err != nil || got.text != "late"):
+					t.Errorf("%q, %v", got.text, got.err)
+				case tt.state != StateReady && !errors.Is(got.err, ErrClosed):
+					t.Errorf("%q, %v, want ErrClosed", got.text, got.err)
+				}
+				synctest.Wait()
+				if !slices.Equal(s.gets, tt.gets) || c.State() != tt.state {
+					t.Errorf("GETs at %v, then %v; want %v, then %v", s.gets, c.State(), tt.gets, tt.state)
+				}
+				_ = c.Close()
+			})
+		})
+	}
+}
