@@ -103,7 +103,7 @@ func (p *process) ask(state, responses string) (answer, next string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	checkSpec(p.t, protocol.Latest, protocol.MethodToolsCall, answer)
+	checkSpec(p.t, protocol.Latest, line, answer)
 	var m struct{ Result struct{ RequestState string } }
 	if err := json.Unmarshal([]byte(answer), &m); err != nil {
 		p.t.Fatalf("%s: %v", answer, err)

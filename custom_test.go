@@ -308,7 +308,7 @@ func TestMethodAsks(t *testing.T) {
 			continue
 		}
 		for name, options := range map[string][]mcptest.Option{"pipe": nil, "http": {mcptest.OverHTTP()}} {
-			c := mcptest.New(t, s, append(options, mcptest.Revision(rev), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+			c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
 				return mcptest.Accept(map[string]string{"name": "Ada"})
 			}))...)
 			result, err := c.Do("acme/who", nil)

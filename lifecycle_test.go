@@ -100,7 +100,7 @@ func TestInitAndTerminate(t *testing.T) {
 						t.Errorf("%s: %v, want code %d", name, err, code)
 					}
 				}
-				c := mcptest.New(t, s, append(wire.options, mcptest.Revision(rev), mcptest.Info(mcp.Info{Name: "ada", Version: "1"}))...)
+				c := newAsked(t, s, rev, append(wire.options, mcptest.Info(mcp.Info{Name: "ada", Version: "1"}))...)
 				if got := c.Call("who", nil).Text(); got != "ada " {
 					t.Errorf("Init left %q", got)
 				}

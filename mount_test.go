@@ -94,7 +94,7 @@ func TestMountIsLive(t *testing.T) {
 	if err := root.Mount("w", child); err != nil {
 		t.Fatal(err)
 	}
-	c := mcptest.New(t, root, mcptest.Revision(protocol.LatestLegacy))
+	c := newAsked(t, root, protocol.LatestLegacy)
 	names := func() string { return string(c.Request("tools/list", nil)) }
 	child.MustAdd(tool("later"), mcp.Prompt("later", text))
 	c.WaitFor(protocol.MethodToolsChanged)
@@ -191,7 +191,7 @@ func TestMountKeepsRules(t *testing.T) {
 		if !rev.Has(protocol.Elicitation) {
 			continue
 		}
-		c := mcptest.New(t, root, mcptest.Revision(rev), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+		c := newAsked(t, root, rev, mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
 			return mcptest.Accept(map[string]any{"name": "Ada"})
 		}))
 		if got := string(c.Request("tools/list", nil)); strings.Contains(got, "hidden") || !strings.Contains(got, `"c.ask"`) {
@@ -215,7 +215,7 @@ func TestMountTellsOfUpdates(t *testing.T) {
 	if err := root.Mount("w", child); err != nil {
 		t.Fatal(err)
 	}
-	c := mcptest.New(t, root, mcptest.Revision(protocol.LatestLegacy))
+	c := newAsked(t, root, protocol.LatestLegacy)
 	c.Request("resources/subscribe", map[string]any{"uri": "weather://now"})
 	child.ResourceUpdated("weather://now")
 	if got := string(c.WaitFor(protocol.MethodResourceUpdated)); !strings.Contains(got, "weather://now") {
@@ -235,7 +235,7 @@ func TestUnmount(t *testing.T) {
 	// What takes the place of something mounted stays.
 	root.RemoveTools("w.forecast")
 	root.MustAdd(tool("w.forecast"))
-	c := mcptest.New(t, root, mcptest.Revision(protocol.LatestLegacy))
+	c := newAsked(t, root, protocol.LatestLegacy)
 	if !root.Unmount("w", child) || root.Unmount("w", child) {
 		t.Error("Unmount does not tell what there was")
 	}
