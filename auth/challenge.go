@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
 )
@@ -76,6 +77,8 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if g.opts.Refused != nil {
 		g.opts.Refused(r, why)
 	}
+	// net/http waits for the rest of a body, which may never come.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime))
 	header := w.Header()
 	switch {
 	case why.Status == http.StatusServiceUnavailable:
@@ -96,6 +99,9 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		Description string `json:"error_description"`
 	}{why.Code, why.Description})
 }
+
+// restTime is how long the rest of a refused request may take.
+const restTime = 5 * time.Second
 
 // describe returns the description for a challenge: none without a code, as in
 // the first challenge that a client gets (RFC 6750, section 3.1).

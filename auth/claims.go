@@ -10,47 +10,79 @@ import (
 
 // claims are what a token says that has to be checked.
 type claims struct {
-	Issuer    string   `json:"iss"`
-	Subject   string   `json:"sub"`
-	Client    string   `json:"client_id"`
-	Party     string   `json:"azp"`
-	Audience  texts    `json:"aud"`
-	Expiry    *float64 `json:"exp"`
-	NotBefore *float64 `json:"nbf"`
-	Issued    *float64 `json:"iat"`
-	all       map[string]any
+	Issuer, Subject, Client     string
+	Audience                    []string
+	Expiry, NotBefore, IssuedAt *float64 // nil if the token does not tell
+	all                         map[string]any
 }
 
-// texts is one text or a list of them.
-type texts []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *texts) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '"' {
-		*t = make(texts, 1)
-		return json.Unmarshal(raw, &(*t)[0])
-	}
-	return json.Unmarshal(raw, (*[]string)(t))
-}
-
+// parseClaims reads claims. It goes by their exact names, which encoding/json
+// would not for a struct.
 func parseClaims(payload []byte) (*claims, error) {
 	c := &claims{}
-	if err := json.Unmarshal(payload, c); err != nil {
-		return nil, invalid(err, "the claims of the token are malformed")
-	}
 	if err := json.Unmarshal(payload, &c.all); err != nil || c.all == nil {
 		return nil, invalid(err, "the claims of the token are malformed")
 	}
+	ok := c.text("iss", &c.Issuer) && c.text("sub", &c.Subject) && c.text("client_id", &c.Client) &&
+		c.date("exp", &c.Expiry) && c.date("nbf", &c.NotBefore) && c.date("iat", &c.IssuedAt) && c.audience()
+	if !ok {
+		return nil, Invalid("the claims of the token are malformed")
+	}
+	if c.Client == "" { // as OpenID Connect has it
+		ok = c.text("azp", &c.Client)
+	}
+	if !ok {
+		return nil, Invalid("the claims of the token are malformed")
+	}
 	return c, nil
+}
+
+// text reads a claim that is a text, if it is there.
+func (c *claims) text(name string, into *string) bool {
+	value, there := c.all[name]
+	if !there || value == nil {
+		return true
+	}
+	var ok bool
+	*into, ok = value.(string)
+	return ok
+}
+
+// date reads a claim that is a numeric date, if it is there.
+func (c *claims) date(name string, into **float64) bool {
+	value, there := c.all[name]
+	if !there || value == nil {
+		return true
+	}
+	seconds, ok := value.(float64)
+	*into = &seconds
+	return ok
+}
+
+// audience reads aud, which is a text or a list of texts.
+func (c *claims) audience() bool {
+	switch value := c.all["aud"].(type) {
+	case nil:
+	case string:
+		c.Audience = []string{value}
+	case []any:
+		for _, one := range value {
+			a, ok := one.(string)
+			if !ok {
+				return false
+			}
+			c.Audience = append(c.Audience, a)
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // identity returns what c says; the first of scopeClaims that is there has the
 // scopes.
 func (c *claims) identity(scopeClaims []string) *Identity {
 	id := &Identity{Issuer: c.Issuer, Subject: c.Subject, ClientID: c.Client, Claims: c.all}
-	if id.ClientID == "" {
-		id.ClientID = c.Party
-	}
 	if c.Expiry != nil {
 		id.Expiry = numericDate(*c.Expiry)
 	}

@@ -99,8 +99,7 @@ func (v *Introspection) Verify(ctx context.Context, token string) (*Identity, er
 	}
 	c, err := parseClaims(text)
 	if err != nil {
-		// The token is not to blame.
-		return nil, fmt.Errorf("auth: introspection: %w", errors.Unwrap(err))
+		return nil, errors.New("auth: introspection: the answer is malformed") // the token is not to blame
 	}
 	if active, _ := c.all["active"].(bool); !active {
 		return nil, Invalid("the token is not active")

@@ -199,7 +199,7 @@ func (v *JWT) valid(c *claims, now time.Time) error {
 		return Invalid("the token has expired")
 	case c.NotBefore != nil && now.Add(leeway).Before(numericDate(*c.NotBefore)):
 		return Invalid("the token is not valid yet")
-	case c.Issued != nil && now.Add(leeway).Before(numericDate(*c.Issued)):
+	case c.IssuedAt != nil && now.Add(leeway).Before(numericDate(*c.IssuedAt)):
 		return Invalid("the token was issued in the future")
 	}
 	return nil
@@ -215,10 +215,9 @@ func (v *JWT) takes(token string) bool {
 	if !ok || err != nil {
 		return false
 	}
-	var c struct {
-		Issuer string `json:"iss"`
-	}
-	return json.Unmarshal(payload, &c) == nil && c.Issuer == v.issuer
+	var all map[string]json.RawMessage
+	var issuer string
+	return json.Unmarshal(payload, &all) == nil && json.Unmarshal(all["iss"], &issuer) == nil && issuer == v.issuer
 }
 
 // httpClient returns c, or one that goes where the issuer says and no further.
