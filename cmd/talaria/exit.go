@@ -63,7 +63,7 @@ func explain(err error) (code int, text, hint string) {
 			return code, "", hint
 		}
 	}
-	text = reason(err).Error()
+	text = lines(reason(err).Error())
 	switch {
 	case known:
 	case errors.Is(err, desk.ErrInterrupted):
@@ -83,6 +83,17 @@ func explain(err error) (code int, text, hint string) {
 		}
 	}
 	return code, text, hint
+}
+
+// lines leaves out lines that are empty, and indents all but the first.
+func lines(text string) string {
+	var list []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.TrimSpace(line) != "" {
+			list = append(list, strings.TrimRight(line, " \r"))
+		}
+	}
+	return strings.ReplaceAll(strings.Join(list, "\n       "), "\n              ", "\n       ")
 }
 
 // reason leaves out what a person knows: that a client did it, and the

@@ -1,0 +1,342 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+)
+
+// The keys that tests press.
+const (
+	ctrlC = "\x03"
+	ctrlD = "\x04"
+	tab   = "\t"
+	enter = "\r"
+	up    = "\x1b[A"
+)
+
+// terminal is a person before a terminal in which the command runs.
+type terminal struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	file *os.File
+
+	mu      sync.Mutex
+	screen  screen
+	seen    string        // everything that was on the screen, for what is gone again
+	changed chan struct{} // closed at the next change
+	ended   bool
+}
+
+// open starts the command in a terminal of 100 columns, with a home of its own.
+func openTerminal(t *testing.T, home string, args ...string) *terminal {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "TALARIA_COMMAND=1", "TERM=xterm", "NO_COLOR=1", "HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"))
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{t: t, cmd: cmd, file: file, changed: make(chan struct{})}
+	go x.read()
+	t.Cleanup(func() { file.Close() })
+	return x
+}
+
+func (x *terminal) read() {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := x.file.Read(buffer)
+		x.mu.Lock()
+		x.screen.Write(buffer[:n])
+		x.seen += string(buffer[:n])
+		x.ended = err != nil
+		close(x.changed)
+		x.changed = make(chan struct{})
+		x.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// wait waits until done says that the screen is right.
+func (x *terminal) wait(what string, done func() bool) {
+	x.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		x.mu.Lock()
+		ok, ended, changed := done(), x.ended, x.changed
+		text := x.screen.String()
+		x.mu.Unlock()
+		if ok {
+			return
+		}
+		if ended {
+			x.t.Fatalf("it ended before %s:\n%s", what, text)
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			x.t.Fatalf("it does not come to %s:\n%s", what, text)
+		}
+	}
+}
+
+// expect waits until the last line of the screen is text.
+func (x *terminal) expect(text string) {
+	x.t.Helper()
+	x.wait(`the line "`+text+`"`, func() bool {
+		list := strings.Split(strings.TrimRight(x.screen.String(), "\n"), "\n")
+		return strings.TrimRight(list[len(list)-1], " ") == strings.TrimRight(text, " ")
+	})
+}
+
+// glimpse waits until text was on the screen at any time since the last one.
+func (x *terminal) glimpse(text string) {
+	x.t.Helper()
+	x.wait(`"`+text+`"`, func() bool {
+		_, rest, ok := strings.Cut(x.seen, text)
+		if ok {
+			x.seen = rest
+		}
+		return ok
+	})
+}
+
+func (x *terminal) press(keys string) {
+	x.t.Helper()
+	if _, err := x.file.WriteString(keys); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// enters types a line, and waits for the prompt that comes after it.
+func (x *terminal) enters(line, prompt string) {
+	x.t.Helper()
+	x.press(line)
+	x.wait("the echo of "+line, func() bool { return strings.Contains(x.screen.String(), line) })
+	x.press(enter)
+	x.wait("a new line", func() bool { return !strings.HasSuffix(strings.TrimRight(x.screen.String(), "\n "), line) })
+	x.expect(prompt)
+}
+
+// exit waits for the end of the command and returns its exit code.
+func (x *terminal) exit() int {
+	x.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = x.cmd.Wait() // the state says how it ended
+	}()
+	select {
+	case <-done:
+		return x.cmd.ProcessState.ExitCode()
+	case <-time.After(20 * time.Second):
+		x.t.Fatalf("it does not end:\n%s", x.screen.String())
+		return -1
+	}
+}
+
+func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.screen.String()
+}
+
+// TestShell is a person's session, from the first prompt to Ctrl-D. Its screen
+// is in testdata/shell.txt.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	server := stdioExample(t, t.TempDir())
+	x := openTerminal(t, home, append([]string{"stdio"}, server...)...)
+	x.expect("mcp>")
+	x.enters("ping", "mcp>")
+
+	// Completion: of commands, tools, names of arguments and values.
+	x.press("call_t" + tab)
+	x.expect("mcp> call_tool")
+	x.press("calc" + tab)
+	x.expect("mcp> call_tool calculate")
+	x.press("op" + tab)
+	x.expect("mcp> call_tool calculate operation=")
+	x.press("mu" + tab)
+	x.expect("mcp> call_tool calculate operation=multiply")
+	x.press("a=6" + enter)
+	x.expect("  b:") // it is required, so it is asked for
+	x.enters("seven", "  b:")
+	x.enters("7", "mcp>")
+
+	// A tool without arguments, none of which is required.
+	x.enters("call_tool search_notes", "fill them in, too? [y/N]")
+	x.enters("n", "mcp>")
+	x.enters("call_tool add_note text='to be deleted' tags=old", "mcp>")
+
+	// Elicitation: declined, then corrected and accepted.
+	x.enters("call_tool delete_note id=1", "  delete [false]:")
+	x.press(ctrlD)
+	x.expect("mcp>")
+	x.enters("call_tool delete_note id=1", "  delete [false]:")
+	x.enters("perhaps", "  delete [false]:")
+	x.enters("yes", "send this? [y]es, [e]dit, [d]ecline, [c]ancel:")
+	x.enters("y", "mcp>")
+
+	// A change of a resource shows above the prompt.
+	x.enters("subscribe notes://all", "mcp>")
+	x.enters("call_tool add_note text=new", "mcp>")
+	x.glimpse("[resource changed: notes://all]")
+
+	// What is wrong is said, and the shell goes on.
+	x.enters("pign", "mcp>")
+	x.enters("call_tool nothing", "mcp>")
+	x.enters("call_tool calculate operation=divide a=1 b=0", "mcp>")
+	x.enters("call_tool add_note text='open", "mcp>")
+	x.enters("read_resource notes://99", "mcp>")
+	x.enters("set_level loud", "mcp>")
+
+	// Ctrl-C at the prompt drops the line and no more.
+	x.press("half a line")
+	x.expect("mcp> half a line")
+	x.press(ctrlC)
+	x.expect("mcp>")
+	x.press(up)
+	x.expect("mcp> set_level loud")
+	x.press(ctrlC)
+	x.expect("mcp>")
+	x.press(ctrlD)
+	if code := x.exit(); code != 0 {
+		t.Errorf("got the exit code %d", code)
+	}
+	// When the notice comes is up to the server.
+	compare(t, filepath.Join("testdata", "shell.txt"), stable(x.text(), "[resource changed: notes://all]\n", ""))
+
+	// The history is there the next time.
+	x = openTerminal(t, home, append([]string{"stdio"}, server...)...)
+	x.expect("mcp>")
+	x.press(up)
+	x.expect("mcp> set_level loud")
+	x.press(ctrlC)
+	x.expect("mcp>")
+	x.enters("exit", "mcp> exit")
+	if code := x.exit(); code != 0 {
+		t.Errorf("got the exit code %d", code)
+	}
+	info, err := os.Stat(filepath.Join(home, "state", "talaria", "history"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a history for its owner alone", info, err)
+	}
+}
+
+// Ctrl-C ends a call that shows its progress, and not the shell.
+func TestShellInterrupt(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"2025-06-18", "2026-07-28"} { // an ordinary call, and a task
+		x := openTerminal(t, t.TempDir(), append([]string{"stdio", "--revision", revision}, stdioExample(t, t.TempDir())...)...)
+		x.expect("mcp>")
+		x.press("call_tool import_events path=events.csv pace=500ms" + enter)
+		x.glimpse("rows read: ")
+		x.press(ctrlC)
+		x.glimpse("error: interrupted")
+		x.expect("mcp>")
+		x.enters("ping", "mcp>")
+		x.press(ctrlD)
+		if code := x.exit(); code != 0 || !strings.Contains(x.text(), "pong (") || strings.Contains(x.text(), "rows read") {
+			t.Errorf("%s: got %d and\n%s", revision, code, x.text())
+		}
+	}
+}
+
+// The same for a one-shot command, which it ends.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	x := openTerminal(t, t.TempDir(), "call", words.Join(stdioExample(t, t.TempDir())), "import_events", "path=events.csv", "pace=500ms")
+	x.glimpse("rows read: ")
+	x.press(ctrlC)
+	if code := x.exit(); code != exitInterrupted {
+		t.Errorf("got %d", code)
+	}
+	x.glimpse("error: interrupted")
+}
+
+// A one-shot command asks, too, if somebody is there.
+func TestAskedOnce(t *testing.T) {
+	t.Parallel()
+	server := words.Join(stdioExample(t, t.TempDir()))
+	if got := talaria(t, "", "call", server, "add_note", "text=x"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	x := openTerminal(t, t.TempDir(), "call", server, "delete_note", "id=1")
+	x.expect("  delete [false]:")
+	x.press(ctrlC)
+	if code := x.exit(); code != exitTool {
+		t.Errorf("got %d", code)
+	}
+	x.glimpse("note 1 is kept")
+}
+
+// A server that is gone is started again for the next command.
+func TestShellServerDies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "server")
+	text := "#!/bin/sh\necho $$ >" + filepath.Join(dir, "pid") + "\nexec " + words.Join(stdioExample(t, dir)) + "\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x := openTerminal(t, t.TempDir(), "stdio", script)
+	x.expect("mcp>")
+	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("kill", "-9", strings.TrimSpace(string(pid))).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	x.glimpse("[disconnected: ")
+	x.enters("call_tool calculate operation=add a=20 b=22", "mcp>")
+	x.glimpse(`"result": 42`)
+	x.press(ctrlD)
+	if code := x.exit(); code != 0 {
+		t.Errorf("got %d", code)
+	}
+}
+
+// SIGTERM at the prompt gives the terminal back.
+func TestShellTerminated(t *testing.T) {
+	t.Parallel()
+	x := openTerminal(t, t.TempDir(), append([]string{"stdio"}, stdioExample(t, t.TempDir())...)...)
+	x.expect("mcp>")
+	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := x.exit(); code != 128+15 {
+		t.Errorf("got %d", code)
+	}
+}
+
+func TestShellCannotConnect(t *testing.T) {
+	t.Parallel()
+	x := openTerminal(t, t.TempDir(), "http", "http://127.0.0.1:1/mcp")
+	x.glimpse("is the server running")
+	x.expect("mcp>")
+	x.enters("list_tools", "mcp>")
+	x.glimpse("not connected")
+	x.enters("initialize", "mcp>")
+	x.glimpse("cannot connect")
+	x.press(ctrlD)
+	if code := x.exit(); code != 0 {
+		t.Errorf("got %d", code)
+	}
+}
