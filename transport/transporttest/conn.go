@@ -279,7 +279,7 @@ func checkTooLong(t *testing.T, l Link) {
 	}
 	wait := send(t, l.A, `"before"`, text(l.MaxMessage+1), text(3*l.MaxMessage), `"after"`)
 	receive(t, l.B, `"before"`)
-	for range 2 {
+	for _, size := range []int{l.MaxMessage + 1, 3 * l.MaxMessage} {
 		_, err := read(t, l.B)
 		tooLong, ok := errors.AsType[*transport.TooLongError](err)
 		if !ok {
@@ -287,6 +287,9 @@ func checkTooLong(t *testing.T, l Link) {
 		}
 		if tooLong.Limit != l.MaxMessage {
 			t.Errorf("TooLongError.Limit is %d, want %d", tooLong.Limit, l.MaxMessage)
+		}
+		if whole := text(size); !strings.HasPrefix(whole, string(tooLong.Head)) || !strings.HasSuffix(whole, string(tooLong.Tail)) {
+			t.Errorf("TooLongError.Head is %.40q and Tail %.40q, which are not the ends of the message", tooLong.Head, tooLong.Tail)
 		}
 	}
 	receive(t, l.B, `"after"`)

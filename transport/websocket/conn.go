@@ -1,6 +1,7 @@
 package websocket
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,15 +88,33 @@ func (c *Conn) Read() ([]byte, error) {
 		return nil, c.readError(err)
 	}
 	if len(message) > c.maxMessage {
-		if _, err := io.Copy(io.Discard, r); err != nil {
+		head := bytes.Clone(message[:min(len(message), glimpse)])
+		tail := ending(bytes.Clone(message[max(0, len(message)-glimpse):]))
+		if _, err := io.Copy(&tail, r); err != nil {
 			return nil, c.readError(err)
 		}
-		return nil, &transport.TooLongError{Limit: c.maxMessage}
+		return nil, &transport.TooLongError{Limit: c.maxMessage, Head: head, Tail: tail}
 	}
 	if !utf8.Valid(message) {
 		return nil, c.fail(NotUTF8, "messages must be UTF-8")
 	}
 	return message, nil
+}
+
+// glimpse is how much is kept of either end of a message that is too long.
+const glimpse = 512
+
+// ending keeps the end of what is written to it.
+type ending []byte
+
+// Write implements io.Writer.
+func (e *ending) Write(p []byte) (int, error) {
+	if len(p) < glimpse {
+		*e = append((*e)[:copy(*e, (*e)[max(0, len(*e)+len(p)-glimpse):])], p...)
+	} else {
+		*e = append((*e)[:0], p[len(p)-glimpse:]...)
+	}
+	return len(p), nil
 }
 
 // readError says what the end of reading means.

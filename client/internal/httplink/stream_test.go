@@ -113,7 +113,7 @@ func (s *script) run(t *testing.T, rev protocol.Revision, noStream bool) (*linkt
 	return to, l
 }
 
-var refused = errors.New("connection refused")
+var errRefused = errors.New("connection refused")
 
 // A call whose stream breaks off is answered on another, after the time that
 // the server asks for, and not answered when that is hopeless.
@@ -137,10 +137,10 @@ func TestResume(t *testing.T) {
 			[]reply{{events: "id: 2\nretry: 3000\ndata:\n\n"}, {events: "retry: 0\nid: 3\n\n"}, {events: end}}, "",
 			[]string{"1", "2", "3"}, []time.Duration{100 * time.Millisecond, 3100 * time.Millisecond, 3110 * time.Millisecond}},
 		{"network down", protocol.V20250618, "id: 1\nretry: 500\ndata:\n\n",
-			[]reply{{err: refused}, {err: refused}, {status: 503}, {events: end}}, "",
+			[]reply{{err: errRefused}, {err: errRefused}, {status: 503}, {events: end}}, "",
 			[]string{"1", "1", "1", "1"}, []time.Duration{500 * time.Millisecond, 4500 * time.Millisecond, 13500 * time.Millisecond, 28500 * time.Millisecond}},
 		{"network gone", protocol.V20250618, "id: 1\ndata:\n\n",
-			[]reply{{err: refused}, {err: refused}, {err: refused}, {err: refused}, {err: refused}}, "5 attempts to resume it failed",
+			[]reply{{err: errRefused}, {err: errRefused}, {err: errRefused}, {err: errRefused}, {err: errRefused}}, "5 attempts to resume it failed",
 			[]string{"1", "1", "1", "1", "1"}, []time.Duration{1 * time.Second, 5 * time.Second, 14 * time.Second, 29 * time.Second, 44 * time.Second}},
 		{"not offered", protocol.V20251125, "id: 1\nretry: 1\ndata:\n\n", []reply{{status: 405}}, "cannot be resumed",
 			[]string{"1"}, []time.Duration{10 * time.Millisecond}},
@@ -201,15 +201,15 @@ func TestListen(t *testing.T) {
 		{"not found", []reply{{status: 400}}, nil, "", []time.Duration{0}},
 		{"resumed", []reply{{events: "id: 1\ndata: " + one + "\n\n", lasts: time.Minute}, {events: "retry: 50\ndata: " + two + "\n\n"}}, []string{one, two}, "",
 			[]time.Duration{0, 61 * time.Second, 61*time.Second + 50*time.Millisecond}},
-		{"drops thrice, then works", []reply{{lasts: time.Minute}, {err: refused}, {err: refused}, {err: refused}, {events: "data: " + one + "\n\n", lasts: time.Hour}}, []string{one}, "",
+		{"drops thrice, then works", []reply{{lasts: time.Minute}, {err: errRefused}, {err: errRefused}, {err: errRefused}, {events: "data: " + one + "\n\n", lasts: time.Hour}}, []string{one}, "",
 			[]time.Duration{0, 61 * time.Second, 65 * time.Second, 74 * time.Second, 89 * time.Second, 89*time.Second + time.Hour + time.Second}},
 		{"quiet and cut", []reply{{lasts: time.Minute, broken: true}, {lasts: time.Minute, broken: true}, {lasts: time.Minute, broken: true},
 			{lasts: time.Minute, broken: true}, {lasts: time.Minute, broken: true}, {lasts: time.Minute, broken: true}, {lasts: time.Minute, broken: true}}, nil, "",
 			[]time.Duration{0, 61e9, 122e9, 183e9, 244e9, 305e9, 366e9, 427e9}},
-		{"lost", []reply{{lasts: time.Minute}, {err: refused}, {err: refused}, {err: refused}, {err: refused}, {err: refused}}, nil, "connection refused",
+		{"lost", []reply{{lasts: time.Minute}, {err: errRefused}, {err: errRefused}, {err: errRefused}, {err: errRefused}, {err: errRefused}}, nil, "connection refused",
 			[]time.Duration{0, 61e9, 65e9, 74e9, 89e9, 104e9}},
 		{"session over", []reply{{events: "data: " + one + "\n\n"}, {status: 404}}, []string{one}, "ended the session", []time.Duration{0, time.Second}},
-		{"never there", []reply{{err: refused}, {err: refused}, {status: 500}, {err: refused}, {err: refused}, {err: refused}}, nil, "",
+		{"never there", []reply{{err: errRefused}, {err: errRefused}, {status: 500}, {err: errRefused}, {err: errRefused}, {err: errRefused}}, nil, "",
 			[]time.Duration{0, 1e9, 5e9, 14e9, 29e9, 44e9}},
 		{"too long", []reply{{events: "data: " + strings.Repeat("x", 5<<20) + "\n\ndata: " + one + "\n\n", lasts: time.Hour}}, []string{one}, "", []time.Duration{0}},
 	}
