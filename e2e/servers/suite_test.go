@@ -14,9 +14,12 @@ import (
 
 // quirks are how a server differs from others.
 type quirks struct {
-	textFaults bool // it answers unknown methods with HTTP status 400 and a line of text
-	losesLast  bool // it may lose what it tells right before an answer
-	codesAlone bool // its error for a missing resource does not name the resource
+	textFaults  bool // it answers unknown methods with HTTP status 400 and a line of text
+	losesLast   bool // it may lose what it tells right before an answer
+	codesAlone  bool // its error for a missing resource does not name the resource
+	untagged    bool // its notifications do not name the subscription that they are for
+	noUpdates   bool // it has no way to tell of a resource that has changed
+	noQuestions bool // it cannot ask the client
 }
 
 // suite uses the servers with which others pass the official conformance suite:
