@@ -103,7 +103,7 @@ func ReadConfig(file string, opts *ConfigOptions) (*Config, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		return nil, &ConfigError{File: file, Err: reasonOf(err)}
+		return nil, &ConfigError{File: file, Err: pathReason(err)}
 	case !info.Mode().IsRegular():
 		return nil, &ConfigError{File: file, Err: errors.New("it is not a regular file")}
 	case info.Size() > maxConfig:
@@ -111,13 +111,13 @@ func ReadConfig(file string, opts *ConfigOptions) (*Config, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &ConfigError{File: file, Err: reasonOf(err)}
+		return nil, &ConfigError{File: file, Err: pathReason(err)}
 	}
 	return ParseConfig(file, text, opts)
 }
 
-// reasonOf leaves out the operation and the path, which the caller names.
-func reasonOf(err error) error {
+// pathReason leaves out the operation and the path, which the caller names.
+func pathReason(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
 	}

@@ -245,7 +245,7 @@ func (r *serverReader) env() map[string]string {
 			err = parseEnvFile(env, string(text))
 		}
 		if err != nil {
-			r.fault("envFile", "%s: %w", file, reasonOf(err))
+			r.fault("envFile", "%s: %w", file, pathReason(err))
 		}
 	}
 	maps.Copy(env, r.texts("env"))
