@@ -201,7 +201,7 @@ func (c *call) advance(p Progress, inline bool) {
 		return
 	}
 	if inline {
-		c.progress(p)
+		c.conn.client.guard("OnProgress", func() { c.progress(p) })
 		return
 	}
 	if len(c.queue) >= maxProgress {
@@ -224,7 +224,7 @@ func (c *call) tell() {
 	c.queue = nil
 	c.mu.Unlock()
 	for _, p := range queue {
-		fn(p)
+		c.conn.client.guard("OnProgress", func() { fn(p) })
 	}
 }
 

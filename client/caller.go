@@ -63,6 +63,9 @@ func Call[Out any](ctx context.Context, c Caller, tool string, in any, options .
 	return out, nil
 }
 
+// maxPages is how many pages a list may have.
+const maxPages = 100000
+
 // all makes an iterator of the pages that list gives. It ends after an error.
 func all[T any](list func(cursor string) (*Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -70,8 +73,8 @@ func all[T any](list func(cursor string) (*Page[T], error)) iter.Seq2[T, error] 
 		seen := map[string]bool{}
 		for {
 			page, err := list(cursor)
-			if err == nil && page.Next != "" && seen[page.Next] {
-				err = &Error{Op: "list", Err: fmt.Errorf("the server's pages do not end: cursor %.100q came twice", page.Next)}
+			if err == nil && page.Next != "" && (seen[page.Next] || len(seen) >= maxPages) {
+				err = &Error{Op: "list", Err: fmt.Errorf("the server's pages do not end: %d pages, and cursor %.100q goes on", len(seen)+1, page.Next)}
 			}
 			if err != nil {
 				var none T

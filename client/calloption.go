@@ -45,12 +45,12 @@ func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeo
 // progress, even without OnProgress.
 func MaxTimeout(d time.Duration) CallOption { return func(o *callOptions) { o.maxTimeout = d } }
 
-// OnProgress asks the server for progress and gives it to fn, in order, before
-// the call returns, on the calling goroutine.
+// OnProgress asks the server for progress and gives it to fn, one after the
+// other and before the call returns. A panic of fn is logged.
 func OnProgress(fn func(Progress)) CallOption { return func(o *callOptions) { o.progress = fn } }
 
 // Header adds an HTTP header to the call's requests. Other transports ignore
-// it. A call that has one neither reads nor fills the cache.
+// it. A call that has one, or Meta, neither reads nor fills the cache.
 func Header(key, value string) CallOption {
 	return func(o *callOptions) {
 		if o.header == nil {

@@ -203,3 +203,60 @@ func TestConnectFails(t *testing.T) {
 		})
 	}
 }
+
+func TestComplete(t *testing.T) {
+	var asked []string
+	tr := scripted(t, func(s *script) {
+		s.result(s.until("initialize"), `{"protocolVersion":"2025-06-18","capabilities":{"completions":{}},"serverInfo":{"name":"x","version":"1"}}`)
+		s.next()
+		for h := s.next(); h != nil; h = s.next() {
+			asked = append(asked, string(h.Params))
+			s.result(h, `{"completion":{"values":["Oslo","Ostrava"],"total":7,"hasMore":true}}`)
+		}
+	})
+	opts := *legacy
+	c := connect(t, tr, &opts)
+	for _, q := range []Completion{
+		{Prompt: "plan", Argument: "city", Value: "Os"},
+		{Template: "users://{id}", Argument: "id", Context: map[string]string{"b": "2", "a": "\"1\""}},
+	} {
+		got, err := c.Complete(t.Context(), q)
+		if err != nil || len(got.Values) != 2 || got.Total != 7 || !got.HasMore {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	want := []string{
+		`{"ref":{"type":"ref/prompt","name":"plan"},"argument":{"name":"city","value":"Os"}}`,
+		`{"ref":{"type":"ref/resource","uri":"users://{id}"},"argument":{"name":"id","value":""},"context":{"arguments":{"a":"\"1\"","b":"2"}}}`,
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %s", asked)
+	}
+}
+
+// Pages that never end are an error, not an endless loop.
+func TestEndlessPages(t *testing.T) {
+	tr := scripted(t, func(s *script) {
+		s.legacyHello("2025-06-18")
+		for h := s.next(); h != nil; h = s.next() {
+			s.result(h, `{"tools":[{"name":"x","inputSchema":{}}],"nextCursor":"again"}`)
+		}
+	})
+	opts := *legacy
+	c := connect(t, tr, &opts)
+	n := 0
+	for _, err := range c.Tools(t.Context()) {
+		if n++; err != nil {
+			if !strings.Contains(err.Error(), "do not end") {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d items", n)
+	}
+}

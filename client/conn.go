@@ -27,6 +27,7 @@ type connection struct {
 	asked   peer.Inflight // the same, by id
 	askedAt atomic.Int64  // when the last of them was answered, in nanoseconds
 	opening atomic.Bool
+	silent  bool // it did not answer the probe
 
 	mu  sync.Mutex
 	err error // why it was lost

@@ -314,3 +314,19 @@ func TestStatusCode(t *testing.T) {
 		t.Errorf("StatusCode %d, Retriable %v", StatusCode(err), Retriable(err))
 	}
 }
+
+// A modern server that is slow to start is not taken for a legacy one.
+func TestProbeSlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := scripted(t, func(s *script) {
+			time.Sleep(DefaultProbeTimeout + time.Second)
+			s.result(s.next(), fakeDiscover) // too late
+			s.fault(s.next(), -32602, "the metadata is missing")
+			s.modernHello()
+			s.drain()
+		})
+		if c := connect(t, tr, nil); c.Revision() != protocol.V20260728 {
+			t.Errorf("revision %v", c.Revision())
+		}
+	})
+}

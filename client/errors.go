@@ -48,8 +48,10 @@ type Error struct {
 // Error says what was done and why that failed.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString("mcp client: ")
-	b.WriteString(e.Op)
+	b.WriteString("mcp client")
+	if e.Op != "" {
+		b.WriteString(": " + e.Op)
+	}
 	if e.kind != nil {
 		b.WriteString(": " + e.kind.Error())
 	}

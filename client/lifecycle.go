@@ -253,6 +253,8 @@ func (c *Client) renew(ctx context.Context, old *connection) error {
 			c.resubscribe()
 		case back:
 			c.returnLoop()
+		default:
+			c.endSubscriptions(&Error{Op: "listen", kind: ErrClosed, Err: err})
 		}
 	})
 	return err

@@ -83,6 +83,13 @@ func (c *Client) fallBack(ctx context.Context, conn *connection, t link.Transpor
 		c.remember(eraLegacy)
 		return conn, nil
 	}
+	if fault := (*protocol.Error)(nil); conn.silent && errors.As(err, &fault) && ctx.Err() == nil {
+		// It was not legacy but slow to start.
+		if again, late := c.discover(ctx, conn); late == nil && again == 0 {
+			c.remember(eraModern)
+			return conn, nil
+		}
+	}
 	lost := conn.lostErr() != nil
 	c.hangUp(conn)
 	if ctx.Err() != nil {
@@ -221,6 +228,7 @@ func (c *Client) discover(ctx context.Context, conn *connection) (fallback proto
 		}
 		var fault *protocol.Error
 		if !errors.As(err, &fault) || !modernFault(fault.Code) {
+			conn.silent = errors.Is(err, ErrTimeout)
 			return legacyAfter(err, legacy)
 		}
 		names := supportedIn(fault)
@@ -251,7 +259,7 @@ func legacyAfter(err error, legacy protocol.Revision) (protocol.Revision, error)
 			return 0, err
 		}
 		return legacy, nil
-	case errors.As(err, &fault), errors.Is(err, ErrTimeout), errors.Is(err, link.ErrSession):
+	case errors.As(err, &fault), errors.Is(err, ErrTimeout):
 		return legacy, nil
 	}
 	// An answer that is no answer, or the end of the connection: the next

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"slices"
 
@@ -92,7 +94,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (json.RawMessage, erro
 	if err := c.offered(conn, r); err != nil {
 		return nil, err
 	}
-	cached := r.cache && !c.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil
+	cached := r.cache && !c.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil && r.options.meta == nil
 	if cached && !r.options.noCache {
 		if result, ok := c.opts.Cache.get(c.server, c.owner, r.method, string(r.members)); ok {
 			return result, nil
@@ -188,6 +190,22 @@ func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, mo
 	return c.settle(ctx, p, err)
 }
 
+// sent returns the error of sending: what the network did is worth another
+// attempt, and a stream that takes nothing any more is lost.
+func sent(conn *connection, err error) error {
+	var status *link.StatusError
+	var op *net.OpError
+	switch {
+	case err == nil, errors.As(err, &status), errors.Is(err, link.ErrSession):
+		return err
+	case !conn.sync:
+		return &Error{kind: ErrClosed, Err: err, lost: true}
+	case errors.As(err, &op), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return &Error{Err: err, lost: true}
+	}
+	return err
+}
+
 // settle returns what became of a call.
 func (c *Client) settle(ctx context.Context, p *call, err error) (json.RawMessage, error) {
 	counter := &c.calls.stats.Failed
@@ -211,7 +229,7 @@ func (c *Client) settle(ctx context.Context, p *call, err error) (json.RawMessag
 		// A request that was never written is not cancelled, but that it was
 		// not is known of none that ran into its timeout.
 		if p.conn.cancels(p.method) {
-			p.conn.sendSoon(protocol.MethodCancelled, cancelledBody(p.id, failure.Error()))
+			p.conn.sendSoon(protocol.MethodCancelled, cancelledBody(p.id, cancelReason(failure)))
 		}
 		return nil, failure
 	case err != nil:
@@ -244,6 +262,18 @@ func stopped(ctx context.Context) error {
 		return &Error{kind: ErrTimeout, Err: cause}
 	}
 	return &Error{kind: ErrCancelled, Err: cause}
+}
+
+// cancelReason says to the server why a request is given up.
+func cancelReason(err error) string {
+	var own *Error
+	if !errors.As(err, &own) || own.kind == nil {
+		return err.Error()
+	}
+	if own.Err == nil {
+		return own.kind.Error()
+	}
+	return own.kind.Error() + ": " + own.Err.Error()
 }
 
 // levelFor returns the level that a modern request asks for.
