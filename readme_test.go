@@ -3,6 +3,8 @@ package mcp_test
 import (
 	"fmt"
 	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/session"
@@ -112,6 +116,34 @@ func TestReadmeRuns(t *testing.T) {
 		return "deleted", err
 	}))
 	readmeTest(t, deleting)
+
+	notes, r := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil), chi.NewRouter()
+	if err := readmeAuth(r, notes); err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	r.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/mcp", nil))
+	if answer.Code != http.StatusUnauthorized || answer.Header().Get("WWW-Authenticate") == "" {
+		t.Errorf("without a token: %d %v", answer.Code, answer.Header())
+	}
+}
+
+// readmeAuth protects a server.
+func readmeAuth(r chi.Router, s *mcp.Server) error {
+	verifier, err := auth.NewJWT("https://auth.example.com", "https://notes.example.com/mcp", nil)
+	if err != nil {
+		return err
+	}
+	protection := &auth.Options{
+		Resource:             "https://notes.example.com/mcp",
+		AuthorizationServers: []string{"https://auth.example.com"},
+		Scopes:               []string{"notes:read"},
+	}
+	auth.HandleMetadata(r, protection)
+	r.With(auth.Bearer(verifier, protection)).Mount("/mcp", s.Handler())
+
+	s.MustAdd(mcp.Tool("add_note", addNote, mcp.Scopes("notes:write")))
+	return nil
 }
 
 // What the pieces use, beside the fixture of resources and prompts.
@@ -129,6 +161,8 @@ func readProfile(_ *mcp.Frame, u readmeUser) (readmeUser, error) { return u, nil
 func stock(*mcp.Frame, struct{}) (map[string]int, error)         { return map[string]int{"left": 7}, nil }
 func refund(*mcp.Frame, struct{}) (string, error)                { return "refunded", nil }
 func isManager(f *mcp.Frame) bool                                { return f.Principal() == "ada" }
+
+func addNote(*mcp.Frame, struct{}) (string, error) { return "added", nil }
 
 func importFile(f *mcp.Frame, in RemoveIn) (string, error) {
 	return in.Name, f.Progress(1, 1, "done")
