@@ -134,6 +134,27 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestLoginThatFails: the error of a login comes out of the call that needed it.
+func TestLoginThatFails(t *testing.T) {
+	p := newProvider(t)
+	url := newNotes(t, p)
+	authorized, err := oauth.New(url, &oauth.Options{
+		Grant:   &oauth.AuthorizationCode{Agent: &oauth.Loopback{Browse: p.browse}},
+		Clients: []oauth.Registration{{Issuer: p.url, ClientID: appID}},
+		Scopes:  []string{"openid"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer authorized.CloseIdleConnections()
+	p.fail(errors.New("no database"))
+	_, err = client.Connect(t.Context(), client.HTTP(url, &client.HTTPOptions{Client: authorized.HTTPClient()}), nil)
+	cause, ok := errors.AsType[*oauth.Error](err)
+	if !ok || cause.Step != oauth.StepToken || cause.URL != p.url+"/oauth/token" || cause.Code == "" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // use calls a tool and compares the text of its result.
 func use(t *testing.T, c *client.Client, tool string, args any, want string) {
 	t.Helper()

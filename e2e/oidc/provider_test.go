@@ -40,6 +40,7 @@ type provider struct {
 	access   string   // the id of the newest access token
 	refresh  []string // refresh tokens, in the order in which they were issued
 	problems []string
+	broken   error // of issuing tokens
 }
 
 // newProvider starts a provider; resource is set before it is asked.
@@ -97,9 +98,12 @@ func (scopedClient) IsScopeAllowed(scope string) bool { return strings.HasPrefix
 
 // CreateAccessAndRefreshTokens notes what is issued.
 func (p *provider) CreateAccessAndRefreshTokens(ctx context.Context, r op.TokenRequest, old string) (string, string, time.Time, error) {
-	access, refresh, expiry, err := p.Storage.CreateAccessAndRefreshTokens(ctx, r, old)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.broken != nil {
+		return "", "", time.Time{}, p.broken
+	}
+	access, refresh, expiry, err := p.Storage.CreateAccessAndRefreshTokens(ctx, r, old)
 	p.access = access
 	p.refresh = append(p.refresh, refresh)
 	return access, refresh, expiry, err
@@ -116,6 +120,13 @@ func (p *provider) SetIntrospectionFromToken(ctx context.Context, answer *oidc.I
 	}
 	answer.Audience = oidc.Audience{p.resource}
 	return nil
+}
+
+// fail keeps the provider from issuing tokens.
+func (p *provider) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken = err
 }
 
 // revokeAccess ends the newest access token behind everybody's back.
