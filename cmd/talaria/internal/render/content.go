@@ -96,12 +96,14 @@ func (r *Renderer) bytes(name, kind, mediaType string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("the %s cannot be saved: %w", kind, err)
 	}
-	r.Console.Printf("%s (%s, %s) saved as %s", kind, console.Line(mediaType), size(len(data)), path)
+	r.Console.Printf("%s (%s) saved as %s", kind, describe(mediaType, size(len(data))), path)
 	return nil
 }
 
 func size(n int) string {
 	switch {
+	case n == 1:
+		return "1 byte"
 	case n < 1000:
 		return fmt.Sprintf("%d bytes", n)
 	case n < 1000_000:

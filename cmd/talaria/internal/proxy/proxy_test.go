@@ -1,0 +1,304 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// behind is the server behind the proxy. Its counter is one for each session.
+func behind() *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: "behind", Version: "7"}, &mcp.Options{Instructions: "as you like"})
+	type in struct {
+		Text string `json:"text" jsonschema_description:"what comes back"`
+	}
+	type sure struct {
+		Yes bool `json:"yes"`
+	}
+	s.MustAdd(
+		mcp.Tool("echo", func(f *mcp.Frame, in in) (string, error) {
+			if err := f.Progress(1, 2, "half"); err != nil {
+				return "", err
+			}
+			return in.Text, nil
+		}, mcp.Doc("gives the text back")),
+		mcp.Tool("count", func(f *mcp.Frame, _ struct{}) (int, error) {
+			n, _ := f.Get("n")
+			next, _ := n.(int)
+			f.Assign("n", next+1)
+			return next + 1, nil
+		}),
+		mcp.Tool("fail", func(*mcp.Frame, struct{}) (string, error) { return "", errors.New("as it must") }),
+		mcp.Tool("refuse", func(*mcp.Frame, struct{}) (string, error) {
+			return "", &mcp.Error{Code: -32050, Message: "no", Data: map[string]int{"n": 1}}
+		}),
+		mcp.Tool("ask", func(f *mcp.Frame, _ struct{}) (string, error) {
+			answer, err := mcp.Elicit[sure](f, "sure", "Sure?")
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s %v", answer.Action, answer.Value.Yes), nil
+		}),
+		mcp.Resource("note://1", func(*mcp.Frame, struct{}) (string, error) { return "the note", nil }),
+		mcp.Resource("note://{id}/copy", func(_ *mcp.Frame, in struct {
+			ID string `json:"id"`
+		}) (string, error) {
+			return "copy of " + in.ID, nil
+		}),
+		mcp.Prompt("greet", func(_ *mcp.Frame, in struct {
+			Style string `json:"style" validate:"oneof=kind rude"`
+		}) (string, error) {
+			return "Be " + in.Style, nil
+		}),
+	)
+	return s
+}
+
+// connect connects over a pipe. It returns a Connect for Options, which speaks
+// one revision, or any with 0.
+func connect(t *testing.T, s *mcp.Server, rev protocol.Revision) func(context.Context, *client.Options) (*client.Client, error) {
+	t.Helper()
+	var serving sync.WaitGroup
+	t.Cleanup(serving.Wait)
+	return func(ctx context.Context, o *client.Options) (*client.Client, error) {
+		if rev != 0 {
+			o.Revisions = []protocol.Revision{rev}
+		}
+		return client.Connect(ctx, client.Conn(func(context.Context) (transport.Conn, error) {
+			a, b := transport.Pipe()
+			serving.Go(func() { _ = s.ServeConn(context.Background(), a) })
+			return b, nil
+		}), o)
+	}
+}
+
+func start(t *testing.T, opts Options) *Proxy {
+	t.Helper()
+	p, err := New(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// Every revision before the proxy, with every one behind it.
+func TestForward(t *testing.T) {
+	for _, back := range protocol.Revisions() {
+		for _, front := range protocol.Revisions() {
+			for _, http := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s-%s-%v", front, back, http), func(t *testing.T) {
+					p := start(t, Options{Connect: connect(t, behind(), back)})
+					options := []mcptest.Option{mcptest.Revision(front)}
+					if http {
+						options = append(options, mcptest.OverHTTP())
+					}
+					c := mcptest.New(t, p.Server(), options...)
+					forwards(t, c)
+				})
+			}
+		}
+	}
+}
+
+func forwards(t *testing.T, c *mcptest.Client) {
+	t.Helper()
+	if c.Server.Instructions != "as you like" {
+		t.Errorf("got the server %+v", c.Server)
+	}
+	var names []string
+	for _, tool := range c.Tools() {
+		names = append(names, tool.Name)
+	}
+	if got := strings.Join(names, " "); got != "ask count echo fail refuse" {
+		t.Errorf("got the tools %s", got)
+	}
+	if r := c.Call("echo", map[string]string{"text": "hello"}); r.Text() != "hello" || r.IsError {
+		t.Errorf("echo: got %q", r.Text())
+	}
+	if r := c.Call("echo", map[string]int{"txt": 1}); !r.IsError || !strings.Contains(r.Text(), "did you mean /text?") {
+		t.Errorf("wrong arguments: got %q", r.Text())
+	}
+	if r := c.Call("fail", nil); !r.IsError || r.Text() != "as it must" {
+		t.Errorf("fail: got %q", r.Text())
+	}
+	_, err := c.TryCall("refuse", nil)
+	if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Code != -32050 {
+		t.Errorf("refuse: got %v", err)
+	}
+	if _, err := c.TryCall("nothing", nil); err == nil {
+		t.Error("a tool that is not there was called")
+	}
+	if got := c.Read("note://1"); len(got) != 1 || got[0].Text != "the note" {
+		t.Errorf("got %+v", got)
+	}
+	if got := c.Read("note://5/copy"); len(got) != 1 || got[0].Text != "copy of 5" {
+		t.Errorf("got %+v", got)
+	}
+	if got := c.Templates(); len(got) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	if got := c.Prompts(); len(got) != 1 || got[0].Name != "greet" {
+		t.Errorf("got %+v", got)
+	}
+	if got := c.GetPrompt("greet", map[string]string{"style": "kind"}); len(got.Messages) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	if got := c.Complete("greet", "style", "r", nil); len(got) != 1 || got[0] != "rude" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Sessions must not see each other's state.
+func TestSessions(t *testing.T) {
+	p := start(t, Options{Connect: connect(t, behind(), protocol.V20250618)})
+	a := mcptest.New(t, p.Server(), mcptest.Revision(protocol.V20250618), mcptest.OverHTTP())
+	b := mcptest.New(t, p.Server(), mcptest.Revision(protocol.V20251125), mcptest.OverHTTP())
+	for i, c := range []*mcptest.Client{a, a, b} {
+		want := []string{"1", "2", "1"}[i]
+		if got := c.Call("count", nil).Text(); got != want {
+			t.Errorf("call %d: got %s, want %s", i, got, want)
+		}
+	}
+	a.Close()
+	b.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.sessions) != 0 {
+		t.Errorf("%d connections stay after their sessions", len(p.sessions))
+	}
+}
+
+// From the newest revision to the newest, questions pass as they are.
+func TestQuestionsModern(t *testing.T) {
+	p := start(t, Options{Connect: connect(t, behind(), protocol.V20260728)})
+	c := mcptest.New(t, p.Server(), mcptest.Revision(protocol.V20260728), mcptest.OverHTTP(),
+		mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return mcptest.Accept(map[string]bool{"yes": true}) }))
+	if r := c.Call("ask", nil); r.Text() != "accept true" {
+		t.Errorf("got %q", r.Text())
+	}
+}
+
+// The one client of an older revision is asked in its connection, whatever the
+// server behind speaks.
+func TestQuestionsOfOne(t *testing.T) {
+	for _, back := range []protocol.Revision{protocol.V20250618, protocol.V20251125, protocol.V20260728} {
+		for _, front := range []protocol.Revision{protocol.V20250618, protocol.V20251125} {
+			p := start(t, Options{One: true, Connect: connect(t, behind(), back)})
+			asked := ""
+			var mu sync.Mutex
+			c := one(t, p, &client.Options{
+				Revisions: []protocol.Revision{front},
+				Elicit: func(_ context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					asked = q.Message
+					return client.Accept(map[string]bool{"yes": true})
+				},
+			})
+			r, err := c.Call(t.Context(), "ask", nil)
+			mu.Lock()
+			if err != nil || r.Text() != "accept true" || asked != "Sure?" {
+				t.Errorf("%s before %s: got %v, %v, asked %q", front, back, r, err, asked)
+			}
+			mu.Unlock()
+		}
+	}
+}
+
+// A client that cannot be asked must not hold anything up.
+func TestQuestionsRefused(t *testing.T) {
+	p := start(t, Options{One: true, Connect: connect(t, behind(), protocol.V20250618)})
+	c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}})
+	r, err := c.Call(t.Context(), "ask", nil)
+	if err == nil && !r.IsError {
+		t.Errorf("got %q", r.Text())
+	}
+}
+
+// one connects the one client of a proxy.
+func one(t *testing.T, p *Proxy, o *client.Options) *client.Client {
+	t.Helper()
+	a, b := transport.Pipe()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = p.Server().ServeConn(context.Background(), p.Tap(a)) })
+	c, err := client.Connect(t.Context(), client.Conn(func(context.Context) (transport.Conn, error) { return b, nil }), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+	})
+	return c
+}
+
+// Changes and log messages pass.
+func TestNotifications(t *testing.T) {
+	server := behind()
+	p := start(t, Options{One: true, Connect: connect(t, server, protocol.V20250618)})
+	events := make(chan client.Event, 10)
+	c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}, OnNotification: func(e client.Event) { events <- e }})
+	if err := c.Subscribe(t.Context(), "note://1"); err != nil {
+		t.Fatal(err)
+	}
+	server.ResourceUpdated("note://1")
+	if e := <-events; e.Method != protocol.MethodResourceUpdated || !strings.Contains(string(e.Params), "note://1") {
+		t.Errorf("got %s %s", e.Method, e.Params)
+	}
+	server.RemoveTools("count")
+	if e := <-events; e.Method != protocol.MethodToolsChanged {
+		t.Errorf("got %s %s", e.Method, e.Params)
+	}
+	var told []string
+	_, err := c.Call(t.Context(), "echo", map[string]string{"text": "x"}, client.OnProgress(func(now client.Progress) { told = append(told, now.Message) }))
+	if err != nil || strings.Join(told, " ") != "half" {
+		t.Errorf("progress: got %v, %v", told, err)
+	}
+}
+
+func TestResult(t *testing.T) {
+	const modern = `{"resultType":"complete","tools":[],"ttlMs":5,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{},"own":1}}`
+	for _, test := range []struct {
+		raw, method string
+		rev         protocol.Revision
+		want        string
+	}{
+		{modern, protocol.MethodToolsList, protocol.V20250618, `{"_meta":{"own":1},"tools":[]}`},
+		{modern, protocol.MethodToolsList, protocol.V20260728, `{"_meta":{"own":1},"cacheScope":"public","resultType":"complete","tools":[],"ttlMs":5}`},
+		{`{"tools":[]}`, protocol.MethodToolsList, protocol.V20260728, `{"cacheScope":"private","resultType":"complete","tools":[],"ttlMs":0}`},
+		{`{"content":[]}`, protocol.MethodToolsCall, protocol.V20260728, `{"content":[],"resultType":"complete"}`},
+	} {
+		r, err := result(json.RawMessage(test.raw), test.rev, test.method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := r.Append(nil, protocol.Wire{Revision: test.rev})
+		var members map[string]any
+		if err != nil || json.Unmarshal(text, &members) != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if sorted, _ := json.Marshal(members); string(sorted) != test.want {
+			t.Errorf("%s: got %s, want %s", test.raw, sorted, test.want)
+		}
+	}
+	if _, err := result(json.RawMessage(`[]`), protocol.V20250618, ""); err == nil {
+		t.Error("a list passed for a result")
+	}
+}
