@@ -166,6 +166,7 @@ func TestNewTokenIsVerifiedOnce(t *testing.T) {
 		}
 		leave()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if calls != 2 || handler.count() != 50 {
 			t.Errorf("%d calls, %d requests passed", calls, handler.count())
 		}

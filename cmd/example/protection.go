@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -57,7 +56,7 @@ func protect(resource string) (*protection, error) {
 	}
 	p := &protection{issuer: dev, options: &auth.Options{
 		Resource: resource, AuthorizationServers: []string{issuer}, Scopes: []string{scopeRead}, Name: "Workbench",
-		CacheFor: time.Second, // so that a revocation is seen soon
+		CacheFor: -1, // so that a revocation is seen at once
 	}}
 	p.guard = auth.Bearer(verifier, p.options)
 	return p, nil

@@ -201,7 +201,9 @@ func (v *visitor) call(tool, arguments string) (status int, challenge, body stri
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("Authorization", "Bearer "+v.token)
+	if v.token != "" {
+		req.Header.Set("Authorization", "Bearer "+v.token)
+	}
 	req.Header.Set("MCP-Protocol-Version", "2026-07-28")
 	req.Header.Set("Mcp-Method", "tools/call")
 	req.Header.Set("Mcp-Name", tool)
