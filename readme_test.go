@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"
@@ -17,8 +18,10 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
 
@@ -116,6 +119,14 @@ func TestReadmeRuns(t *testing.T) {
 		return "deleted", err
 	}))
 	readmeTest(t, deleting)
+
+	over, end := context.WithCancel(t.Context())
+	end()
+	for _, use := range []func(context.Context) error{readmeClient, readmePool, readmeMany} {
+		if err := use(over); err == nil {
+			t.Error("a server that is not there was used")
+		}
+	}
 
 	notes, r := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil), chi.NewRouter()
 	if err := readmeAuth(r, notes); err != nil {
@@ -217,6 +228,59 @@ func readmeAround(s, weather *mcp.Server, logger zerolog.Logger) error {
 	s.MustAdd(mcp.Tool("refund", refund, mcp.VisibleTo(isManager))) // for others it does not exist
 	s.MustAdd(mcp.Method("shop/stock", stock))                      // a method of your own, with checked params
 	err := s.Mount("weather", weather)                              // another server's tools as weather.forecast
+	return err
+}
+
+type (
+	Place struct {
+		City string `json:"city"`
+	}
+	Forecast struct {
+		Degrees int `json:"degrees"`
+	}
+)
+
+func askUser(context.Context, *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+	return client.Decline()
+}
+
+func readmeClient(ctx context.Context) error {
+	c, err := client.Connect(ctx, client.HTTP("https://weather.example.com/mcp", nil), &client.Options{Elicit: askUser})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for tool, err := range c.Tools(ctx) { // all pages of them
+		if err != nil {
+			return err
+		}
+		fmt.Println(tool.Name, tool.Description)
+	}
+	forecast, err := client.Call[Forecast](ctx, c, "forecast", Place{City: "Oslo"}, client.Timeout(time.Minute))
+	fmt.Println(forecast)
+	return err
+}
+
+func readmePool(ctx context.Context) error {
+	pool := client.NewPool(client.HTTP("https://weather.example.com/mcp", nil), &client.PoolOptions{Size: 8})
+	defer pool.Close()
+	forecast, err := client.Call[Forecast](ctx, pool, "forecast", Place{City: "Oslo"})
+	fmt.Println(forecast)
+	return err
+}
+
+func readmeMany(ctx context.Context) error {
+	config, err := client.ReadConfig(".mcp.json", nil)
+	if err != nil {
+		return err
+	}
+	many := client.NewMany(nil)
+	defer many.Close()
+	if err := many.AddConfig(config, nil); err != nil {
+		log.Print(err) // says what is wrong with some of them; the others work
+	}
+	result, err := many.Call(ctx, "weather.forecast", Place{City: "Oslo"})
+	fmt.Println(result)
 	return err
 }
 
