@@ -62,7 +62,9 @@ func (r *serverReader) settleType() {
 	if named == "" {
 		named = r.text("transport")
 	}
-	s.Type = configTypes[named]
+	if s.Type = configTypes[named]; named == "" {
+		s.Type = r.guessType()
+	}
 	switch {
 	case len(r.faults) > 0:
 		return // it may be that which is missing
@@ -72,11 +74,9 @@ func (r *serverReader) settleType() {
 	case s.Command != "" && s.URL != "":
 		r.fault("", "it has a command and a url; one of them must go")
 		return
-	case named != "" && s.Type == "":
+	case s.Type == "":
 		r.fault("type", "%q is not known; it is one of stdio, http, sse, ws", named)
 		return
-	case named == "" && s.Command != "":
-		s.Type = "stdio"
 	}
 	if s.Type == "stdio" {
 		if s.Command == "" {
@@ -91,7 +91,21 @@ func (r *serverReader) settleType() {
 	r.checkURL()
 }
 
-// checkURL checks the URL against the type, which it may decide.
+// guessType returns the type of a server that does not say it, "" if it has
+// neither command nor URL.
+func (r *serverReader) guessType() string {
+	switch {
+	case r.server.Command != "":
+		return "stdio"
+	case r.server.URL == "":
+		return ""
+	case strings.HasPrefix(r.server.URL, "ws://"), strings.HasPrefix(r.server.URL, "wss://"):
+		return "ws"
+	}
+	return "http"
+}
+
+// checkURL checks the URL against the type.
 func (r *serverReader) checkURL() {
 	s := &r.server
 	u, err := url.Parse(s.URL)
@@ -101,12 +115,6 @@ func (r *serverReader) checkURL() {
 	}
 	web := u.Scheme == "http" || u.Scheme == "https"
 	socket := u.Scheme == "ws" || u.Scheme == "wss"
-	if s.Type == "" {
-		s.Type = "http"
-		if socket {
-			s.Type = "ws"
-		}
-	}
 	if s.Type == "ws" && !socket && !web || s.Type != "ws" && !web {
 		r.fault("url", "%q does not go with type %q", s.URL, s.Type)
 	}
