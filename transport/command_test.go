@@ -98,7 +98,8 @@ func startChild(kind string) *os.Process {
 // start starts a child process.
 func start(t *testing.T, kind string, opts transport.CommandOptions, args ...string) *transport.Command {
 	t.Helper()
-	opts.Env = append(opts.Env, childVariable+"="+kind)
+	// The race detector would have the child sleep for a second at its end.
+	opts.Env = append(opts.Env, childVariable+"="+kind, "GORACE=atexit_sleep_ms=0")
 	c, err := transport.StartCommand(os.Args[0], args, &opts)
 	if err != nil {
 		t.Fatal(err)
@@ -253,20 +254,20 @@ func TestCommandClose(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals")
 	}
-	const grace = 300 * time.Millisecond
 	tests := []struct {
-		kind string
-		want string // how it ended
+		kind  string
+		grace time.Duration
+		want  string // how it ended
 	}{
-		{"echo", "exit status 0"},
-		{"stubborn", "exit status 0"},
-		{"immortal", "signal: killed"},
-		{"flood", "exit status 0"}, // after its output was read on
+		{"echo", time.Minute, "exit status 0"},
+		{"stubborn", 500 * time.Millisecond, "exit status 0"},
+		{"immortal", 200 * time.Millisecond, "signal: killed"},
+		{"flood", 200 * time.Millisecond, "signal: terminated"}, // while its output is read on
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind, func(t *testing.T) {
 			t.Parallel()
-			c := start(t, tt.kind, transport.CommandOptions{Grace: grace})
+			c := start(t, tt.kind, transport.CommandOptions{Grace: tt.grace})
 			if tt.kind == "echo" {
 				_ = c.Write([]byte("ready"))
 			}
@@ -288,7 +289,7 @@ func TestCommandClose(t *testing.T) {
 				t.Error(err)
 			}
 			wg.Wait()
-			if got := c.State().String(); got != tt.want && tt.kind != "flood" {
+			if got := c.State().String(); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 			if err := c.Write([]byte("{}")); !errors.Is(err, transport.ErrClosed) {

@@ -223,6 +223,7 @@ func TestListen(t *testing.T) {
 				} else {
 					time.Sleep(2 * time.Hour)
 				}
+				synctest.Wait()
 				if got := to.Texts()[1:]; tt.name != "too long" && !slices.Equal(got, tt.want) && len(got)+len(tt.want) > 0 {
 					t.Errorf("received %q, want %q", got, tt.want)
 				}
@@ -246,6 +247,7 @@ func TestListenNot(t *testing.T) {
 		s := &script{}
 		_, l := s.run(t, protocol.V20251125, true)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(s.at) > 0 {
 			t.Errorf("GET at %v though it was not wanted", s.at)
 		}

@@ -186,6 +186,7 @@ func TestReconnect(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if got := to.Texts(); !slices.Equal(got, tt.want) && len(got)+len(tt.want) > 0 {
 					t.Errorf("received %q, want %q", got, tt.want)
 				}
