@@ -114,6 +114,8 @@ func (c *Client) login(ctx context.Context, stale *record) (*record, error) {
 // probe asks the MCP server for its challenge. A server that has none for a GET
 // request may still have metadata in its well-known places.
 func (c *Client) probe(ctx context.Context) (challenge, error) {
+	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server.String(), nil)
 	if err != nil {
 		return challenge{}, &Error{Step: StepRequest, URL: c.server.String(), Err: err}
@@ -210,6 +212,7 @@ type record struct {
 	Issuer       string    `json:"issuer"`
 	Resource     string    `json:"resource"`
 	ClientID     string    `json:"client_id,omitempty"`
+	Grant        string    `json:"grant"`
 	AccessToken  string    `json:"access_token"`
 	TokenType    string    `json:"token_type"` // Bearer or DPoP
 	RefreshToken string    `json:"refresh_token,omitempty"`
@@ -222,10 +225,14 @@ type record struct {
 	granted bool     // by a grant, in this program; not loaded, not refreshed
 }
 
-// usable says whether the access token can be sent.
+// usable says whether the access token is worth sending.
 func (r *record) usable() bool {
 	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || time.Now().Before(r.Expiry))
 }
+
+// sent says whether requests carry the access token. They do even if it has
+// expired: to a server that also serves strangers, who sends none is one.
+func (r *record) sent() bool { return r != nil && r.AccessToken != "" }
 
 // early is an expiry a little before the real one, so that a token does not
 // expire on its way.

@@ -40,6 +40,7 @@ type Visit interface {
 }
 
 func (*AuthorizationCode) check() error       { return nil }
+func (*AuthorizationCode) kind() string       { return grantCode }
 func (*AuthorizationCode) interactive() bool  { return true }
 func (*AuthorizationCode) trusts() []*url.URL { return nil }
 

@@ -14,6 +14,8 @@ import (
 type Grant interface {
 	// check says what is wrong with the fields.
 	check() error
+	// kind names the grant in the store.
+	kind() string
 	// interactive says whether the user takes part.
 	interactive() bool
 	// trusts lists URLs that the user has named.
@@ -52,7 +54,7 @@ func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
 		return &Error{Step: StepToken, URL: r.authority.server.TokenEndpoint, Problem: problem}
 	}
 	rec := &record{
-		Issuer: r.authority.server.Issuer, Resource: r.authority.resource, ClientID: r.used.ClientID,
+		Issuer: r.authority.server.Issuer, Resource: r.authority.resource, ClientID: r.used.ClientID, Grant: r.client.opts.Grant.kind(),
 		AccessToken: token.AccessToken, RefreshToken: token.RefreshToken, Expiry: early(token.Expiry),
 		Requested: r.scopes, Granted: r.scopes, key: r.key,
 	}

@@ -4,28 +4,52 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // What the store has, by key:
 //
-//	server <URL of the MCP server>           which token is in use for it
-//	token <issuer> <client id> <resource>    the token
-//	client <issuer> <name of the client>     a client that was registered dynamically
-//	issuer <client id> <URL of the server>   the issuer of a client without one
+//	server <URL> <grant> <client>                  which token is in use for an MCP server
+//	token <issuer> <client id> <resource> <grant>  the token
+//	client <issuer> <name of the client>           a client that was registered dynamically
+//	issuer <client id> <URL of the server>         the issuer of a client without one
+//
+// Programs that say the same of themselves share a token. A user's token and
+// that of a program for itself are never mixed up.
 
 // binding is the value of a server key.
 type binding struct {
 	Issuer   string `json:"issuer"`
 	Resource string `json:"resource"`
 	ClientID string `json:"client_id,omitempty"`
+	Grant    string `json:"grant,omitempty"`
 }
 
-func (c *Client) serverKey() string { return "server " + c.server.String() }
+func (c *Client) serverKey() string {
+	return "server " + c.server.String() + " " + c.opts.Grant.kind() + " " + c.opts.identity()
+}
 
-func (b binding) tokenKey() string { return "token " + b.Issuer + " " + b.ClientID + " " + b.Resource }
+// identity is what the client calls itself.
+func (o *Options) identity() string {
+	if o.Document != nil {
+		return o.Document.URL
+	}
+	if len(o.Clients) == 0 {
+		return o.ClientName
+	}
+	ids := make([]string, len(o.Clients))
+	for i := range o.Clients {
+		ids[i] = o.Clients[i].ClientID
+	}
+	return strings.Join(ids, ",")
+}
+
+func (b binding) tokenKey() string {
+	return "token " + b.Issuer + " " + b.ClientID + " " + b.Resource + " " + b.Grant
+}
 
 func (r *record) binding() binding {
-	return binding{Issuer: r.Issuer, Resource: r.Resource, ClientID: r.ClientID}
+	return binding{Issuer: r.Issuer, Resource: r.Resource, ClientID: r.ClientID, Grant: r.Grant}
 }
 
 func (r *record) issuer() string {

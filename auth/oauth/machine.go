@@ -17,6 +17,7 @@ import (
 type ClientCredentials struct{}
 
 func (*ClientCredentials) check() error       { return nil }
+func (*ClientCredentials) kind() string       { return grantCredentials }
 func (*ClientCredentials) interactive() bool  { return false }
 func (*ClientCredentials) trusts() []*url.URL { return nil }
 
@@ -64,6 +65,7 @@ func (g *WorkloadIdentity) check() error {
 	return nil
 }
 
+func (*WorkloadIdentity) kind() string       { return "workload_identity" }
 func (*WorkloadIdentity) interactive() bool  { return false }
 func (*WorkloadIdentity) trusts() []*url.URL { return nil }
 
@@ -126,6 +128,7 @@ func (g *EnterpriseManaged) check() error {
 	return errors.Join(problems...)
 }
 
+func (*EnterpriseManaged) kind() string      { return "enterprise_managed" }
 func (*EnterpriseManaged) interactive() bool { return false }
 
 func (g *EnterpriseManaged) trusts() []*url.URL {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // refresh trades the refresh token for a new access token (RFC 6749, section
@@ -52,11 +53,11 @@ func (c *Client) refresh(ctx context.Context, server *serverMetadata, rec *recor
 	return fresh, nil
 }
 
-// ended is what remains of a token whose grant has ended: the scopes, to ask
-// for them again.
+// ended is a token whose grant has ended. It stays, for its scopes to be asked
+// for again, and for the MCP server to say so.
 func (r *record) ended() *record {
 	rest := *r
-	rest.AccessToken, rest.RefreshToken = "", ""
+	rest.RefreshToken, rest.Expiry = "", time.Now().Add(-time.Second)
 	return &rest
 }
 

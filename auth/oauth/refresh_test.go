@@ -75,6 +75,21 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("registered %d times", n)
 		}
 	})
+	t.Run("ended, at a server that serves strangers", func(t *testing.T) {
+		w, store := newWorld(t), MemoryStore()
+		mustCall(t, w.client(&Options{Store: store}))
+		expireStored(t, store)
+		clear(w.refresh)
+		w.expire()
+		w.handlers["server /mcp"] = func(rw http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "" {
+				_, _ = rw.Write([]byte("hello stranger"))
+				return
+			}
+			w.mcp(rw, r)
+		}
+		mustCall(t, w.client(&Options{Store: store}))
+	})
 	t.Run("client dropped", func(t *testing.T) {
 		w := newWorld(t)
 		c := w.client(nil)

@@ -79,13 +79,13 @@ func (a *attempt) answer(ch challenge, status int) error {
 	}
 	var err error
 	switch {
-	case ch.errorCode == "use_dpop_nonce" && a.rec.usable() && a.rec.key != nil:
+	case ch.errorCode == "use_dpop_nonce" && a.rec.sent() && a.rec.key != nil:
 		if a.nonceRetried {
 			return refused(StepRequest, "the MCP server refuses the nonce that it has given")
 		}
 		a.nonceRetried = true
 		return nil
-	case ch.errorCode == "insufficient_scope" && a.rec.usable():
+	case ch.errorCode == "insufficient_scope" && a.rec.sent():
 		if a.stepUps >= c.opts.MaxStepUps {
 			return refused(StepStepUp, fmt.Sprintf("the MCP server demands more scopes after %d step-ups of one request", a.stepUps))
 		}
@@ -94,7 +94,7 @@ func (a *attempt) answer(ch challenge, status int) error {
 	default:
 		// A token that was refreshed may be of no use any more; one that was
 		// granted for this request is refused for good.
-		if a.renewals >= maxRenewals || a.renewals > 0 && a.rec.usable() && a.rec.granted {
+		if a.renewals >= maxRenewals || a.renewals > 0 && a.rec.sent() && a.rec.granted {
 			return refused(StepRequest, "the MCP server refuses the token that its authorization server has just issued")
 		}
 		a.rec, err = c.renew(ctx, need{challenge: ch, stale: a.rec, since: a.since, anew: a.renewals > 0})
@@ -112,7 +112,7 @@ func (a *attempt) send() (*http.Response, error) {
 	}
 	req := a.req.Clone(a.req.Context())
 	req.Body = body
-	if a.rec.usable() {
+	if a.rec.sent() {
 		req.Header.Set("Authorization", a.rec.TokenType+" "+a.rec.AccessToken)
 		if a.rec.key != nil {
 			proof, err := a.rec.key.proof(req.Method, req.URL, a.client.nonces.get(nonceResource, req.URL), a.rec.AccessToken)

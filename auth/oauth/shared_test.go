@@ -26,6 +26,30 @@ func TestOtherPrograms(t *testing.T) {
 			t.Errorf("%d refreshes", n)
 		}
 	})
+	t.Run("something else", func(t *testing.T) {
+		w, store := newWorld(t), MemoryStore()
+		clients := []Registration{{Issuer: w.issuer.URL, ClientID: "mine", ClientSecret: "s"}}
+		all := []*Client{
+			w.client(&Options{Store: store}),
+			w.client(&Options{Store: store, ClientName: "Other"}),
+			w.client(&Options{Store: store, Clients: clients}),
+			w.client(&Options{Store: store, Clients: clients, Grant: &ClientCredentials{}}),
+		}
+		for range 2 {
+			for _, c := range all {
+				mustCall(t, c)
+			}
+			w.expire()
+		}
+		tokens := map[string]bool{}
+		for _, c := range all {
+			mustCall(t, c)
+			tokens[c.newest().AccessToken] = true
+		}
+		if visits := w.count("issuer GET /authorize"); len(tokens) != 4 || visits != 3 {
+			t.Errorf("%d tokens, %d visits of the user", len(tokens), visits)
+		}
+	})
 	t.Run("logged out", func(t *testing.T) {
 		w, store := newWorld(t), MemoryStore()
 		one, two := w.client(&Options{Store: store}), w.client(&Options{Store: store})

@@ -152,7 +152,7 @@ func TestSpoiledStore(t *testing.T) {
 			store := MemoryStore().(*memoryStore)
 			c := w.client(&Options{Store: store})
 			store.values[c.serverKey()] = json.RawMessage(`{"issuer":"i","resource":"r"}`)
-			store.values["token i  r"] = json.RawMessage(value)
+			store.values["token i  r "] = json.RawMessage(value)
 			_, err := c.Token(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "log out and in again") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got %v", err)
