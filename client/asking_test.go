@@ -365,3 +365,42 @@ func TestQuestionCancelled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A request that needs the user to visit a URL is made again after that.
+func TestURLRequired(t *testing.T) {
+	play := func(s *script) {
+		s.legacyHello("2025-11-25")
+		for h := s.until("tools/call"); h != nil; h = s.until("tools/call") {
+			s.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"visit","data":{"elicitations":[{"mode":"url","elicitationId":"e1","url":"https://example.com/connect","message":"Authorize"}]}}}`, h.ID)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e0"}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e1"}}`)
+			s.result(s.until("tools/call"), `{"content":[{"type":"text","text":"done"}]}`)
+		}
+	}
+	tests := []struct {
+		name    string
+		answer  func() (*protocol.ElicitResult, error)
+		options []CallOption
+		fails   bool
+	}{
+		{"accept", func() (*protocol.ElicitResult, error) { time.Sleep(time.Millisecond); return Accept(nil) }, nil, false},
+		{"decline", Decline, nil, true},
+		{"not wanted", Decline, []CallOption{NoRetry()}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opts := only(protocol.V20251125)
+			opts.ElicitURL = func(_ context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+				if q.URL != "https://example.com/connect" || q.Message != "Authorize" {
+					t.Errorf("asked %+v", q)
+				}
+				return tt.answer()
+			}
+			c := connect(t, scripted(t, play), opts)
+			r, err := c.Call(t.Context(), "x", nil, tt.options...)
+			if tt.fails != (code(err) == codeURLRequired) || !tt.fails && (err != nil || r.Text() != "done") {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}

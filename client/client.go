@@ -24,6 +24,7 @@ type Client struct {
 	events    events
 	tools     toolIndex
 	roots     roots
+	elicited  elicited
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -47,6 +48,7 @@ type Client struct {
 	stateFns  map[int]func(State, error)
 	lastFn    int
 	stateLine stateLine
+	eventFns  []*eventFn
 }
 
 // Connect connects to the server behind t and returns when it can be used. It
@@ -252,6 +254,19 @@ func (c *Client) ServerHello() json.RawMessage {
 		return clone(conn.about.raw)
 	}
 	return nil
+}
+
+// Supports tells whether the server declares a capability, by the names on the
+// way to it: Supports("tools"), Supports("resources", "subscribe"),
+// Supports("extensions", "io.modelcontextprotocol/tasks"). One that is false
+// counts as not declared.
+func (c *Client) Supports(path ...string) bool {
+	conn := c.conn.Load()
+	if conn == nil || len(path) == 0 {
+		return false
+	}
+	raw := protocol.Lookup(conn.about.raw, append([]string{"capabilities"}, path...))
+	return raw != nil && string(raw) != "false" && string(raw) != "null"
 }
 
 // Transport returns what the client was connected with.

@@ -260,3 +260,37 @@ func TestEndlessPages(t *testing.T) {
 		t.Errorf("%d items", n)
 	}
 }
+
+// Handlers can come and go while the client lives.
+func TestOnEvent(t *testing.T) {
+	tr := scripted(t, func(s *script) {
+		s.legacyHello("2025-06-18")
+		for h := s.next(); h != nil; h = s.next() {
+			s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":{"n":1}}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"nonsense","data":1}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			if h.Method == "ping" {
+				s.result(h, "{}")
+			}
+		}
+	})
+	opts := *legacy
+	c := connect(t, tr, &opts)
+	logs, changes := make(chan LogEntry, 9), make(chan Event, 9)
+	c.OnLog(func(l LogEntry) { logs <- l })
+	c.OnEvent(func(e Event) { changes <- e }, "notifications/tools/*")
+	c.OnEvent(func(Event) { panic("boom") }) // costs the others nothing
+	c.OnEvent(func(Event) { t.Error("called after it was removed") })()
+	if err := c.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l := <-logs; l.Level != protocol.LevelError || l.Text() != `{"n":1}` {
+		t.Errorf("log %+v", l)
+	}
+	if e := <-changes; e.Method != protocol.MethodToolsChanged || e.Params != nil {
+		t.Errorf("event %+v", e)
+	}
+	if !c.Supports("tools") || !c.Supports("resources", "subscribe") || c.Supports("prompts") || c.Supports("tools", "listChanged") || c.Supports() {
+		t.Errorf("hello %s", c.ServerHello())
+	}
+}

@@ -29,6 +29,8 @@ type request struct {
 	refreshed bool
 	// renewed: its session had expired once.
 	renewed bool
+	// visited: the user was shown the URLs that it needs.
+	visited bool
 }
 
 // encoders make the JSON text of values, one encoder per type.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -92,23 +93,34 @@ func (e *events) deliver(d delivery) {
 	if c.opts.OnNotification != nil {
 		c.guard("OnNotification", func() { c.opts.OnNotification(d.event) })
 	}
+	for _, h := range c.handlers() {
+		if h.topics.wants(d.event.Method) {
+			c.guard("OnEvent", func() { h.fn(d.event) })
+		}
+	}
 	if d.event.Method == protocol.MethodLog {
 		c.log(d.event.Params)
 	}
 }
 
-// log gives a log message to the callback and to the logger.
-func (c *Client) log(params json.RawMessage) {
+// logEntry reads the params of notifications/message.
+func logEntry(params json.RawMessage) (LogEntry, error) {
 	var wire struct {
 		Level  protocol.Level  `json:"level"`
 		Logger string          `json:"logger"`
 		Data   json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(params, &wire); err != nil {
+	err := json.Unmarshal(params, &wire)
+	return LogEntry(wire), err
+}
+
+// log gives a log message to the callback and to the logger.
+func (c *Client) log(params json.RawMessage) {
+	entry, err := logEntry(params)
+	if err != nil {
 		c.opts.Logger.Warn().Err(err).Str("server", c.server).Msg("a log message does not decode")
 		return
 	}
-	entry := LogEntry(wire)
 	if c.opts.OnLog != nil {
 		c.guard("OnLog", func() { c.opts.OnLog(entry) })
 	}
@@ -126,6 +138,43 @@ func zerologLevel(level protocol.Level) zerolog.Level {
 		return zerolog.WarnLevel
 	}
 	return zerolog.ErrorLevel
+}
+
+// eventFn is a handler that came after Connect.
+type eventFn struct {
+	topics topics
+	fn     func(Event)
+}
+
+func (c *Client) handlers() []*eventFn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.eventFns
+}
+
+// OnEvent calls fn for the notifications of these topics from now on, as
+// Options.OnNotification does, until remove is called. Topics are those of
+// PubSub.Subscribe.
+func (c *Client) OnEvent(fn func(Event), topics ...string) (remove func()) {
+	h := &eventFn{slices.Clone(topics), fn}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.eventFns = append(slices.Clip(c.eventFns), h)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.eventFns = slices.DeleteFunc(slices.Clone(c.eventFns), func(other *eventFn) bool { return other == h })
+	}
+}
+
+// OnLog calls fn for the log messages of the server from now on, as
+// Options.OnLog does, until remove is called.
+func (c *Client) OnLog(fn func(LogEntry)) (remove func()) {
+	return c.OnEvent(func(e Event) {
+		if entry, err := logEntry(e.Params); err == nil {
+			fn(entry)
+		}
+	}, protocol.MethodLog)
 }
 
 // Events returns a channel of the notifications of these topics; see
@@ -151,6 +200,8 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 	case protocol.MethodResourcesChanged:
 		c.opts.Cache.drop(c.server, protocol.MethodResourcesList, "")
 		c.opts.Cache.drop(c.server, protocol.MethodResourceTemplates, "")
+	case methodElicited:
+		c.elicited.complete(stringIn(m.Params, "elicitationId"))
 	case protocol.MethodResourceUpdated:
 		if uri := stringIn(m.Params, "uri"); uri != "" {
 			c.opts.Cache.drop(c.server, protocol.MethodResourcesRead, string(named("uri", uri)))

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -324,5 +325,69 @@ func TestOnStateRemove(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Error("second Close:", err)
+	}
+}
+
+// Close ends in bounded time even if the server neither reads nor ends, and
+// while subscriptions and calls are open.
+func TestCloseSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ends []transport.Conn
+		tr := &testTransport{"memory:stuck", func(context.Context) (transport.Conn, error) {
+			near, far := transport.Pipe()
+			ends = append(ends, far)
+			s := &script{t, far}
+			go s.modernHello() // and never again
+			return near, nil
+		}}
+		c, err := Connect(t.Context(), tr, modernOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		for range 200 { // more than the pipe holds
+			calls.Go(func() {
+				if _, err := c.Call(t.Context(), "x", nil, Timeout(time.Hour)); !errors.Is(err, ErrClosed) {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		calls.Go(func() {
+			if _, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, nil); !errors.Is(err, ErrClosed) {
+				t.Errorf("Listen: %v", err)
+			}
+		})
+		synctest.Wait()
+		begin := time.Now()
+		_ = c.Close() // how it ended is not the point
+		if took := time.Since(begin); took > 2*c.opts.CloseTimeout {
+			t.Errorf("Close took %v", took)
+		}
+		calls.Wait()
+		_ = ends[0].Close()
+	})
+}
+
+// The end of a client leaves no goroutine behind.
+func TestNothingIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 5 {
+		c, err := Connect(t.Context(), crashing(t, "2026-07-28"), modernOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, nil); err != nil {
+			t.Error(err)
+		}
+		_, _ = c.Call(t.Context(), "crash", nil) // it reconnects while it is closed
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for limit := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(limit); {
+		runtime.Gosched() // the server's own end a little later
+	}
+	if now := runtime.NumGoroutine(); now > before {
+		t.Errorf("%d goroutines, %d before", now, before)
 	}
 }

@@ -56,7 +56,9 @@ type Options struct {
 	// several goroutines at once.
 	Elicit func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error)
 	// ElicitURL answers elicitation/create of a URL: it shows the user the
-	// whole address, and opens it only with their consent.
+	// whole address, and opens it only with their consent. It is called, too,
+	// for the URLs that a server of 2025-11-25 says a request needs; when the
+	// server tells that they were visited, the request is made again.
 	ElicitURL func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error)
 	// Capabilities are declared beside those that the fields above make.
 	Capabilities protocol.ClientCapabilities

@@ -18,9 +18,12 @@ type PubSub struct {
 }
 
 type subscriber struct {
-	topics []string
+	topics
 	events chan Event
 }
+
+// topics are methods, or beginnings of them followed by *; none means all.
+type topics []string
 
 // NewPubSub returns a PubSub without subscribers.
 func NewPubSub() *PubSub { return &PubSub{subs: map[*subscriber]struct{}{}} }
@@ -75,11 +78,11 @@ func (p *PubSub) Dropped() int64 {
 	return p.dropped
 }
 
-func (s *subscriber) wants(method string) bool {
-	if len(s.topics) == 0 {
+func (t topics) wants(method string) bool {
+	if len(t) == 0 {
 		return true
 	}
-	for _, topic := range s.topics {
+	for _, topic := range t {
 		if start, ok := strings.CutSuffix(topic, "*"); ok && strings.HasPrefix(method, start) || topic == method {
 			return true
 		}

@@ -53,6 +53,13 @@ func (c *Client) again(ctx context.Context, r *request, err error) bool {
 		}
 		r.tool, r.refreshed = tool, true
 		return true
+	case errors.As(err, &fault) && fault.Code == codeURLRequired:
+		// It was refused before it ran.
+		if r.options.noRetry || r.visited {
+			return false
+		}
+		r.visited = true
+		return c.visit(ctx, fault)
 	case errors.As(err, &own) && own.lost && own.kind == ErrClosed:
 		if r.options.noRetry || !c.harmless(r) {
 			return false
