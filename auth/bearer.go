@@ -82,12 +82,20 @@ const (
 // All but the last have a WWW-Authenticate (RFC 6750, RFC 9728). Each request
 // of a session has to bring its token. Streams and WebSocket connections, which
 // begin with a GET, end soon after theirs has, so that the client comes again
-// with another. Bearer panics if v is nil or if opts
+// with another.
+//
+// If Options name AuthorizationServers, requests for the metadata of the
+// Resource are answered here, without a token: a router that is behind Bearer as
+// a whole needs no HandleMetadata. Bearer panics if v is nil or if opts
 // make no sense, as a server would without its protection.
 func Bearer(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	g := newGuard(v, opts)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if g.document != nil && isMetadata(r, g.path) {
+				g.document.ServeHTTP(w, r)
+				return
+			}
 			grant, err := g.admit(w, r)
 			if err != nil {
 				g.refuse(w, r, err)
@@ -115,8 +123,10 @@ var errTokenOver = errors.New("auth: the access token has ended")
 type guard struct {
 	opts      Options
 	verifier  Verifier
-	origin    string // of Resource
-	metadata  string // URL
+	origin    string       // of Resource
+	metadata  string       // URL
+	path      string       // of the metadata
+	document  http.Handler // nil if it is elsewhere
 	cache     *cache
 	proofs    *proofs
 	anonymous *frame.Grant
@@ -140,8 +150,13 @@ func newGuard(v Verifier, opts *Options) *guard {
 		}
 	}
 	g.origin = resource.Scheme + "://" + resource.Host
+	path := MetadataPath(g.opts.Resource)
 	if g.metadata = g.opts.MetadataURL; g.metadata == "" {
-		g.metadata = g.origin + MetadataPath(g.opts.Resource)
+		g.metadata = g.origin + path
+	}
+	if len(g.opts.AuthorizationServers) > 0 {
+		g.path, _, _ = strings.Cut(path, "?")
+		g.document = Metadata(&g.opts)
 	}
 	if !quotable(g.metadata) {
 		panic("auth: Options.MetadataURL is no URL")

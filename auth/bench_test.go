@@ -10,6 +10,17 @@ import (
 	"github.com/talaria-go/mcp/auth"
 )
 
+// A request whose token was verified before takes a context and a request that
+// has it, and no more.
+func TestWarmAllocations(t *testing.T) {
+	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, AuthorizationServers: []string{issuerURL}})(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r, w := post("Authorization", "Bearer "+token(nil)), httptest.NewRecorder()
+	if n := testing.AllocsPerRun(100, func() { protected.ServeHTTP(w, r) }); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // What the middleware adds to a request whose token was verified before.
 func BenchmarkWarm(b *testing.B) {
 	tok := sign(jose.RS256, rsaKey, map[string]any{"kid": "rsa", "typ": "at+jwt"}, valid(nil))

@@ -44,6 +44,15 @@ func HandleMetadata(r Router, opts *Options) {
 	}
 }
 
+// isMetadata tells whether r is for the metadata that is at path, or at the root.
+func isMetadata(r *http.Request, path string) bool {
+	if !strings.HasPrefix(r.URL.Path, WellKnown) {
+		return false
+	}
+	asked := r.URL.EscapedPath()
+	return asked == path || asked == WellKnown
+}
+
 // Metadata returns the handler of the metadata of a resource (RFC 9728), for
 // any path; HandleMetadata registers it under the right ones. It panics if opts
 // name no Resource or no AuthorizationServers, without which clients could not

@@ -53,6 +53,22 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+// A router that is protected as a whole tells where to get a token, too, and
+// nothing else.
+func TestMetadataBehindBearer(t *testing.T) {
+	r := chi.NewRouter()
+	r.Use(auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, AuthorizationServers: []string{issuerURL}}))
+	r.Handle("/mcp", &reached{})
+	for path, want := range map[string]int{
+		"/.well-known/oauth-protected-resource/mcp": 200, "/.well-known/oauth-protected-resource": 200,
+		"/.well-known/oauth-protected-resource/other": 401, "/.well-known/oauth-protected-resource/mcp/": 401, "/.well-known/other": 401, "/mcp": 401,
+	} {
+		if res := serve(r, httptest.NewRequest(http.MethodGet, path, nil)); res.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, res.StatusCode, want)
+		}
+	}
+}
+
 // The least that can be said is enough, and a resource at the root has one
 // place.
 func TestMetadataOfTheRoot(t *testing.T) {

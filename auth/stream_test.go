@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 )
@@ -65,4 +67,37 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A WebSocket connection needs a token to begin with, and has its scopes.
+func TestWebSocket(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil)
+	s.MustAdd(mcp.Tool("add", func(f *mcp.Frame, _ struct{}) (string, error) { return "by " + f.Identity().Subject, nil }, mcp.Scopes("notes:write")))
+	web := httptest.NewServer(auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})(s.WebSocketHandler()))
+	defer web.Close()
+	dial := func(token string) (*websocket.Conn, *http.Response, error) {
+		header := http.Header{}
+		if token != "" {
+			header.Set("Authorization", "Bearer "+token)
+		}
+		return websocket.Dial(t.Context(), web.URL, &websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{"mcp"}})
+	}
+	if _, res, err := dial(""); err == nil || res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" {
+		t.Errorf("without a token: %v", err)
+	}
+	for scope, want := range map[string]string{"notes:read": `"code":-32004`, "notes:write": "by alice"} {
+		conn, _, err := dial(token(map[string]any{"scope": scope}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`
+		if err := conn.Write(t.Context(), websocket.MessageText, []byte(call)); err != nil {
+			t.Fatal(err)
+		}
+		_, answer, err := conn.Read(t.Context())
+		if err != nil || !strings.Contains(string(answer), want) {
+			t.Errorf("%s: %v, %s", scope, err, answer)
+		}
+		_ = conn.Close(websocket.StatusNormalClosure, "")
+	}
 }

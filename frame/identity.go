@@ -96,7 +96,8 @@ func IdentityOf(ctx context.Context) *Identity {
 	return nil
 }
 
-// Identity returns who the request comes from; nil for an anonymous client.
+// Identity returns who the request comes from; nil for an anonymous client, and
+// for what is no request, such as the end of a session.
 func (f *Frame) Identity() *Identity { return IdentityOf(f.ctx) }
 
 // HasScope tells whether the request was granted all of scopes. To refuse a
