@@ -207,7 +207,7 @@ func TestCloseEndsCalls(t *testing.T) {
 				var calls sync.WaitGroup
 				calls.Go(func() {
 					_, err := c.Call(t.Context(), "x", nil)
-					if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "client closed") || Retriable(err) {
+					if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "client closed") || !Retriable(err) {
 						t.Errorf("error %v", err)
 					}
 				})
@@ -219,7 +219,7 @@ func TestCloseEndsCalls(t *testing.T) {
 				if got := <-cancelled; !strings.Contains(got, "notifications/cancelled") || !strings.Contains(got, "client closed") {
 					t.Errorf("the server heard %s", got)
 				}
-				if _, err := c.Call(t.Context(), "x", nil); !errors.Is(err, ErrClosed) {
+				if _, err := c.Call(t.Context(), "x", nil); !errors.Is(err, ErrClosed) || Retriable(err) {
 					t.Errorf("a call after Close: %v", err)
 				}
 				if err := c.WaitReady(t.Context()); !errors.Is(err, ErrClosed) {

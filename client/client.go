@@ -118,7 +118,7 @@ func (c *Client) Close() error {
 	for sub := range subs {
 		sub.finish(gone)
 	}
-	ended := c.calls.failAll(nil, gone)
+	ended := c.calls.failAll(nil, &Error{kind: ErrClosed, Err: errClientClosed, lost: true})
 	var err error
 	if conn != nil {
 		conn.cancelAll(ctx, ended, errClientClosed.Error())
