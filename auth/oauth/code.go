@@ -97,19 +97,7 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 		return nil, err
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
-	config := oauth2.Config{
-		ClientID: client.ClientID, RedirectURL: visit.RedirectURI(), Scopes: r.scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: server.AuthorizationEndpoint},
-	}
-	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.authority.resource)}
-	if slices.Contains(r.scopes, offlineAccess) {
-		// OpenID Connect Core, section 11: without consent there is no such access.
-		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
-	}
-	if r.key != nil {
-		params = append(params, oauth2.SetAuthURLParam("dpop_jkt", r.key.thumbprint)) // binds the code too (RFC 9449, section 10)
-	}
-	redirected, err := visit.Authorize(ctx, config.AuthCodeURL(state, params...))
+	redirected, err := visit.Authorize(ctx, r.authorizeURL(client, visit.RedirectURI(), state, verifier))
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -123,6 +111,23 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 		"redirect_uri":  {visit.RedirectURI()},
 		"code_verifier": {verifier},
 	})
+}
+
+// authorizeURL is the address that the user is taken to.
+func (r *grantRequest) authorizeURL(client *Registration, redirectURI, state, verifier string) string {
+	config := oauth2.Config{
+		ClientID: client.ClientID, RedirectURL: redirectURI, Scopes: r.scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: r.authority.server.AuthorizationEndpoint},
+	}
+	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.authority.resource)}
+	if slices.Contains(r.scopes, offlineAccess) {
+		// OpenID Connect Core, section 11: without consent there is no such access.
+		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	if r.key != nil {
+		params = append(params, oauth2.SetAuthURLParam("dpop_jkt", r.key.thumbprint)) // binds the code too (RFC 9449, section 10)
+	}
+	return config.AuthCodeURL(state, params...)
 }
 
 // readAnswer takes the code out of an answer, after it has made sure that the
