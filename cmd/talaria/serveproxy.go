@@ -63,8 +63,6 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, lost := context.WithCancelCause(ctx)
-	defer lost(nil)
 	levels := []zerolog.Level{zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel}
 	logger := zerolog.New(zerolog.ConsoleWriter{Out: a.console.Err, NoColor: true}).Level(levels[min(f.verbose, 3)]).With().Timestamp().Logger()
 	t, err := f.transport(kindAny, target, a.console.Err)
@@ -73,7 +71,6 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 	}
 	p, err := proxy.New(ctx, proxy.Options{
 		One: f.stdio, Logger: &logger,
-		Closed: func(err error) { lost(err) },
 		Connect: func(ctx context.Context, o *client.Options) (*client.Client, error) {
 			o.Info.Name, o.Info.Version = "talaria-proxy", version()
 			if err := f.pin(o); err != nil {
@@ -95,15 +92,11 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 	} else {
 		err = a.serveHTTP(ctx, f, p)
 	}
-	cause := context.Cause(ctx)
-	closeErr := p.Close()
-	switch {
-	case cause != nil && !errors.Is(cause, context.Canceled):
-		return failed(exitProtocol, cause) // the server behind is gone
-	case ctx.Err() != nil:
+	closed := p.Close()
+	if ctx.Err() != nil {
 		return nil // told to stop
 	}
-	return errors.Join(err, closeErr)
+	return errors.Join(err, closed)
 }
 
 // grace is how long requests may go on after the proxy was told to stop.

@@ -34,8 +34,6 @@ type Options struct {
 	One bool
 	// Logger takes what the proxy has to say; nil is nothing.
 	Logger *zerolog.Logger
-	// Closed is called when the connection to the server was lost for good.
-	Closed func(err error)
 }
 
 // Proxy is a server in front of another. Close ends it.
@@ -115,11 +113,6 @@ func (p *Proxy) connect(ctx context.Context, session string) (*client.Client, er
 		// Clients of revisions without sessions answer in a later request; the
 		// handlers are for the one client of older revisions.
 		o.Elicit, o.ElicitURL, o.Sample = p.elicit, p.elicit, p.sample
-		o.OnState = func(state client.State, err error) {
-			if state == client.StateDisconnected && p.opts.Closed != nil && err != nil {
-				p.opts.Closed(err)
-			}
-		}
 	}
 	return p.opts.Connect(ctx, o)
 }
