@@ -122,3 +122,10 @@ func (l *Link) expired(session string) {
 		l.state.session, l.state.all, l.over = "", nil, true
 	}
 }
+
+// isOver tells whether the link had a session that is gone.
+func (l *Link) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
+}

@@ -41,6 +41,9 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 // post sends a message and takes its answer.
 func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	header, session := l.header(m)
+	if session == "" && l.isOver() {
+		return link.ErrSession // others of the session have found that out
+	}
 	res, err := l.t.server.Do(ctx, &origin.Request{Method: http.MethodPost, Header: header, Body: m.Body})
 	if err != nil {
 		return err
