@@ -39,7 +39,8 @@ type stream struct {
 	failures int // in a row
 }
 
-var errEnded = errors.New("the stream ended")
+// errEnded is the end of a stream before its time.
+var errEnded = fmt.Errorf("the stream ended: %w", io.ErrUnexpectedEOF)
 
 // read takes the events of one connection, and closes it. It returns nil if
 // nothing more is wanted, errEnded if the connection ended in order.

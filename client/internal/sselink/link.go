@@ -136,7 +136,7 @@ func (l *Link) take(c *connection) error {
 		case long:
 			continue // whose answer it was is not known
 		case errors.Is(err, io.EOF):
-			return errors.New("the server ended it")
+			return fmt.Errorf("the server ended it: %w", io.ErrUnexpectedEOF)
 		case err != nil:
 			return err
 		}
