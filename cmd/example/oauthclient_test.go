@@ -45,13 +45,19 @@ func browse(asked *[]string) func(ctx context.Context, address string) error {
 }
 
 // The client of this module finds its way by itself: it registers, logs in,
-// asks for more when a note is to be added, and logs out.
+// asks for more when a note is to be added, and logs out. It binds its tokens to
+// a key if it may.
 func TestOwnClient(t *testing.T) {
+	for name, mode := range map[string]oauth.DPoPMode{"as it comes": oauth.DPoPAuto, "bound": oauth.DPoPRequired, "not bound": oauth.DPoPOff} {
+		t.Run(name, func(t *testing.T) { ownClient(t, mode) })
+	}
+}
+
+func ownClient(t *testing.T, mode oauth.DPoPMode) {
 	v := newVisitor(t)
 	var asked []string
-	store := oauth.MemoryStore()
 	c, err := oauth.New(v.resource, &oauth.Options{
-		Store: store, Grant: &oauth.AuthorizationCode{Agent: &oauth.Loopback{Browse: browse(&asked), Prompt: func(string) {}}},
+		DPoP: mode, Grant: &oauth.AuthorizationCode{Agent: &oauth.Loopback{Browse: browse(&asked), Prompt: func(string) {}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +77,9 @@ func TestOwnClient(t *testing.T) {
 	token, err := c.Token(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if wanted := map[bool]string{true: "Bearer", false: "DPoP"}[mode == oauth.DPoPOff]; token.Type() != wanted {
+		t.Errorf("the token is of type %s", token.Type())
 	}
 	if err := c.Logout(t.Context()); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -56,6 +57,7 @@ func protect(resource string) (*protection, error) {
 	}
 	p := &protection{issuer: dev, options: &auth.Options{
 		Resource: resource, AuthorizationServers: []string{issuer}, Scopes: []string{scopeRead}, Name: "Workbench",
+		DPoP:     auth.DPoPOptions{Offer: true, NonceKey: []byte(rand.Text())},
 		CacheFor: -1, // so that a revocation is seen at once
 	}}
 	p.guard = auth.Bearer(verifier, p.options)

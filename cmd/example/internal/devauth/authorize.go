@@ -15,6 +15,7 @@ type request struct {
 	redirect  string
 	state     string
 	challenge string
+	key       string // that the code is bound to; "" for none
 	resource  string
 	scopes    []string
 	until     time.Time
@@ -59,7 +60,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 // read reads the rest of a request, and returns what is wrong with it.
 func (s *Server) read(req *request, q url.Values) (code, description string) {
 	req.challenge, req.resource = q.Get("code_challenge"), q.Get("resource")
-	req.scopes = strings.Fields(q.Get("scope"))
+	req.scopes, req.key = strings.Fields(q.Get("scope")), q.Get("dpop_jkt")
 	switch {
 	case q.Get("response_type") != "code":
 		return "unsupported_response_type", "response_type must be code"

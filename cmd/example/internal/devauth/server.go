@@ -5,7 +5,7 @@
 //
 // It has the authorization code flow with PKCE (S256), refresh tokens that
 // rotate, revocation, dynamic registration (RFC 7591), Client ID Metadata
-// Documents, resource indicators (RFC 8707), the issuer in its answers (RFC
+// Documents, resource indicators (RFC 8707), DPoP (RFC 9449), the issuer in its answers (RFC
 // 9207) and metadata (RFC 8414). Access tokens are JWTs (RFC 9068).
 package devauth
 
@@ -138,6 +138,7 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 		"response_types_supported":                       []string{"code"},
 		"grant_types_supported":                          []string{grantCode, grantRefresh},
 		"code_challenge_methods_supported":               []string{"S256"},
+		"dpop_signing_alg_values_supported":              []string{string(jose.ES256)},
 		"token_endpoint_auth_methods_supported":          []string{"none"},
 		"revocation_endpoint_auth_methods_supported":     []string{"none"},
 		"client_id_metadata_document_supported":          true,

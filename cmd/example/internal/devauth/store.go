@@ -17,6 +17,7 @@ type store struct {
 	codes   kept[grant]
 	refresh kept[grant]
 	revoked kept[time.Time] // ids of grants
+	proofs  kept[time.Time] // ids of proofs
 }
 
 func newStore() store { return store{} }
@@ -27,6 +28,7 @@ type grant struct {
 	request  request
 	user     string
 	scopes   []string
+	key      string // that refresh tokens are bound to; "" for none
 	until    time.Time
 	consumed bool
 }
@@ -86,6 +88,15 @@ func (s *store) putGrant(into *kept[grant], g grant) (secret string) {
 	secret = newSecret()
 	into.put(secret, g)
 	return secret
+}
+
+// firstUse tells whether a proof comes for the first time.
+func (s *store) firstUse(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, used := s.proofs.get(id)
+	s.proofs.put(id, time.Now())
+	return !used
 }
 
 // revoke ends all tokens of a grant.

@@ -27,18 +27,23 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		refuse(w, "invalid_request", "the form cannot be read")
 		return
 	}
+	key, err := s.proven(r)
+	if err != nil {
+		refuse(w, "invalid_dpop_proof", err.Error())
+		return
+	}
 	switch r.PostForm.Get("grant_type") {
 	case grantCode:
-		s.redeem(w, r)
+		s.redeem(w, r, key)
 	case grantRefresh:
-		s.renew(w, r)
+		s.renew(w, r, key)
 	default:
 		refuse(w, "unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
 	}
 }
 
-// redeem gives tokens for a code.
-func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
+// redeem gives tokens for a code, bound to key if there is one.
+func (s *Server) redeem(w http.ResponseWriter, r *http.Request, key string) {
 	form := r.PostForm
 	g, ok := s.store.take(&s.store.codes, form.Get("code"))
 	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
@@ -52,13 +57,16 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
 		refuse(w, "invalid_grant", "the code_verifier does not fit the code_challenge")
 	case form.Get("resource") != g.request.resource:
 		refuse(w, "invalid_target", "the resource is another than that of the code")
+	case g.request.key != "" && g.request.key != key:
+		refuse(w, "invalid_grant", "the code is bound to another key")
 	default:
+		g.key = key
 		s.issue(w, g, g.scopes)
 	}
 }
 
 // renew gives new tokens for a refresh token, which is used up.
-func (s *Server) renew(w http.ResponseWriter, r *http.Request) {
+func (s *Server) renew(w http.ResponseWriter, r *http.Request, key string) {
 	form := r.PostForm
 	g, ok := s.store.take(&s.store.refresh, form.Get("refresh_token"))
 	scopes := g.scopes
@@ -68,6 +76,8 @@ func (s *Server) renew(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok || g.request.client.ID != form.Get("client_id"):
 		refuse(w, "invalid_grant", "the refresh token is unknown, used, revoked or too old, or another client's")
+	case g.key != key:
+		refuse(w, "invalid_grant", "the refresh token is bound to another key")
 	case form.Get("resource") != "" && form.Get("resource") != g.request.resource:
 		refuse(w, "invalid_target", "the resource is another than that of the refresh token")
 	case slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(g.scopes, s) }):
@@ -82,10 +92,15 @@ func (s *Server) renew(w http.ResponseWriter, r *http.Request) {
 func (s *Server) issue(w http.ResponseWriter, g grant, scopes []string) {
 	now := time.Now()
 	granted := strings.Join(slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == offline }), " ")
-	claims, err := json.Marshal(map[string]any{
+	said := map[string]any{
 		"iss": s.opts.Issuer, "aud": g.request.resource, "sub": g.user, "client_id": g.request.client.ID, "scope": granted,
 		"iat": now.Unix(), "exp": now.Add(s.opts.Lifetime).Unix(), "jti": rand.Text(), grantClaim: g.id,
-	})
+	}
+	kind := "Bearer"
+	if g.key != "" {
+		kind, said["cnf"] = "DPoP", map[string]string{"jkt": g.key}
+	}
+	claims, err := json.Marshal(said)
 	if err != nil {
 		refuse(w, "server_error", "the token does not encode")
 		return
@@ -100,7 +115,7 @@ func (s *Server) issue(w http.ResponseWriter, g grant, scopes []string) {
 		refuse(w, "server_error", "the token does not encode")
 		return
 	}
-	answer := map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(s.opts.Lifetime.Seconds()), "scope": granted}
+	answer := map[string]any{"access_token": access, "token_type": kind, "expires_in": int(s.opts.Lifetime.Seconds()), "scope": granted}
 	if slices.Contains(g.request.client.GrantTypes, grantRefresh) {
 		g.consumed, g.until = false, now.Add(timeToRefresh)
 		answer["refresh_token"] = s.store.putGrant(&s.store.refresh, g)

@@ -1,0 +1,77 @@
+package devauth
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// A key counts as proven by one good proof of this request, used once.
+func TestProofs(t *testing.T) {
+	s, err := New(Options{Issuer: "http://127.0.0.1:8080/auth", Scopes: []Scope{{"a", "A"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := func(typ string, changes map[string]any) string {
+		opts := (&jose.SignerOptions{EmbedJWK: true}).WithType(jose.ContentType(typ))
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims := map[string]any{"jti": rand.Text(), "htm": "POST", "htu": "http://127.0.0.1:8080/auth/token", "iat": time.Now().Unix()}
+		maps.Copy(claims, changes)
+		text, err := json.Marshal(claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := signer.Sign(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compact, err := signed.CompactSerialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return compact
+	}
+	proven := func(proofs ...string) (string, error) {
+		r := httptest.NewRequest(http.MethodPost, "/auth/token", nil)
+		for _, p := range proofs {
+			r.Header.Add("DPoP", p)
+		}
+		return s.proven(r)
+	}
+	good := proof("dpop+jwt", nil)
+	first, err := proven(good)
+	if err != nil || first == "" {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if again, err := proven(proof("dpop+jwt", nil)); err != nil || again != first {
+		t.Errorf("%q, %v", again, err)
+	}
+	if none, err := proven(); none != "" || err != nil {
+		t.Errorf("%q, %v", none, err)
+	}
+	for name, proofs := range map[string][]string{
+		"again": {good}, "two": {proof("dpop+jwt", nil), proof("dpop+jwt", nil)}, "none at all": {"x"}, "of another type": {proof("JWT", nil)},
+		"of another method": {proof("dpop+jwt", map[string]any{"htm": "GET"})}, "of another URL": {proof("dpop+jwt", map[string]any{"htu": "http://127.0.0.1:8080/mcp"})},
+		"old": {proof("dpop+jwt", map[string]any{"iat": 1})}, "without id": {proof("dpop+jwt", map[string]any{"jti": ""})}, "malformed": {proof("dpop+jwt", map[string]any{"jti": 1})},
+		"tampered": {good[:len(good)-8] + "AAAAAAAA"},
+	} {
+		if key, err := proven(proofs...); err == nil {
+			t.Errorf("%s: %q", name, key)
+		}
+	}
+}
