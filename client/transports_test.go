@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,14 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "mortal":
+		s := fixture(&testing.B{}, nil)
+		s.MustAdd(mcp.Tool("die", func(*mcp.Frame, struct{}) (string, error) {
+			fmt.Fprintln(os.Stderr, "out of memory")
+			os.Exit(9)
+			return "", nil
+		}))
+		_ = s.ServeStdio(context.Background()) // its error would say that the client has left
 	case "crash":
 		fmt.Fprintln(os.Stderr, "cannot open the database")
 		os.Exit(7)
@@ -244,6 +253,38 @@ func TestTransportsFail(t *testing.T) {
 		}
 	}
 }
+
+// A program that dies takes with it what is under way, which hears why, and is
+// started again for what comes next.
+func TestCommandRestarts(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		t.Parallel()
+		opts := only(rev)
+		opts.Reconnect = &Backoff{Base: time.Millisecond}
+		c := connect(t, command("mortal"), opts)
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := c.Call(t.Context(), "wait", nil)
+			waiting <- err
+		}()
+		for len(c.Pending()) == 0 {
+			runtime.Gosched()
+		}
+		for _, err := range []error{callError(c.Call(t.Context(), "die", nil)), <-waiting} {
+			if !errors.Is(err, ErrClosed) || !Retriable(err) || !strings.Contains(err.Error(), "exit status 9") || !strings.Contains(err.Error(), "out of memory") {
+				t.Errorf("%v", err)
+			}
+		}
+		if err := c.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if sum, err := Call[sumOut](t.Context(), c, "sum", sumIn{2, 3}); err != nil || sum.Sum != 5 {
+			t.Errorf("sum %v, %v", sum, err)
+		}
+	})
+}
+
+func callError(_ *CallToolResult, err error) error { return err }
 
 // Headers of the options, of the function and of the call reach the server.
 func TestTransportHeaders(t *testing.T) {
