@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
+	log.SetOutput(io.Discard) // as main does
 	os.Exit(testMain(m))
 }
 
@@ -258,7 +260,7 @@ func TestDeadServers(t *testing.T) {
 		{"it says why", []string{"ping", `sh -c "echo my reason >&2; exit 3"`}, exitConnect, "my reason"},
 		{"it is silent", []string{"ping", "http://" + silent + "/mcp", "--timeout", "300ms"}, exitConnect, "--timeout sets how long"},
 		{"it is silent on a pipe", []string{"ping", "sleep 60", "--timeout", "300ms"}, exitConnect, "--timeout sets how long"},
-		{"it talks nonsense", []string{"ping", "http://" + garbage + "/mcp"}, exitConnect, "malformed HTTP"},
+		{"it talks nonsense", []string{"ping", "http://" + garbage + "/mcp"}, exitConnect, "cannot connect"},
 		{"it prints nonsense", []string{"ping", "echo hello", "--timeout", "5s"}, exitConnect, "cannot connect"},
 		{"401", []string{"ping", web(401)}, exitConnect, "--header"},
 		{"500", []string{"ping", web(500)}, exitConnect, "500"},

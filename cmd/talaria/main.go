@@ -11,12 +11,15 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 )
 
 func main() {
+	log.SetOutput(io.Discard) // net/http writes there what its errors say, too
 	os.Exit(run(context.Background(), os.Args[1:], console.New(os.Stdin, os.Stdout, os.Stderr)))
 }
 

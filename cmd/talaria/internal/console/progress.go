@@ -59,6 +59,7 @@ func (c *Console) bar(steps int64) *progressbar.ProgressBar {
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetSpinnerChangeInterval(0), // a goroutine would draw it otherwise, also over other output
 		progressbar.OptionEnableColorCodes(false),
 	)
 }
