@@ -138,6 +138,33 @@ func TestTokensAreCached(t *testing.T) {
 	})
 }
 
+// So many tokens are kept, those that were used last; or none.
+func TestCacheIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		opts auth.Options
+		want string
+	}{
+		{"two", auth.Options{CacheSize: 2}, "abcb"}, {"many", auth.Options{}, "abc"},
+		{"none", auth.Options{CacheFor: -1}, "abacab"}, {"no room", auth.Options{CacheSize: -1}, "abacab"},
+	} {
+		asked := ""
+		tt.opts.Resource = resource
+		protected := auth.Bearer(auth.VerifierFunc(func(_ context.Context, token string) (*auth.Identity, error) {
+			asked += token
+			return &auth.Identity{Subject: token}, nil
+		}), &tt.opts)(&reached{})
+		for _, token := range "abacab" {
+			if res := serve(protected, post("Authorization", "Bearer "+string(token))); res.StatusCode != http.StatusOK {
+				t.Fatalf("status %d", res.StatusCode)
+			}
+		}
+		if asked != tt.want {
+			t.Errorf("%s: asked for %s, want %s", tt.name, asked, tt.want)
+		}
+	}
+}
+
 // Many requests with one new token ask once, and one that goes away does not
 // take the others with it.
 func TestNewTokenIsVerifiedOnce(t *testing.T) {
