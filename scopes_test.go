@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 const scopeResource = "https://notes.example.com/mcp"
@@ -191,6 +192,42 @@ func TestScopesOfSubscriptions(t *testing.T) {
 				t.Errorf("%v: %s: status %d, %q, %s", rev, uri, status, challenge, body)
 			}
 		}
+	}
+}
+
+// Where calls may go on without their connection, they are refused as elsewhere.
+func TestScopesWithPolling(t *testing.T) {
+	s := guarded(t, mcp.Options{HTTP: streamable.Options{Polling: true}}, mcp.Scopes("notes:write"))
+	c := (&bearerClient{t: t, h: behind(s, auth.Options{Scopes: []string{"notes:read"}}), rev: protocol.V20251125, token: "a/alice/notes:read"}).open()
+	if status, challenge, body := c.ask("tools/call", `{"name":"shut"}`); status != http.StatusForbidden || challenge != stepUp {
+		t.Errorf("status %d, %q, %s", status, challenge, body)
+	}
+	if status, _, body := c.ask("tools/call", `{"name":"open"}`); status != http.StatusOK || strings.Contains(body, `"error"`) {
+		t.Errorf("status %d, %s", status, body)
+	}
+}
+
+// In a batch each request is refused by itself.
+func TestScopesInBatches(t *testing.T) {
+	s, _ := scoped(t)
+	c := (&bearerClient{t: t, h: behind(s, auth.Options{}), rev: protocol.V20250326, token: "a/alice/x"}).open()
+	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(
+		`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"shut"}},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"open"}}]`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	r.Header.Set("Mcp-Session-Id", c.session)
+	w := httptest.NewRecorder()
+	c.h.ServeHTTP(w, r)
+	var answers []struct {
+		ID     int
+		Result json.RawMessage
+		Error  struct{ Code protocol.Code }
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &answers); err != nil || len(answers) != 2 {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	if answers[0].Error.Code != protocol.CodeInsufficientScope || answers[0].Result != nil || answers[1].Result == nil {
+		t.Errorf("%s", w.Body)
 	}
 }
 
