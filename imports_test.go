@@ -30,6 +30,7 @@ var importGraph = map[string][]string{
 	"transport/websocket":      {"transport", "transport/internal/guard"},
 	"transport/streamable":     {"protocol", "transport", "transport/internal/guard"},
 	"internal/rounds":          {"protocol", "frame"},
+	"internal/spectest":        {"protocol", "transport", "uritemplate"},
 	"tasks":                    {"protocol"},
 	"registry":                 {"internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":        {"protocol", "frame"},
@@ -80,7 +81,7 @@ var importGraph = map[string][]string{
 var thirdParty = map[string][]string{
 	"github.com/invopop/jsonschema":         {"schema", "frame"},
 	"github.com/go-playground/validator":    {"schema"},
-	"github.com/santhosh-tekuri/jsonschema": {"schema"},
+	"github.com/santhosh-tekuri/jsonschema": {"schema", "internal/spectest"},
 	"github.com/coder/websocket":            {"transport/websocket"},
 	"golang.org/x/time":                     {"middleware"},
 	"github.com/rs/zerolog":                 {"", "client", "middleware", "cmd/example", "conformance/server", "cmd/talaria", "cmd/talaria/internal/proxy"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -100,7 +101,7 @@ func TestInitAndTerminate(t *testing.T) {
 						t.Errorf("%s: %v, want code %d", name, err, code)
 					}
 				}
-				c := newAsked(t, s, rev, append(wire.options, mcptest.Info(mcp.Info{Name: "ada", Version: "1"}))...)
+				c := newAsked(t, s, rev, append(wire.options, mcptest.Info(mcp.Info{Name: "ada", Version: "1"}), mcptest.Trace(spectest.New(t).Hear))...)
 				if got := c.Call("who", nil).Text(); got != "ada " {
 					t.Errorf("Init left %q", got)
 				}
@@ -142,7 +143,7 @@ func TestInitRefusedThenTried(t *testing.T) {
 func TestTerminateReasonOfConnections(t *testing.T) {
 	var ended endings
 	s := lifecycleServer(&ended, nil)
-	mcptest.New(t, s, mcptest.Revision(protocol.V20250618), mcptest.Info(mcp.Info{Name: "ada", Version: "1"}))
+	mcptest.New(t, s, mcptest.Revision(protocol.V20250618), mcptest.Info(mcp.Info{Name: "ada", Version: "1"}), mcptest.Trace(spectest.New(t).Hear))
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -3,13 +3,11 @@ package mcp_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -166,31 +164,12 @@ func wantHeard(t *testing.T, w wire, want ...string) {
 	}
 }
 
-// listenTypes names the schema of each message of a subscription, by its
-// method; "" is the result.
-var listenTypes = map[string]string{
-	"notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
-	"notifications/tools/list_changed":         "ToolListChangedNotification",
-	"notifications/prompts/list_changed":       "PromptListChangedNotification",
-	"notifications/resources/list_changed":     "ResourceListChangedNotification",
-	"notifications/resources/updated":          "ResourceUpdatedNotification",
-	"":                                         "SubscriptionsListenResultResponse",
-}
-
 func checkListenSpec(t *testing.T, message string) {
 	t.Helper()
 	if message == "" || strings.Contains(message, `"error":`) || strings.Contains(message, `"content":`) {
 		return
 	}
-	checkSpec(t, protocol.Latest, "", message)
-	if _, err := os.Stat(specDir); err != nil {
-		return // checkSpec says so
-	}
-	var m struct{ Method string }
-	if err := json.Unmarshal([]byte(message), &m); err != nil {
-		t.Fatal(err)
-	}
-	validate(t, protocol.Latest.String(), listenTypes[m.Method], []byte(message))
+	checkSpec(t, protocol.Latest, `{"method":"subscriptions/listen"}`, message)
 }
 
 func TestListen(t *testing.T) {

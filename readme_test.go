@@ -19,6 +19,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -90,7 +91,7 @@ func TestReadmeRuns(t *testing.T) {
 		t.Error(err)
 	}
 	s.MustAdd(mcp.Tool("remove", remove))
-	c := mcptest.New(t, s, mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return mcptest.Accept(Confirm{Sure: true}) }))
+	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return mcptest.Accept(Confirm{Sure: true}) }))
 	var names []string
 	for _, tool := range c.Tools() {
 		names = append(names, tool.Name)

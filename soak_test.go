@@ -45,7 +45,7 @@ func TestSoak(t *testing.T) {
 		clients, rounds = 200, 1<<30
 	}
 	so.run(len(soakKinds), 3, time.Hour) // so that the baseline has what is made once
-	goroutines, heap := settle(tr)
+	goroutines, heap := settle(tr, 0)
 	so.counts = soakCounts{}
 	limit := *soak
 	if limit == 0 {
@@ -53,7 +53,7 @@ func TestSoak(t *testing.T) {
 	}
 	so.run(clients, rounds, limit)
 	t.Logf("%d clients: %s", clients, &so.counts)
-	afterGoroutines, afterHeap := settle(tr)
+	afterGoroutines, afterHeap := settle(tr, goroutines+4)
 	t.Logf("goroutines %d before, %d after; heap %d KiB before, %d KiB after", goroutines, afterGoroutines, heap>>10, afterHeap>>10)
 	if afterGoroutines > goroutines+4 {
 		buffer := make([]byte, 1<<20)
@@ -78,20 +78,25 @@ func soakTools() []mcp.Component {
 	}
 }
 
-// settle closes idle connections, waits until the goroutines they had are
-// gone, and returns what is left.
-func settle(tr *http.Transport) (goroutines int, heap uint64) {
+// settle closes idle connections, waits until no more than enough goroutines
+// are left, or for a while no fewer, and returns what is left.
+func settle(tr *http.Transport, enough int) (goroutines int, heap uint64) {
 	last, same := -1, 0
 	for range 500 {
 		tr.CloseIdleConnections()
-		runtime.GC()
-		if n := runtime.NumGoroutine(); n != last {
+		n := runtime.NumGoroutine()
+		if n != last {
 			last, same = n, 0
 		} else if same++; same == 20 {
 			break
 		}
-		<-time.After(20 * time.Millisecond) // connections close on their own time
+		if n <= enough {
+			break
+		}
+		<-time.After(10 * time.Millisecond) // connections close on their own time
 	}
+	runtime.GC()
+	runtime.GC() // pools let go in the second
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return last, m.HeapAlloc
@@ -210,6 +215,9 @@ func (c *soakClient) open() soakLink {
 		return link
 	}
 	heard, err := link.exchange([]string{fmt.Sprintf(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{%s}}`, hello(c.kind.rev.String()))})
+	for _, message := range heard {
+		checkSpec(c.t, c.kind.rev, `{"method":"initialize"}`, message)
+	}
 	if err != nil || len(heard) != 1 || !strings.Contains(heard[0], fmt.Sprintf(`"protocolVersion":%q`, c.kind.rev)) {
 		c.t.Errorf("%s %s: initialize: %q %v", c.kind.name, c.kind.rev, heard, err)
 	}
@@ -305,6 +313,9 @@ func (c *soakClient) calls(n int) {
 		return
 	}
 	for _, message := range heard {
+		if c.serial%4 == 0 { // all of them would take most of the time
+			checkSpec(c.t, c.kind.rev, `{"method":"tools/call"}`, message)
+		}
 		c.check(open, message)
 	}
 	for id, call := range open {

@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client/internal/connlink"
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -36,7 +37,7 @@ func serving(t testing.TB, s *mcp.Server) *testTransport {
 	return &testTransport{"memory:server", func(context.Context) (transport.Conn, error) {
 		near, far := transport.Pipe()
 		running.Go(func() { _ = s.ServeConn(context.Background(), far) }) // its end is the client's doing
-		return near, nil
+		return spectest.Conn(t, near), nil
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -16,7 +17,7 @@ func TestAs(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		for _, wire := range [][]mcptest.Option{{}, {mcptest.OverHTTP()}} {
 			as := func(options ...mcptest.Option) (text string, code protocol.Code) {
-				c := mcptest.New(t, s, append(append(options, mcptest.Revision(rev)), wire...)...)
+				c := mcptest.New(t, s, append(append(options, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear)), wire...)...)
 				result, err := c.Do("tools/call", map[string]any{"name": "add"})
 				if fault, ok := errors.AsType[*protocol.Error](err); ok {
 					return "", fault.Code

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -102,8 +103,10 @@ func newServer(opts *mcp.Options) *mcp.Server {
 // each runs a test in every revision and over every wire that has it.
 func each(t *testing.T, test func(t *testing.T, options ...mcptest.Option)) {
 	for _, rev := range protocol.Revisions() {
-		t.Run(rev.String()+"/pipe", func(t *testing.T) { test(t, mcptest.Revision(rev)) })
-		t.Run(rev.String()+"/http", func(t *testing.T) { test(t, mcptest.Revision(rev), mcptest.OverHTTP()) })
+		t.Run(rev.String()+"/pipe", func(t *testing.T) { test(t, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear)) })
+		t.Run(rev.String()+"/http", func(t *testing.T) {
+			test(t, mcptest.Revision(rev), mcptest.OverHTTP(), mcptest.Trace(spectest.New(t).Hear))
+		})
 	}
 }
 
@@ -148,7 +151,7 @@ func TestMirrors(t *testing.T) {
 			}
 		}
 	})
-	wrong := mcptest.New(t, newServer(nil), mcptest.OverHTTP(), mcptest.Header("Mcp-Param-Nights", "3"))
+	wrong := mcptest.New(t, newServer(nil), mcptest.OverHTTP(), mcptest.Header("Mcp-Param-Nights", "3"), mcptest.Trace(spectest.New(t).Hear))
 	_, err := wrong.TryCall("book", json.RawMessage(`{"nights":2,"where":{"city":"x"}}`))
 	if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Code != protocol.CodeHeaderMismatch {
 		t.Errorf("a header of the test's own: %v, want a mismatch", err)
@@ -256,7 +259,7 @@ func TestTimeout(t *testing.T) {
 
 func TestTimeoutOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mcptest.New(t, newServer(nil), mcptest.Revision(protocol.V20251125), mcptest.Timeout(time.Hour))
+		c := mcptest.New(t, newServer(nil), mcptest.Revision(protocol.V20251125), mcptest.Timeout(time.Hour), mcptest.Trace(spectest.New(t).Hear))
 		begin := time.Now()
 		if _, err := c.TryCall("wait", nil); err == nil || !strings.Contains(err.Error(), "no answer to tools/call within 1h0m0s") || time.Since(begin) != time.Hour {
 			t.Errorf("error %v after %v", err, time.Since(begin))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -66,7 +67,7 @@ func TestCache(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			s, runs := counted(middleware.CacheOptions{})
-			c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+			c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.NewHostile(t).Hear), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
 				return mcptest.Accept(map[string]any{"name": "Ada"})
 			}))
 			call := func(name, args string) string {
@@ -184,7 +185,7 @@ func TestCacheIsBounded(t *testing.T) {
 // A limit of size behind the cache holds for what was kept.
 func TestCacheWithSizeLimit(t *testing.T) {
 	s, runs := counted(middleware.CacheOptions{}, middleware.ResponseSizeLimit(5000))
-	c := mcptest.New(t, s)
+	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear))
 	for range 2 {
 		if got := string(c.Request("tools/call", map[string]any{"name": "large"})); !strings.Contains(got, "over the limit of 5000") {
 			t.Errorf("got %.100s", got)
@@ -209,7 +210,7 @@ func TestCacheHonoursFilters(t *testing.T) {
 	s.MustAdd(mcp.Tool("read", func(*mcp.Frame, in) (string, error) { return "kept", nil }, mcp.ReadOnly(),
 		mcp.VisibleTo(func(*mcp.Frame) bool { return !hidden })))
 	s.Use(middleware.Cache(s, middleware.CacheOptions{}))
-	c := mcptest.New(t, s)
+	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear))
 	c.Request("tools/call", map[string]any{"name": "read"})
 	hidden = true
 	if raw, err := c.Do("tools/call", map[string]any{"name": "read"}); err == nil {
@@ -227,7 +228,7 @@ func TestCacheOfMounted(t *testing.T) {
 		if err := parent.Mount("c", child); err != nil {
 			t.Fatal(err)
 		}
-		c := mcptest.New(t, parent, mcptest.Revision(protocol.Latest))
+		c := mcptest.New(t, parent, mcptest.Revision(protocol.Latest), mcptest.Trace(spectest.New(t).Hear))
 		got := string(c.Request("tools/call", map[string]any{"name": "c.read"}))
 		if !strings.Contains(got, `"runs":1`) || !strings.Contains(got, fmt.Sprintf("%q", name)) || *runs != 1 {
 			t.Errorf("server %d, %d runs: %s", i, *runs, got)

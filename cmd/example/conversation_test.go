@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/tasks"
@@ -38,7 +39,7 @@ func TestDeleteAsks(t *testing.T) {
 			{mcptest.Cancel(), false},
 		} {
 			var asked []string
-			c := mcptest.New(t, newServer(newBench(t, t.TempDir())), mcptest.Revision(rev), mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
+			c := mcptest.New(t, newServer(newBench(t, t.TempDir())), mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
 				asked = append(asked, q.Message)
 				return test.answer
 			}))
@@ -66,7 +67,7 @@ func TestNotesAreWatched(t *testing.T) {
 	w := newBench(t, t.TempDir())
 	s := newServer(w)
 	for _, rev := range eras {
-		c := mcptest.New(t, s, mcptest.Revision(rev))
+		c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		if rev.Has(protocol.PerRequestMeta) {
@@ -117,7 +118,7 @@ func TestImportAsTask(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "events.csv"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := mcptest.New(t, newServer(newBench(t, dir)),
+	c := mcptest.New(t, newServer(newBench(t, dir)), mcptest.Trace(spectest.New(t).Hear),
 		mcptest.Capabilities(protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{tasks.Extension: json.RawMessage(`{}`)}}))
 	start := func(pace string) string {
 		state := decoded[taskState](t, c.Request("tools/call", map[string]any{

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -55,6 +56,7 @@ type client struct {
 	out   *bufio.Reader
 	id    int
 	ended chan error
+	watch *spectest.Watch
 }
 
 // connect serves w to a client that has initialized itself.
@@ -62,7 +64,7 @@ func connect(t *testing.T, w *workbench) *client {
 	t.Helper()
 	serverIn, clientOut := io.Pipe()
 	clientIn, serverOut := io.Pipe()
-	c := &client{t: t, in: clientOut, out: bufio.NewReader(clientIn), ended: make(chan error, 1)}
+	c := &client{t: t, in: clientOut, out: bufio.NewReader(clientIn), ended: make(chan error, 1), watch: spectest.New(t)}
 	s := newServer(w)
 	go func() { c.ended <- s.ServeConn(context.Background(), transport.NewStream(serverIn, serverOut, nil)) }()
 	c.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
@@ -89,6 +91,7 @@ func (c *client) close() {
 
 func (c *client) send(message string) {
 	c.t.Helper()
+	c.watch.Hear(false, []byte(message))
 	if _, err := io.WriteString(c.in, message+"\n"); err != nil {
 		c.t.Fatal(err)
 	}
@@ -127,6 +130,7 @@ func (c *client) receive() message {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.watch.Hear(true, line)
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
 		c.t.Fatalf("%v in %s", err, line)
