@@ -214,11 +214,12 @@ func TestPoolReplaces(t *testing.T) {
 func TestPoolBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackend(t, "a", nil)
-		p := newPool(t, b, client.PoolOptions{Size: 1, OnChange: func(_ int, err error) {
+		p := client.NewPool(b.transport(), &client.PoolOptions{Size: 1, OnChange: func(_ int, err error) {
 			if err == nil {
 				b.cut(nil)
 			}
 		}})
+		defer p.Close()
 		time.Sleep(time.Minute)
 		b.mu.Lock()
 		opened := b.opened

@@ -24,7 +24,7 @@ func onConnection[T any](ctx context.Context, p *Pool, safe bool, fn func(*Clien
 			return none, err
 		}
 		result, err := fn(c)
-		_ = m.count(err) // which is returned
+		err = p.lost(m.count(err))
 		m.release()
 		if err == nil || !safe || n == poolRetries || !lostUnderWay(err) || ctx.Err() != nil {
 			return result, err
@@ -32,10 +32,22 @@ func onConnection[T any](ctx context.Context, p *Pool, safe bool, fn func(*Clien
 	}
 }
 
+// lost makes the end of a connection a loss, also where the pool has closed it
+// because it was lost: a later call may succeed.
+func (p *Pool) lost(err error) error {
+	var e *Error
+	if p.ctx.Err() != nil || !errors.As(err, &e) || e.lost || !errors.Is(err, ErrClosed) {
+		return err
+	}
+	own := *e
+	own.lost = true
+	return &own
+}
+
 // lostUnderWay tells whether err is the loss of a connection.
 func lostUnderWay(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && (e.lost || errors.Is(err, ErrClosed))
+	return errors.As(err, &e) && e.lost && errors.Is(err, ErrClosed)
 }
 
 // Ping asks one of the connections for a sign of life.
@@ -123,7 +135,7 @@ func listOn[T any](m *pooled, c *Client, retry bool, list func(*Client) iter.Seq
 	given := false
 	for item, err := range list(c) {
 		if err != nil {
-			_ = m.count(err) // which yield gets
+			err = m.pool.lost(m.count(err))
 			if retry && !given && lostUnderWay(err) {
 				return true
 			}
