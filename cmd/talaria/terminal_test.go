@@ -306,7 +306,9 @@ func TestShellServerDies(t *testing.T) {
 	}
 	x.glimpse("[disconnected: ")
 	x.enters("call_tool calculate operation=add a=20 b=22", "mcp>")
-	x.glimpse(`"result": 42`)
+	x.wait("the new server's answer", func() bool {
+		return strings.Contains(x.screen.String(), `"result": 42`) && strings.Contains(x.screen.String(), "[connected again]")
+	})
 	x.press(ctrlD)
 	if code := x.exit(); code != 0 {
 		t.Errorf("got %d", code)

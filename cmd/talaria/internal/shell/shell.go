@@ -36,11 +36,14 @@ type Shell struct {
 	// Facts are shown by show_state: names and values.
 	Facts [][2]string
 
-	client  *client.Client
-	lists   lists
-	told    protocol.Level // what set_level chose
-	failed  error          // the last command that failed
-	closing atomic.Bool    // the connection is closed from here
+	client *client.Client
+	lists  lists
+	told   protocol.Level // what set_level chose
+	failed error          // the last command that failed
+
+	ready   atomic.Bool // the connection was there
+	lost    atomic.Bool // and is not any more
+	closing atomic.Bool // it is closed from here
 }
 
 // errLeave ends the shell.
@@ -94,6 +97,8 @@ func (s *Shell) Run(ctx context.Context) error {
 // connect makes a connection in the place of the one before.
 func (s *Shell) connect(ctx context.Context) error {
 	s.disconnect()
+	s.ready.Store(false)
+	s.lost.Store(false)
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -140,11 +145,21 @@ func (s *Shell) Told(e client.Event) {
 	}
 }
 
-// State takes the changes of the connection's state.
+// State takes the changes of the connection's state. Only what happens to a
+// connection that was there is news.
 func (s *Shell) State(state client.State, err error) {
-	if state == client.StateDisconnected && err != nil && !s.closing.Load() {
-		text, _ := s.Explain(err)
-		s.Desk.Notice("[disconnected: %s]", console.Visible(text))
+	switch state {
+	case client.StateReady:
+		s.ready.Store(true)
+		if s.lost.Swap(false) {
+			s.Desk.Notice("[connected again]")
+		}
+	case client.StateDisconnected:
+		if s.ready.Swap(false) && !s.closing.Load() && err != nil {
+			s.lost.Store(true)
+			text, _ := s.Explain(err)
+			s.Desk.Notice("[disconnected: %s]", console.Visible(text))
+		}
 	}
 }
 
