@@ -115,6 +115,7 @@ type Progress struct {
 
 // Event is a notification of the server.
 type Event struct {
+	Server string // as the transport calls it
 	Method string
 	Params json.RawMessage // nil if there are none
 }

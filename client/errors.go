@@ -175,18 +175,21 @@ func wrap(op, method, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var own *Error
-	if errors.As(err, &own) {
-		if own.Op == "" {
-			done := *own
-			done.Op, done.Method = op, method
-			return &done
+	// One that stands inside another error keeps its place there.
+	if own, ok := err.(*Error); ok {
+		if own.Op != "" {
+			return err
 		}
-		return err
+		done := *own
+		done.Op, done.Method = op, method
+		return &done
 	}
 	e := &Error{Op: op, Method: method, Err: err}
+	var own *Error
 	var fault *protocol.Error
 	switch {
+	case errors.As(err, &own):
+		e.Code, e.Data, e.lost = own.Code, own.Data, own.lost
 	case errors.As(err, &fault):
 		e.Code = fault.Code
 		e.Data, _ = fault.Data.(json.RawMessage)

@@ -218,7 +218,7 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 	} else if !conn.revision().Modern() {
 		fn = c.legacyFn(m)
 	}
-	c.events.push(Event{Method: m.Method, Params: clone(m.Params)}, fn)
+	c.events.push(Event{Server: c.server, Method: m.Method, Params: clone(m.Params)}, fn)
 }
 
 // progressed gives progress to the call whose token it carries.

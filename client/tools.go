@@ -34,7 +34,7 @@ func (l *lazySchema) get(text []byte) (*schema.Raw, error) {
 type toolIndex struct {
 	mu     sync.RWMutex
 	byName map[string]*toolInfo
-	whole  bool       // every page was read, and nothing has changed since
+	past   bool       // something has changed since they were listed
 	load   sync.Mutex // held while all pages are read
 }
 
@@ -95,33 +95,37 @@ func hints(t *protocol.Tool) bool {
 
 func (t *toolInfo) harmless() bool { return hints(&t.tool) }
 
-// stale forgets that every page was read.
+// stale says that what is known may be past.
 func (t *toolIndex) stale() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.whole = false
+	t.past = true
+}
+
+// fresh returns a tool unless what is known of it may be past.
+func (t *toolIndex) fresh(name string) *toolInfo {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.past {
+		return nil
+	}
+	return t.byName[name]
 }
 
 // need returns a tool, after listing them if it is not known.
 func (t *toolIndex) need(ctx context.Context, c *Client, name string) (*toolInfo, error) {
-	t.mu.RLock()
-	tool, whole := t.byName[name], t.whole
-	t.mu.RUnlock()
-	if whole || tool != nil && c.opts.NoCache {
-		return tool, known(tool, name)
+	if tool := t.fresh(name); tool != nil {
+		return tool, nil
 	}
 	t.load.Lock()
 	defer t.load.Unlock()
-	t.mu.RLock()
-	tool, whole = t.byName[name], t.whole
-	t.mu.RUnlock()
-	if whole {
-		return tool, known(tool, name)
+	if tool := t.fresh(name); tool != nil {
+		return tool, nil // somebody else listed them meanwhile
 	}
 	if err := t.readAll(ctx, c); err != nil {
 		return nil, fmt.Errorf("the tools could not be listed: %w", err)
 	}
-	tool = t.get(name)
+	tool := t.get(name)
 	return tool, known(tool, name)
 }
 
@@ -135,7 +139,7 @@ func known(tool *toolInfo, name string) error {
 // readAll lists every page anew. t.load is held.
 func (t *toolIndex) readAll(ctx context.Context, c *Client) error {
 	t.mu.Lock()
-	t.whole = true // a notice that comes meanwhile undoes it
+	t.past = false // a notice that comes meanwhile undoes it
 	t.mu.Unlock()
 	count := 0
 	names := map[string]bool{}

@@ -1,0 +1,70 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func TestErrors(t *testing.T) {
+	data := json.RawMessage(`{"uri":"test://a"}`)
+	tests := []struct {
+		name      string
+		err       error
+		method    string
+		is        error // nil: none of the sentinels
+		retriable bool
+		text      string
+	}{
+		{"timeout", &Error{kind: ErrTimeout, Err: errors.New("no answer within 1s")}, "tools/call", ErrTimeout, true,
+			"mcp client: op: timeout: no answer within 1s"},
+		{"deadline", context.DeadlineExceeded, "", ErrTimeout, true, "mcp client: op: timeout: context deadline exceeded"},
+		{"cancelled", context.Canceled, "", ErrCancelled, false, "mcp client: op: cancelled: context canceled"},
+		{"unknown method", &protocol.Error{Code: -32601, Message: "x"}, "x", ErrUnsupported, false, "mcp client: op: not supported: Method not found: x"},
+		{"no such resource, legacy", &protocol.Error{Code: -32002, Message: "x"}, "resources/read", ErrNotFound, false,
+			"mcp client: op: not found: Resource not found: x"},
+		{"no such resource, modern", &protocol.Error{Code: -32602, Message: "x", Data: data}, "resources/read", ErrNotFound, false,
+			"mcp client: op: not found: Invalid params: x"},
+		{"bad params", &protocol.Error{Code: -32602, Message: "x"}, "resources/read", nil, false, "mcp client: op: Invalid params: x"},
+		{"busy", &protocol.Error{Code: -32003, Message: "x"}, "tools/call", nil, true, "mcp client: op: Too many requests: x"},
+		{"session", link.ErrSession, "", ErrSessionExpired, true, "mcp client: op: session expired: mcp: the server ended the session"},
+		{"unavailable", &link.StatusError{Code: 503}, "", nil, true, "mcp client: op: mcp: the server answered with HTTP status 503 Service Unavailable"},
+		{"forbidden", &link.StatusError{Code: 403}, "", nil, false, "mcp client: op: mcp: the server answered with HTTP status 403 Forbidden"},
+		{"lost", &Error{kind: ErrClosed, Err: io.EOF, lost: true}, "", ErrClosed, true, "mcp client: op: connection closed: EOF"},
+		{"closed", &Error{kind: ErrClosed, Err: errClientClosed}, "", ErrClosed, false, "mcp client: op: connection closed: client closed"},
+		{"network", sent(&connection{sync: true}, fmt.Errorf("post: %w", &net.OpError{Op: "dial", Err: errors.New("refused")})), "", nil, true,
+			"mcp client: op: post: dial: refused"},
+		{"write", sent(&connection{}, io.ErrClosedPipe), "", ErrClosed, true, "mcp client: op: connection closed: io: read/write on closed pipe"},
+		{"inside another", fmt.Errorf("outer: %w", &Error{Op: "inner", kind: ErrTimeout, Err: errors.New("late")}), "", ErrTimeout, true,
+			"mcp client: op: outer: mcp client: inner: timeout: late"},
+		{"done before", &Error{Op: "inner", kind: ErrClosed}, "", ErrClosed, false, "mcp client: inner: connection closed"},
+	}
+	sentinels := []error{ErrTimeout, ErrCancelled, ErrClosed, ErrNotFound, ErrSessionExpired, ErrUnsupported}
+	for _, tt := range tests {
+		err := wrap("op", tt.method, "test://a", tt.err)
+		if err.Error() != tt.text {
+			t.Errorf("%s: %q, want %q", tt.name, err, tt.text)
+		}
+		for _, sentinel := range sentinels {
+			if errors.Is(err, sentinel) != (sentinel == tt.is) {
+				t.Errorf("%s: errors.Is %v: %v", tt.name, sentinel, errors.Is(err, sentinel))
+			}
+		}
+		if Retriable(err) != tt.retriable {
+			t.Errorf("%s: Retriable %v", tt.name, !tt.retriable)
+		}
+		if errors.Is(err, context.DeadlineExceeded) != (tt.is == ErrTimeout) {
+			t.Errorf("%s: DeadlineExceeded %v", tt.name, errors.Is(err, context.DeadlineExceeded))
+		}
+	}
+	if wrap("op", "", "", nil) != nil || Retriable(nil) || Retriable(io.EOF) {
+		t.Error("no error is one")
+	}
+}
