@@ -1,0 +1,113 @@
+package login
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+)
+
+// Needed is the error of a request that only a login can help.
+type Needed struct {
+	URL    string
+	Scopes []string // that the login should be for; none leaves it to the server
+	Token  bool     // a token was given, and is of no use
+	Server string   // what the server says
+	Err    error    // why the stored logins cannot be read, or nil
+}
+
+// Error says what is wrong.
+func (e *Needed) Error() string {
+	var text string
+	switch {
+	case e.Token && len(e.Scopes) > 0:
+		text = e.URL + " wants a token with more scopes: " + strings.Join(e.Scopes, " ")
+	case e.Token:
+		text = e.URL + " refuses the token"
+	case len(e.Scopes) > 0:
+		text = e.URL + " wants a login for " + strings.Join(e.Scopes, " ")
+	default:
+		text = e.URL + " wants a login"
+	}
+	if e.Server != "" {
+		text += "; it says " + e.Server
+	}
+	if e.Err != nil {
+		text += "\n" + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Needed) Unwrap() error { return e.Err }
+
+// Hint says what to do.
+func (e *Needed) Hint() string {
+	command := "talaria login " + words.Quote(e.URL)
+	if len(e.Scopes) > 0 {
+		command += " --scope " + words.Quote(strings.Join(e.Scopes, " "))
+	}
+	if e.Token {
+		return "check the token, or leave it out after: " + command
+	}
+	return "run: " + command + "\n(for a token of your own: --token-file or TALARIA_TOKEN; for an API key: --header NAME=value)"
+}
+
+// Gate makes errors of the answers that ask for a login.
+type Gate struct {
+	URL   string
+	Token bool  // requests have a token of the user's
+	Err   error // why the stored logins cannot be read, or nil
+	Next  http.RoundTripper
+}
+
+var challengeParameter = regexp.MustCompile(`\b(scope|error|error_description)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))`)
+
+// RoundTrip implements http.RoundTripper.
+func (g *Gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := g.Next.RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		return resp, err
+	}
+	said := map[string]string{}
+	for _, value := range resp.Header.Values("WWW-Authenticate") {
+		for _, m := range challengeParameter.FindAllStringSubmatch(value, -1) {
+			said[m[1]] = m[2] + m[3]
+		}
+	}
+	if resp.StatusCode == http.StatusForbidden && said["error"] != "insufficient_scope" {
+		return resp, nil // no login helps
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	resp.Body.Close()
+	needed := &Needed{URL: g.URL, Token: g.Token, Err: g.Err}
+	if said["error"] == "insufficient_scope" {
+		needed.Scopes = scopes(said["scope"])
+	} else if text := said["error_description"]; text != "" && g.Token {
+		needed.Server = strconv.QuoteToASCII(text[:min(len(text), 200)])
+	}
+	return nil, needed
+}
+
+// CloseIdleConnections closes connections that are not in use.
+func (g *Gate) CloseIdleConnections() {
+	if closer, ok := g.Next.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// scopes reads the scopes of a server, as far as they are such (RFC 6749,
+// section 3.3), for commands that are to be typed. The client asks for
+// offline_access by itself.
+func scopes(text string) []string {
+	var list []string
+	for _, scope := range strings.Fields(text) {
+		if scope != "offline_access" && !strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'\\`$&|;<>()!*?", r) }) {
+			list = append(list, scope)
+		}
+	}
+	return list
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport/streamable"
+)
+
+// small is a server that asks a model, and knows who called.
+func small() *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: "small", Version: "1"}, &mcp.Options{HTTP: streamable.Options{SSE: true}})
+	s.MustAdd(
+		mcp.Tool("key", func(f *mcp.Frame, _ struct{}) (string, error) { return "key " + f.Header("X-Key"), nil }),
+		mcp.Tool("think", func(f *mcp.Frame, _ struct{}) (string, error) {
+			r, err := mcp.Sample(f, "think", mcp.SampleParams{MaxTokens: 10, Messages: []mcp.SampleMessage{
+				{Role: mcp.RoleUser, Content: []mcp.Content{mcp.TextContent{Text: "What is it?"}}}}})
+			if err != nil {
+				return "", err
+			}
+			return "it is " + r.Text(), nil
+		}),
+		mcp.Tool("where", func(f *mcp.Frame, _ struct{}) (string, error) {
+			roots, err := mcp.Roots(f, "where")
+			if err != nil || len(roots) == 0 {
+				return "nowhere", err
+			}
+			return roots[0].URI, nil
+		}),
+		mcp.Resource("note://1", func(*mcp.Frame, struct{}) ([]byte, error) { return []byte{0, 1, 255}, nil }, mcp.MIME("application/x-note")),
+	)
+	return s
+}
+
+// Every kind of target.
+func TestTransports(t *testing.T) {
+	t.Parallel()
+	s := small()
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.Handler())
+	mux.Handle("/ws", s.WebSocketHandler())
+	web := httptest.NewServer(mux)
+	defer web.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	serve := func(network, address string) string {
+		l, err := net.Listen(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = s.Serve(ctx, l) }()
+		return l.Addr().String()
+	}
+	dir := t.TempDir()
+	socket, tcp := serve("unix", filepath.Join(dir, "s")), serve("tcp", "127.0.0.1:0")
+	file := filepath.Join(dir, "mcp.json")
+	config := `{"mcpServers": {"web": {"url": "` + web.URL + `/mcp", "headers": {"X-Key": "from the file"}}}}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{web.URL + "/mcp", "-H", "X-Key: a"}, "key a"},
+		{[]string{"sse+" + web.URL + "/mcp", "-H", "X-Key=b", "--revision", "2024-11-05"}, "key "},
+		{[]string{strings.Replace(web.URL, "http", "ws", 1) + "/ws", "-H", "X-Key=c"}, "key c"},
+		{[]string{"tcp://" + tcp}, "key "},
+		{[]string{"unix:" + socket}, "key "},
+		{[]string{"web", "--config", file}, "key from the file"},
+		{[]string{"web", "--config", file, "-H", "X-Key=mine"}, "key mine"},
+	} {
+		got := talaria(t, "", append([]string{"call", test.args[0], "key"}, test.args[1:]...)...)
+		if got.code != 0 || !strings.HasPrefix(got.stdout, test.want) {
+			t.Errorf("%q: got %+v, want %q", test.args, got, test.want)
+		}
+	}
+	for _, args := range [][]string{
+		{"http", web.URL + "/mcp"}, {"http", "--base-url", web.URL}, {"http", "--base-url", web.URL, "--mcp-path", "mcp"},
+		{"ws", "--base-url", web.URL}, {"ws", strings.Replace(web.URL, "http", "ws", 1) + "/ws"},
+		{"sse", "--base-url", web.URL, "--sse-path", "/mcp", "--revision", "2024-11-05"},
+	} {
+		if got := talaria(t, "ping\n", args...); got.code != 0 || !strings.Contains(got.stdout, "pong") {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+	if got := talaria(t, "", "ping", "other", "--config", file); got.code != exitUsage || !strings.Contains(got.stderr, "it has: web") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(small().Handler())
+	defer web.Close()
+	dir := t.TempDir()
+	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
+		ask := func(args ...string) result {
+			return talaria(t, "", append([]string{"call", web.URL, "--revision", rev.String()}, args...)...)
+		}
+		if got := ask("think", "--sample", "a bird"); got.code != 0 || got.stdout != "it is a bird\n" || !strings.Contains(got.stderr, "--sample") {
+			t.Errorf("%s: got %+v", rev, got)
+		}
+		if got := ask("think"); got.code == 0 {
+			t.Errorf("%s: a model answered without --sample: %+v", rev, got)
+		}
+		if got := ask("where", "--root", dir); got.stdout != "file://"+dir+"\n" {
+			t.Errorf("%s: got %+v", rev, got)
+		}
+		if got := ask("where"); got.stdout != "nowhere\n" {
+			t.Errorf("%s: got %+v", rev, got)
+		}
+	}
+}
+
+func TestReadBytes(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(small().Handler())
+	defer web.Close()
+	if got := talaria(t, "", "read", web.URL, "note://1", "-o", "-"); got.code != 0 || got.stdout != "\x00\x01\xff" {
+		t.Errorf("got %+v", got)
+	}
+	file := filepath.Join(t.TempDir(), "out")
+	if got := talaria(t, "", "read", web.URL, "note://1", "-o", file); got.code != 0 || got.stdout != "" {
+		t.Errorf("got %+v", got)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "\x00\x01\xff" {
+		t.Errorf("got %q, %v", data, err)
+	}
+}
+
+// Watch prints what changes, in both eras, until it is told to stop.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"2025-06-18", "2026-07-28"} {
+		s := small()
+		web := httptest.NewServer(s.Handler())
+		defer web.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var stdout, stderr syncBuffer
+		code := make(chan int, 1)
+		go func() {
+			code <- run(ctx, []string{"watch", web.URL, "note://1", "--json", "--revision", revision},
+				&console.Console{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+		}()
+		limit := time.Now().Add(20 * time.Second)
+		for !strings.Contains(stdout.String(), "note://1") && time.Now().Before(limit) {
+			s.ResourceUpdated("note://1") // until the subscription is there
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+		<-code
+		line, _, _ := strings.Cut(stdout.String(), "\n")
+		if !strings.Contains(line, `{"method":"notifications/resources/updated","params":{`) || !strings.Contains(line, `"uri":"note://1"`) {
+			t.Errorf("%s: got %q, %q", revision, stdout.String(), stderr.String())
+		}
+	}
+}
