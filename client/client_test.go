@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -293,4 +294,35 @@ func TestOnEvent(t *testing.T) {
 	if !c.Supports("tools") || !c.Supports("resources", "subscribe") || c.Supports("prompts") || c.Supports("tools", "listChanged") || c.Supports() {
 		t.Errorf("hello %s", c.ServerHello())
 	}
+}
+
+// A level lets through what is as severe, and nothing less.
+func TestLevels(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		s := fixture(t, nil)
+		s.MustAdd(mcp.Tool("chat", func(f *mcp.Frame, _ struct{}) (string, error) {
+			return "", errors.Join(f.Log(protocol.LevelInfo, "1"), f.Log(protocol.LevelWarning, "2"), f.Log(protocol.LevelError, "3"))
+		}))
+		logs := make(chan LogEntry, 10)
+		opts := only(rev)
+		opts.OnLog = func(l LogEntry) { logs <- l }
+		c := connect(t, serving(t, s), opts)
+		if err := c.SetLevel(t.Context(), protocol.LevelWarning); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := c.Call(t.Context(), "chat", nil); err != nil || r.IsError {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if a, b := <-logs, <-logs; a.Text() != "2" || b.Text() != "3" {
+			t.Errorf("logs %+v, %+v", a, b)
+		}
+		if rev.Modern() {
+			if _, err := c.Call(t.Context(), "chat", nil, LogLevel(protocol.LevelError)); err != nil {
+				t.Fatal(err)
+			}
+			if l := <-logs; l.Text() != "3" {
+				t.Errorf("log %+v", l)
+			}
+		}
+	})
 }
