@@ -57,8 +57,9 @@ type Options struct {
 	// CacheSize is how many tokens are kept so, those that were used last; 0
 	// means DefaultCacheSize. One takes about a kilobyte.
 	CacheSize int
-	// Refused is told of each request that is refused, for logs and counters;
-	// why has type *Error. It must not log the headers of r, and is called by
+	// Refused is told of each request that Bearer refuses, for logs and counters;
+	// why has type *Error. What lacks a scope of a component is refused by the
+	// server, and not told here. It must not log the headers of r, and is called by
 	// many goroutines at once.
 	Refused func(r *http.Request, why error)
 }
