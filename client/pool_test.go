@@ -474,116 +474,121 @@ func useCaller(t *testing.T, c client.Caller, prefix, name string) {
 	}
 }
 
-// Ten thousand calls at once, each with its own answer.
+// Ten thousand calls at once, each with its own answer; the bubble sees that no
+// goroutine is left.
 func TestPoolTenThousand(t *testing.T) {
-	const calls = 10_000
-	b := newBackend(t, "a", &mcp.Options{MaxConcurrent: calls})
-	var inside atomic.Int64
-	all := make(chan struct{})
-	b.server.MustAdd(mcp.Tool("meet", func(f *mcp.Frame, in echoIn) (string, error) {
-		if inside.Add(1) == calls {
-			close(all) // every one of them is under way
-		}
-		select {
-		case <-all:
-			return in.Text, nil
-		case <-f.Done():
-			return "", context.Cause(f)
-		}
-	}))
-	p := newPool(t, b, client.PoolOptions{Size: 4, Strategy: client.LeastBusy})
-	var wrong atomic.Int64
-	var group sync.WaitGroup
-	for i := range calls {
-		group.Go(func() {
-			text := fmt.Sprint("call ", i)
-			result, err := p.Call(t.Context(), "meet", echoIn{text}, client.Timeout(-1))
-			if err != nil || result.Text() != text {
-				if wrong.Add(1) == 1 {
-					t.Errorf("got %+v, %v, want %s", result, err, text)
-				}
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 10_000
+		b := newBackend(t, "a", &mcp.Options{MaxConcurrent: calls})
+		var inside atomic.Int64
+		all := make(chan struct{})
+		b.server.MustAdd(mcp.Tool("meet", func(f *mcp.Frame, in echoIn) (string, error) {
+			if inside.Add(1) == calls {
+				close(all) // every one of them is under way
 			}
-		})
-	}
-	group.Wait()
-	if n := wrong.Load(); n > 0 {
-		t.Errorf("%d of %d answers are wrong", n, calls)
-	}
-	stats := p.Stats()
-	if stats.InFlight != 0 || stats.Requests != calls || stats.Failed != 0 {
-		t.Errorf("got %+v", stats)
-	}
-	for _, c := range stats.Connections {
-		if c.Requests < calls/8 {
-			t.Errorf("connection %d had %d calls only", c.ID, c.Requests)
-		}
-	}
-}
-
-// Whatever happens to connections, an answer is that of its call.
-func TestPoolNeverCrosses(t *testing.T) {
-	backends := []*backend{newBackend(t, "x", nil), newBackend(t, "x", nil)}
-	fast := &client.Options{Reconnect: &client.Backoff{Base: time.Millisecond, Max: time.Millisecond}}
-	for _, strategy := range []client.Strategy{client.RoundRobin, client.Random, client.LeastBusy} {
-		p := client.NewPool(backends[0].transport(), &client.PoolOptions{Size: 3, Strategy: strategy, Client: fast})
-		var right, lost atomic.Int64
+			select {
+			case <-all:
+				return in.Text, nil
+			case <-f.Done():
+				return "", context.Cause(f)
+			}
+		}))
+		p := newPool(t, b, client.PoolOptions{Size: 4, Strategy: client.LeastBusy})
+		var wrong atomic.Int64
 		var group sync.WaitGroup
-		for worker := range 16 {
+		for i := range calls {
 			group.Go(func() {
-				for i := range 100 {
-					text := fmt.Sprint(worker, "/", i)
-					result, err := p.Call(t.Context(), "echo", echoIn{text})
-					switch {
-					case err == nil && result.Text() == "x "+text:
-						right.Add(1)
-					case err != nil && client.Retriable(err):
-						lost.Add(1)
-					default:
-						t.Errorf("%s: got %+v, %v", text, result, err)
+				text := fmt.Sprint("call ", i)
+				result, err := p.Call(t.Context(), "meet", echoIn{text}, client.Timeout(-1))
+				if err != nil || result.Text() != text {
+					if wrong.Add(1) == 1 {
+						t.Errorf("got %+v, %v, want %s", result, err, text)
 					}
 				}
 			})
 		}
-		group.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(strategy)))
-			var ids []int
-			for range 60 {
-				b := backends[random.IntN(2)]
-				switch random.IntN(3) {
-				case 0:
-					if id, err := p.Add(b.transport()); err == nil {
-						ids = append(ids, id)
-					}
-				case 1:
-					if len(ids) > 0 {
-						if err := p.Remove(ids[0]); err != nil {
-							t.Error(err)
-						}
-						ids = ids[1:]
-					}
-				case 2:
-					b.mu.Lock()
-					for n, end := range b.ends { // any one
-						_ = end.Close()
-						delete(b.ends, n)
-						break
-					}
-					b.mu.Unlock()
-				}
-				echo := make(chan struct{})
-				go func() { // between two changes there is time for a call
-					_, _ = p.Call(t.Context(), "echo", echoIn{"between"})
-					close(echo)
-				}()
-				<-echo
-			}
-		})
 		group.Wait()
-		if right.Load() == 0 {
-			t.Errorf("%v: no call ended well, %d were lost", strategy, lost.Load())
+		if n := wrong.Load(); n > 0 {
+			t.Errorf("%d of %d answers are wrong", n, calls)
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
+		stats := p.Stats()
+		if stats.InFlight != 0 || stats.Requests != calls || stats.Failed != 0 {
+			t.Errorf("got %+v", stats)
 		}
-	}
+		for _, c := range stats.Connections {
+			if c.Requests < calls/8 {
+				t.Errorf("connection %d had %d calls only", c.ID, c.Requests)
+			}
+		}
+	})
+}
+
+// Whatever happens to connections, an answer is that of its call.
+func TestPoolNeverCrosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backends := []*backend{newBackend(t, "x", nil), newBackend(t, "x", nil)}
+		fast := &client.Options{Reconnect: &client.Backoff{Base: time.Millisecond, Max: time.Millisecond}}
+		for _, strategy := range []client.Strategy{client.RoundRobin, client.Random, client.LeastBusy} {
+			p := client.NewPool(backends[0].transport(), &client.PoolOptions{Size: 3, Strategy: strategy, Client: fast})
+			var right, lost atomic.Int64
+			var group sync.WaitGroup
+			for worker := range 16 {
+				group.Go(func() {
+					for i := range 100 {
+						text := fmt.Sprint(worker, "/", i)
+						result, err := p.Call(t.Context(), "echo", echoIn{text})
+						switch {
+						case err == nil && result.Text() == "x "+text:
+							right.Add(1)
+						case err != nil && client.Retriable(err):
+							lost.Add(1)
+						default:
+							t.Errorf("%s: got %+v, %v", text, result, err)
+						}
+					}
+				})
+			}
+			group.Go(func() {
+				random := rand.New(rand.NewPCG(1, uint64(strategy)))
+				var ids []int
+				for range 60 {
+					b := backends[random.IntN(2)]
+					switch random.IntN(3) {
+					case 0:
+						if id, err := p.Add(b.transport()); err == nil {
+							ids = append(ids, id)
+						}
+					case 1:
+						if len(ids) > 0 {
+							if err := p.Remove(ids[0]); err != nil {
+								t.Error(err)
+							}
+							ids = ids[1:]
+						}
+					case 2:
+						b.mu.Lock()
+						for n, end := range b.ends { // any one
+							_ = end.Close()
+							delete(b.ends, n)
+							break
+						}
+						b.mu.Unlock()
+					}
+					echo := make(chan struct{})
+					go func() { // between two changes there is time for a call
+						_, _ = p.Call(t.Context(), "echo", echoIn{"between"})
+						close(echo)
+					}()
+					<-echo
+				}
+			})
+			group.Wait()
+			if right.Load() == 0 {
+				t.Errorf("%v: no call ended well, %d were lost", strategy, lost.Load())
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
