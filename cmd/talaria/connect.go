@@ -37,6 +37,7 @@ type connectFlags struct {
 	sample             string
 	save               string
 	verbose            int
+	access
 }
 
 const (
@@ -46,6 +47,7 @@ const (
 
 func (f *connectFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.header, "header", "H", nil, "send an HTTP header, `NAME=value`; again for more")
+	f.access.add(flags)
 	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the command, `NAME=value`; NAME alone passes it on")
 	flags.StringVar(&f.cwd, "cwd", "", "start the command in this `directory`")
 	flags.StringVar(&f.config, "config", "", "take the server of that name from this `file` of a desktop client")
@@ -56,12 +58,6 @@ func (f *connectFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.sample, "sample", "", "answer in the place of a model: with this `text`, or with ask, by asking you (default: refuse)")
 	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory` (default: the current one)")
 	flags.CountVarP(&f.verbose, "verbose", "v", "show warnings; -vv information, -vvv everything")
-}
-
-// httpClient makes the client of the HTTP transports. What concerns HTTP alone,
-// such as authorization, belongs here.
-func (f *connectFlags) httpClient() (*http.Client, error) {
-	return nil, nil // the transport's own
 }
 
 // kind says how to reach a server; "" finds out from the target.
@@ -98,7 +94,7 @@ func (f *connectFlags) transport(k kind, target []string, stderr io.Writer) (cli
 	if u.Scheme == "tcp" {
 		return client.Dial("tcp", u.Host), nil
 	}
-	o, err := f.httpOptions()
+	o, err := f.httpOptions(rest)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +110,7 @@ func (f *connectFlags) transport(k kind, target []string, stderr io.Writer) (cli
 	return nil, usage("%s is no URL for this: the scheme is %q", text, u.Scheme).with("schemes: http, https, ws, wss, sse+http, sse+https, tcp, unix")
 }
 
-func (f *connectFlags) httpOptions() (*client.HTTPOptions, error) {
+func (f *connectFlags) httpOptions(address string) (*client.HTTPOptions, error) {
 	headers, err := pairs("--header", f.header)
 	if err != nil {
 		return nil, err
@@ -123,7 +119,7 @@ func (f *connectFlags) httpOptions() (*client.HTTPOptions, error) {
 	for name, value := range headers {
 		o.Header.Set(name, value)
 	}
-	o.Client, err = f.httpClient()
+	o.Client, err = f.authorize(address, o.Header)
 	return o, err
 }
 
@@ -139,8 +135,8 @@ func (f *connectFlags) command(k kind, target []string, stderr io.Writer) (clien
 			target = words.Texts(list)
 		}
 	}
-	if len(f.header) > 0 {
-		return nil, usage("--header is for URLs, and %s is a command", target[0])
+	if len(f.header) > 0 || f.given() {
+		return nil, usage("--header and --token are for URLs, and %s is a command", target[0])
 	}
 	if k == kindCommand && isURL(target[0]) {
 		return nil, usage("%s is a URL, not a command", target[0]).with("talaria http, sse or ws connect to URLs")
@@ -242,7 +238,7 @@ func (a *app) open(ctx context.Context, f *connectFlags, target []string, ed *ed
 	if err != nil {
 		return nil, err
 	}
-	opts.NoReconnect = true
+	opts.NoReconnect, f.desk = true, d
 	t, err := f.transport(kindAny, target, &noticeWriter{desk: d})
 	if err != nil {
 		return nil, err
@@ -333,6 +329,9 @@ func unreachable(t client.Transport, err error) error {
 	if errors.Is(err, desk.ErrInterrupted) {
 		return err
 	}
+	if f := refused(err); f != nil {
+		return f
+	}
 	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", t, reason(err)))
 	var dns *net.DNSError
 	status := client.StatusCode(err)
@@ -342,7 +341,7 @@ func unreachable(t client.Transport, err error) error {
 	case errors.As(err, &dns):
 		f.hint = "check the name of the host"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		f.hint = "the server wants to know who you are: --header \"Authorization=Bearer TOKEN\""
+		f.code, f.hint = exitAuth, "the server wants to know who you are: --header \"Authorization=…\", or what else it takes"
 	case status == http.StatusNotFound:
 		f.hint = "check the path of the URL; many servers have /mcp"
 	case errors.Is(err, exec.ErrNotFound):

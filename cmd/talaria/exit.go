@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -19,12 +20,14 @@ const (
 	exitConnect     = 3
 	exitProtocol    = 4
 	exitTimeout     = 5
+	exitAuth        = 6
 	exitInterrupted = 130
 )
 
 const exitHelp = `0 fine, 1 the tool failed (isError) or anything else did, 2 wrong
 usage, 3 cannot connect, 4 the server answered with an error or broke the
-protocol, 5 timeout, 130 interrupted.`
+protocol, 5 timeout, 6 the server wants a login (or the login failed), 130
+interrupted.`
 
 // failure is an error with an exit code and, if there is one, a way out.
 type failure struct {
@@ -57,6 +60,11 @@ func failed(code int, err error) *failure { return &failure{code: code, err: err
 // explain returns the exit code of an error, what to say, and the way out.
 func explain(err error) (code int, text, hint string) {
 	f, known := errors.AsType[*failure](err)
+	if !known {
+		if f = refused(err); f != nil {
+			return f.code, lines(console.Visible(f.Error())), f.hint
+		}
+	}
 	if known {
 		code, hint = f.code, f.hint
 		if f.err == nil {

@@ -66,18 +66,22 @@ func offered[T any](list func(func(T, error) bool)) ([]T, error) {
 
 func (s *session) showOffer(all *offer) {
 	c := s.app.console
-	heading := func(text string) { c.Printf("\n%s", c.Paint(console.Bold, text)) }
 	c.Print(c.Paint(console.Bold, render.Server(all.Server)))
 	c.Printf("speaks revision %s and offers: %s", all.Revision, strings.Join(render.Capabilities(all.Capabilities), ", "))
 	if all.Instructions != "" {
 		c.Print(c.Wrap(console.Visible(all.Instructions), "  "))
 	}
-	heading("Tools")
-	s.render.Tools(all.Tools)
-	heading("Prompts")
-	s.render.Prompts(all.Prompts)
-	heading("Resources")
-	s.render.Resources(all.Resources)
-	heading("Resource templates")
-	s.render.Templates(all.Templates)
+	section(c, "Tools", all.Tools, s.render.Tools)
+	section(c, "Prompts", all.Prompts, s.render.Prompts)
+	section(c, "Resources", all.Resources, s.render.Resources)
+	section(c, "Resource templates", all.Templates, s.render.Templates)
+}
+
+// section shows a list under its heading, if there is anything in it.
+func section[T any](c *console.Console, heading string, list []T, show func([]T)) {
+	if len(list) == 0 {
+		return
+	}
+	c.Printf("\n%s", c.Paint(console.Bold, heading))
+	show(list)
 }

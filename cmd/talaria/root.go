@@ -21,6 +21,7 @@ type app struct {
 const (
 	groupShell = "shell"
 	groupOnce  = "once"
+	groupAuth  = "auth"
 	groupMore  = "more"
 )
 
@@ -62,10 +63,12 @@ func newRoot(a *app) *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupShell, Title: "Interactive shell:"},
 		&cobra.Group{ID: groupOnce, Title: "One operation, for scripts:"},
+		&cobra.Group{ID: groupAuth, Title: "Authorization:"},
 		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
 	root.AddCommand(a.shellCommands()...)
 	root.AddCommand(a.onceCommands()...)
+	root.AddCommand(a.loginCommand(), a.logoutCommand())
 	root.AddCommand(a.proxyCommand(), a.installCommand(), a.newCommand(), versionCommand(a))
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)

@@ -101,6 +101,7 @@ func (a *app) shell(ctx context.Context, f *connectFlags, k kind, target []strin
 	if err != nil {
 		return err
 	}
+	f.desk = d
 	t, err := f.transport(k, target, &noticeWriter{desk: d})
 	if err != nil {
 		return err

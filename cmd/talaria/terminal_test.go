@@ -229,7 +229,7 @@ func TestShell(t *testing.T) {
 	x.expect("mcp> set_level loud")
 	x.press(ctrlC)
 	x.expect("mcp>")
-	x.enters("exit", "mcp> exit")
+	x.press("exit" + enter)
 	if code := x.exit(); code != 0 {
 		t.Errorf("got the exit code %d", code)
 	}
