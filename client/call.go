@@ -31,13 +31,17 @@ type call struct {
 	fault    error // of a message that came instead of the answer
 	progress func(Progress)
 	queue    []Progress
+	queued   int // length of the messages in the queue
 	wake     chan struct{}
 	sub      *Subscription // of subscriptions/listen
 }
 
-// maxProgress is how much progress waits for a callback; then the oldest makes
-// room.
-const maxProgress = 256
+// maxProgress is how much progress waits for a callback, maxMessages how long
+// its messages are together; then the oldest makes room.
+const (
+	maxProgress = 256
+	maxMessages = 1 << 20
+)
 
 // Pending is a request under way.
 type Pending struct {
@@ -204,10 +208,12 @@ func (c *call) advance(p Progress, inline bool) {
 		c.conn.client.guard("OnProgress", func() { c.progress(p) })
 		return
 	}
-	if len(c.queue) >= maxProgress {
+	c.queue = append(c.queue, p)
+	c.queued += len(p.Message)
+	for len(c.queue) > maxProgress || c.queued > maxMessages && len(c.queue) > 1 {
+		c.queued -= len(c.queue[0].Message)
 		c.queue = append(c.queue[:0], c.queue[1:]...)
 	}
-	c.queue = append(c.queue, p)
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -221,7 +227,7 @@ func (c *call) tell() {
 	}
 	c.mu.Lock()
 	queue, fn := c.queue, c.progress
-	c.queue = nil
+	c.queue, c.queued = nil, 0
 	c.mu.Unlock()
 	for _, p := range queue {
 		c.conn.client.guard("OnProgress", func() { fn(p) })

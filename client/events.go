@@ -29,8 +29,12 @@ func (l LogEntry) Text() string {
 	return string(l.Data)
 }
 
-// maxEvents is how many notifications wait for the handlers.
-const maxEvents = 1024
+// maxEvents is how many notifications wait for the handlers, and maxEventBytes
+// how long they are together.
+const (
+	maxEvents     = 1024
+	maxEventBytes = 16 << 20
+)
 
 // events gives notifications to the handlers, one after the other, without
 // keeping the link's reader.
@@ -38,6 +42,7 @@ type events struct {
 	client  *Client
 	mu      sync.Mutex
 	queue   []delivery
+	size    int // of what waits, in bytes
 	running bool
 	dropped int64
 }
@@ -52,14 +57,24 @@ type delivery struct {
 func (e *events) push(event Event, fn func(Event)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.queue) >= maxEvents {
-		e.queue = append(e.queue[:0], e.queue[1:]...)
+	e.queue = append(e.queue, delivery{event, fn})
+	e.size += len(event.Params)
+	for len(e.queue) > maxEvents || e.size > maxEventBytes && len(e.queue) > 1 {
+		e.shift()
 		e.dropped++
 	}
-	e.queue = append(e.queue, delivery{event, fn})
 	if !e.running {
 		e.running = e.client.spawn(e.run)
 	}
+}
+
+// shift takes the oldest out. e.mu is held.
+func (e *events) shift() delivery {
+	d := e.queue[0]
+	e.queue[0] = delivery{} // what was told is not kept
+	e.queue = e.queue[1:]
+	e.size -= len(d.event.Params)
+	return d
 }
 
 func (e *events) lost() int64 {
@@ -77,8 +92,7 @@ func (e *events) run() {
 			e.mu.Unlock()
 			return
 		}
-		d := e.queue[0]
-		e.queue = e.queue[1:]
+		d := e.shift()
 		e.mu.Unlock()
 		e.deliver(d)
 	}

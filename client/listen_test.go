@@ -209,3 +209,39 @@ func TestListenOption(t *testing.T) {
 		t.Errorf("heard %+v", e)
 	}
 }
+
+// What waits for a handler that hangs is bounded, in number and in size.
+func TestEventsBounded(t *testing.T) {
+	hang := make(chan struct{})
+	opts := modernOptions()
+	opts.OnNotification = func(Event) { <-hang }
+	c := connect(t, serving(t, fixture(t, nil)), opts)
+	big := make([]byte, maxEventBytes/4)
+	for range 20 {
+		c.events.push(Event{Method: "big", Params: big}, nil)
+	}
+	c.events.mu.Lock()
+	if len(c.events.queue) > 4 || c.events.size > maxEventBytes {
+		t.Errorf("%d events of %d bytes wait", len(c.events.queue), c.events.size)
+	}
+	c.events.mu.Unlock()
+	for range 2 * maxEvents {
+		c.events.push(Event{Method: "small"}, nil)
+	}
+	c.events.mu.Lock()
+	if len(c.events.queue) != maxEvents || c.events.size != 0 {
+		t.Errorf("%d events of %d bytes wait", len(c.events.queue), c.events.size)
+	}
+	c.events.mu.Unlock()
+	if c.Stats().Dropped < maxEvents {
+		t.Errorf("stats %+v", c.Stats())
+	}
+	close(hang)
+	p := &call{conn: c.conn.Load(), progress: func(Progress) {}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	for range 1000 {
+		p.advance(Progress{Message: string(big[:maxMessages/4])}, false)
+	}
+	if len(p.queue) > 4 {
+		t.Errorf("%d messages wait", len(p.queue))
+	}
+}
