@@ -262,7 +262,7 @@ func TestDeadServers(t *testing.T) {
 		{"it is silent on a pipe", []string{"ping", "sleep 60", "--timeout", "300ms"}, exitConnect, "--timeout sets how long"},
 		{"it talks nonsense", []string{"ping", "http://" + garbage + "/mcp"}, exitConnect, "cannot connect"},
 		{"it prints nonsense", []string{"ping", "echo hello", "--timeout", "5s"}, exitConnect, "cannot connect"},
-		{"401", []string{"ping", web(401)}, exitConnect, "--header"},
+		{"401", []string{"ping", web(401)}, exitAuth, "run: talaria login http"},
 		{"500", []string{"ping", web(500)}, exitConnect, "500"},
 		{"another revision", append([]string{"ping"}, words.Join(stdioExample(t, t.TempDir())), "--revision", "2024-11-05"), exitOK, ""},
 	} {

@@ -253,10 +253,8 @@ func (a *app) loginFailed(err error) error {
 	case !ok:
 	case own.Step == oauth.StepRegistration:
 		f.hint = "register talaria with " + console.Line(own.URL) + " and give --client-id (and --client-secret-file)"
-	case own.Step == oauth.StepResource || own.Step == oauth.StepServer:
+	case own.Err == nil && (own.Step == oauth.StepResource || own.Step == oauth.StepServer):
 		f.hint = "its metadata does not lead to a login; the server may want an API key (--header NAME=value) or a token (--token-file)"
-	case own.Step == oauth.StepStore:
-		f.hint = ""
 	case own.Code == "access_denied":
 		f.hint = "somebody has said no in the browser"
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -49,9 +50,10 @@ func (l *Login) SameToken(other *Login) bool {
 		(l.AssertionFile == "") == (other.AssertionFile == "")
 }
 
-// Client makes the client of a login; agent takes the user to the browser.
-func (b *Book) Client(l *Login, agent oauth.UserAgent) (*oauth.Client, error) {
-	o := &oauth.Options{Store: b.store, Scopes: l.Scopes, AllowPrivate: l.AllowPrivate, AllowInsecure: l.AllowInsecure}
+// Client makes the client of a login. agent takes the user to the browser, next
+// carries the requests to the MCP server; nil means http.DefaultTransport.
+func (b *Book) Client(l *Login, agent oauth.UserAgent, next http.RoundTripper) (*oauth.Client, error) {
+	o := &oauth.Options{Store: b.store, Scopes: l.Scopes, AllowPrivate: l.AllowPrivate, AllowInsecure: l.AllowInsecure, Transport: next}
 	if l.DPoP {
 		o.DPoP = oauth.DPoPRequired
 	}
