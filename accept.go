@@ -33,6 +33,9 @@ type SocketOptions struct {
 // that it started has returned. Connections beyond Options.MaxConnections are
 // told so and closed.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	if listener == nil {
+		return errors.New("mcp: Serve: the listener is nil")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var closing sync.WaitGroup

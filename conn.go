@@ -16,6 +16,9 @@ import (
 // started has ended. Package transport says how to write a Conn, and
 // transport/transporttest checks it.
 func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
+	if conn == nil {
+		return errors.New("mcp: ServeConn: the conn is nil")
+	}
 	return s.serveConn(ctx, conn, linkOptions{via: frame.Transport{Kind: frame.Pipe}})
 }
 

@@ -66,7 +66,7 @@ func (s *Server) OnNotification(method string, fn func(f *Frame) error) error {
 		faults = append(faults, errServing)
 	}
 	if s.customs.has(method) {
-		faults = append(faults, "it is registered already")
+		faults = append(faults, "it is registered already; choose another name")
 	}
 	if faults != nil {
 		return fmt.Errorf("mcp: notification %q: %s", method, strings.Join(faults, "; "))
@@ -95,7 +95,7 @@ func (c *customs) check(methods []dispatch.Method) error {
 		}
 		twice := slices.ContainsFunc(methods[:i], func(other dispatch.Method) bool { return other.Name == m.Name })
 		if twice || c.has(m.Name) {
-			list = append(list, "it is registered already")
+			list = append(list, "it is registered already; choose another name")
 		}
 		if list != nil {
 			faults = append(faults, fmt.Errorf("method %q: %s", m.Name, strings.Join(list, "; ")))

@@ -276,11 +276,16 @@ type Handler = dispatch.Handler
 // Middleware wraps the handling of every method.
 type Middleware = dispatch.Middleware
 
-// Use adds middleware; what is added first is outermost. It panics once the
-// server serves, because the chain is composed then, once.
+// Use adds middleware; what is added first is outermost. It panics if one is
+// nil, and once the server serves, because the chain is composed then, once.
 func (s *Server) Use(middleware ...Middleware) {
 	if s.dispatcher != nil {
-		panic("mcp: Use after the server began to serve")
+		panic("mcp: Use after the server began to serve; call it before")
+	}
+	for i, m := range middleware {
+		if m == nil {
+			panic(fmt.Sprintf("mcp: Use: middleware %d is nil; leave it out", i))
+		}
 	}
 	s.middleware = append(s.middleware, middleware...)
 }

@@ -225,7 +225,7 @@ func (b *branch[E]) plan() (faults []error) {
 		case b.named && !validName(key):
 			faults = append(faults, fmt.Errorf("%q is too long with its prefix: a name has 128 characters at most", key))
 		case taken && !ours:
-			faults = append(faults, fmt.Errorf("%q is registered already", key))
+			faults = append(faults, fmt.Errorf("%q is registered already; choose another prefix, or remove that one first", key))
 		default:
 			b.added = append(b.added, grafted)
 			b.next[key] = source[E]{e, grafted}

@@ -110,7 +110,7 @@ func (l *List[E]) check(old, entries []E) error {
 	var faults []string
 	for _, e := range entries {
 		if taken[e.Key()] {
-			faults = append(faults, fmt.Sprintf("%q is registered already", e.Key()))
+			faults = append(faults, fmt.Sprintf("%q is registered already; choose another name, or remove that one first", e.Key()))
 		}
 		taken[e.Key()] = true
 		if _, err := e.Define(protocol.Latest); err != nil {

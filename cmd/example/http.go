@@ -83,7 +83,11 @@ func serveOn(ctx context.Context, s *mcp.Server, listener net.Listener, h http.H
 	fmt.Fprintln(stdout, "stopping")
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err := errors.Join(s.Shutdown(end), web.Shutdown(end))
+	err := s.Shutdown(end)
+	// What was cut off has its answer now, which still is to leave.
+	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancelLast()
+	err = errors.Join(err, web.Shutdown(last))
 	<-served
 	if err != nil {
 		return errors.New("some calls did not finish in time and were cut off")

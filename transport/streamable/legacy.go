@@ -9,7 +9,7 @@ import (
 // get opens the stream of a legacy session, or a connection of HTTP+SSE.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
-		notAllowed(w, "GET is for legacy sessions and needs Mcp-Session-Id")
+		notAllowed(w, "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
 		return
 	}
 	if _, events := accepts(r); !events {

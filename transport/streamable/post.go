@@ -24,31 +24,12 @@ const (
 )
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
-	if !jsonContent(r) {
-		h.dog.limitRest(w)
-		refuse(w, http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeInvalidRequest, "Content-Type must be application/json"))
+	out := h.open(w, r)
+	if out == nil {
 		return
 	}
-	wantsJSON, wantsEvents := accepts(r)
-	if !wantsJSON && !wantsEvents {
-		h.dog.limitRest(w)
-		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
-		return
-	}
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents, keep: h.opts.NoTakeover}
-	out.reading.w = w
-	h.dog.enter(&out.reading)
-	body, status, fault := h.readBody(w, r)
-	if late := h.dog.leave(&out.reading); late && fault == nil {
-		// The last byte came as the time ran out: the deadline may have ended
-		// the request's context already.
-		status, fault = http.StatusRequestTimeout, unreadable(os.ErrDeadlineExceeded)
-	}
-	if fault != nil {
-		if status == http.StatusRequestEntityTooLarge {
-			h.dog.limitRest(w)
-		}
-		refuse(w, status, fault)
+	body, ok := h.bodyOf(out, r)
+	if !ok {
 		return
 	}
 	if id := h.streamOf(r); id != "" {
@@ -75,6 +56,50 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	h.serve(c)
+}
+
+// open makes the exchange for a POST. It returns nil if it has refused r for
+// what its headers say of the body, or of the answer.
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) *exchange {
+	if !jsonContent(r) {
+		h.dog.limitRest(w)
+		refuse(w, http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeInvalidRequest, "Content-Type must be application/json"))
+		return nil
+	}
+	wantsJSON, wantsEvents := accepts(r)
+	if !wantsJSON && !wantsEvents {
+		h.dog.limitRest(w)
+		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
+		return nil
+	}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents, keep: h.opts.NoTakeover}
+	out.reading.w = w
+	return out
+}
+
+// bodyOf reads the body under the eyes of the watchdog. It is not ok if it has
+// refused the request.
+func (h *Handler) bodyOf(out *exchange, r *http.Request) (body []byte, ok bool) {
+	h.dog.enter(&out.reading)
+	body, status, fault := h.readBody(out.w, r)
+	if late := h.dog.leave(&out.reading); late && fault == nil {
+		// The last byte came as the time ran out: the deadline may have ended
+		// the request's context already.
+		status, fault = http.StatusRequestTimeout, unreadable(os.ErrDeadlineExceeded)
+	}
+	if fault == nil {
+		return body, true
+	}
+	if status == http.StatusRequestEntityTooLarge {
+		h.dog.limitRest(out.w)
+	}
+	refuse(out.w, status, fault)
+	return nil, false
+}
+
+// serve answers a request.
+func (h *Handler) serve(c *Call) {
 	buffer := buffers.Get().(*[]byte)
 	c.Buffer = (*buffer)[:0]
 	answer := h.backend.Serve(c)
@@ -82,11 +107,12 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		buffers.Put(buffer) // the answer is in memory of its own
 		return
 	}
+	header := c.out.w.Header()
 	if answer.Session != "" {
-		w.Header().Set(headerSession, answer.Session)
+		header.Set(headerSession, answer.Session)
 	}
 	if answer.Challenge != "" {
-		w.Header().Set("WWW-Authenticate", answer.Challenge)
+		header.Set("WWW-Authenticate", answer.Challenge)
 	}
 	if answer.Status == 0 {
 		answer.Status = statusOf(answer.Code, c.Revision)
@@ -94,9 +120,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	if answer.Stream != nil {
 		answer.Response = bytes.Clone(answer.Response) // not to wait with the buffer
 		buffers.Put(buffer)
-		defer out.hangUp()
-		answer.Stream(out)
-		out.answer(answer.Status, answer.Response)
+		defer c.out.hangUp()
+		answer.Stream(c.out)
+		c.out.answer(answer.Status, answer.Response)
 		return
 	}
 	c.out.answer(answer.Status, answer.Response)

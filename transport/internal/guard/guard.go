@@ -43,14 +43,17 @@ func lower(list []string) []string {
 // Check returns why r is refused, "" if it is not.
 func (g Guard) Check(r *http.Request) string {
 	if !g.hostAllowed(r) {
-		return fmt.Sprintf("Host %q is not allowed here", r.Host)
+		return fmt.Sprintf("Host %q is not allowed here; the server's option AllowedHosts can list it", r.Host)
 	}
 	origins := r.Header["Origin"]
 	if len(origins) == 0 {
 		return ""
 	}
-	if len(origins) > 1 || !g.originAllowed(strings.ToLower(origins[0]), r) {
-		return fmt.Sprintf("Origin %q is not allowed here", origins)
+	if len(origins) > 1 {
+		return fmt.Sprintf("there are %d Origin headers; send one", len(origins))
+	}
+	if !g.originAllowed(strings.ToLower(origins[0]), r) {
+		return fmt.Sprintf("Origin %q is not allowed here; the server's option AllowedOrigins can list it", origins[0])
 	}
 	return ""
 }
