@@ -129,7 +129,7 @@ func TestManyServerDown(t *testing.T) {
 		if got := tools(); got != "a.echo a.sum" {
 			t.Errorf("got %s", got)
 		}
-		if _, err := m.Call(t.Context(), "b.echo", echoIn{"x"}); !errors.Is(err, client.ErrClosed) || !client.Retriable(err) || !strings.Contains(err.Error(), `server "b": connect: connection closed: mcp client: connect`) {
+		if _, err := m.Call(t.Context(), "b.echo", echoIn{"x"}); !errors.Is(err, client.ErrClosed) || !client.Retriable(err) || !strings.Contains(err.Error(), `server "b": connect: connection closed: not yet`) {
 			t.Errorf("got %v", err)
 		}
 		echo(t, m, "a.echo", "x", "a x")

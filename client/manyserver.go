@@ -53,6 +53,9 @@ func (s *oneOfMany) connected(ctx context.Context) (*Client, error) {
 	if fault == nil {
 		fault = errManyClosed // by Close or Remove
 	}
+	if own, ok := errors.AsType[*Error](fault); ok && own.kind == nil && own.Err != nil {
+		fault = own.Err // what it was about is said already
+	}
 	return nil, s.failed("connect", &Error{kind: ErrClosed, Err: fault, lost: true})
 }
 
