@@ -141,23 +141,30 @@ func facts(f *connectFlags, t client.Transport) [][2]string {
 }
 
 // onTerminate gives the terminal back when the process is told to end while a
-// line is read, which nothing else can interrupt.
+// line is read, which nothing else can interrupt. A Ctrl-C that comes between a
+// call and the prompt must not end the process, either.
 func onTerminate(restore func()) (stop func()) {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
 	done := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		select {
-		case sig := <-signals:
-			restore()
-			code := 128
-			if number, ok := sig.(syscall.Signal); ok {
-				code += int(number)
+		for {
+			select {
+			case sig := <-signals:
+				if sig == os.Interrupt {
+					continue
+				}
+				restore()
+				code := 128
+				if number, ok := sig.(syscall.Signal); ok {
+					code += int(number)
+				}
+				os.Exit(code)
+			case <-done:
+				return
 			}
-			os.Exit(code)
-		case <-done:
 		}
 	}()
 	return func() {

@@ -279,6 +279,8 @@ func TestAskedOnce(t *testing.T) {
 	}
 	x := openTerminal(t, t.TempDir(), "call", server, "delete_note", "id=1")
 	x.expect("  delete [false]:")
+	x.press("y")
+	x.expect("  delete [false]: y")
 	x.press(ctrlC)
 	if code := x.exit(); code != exitTool {
 		t.Errorf("got %d", code)
