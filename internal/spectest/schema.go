@@ -78,30 +78,37 @@ func validate(t testing.TB, folder, name string, text []byte) {
 	}
 }
 
-var documents sync.Map // of any, by folder
+// folder has the schemas of one folder.
+type folder struct {
+	mu       sync.Mutex // the compiler is for one at a time
+	compiler *jsonschema.Compiler
+	section  string // where the document has its schemas
+}
 
-func document(folder string) (any, error) {
-	if doc, ok := documents.Load(folder); ok {
-		return doc, nil
+var folders sync.Map // of func() (*folder, error), by name
+
+func compile(name, schema string) (*jsonschema.Schema, error) {
+	read, _ := folders.LoadOrStore(name, sync.OnceValues(func() (*folder, error) { return readFolder(name) }))
+	f, err := read.(func() (*folder, error))()
+	if err != nil {
+		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.compiler.Compile("spec.json#/" + f.section + "/" + schema)
+}
+
+func readFolder(name string) (*folder, error) {
 	dir, err := official()
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Open(filepath.Join(dir, folder, "schema.json"))
+	file, err := os.Open(filepath.Join(dir, name, "schema.json"))
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	doc, err := jsonschema.UnmarshalJSON(file)
-	if err == nil {
-		documents.Store(folder, doc)
-	}
-	return doc, err
-}
-
-func compile(folder, name string) (*jsonschema.Schema, error) {
-	doc, err := document(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +122,9 @@ func compile(folder, name string) (*jsonschema.Schema, error) {
 		}
 		return nil
 	}})
-	if err := c.AddResource("spec.json", doc); err != nil {
-		return nil, err
-	}
 	section := "definitions"
 	if _, ok := doc.(map[string]any)["$defs"]; ok {
 		section = "$defs"
 	}
-	return c.Compile("spec.json#/" + section + "/" + name)
+	return &folder{compiler: c, section: section}, c.AddResource("spec.json", doc)
 }
