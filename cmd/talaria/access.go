@@ -24,6 +24,7 @@ const tokenVariable = "TALARIA_TOKEN"
 type access struct {
 	token, tokenFile string
 	desk             *desk.Desk // where the user can be taken to a browser; nil means nowhere
+	authorized       bool       // set by authorize: requests have a token
 }
 
 func (a *access) add(flags *pflag.FlagSet) {
@@ -79,6 +80,7 @@ func (f *connectFlags) authorize(address string, header http.Header) (*http.Clie
 		if f.given() {
 			return nil, usage("--token and --header Authorization exclude each other")
 		}
+		f.authorized = true
 		return &http.Client{Transport: gate}, nil
 	}
 	token, err := f.bearer()
@@ -91,11 +93,13 @@ func (f *connectFlags) authorize(address string, header http.Header) (*http.Clie
 				with("if the network is yours: --header \"Authorization=Bearer TOKEN\"")
 		}
 		header.Set("Authorization", "Bearer "+token)
+		f.authorized = true
 		return &http.Client{Transport: gate}, nil
 	}
 	gate.Token = false
 	client, err := f.stored(target, next)
 	if client != nil && err == nil {
+		f.authorized = true
 		return client, nil
 	}
 	gate.Err = err // matters only if the server asks

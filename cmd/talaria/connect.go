@@ -199,7 +199,9 @@ func (f *connectFlags) configured(target []string, stderr io.Writer) (client.Tra
 		plain.header = append([]string{name + "=" + server.Headers[name]}, plain.header...)
 	}
 	if server.URL != "" {
-		return plain.transport(kind(server.Type), []string{server.URL}, stderr)
+		t, err := plain.transport(kind(server.Type), []string{server.URL}, stderr)
+		f.authorized = plain.authorized
+		return t, err
 	}
 	for _, name := range sortedKeys(server.Env) {
 		plain.env = append([]string{name + "=" + server.Env[name]}, plain.env...)
@@ -218,6 +220,9 @@ type session struct {
 	editor *editor.Editor
 	render *render.Renderer
 	call   []client.CallOption // for requests that may take a while
+	// authorized says that requests have a token, which may decide about what is
+	// listed.
+	authorized bool
 }
 
 // desk makes the place where a person, or a script, works with a server.
@@ -247,7 +252,7 @@ func (a *app) open(ctx context.Context, f *connectFlags, target []string, ed *ed
 	if err != nil {
 		return nil, err
 	}
-	return &session{Client: c, app: a, desk: d, editor: ed, render: &render.Renderer{Console: a.console, Dir: f.save}}, nil
+	return &session{Client: c, app: a, desk: d, editor: ed, render: &render.Renderer{Console: a.console, Dir: f.save}, authorized: f.authorized}, nil
 }
 
 func connect(ctx context.Context, d *desk.Desk, t client.Transport, opts *client.Options) (c *client.Client, err error) {

@@ -59,11 +59,14 @@ func (a *app) callCommand() *cobra.Command {
 	cmd := o.command("call TARGET TOOL [NAME=value…]", "Call a tool", `Call calls a tool and prints what it returns.
 
 `+argumentsHelp, between(2, -1, "TARGET", "TOOL"), func(ctx context.Context, s *session, args []string) error {
-		given, err := s.arguments(ctx, args[0], args[1:], unchecked)
+		given, listed, err := s.arguments(ctx, args[0], args[1:], unchecked)
 		if err != nil {
 			return err
 		}
 		result, err := s.desk.Call(ctx, s.Client, args[0], given, s.call...)
+		if _, refused := errors.AsType[*protocol.Error](err); refused && !listed && !unchecked {
+			return s.unknownTool(ctx, args[0])
+		}
 		if err != nil {
 			return err
 		}
@@ -91,29 +94,33 @@ const argumentsHelp = `Arguments:
   a.b=value       a member of an object
   '{…}' or @file  a whole object, which the others add to`
 
-// arguments makes the arguments of a tool from what was typed.
-func (s *session) arguments(ctx context.Context, name string, typed []string, unchecked bool) (json.RawMessage, error) {
+// arguments makes the arguments of a tool from what was typed. A tool that is
+// not listed may need more scopes than the token has: only a call tells.
+func (s *session) arguments(ctx context.Context, name string, typed []string, unchecked bool) (given json.RawMessage, listed bool, err error) {
 	if unchecked {
 		given, err := (&arguments.Object{}).Parse(typed)
-		return given, asUsage(err, "")
+		return given, false, asUsage(err, "")
 	}
 	tool, err := s.Tool(ctx, name)
 	if errors.Is(err, client.ErrNotFound) {
-		return nil, s.unknownTool(ctx, name)
+		if !s.authorized {
+			return nil, false, s.unknownTool(ctx, name)
+		}
+		given, err := (&arguments.Object{}).Parse(typed)
+		return given, false, asUsage(err, "")
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	object, err := arguments.ReadObject(tool.InputSchema)
 	if err != nil {
-		return nil, fmt.Errorf("tool %s: %w", name, err)
+		return nil, true, fmt.Errorf("tool %s: %w", name, err)
 	}
 	hint := "talaria tools TARGET " + name + " shows the arguments"
-	given, err := object.Parse(typed)
-	if err != nil {
-		return nil, asUsage(err, hint)
+	if given, err = object.Parse(typed); err != nil {
+		return nil, true, asUsage(err, hint)
 	}
-	return given, asUsage(object.Check(given), hint)
+	return given, true, asUsage(object.Check(given), hint)
 }
 
 func asUsage(err error, hint string) error {

@@ -112,7 +112,7 @@ func (a *app) shell(ctx context.Context, f *connectFlags, k kind, target []strin
 			_, text, hint := explain(err)
 			return text, hint
 		},
-		Facts: facts(f, t),
+		Facts: facts(f, t), Authorized: f.authorized,
 	}
 	opts.OnNotification, opts.OnState = s.Told, s.State
 	stop := onTerminate(func() { _ = ed.Close() })

@@ -77,13 +77,15 @@ func (s *Shell) callTool(ctx context.Context, rest string) error {
 			return err
 		}
 	}
-	tool, err := s.tool(ctx, name)
-	if err != nil {
-		return err
+	tool, unknown := s.tool(ctx, name)
+	if unknown != nil && !(s.Authorized && Wrong(unknown)) {
+		return unknown
 	}
-	object, err := arguments.ReadObject(tool.InputSchema)
-	if err != nil {
-		return fmt.Errorf("tool %s: %w", name, err)
+	object := &arguments.Object{}
+	if unknown == nil {
+		if object, err = arguments.ReadObject(tool.InputSchema); err != nil {
+			return fmt.Errorf("tool %s: %w", name, err)
+		}
 	}
 	given, err := s.fill(object, typed)
 	if err != nil {
@@ -94,6 +96,9 @@ func (s *Shell) callTool(ctx context.Context, rest string) error {
 		result, err = s.Desk.Call(ctx, s.client, name, given, call...)
 		return err
 	})
+	if _, refused := errors.AsType[*protocol.Error](err); refused && unknown != nil {
+		return unknown
+	}
 	switch {
 	case err != nil:
 		return err

@@ -33,6 +33,9 @@ type Shell struct {
 	Connect func(ctx context.Context) (*client.Client, error)
 	// Explain says what to show of an error, and the way out, if there is one.
 	Explain func(err error) (text, hint string)
+	// Authorized says that requests have a token, which may decide about what
+	// the server lists: tools that it does not list are called all the same.
+	Authorized bool
 	// Facts are shown by show_state: names and values.
 	Facts [][2]string
 
