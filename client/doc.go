@@ -13,6 +13,10 @@
 // same handlers, whether they come as requests or in a result that wants more
 // input; Listen tells of changes in both eras.
 //
+// A Pool spreads calls over several connections and replaces those that are
+// lost. A Many uses many servers as one, such as those of a configuration file
+// that ReadConfig has read. Both are a Caller, as a Client is.
+//
 // A Client and everything it gives is safe for concurrent use. Handlers run on
 // goroutines of the client; they may call it, but must not wait for Close.
 package client

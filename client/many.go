@@ -26,7 +26,9 @@ type ManyOptions struct {
 	ListTimeout time.Duration
 	// OnNotification hears the notifications of all servers, beside the
 	// OnNotification of their own options. The URI of an updated resource has
-	// the server's prefix. It may be called for several servers at once.
+	// the server's prefix. Servers of modern revisions tell only what they are
+	// asked for, by Subscribe or by Options.Listen. It may be called for several
+	// servers at once.
 	OnNotification func(server string, e Event)
 	// OnStatus hears when a server became ready or ceased to be. It must not
 	// wait for the Many. It may be called for several servers at once.
