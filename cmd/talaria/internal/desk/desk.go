@@ -86,6 +86,8 @@ type Operation func(ctx context.Context, call ...client.CallOption) error
 func (d *Desk) Run(ctx context.Context, op Operation) error {
 	interrupt, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	d.opts.Editor.Until(interrupt.Done())
+	defer d.opts.Editor.Until(nil)
 	limited, p := newPatience(interrupt, d.Limit())
 	defer p.end()
 	bar := d.opts.Console.Progress()

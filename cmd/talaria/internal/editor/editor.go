@@ -36,6 +36,7 @@ type Editor struct {
 	prompt  string // that is shown now, "" for none
 	lines   chan string
 	readErr error
+	until   <-chan struct{}
 }
 
 // New returns an Editor that keeps its history in a file; "" keeps none.
@@ -112,15 +113,28 @@ func (e *Editor) plain(prompt string) (string, error) {
 		e.lines = make(chan string)
 		go e.read(e.lines)
 	}
+	until := e.until
 	e.mu.Unlock()
 	if e.console.InTerminal {
 		fmt.Fprint(e.console.Err, prompt)
 	}
-	line, ok := <-e.lines
-	if !ok {
-		return "", e.readErr
+	select {
+	case line, ok := <-e.lines:
+		if !ok {
+			return "", e.readErr
+		}
+		return line, nil
+	case <-until:
+		return "", ErrAborted
 	}
-	return line, nil
+}
+
+// Until makes Line end with ErrAborted when done is closed, where it reads
+// plainly and a Ctrl-C is a signal. nil is never.
+func (e *Editor) Until(done <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.until = done
 }
 
 func (e *Editor) read(lines chan<- string) {

@@ -48,6 +48,19 @@ func TestPromptWithoutScreen(t *testing.T) {
 	}
 }
 
+// A Ctrl-C that is a signal ends a line, too.
+func TestUntil(t *testing.T) {
+	in, typing := io.Pipe()
+	defer typing.Close()
+	e := New(&console.Console{In: in, Err: io.Discard}, "")
+	done := make(chan struct{})
+	close(done)
+	e.Until(done)
+	if _, err := e.Line("", nil, false); !errors.Is(err, ErrAborted) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestTooLong(t *testing.T) {
 	e := New(&console.Console{In: strings.NewReader(strings.Repeat("x", maxLine+1)), Err: io.Discard}, "")
 	if _, err := e.Line("", nil, false); err == nil || errors.Is(err, io.EOF) {

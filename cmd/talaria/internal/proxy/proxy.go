@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	shared   *client.Client
 	sessions map[string]*client.Client
+	watched  []string // resources that clients without sessions listen to, in the order of the last time
 	closed   bool
 }
 
@@ -321,12 +323,39 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 		}
 	default:
 		for _, uri := range params.Notifications.ResourceSubscriptions {
-			if err := c.Subscribe(f, uri); err != nil {
-				p.opts.Logger.Warn().Err(err).Msg("subscribing")
-			}
+			p.watch(f, c, uri)
 		}
 	}
 	return next(f)
+}
+
+// maxWatched is how many resources clients without sessions can listen to at a
+// time. When they stop is not told here, so that the oldest make room.
+const maxWatched = 1000
+
+// watch subscribes to a resource on the shared connection.
+func (p *Proxy) watch(ctx context.Context, c *client.Client, uri string) {
+	p.mu.Lock()
+	i := slices.Index(p.watched, uri)
+	if i >= 0 {
+		p.watched = slices.Delete(p.watched, i, i+1)
+	}
+	p.watched = append(p.watched, uri)
+	oldest := ""
+	if len(p.watched) > maxWatched {
+		oldest, p.watched = p.watched[0], slices.Delete(p.watched, 0, 1)
+	}
+	p.mu.Unlock()
+	var err error
+	if i < 0 {
+		err = c.Subscribe(ctx, uri)
+	}
+	if oldest != "" {
+		err = errors.Join(err, c.Unsubscribe(ctx, oldest))
+	}
+	if err != nil {
+		p.opts.Logger.Warn().Err(err).Msg("subscribing")
+	}
 }
 
 // tell passes a notification on.

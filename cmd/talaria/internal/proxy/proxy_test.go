@@ -273,6 +273,30 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
+// Clients without sessions listen, too, and cannot fill the memory.
+func TestListen(t *testing.T) {
+	for _, back := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
+		server := behind()
+		p := start(t, Options{Connect: connect(t, server, back)})
+		events := make(chan client.Event, 10)
+		c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20260728}, OnNotification: func(e client.Event) { events <- e }})
+		if err := c.Subscribe(t.Context(), "note://1"); err != nil {
+			t.Fatal(err)
+		}
+		server.ResourceUpdated("note://1")
+		if e := <-events; e.Method != protocol.MethodResourceUpdated {
+			t.Errorf("%s: got %s %s", back, e.Method, e.Params)
+		}
+	}
+	p := start(t, Options{Connect: connect(t, behind(), protocol.V20250618)})
+	for i := range maxWatched + 50 {
+		p.watch(t.Context(), p.shared, fmt.Sprintf("note://%d", i))
+	}
+	if len(p.watched) != maxWatched || p.watched[0] != "note://50" {
+		t.Errorf("%d resources are watched, the first is %s", len(p.watched), p.watched[0])
+	}
+}
+
 func TestResult(t *testing.T) {
 	const modern = `{"resultType":"complete","tools":[],"ttlMs":5,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{},"own":1}}`
 	for _, test := range []struct {
