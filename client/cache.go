@@ -14,8 +14,12 @@ import (
 // DefaultCacheSize is how many results a Cache keeps if nothing else is said.
 const DefaultCacheSize = 1000
 
-// maxCachedResult is the size in bytes of the largest result that is kept.
-const maxCachedResult = 1 << 20
+// maxCachedResult is the size in bytes of the largest result that is kept, and
+// maxCached that of all together.
+const (
+	maxCachedResult = 1 << 20
+	maxCached       = 64 << 20
+)
 
 // Cache keeps results for as long as servers say that they are fresh
 // (server/utilities/caching of 2026-07-28). Results that a server calls public
@@ -25,6 +29,7 @@ const maxCachedResult = 1 << 20
 type Cache struct {
 	mu      sync.Mutex
 	limit   int
+	size    int // of all results, in bytes
 	entries map[cacheKey]*cacheEntry
 	first   *cacheEntry // a ring in the order of their coming
 	hits    int64
@@ -42,6 +47,7 @@ type cacheEntry struct {
 }
 
 // NewCache returns a Cache that keeps size results; 0 means DefaultCacheSize.
+// Together they have 64 MiB at most, and none more than 1 MiB.
 func NewCache(size int) *Cache {
 	if size <= 0 {
 		size = DefaultCacheSize
@@ -67,7 +73,7 @@ func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.entries)
-	c.first = nil
+	c.first, c.size = nil, 0
 }
 
 // get returns a fresh result, the owner's or a public one.
@@ -105,10 +111,11 @@ func (c *Cache) put(server, owner, method, params string, result json.RawMessage
 	if old := c.entries[e.key]; old != nil {
 		c.remove(old)
 	}
-	if len(c.entries) >= c.limit {
+	for c.first != nil && (len(c.entries) >= c.limit || c.size+len(result) > maxCached) {
 		c.remove(c.first)
 	}
 	c.entries[e.key] = e
+	c.size += len(result)
 	if c.first == nil {
 		c.first, e.prev, e.next = e, e, e
 		return
@@ -120,6 +127,7 @@ func (c *Cache) put(server, owner, method, params string, result json.RawMessage
 // remove takes an entry out. c.mu is held.
 func (c *Cache) remove(e *cacheEntry) {
 	delete(c.entries, e.key)
+	c.size -= len(e.result)
 	if e.next == e {
 		c.first = nil
 		return

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -131,5 +132,21 @@ func TestCacheLimit(t *testing.T) {
 		if _, ok := c.get("s", "", "bad", bad); ok {
 			t.Errorf("%s was kept", bad)
 		}
+	}
+}
+
+func TestCacheBytes(t *testing.T) {
+	c := NewCache(0)
+	result := []byte(`{"ttlMs":60000,"x":"` + strings.Repeat("x", maxCachedResult-100) + `"}`)
+	for i := range 100 {
+		c.put("s", "", "m", fmt.Sprint(i), result)
+	}
+	c.put("s", "", "m", "large", append(result[:len(result)-2:len(result)-2], strings.Repeat("y", 200)+`"}`...))
+	if n := c.Stats().Entries; n != maxCached/len(result) || c.size > maxCached {
+		t.Errorf("%d entries of %d bytes", n, c.size)
+	}
+	c.drop("s", "m", "")
+	if c.size != 0 || c.first != nil {
+		t.Errorf("%d bytes are left", c.size)
 	}
 }

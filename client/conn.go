@@ -234,8 +234,11 @@ func cancelledBody(id int64, reason string) []byte {
 	return protocol.AppendNotification(nil, protocol.MethodCancelled, append(params, '}'))
 }
 
-// cancelAll tells the server that these requests have no use any more.
+// cancelAll tells the server that these requests have no use any more, as many
+// as a moment suffices for.
 func (conn *connection) cancelAll(ctx context.Context, ended []*call, reason string) {
+	ctx, stop := context.WithTimeout(ctx, notesTimeout)
+	defer stop()
 	for _, c := range ended {
 		if c.conn != conn || !conn.cancels(c.method) {
 			continue

@@ -100,7 +100,8 @@ type Options struct {
 	NoCache bool
 	// CacheKey names the authorization of this client, such as the user. Two
 	// clients with the same one share private results in a common Cache; ""
-	// shares none.
+	// shares none. Who changes the authorization of a client while it lives
+	// calls Cache.Clear.
 	CacheKey string
 	// Tasks says what to do with calls that become tasks.
 	Tasks TaskMode

@@ -138,10 +138,10 @@ func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (resu
 		case "", "complete":
 			return result, rounds, nil
 		case "task":
-			if r.method == protocol.MethodToolsCall {
+			if r.method == protocol.MethodToolsCall && c.opts.Tasks != TasksOff {
 				return result, rounds, nil
 			}
-			return nil, rounds, errors.New("the server answered with a task, which this method must not become")
+			return nil, rounds, errors.New("the server answered with a task, which this request must not become")
 		case "input_required":
 		default:
 			return nil, rounds, fmt.Errorf("the server answered with a result of type %q, which this client does not know", kind)
