@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
@@ -23,13 +21,7 @@ func TestServeProxy(t *testing.T) {
 	go func() {
 		code <- run(ctx, args, &console.Console{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 	}()
-	var url string
-	for limit := time.Now().Add(20 * time.Second); url == ""; time.Sleep(10 * time.Millisecond) {
-		url = regexp.MustCompile(`http://\S+/mcp`).FindString(stderr.String())
-		if time.Now().After(limit) {
-			t.Fatalf("it does not serve: %s", stderr.String())
-		}
-	}
+	url := stderr.wait(t, `http://\S+/mcp`)
 	bridge := words.Join([]string{os.Args[0], "serve-proxy", "--stdio", url})
 	for _, call := range [][]string{
 		{"call", url, "calculate", "operation=add", "a=40", "b=2"},

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
@@ -153,11 +152,9 @@ func TestWatch(t *testing.T) {
 			code <- run(ctx, []string{"watch", web.URL, "note://1", "--json", "--revision", revision},
 				&console.Console{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 		}()
-		limit := time.Now().Add(20 * time.Second)
-		for !strings.Contains(stdout.String(), "note://1") && time.Now().Before(limit) {
-			s.ResourceUpdated("note://1") // until the subscription is there
-			time.Sleep(10 * time.Millisecond)
-		}
+		stderr.wait(t, "watching")
+		s.ResourceUpdated("note://1")
+		stdout.wait(t, "note://1.*\n")
 		cancel()
 		<-code
 		line, _, _ := strings.Cut(stdout.String(), "\n")

@@ -23,9 +23,7 @@ func (a *app) watchCommand() *cobra.Command {
 				return err
 			}
 			defer sub.Close()
-			if !o.json {
-				a.console.Notef("watching; Ctrl-C ends it")
-			}
+			a.console.Notef("watching; Ctrl-C ends it")
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
