@@ -29,6 +29,10 @@ var example string
 
 // TestMain also is the command: tests start it again as a process.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == consenting {
+		browse(os.Args[2])
+		return
+	}
 	if os.Getenv("TALARIA_COMMAND") == "1" {
 		main()
 		return
@@ -45,6 +49,13 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	// What the user of this machine has logged in to is none of the tests' business.
+	for name, value := range map[string]string{"XDG_CONFIG_HOME": filepath.Join(dir, "config"), "TALARIA_TOKEN": "", "TALARIA_CLIENT_SECRET": ""} {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	example = filepath.Join(dir, "example")
 	build := exec.Command("go", "build", "-o", example, "github.com/talaria-go/mcp/cmd/example")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -80,10 +91,11 @@ func stdioExample(t *testing.T, dir string) []string {
 }
 
 // httpExample starts the example server and returns its URL.
-func httpExample(t *testing.T) string {
+func httpExample(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	args := append([]string{"-http", "127.0.0.1:0"}, stdioExample(t, dir)[2:]...)
+	args = append(args, flags...)
 	cmd := exec.Command(example, args...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -237,6 +237,9 @@ func (a *app) pasted(ctx context.Context, address string) (string, error) {
 	select {
 	case got := <-answers:
 		got.err = errors.Join(got.err, ed.Close())
+		if errors.Is(got.err, form.ErrCancel) && a.console.InTerminal {
+			return "", desk.ErrInterrupted
+		}
 		if errors.Is(got.err, form.ErrCancel) || errors.Is(got.err, form.ErrDecline) {
 			return "", errors.New("no address was given")
 		}
@@ -246,7 +249,11 @@ func (a *app) pasted(ctx context.Context, address string) (string, error) {
 	}
 }
 
+// loginFailed says what can be done about a login that failed.
 func (a *app) loginFailed(err error) error {
+	if errors.Is(err, desk.ErrInterrupted) {
+		return desk.ErrInterrupted
+	}
 	f := failed(exitAuth, fmt.Errorf("the login failed: %w", err))
 	own, ok := errors.AsType[*oauth.Error](err)
 	switch {

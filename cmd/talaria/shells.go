@@ -123,6 +123,9 @@ func (a *app) shell(ctx context.Context, f *connectFlags, k kind, target []strin
 		return &failure{code: exitUsage}
 	case shell.ToolFailed(err):
 		return &failure{code: exitTool}
+	case shell.Seen(err):
+		code, _, _ := explain(err)
+		return &failure{code: code}
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func (s *Shell) Run(ctx context.Context) error {
 				s.Console.Print()
 				return nil
 			}
-			return s.failed
+			return seen(s.failed)
 		case err != nil:
 			return err
 		}
@@ -89,7 +89,7 @@ func (s *Shell) Run(ctx context.Context) error {
 		case errors.Is(err, errLeave) && s.Console.Interactive():
 			return nil
 		case errors.Is(err, errLeave):
-			return s.failed
+			return seen(s.failed)
 		case err != nil:
 			s.failed = err
 			s.report(err)
@@ -218,4 +218,22 @@ func wrong(format string, args ...any) error {
 func Wrong(err error) bool {
 	var wrong *usageError
 	return errors.As(err, &wrong)
+}
+
+// Seen tells whether the user has seen an error of Run already.
+func Seen(err error) bool {
+	_, ok := errors.AsType[*seenError](err)
+	return ok
+}
+
+// seenError is the error of a command, which was reported.
+type seenError struct{ error }
+
+func (e *seenError) Unwrap() error { return e.error }
+
+func seen(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &seenError{err}
 }
