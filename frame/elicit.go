@@ -158,6 +158,9 @@ func ElicitURL(f *Frame, key, message, address string) (protocol.ElicitAction, e
 
 var errNoForm = errors.New("a form is a struct of strings, numbers, booleans, enums and lists of enums")
 
+// errNoList is the same where the client's revision has no lists.
+var errNoList = errors.New("the client's revision has no lists in forms, which came with 2025-11-25; ask for one value at a time")
+
 // form is a struct as the client is shown it.
 type form struct {
 	typ  reflect.Type

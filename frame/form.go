@@ -94,7 +94,10 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 		f.Minimum, f.Maximum = s.Minimum, s.Maximum
 	case "boolean":
 	case "array":
-		if !rev.Has(protocol.ElicitModes) || s.Items == nil || s.Items.Type != "string" || len(s.Items.Enum) == 0 {
+		if !rev.Has(protocol.ElicitModes) {
+			return nil, errNoList
+		}
+		if s.Items == nil || s.Items.Type != "string" || len(s.Items.Enum) == 0 {
 			return nil, errNoForm
 		}
 		f.MinItems, f.MaxItems = s.MinItems, s.MaxItems

@@ -89,6 +89,21 @@ func TestForm(t *testing.T) {
 	}
 }
 
+// Where lists are refused, the error says which revision brought them.
+func TestFormListRefused(t *testing.T) {
+	type order struct {
+		Extra []string `json:"extra,omitempty" validate:"dive,oneof=milk sugar"`
+	}
+	form, err := formOf(reflect.TypeFor[order]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = form.requested(protocol.V20250618)
+	if err == nil || !strings.Contains(err.Error(), "came with 2025-11-25") || strings.Contains(err.Error(), "a form is") {
+		t.Errorf("requested: %v", err)
+	}
+}
+
 // The id of a URL question is that of one request and one key, and there where
 // the revision has such ids.
 func TestElicitationID(t *testing.T) {
