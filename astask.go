@@ -197,6 +197,9 @@ func (s *Server) taskMethods() []dispatch.Method {
 			return tasks.State{Record: record}, nil
 		})},
 		{Name: "tasks/update", Era: dispatch.Modern, Params: true, Serve: s.taskMethod(func(f *frame.Frame, id string) (protocol.Result, error) {
+			if f.Request().Params.InputResponses == nil {
+				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses is missing: it has the answers, by their keys")
+			}
 			var answers map[string]json.RawMessage
 			if err := json.Unmarshal(f.Request().Params.InputResponses, &answers); err != nil {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses must be an object: %w", err)

@@ -152,6 +152,9 @@ func TestTasksAsk(t *testing.T) {
 			c := &taskClient{t: t, c: transport.open(t, s, protocol.Latest)}
 			answer := func(id, key string) {
 				t.Helper()
+				if got := c.ask("tasks/update", fmt.Sprintf(`"taskId":%q`, id)); got.Error == nil || !strings.Contains(got.Error.Message, "inputResponses is missing") {
+					t.Errorf("without answers: %+v", got)
+				}
 				if got := c.ask("tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{%q:{"action":"accept","content":{"yes":true}}}`, id, key)); got.Error != nil {
 					t.Fatal(got.Error)
 				}

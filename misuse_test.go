@@ -27,6 +27,12 @@ func TestMisuse(t *testing.T) {
 			s.Use(pass)
 			return nil
 		}, "Use after the server began to serve; call it before"},
+		{"a schema of no object", func(s *mcp.Server) error {
+			return s.Add(mcp.Tool("a", func(*mcp.Frame, map[string]any) (string, error) { return "", nil }, mcp.InputSchema([]byte(`{"type":"string"}`))))
+		}, `put "type": "object" at its root`},
+		{"a schema in an unknown dialect", func(s *mcp.Server) error {
+			return s.Add(mcp.Tool("a", func(*mcp.Frame, map[string]any) (string, error) { return "", nil }, mcp.InputSchema([]byte(`{"$schema":"urn:mine","type":"object"}`))))
+		}, "urn:mine"},
 		{"a method of the protocol", func(s *mcp.Server) error {
 			return s.Add(mcp.Method("tools/call", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil }))
 		}, "tools/call"},

@@ -193,6 +193,10 @@ func (t *tool) compileInput(s *Server) (in input, definition json.RawMessage, er
 		if err != nil {
 			return in, nil, fmt.Errorf("InputSchema: %w", err)
 		}
+		var root struct{ Type any }
+		if _ = json.Unmarshal(in.raw.JSON(), &root); root.Type != "object" {
+			return in, nil, errors.New(`InputSchema: arguments are an object; put "type": "object" at its root`)
+		}
 		return in, in.raw.JSON(), nil
 	}
 	opts := schema.Options{}

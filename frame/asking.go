@@ -62,19 +62,19 @@ type Asker interface {
 // the modern one it returns ErrInputRequired until the client has sent them
 // (basic/patterns/mrtr of 2026-07-28).
 //
-// Keys must differ within a request and stay the same from round to round. A
-// client that did not declare the capability is not asked: that is an error.
+// Keys must differ within a request and stay the same from round to round: a
+// key that is used for a second time is an error, since the answer of the first
+// would be taken for that of the second. A client that did not declare the
+// capability is not asked: that is an error.
 func Ask(f *Frame, questions ...*Question) error {
 	asker := f.asker()
 	if asker == nil {
 		return fmt.Errorf("frame: %s has no client to ask", f.root.request.Method)
 	}
-	keys := make(map[string]bool, len(questions))
 	for _, q := range questions {
-		if q.key == "" || keys[q.key] {
-			return fmt.Errorf("frame: questions need keys of their own, got %q", q.key)
+		if err := f.root.claim(q.key); err != nil {
+			return err
 		}
-		keys[q.key] = true
 		if fault := q.needs(f.ClientCapabilities()); fault != nil {
 			if f.root.session != nil {
 				// Legacy revisions have no such code; the model may read this.
@@ -92,6 +92,24 @@ func Ask(f *Frame, questions ...*Question) error {
 			return protocol.Errorf(protocol.CodeInvalidParams, "the client's answer to %q is not valid: %w", q.key, err)
 		}
 	}
+	return nil
+}
+
+// claim takes a key for one question of this run of the handler. root is the
+// Frame that all others of the request come from.
+func (root *Frame) claim(key string) error {
+	if key == "" {
+		return errors.New("frame: a question needs a key, which tells it from the others of its request")
+	}
+	root.mu.Lock()
+	defer root.mu.Unlock()
+	if root.keys[key] {
+		return fmt.Errorf("frame: the key %q is that of an earlier question of this request; give each a key of its own, such as %q", key, key+"2")
+	}
+	if root.keys == nil {
+		root.keys = make(map[string]bool)
+	}
+	root.keys[key] = true
 	return nil
 }
 

@@ -47,6 +47,7 @@ type Frame struct {
 	asking   Asker
 	note     func(message string) error // set once the request is a task
 	needs    []string                   // what NeedScopes was asked for
+	keys     map[string]bool            // of the questions so far
 	asked    string                     // begins the ids of URL questions; "" until there is one
 }
 
