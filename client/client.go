@@ -32,7 +32,8 @@ type Client struct {
 	notes  sync.WaitGroup // those of them that send what nobody waits for
 
 	conn    atomic.Pointer[connection] // nil while there is none
-	renewal sync.Mutex                 // held while a session is renewed
+	caps    atomic.Pointer[protocol.ClientCapabilities]
+	renewal sync.Mutex // held while a session is renewed
 
 	mu        sync.Mutex
 	state     State
@@ -69,6 +70,8 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	if c.owner == "" {
 		c.owner = fmt.Sprintf("client %p", c) // its own
 	}
+	caps := c.opts.capabilities()
+	c.caps.Store(&caps)
 	c.level = c.opts.LogLevel
 	c.roots.list = c.opts.Roots
 	c.events.client = c

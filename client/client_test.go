@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -325,4 +326,50 @@ func TestLevels(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Capabilities can be added while the client lives.
+func TestMergeCapabilities(t *testing.T) {
+	var heard []string
+	tr := scripted(t, func(s *script) {
+		s.modernHello()
+		for h := s.next(); h != nil; h = s.next() {
+			var params struct {
+				Meta map[string]json.RawMessage `json:"_meta"`
+			}
+			if err := json.Unmarshal(h.Params, &params); err != nil {
+				t.Error(err)
+			}
+			heard = append(heard, string(params.Meta[protocol.MetaCapabilities]))
+			s.result(h, `{"resultType":"complete","content":[]}`)
+		}
+	})
+	opts := modernOptions()
+	opts.Tasks = TasksOff
+	opts.Roots = []protocol.Root{}
+	c := connect(t, tr, opts)
+	call := func() {
+		if _, err := c.Call(t.Context(), "x", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	call()
+	all := c.MergeCapabilities(protocol.ClientCapabilities{
+		Sampling: &protocol.SamplingCapability{Tools: &struct{}{}}, Extensions: map[string]json.RawMessage{"com.example/x": json.RawMessage(`{"a":1}`)},
+	})
+	c.MergeCapabilities(protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{Context: &struct{}{}}, Elicitation: &protocol.ElicitationCapability{}, Roots: &protocol.RootsCapability{}})
+	call()
+	if all.Sampling == nil || all.Roots == nil || c.Capabilities().Sampling.Tools == nil {
+		t.Errorf("capabilities %+v", all)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	want := []string{
+		`{"roots":{"listChanged":true}}`,
+		`{"roots":{"listChanged":true},"sampling":{"tools":{},"context":{}},"elicitation":{},"extensions":{"com.example/x":{"a":1}}}`,
+	}
+	if !slices.Equal(heard, want) {
+		t.Errorf("heard %q", heard)
+	}
 }

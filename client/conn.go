@@ -22,10 +22,10 @@ type connection struct {
 	sync    bool          // Send returns when the answer has come
 	rev     atomic.Uint32 // what is spoken, 0 before that is agreed on
 	about   about
-	meta    []byte        // of every modern request
-	asking  atomic.Int32  // questions of the server that a handler works on
-	asked   peer.Inflight // the same, by id
-	askedAt atomic.Int64  // when the last of them was answered, in nanoseconds
+	meta    atomic.Pointer[[]byte] // members of every modern request's _meta
+	asking  atomic.Int32           // questions of the server that a handler works on
+	asked   peer.Inflight          // the same, by id
+	askedAt atomic.Int64           // when the last of them was answered, in nanoseconds
 	opening atomic.Bool
 	silent  bool // it did not answer the probe
 

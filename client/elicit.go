@@ -56,7 +56,7 @@ func (c *Client) answerElicit(ctx context.Context, params json.RawMessage) ([]by
 		handler = nil
 	}
 	if handler == nil {
-		if c.opts.Capabilities.Elicitation == nil {
+		if c.Capabilities().Elicitation == nil {
 			return nil, &protocol.Error{Code: codeRefused, Message: "elicitation is not enabled in this client"}
 		}
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "this client does not answer elicitation of mode %q", q.Mode)

@@ -182,7 +182,7 @@ type round struct {
 
 // encode returns the message for a request. level is for _meta.
 func (conn *connection) encode(id int64, r *request, more round, token bool, level protocol.Level) []byte {
-	dst := make([]byte, 0, 160+len(r.method)+len(r.members)+len(r.meta)+len(conn.meta)+len(more.responses)+len(more.state))
+	dst := make([]byte, 0, 160+len(r.method)+len(r.members)+len(r.meta)+len(*conn.meta.Load())+len(more.responses)+len(more.state))
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = jsonx.AppendInt(dst, id)
 	dst = append(dst, `,"method":`...)
@@ -207,7 +207,7 @@ func (conn *connection) appendParams(dst []byte, id int64, r *request, more roun
 	if modern || len(r.meta) > 0 || token {
 		dst = append(comma(dst), `"_meta":{`...)
 		if modern {
-			dst = append(dst, conn.meta...)
+			dst = append(dst, *conn.meta.Load()...)
 			if level != 0 {
 				dst = jsonx.AppendString(append(dst, `,"`+protocol.MetaLogLevel+`":`...), level.String())
 			}
@@ -221,20 +221,6 @@ func (conn *connection) appendParams(dst []byte, id int64, r *request, more roun
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')
-}
-
-// modernMeta encodes what every request of a modern revision carries.
-func modernMeta(o *Options, rev protocol.Revision) ([]byte, error) {
-	info, err := json.Marshal(o.Info.For(rev))
-	if err != nil {
-		return nil, fmt.Errorf("Options.Info does not encode: %w", err)
-	}
-	caps, err := json.Marshal(o.capabilitiesFor(rev))
-	if err != nil {
-		return nil, fmt.Errorf("Options.Capabilities do not encode: %w", err)
-	}
-	return fmt.Appendf(nil, `"%s":"%s","%s":%s,"%s":%s`, protocol.MetaVersion, rev,
-		protocol.MetaClientInfo, info, protocol.MetaCapabilities, caps), nil
 }
 
 // named starts the members of params with a name.

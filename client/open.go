@@ -158,6 +158,7 @@ func (c *Client) openLegacy(ctx context.Context, t link.Transport, now era) (*co
 func (c *Client) dial(ctx context.Context, t link.Transport) (*connection, error) {
 	c.setState(StateConnecting, nil)
 	conn := &connection{client: c}
+	conn.meta.Store(&[]byte{})
 	conn.opening.Store(true)
 	ready := make(chan struct{})
 	l, err := t.Open(ctx, early{conn, ready})
@@ -212,7 +213,7 @@ func (c *Client) discover(ctx context.Context, conn *connection) (fallback proto
 	rev, legacy := c.opts.newest(true), c.opts.newest(false)
 	for range 2 {
 		conn.speak(rev)
-		if conn.meta, err = modernMeta(&c.opts, rev); err != nil {
+		if err = conn.declare(rev); err != nil {
 			return 0, err
 		}
 		r := &request{op: "discover", method: protocol.MethodDiscover, options: &callOptions{timeout: c.opts.ProbeTimeout, maxTimeout: -1}}
@@ -315,8 +316,7 @@ func (c *Client) discovered(conn *connection, result []byte, rev, legacy protoco
 	}
 	if best != rev {
 		conn.speak(best)
-		var err error
-		if conn.meta, err = modernMeta(&c.opts, best); err != nil {
+		if err := conn.declare(best); err != nil {
 			return 0, err
 		}
 	}
@@ -360,7 +360,7 @@ func (c *Client) sayInitialize(ctx context.Context, conn *connection, rev protoc
 		Version      string                      `json:"protocolVersion"`
 		Capabilities protocol.ClientCapabilities `json:"capabilities"`
 		Info         protocol.Implementation     `json:"clientInfo"`
-	}{rev.String(), c.opts.capabilitiesFor(rev), c.opts.Info.For(rev)})
+	}{rev.String(), c.capabilitiesFor(rev), c.opts.Info.For(rev)})
 	if err != nil {
 		return nil, fmt.Errorf("Options.Info or Options.Capabilities do not encode: %w", err)
 	}

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -134,8 +132,6 @@ const (
 	TasksOff
 )
 
-const tasksExtension = "io.modelcontextprotocol/tasks"
-
 // filled returns a copy of o without zero values.
 func (o *Options) filled() Options {
 	var c Options
@@ -177,63 +173,7 @@ func (o *Options) filled() Options {
 	if c.Roots != nil {
 		c.Roots = slices.Clone(c.Roots)
 	}
-	c.Capabilities = c.capabilities()
 	return c
-}
-
-// capabilities returns what the client declares.
-func (o *Options) capabilities() protocol.ClientCapabilities {
-	caps := o.Capabilities
-	if o.Roots != nil {
-		caps.Roots = &protocol.RootsCapability{ListChanged: true}
-	}
-	if o.Sample != nil && caps.Sampling == nil {
-		caps.Sampling = &protocol.SamplingCapability{}
-	}
-	if o.Sample != nil && o.SampleTools {
-		sampling := *caps.Sampling
-		sampling.Tools = &struct{}{}
-		caps.Sampling = &sampling
-	}
-	if o.Elicit != nil || o.ElicitURL != nil {
-		var can protocol.ElicitationCapability
-		if caps.Elicitation != nil {
-			can = *caps.Elicitation
-		}
-		if o.Elicit != nil {
-			can.Form = &struct{}{}
-		}
-		if o.ElicitURL != nil {
-			can.URL = &struct{}{}
-		}
-		caps.Elicitation = &can
-	}
-	if o.Tasks != TasksOff {
-		caps.Extensions = maps.Clone(caps.Extensions)
-		if caps.Extensions == nil {
-			caps.Extensions = map[string]json.RawMessage{}
-		}
-		caps.Extensions[tasksExtension] = json.RawMessage("{}")
-	}
-	return caps
-}
-
-// capabilitiesFor returns what the client declares in rev.
-func (o *Options) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilities {
-	caps := o.Capabilities.For(rev)
-	if !rev.Modern() {
-		if o.Elicit == nil && o.Capabilities.Elicitation != nil && !rev.Has(protocol.ElicitModes) {
-			caps.Elicitation = nil // of URLs alone, which rev does not have
-		}
-		if _, ok := caps.Extensions[tasksExtension]; ok {
-			caps.Extensions = maps.Clone(caps.Extensions)
-			delete(caps.Extensions, tasksExtension)
-			if len(caps.Extensions) == 0 {
-				caps.Extensions = nil
-			}
-		}
-	}
-	return caps
 }
 
 // newest returns the newest revision of the client that is modern, or that is

@@ -69,7 +69,7 @@ func (c *Client) ClearRoots(ctx context.Context) error {
 // changeRoots replaces the list by what change makes of it, which must not be
 // the same slice if it is another list.
 func (c *Client) changeRoots(ctx context.Context, op string, change func([]protocol.Root) ([]protocol.Root, error)) error {
-	if c.opts.Capabilities.Roots == nil {
+	if c.Capabilities().Roots == nil {
 		return unsupported(op, "", "the client has not declared roots: set Options.Roots, if only to an empty list")
 	}
 	c.roots.mu.Lock()
@@ -92,7 +92,7 @@ func (c *Client) changeRoots(ctx context.Context, op string, change func([]proto
 
 // answerRoots answers roots/list.
 func (c *Client) answerRoots() ([]byte, error) {
-	if c.opts.Capabilities.Roots == nil {
+	if c.Capabilities().Roots == nil {
 		return nil, protocol.Errorf(protocol.CodeMethodNotFound, "the client has no roots")
 	}
 	list := c.Roots()

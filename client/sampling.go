@@ -12,7 +12,7 @@ import (
 
 // answerSample answers sampling/createMessage.
 func (c *Client) answerSample(ctx context.Context, params json.RawMessage) ([]byte, error) {
-	if c.opts.Capabilities.Sampling == nil {
+	if c.Capabilities().Sampling == nil {
 		return nil, &protocol.Error{Code: codeRefused, Message: "sampling is not enabled in this client"}
 	}
 	if c.opts.Sample == nil {
