@@ -88,8 +88,12 @@ The authorization server beside it is for DEVELOPMENT ONLY: it asks nobody for a
 password, and forgets everything when this program ends.
 
 Point a client that speaks OAuth at %[1]s: it registers, opens a
-browser, and asks again when a note is to be added or deleted. To see what it
-sees first:
+browser, and asks again when a note is to be added or deleted. The command does:
+
+talaria login %[1]s
+talaria http %[1]s
+
+To see what a client sees first:
 
 curl -sS -i -X POST %[1]s
 curl -sS %[2]s
