@@ -268,10 +268,30 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 		select {
 		case answers[i] = <-wait:
 		case <-ctx.Done():
+			// What the work waits for no more, the client need not answer.
+			if err := t.withdraw(waits); err != nil {
+				return nil, errors.Join(context.Cause(ctx), err)
+			}
 			return nil, context.Cause(ctx)
 		}
 	}
 	return answers, nil
+}
+
+// withdraw takes back the questions whose answers were to come to waits.
+func (t *Task) withdraw(waits []chan json.RawMessage) error {
+	return t.change(func(r *Record) {
+		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
+			wait, ok := t.answers[q.Key]
+			if ok = ok && slices.Contains(waits, wait); ok {
+				delete(t.answers, q.Key)
+			}
+			return ok
+		})
+		if len(r.Requests) == 0 {
+			r.Status = Working
+		}
+	})
 }
 
 // uniqueKey returns a key like key that was not used, and notes that it is.

@@ -159,6 +159,46 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
+// What the work has stopped waiting for is asked no longer, and the rest is.
+func TestWithdrawnQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{}, nil)
+		task, ctx := start(t, m, "")
+		id := task.Record().ID
+		ask := func(ctx context.Context, key string, done chan<- error) {
+			_, err := task.Ask(ctx, []protocol.InputRequest{{Key: key, Method: "elicitation/create", Params: json.RawMessage("{}")}})
+			done <- err
+		}
+		hurried, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		first, second := make(chan error, 1), make(chan error, 1)
+		go ask(hurried, "hurried", first)
+		go ask(ctx, "patient", second)
+		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("hurried: %v", err)
+		}
+		if r := task.Record(); r.Status != InputRequired || len(r.Requests) != 1 || r.Requests[0].Key != "patient" {
+			t.Errorf("one is left: %+v", r)
+		}
+		answers := map[string]json.RawMessage{"hurried": json.RawMessage("1"), "patient": json.RawMessage("2")}
+		if err := m.Update(t.Context(), "", id, answers); err != nil {
+			t.Error(err)
+		}
+		if err := <-second; err != nil {
+			t.Errorf("patient: %v", err)
+		}
+		hurried, stop = context.WithTimeout(ctx, time.Second)
+		defer stop()
+		go ask(hurried, "last", first)
+		if err := <-first; !errors.Is(err, context.DeadlineExceeded) || status(t, m, "", id) != Working {
+			t.Errorf("none is left: %v, %s", err, status(t, m, "", id))
+		}
+		if err := m.Cancel(t.Context(), "", id); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestOwners(t *testing.T) {
 	m := NewManager(Config{}, nil)
 	task, ctx := start(t, m, "ada")
