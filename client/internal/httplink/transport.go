@@ -138,12 +138,12 @@ func (l *Link) Close(ctx context.Context) error {
 	}
 	l.closed = true
 	session := l.state.session
+	l.cancel(transport.ErrClosed) // first, so that a Send that ends knows why
 	for _, cancel := range l.sends {
 		cancel()
 	}
 	l.mu.Unlock()
 	defer close(l.ended)
-	l.cancel(transport.ErrClosed)
 	l.goroutines.Wait()
 	defer l.t.server.CloseIdle()
 	if session == "" {
