@@ -45,7 +45,7 @@ type (
 )
 
 // Elicit asks the user to fill in a form made from the struct T; see
-// frame.Elicit.
+// frame.Elicit. Each question of a request has a key of its own.
 func Elicit[T any](f *Frame, key, message string) (Elicited[T], error) {
 	return frame.Elicit[T](f, key, message)
 }

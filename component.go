@@ -145,7 +145,9 @@ func Strict() ComponentOption {
 // InputSchema gives a tool's schema in JSON, in place of the one from its
 // argument type; arguments are checked against it, and then decoded with
 // encoding/json. Use it with json.RawMessage or a map as argument type, for
-// tools whose schema comes from elsewhere.
+// tools whose schema comes from elsewhere. Its root has "type": "object"; it is
+// of draft 2020-12 unless its $schema names another. One that is not valid, in
+// an unknown dialect, or refers to what lies elsewhere is an error of Server.Add.
 func InputSchema(schema json.RawMessage) ComponentOption {
 	return func(set *settings) {
 		set.use("InputSchema", toolKind)
