@@ -295,6 +295,45 @@ func TestNeedScopes(t *testing.T) {
 	}
 }
 
+// An argument that a scope is made of cannot ask for another scope, nor send the
+// client to the metadata of somebody else.
+func TestNeedScopesOfArguments(t *testing.T) {
+	s := bare(mcp.Options{})
+	ran := false
+	s.MustAdd(mcp.Tool("write", func(f *mcp.Frame, in struct {
+		Folder string `json:"folder"`
+	}) (string, error) {
+		if err := f.NeedScopes("folder:" + in.Folder); err != nil {
+			return "", err
+		}
+		ran = true
+		return "", nil
+	}, mcp.Scopes("notes:write")))
+	for _, rev := range protocol.Revisions() {
+		for _, folder := range []string{"a admin", `a", resource_metadata="https://evil.example/x`, "a\r\nX-Evil: 1", `a\`, "ä", "a\x7f", "\t"} {
+			arguments, err := json.Marshal(map[string]any{"name": "write", "arguments": map[string]string{"folder": folder}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for token, want := range map[string]int{"a/alice/notes:write": http.StatusForbidden, "": http.StatusUnauthorized} {
+				c := (&bearerClient{t: t, h: behind(s, auth.Options{Anonymous: true}), rev: rev, token: token}).open()
+				status, challenge, body := c.ask("tools/call", string(arguments))
+				if status != want || !strings.Contains(challenge, `scope="notes:write"`) || strings.Count(challenge, "resource_metadata") != 1 || strings.Contains(challenge+body, "folder:") || ran {
+					t.Errorf("%v, %q: status %d, %q: %s", rev, folder, status, challenge, body)
+				}
+			}
+			// The same with nothing else that is needed, and without Bearer.
+			f := frame.New(frame.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), frame.Config{Revision: rev})
+			if fault := f.NeedScopes("folder:" + folder); fault == nil || strings.Contains(fault.Error(), "folder:") {
+				t.Errorf("%q: %v", folder, fault)
+			}
+			if status, challenge := f.Challenge(); status != 0 || challenge != "" {
+				t.Errorf("%q: %d, %q", folder, status, challenge)
+			}
+		}
+	}
+}
+
 // Elsewhere, the answer is a JSON-RPC error; who runs the server says what its
 // client may do.
 func TestScopesOverConnections(t *testing.T) {

@@ -79,6 +79,25 @@ func (c *claims) audience() bool {
 	return true
 }
 
+// other tells whether a token says that it is no access token. There are refresh
+// tokens and ID tokens that are signed alike, and active, and for this server.
+func (c *claims) other() bool {
+	for _, name := range []string{"typ", "token_use", "token_type"} {
+		kind, _ := c.all[name].(string)
+		switch strings.ToLower(kind) {
+		case "id", "id_token", "refresh", "refresh_token", "offline":
+			return true
+		}
+	}
+	return false
+}
+
+// unbound tells whether a token is said to be bound to a key, but not to which.
+func (c *claims) unbound() bool {
+	kind, _ := c.all["token_type"].(string)
+	return strings.EqualFold(kind, schemeDPoP) && c.all["cnf"] == nil
+}
+
 // identity returns what c says; the first of scopeClaims that is there has the
 // scopes.
 func (c *claims) identity(scopeClaims []string) *Identity {

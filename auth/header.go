@@ -2,6 +2,7 @@ package auth
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -59,7 +60,8 @@ func validToken(token string) bool {
 // it (RFC 6750, section 2.3; forbidden by basic/authorization).
 func inQuery(query string) bool {
 	for part := range strings.SplitSeq(query, "&") {
-		if name, _, _ := strings.Cut(part, "="); strings.EqualFold(name, "access_token") {
+		name, _, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && strings.EqualFold(plain, "access_token") {
 			return true
 		}
 	}

@@ -151,6 +151,10 @@ func (v *Introspection) valid(c *claims, now time.Time) error {
 		return Invalid("the token is of an issuer that this server does not trust")
 	case !v.opts.AnyAudience && !slices.ContainsFunc(c.Audience, v.isAudience):
 		return Invalid("the token was issued for another server")
+	case c.other():
+		return Invalid("the token is of another type than access tokens are")
+	case c.unbound():
+		return Invalid("the token is bound in a way that this server cannot check")
 	case c.Expiry != nil && !now.Before(numericDate(*c.Expiry).Add(leeway)):
 		return Invalid("the token has expired")
 	case c.NotBefore != nil && now.Add(leeway).Before(numericDate(*c.NotBefore)):

@@ -123,7 +123,7 @@ func (v *JWT) Verify(ctx context.Context, token string) (*Identity, error) {
 	if !accessType(header.ExtraHeaders[jose.HeaderType]) {
 		return nil, Invalid("the token is of another type than access tokens are")
 	}
-	if !v.takes(token) { // before anything is fetched for it
+	if !v.issued(token) { // before anything is fetched for it
 		return nil, Invalid("the token is of an issuer that this server does not trust")
 	}
 	payload, err := v.payload(ctx, signed, header.KeyID, header.Algorithm)
@@ -193,6 +193,8 @@ func (v *JWT) valid(c *claims, now time.Time) error {
 		return Invalid("the token is of an issuer that this server does not trust")
 	case !v.opts.AnyAudience && !slices.ContainsFunc(c.Audience, v.isAudience):
 		return Invalid("the token was issued for another server")
+	case c.other():
+		return Invalid("the token is of another type than access tokens are")
 	case c.Expiry == nil:
 		return Invalid("the token has no expiry")
 	case !now.Before(numericDate(*c.Expiry).Add(leeway)):
@@ -208,7 +210,13 @@ func (v *JWT) valid(c *claims, now time.Time) error {
 func (v *JWT) isAudience(a string) bool { return slices.Contains(v.audiences, canonical(a)) }
 
 // takes implements taker.
-func (v *JWT) takes(token string) bool {
+func (v *JWT) takes(token string) (own, may bool) {
+	own = v.issued(token)
+	return own, own
+}
+
+// issued tells whether a token says that it is of the issuer of v.
+func (v *JWT) issued(token string) bool {
 	_, rest, _ := strings.Cut(token, ".")
 	body, _, ok := strings.Cut(rest, ".")
 	payload, err := base64.RawURLEncoding.DecodeString(body)

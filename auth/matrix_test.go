@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -109,6 +110,18 @@ func badTokens() []refusal {
 		{"payload that is a list", sign(jose.ES256, ecKey, ec, []byte("[]"))},
 		{"payload that is null", sign(jose.ES256, ecKey, ec, []byte("null"))},
 		{"ID token", sign(jose.ES256, ecKey, ec, valid(map[string]any{"aud": "app", "nonce": "n"}))},
+		{"ID token for this server", claim("typ", "ID")},
+		{"ID token by its use", claim("token_use", "id")},
+		{"refresh token", claim("typ", "Refresh")},
+		{"claims without a payload to decode", raw(`{"alg":"ES256","kid":"ec","b64":false,"crit":["b64"]}`, string(must(json.Marshal(valid(nil)))), "x")},
+		{"issuer given twice", raw(`{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerURL+`","iss":"https://evil.example.com"}`, "x")},
+		{"algorithm given twice", raw(`{"alg":"none","alg":"ES256","kid":"ec"}`, string(must(json.Marshal(valid(nil)))), "x")},
+		{"audience with a user", claim("aud", "https://evil@notes.example.com/mcp")},
+		{"audience with a dot segment", claim("aud", resource+"/../mcp")},
+		{"audience with a query", claim("aud", resource+"?a=b")},
+		{"audience on another port", claim("aud", "https://notes.example.com:8443/mcp")},
+		{"audience whose path has capitals", claim("aud", "https://notes.example.com/MCP")},
+		{"audiences in one text", claim("aud", "https://other.example.com "+resource)},
 		{"logout token", sign(jose.ES256, ecKey, map[string]any{"kid": "ec", "typ": "logout+jwt"}, valid(nil))},
 		{"proof for a token", sign(jose.ES256, ecKey, map[string]any{"kid": "ec", "typ": "dpop+jwt"}, valid(nil))},
 		{"typ that is a number", sign(jose.ES256, ecKey, map[string]any{"kid": "ec", "typ": 7}, valid(nil))},
@@ -153,6 +166,7 @@ func badRequests() []refusal {
 		{"token in the query", inURL("access_token=" + good), malformed, auth.CodeInvalidRequest},
 		{"token in the query and the header", inURL("a=b&access_token="+good, "Authorization", "Bearer "+good), malformed, auth.CodeInvalidRequest},
 		{"token in the query, in capitals", inURL("Access_Token="+good, "Authorization", "Bearer "+good), malformed, auth.CodeInvalidRequest},
+		{"token in the query, escaped", inURL("%61ccess_token="+good, "Authorization", "Bearer "+good), malformed, auth.CodeInvalidRequest},
 		{"missing scope", bearer(token(map[string]any{"scope": "notes:list"})), http.StatusForbidden, auth.CodeInsufficientScope},
 		{"no scope at all", bearer(token(map[string]any{"scope": nil})), http.StatusForbidden, auth.CodeInsufficientScope},
 		{"scope that only begins so", bearer(token(map[string]any{"scope": "notes:readonly notes:rea"})), http.StatusForbidden, auth.CodeInsufficientScope},
@@ -181,6 +195,7 @@ func badProofs() []refusal {
 	}
 	now := time.Now().Unix()
 	good := proof(tok, nil)
+	hash := sha256.Sum256([]byte(tok))
 	private := jose.JSONWebKey{Key: clientKey}
 	parts := strings.Split(good, ".")
 	list := []refusal{
@@ -206,6 +221,12 @@ func badProofs() []refusal {
 		{"of another path", claim("htu", resource+"/x"), 0, ""},
 		{"of another host", claim("htu", "https://evil.example.com/mcp"), 0, ""},
 		{"of another scheme", claim("htu", strings.Replace(resource, "https", "http", 1)), 0, ""},
+		{"of the host with a port", claim("htu", "https://notes.example.com:8443/mcp"), 0, ""},
+		{"of a path with dots", claim("htu", "https://notes.example.com/x/../mcp"), 0, ""},
+		{"of a path in capitals", claim("htu", "https://notes.example.com/MCP"), 0, ""},
+		{"of a path alone", claim("htu", "/mcp"), 0, ""},
+		{"of a longer host", claim("htu", "https://notes.example.com.evil.example/mcp"), 0, ""},
+		{"with the hash of another case", claim("ath", strings.ToUpper(base64.RawURLEncoding.EncodeToString(hash[:]))), 0, ""},
 		{"without htu", claim("htu", nil), 0, ""},
 		{"of long ago", claim("iat", now-120), 0, ""},
 		{"of the future", claim("iat", now+120), 0, ""},

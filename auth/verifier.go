@@ -19,8 +19,10 @@ type Identity = frame.Identity
 // the token.
 //
 // A Verifier must check that the token was issued for this server, not for
-// another one. Verify is called by many goroutines at once. Bearer keeps what it
-// returns for a while: see Options.CacheFor.
+// another one. Verify is called by many goroutines at once. What it returns must
+// depend on the token alone, not on what else is in ctx: Bearer keeps it for a
+// while, see Options.CacheFor, and asks once for all requests that come with the
+// same token at a time.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (*Identity, error)
 }
@@ -91,21 +93,35 @@ func invalid(err error, description string) *Error {
 }
 
 // Any returns a Verifier that asks several, in their order, until one takes the
-// token. Those of NewJWT are asked for tokens of their issuer alone. If none
-// takes it, the error is that of one that could not find out, or else of the
-// last one that was asked.
+// token. Those of NewJWT are asked for tokens of their issuer alone, and nobody
+// else is asked for these: what they refuse stays refused, and the tokens of one
+// issuer are not shown to the introspection endpoint of another. If none takes
+// it, the error is that of one that could not find out, or else of the last one
+// that was asked.
 func Any(verifiers ...Verifier) Verifier { return anyOf(append([]Verifier(nil), verifiers...)) }
 
 type anyOf []Verifier
 
-// taker is a Verifier that knows at a glance which tokens are not its own.
-type taker interface{ takes(token string) bool }
+// taker is a Verifier that knows at a glance which tokens are its own, so that
+// they are for nobody else, and which may be.
+type taker interface {
+	takes(token string) (own, may bool)
+}
+
+// takes asks a Verifier; most know nothing at a glance.
+func takes(v Verifier, token string) (own, may bool) {
+	if t, ok := v.(taker); ok {
+		return t.takes(token)
+	}
+	return false, true
+}
 
 // Verify implements Verifier.
 func (all anyOf) Verify(ctx context.Context, token string) (*Identity, error) {
 	var refused, failed error
+	owned, _ := all.takes(token)
 	for _, v := range all {
-		if t, ok := v.(taker); ok && !t.takes(token) {
+		if own, may := takes(v, token); !may || owned && !own {
 			continue
 		}
 		id, err := v.Verify(ctx, token)
@@ -128,11 +144,10 @@ func (all anyOf) Verify(ctx context.Context, token string) (*Identity, error) {
 }
 
 // takes implements taker, for an Any within another.
-func (all anyOf) takes(token string) bool {
+func (all anyOf) takes(token string) (own, may bool) {
 	for _, v := range all {
-		if t, ok := v.(taker); !ok || t.takes(token) {
-			return true
-		}
+		ownOne, mayOne := takes(v, token)
+		own, may = own || ownOne, may || mayOne
 	}
-	return false
+	return own, may
 }

@@ -111,7 +111,9 @@ func (f *Frame) HasScope(scopes ...string) bool {
 // clients get a token with those scopes and come again, unless the answer is a
 // stream already, and everywhere it is a JSON-RPC error. Call it before anything
 // is done, and with all scopes at once. It is for needs that depend on
-// arguments; the option Scopes of a component is simpler.
+// arguments; the option Scopes of a component is simpler. What is no scope, as
+// one with a space from an argument in it, is never granted, and is not named to
+// the client, which would ask its user for it.
 func (f *Frame) NeedScopes(scopes ...string) error {
 	if len(scopes) == 0 {
 		return nil
@@ -124,10 +126,13 @@ func (f *Frame) NeedScopes(scopes ...string) error {
 	fault := &protocol.Error{Code: protocol.CodeInsufficientScope, Data: struct {
 		Required []string `json:"requiredScopes"`
 	}{needs}}
-	if id == nil {
+	switch {
+	case id == nil:
 		fault.Code = protocol.CodeUnauthorized
 		fault.Message = "this needs an access token with scope " + strings.Join(needs, " ")
-	} else {
+	case len(needs) == 0:
+		fault.Message = "this needs a scope that nobody can be granted"
+	default:
 		fault.Message = "the access token lacks scope: this needs " + strings.Join(needs, " ")
 	}
 	return fault
@@ -139,12 +144,23 @@ func (f *Frame) need(scopes []string) []string {
 	defer f.root.mu.Unlock()
 	needs := slices.Clip(f.root.needs) // who has them already keeps them
 	for _, s := range scopes {
-		if !slices.Contains(needs, s) {
+		if !slices.Contains(needs, s) && !noScope(s) {
 			needs = append(needs, s)
 		}
 	}
 	f.root.needs = needs
 	return needs
+}
+
+// noScope tells whether scope is no scope-token (RFC 6749, section 3.3), and
+// would be several, or break the challenge that it is in.
+func noScope(scope string) bool {
+	for _, c := range []byte(scope) {
+		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return true
+		}
+	}
+	return scope == ""
 }
 
 // Challenge returns how a request that NeedScopes has refused is answered over

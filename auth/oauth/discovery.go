@@ -130,8 +130,8 @@ func (c *Client) chooseIssuer(issuers []string, preferred string) (string, error
 // specification. It returns nil if there is none.
 func (c *Client) serverMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
 	u, err := url.Parse(issuer)
-	if err != nil || strings.ContainsAny(issuer, "?#") {
-		return nil, &Error{Step: StepServer, URL: printable(issuer), Problem: "an issuer is a URL without query and fragment (RFC 8414, section 2)"}
+	if err != nil || strings.ContainsAny(issuer, "?#") || !sendable(issuer) { // with a space it would be two words of a key of the store
+		return nil, &Error{Step: StepServer, URL: printable(issuer), Problem: "an issuer is a URL without query, fragment and space (RFC 8414, section 2)"}
 	}
 	if err := c.outbound.Check(u); err != nil {
 		return nil, &Error{Step: StepServer, URL: printable(issuer), Err: err}

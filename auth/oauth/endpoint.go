@@ -138,11 +138,20 @@ func (c *Client) requestToken(ctx context.Context, step string, server *serverMe
 		if err == nil {
 			return token, nil
 		}
-		failure := fromEndpoint(step, server.TokenEndpoint, err)
+		failure := fromEndpoint(step, server.TokenEndpoint, err, secretsOf(auth, params))
 		if failure.Code != "use_dpop_nonce" || key == nil || retried {
 			return nil, failure
 		}
 	}
+}
+
+// secretsOf lists what no error may repeat of a token request.
+func secretsOf(auth clientAuth, form url.Values) []string {
+	secrets := []string{auth.secret}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "assertion", "client_assertion", "subject_token"} {
+		secrets = append(secrets, form.Get(name))
+	}
+	return secrets
 }
 
 // proving is a transport to token endpoints that adds DPoP proofs.

@@ -83,19 +83,30 @@ func hasCode(err error, codes ...string) bool {
 }
 
 // fromEndpoint makes an Error of what a token endpoint answered. The body is
-// left out: nobody knows what it repeats.
-func fromEndpoint(step, url string, err error) *Error {
+// left out, and so are the secrets of the request: nobody knows what a server
+// repeats.
+func fromEndpoint(step, url string, err error, secrets []string) *Error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
 		return &Error{Step: step, URL: url, Err: plain(err)}
 	}
-	e := &Error{Step: step, URL: url, Code: answer.ErrorCode, Status: answer.Response.StatusCode}
+	e := &Error{Step: step, URL: url, Code: without(secrets, answer.ErrorCode), Status: answer.Response.StatusCode}
 	if answer.ErrorDescription != "" {
-		e.Problem = "the server says " + printable(answer.ErrorDescription)
+		e.Problem = "the server says " + printable(without(secrets, answer.ErrorDescription))
 	} else if e.Code == "" {
 		e.Problem = fmt.Sprintf("HTTP status %d without an OAuth error", e.Status)
 	}
 	return e
+}
+
+// without is a remote text without these secrets.
+func without(secrets []string, text string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+	}
+	return text
 }
 
 // visible replaces what a terminal would act on, and cuts what nobody would read.

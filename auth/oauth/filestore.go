@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,12 +117,23 @@ func (f *fileStore) read() (map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, f.failed("read", err)
 	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+		return nil, f.failed("read", errors.New("it is no regular file"))
+	}
+	file, err := os.Open(f.path)
+	if err != nil {
+		return nil, f.failed("read", err)
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil { // of what is read, whoever has moved it there
+		return nil, f.failed("read", err)
+	}
 	// On Windows a file has no such mode; the directory of the user keeps
 	// others out.
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
 		return nil, f.failed("trust", fmt.Errorf("others can read it (mode %04o); run chmod 600, and log in again if somebody may have", mode))
 	}
-	text, err := os.ReadFile(f.path)
+	text, err := io.ReadAll(file)
 	if err != nil {
 		return nil, f.failed("read", err)
 	}

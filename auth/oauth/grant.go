@@ -47,6 +47,11 @@ func (r *grantRequest) scoped(form url.Values) url.Values {
 	return form
 }
 
+// sendable tells whether a token can be sent in a header, and as one word.
+func sendable(token string) bool {
+	return !strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
 // record checks what the token endpoint has given and makes it something to
 // keep.
 func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
@@ -67,6 +72,9 @@ func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
 		return nil, failed("the token was to be bound by DPoP, but its type is " + printable(token.TokenType))
 	default:
 		return nil, failed("the type of the token is " + printable(token.TokenType) + ", not Bearer")
+	}
+	if !sendable(token.AccessToken) {
+		return nil, failed("the access token has characters that no header may have")
 	}
 	if given, ok := token.Extra("scope").(string); ok && given != "" {
 		granted, err := parseScopes(given)

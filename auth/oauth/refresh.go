@@ -144,5 +144,5 @@ func (c *Client) revokeOne(ctx context.Context, server *serverMetadata, client *
 	if e.Code == "unsupported_token_type" {
 		return nil // it lives for as long as it was issued for; nobody can change that
 	}
-	return failed(Error{Code: e.Code, Status: answer.Status, Problem: "the token may still be valid until it expires"})
+	return failed(Error{Code: without([]string{token, auth.secret}, e.Code), Status: answer.Status, Problem: "the token may still be valid until it expires"})
 }

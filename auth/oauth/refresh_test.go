@@ -116,7 +116,7 @@ func TestRefresh(t *testing.T) {
 		first := true
 		w.given = func(doc map[string]any) {
 			if first {
-				doc["access_token"] = "unknown to the MCP server"
+				doc["access_token"] = "unknown-to-the-MCP-server"
 			}
 			first = false
 		}

@@ -88,6 +88,8 @@ func TestRefusals(t *testing.T) {
 		{"addresses that act on terminals", func(w *world) {
 			w.resource = set("authorization_servers", []string{"https://\x1b[31mevil.example"})
 		}, noMetadata, `\x1b[31mevil`},
+		{"authorization endpoint that browsers take for this machine", func(w *world) { w.metadata = set("authorization_endpoint", "https://2130706433/reset") }, noVisit, "in disguise"},
+		{"issuer with a space", func(w *world) { w.resource = set("authorization_servers", []string{w.issuer.URL + "/a client"}) }, noMetadata, "space"},
 		{"no authorization endpoint", func(w *world) { w.metadata = set("authorization_endpoint", "") }, noVisit, "no authorization_endpoint"},
 		{"registration endpoint of a private host", func(w *world) { w.metadata = set("registration_endpoint", "https://10.0.0.1/register") }, noVisit, "private or reserved"},
 		{"no PKCE", func(w *world) {
@@ -141,6 +143,16 @@ func TestRefusals(t *testing.T) {
 		}, noToken, `access_denied: the authorization server refuses and says "not today"`},
 
 		{"token refused", func(w *world) { w.refuse = func(url.Values) string { return "invalid_grant" } }, noOtherStep, `invalid_grant: the server says "as the test\nwants"`},
+		{"token endpoint that repeats the code", func(w *world) {
+			w.handlers["issuer /token"] = func(rw http.ResponseWriter, r *http.Request) {
+				writeJSON(rw, 400, map[string]any{
+					"error":             "unknown_" + r.PostForm.Get("code"),
+					"error_description": "no such code: " + r.PostForm.Get("code") + " with " + r.PostForm.Get("code_verifier"),
+				})
+			}
+		}, noOtherStep, `"unknown_***": the server says "no such code: *** with ***"`},
+		{"token of two lines", func(w *world) { w.given = set("access_token", "token-1\r\nX-Evil: 1") }, noOtherStep, "no header may have"},
+		{"token of two words", func(w *world) { w.given = set("access_token", "token-1 token-2") }, noOtherStep, "no header may have"},
 		{"token endpoint redirects", func(w *world) { w.handlers["issuer /token"] = redirect("https://evil.example/token") }, noOtherStep, "redirected"},
 		{"token endpoint breaks", func(w *world) { w.handlers["issuer /token"] = status(500) }, noOtherStep, "500"},
 		{"oversize token", func(w *world) { w.given = set("padding", strings.Repeat("x", 2<<20)) }, noOtherStep, "cannot parse"},

@@ -124,6 +124,21 @@ func TestFileStore(t *testing.T) {
 		}
 	}
 
+	for name, spoil := range map[string]func(string) error{
+		"directory": func(name string) error { return os.Mkdir(name, 0o700) },
+		"link to what others can read": func(name string) error {
+			return errors.Join(os.WriteFile(name+".open", []byte("{}"), 0o644), os.Symlink(name+".open", name))
+		},
+	} {
+		other := filepath.Join(t.TempDir(), "oauth.json")
+		if err := spoil(other); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := FileStore(other).Load(t.Context(), "k"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"code.dny.dev/ssrf"
 )
@@ -194,9 +195,12 @@ func (c *Client) Check(u *url.URL) error {
 // checkAddress judges a host that is an address already, so that nobody else,
 // such as a browser or a proxy, is sent there either.
 func (c *Client) checkAddress(u *url.URL) error {
-	address, err := netip.ParseAddr(u.Hostname())
-	if err != nil || c.config.Private || c.trusted[HostPort(u)] {
+	if c.config.Private || c.trusted[HostPort(u)] {
 		return nil
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return c.checkName(u.Hostname())
 	}
 	network := "tcp6"
 	if address = address.Unmap().WithZone(""); address.Is4() {
@@ -204,6 +208,24 @@ func (c *Client) checkAddress(u *url.URL) error {
 	}
 	return prohibited(u.Host, c.guard.Safe(network, netip.AddrPortFrom(address, 443).String(), nil))
 }
+
+// checkName refuses names that browsers take for addresses, such as 2130706433,
+// 0x7f.1 and 127.0.0.1., and those that mean this machine.
+func (c *Client) checkName(name string) error {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	hex, isHex := strings.CutPrefix(last, "0x")
+	switch {
+	case last != "" && !strings.ContainsFunc(last, notDigit), isHex && strings.Trim(hex, "0123456789abcdef") == "":
+		return fmt.Errorf("%s is an address in disguise; write it as one", name)
+	case last == "localhost" && !c.config.Loopback:
+		return prohibited(name, ssrf.ErrProhibitedIP)
+	}
+	return nil
+}
+
+// notDigit: the digits of other scripts become those of ASCII in browsers.
+func notDigit(r rune) bool { return !unicode.IsNumber(r) }
 
 // prohibited says in plain words that an address may not be asked.
 func prohibited(address string, err error) error {
