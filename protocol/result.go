@@ -110,7 +110,8 @@ type CallToolResult struct {
 	// there is none.
 	AppendStructured func(dst []byte) ([]byte, error)
 	// Twin adds the structured content as a text item before Content, for
-	// clients that do not read it.
+	// clients that do not read it. Where a revision cannot carry the structured
+	// content, and there is no other, the text is there without it.
 	Twin bool
 }
 
@@ -125,7 +126,7 @@ func (r *CallToolResult) Append(dst []byte, to Wire) ([]byte, error) {
 		}
 	}
 	dst = append(separate(dst), `"content":[`...)
-	if structured != nil && r.Twin {
+	if structured != nil && (r.Twin || len(r.Content) == 0 && !carries(to.Revision, structured)) {
 		dst = append(dst, `{"type":"text","text":`...)
 		dst = jsonx.AppendStringBytes(dst, structured)
 		dst = append(dst, '}')
@@ -154,10 +155,15 @@ func (r *CallToolResult) appendStructured(dst []byte, rev Revision) (grown, text
 		return nil, nil, err
 	}
 	text = dst[at:len(dst):len(dst)]
-	if rev.Has(StructuredContent) && (rev.Has(AnyStructured) || text[0] == '{') {
+	if carries(rev, text) {
 		return dst, text, nil
 	}
 	return dst[:start], bytes.Clone(text), nil
+}
+
+// carries tells whether rev can carry text as structured content.
+func carries(rev Revision, text []byte) bool {
+	return rev.Has(StructuredContent) && (rev.Has(AnyStructured) || text[0] == '{')
 }
 
 // AppendTyped appends the JSON object text as a result of that type.

@@ -1,0 +1,115 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// inEach runs a test against s in every revision, through a client whose
+// messages are checked.
+func inEach(t *testing.T, s *mcp.Server, test func(t *testing.T, rev protocol.Revision, c *mcptest.Client), options ...mcptest.Option) {
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			test(t, rev, mcptest.New(t, s, append(options, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear))...))
+		})
+	}
+}
+
+type sized struct {
+	Size int `json:"size"`
+}
+
+// A result has no text twin if the tool wants none, but in revisions whose
+// clients would get nothing otherwise.
+func TestNoTextTwin(t *testing.T) {
+	s := fixture(t, nil)
+	s.MustAdd(
+		mcp.Tool("bare", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }, mcp.NoTextTwin()),
+		mcp.Tool("twin", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }),
+	)
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		structured := rev.Has(protocol.StructuredContent)
+		for name, wantText := range map[string]bool{"bare": !structured, "twin": true} {
+			r := c.Call(name, nil)
+			if text := r.Text(); (text != "") != wantText || wantText && text != `{"size":3}` {
+				t.Errorf("%s: text %q", name, text)
+			}
+			if has := strings.Contains(string(r.Raw), `"structuredContent":{"size":3}`); has != structured {
+				t.Errorf("%s: %s", name, r.Raw)
+			}
+		}
+	})
+}
+
+func TestErrorResult(t *testing.T) {
+	s := fixture(t, nil)
+	s.MustAdd(mcp.Tool("refused", func(*mcp.Frame, empty) (*mcp.Result, error) {
+		return mcp.ErrorResult("no room").Textf("%d of %d are taken", 4, 4), nil
+	}))
+	inEach(t, s, func(t *testing.T, _ protocol.Revision, c *mcptest.Client) {
+		if r := c.Call("refused", nil); !r.IsError || len(r.Content) != 2 || r.Text() != "no room\n4 of 4 are taken" && r.Text() != "no room4 of 4 are taken" {
+			t.Errorf("%s", r.Raw)
+		}
+	})
+}
+
+// Hints are in the revisions that have them, false ones too.
+func TestHints(t *testing.T) {
+	s := fixture(t, nil)
+	s.MustAdd(mcp.Tool("hinted", func(*mcp.Frame, empty) (string, error) { return "", nil },
+		mcp.OpenWorld(false), mcp.Destructive(false), mcp.Idempotent(), mcp.ReadOnly()))
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		var list struct {
+			Tools []struct {
+				Name        string
+				Annotations json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(c.Request(protocol.MethodToolsList, nil), &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range list.Tools {
+			if tool.Name != "hinted" {
+				continue
+			}
+			want := `{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}`
+			if rev == protocol.V20241105 {
+				want = ""
+			}
+			if got := string(tool.Annotations); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			return
+		}
+		t.Error("the tool is not in the list")
+	})
+}
+
+// Options.Rounds bound how often a modern client is asked.
+func TestRoundsOption(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "curious", Version: "1"}, &mcp.Options{Rounds: mcp.Rounds{MaxRounds: 2}})
+	ask := func(keys ...string) func(f *mcp.Frame, _ empty) (string, error) {
+		return func(f *mcp.Frame, _ empty) (string, error) {
+			for _, key := range keys {
+				if _, err := mcp.Elicit[sized](f, key, "How large?"); err != nil {
+					return "", err
+				}
+			}
+			return "done", nil
+		}
+	}
+	s.MustAdd(mcp.Tool("two", ask("a", "b")), mcp.Tool("three", ask("a", "b", "c")))
+	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return mcptest.Accept(sized{1}) }))
+	if got := outcome(c, "two"); got != "done" {
+		t.Errorf("two: %s", got)
+	}
+	if got := outcome(c, "three"); !strings.Contains(got, "error ") {
+		t.Errorf("three: %s, want an error", got)
+	}
+}
