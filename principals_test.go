@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,9 @@ func TestSessionsOfOthers(t *testing.T) {
 			t.Errorf("%s: status %d, %s", token, status, body)
 		}
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
-			r := httptest.NewRequest(method, "/mcp", nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a stream that opens has no other end
+			defer cancel()
+			r := httptest.NewRequestWithContext(ctx, method, "/mcp", nil)
 			r.Header.Set("Accept", "text/event-stream")
 			r.Header.Set("Authorization", "Bearer "+token)
 			r.Header.Set("Mcp-Session-Id", c.session)
