@@ -30,6 +30,7 @@ type loginFlags struct {
 	login.Login
 	secretFile   string
 	manual       bool
+	register     bool
 	list, asJSON bool
 }
 
@@ -76,6 +77,7 @@ func (a *app) loginCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.manual, "manual", false, "show the address instead of opening a browser, and take the one that the browser ended at")
+	flags.BoolVar(&f.register, "register", false, "register anew, with an authorization server that has forgotten talaria; other logins there end")
 	flags.StringArrayVar(&f.Scopes, "scope", nil, "ask for these `scopes`, too; again for more")
 	flags.StringVar(&f.ClientID, "client-id", "", "the `id` of a client that is registered already")
 	flags.StringVar(&f.secretFile, "client-secret-file", "", "its secret is in this `file` (or in "+secretVariable+")")
@@ -118,7 +120,13 @@ func (a *app) login(ctx context.Context, f *loginFlags, target string, changed f
 		return nil
 	}
 	f.Since = time.Now().UTC().Truncate(time.Second)
-	c, err := book.Client(&f.Login, a.agent(f), nil)
+	tokens := book
+	if f.register {
+		tokens = book.Anew()
+	}
+	c, err := tokens.Client(&f.Login, &login.Familiar{UserAgent: a.agent(f), Tell: func() {
+		a.console.Notef("If the page does not know this client: talaria login %s --register", login.Quote(f.URL))
+	}}, nil)
 	if err != nil {
 		return usage("%w", err)
 	}
@@ -262,6 +270,8 @@ func (a *app) loginFailed(err error) error {
 		f.hint = "register talaria with " + console.Line(own.URL) + " and give --client-id (and --client-secret-file)"
 	case own.Err == nil && (own.Step == oauth.StepResource || own.Step == oauth.StepServer):
 		f.hint = "its metadata does not lead to a login; the server may want an API key (--header NAME=value) or a token (--token-file)"
+	case errors.Is(err, context.DeadlineExceeded):
+		f.hint = "if the page did not know this client: --register"
 	case own.Code == "access_denied":
 		f.hint = "somebody has said no in the browser"
 	}
@@ -281,6 +291,9 @@ func (a *app) greet(ctx context.Context, c *oauth.Client, address string) error 
 		text += ", until " + status.Expiry.Local().Format(time.DateTime)
 	}
 	a.console.Print(text)
+	if os.Getenv(tokenVariable) != "" {
+		a.console.Warnf("%s is set, and takes precedence over the login", tokenVariable)
+	}
 	return nil
 }
 

@@ -315,6 +315,31 @@ func TestLoginProgram(t *testing.T) {
 	program.wants(exitOK, "logged in", "login", target, "--client-id", "ci", "--client-credentials")
 }
 
+// An authorization server that has forgotten the client tells the browser alone.
+func TestLoginRegister(t *testing.T) {
+	t.Parallel()
+	target := httpExample(t, "-auth")
+	alice := newUser(t)
+	first := alice.wants(exitOK, "logged in", "login", target)
+	if strings.Contains(first.stderr, "--register") {
+		t.Errorf("at the first login: got %s", first.stderr)
+	}
+	path, text := alice.stored()
+	id := regexp.MustCompile(`"client_id": "([^"]+)"`).FindStringSubmatch(text)
+	if id == nil {
+		t.Fatalf("there is no client in %s", text)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, id[1], "forgotten")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alice.wants(exitOK, "logged in", "login", target, "--register")
+	if _, text := alice.stored(); strings.Contains(text, "forgotten") {
+		t.Errorf("got %s", text)
+	}
+	alice.wants(exitOK, "talaria login "+target+" --register", "login", target) // it is known now, and said to be
+	alice.wants(exitOK, `"total": 0`, "call", target, "search_notes")
+}
+
 func TestLoginMistakes(t *testing.T) {
 	t.Parallel()
 	open := httpExample(t)

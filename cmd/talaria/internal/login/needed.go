@@ -44,9 +44,9 @@ func (e *Needed) Unwrap() error { return e.Err }
 
 // Hint says what to do.
 func (e *Needed) Hint() string {
-	command := "talaria login " + quote(e.URL)
+	command := "talaria login " + Quote(e.URL)
 	if len(e.Scopes) > 0 {
-		command += " --scope " + quote(strings.Join(e.Scopes, " "))
+		command += " --scope " + Quote(strings.Join(e.Scopes, " "))
 	}
 	if e.Token {
 		return "check the token, or leave it out after: " + command
@@ -110,8 +110,8 @@ func scopes(text string) []string {
 	return list
 }
 
-// quote returns text as one word of a shell.
-func quote(text string) string {
+// Quote returns text as one word of a shell.
+func Quote(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.,:/@%+=", r))
 	}) {
