@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -295,76 +294,4 @@ func (a *app) greet(ctx context.Context, c *oauth.Client, address string) error 
 		a.console.Warnf("%s is set, and takes precedence over the login", tokenVariable)
 	}
 	return nil
-}
-
-func (a *app) logoutCommand() *cobra.Command {
-	var all bool
-	cmd := &cobra.Command{
-		Use: "logout (URL | --all)", Short: "Revoke a login and forget it", GroupID: groupAuth, Args: between(0, 1),
-		Long: "Logout tells the authorization server that the token has ended, where that is possible,\nand forgets the login in any case.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			if all == (len(args) > 0) {
-				return usage("give either a URL or --all").with("talaria login --list lists the logins")
-			}
-			return a.logout(ctx, args)
-		},
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "log out everywhere")
-	return cmd
-}
-
-// logout ends the login for a URL, or all without one.
-func (a *app) logout(ctx context.Context, args []string) error {
-	book, err := login.Open()
-	if err != nil {
-		return err
-	}
-	logins, err := book.All(ctx)
-	if err != nil {
-		return err
-	}
-	if len(args) > 0 {
-		address, err := login.Normal(args[0])
-		if err != nil {
-			return usage("%w", err)
-		}
-		kept := logins[:0]
-		for _, l := range logins {
-			if l.URL == address {
-				kept = append(kept, l)
-			}
-		}
-		if logins = kept; len(logins) == 0 {
-			a.console.Printf("there is no login for %s", address)
-			return nil
-		}
-	}
-	ok := true
-	for i := range logins {
-		revoked := a.forget(ctx, book, &logins[i])
-		if err := book.Remove(ctx, logins[i].URL); err != nil {
-			return err
-		}
-		a.console.Printf("logged out of %s", logins[i].URL)
-		ok = ok && revoked
-	}
-	if !ok {
-		return &failure{code: exitAuth}
-	}
-	return nil
-}
-
-// forget revokes the token of a login and removes it.
-func (a *app) forget(ctx context.Context, book *login.Book, l *login.Login) bool {
-	c, err := book.Client(l, nil, http.DefaultTransport)
-	if err == nil {
-		defer c.CloseIdleConnections()
-		err = c.Logout(ctx)
-	}
-	if err != nil {
-		a.console.Warnf("%s: the token is forgotten here, but could not be revoked: %s", l.URL, console.Visible(err.Error()))
-	}
-	return err == nil
 }
