@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,8 +82,15 @@ func ownClient(t *testing.T, mode oauth.DPoPMode) {
 	if wanted := map[bool]string{true: "Bearer", false: "DPoP"}[mode == oauth.DPoPOff]; token.Type() != wanted {
 		t.Errorf("the token is of type %s", token.Type())
 	}
+	status, err := c.Status(t.Context())
+	if err != nil || status == nil || !strings.HasSuffix(status.Issuer, "/auth") || !slices.Contains(status.Scopes, scopeWrite) || !status.Refreshable || !status.Expiry.Equal(token.Expiry) {
+		t.Errorf("logged in: got %+v, %v", status, err)
+	}
 	if err := c.Logout(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if status, err := c.Status(t.Context()); status != nil || err != nil {
+		t.Errorf("logged out: got %+v, %v", status, err)
 	}
 	v.http, v.token = http.DefaultClient, token.AccessToken
 	if status, challenge, _ := v.call("search_notes", `{}`); status != 401 || !strings.Contains(challenge, "revoked") {
