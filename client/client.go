@@ -170,12 +170,12 @@ func (c *Client) spawn(fn func()) bool {
 }
 
 // note is spawn for what sends something that nobody waits for; Close lets it
-// leave first.
-func (c *Client) note(fn func(ctx context.Context)) {
+// leave first. It tells false, without running it, once the client is closed.
+func (c *Client) note(fn func(ctx context.Context)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return
+		return false
 	}
 	c.notes.Add(1)
 	c.tasks.Go(func() {
@@ -184,6 +184,7 @@ func (c *Client) note(fn func(ctx context.Context)) {
 		defer stop()
 		fn(ctx)
 	})
+	return true
 }
 
 // current returns the connection, and waits while the client reconnects.

@@ -208,13 +208,18 @@ func (conn *connection) send(ctx context.Context, method string, body []byte) er
 	})
 }
 
-// sendSoon sends what nobody waits for.
-func (conn *connection) sendSoon(method string, body []byte) {
-	conn.client.note(func(ctx context.Context) {
+// sendSoon sends what hardly anybody waits for; done is closed afterwards.
+func (conn *connection) sendSoon(method string, body []byte) (done <-chan struct{}) {
+	ended := make(chan struct{})
+	if !conn.client.note(func(ctx context.Context) {
+		defer close(ended)
 		if err := conn.send(ctx, method, body); err != nil {
 			conn.client.opts.Logger.Debug().Err(err).Str("method", method).Msg("a message was not sent")
 		}
-	})
+	}) {
+		close(ended)
+	}
+	return ended
 }
 
 // cancels tells whether giving up a request is told by a notification: over

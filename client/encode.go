@@ -31,6 +31,8 @@ type request struct {
 	renewed bool
 	// visited: the user was shown the URLs that it needs.
 	visited bool
+	// resent: the network had failed it once.
+	resent bool
 }
 
 // encoders make the JSON text of values, one encoder per type.

@@ -221,7 +221,7 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 			c.opts.Cache.drop(c.server, protocol.MethodResourcesRead, string(named("uri", uri)))
 		}
 	}
-	sub := conn.subscriptionOf(m.Params, during)
+	sub := conn.subscriptionOf(m, during)
 	if sub != nil && m.Method == protocol.MethodAcknowledged {
 		sub.acknowledged(m.Params)
 		return

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 
 	"github.com/talaria-go/mcp/client/internal/link"
@@ -59,6 +57,11 @@ func (c *Client) again(ctx context.Context, r *request, err error) bool {
 		}
 		r.visited = true
 		return c.visit(ctx, fault)
+	case errors.As(err, &own) && own.lost && own.kind == nil:
+		// A connection that was kept, perhaps, which the server has closed.
+		first := !r.resent
+		r.resent = true
+		return first && !slow(err) && !r.options.noRetry && c.harmless(r)
 	case errors.As(err, &own) && own.lost && own.kind == ErrClosed:
 		if r.options.noRetry || !c.harmless(r) {
 			return false
@@ -100,7 +103,8 @@ func (c *Client) attempt(ctx context.Context, r *request) (json.RawMessage, erro
 	if err := c.offered(conn, r); err != nil {
 		return nil, err
 	}
-	cached := r.cache && !c.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil && r.options.meta == nil
+	cached := r.cache && !c.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil && r.options.meta == nil &&
+		r.options.answers == nil && r.options.state == "" // what comes of a round is kept for nobody
 	if cached && !r.options.noCache {
 		if result, ok := c.opts.Cache.get(c.server, c.owner, r.method, string(r.members)); ok {
 			return result, nil
@@ -183,33 +187,13 @@ func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, mo
 		Header: c.headers(conn, r),
 	}
 	err := conn.lostErr()
-	lost := err != nil
-	if !lost {
-		if err = conn.link.Send(ctx, m); err == nil && !conn.sync {
-			p.wait(ctx)
-		}
-		lost = err != nil && !conn.sync // a byte stream that takes no message is broken
+	if err != nil {
+		return c.settle(ctx, p, &Error{kind: ErrClosed, Err: err, lost: true})
 	}
-	if lost {
-		err = &Error{kind: ErrClosed, Err: err, lost: true}
+	if err = conn.link.Send(ctx, m); err == nil && !conn.sync {
+		p.wait(ctx)
 	}
-	return c.settle(ctx, p, err)
-}
-
-// sent returns the error of sending: what the network did is worth another
-// attempt, and a stream that takes nothing any more is lost.
-func sent(conn *connection, err error) error {
-	var status *link.StatusError
-	var op *net.OpError
-	switch {
-	case err == nil, errors.As(err, &status), errors.Is(err, link.ErrSession):
-		return err
-	case !conn.sync:
-		return &Error{kind: ErrClosed, Err: err, lost: true}
-	case errors.As(err, &op), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &Error{Err: err, lost: true}
-	}
-	return err
+	return c.settle(ctx, p, sent(conn, err))
 }
 
 // settle returns what became of a call.
@@ -235,7 +219,10 @@ func (c *Client) settle(ctx context.Context, p *call, err error) (json.RawMessag
 		// A request that was never written is not cancelled, but that it was
 		// not is known of none that ran into its timeout.
 		if p.conn.cancels(p.method) {
-			p.conn.sendSoon(protocol.MethodCancelled, cancelledBody(p.id, cancelReason(failure)))
+			done := p.conn.sendSoon(protocol.MethodCancelled, cancelledBody(p.id, cancelReason(failure)))
+			if p.sub != nil {
+				<-done // so that no other subscription overtakes it
+			}
 		}
 		return nil, failure
 	case err != nil:

@@ -10,22 +10,41 @@ import (
 )
 
 // subscriptionOf finds the subscription that a notification belongs to.
-func (conn *connection) subscriptionOf(params []byte, during *link.Message) *Subscription {
+func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message) *Subscription {
 	if !conn.revision().Modern() {
 		return nil
 	}
 	var c *call
-	if raw := protocol.Lookup(params, []string{"_meta", protocol.MetaSubscription}); raw != nil {
+	if raw := protocol.Lookup(m.Params, []string{"_meta", protocol.MetaSubscription}); raw != nil {
 		if id, err := protocol.RawID(raw); err == nil {
 			c = conn.callOf(id)
 		}
 	} else if during != nil {
 		c = conn.callOf(during.ID)
+	} else {
+		return conn.client.onlyListener(m)
 	}
 	if c == nil {
 		return nil
 	}
 	return c.subscription()
+}
+
+// onlyListener returns the one subscription that wants a notification whose
+// server does not say which it is for, nil if there are none or more.
+func (c *Client) onlyListener(m *protocol.Message) (one *Subscription) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := range c.subs {
+		if !wantsEvent(&s.wanted, m) {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = s
+	}
+	return one
 }
 
 // legacyFn returns who among the subscriptions hears a notification of a legacy
