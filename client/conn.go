@@ -29,8 +29,10 @@ type connection struct {
 	opening atomic.Bool
 	silent  bool // it did not answer the probe
 
-	mu  sync.Mutex
-	err error // why it was lost
+	mu        sync.Mutex
+	err       error // why it was lost
+	garbled   string
+	garbledAt time.Time
 }
 
 // about is what the server says of itself.
@@ -59,6 +61,7 @@ func (conn *connection) Lost(err error) {
 	if err == nil {
 		err = errors.New("the server ended the connection")
 	}
+	err = conn.blame(err, time.Now().Add(-lastWords))
 	conn.mu.Lock()
 	if conn.err == nil {
 		conn.err = err
@@ -142,6 +145,9 @@ func (conn *connection) garbage(text []byte, during *link.Message, err error) {
 	conn.client.opts.Logger.Warn().Err(err).Str("server", conn.client.server).
 		Str("text", string(text[:min(len(text), 100)])).Msg("the server sent what is no message")
 	if during == nil {
+		conn.mu.Lock()
+		conn.garbled, conn.garbledAt = string(text[:min(len(text), 100)]), time.Now()
+		conn.mu.Unlock()
 		return
 	}
 	if c := conn.callOf(during.ID); c != nil {
@@ -149,6 +155,20 @@ func (conn *connection) garbage(text []byte, during *link.Message, err error) {
 		c.fault = fmt.Errorf("the server's answer is not valid: %w", err)
 		c.mu.Unlock()
 	}
+}
+
+// lastWords is how long before its end a server says why it ends.
+const lastWords = time.Second
+
+// blame adds to an error what the server has sent since then, or in answer to
+// the handshake, that is no message: that may be why.
+func (conn *connection) blame(err error, since time.Time) error {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.garbled == "" || conn.garbledAt.Before(since) && !conn.opening.Load() {
+		return err
+	}
+	return fmt.Errorf("%w; the server sent what is no message, lastly %q (what it logs belongs on its standard error)", err, conn.garbled)
 }
 
 // callOf finds the request of an id that the server sent back.

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -103,7 +105,29 @@ func (e *StatusError) Error() string {
 	case e.Err != nil:
 		text += ": " + e.Err.Error()
 	case len(e.Body) > 0:
-		text += ": " + string(e.Body[:min(len(e.Body), 200)])
+		if said := Excerpt(e.Body); said != "" {
+			text += ": " + said
+		}
+	}
+	return text
+}
+
+// maxExcerpt is how much of an answer an error shows, in bytes.
+const maxExcerpt = 200
+
+// Excerpt returns the beginning of an answer on one line, and of a page for
+// people what it is called.
+func Excerpt(body []byte) string {
+	text := strings.Join(strings.Fields(string(body)), " ")
+	if strings.HasPrefix(text, "<") {
+		lower := strings.ToLower(text)
+		begin, end := strings.Index(lower, "<title>"), strings.Index(lower, "</title>")
+		if len(lower) == len(text) && begin >= 0 && end > begin {
+			text = "a page with the title " + strconv.Quote(strings.TrimSpace(text[begin+len("<title>"):end]))
+		}
+	}
+	if len(text) > maxExcerpt {
+		text = strings.ToValidUTF8(text[:maxExcerpt], "") + "…"
 	}
 	return text
 }
