@@ -3,7 +3,9 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,11 +14,12 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // greeter is a server with one tool.
-func greeter() *mcp.Server {
-	s := mcp.NewServer(mcp.Info{Name: "greeter", Version: "1.0.0"}, nil)
+func greeter(opts *mcp.Options) *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: "greeter", Version: "1.0.0"}, opts)
 	s.MustAdd(mcp.Tool("greet", func(_ *mcp.Frame, in struct {
 		Name string `json:"name"`
 	}) (string, error) {
@@ -41,7 +44,7 @@ func greet(t client.Transport) {
 }
 
 func ExampleHTTP() {
-	server := httptest.NewServer(greeter().Handler())
+	server := httptest.NewServer(greeter(nil).Handler())
 	defer server.Close()
 	greet(client.HTTP(server.URL, nil))
 	// Output: Hello, Ada!
@@ -54,7 +57,7 @@ func ExampleHTTP_headers() {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		greeter().Handler().ServeHTTP(w, r)
+		greeter(nil).Handler().ServeHTTP(w, r)
 	}))
 	defer server.Close()
 	renew := func(context.Context) (string, error) { return "fresh", nil }
@@ -70,7 +73,7 @@ func ExampleHTTP_headers() {
 }
 
 func ExampleWebSocket() {
-	server := httptest.NewServer(greeter().WebSocketHandler())
+	server := httptest.NewServer(greeter(nil).WebSocketHandler())
 	defer server.Close()
 	greet(client.WebSocket(strings.Replace(server.URL, "http", "ws", 1), nil))
 	// Output: Hello, Ada!
@@ -92,11 +95,49 @@ func ExampleCommand() {
 
 // A server in the same process, over a connection of one's own.
 func ExampleConn() {
-	server := greeter()
+	server := greeter(nil)
 	greet(client.Conn(func(context.Context) (transport.Conn, error) {
 		near, far := transport.Pipe()
 		go func() { _ = server.ServeConn(context.Background(), far) }() // until the client closes near
 		return near, nil
 	}))
+	// Output: Hello, Ada!
+}
+
+// A server of 2024-11-05. HTTP finds that out by itself; SSE saves the finding
+// out.
+func ExampleSSE() {
+	server := httptest.NewServer(greeter(&mcp.Options{HTTP: streamable.Options{SSE: true}}).Handler())
+	defer server.Close()
+	greet(client.SSE(server.URL, nil))
+	// Output: Hello, Ada!
+}
+
+// A server behind a socket.
+func ExampleDial() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		_ = greeter(nil).ServeConn(context.Background(), transport.NewSocket(conn, nil)) // until the client closes it
+	}()
+	greet(client.Dial("tcp", listener.Addr().String()))
+	// Output: Hello, Ada!
+}
+
+// A server at the other end of two pipes.
+func ExampleStream() {
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	go func() {
+		_ = greeter(nil).ServeConn(context.Background(), transport.NewStream(in, out, nil)) // until the client closes toServer
+	}()
+	greet(client.Stream(fromServer, toServer))
 	// Output: Hello, Ada!
 }
