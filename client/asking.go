@@ -106,6 +106,8 @@ func (conn *connection) answerTo(ctx context.Context, method string, params json
 type InputRequiredError struct {
 	Requests []protocol.InputRequest // in the order of the server
 	State    string                  // to be sent back as it is
+
+	stated bool // there is a state, though it may be empty
 }
 
 // Error says what the server wants.
@@ -126,7 +128,9 @@ func parseInputRequired(method string, raw []byte) (*InputRequiredError, error) 
 		switch string(name) {
 		case "requestState":
 			found = true
-			return json.Unmarshal(value(s), &e.State)
+			text := value(s)
+			e.stated = len(text) > 0 && text[0] == '"'
+			return json.Unmarshal(text, &e.State)
 		case "inputRequests":
 			found = true
 			e.Requests, err = parseInputRequests(value(s))
@@ -166,7 +170,7 @@ func parseInputRequests(raw []byte) ([]protocol.InputRequest, error) {
 // answerRound asks the handlers for what the server wants, one question after
 // the other in its order.
 func (c *Client) answerRound(ctx context.Context, conn *connection, asks *InputRequiredError) (round, error) {
-	more := round{state: asks.State}
+	more := round{state: asks.State, stated: asks.stated}
 	if asks.Requests == nil {
 		return more, nil
 	}

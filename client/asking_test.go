@@ -189,6 +189,7 @@ func TestRounds(t *testing.T) {
 		for _, result := range []string{
 			ask(`"s 1é\u0000"`, "k/1"), ask(`"s2"`, "k2"),
 			`{"resultType":"input_required","requestState":"s3"}`,
+			`{"resultType":"input_required","requestState":""}`,
 			`{"resultType":"input_required","inputRequests":{}}`,
 			`{"resultType":"complete","content":[]}`,
 		} {
@@ -208,7 +209,8 @@ func TestRounds(t *testing.T) {
 	roots := `{"roots":[{"uri":"file:///home"}]}`
 	want := []string{
 		`{"name":"x",`, `{"name":"x","inputResponses":{"k/1":` + roots + `},"requestState":"s 1é\u0000",`,
-		`{"name":"x","inputResponses":{"k2":` + roots + `},"requestState":"s2",`, `{"name":"x","requestState":"s3",`, `{"name":"x",`,
+		`{"name":"x","inputResponses":{"k2":` + roots + `},"requestState":"s2",`, `{"name":"x","requestState":"s3",`,
+		`{"name":"x","requestState":"",`, `{"name":"x",`,
 	}
 	for i, body := range bodies {
 		if i >= len(want) || !strings.HasPrefix(body, want[i]+`"_meta"`) && !strings.HasPrefix(body, want[i]+`"inputResponses":{},"_meta"`) {

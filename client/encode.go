@@ -180,6 +180,7 @@ func comma(dst []byte) []byte {
 type round struct {
 	responses []byte // the object of answers; nil for none
 	state     string
+	stated    bool // there is a state, though it may be empty
 }
 
 // encode returns the message for a request. level is for _meta.
@@ -203,7 +204,7 @@ func (conn *connection) appendParams(dst []byte, id int64, r *request, more roun
 	if more.responses != nil {
 		dst = append(append(comma(dst), `"inputResponses":`...), more.responses...)
 	}
-	if more.state != "" {
+	if more.stated || more.state != "" {
 		dst = jsonx.AppendString(append(comma(dst), `"requestState":`...), more.state)
 	}
 	if modern || len(r.meta) > 0 || token {
