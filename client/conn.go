@@ -168,7 +168,7 @@ func (conn *connection) blame(err error, since time.Time) error {
 	if conn.garbled == "" || conn.garbledAt.Before(since) && !conn.opening.Load() {
 		return err
 	}
-	return fmt.Errorf("%w; the server sent what is no message, lastly %q (what it logs belongs on its standard error)", err, conn.garbled)
+	return &garbledError{err, conn.garbled}
 }
 
 // callOf finds the request of an id that the server sent back.

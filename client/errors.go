@@ -110,6 +110,28 @@ func StatusCode(err error) int {
 	return 0
 }
 
+// Garbage returns the beginning of what the server sent last that is no message
+// of the protocol, if that may be the reason for err; otherwise "".
+func Garbage(err error) string {
+	var garbled *garbledError
+	if errors.As(err, &garbled) {
+		return garbled.text
+	}
+	return ""
+}
+
+// garbledError is an error after something came that is no message.
+type garbledError struct {
+	err  error
+	text string
+}
+
+func (e *garbledError) Error() string {
+	return fmt.Sprintf("%v; the server sent what is no message, lastly %q (what it logs belongs on its standard error)", e.err, e.text)
+}
+
+func (e *garbledError) Unwrap() error { return e.err }
+
 // ToolError is the cause of the error of a typed Call whose tool failed, that
 // is, whose result has isError set.
 type ToolError struct {

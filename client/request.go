@@ -216,8 +216,10 @@ func (c *Client) settle(ctx context.Context, p *call, err error) (json.RawMessag
 	switch {
 	case cause != nil:
 		failure := stopped(ctx)
-		if own := (*Error)(nil); errors.As(failure, &own) && own.kind == ErrTimeout {
-			failure = &Error{kind: ErrTimeout, Err: p.conn.blame(own.Err, p.start)}
+		if own, ok := failure.(*Error); ok && (own.kind == ErrTimeout || p.conn.opening.Load()) {
+			blamed := *own
+			blamed.Err = p.conn.blame(own.Err, p.start)
+			failure = &blamed
 		}
 		// A request that was never written is not cancelled, but that it was
 		// not is known of none that ran into its timeout.

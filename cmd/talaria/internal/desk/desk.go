@@ -115,6 +115,8 @@ func (d *Desk) Run(ctx context.Context, op Operation) error {
 				return nil
 			case interrupt.Err() != nil && ctx.Err() == nil:
 				return ErrInterrupted
+			case errors.Is(context.Cause(limited), errPatience) && client.Garbage(err) != "":
+				return fmt.Errorf("no answer for %v: %w; it sent what is no message, lastly %q", d.Limit(), client.ErrTimeout, client.Garbage(err))
 			case errors.Is(context.Cause(limited), errPatience):
 				return fmt.Errorf("no answer for %v: %w", d.Limit(), client.ErrTimeout)
 			}
