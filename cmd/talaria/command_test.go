@@ -251,7 +251,10 @@ func TestDeadServers(t *testing.T) {
 	silent := listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	garbage := listen(t, func(c net.Conn) { fmt.Fprint(c, "220 mail.example.com ESMTP\r\n"); _ = c.Close() })
 	web := func(status int) string {
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html><title>Welcome</title></html>")
+		})}
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -276,6 +279,10 @@ func TestDeadServers(t *testing.T) {
 		{"it prints nonsense", []string{"ping", "echo hello", "--timeout", "5s"}, exitConnect, "cannot connect"},
 		{"401", []string{"ping", web(401)}, exitAuth, "run: talaria login http"},
 		{"500", []string{"ping", web(500)}, exitConnect, "500"},
+		{"a page", []string{"ping", web(200)}, exitConnect, "many servers have /mcp"},
+		{"no TLS", []string{"ping", strings.Replace(web(200), "http:", "https:", 1)}, exitConnect, "try http://"},
+		{"no socket", []string{"ping", "unix://" + filepath.Join(t.TempDir(), "none.sock")}, exitConnect, "there is no such socket"},
+		{"a banner", []string{"ping", "sh -c 'echo Ready.; sleep 60'", "--timeout", "300ms"}, exitConnect, `it sent what is no message, lastly "Ready."`},
 		{"another revision", append([]string{"ping"}, words.Join(stdioExample(t, t.TempDir())), "--revision", "2024-11-05"), exitOK, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -339,15 +341,21 @@ func unreachable(t client.Transport, err error) error {
 	}
 	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", t, reason(err)))
 	var dns *net.DNSError
+	var plain tls.RecordHeaderError
 	status := client.StatusCode(err)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.hint = "nothing listens there: is the server running, and is the port right?"
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(t.String(), "unix:"):
+		f.hint = "there is no such socket: is the server running, and is the path right?"
 	case errors.As(err, &dns):
 		f.hint = "check the name of the host"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		f.code, f.hint = exitAuth, "the server wants to know who you are: --header \"Authorization=…\", or what else it takes"
-	case status == http.StatusNotFound:
+	case errors.As(err, &plain):
+		f.hint = "it does not speak TLS there: try http:// (or ws://) instead"
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
+		status/100 == 2: // which is a page for people
 		f.hint = "check the path of the URL; many servers have /mcp"
 	case errors.Is(err, exec.ErrNotFound):
 		f.hint = "a TARGET is a URL, or a command in quotes, such as \"npx -y some-server\""

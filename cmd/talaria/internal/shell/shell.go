@@ -161,9 +161,21 @@ func (s *Shell) State(state client.State, err error) {
 		if s.ready.Swap(false) && !s.closing.Load() && err != nil {
 			s.lost.Store(true)
 			text, _ := s.Explain(err)
-			s.Desk.Notice("[disconnected: %s]", console.Visible(text))
+			s.Desk.Notice("[disconnected: %s]", console.Visible(brief(text)))
 		}
 	}
+}
+
+// lastLines is how much of what a server wrote at its end a notice shows.
+const lastLines = 3
+
+// brief leaves out the middle of a long text.
+func brief(text string) string {
+	list := strings.Split(text, "\n")
+	if len(list) <= 1+lastLines {
+		return text
+	}
+	return strings.Join(append([]string{list[0], "       …"}, list[len(list)-lastLines:]...), "\n")
 }
 
 func (s *Shell) report(err error) {

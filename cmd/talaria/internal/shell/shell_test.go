@@ -220,3 +220,16 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// A notice shows the end of what a server wrote, which says why it ended.
+func TestBrief(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                 "",
+		"a\nb\nc\nd":       "a\nb\nc\nd",
+		"a\nb\nc\nd\ne\nf": "a\n       …\nd\ne\nf",
+	} {
+		if got := brief(text); got != want {
+			t.Errorf("brief(%q) is %q, want %q", text, got, want)
+		}
+	}
+}
