@@ -34,6 +34,10 @@ type Client struct {
 	another       chan struct{}                     // closed when a notification comes
 	answering     sync.WaitGroup
 	closed        sync.Once
+
+	listening context.Context // of all subscriptions; stop ends it
+	stop      context.CancelCauseFunc
+	listeners sync.WaitGroup
 }
 
 // ServerInfo is what the server says of itself.
@@ -77,6 +81,7 @@ func New(t testing.TB, server *mcp.Server, options ...Option) *Client {
 func Connect(t testing.TB, server *mcp.Server, options ...Option) (*Client, error) {
 	t.Helper()
 	c := &Client{t: t, conf: newConfig(options), waits: map[protocol.ID]chan protocol.Message{}, progress: map[string][]Progress{}, another: make(chan struct{})}
+	c.listening, c.stop = context.WithCancelCause(context.Background())
 	if c.conf.http {
 		c.wire = newHTTPWire(c, server)
 	} else {
@@ -125,6 +130,8 @@ func (c *Client) open() error {
 // Close ends the connection, as the end of the test does.
 func (c *Client) Close() {
 	c.closed.Do(func() {
+		c.stop(errClosed)
+		c.listeners.Wait()
 		if err := c.wire.close(); err != nil {
 			c.t.Errorf("mcptest: the server ended the connection with: %v", err)
 		}

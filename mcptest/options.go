@@ -68,7 +68,8 @@ func (c *config) able() *protocol.ClientCapabilities {
 	return can
 }
 
-// Revision makes the client speak that revision; the default is the latest.
+// Revision makes the client speak that revision, such as protocol.V20250618;
+// the default is the latest. protocol.Revisions lists them for a loop.
 func Revision(rev protocol.Revision) Option { return func(c *config) { c.revision = rev } }
 
 // OverHTTP makes the client talk to Server.Handler through a loopback socket;
