@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -79,12 +80,17 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Error returns the message with the code's name before it.
+// Error returns the message with the code's name before it, unless the message
+// begins with it.
 func (e *Error) Error() string {
-	if e.Message == "" {
-		return e.Code.String()
+	name := e.Code.String()
+	switch {
+	case e.Message == "":
+		return name
+	case strings.HasPrefix(e.Message, name):
+		return e.Message
 	}
-	return e.Code.String() + ": " + e.Message
+	return name + ": " + e.Message
 }
 
 // Unwrap returns the cause.

@@ -1,7 +1,8 @@
 package protocol
 
-// Revision is one published revision of the specification. The zero Revision
-// is none of them.
+// Revision is one published revision of the specification: V20241105 to
+// V20260728, of which Latest is the newest. ParseRevision finds one by its date.
+// The zero Revision is none of them.
 type Revision uint8
 
 // The revisions, oldest first. All but the last are legacy: they open a
