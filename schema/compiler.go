@@ -185,7 +185,7 @@ func (c *compiler) interfaceType(n *node) {
 	}
 	if n.typ.NumMethod() > 0 {
 		c.report("", fmt.Sprintf("interface type %s has no known variants", n.typ),
-			fmt.Sprintf("list them in Options.Unions with schema.Union[%s](…)", n.typ))
+			fmt.Sprintf("list them in schema.Options.Unions with schema.Union[%s](…); a server takes those by mcp.Options.Schema", n.typ))
 		return
 	}
 	n.kind = nodeAny

@@ -36,8 +36,11 @@ func Variant(name string, value any) VariantType {
 //
 //	schema.Union[Shape]("kind", schema.Variant("circle", Circle{}), schema.Variant("box", Box{}))
 //
-// The tag need not be a field of the structs. Faults in the list are reported
-// when a type that uses it is compiled.
+// For arguments the tag need not be a field of the structs. Where they are encoded
+// it must be one that is set, because encoding/json does not know of unions: in
+// what a tool returns (Options.Output), and in the structs that a client sends.
+// Faults in the list are reported when a type that uses it is compiled. Servers
+// take unions by Options.Schema of package mcp.
 func Union[I any](tag string, variants ...VariantType) UnionType {
 	return UnionType{reflect.TypeFor[I](), tag, variants}
 }
