@@ -90,7 +90,8 @@ func (a *app) callCommand() *cobra.Command {
 const argumentsHelp = `Arguments:
   name=value      read as the tool's schema says; again for one more item of a list
   name:=JSON      any JSON
-  name=@file      the text of a file; name:=@file the JSON in it
+  name=@file      the text of a file, or its bytes where a tool takes base64
+  name:=@file     the JSON in a file
   a.b=value       a member of an object
   '{…}' or @file  a whole object, which the others add to`
 

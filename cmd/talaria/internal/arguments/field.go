@@ -69,6 +69,7 @@ type node struct {
 // rules are the keywords that a hint tells of.
 type rules struct {
 	Format           string       `json:"format"`
+	Encoding         string       `json:"contentEncoding"`
 	Pattern          string       `json:"pattern"`
 	Minimum          *json.Number `json:"minimum"`
 	Maximum          *json.Number `json:"maximum"`

@@ -89,11 +89,17 @@ func (r rules) text() string {
 	if r.Format != "" {
 		parts = append(parts, "format "+r.Format)
 	}
+	if r.base64() {
+		return strings.Join(append(parts, "base64; @file sends a file"), ", ") // the pattern would say the same at length
+	}
 	if r.Pattern != "" {
 		parts = append(parts, "matching "+r.Pattern)
 	}
 	return strings.Join(parts, ", ")
 }
+
+// base64 reports whether the text stands for bytes.
+func (r rules) base64() bool { return strings.EqualFold(r.Encoding, "base64") }
 
 func number(n *json.Number) string {
 	if n == nil {

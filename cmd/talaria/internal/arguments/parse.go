@@ -2,6 +2,7 @@ package arguments
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 //
 //	name=value      a value that is read as the schema says; again for a list
 //	name:=JSON      any JSON
-//	name=@file      the text of a file
+//	name=@file      the text of a file; its bytes where the schema says base64
 //	name:=@file     the JSON in a file
 //	a.b=value       a member of an object
 //	{…}             a whole object, which the others add to
@@ -54,9 +55,12 @@ func (o *Object) add(out *tree, text string) error {
 	if err != nil {
 		return err
 	}
-	value, err = content(value)
+	value, isFile, err := content(value)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if isFile && !raw && field.bytes() {
+		value = base64.StdEncoding.EncodeToString([]byte(value))
 	}
 	if raw {
 		if !json.Valid([]byte(value)) {
@@ -92,16 +96,22 @@ func wholeObject(text string) (object json.RawMessage, ok bool, err error) {
 }
 
 // content returns a value, or what is in the file that it names.
-func content(value string) (string, error) {
+func content(value string) (text string, isFile bool, err error) {
 	if rest, ok := strings.CutPrefix(value, `\@`); ok {
-		return "@" + rest, nil
+		return "@" + rest, false, nil
 	}
 	name, ok := strings.CutPrefix(value, "@")
 	if !ok {
-		return value, nil
+		return value, false, nil
 	}
 	data, err := readFile(name)
-	return string(data), err
+	return string(data), true, err
+}
+
+// bytes reports whether the field, or each item of the list that it is, holds
+// bytes as base64.
+func (f Field) bytes() bool {
+	return f.rules.base64() || f.Item != nil && f.Item.rules.base64()
 }
 
 // maxFile bounds what an argument may take from a file.

@@ -25,6 +25,8 @@ const sample = `{
     "maybe": {"anyOf": [{"type": "integer", "minimum": 5}, {"type": "null"}]},
     "place": {"$ref": "#/$defs/place"},
     "any":   {},
+    "data":  {"type": "string", "contentEncoding": "base64", "pattern": "^x*$"},
+    "files": {"type": "array", "items": {"type": "string", "contentEncoding": "base64"}},
     "true":  true,
     "points": {"type": "array", "items": {"$ref": "#/$defs/place"}}
   },
@@ -58,6 +60,9 @@ func TestParse(t *testing.T) {
 		{"city=a=b", `{"city":"a=b"}`},
 		{"city=5", `{"city":"5"}`},
 		{"city=@" + text, `{"city":"from a file"}`},
+		{"data=@" + text, `{"data":"ZnJvbSBhIGZpbGU="}`},
+		{"data=aGk=", `{"data":"aGk="}`},
+		{"files=@" + text + "|files=aGk=", `{"files":["ZnJvbSBhIGZpbGU=","aGk="]}`},
 		{`city=\@home`, `{"city":"@home"}`},
 		{`city=<"&>`, `{"city":"<\"&>"}`},
 		{"days=+4", `{"days":4}`},
