@@ -22,8 +22,8 @@ func WithIdentity(ctx context.Context, id *Identity) context.Context {
 
 // Scopes makes a component be for those clients alone that were granted all of
 // scopes. Lists leave it out for others, and are then private. Who uses it all
-// the same is refused before any handler or middleware runs: over HTTP with the
-// challenge by which clients ask their user for more and come again (step-up,
+// the same is refused before any handler runs, and before any middleware does but
+// for custom methods: over HTTP with the challenge by which clients ask their user for more and come again (step-up,
 // basic/authorization of 2025-11-25 and 2026-07-28), elsewhere with a JSON-RPC
 // error.
 //
@@ -132,8 +132,28 @@ func (s *Server) needs(f *frame.Frame) []string {
 		if p, ok := s.promptsFor(f).Get(req.Params.Name); ok {
 			return p.Scopes
 		}
-	case protocol.MethodResourcesRead:
+	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return s.scopesOf(f, req.Params.Name)
+	case protocol.MethodComplete:
+		return s.completionNeeds(f)
+	}
+	return nil
+}
+
+// completionNeeds returns the scopes that a completion needs: those of the prompt
+// or the template.
+func (s *Server) completionNeeds(f *frame.Frame) []string {
+	params, fault := protocol.ParseCompleteParams(f.Request().Params.Raw)
+	switch {
+	case fault != nil:
+	case params.Ref.Type == protocol.RefPrompt:
+		if p, ok := s.promptsFor(f).Get(params.Ref.Name); ok {
+			return p.Scopes
+		}
+	case len(params.Ref.URI) <= maxURI:
+		if t, ok := s.templateOf(f, params.Ref.URI); ok {
+			return t.Scopes
+		}
 	}
 	return nil
 }

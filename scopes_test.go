@@ -151,7 +151,7 @@ func TestScopesOverHTTP(t *testing.T) {
 				if want := `"error":{"code":-32004,"message":"the access token lacks scope: this needs notes:write","data":{"requiredScopes":["notes:write"]}}`; !strings.Contains(body, want) {
 					t.Errorf("%s: %s", call.method, body)
 				}
-				if call.method != "completion/complete" && ran.Load() != before {
+				if ran.Load() != before {
 					t.Errorf("%s: middleware ran", call.method)
 				}
 				// The client comes again with more (step-up), in the same session.
@@ -181,15 +181,19 @@ func TestScopesOverHTTP(t *testing.T) {
 // Subscriptions to what may not be read are refused, too.
 func TestScopesOfSubscriptions(t *testing.T) {
 	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.Latest} {
-		s, _ := scoped(t)
+		s, ran := scoped(t)
 		c := (&bearerClient{t: t, h: behind(s, auth.Options{Scopes: []string{"notes:read"}}), rev: rev, token: "a/alice/notes:read"}).open()
 		method, params := "resources/subscribe", `{"uri":"%s"}`
 		if rev.Modern() {
 			method, params = "subscriptions/listen", `{"notifications":{"resourceSubscriptions":["open:x","%s"]}}`
 		}
 		for _, uri := range []string{"shut:x", "shut:one/y"} {
+			before := ran.Load()
 			if status, challenge, body := c.ask(method, fmt.Sprintf(params, uri)); status != http.StatusForbidden || challenge != stepUp {
 				t.Errorf("%v: %s: status %d, %q, %s", rev, uri, status, challenge, body)
+			}
+			if !rev.Modern() && ran.Load() != before {
+				t.Errorf("%v: %s: middleware ran", rev, uri)
 			}
 		}
 	}

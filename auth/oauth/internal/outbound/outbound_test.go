@@ -91,6 +91,25 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// TestNamesThatChange: a name is judged by the address that it has when it is
+// dialled, not by one that it had before.
+func TestNamesThatChange(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	for _, name := range []string{"localhost", "127.0.0.1", "::ffff:127.0.0.1"} {
+		for loopback, want := range map[bool]string{true: "", false: "private or reserved"} {
+			conn, err := New(Config{Loopback: loopback}).dial(t.Context(), "tcp", net.JoinHostPort(name, port))
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %v: %v", name, loopback, err)
+			}
+			if err == nil {
+				conn.Close()
+			}
+		}
+	}
+}
+
 func TestRedirects(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/1", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/2", http.StatusFound) })
