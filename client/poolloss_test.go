@@ -41,7 +41,8 @@ func TestPoolNoConnections(t *testing.T) {
 
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		if _, _, err := p.Get(ctx); !errors.Is(err, client.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := p.Get(ctx); !errors.Is(err, client.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) ||
+			!errors.Is(err, client.ErrNoConnections) || !strings.Contains(err.Error(), "nobody listens") {
 			t.Errorf("a context that ends before: got %v", err)
 		}
 

@@ -101,7 +101,7 @@ func (p *Pool) checkout(ctx context.Context) (*pooled, *Client, error) {
 		case <-timeout:
 			return nil, nil, p.noConnections(fmt.Sprint("none within ", p.opts.CheckoutTimeout))
 		case <-ctx.Done():
-			return nil, nil, wrap("get a connection", "", "", context.Cause(ctx))
+			return nil, nil, wrap("get a connection", "", "", p.unready(context.Cause(ctx)))
 		}
 	}
 }
@@ -117,6 +117,18 @@ func (p *Pool) noConnections(why string) error {
 		}
 	}
 	return e
+}
+
+// unready adds to the end of a context why there was no connection before.
+func (p *Pool) unready(ended error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.members {
+		if _, _, fault := m.now(); fault != nil {
+			return fmt.Errorf("%w: %w: connection %d: %v", ended, ErrNoConnections, m.id, fault) // what kind the fault is does not matter here
+		}
+	}
+	return fmt.Errorf("%w: %w", ended, ErrNoConnections)
 }
 
 // Get returns a connection, chosen by the strategy, that the caller shares with
