@@ -65,7 +65,7 @@ func (a *app) callCommand() *cobra.Command {
 		}
 		result, err := s.desk.Call(ctx, s.Client, args[0], given, s.call...)
 		if _, refused := errors.AsType[*protocol.Error](err); refused && !listed && !unchecked {
-			return s.unknownTool(ctx, args[0])
+			return s.unknownTool(ctx, args[0], "")
 		}
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s *session) arguments(ctx context.Context, name string, typed []string, un
 	tool, err := s.Tool(ctx, name)
 	if errors.Is(err, client.ErrNotFound) {
 		if !s.authorized {
-			return nil, false, s.unknownTool(ctx, name)
+			return nil, false, s.unknownTool(ctx, name, "; --no-check calls it nevertheless")
 		}
 		given, err := (&arguments.Object{}).Parse(typed)
 		return given, false, asUsage(err, "")
@@ -131,7 +131,9 @@ func asUsage(err error, hint string) error {
 	return usage("%s", strings.ReplaceAll(err.Error(), "\n", "\n       ")).with(hint)
 }
 
-func (s *session) unknownTool(ctx context.Context, name string) error {
+// unknownTool is the error for a tool that the server does not list. beside is
+// one more way out, "" if there is none.
+func (s *session) unknownTool(ctx context.Context, name, beside string) error {
 	var names []string
 	for tool, err := range s.Tools(ctx) {
 		if err != nil {
@@ -139,7 +141,7 @@ func (s *session) unknownTool(ctx context.Context, name string) error {
 		}
 		names = append(names, tool.Name)
 	}
-	hint := "talaria tools TARGET lists them; --no-check calls it nevertheless"
+	hint := "talaria tools TARGET lists them" + beside
 	if near := arguments.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
@@ -153,7 +155,7 @@ func (a *app) toolsCommand() *cobra.Command {
 			tool, err := s.Tool(ctx, args[0])
 			switch {
 			case errors.Is(err, client.ErrNotFound):
-				return s.unknownTool(ctx, args[0])
+				return s.unknownTool(ctx, args[0], "")
 			case err != nil:
 				return err
 			case o.json:
