@@ -357,8 +357,8 @@ func unreachable(t client.Transport, err error) error {
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
 		status/100 == 2: // which is a page for people
 		f.hint = "check the path of the URL; many servers have /mcp"
-	case errors.Is(err, exec.ErrNotFound):
-		f.hint = "a TARGET is a URL, or a command in quotes, such as \"npx -y some-server\""
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		f.hint = "a TARGET is a URL that begins with http:// or the like, or a command in quotes, such as \"npx -y some-server\""
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		f.hint = "it does not answer; --timeout sets how long to wait, -v shows what it writes to standard error"
 	case errors.Is(err, client.ErrUnsupported):

@@ -57,6 +57,9 @@ func (a *app) install(f installFlags, args []string) error {
 	if err != nil {
 		return usage("--host: %w", err)
 	}
+	if f.name == "" {
+		return usage("--name is missing: say what the server is called there")
+	}
 	if err := hosts.CheckName(f.name); err != nil {
 		return usage("--name: %w", err)
 	}
