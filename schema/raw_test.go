@@ -37,6 +37,48 @@ func TestRaw(t *testing.T) {
 	}
 }
 
+// Of alternatives the message is about the one that was meant.
+func TestRawAlternatives(t *testing.T) {
+	r, err := CompileRaw([]byte(`{"type":"object","properties":{
+		"act":{"anyOf":[
+			{"type":"object","properties":{"do":{"const":"say"},"text":{"type":"string","maxLength":3}},"required":["do","text"],"additionalProperties":false},
+			{"type":"object","properties":{"do":{"const":"go"},"to":{"$ref":"#/$defs/place"}},"required":["do","to"],"additionalProperties":false}]},
+		"maybe":{"anyOf":[{"type":"integer","minimum":5},{"type":"null"}]},
+		"one":{"oneOf":[{"const":"a"},{"const":"b"}]},
+		"both":{"oneOf":[{"type":"integer"},{"minimum":0}]},
+		"pair":{"anyOf":[{"required":["x"]},{"required":["y"]}]},
+		"data":{"type":"string","pattern":"^(?:[A-Za-z0-9+\\/]{4})*(?:[A-Za-z0-9+\\/]{2}==|[A-Za-z0-9+\\/]{3}=)?$"},
+		"day":{"format":"date"},"at":{"format":"date-time"},"host":{"format":"hostname"}
+	},"$defs":{"place":{"type":"string"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ input, want string }{
+		{`{"act":{"do":"say","text":"hi"},"maybe":null,"one":"a","pair":{"x":1},"both":-1}`, ""},
+		{`{"act":{"do":"say","text":"long","to":"x"}}`, "/act/text: must be at most 3 characters long; got 4 characters; /act/to: unknown property"},
+		{`{"act":{"do":"go"}}`, "/act/to: is required"},
+		{`{"act":{"do":"run"}}`, `/act/do: must be one of "say", "go"; got "run"`},
+		{`{"act":{}}`, "/act/do: is required"},
+		{`{"act":5}`, "/act: must be valid by one of the schemas in anyOf"},
+		{`{"maybe":3}`, "/maybe: must be at least 5; got 3"},
+		{`{"one":"c"}`, `/one: must be one of "a", "b"; got "c"`},
+		{`{"both":1}`, "/both: must be valid by exactly one of the schemas in oneOf"},
+		{`{"pair":{}}`, "/pair: must be valid by one of the schemas in anyOf"},
+		{`{"data":"x"}`, `/data: must be base64 text; got "x"`},
+		{`{"day":"x"}`, `/day: must be a date such as 2026-01-31; got "x"`},
+		{`{"at":"x"}`, `/at: must be a date and time with an offset, such as 2026-01-31T09:30:00Z; got "x"`},
+		{`{"host":"-"}`, `/host: must be text in the format hostname; got "-"`},
+	} {
+		got := ""
+		if err := r.Check([]byte(c.input)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.input, got, c.want)
+		}
+	}
+}
+
 func TestRawRefuses(t *testing.T) {
 	for _, text := range []string{``, `{`, `{"type":"objekt"}`, `{"$ref":"https://example.com/schema.json"}`, `{"$ref":"file:///etc/passwd"}`, `{"pattern":"("}`, `{"$ref":"#/$defs/none"}`, `{"maximum":1e999999999}`} {
 		if _, err := CompileRaw([]byte(text)); err == nil {

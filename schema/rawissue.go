@@ -13,10 +13,7 @@ import (
 
 // flatten makes issues of the leaves of a validation error.
 func flatten(e *jsonschemav6.ValidationError, p *message.Printer, issues *[]Issue) {
-	path := make([]step, len(e.InstanceLocation), len(e.InstanceLocation)+1)
-	for i, name := range e.InstanceLocation {
-		path[i] = step{name, -1}
-	}
+	path := steps(e.InstanceLocation)
 	keyword := "schema"
 	if k := e.ErrorKind.KeywordPath(); len(k) > 0 {
 		keyword = k[len(k)-1]
@@ -41,6 +38,9 @@ func flatten(e *jsonschemav6.ValidationError, p *message.Printer, issues *[]Issu
 		}
 		return
 	}
+	if flattenMeant(e, p, issues) {
+		return
+	}
 	expected, got := rawWords(e.ErrorKind)
 	whole := false // the causes are of alternatives, which say less than the whole
 	switch e.ErrorKind.(type) {
@@ -60,6 +60,13 @@ func flatten(e *jsonschemav6.ValidationError, p *message.Printer, issues *[]Issu
 	}
 }
 
+// rawFormats are the formats that are easier understood by an example.
+var rawFormats = map[string]string{
+	"date":      "a date such as 2026-01-31",
+	"date-time": "a date and time with an offset, such as 2026-01-31T09:30:00Z",
+	"email":     "an email address such as ann@example.com",
+}
+
 // rawWords says what a keyword wants, and what it got where that is short.
 func rawWords(e jsonschemav6.ErrorKind) (expected, got string) {
 	switch k := e.(type) {
@@ -70,8 +77,14 @@ func rawWords(e jsonschemav6.ErrorKind) (expected, got string) {
 	case *kind.Const:
 		return oneOf([]any{k.Want}), rawValue(k.Got)
 	case *kind.Format:
+		if words := rawFormats[k.Want]; words != "" {
+			return words, rawValue(k.Got)
+		}
 		return "text in the format " + k.Want, rawValue(k.Got)
 	case *kind.Pattern:
+		if k.Want == base64Pattern {
+			return "base64 text", quoted(k.Got)
+		}
 		return "text that matches the pattern " + k.Want, quoted(k.Got)
 	case *kind.Minimum:
 		return "at least " + decimal(k.Want), decimal(k.Got)
