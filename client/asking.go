@@ -25,7 +25,7 @@ func (conn *connection) question(m *protocol.Message) {
 		return
 	}
 	id, method, params := m.ID, m.Method, clone(m.Params)
-	if conn.asked.Len() >= maxAsked {
+	if conn.answering.Load() >= maxAsked {
 		c.opts.Logger.Warn().Str("server", c.server).Str("method", method).Msg("the server asks too much at a time; not answered")
 		return
 	}
@@ -34,18 +34,23 @@ func (conn *connection) question(m *protocol.Message) {
 		c.opts.Logger.Warn().Str("server", c.server).Str("id", id.String()).Msg("the server asks twice under one id; not answered")
 		return
 	}
+	conn.answering.Add(1)
 	if !c.spawn(func() {
-		defer done()
-		conn.respond(ctx, id, method, params)
+		defer conn.answering.Add(-1)
+		conn.respond(ctx, done, id, method, params)
 	}) {
+		conn.answering.Add(-1)
 		done()
 	}
 }
 
-// respond answers a request of the server.
-func (conn *connection) respond(ctx context.Context, id protocol.ID, method string, params json.RawMessage) {
+// respond answers a request of the server. done is called before the answer
+// leaves, since the server may use the id again once it has that.
+func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID, method string, params json.RawMessage) {
 	result, err := conn.answerTo(ctx, method, params)
-	if ctx.Err() != nil {
+	gone := ctx.Err() != nil
+	done()
+	if gone {
 		return // nobody waits for it any more
 	}
 	var body []byte
@@ -55,7 +60,7 @@ func (conn *connection) respond(ctx context.Context, id protocol.ID, method stri
 		body = id.Append([]byte(`{"jsonrpc":"2.0","id":`))
 		body = append(append(append(body, `,"result":`...), result...), '}')
 	}
-	sending, stop := context.WithTimeout(ctx, notifyTimeout)
+	sending, stop := context.WithTimeout(conn.client.ctx, notifyTimeout)
 	defer stop()
 	if err := conn.link.Send(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil {
 		conn.client.opts.Logger.Debug().Err(err).Str("method", method).Msg("an answer was not sent")

@@ -17,17 +17,18 @@ import (
 
 // connection is one link to the server, from its opening to its end.
 type connection struct {
-	client  *Client
-	link    link.Link
-	sync    bool          // Send returns when the answer has come
-	rev     atomic.Uint32 // what is spoken, 0 before that is agreed on
-	about   about
-	meta    atomic.Pointer[[]byte] // members of every modern request's _meta
-	asking  atomic.Int32           // questions of the server that a handler works on
-	asked   peer.Inflight          // the same, by id
-	askedAt atomic.Int64           // when the last of them was answered, in nanoseconds
-	opening atomic.Bool
-	silent  bool // it did not answer the probe
+	client    *Client
+	link      link.Link
+	sync      bool          // Send returns when the answer has come
+	rev       atomic.Uint32 // what is spoken, 0 before that is agreed on
+	about     about
+	meta      atomic.Pointer[[]byte] // members of every modern request's _meta
+	asking    atomic.Int32           // questions of the server that a handler works on
+	asked     peer.Inflight          // the same, by id
+	answering atomic.Int32           // questions whose answers are not sent yet
+	askedAt   atomic.Int64           // when the last of them was answered, in nanoseconds
+	opening   atomic.Bool
+	silent    bool // it did not answer the probe
 
 	mu        sync.Mutex
 	err       error // why it was lost
