@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,10 +31,10 @@ const (
 
 // Cache answers calls of tools of s that have the hint ReadOnly with what the
 // same call got before: the same tool, arguments (whatever the order of their
-// members), principal and revision. Results that tell of an error, those that
-// depend on an answer of the client or on what Once kept, those of tasks, and
-// those of tools that a handler added to a session are not kept. When there are
-// too many, those go that were not used for longest.
+// members), principal, scopes and revision. Results that tell of an error, those
+// that depend on an answer of the client or on what Once kept, those of tasks,
+// and those of tools that a handler added to a session are not kept. When there
+// are too many, those go that were not used for longest.
 //
 // Use it for tools whose result depends on nothing else: neither on the session
 // nor on headers. The handler of a call that is answered so does not run: it
@@ -98,8 +100,12 @@ func keyOf(f *mcp.Frame) (key cacheKey, ok bool) {
 			return key, false
 		}
 	}
+	var scopes []string // a handler may have asked for some of them
+	if id := f.Identity(); id != nil {
+		scopes = slices.Sorted(slices.Values(id.Scopes))
+	}
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(f.Revision().String()), []byte(f.Principal()), []byte(params.Name), arguments} {
+	for _, part := range [][]byte{[]byte(f.Revision().String()), []byte(f.Principal()), []byte(strings.Join(scopes, " ")), []byte(params.Name), arguments} {
 		fmt.Fprintf(h, "%d:", len(part))
 		h.Write(part)
 	}

@@ -158,6 +158,33 @@ func TestCacheKeepsApart(t *testing.T) {
 	})
 }
 
+// A token of the same principal with fewer scopes does not get what a handler
+// has given to one with more.
+func TestCacheKeepsScopesApart(t *testing.T) {
+	quiet := zerolog.Nop()
+	s := mcp.NewServer(mcp.Info{Name: "scoped", Version: "1"}, &mcp.Options{Logger: &quiet})
+	s.Use(middleware.Cache(s, middleware.CacheOptions{}))
+	runs := 0
+	s.MustAdd(mcp.Tool("read", func(f *mcp.Frame, in in) (string, error) {
+		if err := f.NeedScopes("folder:" + in.Key); err != nil {
+			return "", err
+		}
+		runs++
+		return "secret", nil
+	}, mcp.ReadOnly()))
+	for _, tt := range []struct {
+		scopes []string
+		ok     bool
+		runs   int
+	}{{[]string{"folder:a", "x"}, true, 1}, {[]string{"x"}, false, 1}, {nil, false, 1}, {[]string{"x", "folder:a"}, true, 1}} {
+		c := mcptest.New(t, s, mcptest.As(mcp.Identity{Subject: "alice", Scopes: tt.scopes}))
+		_, err := c.Do("tools/call", map[string]any{"name": "read", "arguments": map[string]any{"key": "a"}})
+		if (err == nil) != tt.ok || runs != tt.runs {
+			t.Errorf("%q: %v after %d runs", tt.scopes, err, runs)
+		}
+	}
+}
+
 // When all results are too large together, the one not used for longest goes.
 func TestCacheIsBounded(t *testing.T) {
 	s, _ := counted(middleware.CacheOptions{})
