@@ -120,7 +120,7 @@ func TestConnectionSoak(t *testing.T) {
 		t.Errorf("Shutdown: %v", err)
 	}
 	serving.Wait()
-	if left, _ := settle(http.DefaultTransport.(*http.Transport), goroutines+4); left > goroutines+4 {
+	if left, _ := settle(http.DefaultTransport.(*http.Transport), goroutines+4, 20); left > goroutines+4 {
 		t.Errorf("%d goroutines, %d before", left, goroutines)
 	}
 }

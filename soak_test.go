@@ -45,7 +45,7 @@ func TestSoak(t *testing.T) {
 		clients, rounds = 200, 1<<30
 	}
 	so.run(len(soakKinds), 3, time.Hour) // so that the baseline has what is made once
-	goroutines, heap := settle(tr, 0)
+	goroutines, heap := settle(tr, 0, 20)
 	so.counts = soakCounts{}
 	limit := *soak
 	if limit == 0 {
@@ -53,9 +53,9 @@ func TestSoak(t *testing.T) {
 	}
 	so.run(clients, rounds, limit)
 	t.Logf("%d clients: %s", clients, &so.counts)
-	afterGoroutines, afterHeap := settle(tr, goroutines+4)
+	afterGoroutines, afterHeap := settle(tr, goroutines, 500)
 	t.Logf("goroutines %d before, %d after; heap %d KiB before, %d KiB after", goroutines, afterGoroutines, heap>>10, afterHeap>>10)
-	if afterGoroutines > goroutines+4 {
+	if afterGoroutines > goroutines {
 		buffer := make([]byte, 1<<20)
 		t.Errorf("%d goroutines, %d before\n%s", afterGoroutines, goroutines, buffer[:runtime.Stack(buffer, true)])
 	}
@@ -79,15 +79,16 @@ func soakTools() []mcp.Component {
 }
 
 // settle closes idle connections, waits until no more than enough goroutines
-// are left, or for a while no fewer, and returns what is left.
-func settle(tr *http.Transport, enough int) (goroutines int, heap uint64) {
+// are left, or their number has been the same for so many looks, and returns
+// what is left.
+func settle(tr *http.Transport, enough, looks int) (goroutines int, heap uint64) {
 	last, same := -1, 0
-	for range 500 {
+	for {
 		tr.CloseIdleConnections()
 		n := runtime.NumGoroutine()
 		if n != last {
 			last, same = n, 0
-		} else if same++; same == 20 {
+		} else if same++; same >= looks {
 			break
 		}
 		if n <= enough {
