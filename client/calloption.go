@@ -47,6 +47,12 @@ func MaxTimeout(d time.Duration) CallOption { return func(o *callOptions) { o.ma
 
 // OnProgress asks the server for progress and gives it to fn, one after the
 // other and before the call returns. A panic of fn is logged.
+//
+// A call that became a task has no progress notifications any more (the
+// extension io.modelcontextprotocol/tasks). While the client waits for it, in
+// Call and WaitTask, fn hears the task's status message instead, each time that
+// polling finds another one before the end: as Message, with Progress and Total
+// 0. Of a Detached call fn hears nothing more once the task is there.
 func OnProgress(fn func(Progress)) CallOption { return func(o *callOptions) { o.progress = fn } }
 
 // Header adds an HTTP header to the call's requests. Other transports ignore

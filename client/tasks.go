@@ -128,7 +128,7 @@ func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOptio
 
 // WaitTask waits for the result of a task and answers what it asks. It asks the
 // server as often as that wants, for as long as ctx and the task last. When ctx
-// ends the task is cancelled.
+// ends the task is cancelled. OnProgress hears the task's status messages.
 func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption) (*CallToolResult, error) {
 	result, err := c.drive(ctx, task, newCallOptions(options))
 	return result, wrap("wait for task "+task.ID, "tasks/get", task.ID, err)
@@ -143,7 +143,12 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions) (*CallTo
 	if task.Status.Final() && task.Result == nil && task.Fault == nil {
 		task.Status = TaskWorking // a new task comes without its result: it has to be asked for
 	}
+	told := ""
 	for {
+		if message := task.StatusMessage; o.progress != nil && !task.Status.Final() && message != "" && message != told {
+			told = message
+			c.guard("OnProgress", func() { o.progress(Progress{Message: message}) })
+		}
 		if task.Status == TaskInputRequired {
 			if err := c.answerTask(ctx, task, answered, options); err != nil {
 				return nil, err

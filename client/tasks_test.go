@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,6 +118,46 @@ func TestTasksOff(t *testing.T) {
 		}
 		if _, err := c.Task(t.Context(), "x"); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("Task: %v", err)
+		}
+	})
+}
+
+// While the client waits for a task, OnProgress hears what the task says of its
+// state, once each.
+func TestTaskProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fixture(t, nil)
+		s.MustAdd(mcp.Tool("steps", func(f *mcp.Frame, _ struct{}) (string, error) {
+			for i := 1; i <= 2; i++ {
+				time.Sleep(2500 * time.Millisecond) // some looks find nothing new
+				if err := f.Progress(float64(i), 2, fmt.Sprint("step ", i)); err != nil {
+					return "", err
+				}
+			}
+			time.Sleep(2500 * time.Millisecond)
+			return "done", nil
+		}, mcp.AsTask(mcp.TaskOptions{PollInterval: time.Second})))
+		c := connect(t, serving(t, s), modernOptions())
+		var told []Progress
+		hear := OnProgress(func(p Progress) {
+			told = append(told, p)
+			panic("which costs nothing")
+		})
+		want := []Progress{{Message: "step 1"}, {Message: "step 2"}}
+		r, err := c.Call(t.Context(), "steps", nil, hear)
+		if err != nil || r.Text() != "done" || !slices.Equal(told, want) {
+			t.Errorf("Call: %+v, %v, told %+v", r, err, told)
+		}
+		told = nil
+		if r, err = c.Call(t.Context(), "steps", nil, hear, Detached()); err != nil || r.Task == nil {
+			t.Fatalf("Detached: %+v, %v", r, err)
+		}
+		time.Sleep(3 * time.Second)
+		if len(told) != 0 {
+			t.Errorf("Detached: told %+v", told)
+		}
+		if r, err = c.WaitTask(t.Context(), r.Task, hear); err != nil || r.Text() != "done" || !slices.Equal(told, want) {
+			t.Errorf("WaitTask: %+v, %v, told %+v", r, err, told)
 		}
 	})
 }
