@@ -99,11 +99,22 @@ func Dial(network, address string) Transport {
 // Conn returns the transport over connections of your own making. dial is
 // called for each connection, again to reconnect; its ctx bounds the dialling
 // alone. The client closes what it returns. A connection with a method
-// Shutdown(context.Context) error is closed by that.
+// Shutdown(context.Context) error is closed by that. Without dial, connecting
+// fails.
 func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
 	// What is remembered of a server goes by the name of its transport, so that
 	// two must not have the same.
-	return carrier{"connection " + rand.Text()[:8], connlink.New(dial)}
+	name := "connection " + rand.Text()[:8]
+	if dial == nil {
+		return carrier{name, broken{errors.New("mcp: client.Conn needs a function that dials, got nil")}}
+	}
+	return carrier{name, connlink.New(func(ctx context.Context) (transport.Conn, error) {
+		conn, err := dial(ctx)
+		if err == nil && conn == nil {
+			err = errors.New("mcp: the function given to client.Conn returned neither a connection nor an error")
+		}
+		return conn, err
+	})}
 }
 
 // Stream returns the transport over a pair of byte streams, one message a line.

@@ -338,3 +338,20 @@ func TestTransportNames(t *testing.T) {
 		}
 	}
 }
+
+// A transport that cannot dial says so when it is to connect.
+func TestConnWithoutDial(t *testing.T) {
+	tests := []struct {
+		name string
+		dial func(context.Context) (transport.Conn, error)
+		want string
+	}{
+		{"nil", nil, "client.Conn needs a function that dials"},
+		{"returns nothing", func(context.Context) (transport.Conn, error) { return nil, nil }, "returned neither a connection nor an error"},
+	}
+	for _, tt := range tests {
+		if _, err := Connect(t.Context(), Conn(tt.dial), nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q in it", tt.name, err, tt.want)
+		}
+	}
+}
