@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -149,4 +150,84 @@ func TestCacheBytes(t *testing.T) {
 	if c.size != 0 || c.first != nil {
 		t.Errorf("%d bytes are left", c.size)
 	}
+}
+
+// What answers to a server's questions bring is kept for nobody, and such a
+// request is not served what others got.
+func TestCacheAnswers(t *testing.T) {
+	served := 0
+	tr := scripted(t, func(s *script) {
+		s.modernHello()
+		for h := s.next(); h != nil; h = s.next() {
+			served++
+			s.result(h, fmt.Sprintf(`{"contents":[{"uri":"u","text":"%d"}],"resultType":"complete","ttlMs":60000,"cacheScope":"public"}`, served))
+		}
+	})
+	c := connect(t, tr, modernOptions())
+	answers := Answers(map[string]any{"k": map[string]any{"action": "accept"}}, "s")
+	state := Answers(nil, "s")
+	steps := []struct {
+		name, uri string
+		options   []CallOption
+		want      string
+	}{
+		{"answers first", "u", []CallOption{answers}, "1"}, {"then none", "u", nil, "2"}, {"kept", "u", nil, "2"},
+		{"answers again", "u", []CallOption{answers}, "3"}, {"still kept", "u", nil, "2"},
+		{"a state alone", "v", []CallOption{state}, "4"}, {"not kept", "v", nil, "5"},
+		{"not taken", "v", []CallOption{state}, "6"}, {"kept too", "v", nil, "5"},
+	}
+	for _, tt := range steps {
+		r, err := c.Read(t.Context(), tt.uri, tt.options...)
+		if err != nil || len(r.Contents) != 1 || r.Contents[0].Text != tt.want {
+			t.Errorf("%s: %+v, %v, want %s", tt.name, r, err, tt.want)
+		}
+	}
+}
+
+// A cursor that the server refuses drops the cached pages of its list, and of
+// no other; a request that fails otherwise drops none.
+func TestCacheCursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		served := map[string]int{}
+		tr := scripted(t, func(s *script) {
+			s.modernHello()
+			for h := s.next(); h != nil; h = s.next() {
+				const hints = `"nextCursor":"next","resultType":"complete","ttlMs":60000,"cacheScope":"private"}`
+				switch {
+				case strings.Contains(h.raw, `"cursor":"gone"`):
+					s.fault(h, -32602, "invalid cursor")
+				case strings.Contains(h.raw, `"cursor":"mute"`):
+				case h.Method == "tools/list":
+					served[h.Method]++
+					s.result(h, `{"tools":[],`+hints)
+				case h.Method == "resources/list":
+					served[h.Method]++
+					s.result(h, `{"resources":[],`+hints)
+				}
+			}
+		})
+		c := connect(t, tr, modernOptions())
+		lists := func(when string, tools, resources int) {
+			t.Helper()
+			for _, cursor := range []string{"", "next", "", "next"} {
+				_, err := c.ListTools(t.Context(), cursor)
+				_, err2 := c.ListResources(t.Context(), cursor)
+				if err != nil || err2 != nil {
+					t.Errorf("%s: %v, %v", when, err, err2)
+				}
+			}
+			if served["tools/list"] != tools || served["resources/list"] != resources {
+				t.Errorf("%s: served %v, want %d and %d", when, served, tools, resources)
+			}
+		}
+		lists("at first", 2, 2)
+		if _, err := c.ListTools(t.Context(), "mute", Timeout(time.Second)); !errors.Is(err, ErrTimeout) {
+			t.Errorf("mute: %v", err)
+		}
+		lists("after a timeout", 2, 2)
+		if _, err := c.ListTools(t.Context(), "gone"); code(err) != -32602 {
+			t.Errorf("gone: %v", err)
+		}
+		lists("after the refusal", 4, 2)
+	})
 }

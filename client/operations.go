@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -144,7 +145,9 @@ func reads(method string) bool {
 	return false
 }
 
-// listOf gets one page of a list.
+// listOf gets one page of a list. A cursor that the server refuses drops the
+// pages of that list which are cached (server/utilities/caching of 2026-07-28,
+// pagination).
 func listOf[T any](ctx context.Context, c *Client, method, member, cursor string, options []CallOption) (*Page[T], error) {
 	var members []byte
 	if cursor != "" {
@@ -157,7 +160,7 @@ func listOf[T any](ctx context.Context, c *Client, method, member, cursor string
 	r.safe, r.cache = true, true
 	raw, err := c.do(ctx, r)
 	if err != nil {
-		if cursor != "" {
+		if _, refused := errors.AsType[*protocol.Error](err); refused && cursor != "" {
 			c.opts.Cache.drop(c.server, method, "") // the pages before are of another list
 		}
 		return nil, err
