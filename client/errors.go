@@ -100,8 +100,9 @@ func Retriable(err error) bool {
 	return errors.Is(err, ErrTimeout) || errors.Is(err, ErrSessionExpired) || e.Code == protocol.CodeBusy
 }
 
-// StatusCode returns the HTTP status of an answer that carried no message, 0 if
-// err has none.
+// StatusCode returns the HTTP status of an answer that carried no message, or
+// that refused the request for want of rights: 401 and 403, whose JSON-RPC error
+// is in err too if there was one. It is 0 for everything else.
 func StatusCode(err error) int {
 	var status *link.StatusError
 	if errors.As(err, &status) {
@@ -223,8 +224,21 @@ func wrap(op, method, name string, err error) error {
 	case errors.Is(err, context.Canceled):
 		e.kind = ErrCancelled
 	}
+	if own == nil && StatusCode(err) == http.StatusUnauthorized {
+		e.Err = &unauthorizedError{err}
+	}
 	return e
 }
+
+// unauthorizedError is the error of a request without credentials, or with the
+// wrong ones.
+type unauthorizedError struct{ err error }
+
+func (e *unauthorizedError) Error() string {
+	return e.err.Error() + " (HTTPOptions.Header or HeaderFunc sends a token; package auth/oauth gets one)"
+}
+
+func (e *unauthorizedError) Unwrap() error { return e.err }
 
 // unsupported is the error for what cannot be asked for.
 func unsupported(op, method, format string, args ...any) error {

@@ -256,7 +256,7 @@ func legacyAfter(err error, legacy protocol.Revision) (protocol.Revision, error)
 	case legacy == 0:
 		return 0, err
 	case errors.As(err, &status):
-		if status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden {
+		if !status.Answers && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
 			return 0, err
 		}
 		return legacy, nil

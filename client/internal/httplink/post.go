@@ -85,6 +85,13 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 		l.expired(session)
 		return fmt.Errorf("%w: %s", link.ErrSession, status)
 	}
+	if answers && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
+		// Here the status says more than the answer.
+		if fault := origin.ParseFault(answer.Error); fault != nil {
+			status.Err, status.Answers = fault, true
+			return status
+		}
+	}
 	if answers {
 		l.to.Receive(status.Body, m)
 		return nil

@@ -353,3 +353,20 @@ func TestPostBatch(t *testing.T) {
 		}
 	}
 }
+
+// A refusal for want of rights keeps its status, with the answer in it.
+func TestPostForbidden(t *testing.T) {
+	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.WriteHeader(code)
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":4711,"message":"no"}}`)
+		})
+		to, l := open(t, s.URL, origin.Options{}, false)
+		err := l.Send(t.Context(), call(protocol.V20260728))
+		status, ok := errors.AsType[*link.StatusError](err)
+		fault, known := errors.AsType[*protocol.Error](err)
+		if !ok || status.Code != code || !status.Answers || !known || fault.Code != 4711 || len(to.Texts()) != 0 {
+			t.Errorf("%d: %#v, received %q", code, err, to.Texts())
+		}
+	}
+}

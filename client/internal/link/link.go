@@ -88,14 +88,18 @@ type Message struct {
 	Header   http.Header       // more headers: of the call, and Mcp-Param-*; may be nil
 }
 
-// StatusError is an HTTP status that came without a JSON-RPC answer.
+// StatusError is an HTTP status that came without a JSON-RPC answer, or 401 or
+// 403 with one.
 type StatusError struct {
 	Code   int
 	Header http.Header
 	Body   []byte // the beginning of it
-	// Err says more: a *protocol.Error if the body is the error of no request
-	// in particular, or what this side makes of the answer; nil if nothing does.
+	// Err says more: a *protocol.Error if the body is the error of the request
+	// or of none in particular, or what this side makes of the answer; nil if
+	// nothing does.
 	Err error
+	// Answers tells that Err is the server's answer to this very request.
+	Answers bool
 }
 
 // Error says the status and what the body began with.

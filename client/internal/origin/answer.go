@@ -46,15 +46,15 @@ func Status(res *http.Response) *link.StatusError {
 	status := &link.StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
 	var m protocol.Message
 	if protocol.Scan(body, protocol.Limits{}, &m); m.Error != nil && m.ID.IsZero() {
-		if fault := parseFault(m.Error); fault != nil {
+		if fault := ParseFault(m.Error); fault != nil {
 			status.Err = fault
 		}
 	}
 	return status
 }
 
-// parseFault reads the error of a JSON-RPC response, nil if it is none.
-func parseFault(raw []byte) *protocol.Error {
+// ParseFault reads the error of a JSON-RPC response, nil if it is none.
+func ParseFault(raw []byte) *protocol.Error {
 	var wire struct {
 		Code    protocol.Code   `json:"code"`
 		Message string          `json:"message"`
