@@ -21,6 +21,7 @@ type Field struct {
 	Default     json.RawMessage // nil if there is none
 	Schema      json.RawMessage // the property's schema, references within it resolved one level deep
 	Item        *Field          // of a list; nil if unknown
+	Variants    []string        // the kinds of object that a union takes, in short; of a list, those of its items
 	rules       rules
 }
 
@@ -156,6 +157,9 @@ func (r *reader) field(name string, text json.RawMessage, depth int) Field {
 			if depth == 0 {
 				break
 			}
+			if v := r.variant(part, depth-1); v != "" {
+				f.Variants = append(f.Variants, v)
+			}
 			branch := r.field(name, part, depth-1)
 			f.Types = append(f.Types, branch.Types...)
 			f.Options = append(f.Options, branch.Options...)
@@ -172,6 +176,9 @@ func (r *reader) field(name string, text json.RawMessage, depth int) Field {
 		f.Item = &item
 		if len(f.Options) == 0 {
 			f.Options = item.Options
+		}
+		if len(f.Variants) == 0 {
+			f.Variants = item.Variants
 		}
 	}
 	if len(f.Types) == 0 {

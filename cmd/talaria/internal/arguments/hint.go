@@ -35,6 +35,9 @@ func (f Field) Hint() string {
 	if list := f.Choices(); list != "" {
 		parts = append(parts, list)
 	}
+	if list := f.variants(); list != "" {
+		parts = append(parts, list)
+	}
 	if len(f.Default) > 0 {
 		parts = append(parts, "default "+Plain(f.Default))
 	}
@@ -67,25 +70,25 @@ func (f Field) Choices() string {
 // text says bounds as 1..14 or ≥ 1.
 func (r rules) text() string {
 	var parts []string
-	add := func(what string, low, high any, hasLow, hasHigh bool) {
-		switch {
-		case hasLow && hasHigh:
-			parts = append(parts, fmt.Sprintf("%v..%v%s", low, high, what))
-		case hasLow:
-			parts = append(parts, fmt.Sprintf("%v%s or more", low, what))
-		case hasHigh:
-			parts = append(parts, fmt.Sprintf("at most %v%s", high, what))
-		}
+	switch low, high := number(r.Minimum), number(r.Maximum); {
+	case low != "" && high != "":
+		parts = append(parts, low+".."+high)
+	case low != "":
+		parts = append(parts, low+" or more")
+	case high != "":
+		parts = append(parts, "at most "+high)
 	}
-	add("", number(r.Minimum), number(r.Maximum), r.Minimum != nil, r.Maximum != nil)
 	if r.ExclusiveMinimum != nil {
 		parts = append(parts, "more than "+number(r.ExclusiveMinimum))
 	}
 	if r.ExclusiveMaximum != nil {
 		parts = append(parts, "less than "+number(r.ExclusiveMaximum))
 	}
-	add(" characters", count(r.MinLength), count(r.MaxLength), r.MinLength != nil, r.MaxLength != nil)
-	add(" items", count(r.MinItems), count(r.MaxItems), r.MinItems != nil, r.MaxItems != nil)
+	for _, limits := range []string{counted("character", r.MinLength, r.MaxLength), counted("item", r.MinItems, r.MaxItems)} {
+		if limits != "" {
+			parts = append(parts, limits)
+		}
+	}
 	if r.Format != "" {
 		parts = append(parts, "format "+r.Format)
 	}
@@ -108,9 +111,25 @@ func number(n *json.Number) string {
 	return n.String()
 }
 
-func count(n *int) int {
-	if n == nil {
-		return 0
+// counted says how many characters or items there may be, "" if any number.
+func counted(what string, low, high *int) string {
+	many := func(n int) string {
+		if n == 1 {
+			return "1 " + what
+		}
+		return fmt.Sprintf("%d %ss", n, what)
 	}
-	return *n
+	switch {
+	case low != nil && *low <= 0:
+		return counted(what, nil, high) // which says nothing
+	case low != nil && high != nil && *low == *high:
+		return "exactly " + many(*low)
+	case low != nil && high != nil:
+		return fmt.Sprintf("%d..%d %ss", *low, *high, what)
+	case low != nil:
+		return "at least " + many(*low)
+	case high != nil:
+		return "at most " + many(*high)
+	}
+	return ""
 }

@@ -188,6 +188,43 @@ func TestFields(t *testing.T) {
 	}
 }
 
+func TestCounts(t *testing.T) {
+	for _, test := range []struct{ schema, want string }{
+		{`{"type":"string","minLength":1}`, "string, at least 1 character"},
+		{`{"type":"string","minLength":0}`, "string"},
+		{`{"type":"string","minLength":3,"maxLength":3}`, "string, exactly 3 characters"},
+		{`{"type":"string","minLength":1,"maxLength":9}`, "string, 1..9 characters"},
+		{`{"type":"array","minItems":1}`, "list, at least 1 item"},
+		{`{"type":"array","minItems":2}`, "list, at least 2 items"},
+		{`{"type":"array","maxItems":1}`, "list, at most 1 item"},
+		{`{"type":"array","minItems":0,"maxItems":5}`, "list, at most 5 items"},
+		{`{"type":"number","minimum":1}`, "number, 1 or more"},
+	} {
+		f, _ := object(t, `{"required":["a"],"properties":{"a":`+test.schema+`}}`).Field("a")
+		if got := f.Hint(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.schema, got, test.want)
+		}
+	}
+}
+
+func TestVariants(t *testing.T) {
+	circle := `{"type":"object","properties":{"kind":{"type":"string","const":"circle"},"radius":{"type":"number"}},"required":["kind","radius"]}`
+	square := `{"type":"object","properties":{"kind":{"enum":["square"]},"side":{},"color":{}},"required":["kind","side"]}`
+	for _, test := range []struct{ schema, want string }{
+		{`{"oneOf":[` + circle + `,` + square + `]}`, "object, {kind: circle, radius} | {kind: square, side, color?}"},
+		{`{"type":"array","items":{"type":"object","oneOf":[` + circle + `,{"$ref":"#/$defs/square"}]}}`,
+			"list of object, {kind: circle, radius} | {kind: square, side, color?}"},
+		{`{"anyOf":[` + circle + `,{"type":"null"}]}`, "object or null"},
+		{`{"anyOf":[` + strings.TrimSuffix(strings.Repeat(circle+",", 8), ",") + `]}`,
+			"object, " + strings.Repeat("{kind: circle, radius} | ", 6) + "… 2 more"},
+	} {
+		f, _ := object(t, `{"required":["a"],"properties":{"a":`+test.schema+`},"$defs":{"square":`+square+`}}`).Field("a")
+		if got := f.Hint(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.schema, got, test.want)
+		}
+	}
+}
+
 // Schemas come from servers, so anything may be in them.
 func TestHostileSchemas(t *testing.T) {
 	for _, text := range []string{`[]`, `"x"`, `{`} {

@@ -77,7 +77,7 @@ func TestScreen(t *testing.T) {
   Now
 (Ctrl-D declines, Ctrl-C cancels)
 name, Your name
-  (string, 2 characters or more)
+  (string, at least 2 characters)
   name: A
   must be at least 2 characters long; got 1 character
   name: Ada
