@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -206,6 +207,9 @@ func (s *Shell) execute(ctx context.Context, line string) error {
 	c, ok := find(name)
 	if !ok {
 		text := fmt.Sprintf("unknown command %q", name)
+		if slices.Contains(s.toolNames(), name) {
+			return &usageError{text: text + "; it is a tool", usage: "call_tool " + name + " [NAME=value…]"}
+		}
 		if near := arguments.Nearest(name, names()); near != "" {
 			text += "; did you mean " + near + "?"
 		}

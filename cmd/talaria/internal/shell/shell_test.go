@@ -143,7 +143,8 @@ func TestRun(t *testing.T) {
 		want   string // in the output
 		failed bool
 	}{
-		{"send", `unknown command "send"`, true},
+		{"send", "usage: call_tool send [NAME", true},
+		{"sendd", `unknown command "sendd"`, true},
 		{"pong", "did you mean ping?", true},
 		{"call_tool send", "sent", false},
 		{"call_tool send --json", `"text": "sent"`, false},
