@@ -331,6 +331,11 @@ func (w *noticeWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+func isCommand(t client.Transport) bool {
+	_, ok := t.(*client.CommandTransport)
+	return ok
+}
+
 // unreachable is the error of a connection that did not come about.
 func unreachable(t client.Transport, err error) error {
 	if errors.Is(err, desk.ErrInterrupted) {
@@ -357,6 +362,8 @@ func unreachable(t client.Transport, err error) error {
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
 		status/100 == 2: // which is a page for people
 		f.hint = "check the path of the URL; many servers have /mcp"
+	case isCommand(t) && strings.Contains(err.Error(), tokenVariable):
+		f.hint = "a command does not inherit " + tokenVariable + ": --env " + tokenVariable + " passes it on"
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		f.hint = "a TARGET is a URL that begins with http:// or the like, or a command in quotes, such as \"npx -y some-server\""
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -70,7 +73,7 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 		return err
 	}
 	p, err := proxy.New(ctx, proxy.Options{
-		One: f.stdio, Logger: &logger,
+		One: f.stdio, Logger: &logger, Refused: wanting,
 		Connect: func(ctx context.Context, o *client.Options) (*client.Client, error) {
 			o.Info.Name, o.Info.Version = "talaria-proxy", version()
 			if err := f.pin(o); err != nil {
@@ -97,6 +100,25 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 		return nil // told to stop
 	}
 	return errors.Join(err, closed)
+}
+
+// wanting is the answer to a client whose request only a login can help: the code
+// that servers have for it, or the whole error if the server sent one, and what
+// to run. nil if err is something else.
+func wanting(err error) *protocol.Error {
+	needed, ok := errors.AsType[*login.Needed](err)
+	if !ok {
+		return nil
+	}
+	fault := protocol.Error{Code: protocol.CodeUnauthorized, Message: needed.Error()}
+	if len(needed.Scopes) > 0 {
+		fault.Code = protocol.CodeInsufficientScope
+	}
+	if needed.Answer != nil {
+		fault = *needed.Answer
+	}
+	fault.Message += "; " + strings.ReplaceAll(needed.Hint(), "\n", " ")
+	return &fault
 }
 
 // grace is how long requests may go on after the proxy was told to stop.

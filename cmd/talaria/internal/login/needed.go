@@ -1,20 +1,24 @@
 package login
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // Needed is the error of a request that only a login can help.
 type Needed struct {
 	URL    string
-	Scopes []string // that the login should be for; none leaves it to the server
-	Token  bool     // a token was given, and is of no use
-	Server string   // what the server says
-	Err    error    // why the stored logins cannot be read, or nil
+	Scopes []string        // that the login should be for; none leaves it to the server
+	Token  bool            // a token was given, and is of no use
+	Server string          // what the server says
+	Err    error           // why the stored logins cannot be read, or nil
+	Answer *protocol.Error // the JSON-RPC error in the server's answer, nil if there is none
 }
 
 // Error says what is wrong.
@@ -79,15 +83,34 @@ func (g *Gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp.StatusCode == http.StatusForbidden && said["error"] != "insufficient_scope" {
 		return resp, nil // no login helps
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // cut off, it is no answer
 	resp.Body.Close()
-	needed := &Needed{URL: g.URL, Token: g.Token, Err: g.Err}
+	needed := &Needed{URL: g.URL, Token: g.Token, Err: g.Err, Answer: answered(body)}
 	if said["error"] == "insufficient_scope" {
 		needed.Scopes = scopes(said["scope"])
 	} else if text := said["error_description"]; text != "" && g.Token {
 		needed.Server = strconv.QuoteToASCII(text[:min(len(text), 200)])
 	}
 	return nil, needed
+}
+
+// answered returns the error of a JSON-RPC response, nil if body is none.
+func answered(body []byte) *protocol.Error {
+	var response struct {
+		Error *struct {
+			Code    protocol.Code   `json:"code"`
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &response) != nil || response.Error == nil || response.Error.Code == 0 {
+		return nil
+	}
+	fault := &protocol.Error{Code: response.Error.Code, Message: response.Error.Message}
+	if len(response.Error.Data) > 0 {
+		fault.Data = response.Error.Data
+	}
+	return fault
 }
 
 // CloseIdleConnections closes connections that are not in use.

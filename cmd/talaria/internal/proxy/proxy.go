@@ -33,6 +33,10 @@ type Options struct {
 	// One says that there is one client alone, as over standard input and
 	// output. It can be asked, and all that it does shares a connection.
 	One bool
+	// Refused finds the answer to an error that is not one of the server's, such
+	// as what to run where a login is wanted; nil means that there is none. A nil
+	// Refused finds none.
+	Refused func(error) *protocol.Error
 	// Logger takes what the proxy has to say; nil is nothing.
 	Logger *zerolog.Logger
 }
@@ -197,14 +201,14 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 		case protocol.MethodSetLevel:
 			c, err := p.upstream(f)
 			if err != nil {
-				return nil, fault(err)
+				return nil, p.fault(err)
 			}
 			var level struct {
 				Level protocol.Level `json:"level"`
 			}
 			if err := json.Unmarshal(f.Request().Params.Raw, &level); err == nil {
 				if err := c.SetLevel(f, level.Level); err != nil && !errors.Is(err, client.ErrUnsupported) {
-					return nil, fault(err)
+					return nil, p.fault(err)
 				}
 			}
 		}
@@ -216,7 +220,7 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 	c, err := p.upstream(f)
 	if err != nil {
-		return nil, fault(err)
+		return nil, p.fault(err)
 	}
 	request := f.Request()
 	options := []client.CallOption{client.NoCache()}
@@ -231,7 +235,7 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 	}
 	params, err := withoutToken(request.Params.Raw)
 	if err != nil {
-		return nil, fault(err)
+		return nil, p.fault(err)
 	}
 	var raw json.RawMessage
 	err = c.Request(f, request.Method, params, &raw, options...)
@@ -239,7 +243,7 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 		return &protocol.InputRequiredResult{Requests: asks.Requests, State: asks.State}, nil
 	}
 	if err != nil {
-		return nil, fault(err)
+		return nil, p.fault(err)
 	}
 	return result(raw, f.Revision(), request.Method)
 }
@@ -270,7 +274,7 @@ func withoutToken(raw []byte) (map[string]json.RawMessage, error) {
 func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol.Result, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return nil, fault(fmt.Errorf("the server's result is no object: %w", err))
+		return nil, broken(fmt.Errorf("the server's result is no object: %w", err))
 	}
 	var meta protocol.MetaMap
 	_ = json.Unmarshal(members["_meta"], &meta)                                                                       // absent, or of no use
@@ -289,13 +293,22 @@ func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol
 }
 
 // fault turns an error of the client into an answer.
-func fault(err error) error {
+func (p *Proxy) fault(err error) error {
+	if p.opts.Refused != nil {
+		if refused := p.opts.Refused(err); refused != nil {
+			return refused
+		}
+	}
 	if wire, ok := errors.AsType[*protocol.Error](err); ok {
 		return wire
 	}
 	if errors.Is(err, client.ErrUnsupported) {
 		return protocol.Errorf(protocol.CodeMethodNotFound, "the server behind this proxy does not have that: %w", err)
 	}
+	return broken(err)
+}
+
+func broken(err error) error {
 	return protocol.Errorf(protocol.CodeInternal, "the server behind this proxy cannot be reached: %w", err)
 }
 
@@ -304,7 +317,7 @@ func fault(err error) error {
 func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, error) {
 	c, err := p.upstream(f)
 	if err != nil {
-		return nil, fault(err)
+		return nil, p.fault(err)
 	}
 	request := f.Request()
 	var params struct {
@@ -315,11 +328,11 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 	switch request.Method {
 	case protocol.MethodUnsubscribe:
 		if err := c.Unsubscribe(f, params.URI); err != nil && !errors.Is(err, client.ErrNotFound) {
-			return nil, fault(err)
+			return nil, p.fault(err)
 		}
 	case protocol.MethodSubscribe:
 		if err := c.Subscribe(f, params.URI); err != nil {
-			return nil, fault(err)
+			return nil, p.fault(err)
 		}
 	default:
 		for _, uri := range params.Notifications.ResourceSubscriptions {
