@@ -72,7 +72,7 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/shell": {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/desk",
 		"cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/words"},
 	"cmd/talaria/internal/proxy": {"", "client", "protocol", "transport"},
-	"cmd/talaria/internal/login": {"auth/oauth", "cmd/talaria/internal/words"},
+	"cmd/talaria/internal/login": {"auth/oauth", "cmd/talaria/internal/words", "protocol"},
 	"cmd/talaria": {"auth/oauth", "client", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/words", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
 		"cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor",
 		"cmd/talaria/internal/render", "cmd/talaria/internal/desk", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy"},
