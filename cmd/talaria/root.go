@@ -70,6 +70,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(a.onceCommands()...)
 	root.AddCommand(a.loginCommand(), a.logoutCommand())
 	root.AddCommand(a.proxyCommand(), a.installCommand(), a.newCommand(), versionCommand(a))
+	addExamples(root.Commands())
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

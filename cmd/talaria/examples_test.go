@@ -1,0 +1,39 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+)
+
+// The help of every command has examples, and those for the workbench work on
+// it.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	url, dir, ran := httpExample(t), t.TempDir(), 0
+	for _, cmd := range newRoot(&app{console: &console.Console{}}).Commands() {
+		if cmd.Example == "" {
+			t.Errorf("talaria %s -h shows no example", cmd.Name())
+		}
+		for line := range strings.SplitSeq(cmd.Example, "\n") {
+			if cmd.GroupID != groupOnce || cmd.Name() == "watch" || !strings.Contains(line, workbench) {
+				continue
+			}
+			line = strings.NewReplacer(workbench, url, "--out notes.json", "--out "+words.Quote(filepath.Join(dir, "notes.json"))).Replace(line)
+			list, err := words.Split(strings.TrimPrefix(line, "  talaria "))
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			if got := talaria(t, "", words.Texts(list)...); got.code != exitOK || got.stdout == "" && !strings.Contains(line, "--out") {
+				t.Errorf("%s: exit %d, %q, %q", line, got.code, got.stdout, got.stderr)
+			}
+			ran++
+		}
+	}
+	if ran < 15 {
+		t.Errorf("only %d examples were tried", ran)
+	}
+}
