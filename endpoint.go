@@ -69,10 +69,7 @@ func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 		task.End()
 		return answer
 	}
-	answer.Stream = func(to streamable.Line) {
-		defer task.End()
-		o.carry(to)
-	}
+	answer.Stream, answer.End = o.carry, task.End
 	return answer
 }
 

@@ -162,8 +162,19 @@ func TestListenEndsInOrder(t *testing.T) {
 		s.MustAdd(tool("second")) // it waits, and goes out before the end
 		stopped := make(chan error, 1)
 		go func() { stopped <- s.Shutdown(t.Context()) }()
+		waits := func(what string) {
+			t.Helper()
+			if synctest.Wait(); len(stopped) > 0 {
+				t.Errorf("Shutdown returned before %s was sent", what)
+			}
+		}
+		waits("the change")
 		c.wantEvent(tagged("1", "tools/list_changed", ""))
+		waits("the result")
 		c.wantEvent(ended("1"))
+		if strings.HasSuffix(t.Name(), "taken_over") { // else it is net/http's to wait for
+			waits("the end of the body")
+		}
 		c.want("")
 		if err := <-stopped; err != nil {
 			t.Error(err)

@@ -128,6 +128,9 @@ type Answer struct {
 	// needs Call.Waker before; next to nothing of the request is kept there, so
 	// that thousands can wait.
 	Stream func(to Line)
+	// End, if there is a Stream, is called when all of it has been written:
+	// net/http does not wait for connections that were taken over.
+	End func()
 }
 
 // Handler is the endpoint, an http.Handler for any router and any path. It is

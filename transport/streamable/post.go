@@ -120,6 +120,9 @@ func (h *Handler) serve(c *Call) {
 	if answer.Stream != nil {
 		answer.Response = bytes.Clone(answer.Response) // not to wait with the buffer
 		buffers.Put(buffer)
+		if answer.End != nil {
+			defer answer.End()
+		}
 		defer c.out.hangUp()
 		answer.Stream(c.out)
 		c.out.answer(answer.Status, answer.Response)
