@@ -1,6 +1,11 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+)
 
 // MaxCompletions is how many values one completion may have.
 const MaxCompletions = 100
@@ -40,7 +45,7 @@ type CompletionArgument struct {
 func ParseCompleteParams(raw []byte) (*CompleteParams, *Error) {
 	var p CompleteParams
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, Errorf(CodeInvalidParams, "completion/complete needs ref {type, name or uri}, argument {name, value} and optional context {arguments}, all of strings: %w", err)
+		return nil, misfit(err)
 	}
 	switch {
 	case p.Ref.Type != RefPrompt && p.Ref.Type != RefResource:
@@ -55,6 +60,22 @@ func ParseCompleteParams(raw []byte) (*CompleteParams, *Error) {
 		return nil, Errorf(CodeInvalidParams, "params.argument.value is missing: it is what the user has typed, or the empty string")
 	}
 	return &p, nil
+}
+
+// misfit says which of the params is of another type than it must be.
+func misfit(err error) *Error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return Errorf(CodeInvalidParams, "params must be an object: %w", err)
+	}
+	want := "an object"
+	switch {
+	case wrong.Field == "context.arguments": // encoding/json does not say which of them
+		want = "an object of strings"
+	case wrong.Type.Kind() == reflect.String:
+		want = "a string"
+	}
+	return Errorf(CodeInvalidParams, "%s must be %s, got %s", strings.TrimSuffix("params."+wrong.Field, "."), want, wrong.Value)
 }
 
 // Completion are values that an argument can have, the best ones first.
