@@ -3,7 +3,8 @@ package client
 import (
 	"context"
 	"errors"
-	"time"
+
+	"github.com/talaria-go/mcp/internal/pause"
 )
 
 // stateLine gives changes of state to the callbacks one after the other.
@@ -198,12 +199,8 @@ func (c *Client) reconnect() error {
 		if !ok {
 			return last
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-c.ctx.Done():
-			timer.Stop()
-			return context.Cause(c.ctx)
+		if err := pause.For(c.ctx, wait); err != nil {
+			return err
 		}
 		conn, err := c.open(c.ctx)
 		if err == nil {

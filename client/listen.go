@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -161,7 +162,7 @@ func (s *Subscription) reopen(conn *connection, err error) {
 				s.finish(&Error{Op: "listen", Method: protocol.MethodListen, kind: ErrClosed, Err: err})
 				return
 			}
-			if pause(c.ctx, wait) != nil || s.ended() {
+			if pause.For(c.ctx, wait) != nil || s.ended() {
 				return
 			}
 			now := c.conn.Load()
@@ -191,23 +192,12 @@ func (s *Subscription) startLegacy(ctx context.Context, conn *connection) error 
 		}
 		honoured.ResourceSubscriptions = append(honoured.ResourceSubscriptions, uri)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.honoured = honoured
-	if !s.isAcked {
-		s.isAcked = true
-		close(s.acked)
-	}
+	s.opened(honoured)
 	return nil
 }
 
 func (c *Client) resourceRequest(ctx context.Context, method, uri string, options []CallOption) error {
-	r, err := c.request(method+" "+uri, method, "", named("uri", uri), options)
-	if err != nil {
-		return err
-	}
-	r.safe = true
-	_, err = c.do(ctx, r)
+	_, err := c.ask(ctx, method+" "+uri, method, "", named("uri", uri), options)
 	return err
 }
 
@@ -321,13 +311,8 @@ func (s *Subscription) hangUp(cause error) {
 	}
 }
 
-// acknowledged takes what the server agreed to.
-func (s *Subscription) acknowledged(params []byte) {
-	var honoured protocol.SubscriptionFilter
-	raw := protocol.Lookup(params, []string{"notifications"})
-	if raw != nil && json.Unmarshal(raw, &honoured) != nil {
-		return
-	}
+// opened says what the server honours, which ends the waiting for it.
+func (s *Subscription) opened(honoured protocol.SubscriptionFilter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.honoured = honoured
@@ -335,4 +320,14 @@ func (s *Subscription) acknowledged(params []byte) {
 		s.isAcked = true
 		close(s.acked)
 	}
+}
+
+// acknowledged takes what the server agreed to.
+func (s *Subscription) acknowledged(params []byte) {
+	var honoured protocol.SubscriptionFilter
+	raw := protocol.Lookup(params, []string{"notifications"})
+	if raw != nil && json.Unmarshal(raw, &honoured) != nil {
+		return
+	}
+	s.opened(honoured)
 }

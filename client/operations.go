@@ -32,13 +32,18 @@ func (c *Client) Ping(ctx context.Context, options ...CallOption) error {
 	if conn.revision().Modern() {
 		method = protocol.MethodDiscover
 	}
-	r, err := c.request("ping", method, "", nil, options)
+	_, err = c.ask(ctx, "ping", method, "", nil, options)
+	return err
+}
+
+// ask sends a request that may be sent twice.
+func (c *Client) ask(ctx context.Context, op, method, name string, members []byte, options []CallOption) (json.RawMessage, error) {
+	r, err := c.request(op, method, name, members, options)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.safe = true
-	_, err = c.do(ctx, r)
-	return err
+	return c.do(ctx, r)
 }
 
 // Request sends a request of any method and reads its result into result, a
@@ -303,17 +308,13 @@ func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]str
 	if args != nil {
 		members = stringMap(append(members, `,"arguments":`...), args)
 	}
-	r, err := c.request("get prompt "+name, protocol.MethodPromptsGet, name, members, options)
-	if err != nil {
-		return nil, err
-	}
-	r.safe = true
-	raw, err := c.do(ctx, r)
+	op := "get prompt " + name
+	raw, err := c.ask(ctx, op, protocol.MethodPromptsGet, name, members, options)
 	if err != nil {
 		return nil, err
 	}
 	result, err := decodePrompt(raw)
-	return result, wrap(r.op, r.method, name, err)
+	return result, wrap(op, protocol.MethodPromptsGet, name, err)
 }
 
 // Complete asks what an argument can be.
@@ -330,18 +331,14 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 	if conn := c.conn.Load(); len(q.Context) > 0 && (conn == nil || conn.revision().Has(protocol.StructuredContent)) {
 		members = append(stringMap(append(members, `,"context":{"arguments":`...), q.Context), '}')
 	}
-	r, err := c.request("complete "+q.Argument, protocol.MethodComplete, "", members, options)
-	if err != nil {
-		return nil, err
-	}
-	r.safe = true
-	raw, err := c.do(ctx, r)
+	op := "complete " + q.Argument
+	raw, err := c.ask(ctx, op, protocol.MethodComplete, "", members, options)
 	if err != nil {
 		return nil, err
 	}
 	var result protocol.CompleteResult
 	if err := json.Unmarshal(raw, &result); err != nil {
-		return nil, &Error{Op: r.op, Method: r.method, Err: fmt.Errorf("the server's result is not that of completion/complete: %w", err)}
+		return nil, &Error{Op: op, Method: protocol.MethodComplete, Err: fmt.Errorf("the server's result is not that of completion/complete: %w", err)}
 	}
 	return &result.Completion, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -59,21 +60,9 @@ func (k *keeper) run(ctx context.Context) {
 		}
 		failures++
 		wait, _ := backoff.wait(failures)
-		if pauseFor(ctx, wait) != nil {
+		if pause.For(ctx, wait) != nil {
 			return
 		}
-	}
-}
-
-// pauseFor waits for d, or for the end of ctx.
-func pauseFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

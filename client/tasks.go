@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -160,9 +161,9 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions) (*CallTo
 			}
 			return decodeCall(result)
 		}
-		if err := pause(ctx, task.poll()); err != nil {
+		if pause.For(ctx, task.poll()) != nil {
 			c.abandon(task.ID)
-			return nil, err
+			return nil, stopped(ctx)
 		}
 		next, err := c.Task(ctx, task.ID, options...)
 		if err != nil {
@@ -237,16 +238,4 @@ func (c *Client) abandon(id string) {
 			c.opts.Logger.Debug().Err(err).Str("task", id).Msg("a task was not cancelled")
 		}
 	})
-}
-
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return stopped(ctx)
-	}
 }

@@ -16,20 +16,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/undertest"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bridge:", err)
-		os.Exit(1)
-	}
-}
+func main() { undertest.Main("bridge", run) }
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bridge", flag.ContinueOnError)

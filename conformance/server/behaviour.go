@@ -1,10 +1,10 @@
 package main
 
 import (
-	"context"
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -23,22 +23,10 @@ func behaviourTools() []mcp.Component {
 	}
 }
 
-// sleep waits for d, or for the end of the call.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 func withLogging(f *mcp.Frame, _ none) (string, error) {
 	for i, text := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
 		if i > 0 {
-			if err := sleep(f, step); err != nil {
+			if err := pause.For(f, step); err != nil {
 				return "", err
 			}
 		}
@@ -52,7 +40,7 @@ func withLogging(f *mcp.Frame, _ none) (string, error) {
 func withProgress(f *mcp.Frame, _ none) (string, error) {
 	for _, done := range []float64{0, 50, 100} {
 		if done > 0 {
-			if err := sleep(f, step); err != nil {
+			if err := pause.For(f, step); err != nil {
 				return "", err
 			}
 		}
@@ -81,7 +69,7 @@ func streaming(f *mcp.Frame, _ none) (string, error) {
 
 func reconnection(f *mcp.Frame, _ none) (string, error) {
 	f.CloseStream()
-	if err := sleep(f, 2*step); err != nil {
+	if err := pause.For(f, 2*step); err != nil {
 		return "", err
 	}
 	return "Reconnection test completed", nil

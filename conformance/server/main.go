@@ -8,46 +8,12 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
-	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
-	"time"
-
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/undertest"
 	"github.com/talaria-go/mcp/transport/streamable"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "server:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("server", flag.ContinueOnError)
-	addr := flags.String("http", "", "serve HTTP on this `address`; port 0 takes a free one")
-	stdio := flags.Bool("stdio", false, "serve standard input and output")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if (*addr != "") == *stdio || flags.NArg() > 0 {
-		return errors.New("give either -http ADDRESS or -stdio")
-	}
-	s := newServer()
-	if *stdio {
-		return s.ServeStdio(ctx)
-	}
-	return serveHTTP(ctx, s, *addr)
-}
+func main() { undertest.Server(newServer) }
 
 // newServer returns the server with everything that the suite asks for.
 func newServer() *mcp.Server {
@@ -62,28 +28,4 @@ func newServer() *mcp.Server {
 	s.MustAdd(prompts()...)
 	s.MustAdd(changeTools(s)...)
 	return s
-}
-
-func serveHTTP(ctx context.Context, s *mcp.Server, addr string) error {
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.Handler())
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	fmt.Printf("http://%s/mcp\n", listener.Addr())
-
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	err = errors.Join(s.Shutdown(end), web.Shutdown(end))
-	<-served
-	return err
 }

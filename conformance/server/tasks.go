@@ -6,6 +6,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -30,13 +31,13 @@ func taskTools() []mcp.Component {
 			Seconds float64 `json:"seconds" validate:"gte=0,lte=60"`
 			Label   string  `json:"label,omitempty"`
 		}) (string, error) {
-			if err := sleep(f, time.Duration(in.Seconds*float64(time.Second))); err != nil {
+			if err := pause.For(f, time.Duration(in.Seconds*float64(time.Second))); err != nil {
 				return "", err
 			}
 			return "computed " + in.Label, nil
 		}, mcp.Doc("Computes for some seconds"), asTask),
 		mcp.Tool("failing_job", func(f *mcp.Frame, _ any) (string, error) {
-			if err := sleep(f, time.Second); err != nil {
+			if err := pause.For(f, time.Second); err != nil {
 				return "", err
 			}
 			return "", fmt.Errorf("the job failed")
@@ -70,7 +71,7 @@ func taskTools() []mcp.Component {
 			if err := f.Detach(); err != nil {
 				return "", err
 			}
-			return "Hello from a task, " + who.Value.Name + "!", sleep(f, 100*time.Millisecond)
+			return "Hello from a task, " + who.Value.Name + "!", pause.For(f, 100*time.Millisecond)
 		}, mcp.Doc("Asks for a name, then becomes a task"),
 			mcp.AsTask(mcp.TaskOptions{PollInterval: poll, Required: true, Manual: true})),
 	}

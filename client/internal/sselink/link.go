@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -150,11 +151,7 @@ func (l *Link) take(c *connection) error {
 // place for messages has begun a new session, which this link is not for.
 func (l *Link) again(lastID string, cause error) (*connection, error) {
 	for n := range maxAttempts {
-		timer := time.NewTimer(min(firstWait*time.Duration((n+1)*(n+1)), maxWait))
-		select {
-		case <-timer.C:
-		case <-l.ctx.Done():
-			timer.Stop()
+		if pause.For(l.ctx, min(firstWait*time.Duration((n+1)*(n+1)), maxWait)) != nil {
 			return nil, l.ctx.Err()
 		}
 		c, err := l.connect(lastID)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/pause"
 )
 
 // The time between two looks at a task, unless the server names one.
@@ -29,7 +30,7 @@ func (d *Desk) Call(ctx context.Context, c *client.Client, name string, args any
 	for !task.Status.Final() && task.Status != client.TaskInputRequired {
 		wait.heard()
 		bar.Tell(0, 0, task.StatusMessage)
-		if err := pause(ctx, task.PollInterval); err != nil {
+		if err := untilPoll(ctx, task.PollInterval); err != nil {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), hangUp)
 			defer cancel()
 			_ = c.CancelTask(last, task.ID) // it ends by itself, too
@@ -46,16 +47,9 @@ func (d *Desk) Call(ctx context.Context, c *client.Client, name string, args any
 	return c.WaitTask(ctx, task, call...)
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func untilPoll(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		d = usualPoll
 	}
-	timer := time.NewTimer(min(max(d, leastPoll), mostPoll))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause.For(ctx, min(max(d, leastPoll), mostPoll))
 }

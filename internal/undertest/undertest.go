@@ -1,0 +1,81 @@
+// Package undertest is what the commands have in common that tests of others
+// start: they print the address of their endpoint as one line, and end with a
+// signal.
+package undertest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/talaria-go/mcp"
+)
+
+// grace is how long what is under way may take once a signal has come.
+const grace = 5 * time.Second
+
+// Main is the main function of a command of that name: it runs run until that
+// returns, with a context that ends with a signal.
+func Main(name string, run func(ctx context.Context, args []string) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// Server is the main function of a server, with the flags -http and -stdio. Over
+// HTTP its endpoint is /mcp, and WebSocket connections are served under /ws.
+func Server(newServer func() *mcp.Server) {
+	Main("server", func(ctx context.Context, args []string) error {
+		flags := flag.NewFlagSet("server", flag.ContinueOnError)
+		addr := flags.String("http", "", "serve HTTP on this `address`; port 0 takes a free one")
+		stdio := flags.Bool("stdio", false, "serve standard input and output")
+		if err := flags.Parse(args); err != nil {
+			return err
+		}
+		if (*addr != "") == *stdio || flags.NArg() > 0 {
+			return errors.New("give either -http ADDRESS or -stdio")
+		}
+		s := newServer()
+		if *stdio {
+			return s.ServeStdio(ctx)
+		}
+		mux := http.NewServeMux()
+		mux.Handle("/mcp", s.Handler())
+		mux.Handle("/ws", s.WebSocketHandler())
+		return Serve(ctx, *addr, mux, s.Shutdown)
+	})
+}
+
+// Serve serves h on an address, which it prints, until ctx ends; then end ends
+// what h has under way.
+func Serve(ctx context.Context, addr string, h http.Handler, end func(context.Context) error) error {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	fmt.Printf("http://%s/mcp\n", listener.Addr())
+
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err = errors.Join(end(last), web.Shutdown(last))
+	<-served
+	return err
+}
