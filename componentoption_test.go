@@ -1,0 +1,75 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func TestStrict(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "strict", Version: "1"}, nil)
+	double := func(_ *mcp.Frame, in struct {
+		N int `json:"n"`
+	}) (int, error) {
+		return 2 * in.N, nil
+	}
+	s.MustAdd(mcp.Tool("lenient", double), mcp.Tool("strict", double, mcp.Strict()))
+	c := mcptest.New(t, s)
+	for _, tt := range []struct {
+		tool      string
+		arguments string
+		fails     bool
+	}{{"lenient", `{"n":"5"}`, false}, {"strict", `{"n":"5"}`, true}, {"strict", `{"n":5}`, false}} {
+		result := c.Call(tt.tool, json.RawMessage(tt.arguments))
+		if result.IsError != tt.fails || !tt.fails && result.Text() != "10" {
+			t.Errorf("%s %s: %s", tt.tool, tt.arguments, result.Text())
+		}
+	}
+}
+
+// A result is checked against the schema that the tool was given.
+func TestOutputSchema(t *testing.T) {
+	const schema = `{"type":"object","properties":{"n":{"type":"integer","maximum":9}},"required":["n"]}`
+	s := mcp.NewServer(mcp.Info{Name: "output", Version: "1"}, nil)
+	echo := func(_ *mcp.Frame, in map[string]any) (map[string]any, error) { return in, nil }
+	s.MustAdd(mcp.Tool("echo", echo, mcp.InputSchema(json.RawMessage(`{"type":"object"}`)), mcp.OutputSchema(json.RawMessage(schema))))
+	c := mcptest.New(t, s)
+	if tools := c.Tools(); len(tools) != 1 || string(tools[0].OutputSchema) != schema {
+		t.Errorf("tools/list says %+v", tools)
+	}
+	if got := string(c.Call("echo", map[string]any{"n": 3}).Value); got != `{"n":3}` {
+		t.Errorf("got %s", got)
+	}
+	for _, wrong := range []map[string]any{{"n": 10}, {"n": "3"}, {}} {
+		if result, err := c.TryCall("echo", wrong); err == nil {
+			t.Errorf("%v was sent: %s", wrong, result.Raw)
+		}
+	}
+	for _, bad := range []string{`{"type":5}`, `nonsense`, `{"$ref":"https://example.com/schema"}`} {
+		err := s.Add(mcp.Tool("bad", echo, mcp.InputSchema(json.RawMessage(`{"type":"object"}`)), mcp.OutputSchema(json.RawMessage(bad))))
+		if err == nil || !strings.Contains(err.Error(), "bad") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// A client hears the log messages that it wants.
+func TestLogLevelOfClient(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		s := mcp.NewServer(mcp.Info{Name: "log", Version: "1"}, nil)
+		s.MustAdd(mcp.Tool("log", func(f *mcp.Frame, _ struct{}) (string, error) {
+			_ = f.Log(mcp.LevelInfo, "quiet")
+			_ = f.Log(mcp.LevelError, "loud")
+			return "", nil
+		}))
+		c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.LogLevel(protocol.LevelWarning))
+		c.Call("log", nil)
+		if logs := c.Logs(); len(logs) != 1 || string(logs[0].Data) != `"loud"` {
+			t.Errorf("%s: %v", rev, logs)
+		}
+	}
+}
