@@ -2,8 +2,10 @@ package auth
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -154,4 +156,29 @@ func canonical(audience string) string {
 		u.Path = ""
 	}
 	return u.String()
+}
+
+// audiences are those whose tokens are taken: none for the zero value.
+type audiences struct {
+	any   bool
+	names []string
+}
+
+func newAudiences(first string, more []string, anyone bool) (audiences, error) {
+	a := audiences{any: anyone}
+	if first != "" {
+		a.names = append(a.names, canonical(first))
+	}
+	for _, other := range more {
+		a.names = append(a.names, canonical(other))
+	}
+	if len(a.names) == 0 && !a.any {
+		return a, errors.New("needs an audience: the Resource that tokens must be for")
+	}
+	return a, nil
+}
+
+// include tells whether a token for those is taken.
+func (a *audiences) include(those []string) bool {
+	return a.any || slices.ContainsFunc(those, func(one string) bool { return slices.Contains(a.names, canonical(one)) })
 }

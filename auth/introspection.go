@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -51,7 +50,7 @@ const DefaultMaxQuestions = 64
 type Introspection struct {
 	opts      IntrospectionOptions
 	endpoint  string
-	audiences []string
+	audiences audiences
 	client    *http.Client
 	places    chan struct{}
 }
@@ -67,14 +66,9 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) (*I
 	if err := safeURL(endpoint); err != nil {
 		return nil, fmt.Errorf("auth: NewIntrospection: the endpoint: %w", err)
 	}
-	if audience != "" {
-		v.audiences = append(v.audiences, canonical(audience))
-	}
-	for _, a := range v.opts.Audiences {
-		v.audiences = append(v.audiences, canonical(a))
-	}
-	if len(v.audiences) == 0 && !v.opts.AnyAudience {
-		return nil, errors.New("auth: NewIntrospection needs an audience: the Resource that tokens must be for")
+	var err error
+	if v.audiences, err = newAudiences(audience, v.opts.Audiences, v.opts.AnyAudience); err != nil {
+		return nil, fmt.Errorf("auth: NewIntrospection %w", err)
 	}
 	v.opts.Leeway = orDefault(v.opts.Leeway, DefaultLeeway)
 	v.opts.Timeout = orDefault(v.opts.Timeout, DefaultKeyTimeout)
@@ -140,8 +134,6 @@ func (v *Introspection) ask(ctx context.Context, token string) ([]byte, error) {
 	return text, nil
 }
 
-func (v *Introspection) isAudience(a string) bool { return slices.Contains(v.audiences, canonical(a)) }
-
 // valid checks what the answer says. Unlike a JWT, it may leave the times out:
 // active speaks for them.
 func (v *Introspection) valid(c *claims, now time.Time) error {
@@ -149,7 +141,7 @@ func (v *Introspection) valid(c *claims, now time.Time) error {
 	switch {
 	case c.Issuer != "" && v.opts.Issuer != "" && c.Issuer != v.opts.Issuer:
 		return Invalid("the token is of an issuer that this server does not trust")
-	case !v.opts.AnyAudience && !slices.ContainsFunc(c.Audience, v.isAudience):
+	case !v.audiences.include(c.Audience):
 		return Invalid("the token was issued for another server")
 	case c.other():
 		return Invalid("the token is of another type than access tokens are")

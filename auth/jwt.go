@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -49,7 +48,7 @@ const DefaultLeeway = 30 * time.Second
 type JWT struct {
 	opts       JWTOptions
 	issuer     string
-	audiences  []string
+	audiences  audiences
 	algorithms []jose.SignatureAlgorithm
 	keys       *keySource
 }
@@ -71,20 +70,14 @@ func NewJWT(issuer, audience string, opts *JWTOptions) (*JWT, error) {
 	if opts != nil {
 		v.opts = *opts
 	}
-	if audience != "" {
-		v.audiences = append(v.audiences, canonical(audience))
-	}
-	for _, a := range v.opts.Audiences {
-		v.audiences = append(v.audiences, canonical(a))
-	}
-	if len(v.audiences) == 0 && !v.opts.AnyAudience {
-		return nil, errors.New("auth: NewJWT needs an audience: the Resource that tokens must be for")
+	var err error
+	if v.audiences, err = newAudiences(audience, v.opts.Audiences, v.opts.AnyAudience); err != nil {
+		return nil, fmt.Errorf("auth: %s %%w", err)
 	}
 	names := v.opts.Algorithms
 	if len(names) == 0 {
 		names = asymmetric
 	}
-	var err error
 	if v.algorithms, err = signatureAlgorithms(names); err != nil {
 		return nil, fmt.Errorf("auth: JWTOptions.Algorithms: %w", err)
 	}
@@ -191,7 +184,7 @@ func (v *JWT) valid(c *claims, now time.Time) error {
 	switch {
 	case c.Issuer != v.issuer:
 		return Invalid("the token is of an issuer that this server does not trust")
-	case !v.opts.AnyAudience && !slices.ContainsFunc(c.Audience, v.isAudience):
+	case !v.audiences.include(c.Audience):
 		return Invalid("the token was issued for another server")
 	case c.other():
 		return Invalid("the token is of another type than access tokens are")
@@ -206,8 +199,6 @@ func (v *JWT) valid(c *claims, now time.Time) error {
 	}
 	return nil
 }
-
-func (v *JWT) isAudience(a string) bool { return slices.Contains(v.audiences, canonical(a)) }
 
 // takes implements taker.
 func (v *JWT) takes(token string) (own, may bool) {
