@@ -202,7 +202,7 @@ func TestTokensAreNotRedirected(t *testing.T) {
 
 func TestNewIntrospectionFaults(t *testing.T) {
 	for want, tt := range map[string][2]string{
-		"needs an audience":      {introspectionURL, ""},
+		"auth: NewIntrospection needs an audience":      {introspectionURL, ""},
 		"has to be an https URL": {"http://auth.example.com/introspect", resource},
 	} {
 		if _, err := auth.NewIntrospection(tt[0], tt[1], nil); err == nil || !strings.Contains(err.Error(), want) {

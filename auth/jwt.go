@@ -72,7 +72,7 @@ func NewJWT(issuer, audience string, opts *JWTOptions) (*JWT, error) {
 	}
 	var err error
 	if v.audiences, err = newAudiences(audience, v.opts.Audiences, v.opts.AnyAudience); err != nil {
-		return nil, fmt.Errorf("auth: %s %%w", err)
+		return nil, fmt.Errorf("auth: NewJWT %w", err)
 	}
 	names := v.opts.Algorithms
 	if len(names) == 0 {

@@ -265,7 +265,7 @@ func TestNewJWTFaults(t *testing.T) {
 		issuer, audience string
 		opts             *auth.JWTOptions
 	}{
-		"needs an audience":      {issuerURL, "", nil},
+		"auth: NewJWT needs an audience":      {issuerURL, "", nil},
 		"the issuer is empty":    {"", resource, nil},
 		"has to be an https URL": {"http://auth.example.com", resource, nil},
 		"give KeyOptions.URL":    {"my-issuer", resource, nil},
