@@ -202,8 +202,8 @@ func TestTokensAreNotRedirected(t *testing.T) {
 
 func TestNewIntrospectionFaults(t *testing.T) {
 	for want, tt := range map[string][2]string{
-		"auth: NewIntrospection needs an audience":      {introspectionURL, ""},
-		"has to be an https URL": {"http://auth.example.com/introspect", resource},
+		"auth: NewIntrospection needs an audience": {introspectionURL, ""},
+		"has to be an https URL":                   {"http://auth.example.com/introspect", resource},
 	} {
 		if _, err := auth.NewIntrospection(tt[0], tt[1], nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -265,14 +265,14 @@ func TestNewJWTFaults(t *testing.T) {
 		issuer, audience string
 		opts             *auth.JWTOptions
 	}{
-		"auth: NewJWT needs an audience":      {issuerURL, "", nil},
-		"the issuer is empty":    {"", resource, nil},
-		"has to be an https URL": {"http://auth.example.com", resource, nil},
-		"give KeyOptions.URL":    {"my-issuer", resource, nil},
-		`"HS256" cannot be`:      {issuerURL, resource, &auth.JWTOptions{Algorithms: []string{"HS256"}}},
-		`"none" cannot be`:       {issuerURL, resource, &auth.JWTOptions{Algorithms: []string{"ES256", "none"}}},
-		"ftp://x":                {issuerURL, resource, &auth.JWTOptions{Keys: auth.KeyOptions{URL: "ftp://x"}}},
-		"no public key":          {issuerURL, resource, &auth.JWTOptions{Keys: auth.KeyOptions{Static: json.RawMessage(`{"keys":[]}`)}}},
+		"auth: NewJWT needs an audience": {issuerURL, "", nil},
+		"the issuer is empty":            {"", resource, nil},
+		"has to be an https URL":         {"http://auth.example.com", resource, nil},
+		"give KeyOptions.URL":            {"my-issuer", resource, nil},
+		`"HS256" cannot be`:              {issuerURL, resource, &auth.JWTOptions{Algorithms: []string{"HS256"}}},
+		`"none" cannot be`:               {issuerURL, resource, &auth.JWTOptions{Algorithms: []string{"ES256", "none"}}},
+		"ftp://x":                        {issuerURL, resource, &auth.JWTOptions{Keys: auth.KeyOptions{URL: "ftp://x"}}},
+		"no public key":                  {issuerURL, resource, &auth.JWTOptions{Keys: auth.KeyOptions{Static: json.RawMessage(`{"keys":[]}`)}}},
 	} {
 		if _, err := auth.NewJWT(tt.issuer, tt.audience, tt.opts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
