@@ -23,8 +23,8 @@ type taskAnswer struct {
 	Error  *protocol.Error
 	Method string
 	Params struct {
-		TaskID, Status string
-		Meta           map[string]any `json:"_meta"`
+		TaskID, Status, StatusMessage string
+		Meta                          map[string]any `json:"_meta"`
 	}
 }
 
@@ -67,21 +67,33 @@ type yesForm struct {
 }
 
 // taskServer returns a server with tools that run as tasks, and the gate that
-// lets "gated" end.
+// lets "gated" end and "gated_twice" go on, twice.
 func taskServer(t *testing.T) (*mcp.Server, chan struct{}) {
 	s := fixture(t, nil)
 	gate := make(chan struct{})
+	pass := func(f *mcp.Frame) error {
+		select {
+		case <-gate:
+			return nil
+		case <-f.Done():
+			return f.Err()
+		}
+	}
 	s.MustAdd(
 		mcp.Tool("gated", func(f *mcp.Frame, _ empty) (string, error) {
 			if err := f.Progress(1, 2, "half way"); err != nil {
 				return "", err
 			}
-			select {
-			case <-gate:
-				return "through", nil
-			case <-f.Done():
-				return "", f.Err()
+			return "through", pass(f)
+		}, mcp.AsTask(mcp.TaskOptions{})),
+		mcp.Tool("gated_twice", func(f *mcp.Frame, _ empty) (string, error) {
+			if err := pass(f); err != nil {
+				return "", err
 			}
+			if err := f.Progress(1, 2, "half way"); err != nil {
+				return "", err
+			}
+			return "through", pass(f)
 		}, mcp.AsTask(mcp.TaskOptions{})),
 		mcp.Tool("broken", func(*mcp.Frame, empty) (string, error) { return "", &mcp.Error{Code: 4711} }, mcp.AsTask(mcp.TaskOptions{Required: true})),
 		mcp.Tool("failing", func(*mcp.Frame, empty) (string, error) { return "", errors.New("no luck") }, mcp.AsTask(mcp.TaskOptions{})),
@@ -205,7 +217,7 @@ func TestTaskNotifications(t *testing.T) {
 	s, gate := taskServer(t)
 	c := &taskClient{t: t, c: openStream(t, s, protocol.Latest)}
 	out := c.c.(*stream)
-	id := c.ask("tools/call", `"name":"gated"`).Result.TaskID
+	id := c.ask("tools/call", `"name":"gated_twice"`).Result.TaskID
 	read := func() (m taskAnswer) {
 		line, err := out.out.ReadString('\n')
 		if err != nil {
@@ -220,10 +232,12 @@ func TestTaskNotifications(t *testing.T) {
 	if m := read(); m.Method != "notifications/subscriptions/acknowledged" {
 		t.Fatalf("%+v", m)
 	}
-	gate <- struct{}{}
-	m := read()
-	if m.Method != "notifications/tasks" || m.Params.TaskID != id || m.Params.Status != "completed" || m.Params.Meta["io.modelcontextprotocol/subscriptionId"] != "sub" {
-		t.Errorf("%+v", m)
+	for _, status := range []string{"working", "completed"} {
+		gate <- struct{}{}
+		m := read()
+		if m.Method != "notifications/tasks" || m.Params.TaskID != id || m.Params.Status != status || m.Params.StatusMessage != "half way" || m.Params.Meta["io.modelcontextprotocol/subscriptionId"] != "sub" {
+			t.Errorf("%+v", m)
+		}
 	}
 	fmt.Fprintln(out.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"sub"}}`)
 }
