@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -229,13 +228,12 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*frame.Grant, err
 	if len(token) > g.opts.MaxToken {
 		return nil, Invalid("the token is longer than %d bytes", g.opts.MaxToken)
 	}
-	hash := hashOf(token)
-	t, err := g.cache.get(r.Context(), hash, func(ctx context.Context) (*ticket, error) { return g.verify(ctx, token) })
+	t, err := g.cache.get(r.Context(), token, func(ctx context.Context) (*ticket, error) { return g.verify(ctx, token) })
 	if err != nil {
 		return nil, err
 	}
 	if scheme == schemeDPoP || t.key != "" || g.opts.DPoP.Required {
-		if err := g.proofs.check(w, r, scheme, t.key, hash[:]); err != nil {
+		if err := g.proofs.check(w, r, scheme, t.key, token); err != nil {
 			return nil, err
 		}
 	}
@@ -244,12 +242,6 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*frame.Grant, err
 			Description: "this server needs the scope " + strings.Join(g.opts.Scopes, " ")}
 	}
 	return t.grant, nil
-}
-
-// hashOf returns the hash by which a token is known.
-func hashOf(token string) [32]byte {
-	var buf [1 << 10]byte // on the stack, where most tokens fit
-	return sha256.Sum256(append(buf[:0], token...))
 }
 
 // ticket is what is kept of a token.

@@ -3,20 +3,22 @@ package auth
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// cache keeps what is known of tokens, by their hash: the tokens themselves are
-// not in memory. Refusals are not kept.
+// cache keeps what is known of tokens. Refusals are not kept. Its keys are the
+// tokens themselves: to hash one with SHA-256 would take as long as the rest of
+// what a request with a known token costs here.
 type cache struct {
 	keep    time.Duration
-	tickets *lru.Cache[[32]byte, *ticket] // nil if nothing is kept
+	tickets *lru.Cache[string, *ticket] // nil if nothing is kept
 
 	mu      sync.Mutex
-	flights map[[32]byte]*flight
+	flights map[string]*flight
 }
 
 // flight is a verification under way, which others wait for.
@@ -27,25 +29,25 @@ type flight struct {
 }
 
 func newCache(keep time.Duration, size int) *cache {
-	c := &cache{keep: keep, flights: map[[32]byte]*flight{}}
+	c := &cache{keep: keep, flights: map[string]*flight{}}
 	if keep > 0 && size > 0 {
 		// It fails for a size below 1 alone.
-		c.tickets, _ = lru.New[[32]byte, *ticket](size)
+		c.tickets, _ = lru.New[string, *ticket](size)
 	}
 	return c
 }
 
 // get returns the ticket of a token, and calls verify if there is none: once
 // for all requests that come with the token at a time.
-func (c *cache) get(ctx context.Context, hash [32]byte, verify func(context.Context) (*ticket, error)) (*ticket, error) {
+func (c *cache) get(ctx context.Context, token string, verify func(context.Context) (*ticket, error)) (*ticket, error) {
 	for {
-		if t, ok := c.find(hash); ok {
+		if t, ok := c.find(token); ok {
 			return t, nil
 		}
 		c.mu.Lock()
-		other := c.flights[hash]
+		other := c.flights[token]
 		if other == nil {
-			return c.fly(ctx, hash, verify)
+			return c.fly(ctx, token, verify)
 		}
 		c.mu.Unlock()
 		select {
@@ -64,13 +66,13 @@ func (c *cache) get(ctx context.Context, hash [32]byte, verify func(context.Cont
 var errGone = errors.New("the request has ended")
 
 // fly verifies. c.mu is held, and let go.
-func (c *cache) fly(ctx context.Context, hash [32]byte, verify func(context.Context) (*ticket, error)) (*ticket, error) {
+func (c *cache) fly(ctx context.Context, token string, verify func(context.Context) (*ticket, error)) (*ticket, error) {
 	f := &flight{done: make(chan struct{}), err: errGone}
-	c.flights[hash] = f
+	c.flights[token] = f
 	c.mu.Unlock()
 	defer func() { // a Verifier that panics must not leave others waiting
 		c.mu.Lock()
-		delete(c.flights, hash)
+		delete(c.flights, token)
 		c.mu.Unlock()
 		close(f.done)
 	}()
@@ -80,16 +82,16 @@ func (c *cache) fly(ctx context.Context, hash [32]byte, verify func(context.Cont
 	}
 	f.ticket, f.err = t, err
 	if err == nil && c.tickets != nil && time.Now().Before(t.until) {
-		c.tickets.Add(hash, t)
+		c.tickets.Add(strings.Clone(token), t) // not with the rest of its header
 	}
 	return t, err
 }
 
-func (c *cache) find(hash [32]byte) (*ticket, bool) {
+func (c *cache) find(token string) (*ticket, bool) {
 	if c.tickets == nil {
 		return nil, false
 	}
-	t, ok := c.tickets.Get(hash)
+	t, ok := c.tickets.Get(token)
 	if !ok || !time.Now().Before(t.until) {
 		return nil, false
 	}

@@ -121,8 +121,8 @@ type proofClaims struct {
 }
 
 // check checks the proof of a request (RFC 9449, sections 4.3 and 7.1). key is
-// the thumbprint that its token is bound to, hash is that of the token.
-func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key string, hash []byte) error {
+// the thumbprint that its token is bound to.
+func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, token string) error {
 	switch {
 	case key == "" && p.opts.Required:
 		return Invalid("the token is bound to no key; this server takes tokens for DPoP alone")
@@ -145,7 +145,7 @@ func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key strin
 		return err
 	}
 	now := time.Now()
-	if err := p.fits(r, claims, hash, now); err != nil {
+	if err := p.fits(r, claims, token, now); err != nil {
 		return err
 	}
 	if err := p.checkNonce(w, claims.Nonce, now); err != nil {
@@ -199,7 +199,8 @@ func (p *proofs) open(proof, key string) (*proofClaims, error) {
 }
 
 // fits tells whether a proof was made for this request, and now.
-func (p *proofs) fits(r *http.Request, claims *proofClaims, hash []byte, now time.Time) error {
+func (p *proofs) fits(r *http.Request, claims *proofClaims, token string, now time.Time) error {
+	hash := sha256.Sum256([]byte(token))
 	switch {
 	case claims.ID == "":
 		return badProof("the proof has no jti", nil)
@@ -207,7 +208,7 @@ func (p *proofs) fits(r *http.Request, claims *proofClaims, hash []byte, now tim
 		return badProof("the htm of the proof is not the method of the request", nil)
 	case !sameURL(claims.URL, p.urlOf(r)):
 		return badProof("the htu of the proof is not the URL of the request", nil)
-	case claims.Hash != base64.RawURLEncoding.EncodeToString(hash):
+	case claims.Hash != base64.RawURLEncoding.EncodeToString(hash[:]):
 		return badProof("the ath of the proof is not the hash of the token", nil)
 	case claims.Issued == nil:
 		return badProof("the proof has no iat", nil)
