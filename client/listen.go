@@ -56,6 +56,9 @@ func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter,
 	c.mu.Unlock()
 	if err := s.start(ctx, conn); err != nil {
 		s.finish(err)
+		if first := s.Err(); first != nil { // the client was closed meanwhile
+			err = first
+		}
 		return nil, wrap("listen", protocol.MethodListen, "", err)
 	}
 	return s, nil
@@ -88,6 +91,11 @@ func (s *Subscription) start(ctx context.Context, conn *connection) error {
 	case <-acked:
 		return nil
 	case err := <-ended:
+		select {
+		case <-acked: // before it ended, which the subscription tells
+			return nil
+		default:
+		}
 		if err == nil {
 			err = &Error{kind: ErrClosed, Err: errors.New("the server ended the subscription at once")}
 		}
