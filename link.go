@@ -86,11 +86,15 @@ func (s *Server) serve(ctx context.Context, conn transport.Conn, opts linkOption
 	settleErr := l.settle(end)
 	switch {
 	case err != nil:
-		return l, err
 	case settleErr == ErrLeftBehind && ctx.Err() != nil:
-		return l, context.Cause(ctx)
+		err = context.Cause(ctx)
+	default:
+		err = settleErr
 	}
-	return l, settleErr
+	if errors.Is(err, peer.ErrShutdown) {
+		err = ErrServerClosed // the context of a connection may hear of it first
+	}
+	return l, err
 }
 
 // ErrServerClosed is what serving returns once Shutdown was called.
