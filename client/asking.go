@@ -62,7 +62,7 @@ func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID
 	}
 	sending, stop := context.WithTimeout(conn.client.ctx, notifyTimeout)
 	defer stop()
-	if err := conn.link.Send(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil {
+	if err := conn.carry(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil {
 		conn.client.opts.Logger.Debug().Err(err).Str("method", method).Msg("an answer was not sent")
 	}
 }
@@ -91,9 +91,13 @@ func (conn *connection) answerTo(ctx context.Context, method string, params json
 		}
 	}()
 	c := conn.client
-	switch method {
-	case protocol.MethodPing:
+	switch {
+	case method == protocol.MethodPing:
 		return []byte("{}"), nil
+	case c.opts.OnRequest != nil:
+		return c.answerRaw(ctx, method, params)
+	}
+	switch method {
 	case protocol.MethodRoots:
 		return c.answerRoots()
 	case protocol.MethodSample:
@@ -102,6 +106,19 @@ func (conn *connection) answerTo(ctx context.Context, method string, params json
 		return c.answerElicit(ctx, params)
 	}
 	return nil, protocol.MethodNotFound(method)
+}
+
+// answerRaw answers a request of any method.
+func (c *Client) answerRaw(ctx context.Context, method string, params json.RawMessage) ([]byte, error) {
+	result, err := c.opts.OnRequest(ctx, method, params)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return nil, fmt.Errorf("the answer of the client's handler does not encode: %w", err)
+	}
+	return text, nil
 }
 
 // InputRequiredError is the cause of the error of a request for which the

@@ -40,14 +40,9 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 	}
 	requests := make([]*request, len(operations))
 	for i, o := range operations {
-		members, meta, err := c.encoders.params(o.Params)
-		if err != nil {
-			return nil, &Error{Op: "batch: " + o.Method, Method: o.Method, Err: err}
-		}
-		if requests[i], err = c.request("batch: "+o.Method, o.Method, "", members, o.Options); err != nil {
+		if requests[i], err = c.rawRequest("batch: "+o.Method, o.Method, o.Params, o.Options); err != nil {
 			return nil, err
 		}
-		requests[i].meta = join(requests[i].meta, meta)
 	}
 	return c.sendBatch(ctx, conn, requests)
 }
@@ -81,7 +76,7 @@ func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*re
 	done := make(chan struct{}) // closed when the exchange is over
 	waiting.Go(func() {
 		defer close(done)
-		sent = conn.link.Send(exchange, &link.Message{Body: append(body, ']'), Revision: conn.revision()})
+		sent = conn.carry(exchange, &link.Message{Body: append(body, ']'), Revision: conn.revision()})
 	})
 	var answered sync.WaitGroup
 	for i, r := range requests {

@@ -41,7 +41,7 @@ func newCallOptions(options []CallOption) *callOptions {
 func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeout = d } }
 
 // MaxTimeout is how long the call waits in all, whatever progress comes; 0
-// means Options.MaxTimeout, less than 0 no limit. Giving it asks the server for
+// means Options.MaxTimeout, less than 0 no limit. A limit asks the server for
 // progress, even without OnProgress.
 func MaxTimeout(d time.Duration) CallOption { return func(o *callOptions) { o.maxTimeout = d } }
 

@@ -13,6 +13,9 @@ const tasksExtension = "io.modelcontextprotocol/tasks"
 // capabilities returns what the client declares.
 func (o *Options) capabilities() protocol.ClientCapabilities {
 	caps := o.Capabilities
+	if o.OnRequest != nil {
+		return caps
+	}
 	if o.Roots != nil {
 		caps.Roots = &protocol.RootsCapability{ListChanged: true}
 	}
@@ -103,6 +106,9 @@ func mergeRaw(a, b map[string]json.RawMessage) map[string]json.RawMessage {
 // capabilitiesFor returns what the client declares in rev.
 func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilities {
 	all := c.Capabilities()
+	if c.opts.OnRequest != nil {
+		return all
+	}
 	caps := all.For(rev)
 	if rev.Modern() {
 		return caps
@@ -118,6 +124,11 @@ func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilit
 		}
 	}
 	return caps
+}
+
+// takesTasks tells whether the client has declared that calls may become tasks.
+func (c *Client) takesTasks() bool {
+	return c.Capabilities().Extensions[tasksExtension] != nil
 }
 
 // declare encodes what every request of a modern revision carries.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -89,6 +90,9 @@ func (conn *connection) close(ctx context.Context) error { return conn.link.Clos
 
 // Receive implements link.Receiver.
 func (conn *connection) Receive(text []byte, during *link.Message) {
+	if trace := conn.client.opts.Trace; trace != nil {
+		trace(true, text)
+	}
 	if !protocol.IsBatch(text) {
 		conn.receive(text, during)
 		return
@@ -224,9 +228,23 @@ func (t *calls) only(conn *connection) (one *call) {
 
 // send sends what has no answer.
 func (conn *connection) send(ctx context.Context, method string, body []byte) error {
-	return conn.link.Send(ctx, &link.Message{
+	return conn.carry(ctx, &link.Message{
 		Body: body, Method: method, Revision: conn.revision(), Modern: conn.revision().Modern(),
 	})
+}
+
+// carry gives a message to the link.
+func (conn *connection) carry(ctx context.Context, m *link.Message) error {
+	trace := conn.client.opts.Trace
+	if trace == nil {
+		return conn.link.Send(ctx, m)
+	}
+	trace(false, m.Body)
+	err := conn.link.Send(ctx, m)
+	if status, ok := errors.AsType[*link.StatusError](err); ok && status.Err != nil && json.Valid(status.Body) {
+		trace(true, status.Body) // an error of the protocol that came as one of HTTP
+	}
+	return err
 }
 
 // sendSoon sends what hardly anybody waits for; done is closed afterwards.

@@ -20,6 +20,7 @@ type request struct {
 	name    string // what the header Mcp-Name says
 	members []byte // of params, without braces and without _meta
 	meta    []byte // members of _meta that the caller wants
+	token   []byte // of progress, if the caller has one of its own
 	args    []byte // the arguments of tools/call, a part of members
 	tool    *toolInfo
 	options *callOptions
@@ -83,17 +84,18 @@ func (e *encoders) object(dst []byte, what string, v any) ([]byte, error) {
 	return dst, nil
 }
 
-// params splits an object into the members of _meta and the others.
-func (e *encoders) params(v any) (members, meta []byte, err error) {
+// params splits an object into the members of _meta, its progress token and the
+// other members.
+func (e *encoders) params(v any) (members, meta, token []byte, err error) {
 	if v == nil {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	text, err := e.object(nil, "params", v)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if !bytes.Contains(text, []byte(`"_meta"`)) {
-		return bytes.TrimSpace(text[1 : len(text)-1]), nil, nil
+		return bytes.TrimSpace(text[1 : len(text)-1]), nil, nil, nil
 	}
 	s := jsonx.Scanner{Buf: text, MaxDepth: len(text) + 1}
 	more, err := s.ObjectStart()
@@ -106,18 +108,19 @@ func (e *encoders) params(v any) (members, meta []byte, err error) {
 		raw := value(&s)
 		if key == "_meta" {
 			if len(raw) < 2 || raw[0] != '{' {
-				return nil, nil, fmt.Errorf("params._meta must be an object")
+				return nil, nil, nil, fmt.Errorf("params._meta must be an object")
 			}
 			if meta, err = withoutReserved(raw); err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
+			token = protocol.Lookup(raw, []string{"progressToken"})
 		} else {
 			members = jsonx.AppendString(comma(members), key)
 			members = append(append(members, ':'), raw...)
 		}
 		more, err = s.ObjectNext()
 	}
-	return members, meta, err
+	return members, meta, token, err
 }
 
 // reserved are the members of _meta that the client itself makes.
@@ -196,7 +199,8 @@ func (conn *connection) encode(id int64, r *request, more round, token bool, lev
 
 func (conn *connection) appendParams(dst []byte, id int64, r *request, more round, token bool, level protocol.Level) []byte {
 	modern := conn.revision().Modern()
-	if !modern && len(r.members) == 0 && len(r.meta) == 0 && !token {
+	inMeta := modern || len(r.meta) > 0 || len(r.token) > 0 || token
+	if !inMeta && len(r.members) == 0 {
 		return dst
 	}
 	dst = append(dst, `,"params":{`...)
@@ -207,7 +211,7 @@ func (conn *connection) appendParams(dst []byte, id int64, r *request, more roun
 	if more.stated || more.state != "" {
 		dst = jsonx.AppendString(append(comma(dst), `"requestState":`...), more.state)
 	}
-	if modern || len(r.meta) > 0 || token {
+	if inMeta {
 		dst = append(comma(dst), `"_meta":{`...)
 		if modern {
 			dst = append(dst, *conn.meta.Load()...)
@@ -217,6 +221,8 @@ func (conn *connection) appendParams(dst []byte, id int64, r *request, more roun
 		}
 		if token {
 			dst = jsonx.AppendInt(append(comma(dst), `"progressToken":`...), id)
+		} else if len(r.token) > 0 {
+			dst = append(append(comma(dst), `"progressToken":`...), r.token...)
 		}
 		if len(r.meta) > 0 {
 			dst = append(comma(dst), r.meta...)

@@ -24,7 +24,8 @@ var (
 	// ErrNotFound: there is no such resource, task or pending request.
 	ErrNotFound = errors.New("not found")
 	// ErrSessionExpired: the server ended the session. The client has a new one
-	// by then, but the request was not sent again because that may not be safe.
+	// by then, if Options.NoReconnect lets it, but the request was not sent again
+	// because that may not be safe.
 	ErrSessionExpired = errors.New("session expired")
 	// ErrUnsupported: the server, or the revision that it speaks, does not have
 	// what was asked for. Nothing was sent, or the server said so.

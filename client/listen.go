@@ -127,7 +127,7 @@ func (s *Subscription) run(conn *connection) error {
 	} else {
 		m := &link.Message{Body: conn.encode(p.id, r, round{}, false, 0), ID: protocol.IntID(p.id), Method: r.method,
 			Revision: conn.revision(), Modern: true}
-		if err = conn.link.Send(ctx, m); err == nil && !conn.sync {
+		if err = conn.carry(ctx, m); err == nil && !conn.sync {
 			p.wait(ctx)
 		}
 	}

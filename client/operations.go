@@ -21,6 +21,20 @@ func (c *Client) request(op, method, name string, members []byte, options []Call
 	return r, nil
 }
 
+// rawRequest starts a request whose params are the caller's.
+func (c *Client) rawRequest(op, method string, params any, options []CallOption) (*request, error) {
+	r, err := c.request(op, method, "", nil, options)
+	if err != nil {
+		return nil, err
+	}
+	var meta []byte
+	if r.members, meta, r.token, err = c.encoders.params(params); err != nil {
+		return nil, &Error{Op: op, Method: method, Err: err}
+	}
+	r.meta = join(r.meta, meta)
+	return r, nil
+}
+
 // Ping asks for a sign of life. Modern revisions have no ping: there it is
 // server/discover.
 func (c *Client) Ping(ctx context.Context, options ...CallOption) error {
@@ -48,21 +62,18 @@ func (c *Client) ask(ctx context.Context, op, method, name string, members []byt
 
 // Request sends a request of any method and reads its result into result, a
 // pointer; a *json.RawMessage takes it as it came, nil leaves it. params encode
-// to an object, or are nil. In modern revisions the result is that of the last
-// round.
+// to an object, or are nil. Of their _meta the client replaces what the protocol
+// puts there; a progressToken stays if nothing else asks for progress, which then
+// comes as notifications alone: see Options.Trace. In modern revisions the result
+// is that of the last round.
 func (c *Client) Request(ctx context.Context, method string, params, result any, options ...CallOption) error {
-	members, meta, err := c.encoders.params(params)
-	if err != nil {
-		return &Error{Op: method, Method: method, Err: err}
-	}
-	r, err := c.request(method, method, nameIn(method, members), members, options)
+	r, err := c.rawRequest(method, method, params, options)
 	if err != nil {
 		return err
 	}
-	r.meta = join(r.meta, meta)
-	r.safe = reads(method)
+	r.name, r.safe = nameIn(method, r.members), reads(method)
 	if method == protocol.MethodToolsCall {
-		r.args = protocol.Lookup(braces(members), []string{"arguments"})
+		r.args = protocol.Lookup(braces(r.members), []string{"arguments"})
 	}
 	raw, err := c.do(ctx, r)
 	if err != nil || result == nil {
@@ -274,12 +285,12 @@ func (c *Client) Call(ctx context.Context, tool string, args any, options ...Cal
 
 // called reads the result of a call, after the task that it may have become.
 func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage) (*CallToolResult, error) {
-	if c.opts.Tasks != TasksOff && resultType(raw) == "task" {
+	if c.takesTasks() && resultType(raw) == "task" {
 		task, err := parseTask(raw)
 		if err != nil {
 			return nil, err
 		}
-		if r.options.detached || c.opts.Tasks == TasksByHand {
+		if r.options.detached || c.opts.Tasks != TasksDriven {
 			return &CallToolResult{Task: task, Raw: raw}, nil
 		}
 		return c.drive(ctx, task, r.options)

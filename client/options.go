@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -33,8 +34,8 @@ type Options struct {
 	// progress; 0 means DefaultTimeout, less than 0 no limit.
 	Timeout time.Duration
 	// MaxTimeout is how long a request waits in all; 0 means
-	// DefaultMaxTimeout, less than 0 no limit. Setting it asks the server for
-	// the progress of every tool call.
+	// DefaultMaxTimeout, less than 0 no limit. A limit asks the server for the
+	// progress of every tool call.
 	MaxTimeout time.Duration
 	// ProbeTimeout is how long Connect waits for the answer to server/discover
 	// before it takes the server for a legacy one; 0 means DefaultProbeTimeout.
@@ -60,6 +61,13 @@ type Options struct {
 	ElicitURL func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error)
 	// Capabilities are declared beside those that the fields above make.
 	Capabilities protocol.ClientCapabilities
+	// OnRequest answers the requests of the server, of every method but ping, in
+	// place of the fields above: with a value that encodes as the result, or
+	// with an error, which goes out as it is if it is a *protocol.Error. params
+	// are as they came, and nothing of the answer is filled in or checked. What
+	// is declared is Capabilities alone, as they stand and in every revision. It
+	// is called by several goroutines at once.
+	OnRequest func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
 	// MaxRounds is how often a server may want more input for one request; 0
 	// means DefaultMaxRounds, less than 0 turns it off: such a result is an
 	// *InputRequiredError.
@@ -80,6 +88,11 @@ type Options struct {
 	// Listen is what to be told of from the start; nil means nothing in modern
 	// revisions. Legacy servers tell of changed lists anyway.
 	Listen *protocol.SubscriptionFilter
+	// Trace hears every message, or batch, that comes or goes, as JSON text that
+	// is valid during the call only: one of the server before anything else is
+	// done with it, one to the server before it is sent. It is called by several
+	// goroutines at once.
+	Trace func(fromServer bool, message []byte)
 	// Logger gets the client's own warnings and the server's log messages; nil
 	// means none.
 	Logger *zerolog.Logger
@@ -107,7 +120,9 @@ type Options struct {
 	// Reconnect says how to come back after the connection was lost; nil means
 	// the zero Backoff.
 	Reconnect *Backoff
-	// NoReconnect stays disconnected after that.
+	// NoReconnect stays disconnected after that. A session that the server has
+	// ended is renewed all the same, unless the call that finds it out has
+	// NoRetry.
 	NoReconnect bool
 	// OnState hears every change of state, one after the other. err says why
 	// the client is disconnected.
@@ -129,6 +144,7 @@ const (
 	// TasksByHand returns such a call at once, as Detached does.
 	TasksByHand
 	// TasksOff does not declare the extension, so that no call becomes a task.
+	// Where Options.Capabilities declare it, this is TasksByHand.
 	TasksOff
 )
 

@@ -34,6 +34,9 @@ func (c *Client) again(ctx context.Context, r *request, err error) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
+	case errors.As(err, &expired) && c.opts.NoReconnect && r.options.noRetry:
+		c.lost(expired.conn, expired)
+		return false
 	case errors.As(err, &expired):
 		first := !r.renewed
 		r.renewed = true
@@ -142,7 +145,7 @@ func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (resu
 		case "", "complete":
 			return result, rounds, nil
 		case "task":
-			if r.method == protocol.MethodToolsCall && c.opts.Tasks != TasksOff {
+			if r.method == protocol.MethodToolsCall && c.takesTasks() {
 				return result, rounds, nil
 			}
 			return nil, rounds, errors.New("the server answered with a task, which this request must not become")
@@ -180,7 +183,7 @@ func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, mo
 	ctx, end := p.begin(ctx, cmp.Or(o.timeout, c.opts.Timeout), cmp.Or(o.maxTimeout, c.opts.MaxTimeout, DefaultMaxTimeout))
 	defer end()
 	c.calls.enter(p)
-	token := o.progress != nil || o.maxTimeout != 0 || c.opts.MaxTimeout != 0 && r.method == protocol.MethodToolsCall
+	token := o.progress != nil || o.maxTimeout > 0 || c.opts.MaxTimeout > 0 && r.method == protocol.MethodToolsCall
 	m := &link.Message{
 		Body: conn.encode(p.id, r, more, token, c.levelFor(o)), ID: protocol.IntID(p.id),
 		Method: r.method, Name: r.name, Revision: conn.revision(), Modern: conn.revision().Modern(),
@@ -190,7 +193,7 @@ func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, mo
 	if err != nil {
 		return c.settle(ctx, p, &Error{kind: ErrClosed, Err: err, lost: true})
 	}
-	if err = conn.link.Send(ctx, m); err == nil && !conn.sync {
+	if err = conn.carry(ctx, m); err == nil && !conn.sync {
 		p.wait(ctx)
 	}
 	return c.settle(ctx, p, sent(conn, err))

@@ -39,13 +39,19 @@ func (l *Link) header(m *link.Message) (all http.Header, session string) {
 	}
 	all, session = l.state.all, l.state.session
 	l.mu.Unlock()
-	if m.Method == protocol.MethodInitialize {
+	if opens(m) {
 		all = maps.Clone(all)
 		delete(all, sessionHeader)
 		delete(all, versionHeader)
 		session = ""
 	}
 	return with(all, m.Header), session
+}
+
+// opens tells whether a message opens a session. In one that is open, initialize
+// is a request like any other, which the server refuses.
+func opens(m *link.Message) bool {
+	return m.Method == protocol.MethodInitialize && m.Revision == 0
 }
 
 // add adds the headers of the session.

@@ -48,7 +48,7 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	if err != nil {
 		return err
 	}
-	if m.Method == protocol.MethodInitialize && res.StatusCode == http.StatusOK {
+	if opens(m) && res.StatusCode == http.StatusOK {
 		if err := l.capture(res); err != nil {
 			origin.Discard(res.Body)
 			return err
