@@ -51,7 +51,7 @@ var importGraph = map[string][]string{
 	"auth/oauth/internal/outbound": {},
 	"auth/oauth":                   {"protocol", "auth/oauth/internal/outbound"},
 	"middleware":                   {"", "protocol"},
-	"mcptest":                      {"", "protocol", "transport"},
+	"mcptest":                      {"", "client", "protocol", "transport"},
 	"cmd/example/internal/devauth": {},
 	"cmd/example":                  {"", "auth", "cmd/example/internal/devauth", "frame", "protocol", "schema", "transport", "transport/streamable"},
 	"conformance/server":           {"internal/undertest", "internal/pause", "", "frame", "protocol", "schema", "transport/streamable"},

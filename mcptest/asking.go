@@ -1,9 +1,10 @@
 package mcptest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"runtime/debug"
 
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -86,54 +87,20 @@ func (s Sampled) MarshalJSON() ([]byte, error) {
 }
 
 // answer runs the script for a request of the server.
-func (c *config) answer(method string, params json.RawMessage) (json.RawMessage, *protocol.Error) {
-	script := c.answers[method]
+func (c *Client) answer(_ context.Context, method string, params json.RawMessage) (any, error) {
+	script := c.conf.answers[method]
 	if script == nil {
 		return nil, protocol.MethodNotFound(method)
 	}
+	defer func() {
+		if p := recover(); p != nil { // the client would go on with an error
+			c.t.Errorf("mcptest: the script for %s panics: %v\n%s", method, p, debug.Stack())
+			panic(p)
+		}
+	}()
 	result, err := script(params)
-	if err != nil {
-		if fault, ok := errors.AsType[*protocol.Error](err); ok {
-			return nil, fault
-		}
-		return nil, protocol.Errorf(protocol.CodeInternal, "%w", err)
+	if _, ok := errors.AsType[*protocol.Error](err); err != nil && !ok {
+		err = protocol.Errorf(protocol.CodeInternal, "%w", err)
 	}
-	text, err := json.Marshal(result)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.CodeInternal, "the script's answer does not encode: %w", err)
-	}
-	return text, nil
-}
-
-// inputRequired is the result that asks for more, in the modern revision.
-type inputRequired struct {
-	ResultType    string `json:"resultType"`
-	InputRequests map[string]struct {
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	} `json:"inputRequests"`
-	RequestState string `json:"requestState"`
-}
-
-// answerAll adds the answers that result asks for to params. done is true if
-// it asks nothing.
-func (c *config) answerAll(result json.RawMessage, params map[string]any) (done bool, err error) {
-	var more inputRequired
-	if json.Unmarshal(result, &more) != nil || more.ResultType != "input_required" {
-		return true, nil
-	}
-	answers := map[string]json.RawMessage{}
-	for key, q := range more.InputRequests {
-		answer, fault := c.answer(q.Method, q.Params)
-		if fault != nil {
-			return false, fmt.Errorf("the script has no answer to %s %q: %w", q.Method, key, fault)
-		}
-		answers[key] = answer
-	}
-	params["inputResponses"] = answers
-	delete(params, "requestState")
-	if more.RequestState != "" {
-		params["requestState"] = more.RequestState
-	}
-	return false, nil
+	return result, err
 }

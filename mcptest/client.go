@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -17,27 +19,21 @@ import (
 // no error back end the test on failure, so they belong on its goroutine; Do
 // may be called from any.
 type Client struct {
-	t    testing.TB
-	conf *config
-	wire wire
+	t      testing.TB
+	conf   *config
+	client *client.Client
+	end    func() error // of the server's side
 
 	// Server is the answer to initialize, or to server/discover.
 	Server ServerInfo
 
 	mu            sync.Mutex
-	last          int64
-	waits         map[protocol.ID]chan protocol.Message
+	tokens        int // of progress, that calls have had
 	notifications []Notification
 	logs          []Log
-	progress      map[string][]Progress
-	mirrors       map[string][]protocol.HeaderParam // by tool, of those that were learned
-	another       chan struct{}                     // closed when a notification comes
-	answering     sync.WaitGroup
+	progress      map[string][]Progress // by token
+	another       chan struct{}         // closed when a notification comes
 	closed        sync.Once
-
-	listening context.Context // of all subscriptions; stop ends it
-	stop      context.CancelCauseFunc
-	listeners sync.WaitGroup
 }
 
 // ServerInfo is what the server says of itself.
@@ -46,25 +42,6 @@ type ServerInfo struct {
 	Info            protocol.Implementation `json:"serverInfo"`      // of initialize
 	Capabilities    json.RawMessage         `json:"capabilities"`
 	Instructions    string                  `json:"instructions"`
-}
-
-// wire is a connection to the server.
-type wire interface {
-	// send sends a message. Those of the server go to Client.receive.
-	send(m *outgoing) error
-	// ready is called when a legacy session is initialized.
-	ready()
-	// close ends the connection and waits for that.
-	close() error
-}
-
-// outgoing is a message on its way to the server.
-type outgoing struct {
-	text    []byte
-	request bool
-	method  string
-	name    string            // of the tool or prompt, or the resource's URI
-	headers map[string]string // that mirror arguments, over HTTP
 }
 
 // New connects a client to the server and ends the test if that fails.
@@ -80,62 +57,48 @@ func New(t testing.TB, server *mcp.Server, options ...Option) *Client {
 // Connect is New for tests that expect the connection to fail.
 func Connect(t testing.TB, server *mcp.Server, options ...Option) (*Client, error) {
 	t.Helper()
-	c := &Client{t: t, conf: newConfig(options), waits: map[protocol.ID]chan protocol.Message{}, progress: map[string][]Progress{}, another: make(chan struct{})}
-	c.listening, c.stop = context.WithCancelCause(context.Background())
+	c := &Client{t: t, conf: newConfig(options), progress: map[string][]Progress{}, another: make(chan struct{})}
+	var to client.Transport
 	if c.conf.http {
-		c.wire = newHTTPWire(c, server)
+		to, c.end = overHTTP(c.conf, server)
 	} else {
-		c.wire = newPipeWire(c, server)
+		to, c.end = overPipe(c.conf, server)
 	}
 	t.Cleanup(c.Close)
-	if err := c.open(); err != nil {
+	if err := c.open(to); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// open does what the revision begins with.
-func (c *Client) open() error {
-	if c.conf.revision.Modern() {
-		result, err := c.Do(protocol.MethodDiscover, nil)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(result, &c.Server)
-	}
-	result, err := c.Do(protocol.MethodInitialize, map[string]any{
-		"protocolVersion": c.conf.revision.String(), "capabilities": c.conf.capabilities, "clientInfo": c.conf.info,
+// open connects with a client that does nothing by itself.
+func (c *Client) open(to client.Transport) (err error) {
+	ctx, cancel := c.within("not connected")
+	defer cancel()
+	c.client, err = client.Connect(ctx, to, &client.Options{
+		Info: c.conf.info, Revisions: []protocol.Revision{c.conf.revision}, Capabilities: *c.conf.capabilities,
+		OnRequest: c.answer, MaxRounds: maxRounds, LogLevel: c.conf.level, Trace: c.hear,
+		Timeout: -1, MaxTimeout: -1, // the contexts have them
+		LaxCapabilities: true, NoCache: true, Tasks: client.TasksOff, NoReconnect: true,
+		CloseTimeout: max(c.conf.timeout, DefaultTimeout),
 	})
 	if err != nil {
-		return err
+		return plain(ctx, err)
 	}
-	if err := json.Unmarshal(result, &c.Server); err != nil {
-		return err
-	}
-	if c.Server.ProtocolVersion != c.conf.revision.String() {
-		return fmt.Errorf("the server speaks %s, not %v", c.Server.ProtocolVersion, c.conf.revision)
-	}
-	if err := c.notify(protocol.MethodInitialized, nil); err != nil {
-		return err
-	}
-	c.wire.ready()
-	var can struct{ Logging *struct{} }
-	if json.Unmarshal(c.Server.Capabilities, &can) == nil && can.Logging != nil {
-		_, err = c.Do(protocol.MethodSetLevel, map[string]any{"level": c.conf.level})
-	}
-	return err
+	return json.Unmarshal(c.client.ServerHello(), &c.Server)
 }
 
 // Close ends the connection, as the end of the test does.
 func (c *Client) Close() {
 	c.closed.Do(func() {
-		c.stop(errClosed)
-		c.listeners.Wait()
-		if err := c.wire.close(); err != nil {
+		var err error
+		if c.client != nil {
+			err = c.client.Close()
+		}
+		if err = errors.Join(err, c.end()); err != nil {
 			c.t.Errorf("mcptest: the server ended the connection with: %v", err)
 		}
-		c.answering.Wait()
 	})
 }
 
@@ -159,170 +122,94 @@ const maxRounds = 20
 // Do is Request for tests that expect an error: that of a JSON-RPC answer is a
 // *protocol.Error.
 func (c *Client) Do(method string, params any) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), c.conf.timeout, fmt.Errorf("no answer to %s within %v", method, c.conf.timeout))
+	ctx, cancel := c.within("no answer to " + method)
 	defer cancel()
 	return c.DoContext(ctx, method, params)
+}
+
+// within returns the context of what has the client's timeout.
+func (c *Client) within(missing string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), c.conf.timeout, fmt.Errorf("%s within %v", missing, c.conf.timeout))
 }
 
 // DoContext is Do without the client's timeout: when ctx ends, the request is
 // cancelled and the cause of ctx returned.
 func (c *Client) DoContext(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	members, err := objectOf(params)
+	object, err := objectOf(params)
 	if err != nil {
 		return nil, err
 	}
-	for range maxRounds {
-		result, err := c.round(ctx, method, members)
-		if err != nil || !c.conf.revision.Modern() {
-			return result, err
-		}
-		if done, err := c.conf.answerAll(result, members); done || err != nil {
-			return result, err
-		}
+	options := []client.CallOption{client.NoRetry()}
+	if c.conf.http && c.conf.revision.Modern() && method == protocol.MethodToolsCall {
+		options = nil // that a tool wants arguments in headers shows when it refuses a call
 	}
-	return nil, fmt.Errorf("the server still asks after %d rounds", maxRounds)
-}
-
-// round sends a request and waits for its answer. It sends it once more if the
-// tool turns out to want arguments in headers.
-func (c *Client) round(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
-	result, err := c.send(ctx, method, members)
-	var tool string
-	if name, ok := members["name"].(json.RawMessage); ok && err != nil && json.Unmarshal(name, &tool) == nil && c.learnMirrors(method, tool, err) {
-		return c.send(ctx, method, members)
+	var result json.RawMessage
+	if err := c.client.Request(ctx, method, object, &result, options...); err != nil {
+		return nil, plain(ctx, err)
 	}
-	return result, err
-}
-
-// send sends a request and waits for its answer.
-func (c *Client) send(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
-	id, answered := c.enter()
-	defer c.leave(id)
-	text, err := c.encode(&id, method, members)
-	if err != nil {
-		return nil, err
-	}
-	name, _ := members["name"].(json.RawMessage)
-	if name == nil {
-		name, _ = members["uri"].(json.RawMessage)
-	}
-	m := &outgoing{text: text, request: true, method: method}
-	_ = json.Unmarshal(name, &m.name) // what is no string has no header
-	if arguments, ok := members["arguments"].(json.RawMessage); ok {
-		m.headers = c.mirrored(method, m.name, arguments)
-	}
-	c.trace(false, text)
-	if err := c.wire.send(m); err != nil {
-		return nil, err
-	}
-	select {
-	case answer := <-answered:
-		if answer.Error == nil {
-			return answer.Result, nil
-		}
-		return nil, faultOf(answer.Error)
-	case <-ctx.Done():
-		if !c.conf.revision.Modern() || !c.conf.http {
-			_ = c.notify(protocol.MethodCancelled, map[string]any{"requestId": id}) // the test has its error
-		}
-		return nil, context.Cause(ctx)
-	}
+	return result, nil
 }
 
 // Notify sends a notification.
 func (c *Client) Notify(method string, params any) {
 	c.t.Helper()
-	if err := c.notify(method, params); err != nil {
+	object, err := objectOf(params)
+	if err == nil {
+		ctx, cancel := c.within("not sent")
+		defer cancel()
+		err = plain(ctx, c.client.Notify(ctx, method, object))
+	}
+	if err != nil {
 		c.t.Fatalf("mcptest: %s: %v", method, err)
 	}
 }
 
-func (c *Client) notify(method string, params any) error {
-	members, err := objectOf(params)
-	if err != nil {
-		return err
+// objectOf encodes params, which may be nil.
+func objectOf(params any) (any, error) {
+	text, err := json.Marshal(params)
+	switch {
+	case err != nil:
+		return nil, err
+	case string(text) == "null":
+		return nil, nil
+	case text[0] != '{':
+		return nil, fmt.Errorf("params must encode to an object, got %s", text)
 	}
-	text, err := c.encode(nil, method, members)
-	if err != nil {
-		return err
-	}
-	c.trace(false, text)
-	return c.wire.send(&outgoing{text: text, method: method})
+	return json.RawMessage(text), nil
 }
 
-func (c *Client) trace(fromServer bool, text []byte) {
+// plain returns the error of the server's answer, or the cause of ctx if that
+// has ended, in place of what package client makes of it.
+func plain(ctx context.Context, err error) error {
+	own, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	if fault, ok := errors.AsType[*protocol.Error](err); ok && own.Code != 0 {
+		return fault
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// hear takes a message of either side, before the client does.
+func (c *Client) hear(fromServer bool, text []byte) {
+	text = bytes.Clone(text)
 	if c.conf.trace != nil {
 		c.conf.trace(fromServer, text)
 	}
-}
-
-func (c *Client) enter() (protocol.ID, chan protocol.Message) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last++
-	id, answered := protocol.IntID(c.last), make(chan protocol.Message, 1)
-	c.waits[id] = answered
-	return id, answered
-}
-
-func (c *Client) leave(id protocol.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.waits, id)
-}
-
-// receive takes a message of the server.
-func (c *Client) receive(text []byte) {
-	c.trace(true, text)
+	if !fromServer {
+		return
+	}
 	var m protocol.Message
 	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
 		c.t.Errorf("mcptest: the server sent %q: %v", text, fault)
-		return
-	}
-	switch {
-	case m.IsResponse():
-		c.mu.Lock()
-		answered := c.waits[m.ID]
-		delete(c.waits, m.ID)
-		c.mu.Unlock()
-		if answered != nil { // else it was given up
-			answered <- m
-		}
-	case m.IsNotification():
+	} else if m.IsNotification() {
 		c.note(&m)
-	default:
-		c.answering.Go(func() { c.respond(&m) })
 	}
 }
-
-// fail fails a request that no answer can come to.
-func (c *Client) fail(err error) {
-	fault := protocol.Errorf(protocol.CodeInternal, "%w", err)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, answered := range c.waits {
-		delete(c.waits, id)
-		answered <- protocol.Message{Error: fault.Append(nil)}
-	}
-}
-
-// respond answers a request of the server.
-func (c *Client) respond(m *protocol.Message) {
-	result, fault := c.conf.answer(m.Method, m.Params)
-	var text []byte
-	if fault != nil {
-		text = protocol.AppendErrorResponse(nil, m.ID, fault, c.conf.revision)
-	} else {
-		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
-	}
-	c.trace(false, text)
-	if err := c.wire.send(&outgoing{text: text}); err != nil && !errors.Is(err, errEnded) {
-		c.t.Errorf("mcptest: answering %s: %v", m.Method, err)
-	}
-}
-
-// errEnded is the error of sending what the server no longer takes.
-var errEnded = errors.New("the connection is over")
 
 // WaitFor waits until the server has sent a notification of that method that
 // was not waited for before, and returns its params.

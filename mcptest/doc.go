@@ -10,4 +10,8 @@
 // test covers a handler in both eras. Whatever fails ends the test with the
 // line of the call that failed; the end of the test ends the client, and with
 // it the server's side of the connection.
+//
+// It is the client of package client with all turned off that this does by
+// itself: what a test sees is what it has done. Pings alone are answered without
+// a script.
 package mcptest

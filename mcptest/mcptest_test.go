@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -330,6 +332,99 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	buffer := make([]byte, 1<<16)
 	t.Errorf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buffer[:runtime.Stack(buffer, true)])
+}
+
+// All that a call has told is there when it returns, however much that is.
+func TestMuchProgress(t *testing.T) {
+	const many = 2000
+	s := newServer(nil)
+	s.MustAdd(mcp.Tool("much", func(f *mcp.Frame, _ struct{}) (string, error) {
+		for i := range many {
+			if err := errors.Join(f.Progress(float64(i), many), f.Log(protocol.LevelDebug, i, "worker")); err != nil {
+				return "", err
+			}
+		}
+		return "done", nil
+	}))
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		c := mcptest.New(t, s, append(options, mcptest.Trace(nil))...)
+		r := c.Call("much", nil)
+		logs := c.Logs()
+		if len(r.Progress) != many || len(logs) != many || len(c.Notifications()) != 2*many {
+			t.Fatalf("%d progress and %d logs in %d notifications", len(r.Progress), len(logs), len(c.Notifications()))
+		}
+		for i := range many {
+			if r.Progress[i].Progress != float64(i) || logs[i].Text() != fmt.Sprint(i) {
+				t.Fatalf("at %d: %v, %v", i, r.Progress[i], logs[i])
+			}
+		}
+	})
+}
+
+// Calls that find out at the same time that a tool wants headers all succeed.
+func TestMirrorsTogether(t *testing.T) {
+	c := mcptest.New(t, newServer(nil), mcptest.OverHTTP(), mcptest.Trace(spectest.New(t).Hear))
+	var calls sync.WaitGroup
+	for i := range 20 {
+		calls.Go(func() {
+			r, err := c.TryCall("book", json.RawMessage(fmt.Sprintf(`{"nights":%d,"where":{"city":"x"}}`, i)))
+			if err != nil || r.Text() != fmt.Sprintf(" in x for %d", i) {
+				t.Errorf("%v, %v", r, err)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+// A connection that the server has ended stays so, and is an error of its own.
+func TestServerGone(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		s := newServer(nil)
+		var sent atomic.Int64
+		c := mcptest.New(t, s, append(options, mcptest.Trace(func(fromServer bool, _ []byte) {
+			if !fromServer {
+				sent.Add(1)
+			}
+		}))...)
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := sent.Load()
+		_, err := c.Do(protocol.MethodToolsList, nil)
+		if fault, ok := errors.AsType[*protocol.Error](err); err == nil || ok && fault.Code == protocol.CodeInternal {
+			t.Errorf("the server was gone: %v", err)
+		}
+		if n := sent.Load() - before; n > 1 {
+			t.Errorf("%d messages for one request", n)
+		}
+	})
+}
+
+// erringT is a testing.TB that notes errors which do not end the test.
+type erringT struct {
+	testing.TB
+	failed string
+}
+
+func (f *erringT) Helper() {}
+func (f *erringT) Errorf(format string, args ...any) {
+	f.failed = fmt.Sprintf(format, args...)
+}
+
+// A script that panics fails the test.
+func TestScriptPanics(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		fake := &erringT{TB: t}
+		c := mcptest.New(fake, newServer(nil), append(options, mcptest.OnRequest(protocol.MethodRoots, func(json.RawMessage) (any, error) { panic("boom") }),
+			mcptest.Capabilities(protocol.ClientCapabilities{Roots: &protocol.RootsCapability{}, Sampling: &protocol.SamplingCapability{}}))...)
+		if r, err := c.TryCall("think", nil); err == nil && !r.IsError {
+			t.Errorf("result %s", r.Raw)
+		}
+		c.Close()
+		if !strings.Contains(fake.failed, "the script for roots/list panics: boom") {
+			t.Errorf("failed with %q", fake.failed)
+		}
+	})
 }
 
 func TestTrace(t *testing.T) {

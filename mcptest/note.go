@@ -50,15 +50,17 @@ func (c *Client) note(m *protocol.Message) {
 		c.logs = append(c.logs, log)
 	case protocol.MethodProgress:
 		var p struct {
-			Token json.RawMessage `json:"progressToken"`
+			Token any `json:"progressToken"`
 			Progress
 		}
 		if err := json.Unmarshal(m.Params, &p); err != nil {
 			c.t.Errorf("mcptest: the server told %s: %v", m.Params, err)
 		}
-		c.progress[string(p.Token)] = append(c.progress[string(p.Token)], p.Progress)
+		if token, ok := p.Token.(string); ok { // else it is not one of TryCall
+			c.progress[token] = append(c.progress[token], p.Progress)
+		}
 	}
-	c.notifications = append(c.notifications, Notification{Method: m.Method, Params: slices.Clone(m.Params)})
+	c.notifications = append(c.notifications, Notification{Method: m.Method, Params: m.Params})
 	close(c.another)
 	c.another = make(chan struct{})
 }

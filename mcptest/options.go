@@ -73,7 +73,8 @@ func (c *config) able() *protocol.ClientCapabilities {
 func Revision(rev protocol.Revision) Option { return func(c *config) { c.revision = rev } }
 
 // OverHTTP makes the client talk to Server.Handler through a loopback socket;
-// the default is a pipe. Headers that mirror arguments are not sent.
+// the default is a pipe. A call that is refused for want of headers which mirror
+// arguments is made again with them, after listing the tools.
 func OverHTTP() Option { return func(c *config) { c.http = true } }
 
 // Header adds a header to each HTTP request of the client.
@@ -104,11 +105,10 @@ func Capabilities(can protocol.ClientCapabilities) Option {
 // OnElicit answers elicitation/create.
 func OnElicit(fn func(Elicitation) Answer) Option {
 	return OnRequest(protocol.MethodElicit, func(params json.RawMessage) (any, error) {
-		var q Elicitation
+		q := Elicitation{Raw: params}
 		if err := json.Unmarshal(params, &q); err != nil {
 			return nil, err
 		}
-		q.Raw = params
 		return fn(q), nil
 	})
 }
@@ -116,11 +116,10 @@ func OnElicit(fn func(Elicitation) Answer) Option {
 // OnSample answers sampling/createMessage.
 func OnSample(fn func(Sampling) Sampled) Option {
 	return OnRequest(protocol.MethodSample, func(params json.RawMessage) (any, error) {
-		var q Sampling
+		q := Sampling{Raw: params}
 		if err := json.Unmarshal(params, &q); err != nil {
 			return nil, err
 		}
-		q.Raw = params
 		return fn(q), nil
 	})
 }

@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,8 +62,8 @@ func (c *Client) Call(name string, arguments any) *Result {
 // from any goroutine.
 func (c *Client) TryCall(name string, arguments any) (*Result, error) {
 	c.mu.Lock()
-	c.last++
-	token := c.last
+	c.tokens++
+	token := fmt.Sprintf("call %d", c.tokens) // no number, as those are the client's own
 	c.mu.Unlock()
 	params := map[string]any{"name": name, "_meta": map[string]any{"progressToken": token}}
 	if arguments != nil {
@@ -78,9 +79,8 @@ func (c *Client) TryCall(name string, arguments any) (*Result, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := protocol.IntID(token).String()
-	r.Progress = c.progress[key]
-	delete(c.progress, key)
+	r.Progress = c.progress[token]
+	delete(c.progress, token)
 	return r, nil
 }
 

@@ -1,0 +1,69 @@
+package mcptest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// pipe is the client's end of a pair of pipes, whose other end ServeConn has.
+type pipe struct {
+	*transport.Stream
+	input  *io.PipeWriter
+	ended  sync.WaitGroup
+	served error
+}
+
+// Shutdown ends the server's input and waits for the server; what that still
+// has to say is read meanwhile.
+func (p *pipe) Shutdown(context.Context) error {
+	_ = p.input.Close() // pipes have no error
+	p.ended.Wait()
+	return nil
+}
+
+// overPipe serves a pipe. end is called when the client has gone: it waits for
+// the server and returns how that ended.
+func overPipe(conf *config, server *mcp.Server) (to client.Transport, end func() error) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	p := &pipe{Stream: transport.NewStream(outR, inW, nil), input: inW}
+	ctx := context.Background()
+	if conf.identity != nil {
+		ctx = mcp.WithIdentity(ctx, conf.identity)
+	}
+	p.ended.Go(func() {
+		p.served = server.ServeConn(ctx, transport.NewStream(inR, outW, nil))
+		_ = outW.Close()
+	})
+	return client.Conn(func(context.Context) (transport.Conn, error) { return p, nil }), func() error {
+		if err := p.Shutdown(ctx); err != nil || errors.Is(p.served, mcp.ErrServerClosed) {
+			return err // nil: the test wanted it
+		}
+		return p.served
+	}
+}
+
+// overHTTP serves a loopback socket. end is called when the client has gone.
+func overHTTP(conf *config, server *mcp.Server) (to client.Transport, end func() error) {
+	handler := server.Handler()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conf.identity != nil {
+			r = r.WithContext(mcp.WithIdentity(r.Context(), conf.identity))
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	return client.HTTP(web.URL, &client.HTTPOptions{Client: web.Client(), MaxMessage: 1 << 30, HeaderFunc: func(_ context.Context, r *http.Request) error {
+		for name, value := range conf.headers { // over those that the client makes
+			r.Header.Set(name, value)
+		}
+		return nil
+	}}), func() error { web.Close(); return nil }
+}
