@@ -336,7 +336,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // All that a call has told is there when it returns, however much that is.
 func TestMuchProgress(t *testing.T) {
-	const many = 2000
+	const many = 500
 	s := newServer(nil)
 	s.MustAdd(mcp.Tool("much", func(f *mcp.Frame, _ struct{}) (string, error) {
 		for i := range many {
