@@ -71,10 +71,10 @@ type Options struct {
 	// not call Shutdown.
 	//
 	// With Sessions.Store, a session that lives when the server shuts down has
-	// not ended: it is saved, and Terminate runs in the process that ends it. A
-	// session that no process takes up again is forgotten by the store, and
-	// Terminate does not run. What belongs to a process is better kept
-	// elsewhere than in such sessions.
+	// not ended: it is saved, and Terminate runs in the process that ends it,
+	// also of one that moved while this process lives. A session that no process
+	// takes up again is forgotten by the store, and Terminate does not run. What
+	// belongs to a process is better kept elsewhere than in such sessions.
 	Terminate func(f *Frame, reason error)
 	// Subscriptions limit what clients may subscribe to.
 	Subscriptions SubscriptionLimits

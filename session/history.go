@@ -62,20 +62,43 @@ func (h *history) after(stream, event uint64) (missed []record, known bool) {
 	return missed, known
 }
 
-// eventID names an event: the number of its stream and its own in it.
-func eventID(stream, event uint64) string {
-	return strconv.FormatUint(stream, 36) + "-" + strconv.FormatUint(event, 36)
+// eventID names an event. An id must be unique in the session, whatever
+// process serves it.
+type eventID struct {
+	life   uint32 // of the Session; 0 in the process that began it
+	stream uint64 // 0 is the session's own
+	event  uint64 // its number in the stream
 }
 
-func parseEventID(id string) (stream, event uint64, ok bool) {
-	first, second, _ := strings.Cut(id, "-")
-	stream, err := strconv.ParseUint(first, 36, 64)
-	if err != nil {
-		return 0, 0, false
+func (id eventID) String() string {
+	text := strconv.FormatUint(id.stream, 36) + "-" + strconv.FormatUint(id.event, 36)
+	if id.life != 0 {
+		text += "-" + strconv.FormatUint(uint64(id.life), 36)
 	}
-	event, err = strconv.ParseUint(second, 36, 64)
-	return stream, event, err == nil
+	return text
 }
+
+func parseEventID(text string) (id eventID, ok bool) {
+	parts := strings.Split(text, "-")
+	if len(parts) < 2 || len(parts) > 3 {
+		return id, false
+	}
+	var numbers [3]uint64
+	for i, part := range parts {
+		bits := 64
+		if i == 2 {
+			bits = 32
+		}
+		var err error
+		if numbers[i], err = strconv.ParseUint(part, 36, bits); err != nil {
+			return id, false
+		}
+	}
+	return eventID{uint32(numbers[2]), numbers[0], numbers[1]}, true
+}
+
+// idOf names an event of the session.
+func (s *Session) idOf(stream, event uint64) string { return eventID{s.life, stream, event}.String() }
 
 // Sink is a connection that takes events.
 type Sink interface {
@@ -175,7 +198,7 @@ func (st *Stream) put(message []byte) {
 		s.history.keep(record{st.number, st.event, bytes.Clone(message)})
 	}
 	s.mu.Unlock()
-	if st.to != nil && st.to.Event(eventID(st.number, st.event), message) != nil {
+	if st.to != nil && st.to.Event(s.idOf(st.number, st.event), message) != nil {
 		st.leave()
 	}
 }
@@ -224,10 +247,11 @@ func (st *Stream) Detach(to Sink) {
 // ok is false if id names none of the session's answers, or one that is too
 // long ago.
 func (s *Session) Resume(id string, to Sink) (left <-chan struct{}, lost func(), ok bool) {
-	number, event, ok := parseEventID(id)
-	if !ok || number == 0 {
+	from, ok := parseEventID(id)
+	if !ok || from.stream == 0 || from.life != s.life {
 		return nil, nil, false
 	}
+	number, event := from.stream, from.event
 	s.mu.Lock()
 	if s.history == nil {
 		s.mu.Unlock()
@@ -248,7 +272,7 @@ func (s *Session) Resume(id string, to Sink) (left <-chan struct{}, lost func(),
 	left = st.left
 	missed, _ := s.missed(number, event)
 	for _, r := range missed {
-		if to.Event(eventID(r.stream, r.event), r.message) != nil {
+		if to.Event(s.idOf(r.stream, r.event), r.message) != nil {
 			st.leave()
 			break
 		}
@@ -263,7 +287,7 @@ func (s *Session) replay(number, event uint64, to Sink) (left <-chan struct{}, l
 		return nil, nil, false
 	}
 	for _, r := range missed {
-		if to.Event(eventID(r.stream, r.event), r.message) != nil {
+		if to.Event(s.idOf(r.stream, r.event), r.message) != nil {
 			break
 		}
 	}
@@ -300,19 +324,20 @@ func (s *Session) Claim(out *Outbox, message []byte) (id string, ok bool) {
 	}
 	h.unasked++
 	h.keep(record{0, h.unasked, message})
-	return eventID(0, h.unasked), true
+	return s.idOf(0, h.unasked), true
 }
 
 // Missed sends to a connection that continues the session's own stream what
-// followed the event of that id. It does nothing for the id of another stream.
+// followed the event of that id. It does nothing for the id of another stream,
+// or of another process.
 func (s *Session) Missed(id string, to Sink) error {
-	number, event, ok := parseEventID(id)
-	if !ok || number != 0 {
+	from, ok := parseEventID(id)
+	if !ok || from.stream != 0 || from.life != s.life {
 		return nil
 	}
-	missed, _ := s.missed(0, event)
+	missed, _ := s.missed(0, from.event)
 	for _, r := range missed {
-		if err := to.Event(eventID(0, r.event), r.message); err != nil {
+		if err := to.Event(s.idOf(0, r.event), r.message); err != nil {
 			return err
 		}
 	}
@@ -330,8 +355,8 @@ func (s *Session) Resumable() bool {
 // at all: a client that comes back with something else than an id that it was
 // given gets that stream from now on.
 func Unasked(id string) bool {
-	number, _, ok := parseEventID(id)
-	return !ok || number == 0
+	from, ok := parseEventID(id)
+	return !ok || from.stream == 0
 }
 
 // forget drops the events of answers that are over, when the session has not

@@ -42,6 +42,7 @@ const storeTimeout = 5 * time.Second
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
 type Manager struct {
 	config Config
+	name   string // in the Store, among other processes
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 
@@ -65,7 +66,7 @@ func NewManager(config Config) *Manager {
 	if config.History == 0 {
 		config.History = DefaultHistory
 	}
-	m := &Manager{config: config, sessions: make(map[string]*Session), attached: make(map[*Session]func(error))}
+	m := &Manager{config: config, name: rand.Text(), sessions: make(map[string]*Session), attached: make(map[*Session]func(error))}
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	return m
 }
@@ -130,6 +131,7 @@ func (m *Manager) restore(id string) (*Session, bool) {
 		m.failed(err)
 		return nil, false
 	}
+	restored.changed.Store(snapshot.Owner != m.name) // it is this process's now
 	s, err := m.add(restored)
 	if err != nil {
 		m.failed(err)
@@ -165,7 +167,9 @@ func (m *Manager) save(s *Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
 	defer cancel()
 	// A session is used up to Idle/4 after it was saved, and then Idle long.
-	if err := m.config.Store.Save(ctx, s.Snapshot(), max(m.config.Idle+m.config.Idle/2, 0)); err != nil {
+	snapshot := s.Snapshot()
+	snapshot.Owner = m.name
+	if err := m.config.Store.Save(ctx, snapshot, max(m.config.Idle+m.config.Idle/2, 0)); err != nil {
 		s.changed.Store(true)
 		m.failed(err)
 	}
@@ -192,6 +196,18 @@ func (m *Manager) close(s *Session, reason error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
 	defer cancel()
 	m.failed(m.config.Store.Delete(ctx, s.id))
+}
+
+// moved tells whether another process has taken a session over.
+func (m *Manager) moved(s *Session) bool {
+	if m.config.Store == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, storeTimeout)
+	defer cancel()
+	snapshot, err := m.config.Store.Load(ctx, s.id)
+	m.failed(err)
+	return snapshot != nil && snapshot.Owner != m.name
 }
 
 // Len returns the number of sessions.
@@ -300,6 +316,11 @@ func (m *Manager) endIdle() {
 	}
 	m.mu.Unlock()
 	for _, s := range expired {
+		if m.moved(s) {
+			s.OnEnd(nil) // it lives on elsewhere
+			s.Close(ErrIdle)
+			continue
+		}
 		m.close(s, ErrIdle)
 	}
 	for _, s := range quiet {

@@ -43,7 +43,8 @@ type Session struct {
 	save        func(*Session) // keeps the state elsewhere; nil if nothing does
 
 	parent context.Context
-	limit  int // bytes of history
+	limit  int    // bytes of history
+	life   uint32 // which process serves it, for the ids of events; 0 where it began
 
 	mu       sync.Mutex
 	ctx      context.Context // nil until asked for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +17,9 @@ import (
 // waits: the context of each ends soon.
 //
 // One process at a time should serve a session: what two of them change is
-// not merged.
+// not merged, and what one of them ends at its client's wish the other goes on
+// with. A session may move while its old process lives: that one lets it go
+// when it was not used there for Config.Idle, and does not end it.
 type Store interface {
 	// Save keeps a snapshot in place of the one with its ID. It may be
 	// forgotten after ttl; 0 means never.
@@ -33,7 +36,8 @@ type Store interface {
 // components that handlers have added to the session, and assigns other than
 // those that frame.Assigns.Save keeps.
 type Snapshot struct {
-	Version       int                          `json:"v"` // of this structure: SnapshotVersion
+	Version       int                          `json:"v"`               // of this structure: SnapshotVersion
+	Owner         string                       `json:"owner,omitempty"` // the Manager that saved it last
 	ID            string                       `json:"id"`
 	Principal     string                       `json:"principal,omitempty"`
 	Revision      string                       `json:"revision"`
@@ -74,6 +78,9 @@ func Restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
 	s := New(ctx, snapshot.ID, Client{
 		Revision: rev, Info: snapshot.ClientInfo, Capabilities: snapshot.Capabilities, Principal: snapshot.Principal,
 	})
+	for s.life == 0 { // what another process sent has other ids
+		s.life = rand.Uint32()
+	}
 	s.initialized.Store(snapshot.Initialized)
 	s.level.Store(uint32(snapshot.LogLevel))
 	if err := s.assigns.Restore(snapshot.Assigns); err != nil {
