@@ -27,3 +27,22 @@ func TestSchemaLimits(t *testing.T) {
 		}
 	})
 }
+
+// What a session keeps of its client is bounded.
+func TestClientDescriptionLimit(t *testing.T) {
+	big := strings.Repeat("x", 32<<10)
+	for _, tr := range transportsOf(protocol.V20251125) {
+		t.Run(tr.name, func(t *testing.T) {
+			for _, said := range []string{
+				`"capabilities":{},"clientInfo":{"name":"` + big + `","version":"1"}`,
+				`"capabilities":{"experimental":{"x":{"y":"` + big + `"}}},"clientInfo":{"name":"c","version":"1"}`,
+			} {
+				c := tr.open(t, fixture(t, nil), protocol.V20251125)
+				heard := c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` + said + `}}`)
+				if len(heard) != 1 || !strings.Contains(heard[0], `"code":-32602,"message":"params.clientInfo and params.capabilities are longer than 32768 bytes`) {
+					t.Errorf("%s… %.300q", said[:40], heard)
+				}
+			}
+		})
+	}
+}

@@ -17,7 +17,9 @@ import (
 type SubscriptionLimits struct {
 	Max           int // subscriptions of the whole server at a time; 0 means 20,000
 	PerConnection int // subscriptions of one stdio connection or the like; 0 means 100
-	Resources     int // resources that one subscription, or one legacy session, names; 0 means 1,000
+	// Resources are how many one subscription, or one legacy session, names; 0
+	// means 1,000. Their URIs may have protocol.MaxSubscribed bytes in all.
+	Resources int
 }
 
 // The limits that zero SubscriptionLimits stand for.
@@ -225,7 +227,8 @@ func (s *Server) subscribe(f *frame.Frame) (protocol.Result, error) {
 		return nil, err
 	}
 	if !x.Subscribe(uri, s.opts.Subscriptions.Resources) {
-		return nil, protocol.Errorf(protocol.CodeBusy, "the session has %d subscriptions, which is the limit", s.opts.Subscriptions.Resources)
+		return nil, protocol.Errorf(protocol.CodeBusy, "the subscriptions of the session are at their limit, %d resources or %d bytes of URIs",
+			s.opts.Subscriptions.Resources, protocol.MaxSubscribed)
 	}
 	return protocol.EmptyResult{}, nil
 }
@@ -251,6 +254,9 @@ func (s *Server) subscription(f *frame.Frame) (*session.Session, string, error) 
 	uri := f.Request().Params.Name
 	if uri == "" {
 		return nil, "", protocol.Errorf(protocol.CodeInvalidParams, "params.uri is missing: it names the resource")
+	}
+	if len(uri) > protocol.MaxURI {
+		return nil, "", protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", protocol.MaxURI)
 	}
 	return x, uri, nil
 }

@@ -185,9 +185,6 @@ func page[E registry.Restricted](s *Server, kind ComponentKind, list registry.Vi
 	return result, nil
 }
 
-// maxURI bounds the URIs that are looked up, in bytes.
-const maxURI = 8 << 10
-
 // readResource serves resources/read (server/resources of every revision).
 func (s *Server) readResource(f *frame.Frame) (protocol.Result, error) {
 	if !s.offersResources.Load() {
@@ -201,8 +198,8 @@ func (s *Server) readResource(f *frame.Frame) (protocol.Result, error) {
 	case protocol.Lookup(params.Raw, []string{"name"}) != nil:
 		// Which of the two a header speaks of could not be told.
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params has both uri and name; leave name out")
-	case len(uri) > maxURI:
-		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", maxURI)
+	case len(uri) > protocol.MaxURI:
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", protocol.MaxURI)
 	}
 	result, err := s.read(f, uri)
 	if fault, ok := errors.AsType[*protocol.Error](err); ok && fault != nil && fault.Code == protocol.CodeResourceNotFound {

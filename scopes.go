@@ -150,7 +150,7 @@ func (s *Server) completionNeeds(f *frame.Frame) []string {
 		if p, ok := s.promptsFor(f).Get(params.Ref.Name); ok {
 			return p.Scopes
 		}
-	case len(params.Ref.URI) <= maxURI:
+	case len(params.Ref.URI) <= protocol.MaxURI:
 		if t, ok := s.templateOf(f, params.Ref.URI); ok {
 			return t.Scopes
 		}
@@ -161,7 +161,7 @@ func (s *Server) completionNeeds(f *frame.Frame) []string {
 // scopesOf returns the scopes that the resource at uri needs: its own, or those
 // of the template that is asked for it first.
 func (s *Server) scopesOf(f *frame.Frame, uri string) []string {
-	if len(uri) > maxURI {
+	if len(uri) > protocol.MaxURI {
 		return nil
 	}
 	if r, ok := s.resourcesFor(f).Get(uri); ok {

@@ -30,6 +30,9 @@ func (s *Server) frameOf(ctx context.Context, m *protocol.Message, params *proto
 	return frame.New(ctx, c), nil
 }
 
+// maxClient bounds what a session keeps of its client's description, in bytes.
+const maxClient = 32 << 10
+
 // clientOf reads what an initialize request says of the client and negotiates
 // the revision.
 func (s *Server) clientOf(raw []byte) (c session.Client, fault *protocol.Error) {
@@ -40,6 +43,9 @@ func (s *Server) clientOf(raw []byte) (c session.Client, fault *protocol.Error) 
 	rev, ok := protocol.Negotiate(params.ProtocolVersion, s.opts.Revisions)
 	if !ok {
 		return c, protocol.UnsupportedVersion(params.ProtocolVersion, s.opts.Revisions)
+	}
+	if len(params.ClientInfo)+len(params.Capabilities) > maxClient {
+		return c, protocol.Errorf(protocol.CodeInvalidParams, "params.clientInfo and params.capabilities are longer than %d bytes; link icons in place of including them", maxClient)
 	}
 	c = session.Client{Revision: rev, Capabilities: &protocol.ClientCapabilities{}}
 	if err := decodeOptional(params.Capabilities, c.Capabilities); err != nil {

@@ -33,9 +33,16 @@ type SubscriptionFilter struct {
 // Names of the members of a filter; the first stands for all others.
 var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds"}
 
+// Limits of what a client may name, in bytes.
+const (
+	MaxURI        = 8 << 10   // one URI
+	MaxSubscribed = 256 << 10 // all that a subscription, or a session, is told of
+)
+
 // ScanFilter reads the filter in raw, the params of a subscriptions/listen
-// request. maxURIs limits how many resources it may name; one that is named
-// twice counts and is kept once. Members that no revision defines are ignored.
+// request. maxURIs limits how many resources it may name, MaxURI and
+// MaxSubscribed how long their names are; one that is named twice counts and is
+// kept once. Members that no revision defines are ignored.
 func ScanFilter(raw []byte, maxURIs int, f *SubscriptionFilter) *Error {
 	*f = SubscriptionFilter{}
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw)}
@@ -122,6 +129,7 @@ func scanNames(s *jsonx.Scanner, member string, limit int, names *[]string) *Err
 		return Errorf(CodeInvalidParams, "%s must be an array, got %s", where, kind)
 	}
 	known := map[string]bool{}
+	size := 0
 	more, err := s.ArrayStart()
 	for i := 0; more && err == nil; i++ {
 		if i == limit {
@@ -136,6 +144,12 @@ func scanNames(s *jsonx.Scanner, member string, limit int, names *[]string) *Err
 		}
 		if len(uri) == 0 {
 			return Errorf(CodeInvalidParams, "%s/%d is empty; name what to be told of", where, i)
+		}
+		if len(uri) > MaxURI {
+			return Errorf(CodeInvalidParams, "%s/%d is longer than %d bytes", where, i, MaxURI)
+		}
+		if size += len(uri); size > MaxSubscribed {
+			return Errorf(CodeInvalidParams, "%s is longer than %d bytes; open several subscriptions", where, MaxSubscribed)
 		}
 		if !known[string(uri)] {
 			known[string(uri)] = true

@@ -25,6 +25,7 @@ func TestScanFilter(t *testing.T) {
 		{raw: `{"notifications":{"resourceSubscriptions":["a",1]}}`, fault: "resourceSubscriptions/1 must be a string, got number"},
 		{raw: `{"notifications":{"resourceSubscriptions":[""]}}`, fault: "resourceSubscriptions/0 is empty"},
 		{raw: `{"notifications":{"resourceSubscriptions":["a","b","c","d"]}}`, fault: "more than 3 entries"},
+		{raw: `{"notifications":{"resourceSubscriptions":["a","` + strings.Repeat("x", MaxURI+1) + `"]}}`, fault: "resourceSubscriptions/1 is longer than 8192 bytes"},
 	} {
 		var f SubscriptionFilter
 		fault := ScanFilter([]byte(tt.raw), 3, &f)
@@ -64,5 +65,22 @@ func TestChange(t *testing.T) {
 	result, err := ListenResult{Subscription: StringID("<1>")}.Append(nil, Wire{Revision: Latest, Meta: []byte(`"m":1`)})
 	if want := `{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"<1>","m":1}}`; err != nil || string(result) != want {
 		t.Errorf("result: got %s, %v, want %s", result, err, want)
+	}
+}
+
+func TestScanFilterSize(t *testing.T) {
+	for _, tt := range []struct {
+		uris int
+		fits bool
+	}{{MaxSubscribed / MaxURI, true}, {MaxSubscribed/MaxURI + 1, false}} {
+		uris := make([]string, tt.uris)
+		for i := range uris {
+			uris[i] = strings.Repeat("x", MaxURI)
+		}
+		var f SubscriptionFilter
+		fault := ScanFilter([]byte(`{"notifications":{"taskIds":["`+strings.Join(uris, `","`)+`"]}}`), 1000, &f)
+		if fits := fault == nil; fits != tt.fits || !fits && !strings.Contains(fault.Message, "taskIds is longer than 262144 bytes") {
+			t.Errorf("%d URIs: %v", tt.uris, fault)
+		}
 	}
 }

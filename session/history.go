@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,28 +74,23 @@ type eventID struct {
 func (id eventID) String() string {
 	text := strconv.FormatUint(id.stream, 36) + "-" + strconv.FormatUint(id.event, 36)
 	if id.life != 0 {
-		text += "-" + strconv.FormatUint(uint64(id.life), 36)
+		text += "." + strconv.FormatUint(uint64(id.life), 36)
 	}
 	return text
 }
 
 func parseEventID(text string) (id eventID, ok bool) {
-	parts := strings.Split(text, "-")
-	if len(parts) < 2 || len(parts) > 3 {
-		return id, false
+	text, life, moved := strings.Cut(text, ".")
+	stream, event, _ := strings.Cut(text, "-")
+	if !moved {
+		life = "0"
 	}
-	var numbers [3]uint64
-	for i, part := range parts {
-		bits := 64
-		if i == 2 {
-			bits = 32
-		}
-		var err error
-		if numbers[i], err = strconv.ParseUint(part, 36, bits); err != nil {
-			return id, false
-		}
-	}
-	return eventID{uint32(numbers[2]), numbers[0], numbers[1]}, true
+	var errs [3]error
+	id.stream, errs[0] = strconv.ParseUint(stream, 36, 64)
+	id.event, errs[1] = strconv.ParseUint(event, 36, 64)
+	number, err := strconv.ParseUint(life, 36, 32)
+	id.life, errs[2] = uint32(number), err
+	return id, errors.Join(errs[:]...) == nil
 }
 
 // idOf names an event of the session.

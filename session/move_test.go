@@ -81,7 +81,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 		t.Fatalf("ids of the second process end with %q", life)
 	}
 	to.want(t, "1-1"+life+"= 1-2"+life+"=b")
-	for id, want := range map[string]bool{"1-1": false, "1-1" + life: true, "1-1-1": false, "1-1" + life + "-1": false} {
+	for id, want := range map[string]bool{"1-1": false, "1-1" + life: true, "1-1.1": false, "1-1" + life + ".1": false} {
 		if _, _, ok := second.Resume(id, &to); ok != want {
 			t.Errorf("Resume(%q) = %v, want %v", id, ok, want)
 		}

@@ -60,6 +60,7 @@ type Session struct {
 	history  *history  // nil until an event is kept
 
 	subscriptions map[string]struct{} // URIs of resources; nil if none
+	subscribed    int                 // bytes of these
 }
 
 var _ frame.Session = (*Session)(nil)

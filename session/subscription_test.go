@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -23,6 +24,25 @@ func TestSubscriptions(t *testing.T) {
 		{func() bool { return s.Subscribed("c") }, false},
 		{func() bool { s.Unsubscribe("a"); s.Unsubscribe("c"); return s.Subscribed("a") }, false},
 		{func() bool { return s.Subscribe("c", 2) }, true},
+	} {
+		if got := step.do(); got != step.want {
+			t.Errorf("step %d: got %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+// A session takes URIs of a size in all, whatever their number.
+func TestSubscribedBytes(t *testing.T) {
+	s := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
+	most := strings.Repeat("x", protocol.MaxSubscribed-1)
+	for i, step := range []struct {
+		do   func() bool
+		want bool
+	}{
+		{func() bool { return s.Subscribe(most, 9) }, true},
+		{func() bool { return s.Subscribe("ab", 9) }, false},
+		{func() bool { return s.Subscribe("a", 9) }, true},
+		{func() bool { s.Unsubscribe(most); return s.Subscribe("ab", 9) }, true},
 	} {
 		if got := step.do(); got != step.want {
 			t.Errorf("step %d: got %v, want %v", i, got, step.want)
