@@ -41,7 +41,7 @@ type Conn struct {
 	ws         *websocket.Conn
 	below      net.Conn // what ws goes over; nil if that is not known
 	maxMessage int
-	timeout    time.Duration // for a write, and for a pong; none unless positive
+	timeout    time.Duration // for a write; none unless positive
 
 	ctx    context.Context // ends when the connection is closed by force
 	cancel context.CancelFunc
@@ -230,7 +230,7 @@ func (c *Conn) keepAlive(every time.Duration) {
 		case <-c.ctx.Done():
 			return
 		}
-		if err := c.ping(); err != nil {
+		if err := c.ping(max(every, c.timeout)); err != nil {
 			c.fault.CompareAndSwap(nil, &err)
 			c.cancel()
 			return
@@ -238,19 +238,16 @@ func (c *Conn) keepAlive(every time.Duration) {
 	}
 }
 
-// ping returns an error if the peer is gone. Only a Read that waits can take
-// the answer: while the reader of this side is busy, nothing is known.
-func (c *Conn) ping() error {
+// ping returns an error if the peer is gone, or does not answer within patience.
+// Only a Read that waits can take the answer: while the reader of this side is
+// busy, nothing is known.
+func (c *Conn) ping(patience time.Duration) error {
 	reads := c.reads.Load()
 	if !c.reading.Load() || c.isWriting() {
 		return nil
 	}
-	ctx := c.ctx
-	if c.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.timeout)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
 	err := c.ws.Ping(ctx)
 	if err == nil || c.ctx.Err() != nil || c.reads.Load() != reads || c.isWriting() {
 		return nil

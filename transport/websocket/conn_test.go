@@ -206,8 +206,9 @@ func (m *memory) Accept() (net.Conn, error) {
 func (m *memory) Close() error   { close(m.closed); return nil }
 func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "unix"} }
 
-// inMemory connects a bare client to a Conn, over a pipe that holds nothing.
-func inMemory(t *testing.T, opts websocket.Options) (client *raw.Conn, server *websocket.Conn) {
+// inMemory connects a bare client to a Conn, over a pipe that holds nothing. The
+// client answers pings, if it reads and has no onPing that says false.
+func inMemory(t *testing.T, opts websocket.Options, onPing func(context.Context, []byte) bool) (client *raw.Conn, server *websocket.Conn) {
 	t.Helper()
 	listener := &memory{make(chan net.Conn), make(chan struct{})}
 	upgrader := websocket.NewUpgrader(opts)
@@ -223,7 +224,7 @@ func inMemory(t *testing.T, opts websocket.Options) (client *raw.Conn, server *w
 	dialer := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}}
 	dialled := make(chan *raw.Conn, 1)
 	go func() {
-		c, _, err := raw.Dial(t.Context(), "ws://localhost/", &raw.DialOptions{HTTPClient: dialer})
+		c, _, err := raw.Dial(t.Context(), "ws://localhost/", &raw.DialOptions{HTTPClient: dialer, OnPingReceived: onPing})
 		if err != nil {
 			t.Error(err)
 		}
@@ -241,7 +242,7 @@ func inMemory(t *testing.T, opts websocket.Options) (client *raw.Conn, server *w
 // TestStalled sees that a peer which reads nothing loses the connection.
 func TestStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, server := inMemory(t, websocket.Options{WriteTimeout: 3 * time.Second})
+		_, server := inMemory(t, websocket.Options{WriteTimeout: 3 * time.Second}, nil)
 		read := make(chan error, 1)
 		go func() {
 			_, err := server.Read()
@@ -266,7 +267,7 @@ func TestPings(t *testing.T) {
 	opts := websocket.Options{WriteTimeout: 3 * time.Second, KeepAlive: 10 * time.Second}
 	t.Run("answered", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			client, server := inMemory(t, opts)
+			client, server := inMemory(t, opts, nil)
 			go func() {
 				time.Sleep(time.Hour)
 				_ = client.Write(t.Context(), raw.MessageText, []byte(`"late"`))
@@ -279,19 +280,20 @@ func TestPings(t *testing.T) {
 	})
 	t.Run("not answered", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, server := inMemory(t, opts)
+			client, server := inMemory(t, opts, func(context.Context, []byte) bool { return false })
+			go func() { _, _, _ = client.Read(t.Context()) }()
 			begin := time.Now()
 			if _, err := server.Read(); err == nil || errors.Is(err, io.EOF) {
 				t.Errorf("Read: %v, want the error of a lost connection", err)
 			}
-			if took := time.Since(begin); took != 13*time.Second {
-				t.Errorf("Read failed after %v, want 13s", took)
+			if took := time.Since(begin); took != 20*time.Second {
+				t.Errorf("Read failed after %v, want 20s", took)
 			}
 		})
 	})
 	t.Run("reader is busy", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			client, server := inMemory(t, opts)
+			client, server := inMemory(t, opts, nil)
 			go func() { _, _, _ = client.Read(t.Context()) }()
 			time.Sleep(time.Hour) // nobody reads: no answer could be seen
 			go func() { _ = client.Write(t.Context(), raw.MessageText, []byte(`1`)) }()

@@ -30,8 +30,8 @@ const DefaultKeepAlive = 25 * time.Second
 // Options shape connections. The zero value is the default.
 type Options struct {
 	MaxMessage   int           // bytes of a message; 0 means transport.DefaultMaxMessage
-	WriteTimeout time.Duration // for a peer to take a message or answer a ping; 0 means transport.DefaultWriteTimeout, negative none
-	KeepAlive    time.Duration // between pings; 0 means DefaultKeepAlive, negative none
+	WriteTimeout time.Duration // for a peer to take a message; 0 means transport.DefaultWriteTimeout, negative none
+	KeepAlive    time.Duration // between pings; 0 means DefaultKeepAlive, negative none. A peer may take as long to answer, at least WriteTimeout.
 	// AllowedHosts and AllowedOrigins are those of streamable.Options. They
 	// matter to servers alone.
 	AllowedHosts   []string
