@@ -72,7 +72,8 @@ func Roots(f *Frame, key string) ([]Root, error) { return frame.Roots(f, key) }
 func Ask(f *Frame, questions ...*Question) error { return frame.Ask(f, questions...) }
 
 // Once runs fn once per request, however often its handler runs again for
-// answers; see frame.Once.
+// answers; see frame.Once, also for what a client may do that sends one round
+// twice.
 func Once[T any](f *Frame, key string, fn func() (T, error)) (T, error) {
 	return frame.Once(f, key, fn)
 }

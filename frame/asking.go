@@ -117,6 +117,13 @@ func (root *Frame) claim(key string) error {
 // answers, and returns what it returned. In legacy revisions, where handlers
 // do not run again, it simply runs fn. T must survive encoding/json. An error
 // is not kept: fn runs again then.
+//
+// What fn returned travels with the client's next round, so it is known from
+// then on, and not in the round in which fn ran: a client that sends one round
+// twice, on purpose or because the answer was lost, has fn run twice. What must
+// never happen twice also needs a record of the server's own, for instance one
+// by the id of an order that an earlier round has made (Security Considerations
+// in basic/patterns/mrtr of 2026-07-28).
 func Once[T any](f *Frame, key string, fn func() (T, error)) (value T, err error) {
 	asker := f.asker()
 	if asker == nil {
@@ -172,17 +179,21 @@ func (f *Frame) asker() Asker {
 func SampleQuestion(key string, params protocol.SampleParams, into *protocol.SampleResult) *Question {
 	return &Question{
 		key: key, method: protocol.MethodSample,
-		params: func(*Frame) (json.RawMessage, error) {
+		params: func(f *Frame) (json.RawMessage, error) {
 			if len(params.Messages) == 0 || params.MaxTokens <= 0 {
 				return nil, errors.New("frame: sampling needs messages and a positive MaxTokens")
 			}
-			return json.Marshal(params)
+			p := params.For(f.Revision())
+			if f.Revision().Has(protocol.SamplingTools) && f.ClientCapabilities().Sampling.Context == nil {
+				p.IncludeContext = "" // such a client has none to include
+			}
+			return json.Marshal(p)
 		},
 		needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			switch {
 			case c.Sampling == nil:
 				return protocol.MissingCapability("sampling")
-			case len(params.Tools) > 0 && c.Sampling.Tools == nil:
+			case (len(params.Tools) > 0 || params.ToolChoice != nil) && c.Sampling.Tools == nil:
 				return protocol.MissingCapability("sampling", "tools")
 			}
 			return nil
@@ -223,6 +234,11 @@ func RootsQuestion(key string, into *[]protocol.Root) *Question {
 			}
 			if result.Roots == nil {
 				return errors.New("member roots is missing")
+			}
+			for i, root := range *result.Roots {
+				if root.URI == "" {
+					return fmt.Errorf("roots/%d has no uri", i)
+				}
 			}
 			*into = *result.Roots
 			return nil

@@ -2,7 +2,9 @@ package protocol
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -71,17 +73,40 @@ type ToolChoice struct {
 	Mode string `json:"mode,omitempty"` // "auto", "required" or "none"
 }
 
+// For returns the params as a client of rev takes them. Before 2025-11-25 a
+// message has one item, so that each becomes a message of its own, and there are
+// no tools; what else the revision lacks becomes text.
+func (p SampleParams) For(rev Revision) SampleParams {
+	single := !rev.Has(SamplingTools)
+	if single {
+		p.Tools, p.ToolChoice = nil, nil
+	}
+	var messages []SampleMessage
+	for _, m := range p.Messages {
+		m.rev = rev
+		if !single || len(m.Content) == 0 {
+			messages = append(messages, m)
+			continue
+		}
+		for i := range m.Content {
+			messages = append(messages, SampleMessage{Role: m.Role, Content: m.Content[i : i+1], rev: rev})
+		}
+	}
+	p.Messages = messages
+	return p
+}
+
 // SampleMessage is one message of the conversation that a model continues.
-// More than one item needs a revision from 2025-11-25 on.
 type SampleMessage struct {
 	Role    Role
 	Content []Content
+	rev     Revision // that it is encoded for; 0 is the latest
 }
 
 // MarshalJSON implements json.Marshaler: one item goes out alone, several as
 // an array.
 func (m SampleMessage) MarshalJSON() ([]byte, error) {
-	dst, err := AppendContent([]byte(fmt.Sprintf(`{"role":%q,"content":`, m.Role)), m.Content, Latest)
+	dst, err := AppendContent([]byte(fmt.Sprintf(`{"role":%q,"content":`, m.Role)), m.Content, cmp.Or(m.rev, Latest))
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +126,11 @@ type SampleResult struct {
 }
 
 // Text returns the text items of the answer, joined.
-func (r *SampleResult) Text() string {
+func (r *SampleResult) Text() string { return textOf(r.Content) }
+
+func textOf(items []Content) string {
 	var text string
-	for _, item := range r.Content {
+	for _, item := range items {
 		if t, ok := item.(TextContent); ok {
 			text += t.Text
 		}
@@ -124,6 +151,9 @@ func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 	}
 	if wire.Role != RoleUser && wire.Role != RoleAssistant {
 		return fmt.Errorf("role must be %q or %q, got %q", RoleUser, RoleAssistant, wire.Role)
+	}
+	if wire.Model == "" {
+		return errors.New("member model is missing or empty")
 	}
 	items, err := ParseContents(wire.Content)
 	if err != nil {

@@ -39,13 +39,11 @@ func (c ClientCapabilities) For(rev Revision) ClientCapabilities {
 	if !rev.Has(Elicitation) {
 		c.Elicitation = nil
 	}
-	if !rev.Has(ElicitModes) {
-		if c.Elicitation != nil {
-			c.Elicitation = &ElicitationCapability{}
-		}
-		if c.Sampling != nil {
-			c.Sampling = &SamplingCapability{}
-		}
+	if c.Elicitation != nil && !rev.Has(ElicitModes) {
+		c.Elicitation = &ElicitationCapability{}
+	}
+	if c.Sampling != nil && !rev.Has(SamplingTools) {
+		c.Sampling = &SamplingCapability{}
 	}
 	return c
 }

@@ -15,6 +15,9 @@ type ToolUseContent struct {
 }
 
 func (c ToolUseContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
+	if !rev.Has(SamplingTools) {
+		return TextContent{Text: fmt.Sprintf("[call of the tool %s with %s]", c.Name, c.Input)}.appendContent(dst, rev)
+	}
 	dst = append(dst, `{"type":"tool_use"`...)
 	dst = appendOptional(dst, `,"id":`, c.ID)
 	dst = appendOptional(dst, `,"name":`, c.Name)
@@ -39,6 +42,9 @@ type ToolResultContent struct {
 }
 
 func (c ToolResultContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
+	if !rev.Has(SamplingTools) {
+		return TextContent{Text: "[result of a tool] " + textOf(c.Content)}.appendContent(dst, rev)
+	}
 	dst = append(dst, `{"type":"tool_result"`...)
 	dst = appendOptional(dst, `,"toolUseId":`, c.ToolUseID)
 	dst, err := AppendContent(append(dst, `,"content":`...), c.Content, rev)

@@ -105,6 +105,8 @@ const (
 	// ElicitModes: elicitation has a form and a URL mode, lists of enums,
 	// titles of enums, and defaults of every type.
 	ElicitModes
+	// SamplingTools: tools in sampling, and several items in its messages.
+	SamplingTools
 	// OptionalErrorID: an error response to an unreadable message has no id;
 	// before, its id is null.
 	OptionalErrorID
@@ -137,7 +139,7 @@ var revisionFeatures = [...]Feature{
 const (
 	in2025March    = ResumableStreams | ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
 	in2025June     = in2025March | Elicitation | StructuredContent | ResourceLinks | Titles | VersionHeader | ContentMeta
-	in2025November = in2025June | PrimedStreams | Icons | ElicitModes | OptionalErrorID
+	in2025November = in2025June | PrimedStreams | Icons | ElicitModes | SamplingTools | OptionalErrorID
 	in2026July     = in2025November&^(ResumableStreams|PrimedStreams) | AnyStructured | ResultType | CacheHints | PerRequestMeta
 )
 

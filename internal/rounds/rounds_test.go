@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -293,5 +294,30 @@ func TestMissingCapability(t *testing.T) {
 	data, err := json.Marshal(fault.Data)
 	if err != nil || string(data) != `{"requiredCapabilities":{"sampling":{}}}` {
 		t.Errorf("data = %s, %v", data, err)
+	}
+}
+
+// What Once did counts from the next round on: a round that comes twice has it
+// done twice, which the server alone can tell.
+func TestOnceInARepeatedRound(t *testing.T) {
+	a := New(sealer(t), Config{})
+	charged := 0
+	pay := func(f *frame.Frame) (string, error) {
+		if _, err := frame.Elicit[name](f, "name", "Who are you?"); err != nil {
+			return "", err
+		}
+		n, err := frame.Once(f, "charge", func() (int, error) { charged++; return charged, nil })
+		return fmt.Sprint(n), err
+	}
+	first := round(a, context.Background(), "tools/call", "pay", "", "", "")
+	if _, err := pay(first); !errors.Is(err, frame.ErrInputRequired) {
+		t.Fatal(err)
+	}
+	state := required(t, first)
+	for n := range 2 {
+		again := round(a, context.Background(), "tools/call", "pay", "", state, `{"name":{"action":"accept","content":{"name":"A"}}}`)
+		if got, err := pay(again); err != nil || got != fmt.Sprint(n+1) {
+			t.Errorf("time %d: %q, %v", n+1, got, err)
+		}
 	}
 }
