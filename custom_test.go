@@ -134,6 +134,7 @@ func TestMethods(t *testing.T) {
 			{"acme/area", `{"width":"3","height":4,"name":"x"}`, `{"area":12}`},
 			{"acme/nothing", `{}`, `{}`},
 			{"acme/raw", `{"a":[1,2]}`, `{"a":[1,2]}`},
+			{"acme/raw", `{"name":5,"uri":[],"a":1}`, `{"a":1}`},
 		} {
 			if got := result(t, c.ask(ok.method, ok.params)); got != ok.want {
 				t.Errorf("%s %s: %s, want %s", ok.method, ok.params, got, ok.want)
@@ -243,7 +244,7 @@ func TestOnNotification(t *testing.T) {
 			want = []string{"notifications/initialized true"} // the default came first
 		}
 		for _, method := range []string{"notifications/roots/list_changed", "notifications/acme/tick", "acme/tock"} {
-			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, c.dress("{}")))
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, c.dress(`{"name":{"first":"a"}}`)))
 			want = append(want, method+" true")
 		}
 		if code, _ := fault(t, c.ask("acme/tock", "{}")); code != -32601 {

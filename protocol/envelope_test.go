@@ -174,6 +174,13 @@ func TestNameBelongsToTheMethod(t *testing.T) {
 			t.Errorf("%s: name %q, %v, want %q", method, p.Name, fault, want)
 		}
 	}
+	for method, fine := range map[string]bool{"x/y": true, "notifications/acme": true, "tools/call": false, "prompts/get": false} {
+		var p Params
+		m := Message{Method: method, Params: []byte(`{"name":{"first":"a"},"cursor":1}`)}
+		if fault := ScanParams(&m, &p); (fault == nil) != fine || p.Name != "" || fine && string(p.Cursor) != "1" {
+			t.Errorf("%s: name %q, cursor %s, %v", method, p.Name, p.Cursor, fault)
+		}
+	}
 	var p Params
 	m := Message{Method: "resources/read", Params: []byte(`{"uri":null}`)}
 	if fault := ScanParams(&m, &p); fault == nil || fault.Message != "params.uri must be a string, got null" {

@@ -12,13 +12,14 @@ import (
 // members of its own decodes Raw.
 type Params struct {
 	Raw            []byte // the whole object, nil if absent
-	Name           string // name, or uri or taskId for methods that have one
+	Name           string // name, or uri or taskId for methods that have one; "" if a method of the user has another there
 	Arguments      []byte // nil if absent
 	Cursor         []byte // the JSON text; nil if absent
 	InputResponses []byte // nil if absent
 	RequestState   string
 	Meta           Meta
 	named          string // the member that Name is read from
+	text           bool   // it must be a string
 }
 
 // Meta is what the specification puts into a request's _meta.
@@ -47,7 +48,8 @@ const (
 // type is the answer -32602.
 func ScanParams(m *Message, p *Params) *Error {
 	raw := m.Params
-	*p = Params{Raw: raw, named: nameMember(m.Method)}
+	*p = Params{Raw: raw}
+	p.named, p.text = nameMember(m.Method)
 	if raw == nil {
 		return nil
 	}
@@ -89,17 +91,20 @@ func index(names []string, name []byte) int {
 	return 0
 }
 
-// nameMember returns the member that names what a method is about. A method
-// has one; others of these are not looked at, so that no gateway on the way
-// takes one for what the server takes another.
-func nameMember(method string) string {
-	switch {
-	case strings.HasPrefix(method, "resources/"):
-		return "uri"
-	case strings.HasPrefix(method, "tasks/"):
-		return "taskId"
+// nameMember returns the member that names what a method is about, and whether
+// it must be a string: a method of the user may have another name. A method has
+// one; others of these are not looked at, so that no gateway on the way takes one
+// for what the server takes another.
+func nameMember(method string) (member string, text bool) {
+	switch group, _, _ := strings.Cut(method, "/"); group {
+	case "resources":
+		return "uri", true
+	case "tasks":
+		return "taskId", true
+	case "tools", "prompts":
+		return "name", true
 	}
-	return "name"
+	return "name", false
 }
 
 func duplicate(where, name string) *Error {
@@ -111,6 +116,10 @@ func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
 	start := s.Pos
 	switch string(name) {
 	case p.named:
+		if kind != jsonx.String && !p.text {
+			skip(s, start)
+			return nil
+		}
 		if kind != jsonx.String {
 			return Errorf(CodeInvalidParams, "params.%s must be a string, got %s", name, kind)
 		}
