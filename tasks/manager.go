@@ -17,7 +17,7 @@ import (
 // The limits that a zero Config stands for.
 const (
 	DefaultTTL     = time.Hour
-	DefaultMax     = 1000
+	DefaultMax     = 10_000
 	DefaultRunning = 64
 )
 
@@ -25,8 +25,12 @@ const (
 type Config struct {
 	Store      Store         // nil means a Memory
 	TTL        time.Duration // of tasks that name none; 0 means DefaultTTL
-	Max        int           // tasks that are kept at a time; 0 means DefaultMax
+	Max        int           // tasks that are kept at a time, also those that have ended; 0 means DefaultMax
 	MaxRunning int           // tasks that run at a time; 0 means DefaultRunning
+	// MaxPerOwner is how many are kept of one principal; 0 means a tenth of Max,
+	// at least one, negative no limit. Anonymous clients, who are one owner, have
+	// none but Max.
+	MaxPerOwner int
 }
 
 // ErrCancelled is the cause of the context of a task that its client
@@ -43,6 +47,7 @@ type Manager struct {
 
 	mu      sync.Mutex
 	kept    int
+	owned   map[string]int // kept, by principal
 	running int
 	live    map[string]*Task
 }
@@ -62,10 +67,13 @@ func NewManager(config Config, changed func(Record)) *Manager {
 	if config.MaxRunning <= 0 {
 		config.MaxRunning = DefaultRunning
 	}
+	if config.MaxPerOwner == 0 {
+		config.MaxPerOwner = max(1, config.Max/10)
+	}
 	if changed == nil {
 		changed = func(Record) {}
 	}
-	return &Manager{config: config, changed: changed, live: make(map[string]*Task)}
+	return &Manager{config: config, changed: changed, live: make(map[string]*Task), owned: make(map[string]int)}
 }
 
 // Create makes a task of owner that works. cancel ends its work. Task.Finish
@@ -86,7 +94,7 @@ func (m *Manager) Create(owner string, ttl, poll time.Duration, cancel context.C
 	}
 	if err := m.config.Store.Save(context.Background(), t.record); err != nil {
 		m.leave(t)
-		m.forget()
+		m.forget(t)
 		return nil, protocol.Errorf(protocol.CodeInternal, "the task could not be kept: %w", err)
 	}
 	time.AfterFunc(ttl, func() { m.expire(t) })
@@ -101,9 +109,12 @@ func (m *Manager) enter(t *Task) error {
 		return protocol.Errorf(protocol.CodeBusy, "%d tasks are running, which is the limit", m.running)
 	case m.kept >= m.config.Max:
 		return protocol.Errorf(protocol.CodeBusy, "%d tasks are kept, which is the limit", m.kept)
+	case t.record.Owner != "" && m.config.MaxPerOwner > 0 && m.owned[t.record.Owner] >= m.config.MaxPerOwner:
+		return protocol.Errorf(protocol.CodeBusy, "%d tasks of this user are kept, which is the limit", m.owned[t.record.Owner])
 	}
 	m.running++
 	m.kept++
+	m.owned[t.record.Owner]++
 	m.live[t.record.ID] = t
 	return nil
 }
@@ -118,10 +129,14 @@ func (m *Manager) leave(t *Task) {
 	}
 }
 
-func (m *Manager) forget() {
+// forget notes that a task is kept no more.
+func (m *Manager) forget(t *Task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.kept--
+	if m.owned[t.record.Owner]--; m.owned[t.record.Owner] == 0 {
+		delete(m.owned, t.record.Owner)
+	}
 }
 
 // expire ends and forgets a task whose time is up.
@@ -130,7 +145,7 @@ func (m *Manager) expire(t *Task) {
 	t.gone()
 	// A store that fails to delete keeps what it has; there is nobody to tell.
 	_ = m.config.Store.Delete(context.Background(), t.record.ID)
-	m.forget()
+	m.forget(t)
 }
 
 // Get returns the record of a task of owner. One that does not exist, or is
@@ -224,11 +239,16 @@ func (t *Task) Note(message string) error {
 	return t.change(func(r *Record) { r.StatusMessage = message })
 }
 
-// Finish ends the task: with a result, or an error, or cancelled. What comes
-// after the first end counts no more.
+// Finish ends the task: with a result, or an error, whose message becomes that
+// of the state, or cancelled. What comes after the first end counts no more.
 func (t *Task) Finish(status Status, result, fault json.RawMessage) error {
 	err := t.change(func(r *Record) {
 		r.Status, r.Result, r.Fault, r.Requests = status, result, fault, nil
+		if status == Failed {
+			var wire struct{ Message string }
+			_ = json.Unmarshal(fault, &wire) // without one there is no message
+			r.StatusMessage = wire.Message
+		}
 	})
 	t.manager.leave(t)
 	return err

@@ -44,6 +44,7 @@ func TestOutcomes(t *testing.T) {
 		want          string
 	}{
 		{Completed, `{"content":[]}`, "", `"result":{"content":[]}`},
+		{Failed, "", `{"code":-32603,"message":"x"}`, `"statusMessage":"x"`},
 		{Failed, "", `{"code":-32603,"message":"x"}`, `"error":{"code":-32603,"message":"x"}`},
 		{Cancelled, "", "", `"status":"cancelled"`},
 	} {
@@ -266,6 +267,47 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// One principal cannot take all that there is room for; its place is free again
+// when a task expires.
+func TestLimitPerOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			config Config
+			owner  string
+			want   int
+		}{
+			{Config{Max: 30}, "alice", 3},
+			{Config{Max: 5}, "alice", 1},
+			{Config{Max: 30, MaxPerOwner: 7}, "alice", 7},
+			{Config{Max: 30, MaxPerOwner: -1}, "alice", 30},
+			{Config{Max: 30}, "", 30},
+		} {
+			tt.config.TTL = time.Hour
+			m := NewManager(tt.config, nil)
+			for round := range 2 {
+				for n := range tt.want {
+					task, err := m.Create(tt.owner, 0, 0, func(error) {})
+					if err != nil {
+						t.Fatalf("%+v, round %d, task %d: %v", tt.config, round, n, err)
+					}
+					_ = task.Finish(Completed, json.RawMessage("{}"), nil)
+				}
+				if _, err := m.Create(tt.owner, 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "kept, which is the limit") {
+					t.Errorf("%+v, %q: one more: %v", tt.config, tt.owner, err)
+				}
+				if tt.want < tt.config.Max {
+					start(t, m, "bob")
+				}
+				time.Sleep(time.Hour + 1)
+				synctest.Wait()
+			}
+			if len(m.owned) != 0 {
+				t.Errorf("owners %v", m.owned)
+			}
+		}
+	})
+}
+
 type failing struct{ Memory }
 
 func (*failing) Save(context.Context, Record) error { return errors.New("disk full") }
@@ -275,7 +317,7 @@ func TestStoreFails(t *testing.T) {
 	if _, err := m.Create("", 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("err = %v", err)
 	}
-	if m.kept != 0 || m.running != 0 {
-		t.Errorf("kept %d, running %d", m.kept, m.running)
+	if m.kept != 0 || m.running != 0 || len(m.owned) != 0 {
+		t.Errorf("kept %d, running %d, owners %v", m.kept, m.running, m.owned)
 	}
 }
