@@ -258,14 +258,14 @@ func TestListenLimits(t *testing.T) {
 		first.say(listen("1", `{}`))
 		wantHeard(t, first, tagged("1", "subscriptions/acknowledged", `,"notifications":{}`))
 		second.say(listen("2", `{}`))
-		wantHeard(t, second, `{"jsonrpc":"2.0","id":2,"error":{"code":-32003,"message":"the server has 1 subscriptions open, which is the limit"}}`)
+		wantHeard(t, second, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the server has 1 subscriptions open, which is the limit"}}`)
 	})
 	t.Run("connection", func(t *testing.T) {
 		w := pipeWire(t, listenServer(t, mcp.Options{Subscriptions: mcp.SubscriptionLimits{PerConnection: 1}}))
 		w.say(listen("1", `{}`))
 		wantHeard(t, w, tagged("1", "subscriptions/acknowledged", `,"notifications":{}`))
 		w.say(listen("2", `{}`))
-		wantHeard(t, w, `{"jsonrpc":"2.0","id":2,"error":{"code":-32003,"message":"the connection has 1 subscriptions open, which is the limit"}}`)
+		wantHeard(t, w, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the connection has 1 subscriptions open, which is the limit"}}`)
 	})
 }
 

@@ -148,7 +148,7 @@ func TestScopesOverHTTP(t *testing.T) {
 				if status != http.StatusForbidden || challenge != stepUp {
 					t.Errorf("%s: status %d, challenge %q", call.method, status, challenge)
 				}
-				if want := `"error":{"code":-32004,"message":"the access token lacks scope: this needs notes:write","data":{"requiredScopes":["notes:write"]}}`; !strings.Contains(body, want) {
+				if want := `"error":{"code":403,"message":"the access token lacks scope: this needs notes:write","data":{"requiredScopes":["notes:write"]}}`; !strings.Contains(body, want) {
 					t.Errorf("%s: %s", call.method, body)
 				}
 				if ran.Load() != before {
@@ -241,7 +241,7 @@ func TestScopesOfAnonymousClients(t *testing.T) {
 		s, _ := scoped(t)
 		c := (&bearerClient{t: t, h: behind(s, auth.Options{Anonymous: true}), rev: rev}).open()
 		status, challenge, body := c.ask("tools/call", `{"name":"shut"}`)
-		if want := `Bearer scope="notes:write", resource_metadata="https://notes.example.com/.well-known/oauth-protected-resource/mcp"`; status != http.StatusUnauthorized || challenge != want || !strings.Contains(body, "-32005") {
+		if want := `Bearer scope="notes:write", resource_metadata="https://notes.example.com/.well-known/oauth-protected-resource/mcp"`; status != http.StatusUnauthorized || challenge != want || !strings.Contains(body, "401") {
 			t.Errorf("%v: status %d, %q, %s", rev, status, challenge, body)
 		}
 		if status, _, body := c.ask("tools/call", `{"name":"open"}`); status != http.StatusOK || strings.Contains(body, `"error"`) {
@@ -293,7 +293,7 @@ func TestNeedScopes(t *testing.T) {
 		}
 		// Once the answer is a stream, its status is out.
 		status, _, body := c.ask("tools/call", `{"name":"write","arguments":{"folder":"a","late":true},"_meta":{"progressToken":1}}`)
-		if !rev.Modern() && (status != http.StatusOK || !strings.Contains(body, "event: message") || !strings.Contains(body, "-32004")) {
+		if !rev.Modern() && (status != http.StatusOK || !strings.Contains(body, "event: message") || !strings.Contains(body, "403")) {
 			t.Errorf("%v: status %d, %s", rev, status, body)
 		}
 	}
@@ -348,10 +348,10 @@ func TestScopesOverConnections(t *testing.T) {
 		id   *frame.Identity
 		want string
 	}{
-		"nobody":    {nil, `"code":-32005,"message":"this needs an access token with scope notes:write"`},
-		"somebody":  {&frame.Identity{Subject: "me"}, `"code":-32004,"message":"the access token lacks scope: this needs notes:write"`},
+		"nobody":    {nil, `"code":401,"message":"this needs an access token with scope notes:write"`},
+		"somebody":  {&frame.Identity{Subject: "me"}, `"code":403,"message":"the access token lacks scope: this needs notes:write"`},
 		"writer":    {&frame.Identity{Subject: "me", Scopes: []string{"notes:write"}}, `"result":`},
-		"too late":  {&frame.Identity{Subject: "me", Scopes: []string{"notes:write"}, Expiry: ended}, `"code":-32005,"message":"the access token of this connection has ended`},
+		"too late":  {&frame.Identity{Subject: "me", Scopes: []string{"notes:write"}, Expiry: ended}, `"code":401,"message":"the access token of this connection has ended`},
 		"in time":   {&frame.Identity{Subject: "me", Scopes: []string{"notes:write"}, Expiry: time.Now().Add(time.Hour)}, `"result":`},
 		"unlimited": {&frame.Identity{Subject: "me", Scopes: []string{"x", "notes:write"}}, `"result":`},
 	} {

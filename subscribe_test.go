@@ -133,7 +133,7 @@ func TestLegacySubscriptions(t *testing.T) {
 					`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}`},
 				{"subscribe", `{"uri":"file:///b"}`, `"result":{}`, func() { s.ResourceUpdated("file:///b") },
 					`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///b"}}`},
-				{"subscribe", `{"uri":"file:///c"}`, `"error":{"code":-32003,"message":"the subscriptions of the session are at their limit, 2 resources or 262144 bytes of URIs"}`, nil, ""},
+				{"subscribe", `{"uri":"file:///c"}`, `"error":{"code":429,"message":"the subscriptions of the session are at their limit, 2 resources or 262144 bytes of URIs"}`, nil, ""},
 				{"subscribe", `{"uri":"` + strings.Repeat("x", 9000) + `"}`, `"error":{"code":-32602,"message":"params.uri is longer than 8192 bytes"}`, nil, ""},
 				{"subscribe", `{}`, `"error":{"code":-32602,"message":"params.uri is missing: it names the resource"}`, nil, ""},
 				{"unsubscribe", `{"uri":"file:///a"}`, `"result":{}`, func() { s.ResourceUpdated("file:///a"); s.RemovePrompts("first") },

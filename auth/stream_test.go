@@ -85,7 +85,7 @@ func TestWebSocket(t *testing.T) {
 	if _, res, err := dial(""); err == nil || res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a token: %v", err)
 	}
-	for scope, want := range map[string]string{"notes:read": `"code":-32004`, "notes:write": "by alice"} {
+	for scope, want := range map[string]string{"notes:read": `"code":403`, "notes:write": "by alice"} {
 		conn, _, err := dial(token(map[string]any{"scope": scope}))
 		if err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ func TestErrors(t *testing.T) {
 		{"no such resource, modern", &protocol.Error{Code: -32602, Message: "x", Data: data}, "resources/read", ErrNotFound, false,
 			"mcp client: op: not found: Invalid params: x"},
 		{"bad params", &protocol.Error{Code: -32602, Message: "x"}, "resources/read", nil, false, "mcp client: op: Invalid params: x"},
-		{"busy", &protocol.Error{Code: -32003, Message: "x"}, "tools/call", nil, true, "mcp client: op: Too many requests: x"},
+		{"busy", &protocol.Error{Code: 429, Message: "x"}, "tools/call", nil, true, "mcp client: op: Too many requests: x"},
 		{"session", link.ErrSession, "", ErrSessionExpired, true, "mcp client: op: session expired: mcp: the server ended the session"},
 		{"unavailable", &link.StatusError{Code: 503}, "", nil, true, "mcp client: op: mcp: the server answered with HTTP status 503 Service Unavailable"},
 		{"forbidden", &link.StatusError{Code: 403}, "", nil, false, "mcp client: op: mcp: the server answered with HTTP status 403 Forbidden"},

@@ -8,7 +8,7 @@
 //		middleware.Cache(s, middleware.CacheOptions{TTL: time.Minute}),
 //	)
 //
-// What is refused for a limit is the JSON-RPC error -32003, whose data say,
+// What is refused for a limit is the JSON-RPC error 429, whose data say,
 // where that is known, in how many milliseconds it is worth trying again:
 // {"retryAfterMs":200}.
 //

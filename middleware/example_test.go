@@ -79,7 +79,7 @@ func ExampleRateLimit() {
 	call(s)
 	// Output:
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny"}]
-	// "error":{"code":-32003,"message":"Too many calls of tool \"forecast\": the limit is 1 in 5m0s.
+	// "error":{"code":429,"message":"Too many calls of tool \"forecast\": the limit is 1 in 5m0s.
 }
 
 // At most four calls run at a time; others wait for a second.

@@ -164,7 +164,7 @@ func TestConcurrencyLimit(t *testing.T) {
 		}
 		begin := time.Now()
 		start(callOf("refused"))
-		if got := <-results; got != `{"code":-32003,"message":"The server has 2 requests under way, which is the limit"}` || time.Since(begin) != time.Second {
+		if got := <-results; got != `{"code":429,"message":"The server has 2 requests under way, which is the limit"}` || time.Since(begin) != time.Second {
 			t.Errorf("after %v: %s", time.Since(begin), got)
 		}
 		start(callOf("waits"))
@@ -192,7 +192,7 @@ func TestConcurrencyLimitIsForHandlers(t *testing.T) {
 			"tools/call": true, "resources/read": true, "prompts/get": true, "completion/complete": true, "acme/own": true,
 		} {
 			r, err := h(request(f, method, "", ""))
-			if got := show(t, r, err); strings.Contains(got, "-32003") != refused {
+			if got := show(t, r, err); strings.Contains(got, "429") != refused {
 				t.Errorf("%s: %s", method, got)
 			}
 		}

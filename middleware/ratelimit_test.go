@@ -40,7 +40,7 @@ func (l *limiter) call(principal, tool string) time.Duration {
 	if err := json.Unmarshal([]byte(show(l.t, r, err)), &fault); err != nil {
 		l.t.Fatal(err)
 	}
-	if fault.Code != -32003 || !strings.Contains(fault.Message, tool) || fault.Data.RetryAfterMs < 1 {
+	if fault.Code != 429 || !strings.Contains(fault.Message, tool) || fault.Data.RetryAfterMs < 1 {
 		l.t.Errorf("the refusal says %+v", fault)
 	}
 	return time.Duration(fault.Data.RetryAfterMs) * time.Millisecond

@@ -25,17 +25,22 @@ const (
 	CodeMissingCapability  Code = -32021 // the client did not declare what is needed
 	CodeUnsupportedVersion Code = -32022 // the server does not speak that revision
 
-	// CodeSessionNotFound answers requests of a session that is not there.
-	// No revision defines a code for it; the HTTP status 404 decides.
+	// CodeSessionNotFound answers requests of a session that is not there, in
+	// legacy revisions. None defines a code for it; the HTTP status 404 decides.
 	CodeSessionNotFound Code = -32001
+
+	// What no revision defines has the number of the HTTP status that says the
+	// same: 2026-07-28 wants new codes outside the range of JSON-RPC
+	// (basic/index, "Error Codes").
+
 	// CodeBusy answers requests beyond a limit of the server.
-	CodeBusy Code = -32003
+	CodeBusy Code = 429
 	// CodeInsufficientScope answers requests whose access token lacks a scope.
 	// Over HTTP, status 403 and WWW-Authenticate say the same.
-	CodeInsufficientScope Code = -32004
+	CodeInsufficientScope Code = 403
 	// CodeUnauthorized answers requests that need an access token and have
 	// none, or one that has ended since. Over HTTP, that is status 401.
-	CodeUnauthorized Code = -32005
+	CodeUnauthorized Code = 401
 )
 
 var codeNames = map[Code]string{
