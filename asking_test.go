@@ -320,6 +320,16 @@ func TestAskWithoutCapability(t *testing.T) {
 				t.Errorf("%s: %v, %v", tool, r, err)
 			}
 		}
+		if rev.Has(protocol.ElicitModes) {
+			for tool, can := range map[string]*protocol.ElicitationCapability{"elicit": {URL: &struct{}{}}, "url": {Form: &struct{}{}}} {
+				half := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{Elicitation: can}))...)
+				lacks := map[string]string{"elicit": `capability "elicitation.form"`, "url": `capability "elicitation.url"`}[tool]
+				if got := outcome(half.Client, tool); !strings.Contains(got, lacks) || half.questions() != 0 {
+					t.Errorf("%s by a client that can do the other: %q", tool, got)
+				}
+				half.Close()
+			}
+		}
 		if !rev.Has(protocol.ElicitModes) {
 			all := &struct{}{}
 			newer := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{

@@ -71,8 +71,11 @@ func ElicitQuestion[T any](key, message string, into *Elicited[T]) *Question {
 // needsForm wants a client that can show forms. An empty capability means
 // that it can, since forms came first.
 func needsForm(c *protocol.ClientCapabilities) *protocol.Error {
-	if c.Elicitation == nil || c.Elicitation.Form == nil && c.Elicitation.URL != nil {
+	switch {
+	case c.Elicitation == nil:
 		return protocol.MissingCapability("elicitation")
+	case c.Elicitation.Form == nil && c.Elicitation.URL != nil:
+		return protocol.MissingCapability("elicitation", "form")
 	}
 	return nil
 }

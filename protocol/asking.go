@@ -215,15 +215,18 @@ func (r *InputRequiredResult) Append(dst []byte, to Wire) ([]byte, error) {
 }
 
 // MissingCapability is the error for a question that the client did not
-// declare to understand; name is its capability. (basic/index of 2026-07-28.)
+// declare to understand; name is its capability, settings are those in it that
+// are needed. (basic/index of 2026-07-28.)
 func MissingCapability(name string, settings ...string) *Error {
 	inner := map[string]any{}
+	whole := name
 	for _, s := range settings {
 		inner[s] = struct{}{}
+		whole += "." + s
 	}
 	return &Error{
 		Code:    CodeMissingCapability,
-		Message: fmt.Sprintf("the client did not declare the capability %q, which this request needs", name),
+		Message: fmt.Sprintf("the client did not declare the capability %q, which this request needs", whole),
 		Data:    map[string]any{"requiredCapabilities": map[string]any{name: inner}},
 	}
 }
