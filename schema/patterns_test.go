@@ -23,7 +23,7 @@ type patternCase struct {
 // prints what differs.
 const nodeScript = `
 let input = "";
-process.stdin.on("data", d => input += d).on("end", () => {
+process.stdin.setEncoding("utf8").on("data", d => input += d).on("end", () => {
   const out = [];
   for (const c of JSON.parse(input)) {
     for (const flag of ["u", "v"]) {
