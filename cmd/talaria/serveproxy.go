@@ -79,7 +79,9 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 			if err := f.pin(o); err != nil {
 				return nil, err
 			}
+			o.Timeout = -1
 			if f.timeout > 0 {
+				o.Timeout = f.timeout
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, f.timeout)
 				defer cancel()

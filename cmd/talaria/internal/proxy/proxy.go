@@ -28,7 +28,10 @@ import (
 // Options shape a Proxy.
 type Options struct {
 	// Connect makes a connection to the server behind. It is called once, and
-	// over HTTP again for each session: what a session does is its own.
+	// over HTTP again for each session: what a session does is its own. The
+	// options have a Timeout, of the handshake and of what the proxy itself asks
+	// for, which Connect may change; what is passed on has none. A connection
+	// that is lost is tried again for as long as the proxy lives.
 	Connect func(ctx context.Context, o *client.Options) (*client.Client, error)
 	// One says that there is one client alone, as over standard input and
 	// output. It can be asked, and all that it does shares a connection.
@@ -48,9 +51,10 @@ type Proxy struct {
 	tap    tap // of the one client
 
 	mu       sync.Mutex
-	shared   *client.Client
-	sessions map[string]*client.Client
-	watched  []string // resources that clients without sessions listen to, in the order of the last time
+	shared   *backend
+	sessions map[string]*backend
+	offers   mcp.ServerCapabilities // of the server behind, when it was there the last time
+	watched  []string               // resources that clients without sessions listen to, in the order of the last time
 	closed   bool
 }
 
@@ -60,7 +64,7 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 		none := zerolog.Nop()
 		opts.Logger = &none
 	}
-	p := &Proxy{opts: opts, sessions: map[string]*client.Client{}}
+	p := &Proxy{opts: opts, sessions: map[string]*backend{}}
 	var err error
 	if p.shared, err = p.connect(ctx, ""); err != nil {
 		return nil, err
@@ -86,7 +90,7 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 // the proxy's own server declares it and takes subscriptions. Nobody sees it:
 // lists and calls are passed on.
 func (p *Proxy) pretend() error {
-	have := p.shared.ServerCapabilities()
+	have := p.capabilities()
 	type none struct{}
 	var list []mcp.Component
 	if have.Tools != nil {
@@ -104,76 +108,11 @@ func (p *Proxy) pretend() error {
 // Server returns what clients talk to.
 func (p *Proxy) Server() *mcp.Server { return p.server }
 
-// capabilities are those of the server behind, without what ends here.
-func (p *Proxy) capabilities() mcp.ServerCapabilities {
-	have := p.shared.ServerCapabilities()
-	have.Extensions, have.Experimental = nil, nil
-	return have
-}
-
-// connect makes the connection of a session.
-func (p *Proxy) connect(ctx context.Context, session string) (*client.Client, error) {
-	o := &client.Options{Timeout: -1, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true}
-	o.OnNotification = func(e client.Event) { p.tell(session, e) }
-	if session == "" {
-		// Clients of revisions without sessions answer in a later request; the
-		// handlers are for the one client of older revisions.
-		o.Elicit, o.ElicitURL, o.Sample = p.elicit, p.elicit, p.sample
-	}
-	return p.opts.Connect(ctx, o)
-}
-
-// upstream returns the connection that a request goes to.
-func (p *Proxy) upstream(f *mcp.Frame) (*client.Client, error) {
-	session := f.SessionID()
-	p.mu.Lock()
-	c := p.sessions[session]
-	p.mu.Unlock()
-	switch {
-	case p.opts.One || session == "":
-		return p.shared, nil
-	case c != nil:
-		return c, nil
-	}
-	c, err := p.connect(f, session)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	other := p.sessions[session]
-	if other == nil && !p.closed {
-		p.sessions[session] = c
-	}
-	closed := p.closed
-	p.mu.Unlock()
-	if other != nil || closed {
-		err := c.Close() // another request of the session was faster
-		if closed {
-			return nil, errors.Join(client.ErrClosed, err)
-		}
-		return other, nil
-	}
-	return c, nil
-}
-
-// leave ends the connection of a session.
-func (p *Proxy) leave(session string) {
-	p.mu.Lock()
-	c := p.sessions[session]
-	delete(p.sessions, session)
-	p.mu.Unlock()
-	if c != nil {
-		if err := c.Close(); err != nil {
-			p.opts.Logger.Warn().Err(err).Msg("closing a connection")
-		}
-	}
-}
-
 // Close ends every connection to the server behind.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	list := []*client.Client{p.shared}
+	list := []*backend{p.shared}
 	for c := range maps.Values(p.sessions) {
 		list = append(list, c)
 	}
@@ -223,7 +162,7 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 		return nil, p.fault(err)
 	}
 	request := f.Request()
-	options := []client.CallOption{client.NoCache()}
+	options := []client.CallOption{client.NoCache(), client.Timeout(-1)} // who calls has limits of its own
 	if request.Params.Meta.ProgressToken != nil {
 		options = append(options, client.OnProgress(func(now client.Progress) {
 			_ = f.Progress(now.Progress, now.Total, now.Message) // a client that is gone ends f
@@ -243,7 +182,7 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 		return &protocol.InputRequiredResult{Requests: asks.Requests, State: asks.State}, nil
 	}
 	if err != nil {
-		return nil, p.fault(err)
+		return nil, p.fault(c.explain(err))
 	}
 	return result(raw, f.Revision(), request.Method)
 }
@@ -347,7 +286,7 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 const maxWatched = 1000
 
 // watch subscribes to a resource on the shared connection.
-func (p *Proxy) watch(ctx context.Context, c *client.Client, uri string) {
+func (p *Proxy) watch(ctx context.Context, c *backend, uri string) {
 	p.mu.Lock()
 	i := slices.Index(p.watched, uri)
 	if i >= 0 {
