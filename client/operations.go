@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
@@ -269,11 +270,12 @@ func (c *Client) Call(ctx context.Context, tool string, args any, options ...Cal
 			return nil, wrap(op, protocol.MethodToolsCall, tool, err)
 		}
 	}
+	began := time.Now()
 	raw, err := c.do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.called(ctx, r, raw)
+	result, err := c.called(ctx, r, raw, began)
 	if err == nil && r.options.checkOutput && !result.IsError && result.Task == nil {
 		err = c.checkOutput(ctx, tool, result)
 	}
@@ -283,8 +285,9 @@ func (c *Client) Call(ctx context.Context, tool string, args any, options ...Cal
 	return result, nil
 }
 
-// called reads the result of a call, after the task that it may have become.
-func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage) (*CallToolResult, error) {
+// called reads the result of a call that began then, after the task that it may
+// have become.
+func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, began time.Time) (*CallToolResult, error) {
 	if c.takesTasks() && resultType(raw) == "task" {
 		task, err := parseTask(raw)
 		if err != nil {
@@ -293,7 +296,7 @@ func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage) (*
 		if r.options.detached || c.opts.Tasks != TasksDriven {
 			return &CallToolResult{Task: task, Raw: raw}, nil
 		}
-		return c.drive(ctx, task, r.options)
+		return c.drive(ctx, task, r.options, c.clock(r.options, began))
 	}
 	return decodeCall(raw)
 }

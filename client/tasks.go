@@ -129,14 +129,18 @@ func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOptio
 
 // WaitTask waits for the result of a task and answers what it asks. It asks the
 // server as often as that wants, for as long as ctx and the task last. When ctx
-// ends the task is cancelled. OnProgress hears the task's status messages.
+// ends the task is cancelled. Timeout and MaxTimeout bound each asking, not the
+// waiting. OnProgress hears the task's status messages.
 func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption) (*CallToolResult, error) {
-	result, err := c.drive(ctx, task, newCallOptions(options))
+	result, err := c.drive(ctx, task, newCallOptions(options), taskClock{})
 	return result, wrap("wait for task "+task.ID, "tasks/get", task.ID, err)
 }
 
-// drive polls a task until it has ended.
-func (c *Client) drive(ctx context.Context, task *Task, o *callOptions) (*CallToolResult, error) {
+// drive polls a task until it has ended, or the clock says that it takes too
+// long.
+func (c *Client) drive(ctx context.Context, task *Task, o *callOptions, clock taskClock) (*CallToolResult, error) {
+	ctx, stop := clock.bound(ctx)
+	defer stop()
 	options := []CallOption{func(each *callOptions) { each.header, each.meta, each.timeout = o.header, o.meta, o.timeout }}
 	answered := map[string]bool{}
 	own := *task
@@ -151,8 +155,12 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions) (*CallTo
 			c.guard("OnProgress", func() { o.progress(Progress{Message: message}) })
 		}
 		if task.Status == TaskInputRequired {
-			if err := c.answerTask(ctx, task, answered, options); err != nil {
-				return nil, err
+			asked, err := c.answerTask(ctx, task, answered, options)
+			if err != nil {
+				return nil, c.giveUp(ctx, task.ID, err)
+			}
+			if asked {
+				clock.heard = time.Now()
 			}
 		}
 		if done, result, err := task.outcome(); done {
@@ -161,19 +169,31 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions) (*CallTo
 			}
 			return decodeCall(result)
 		}
-		if pause.For(ctx, task.poll()) != nil {
-			c.abandon(task.ID)
-			return nil, stopped(ctx)
+		if err := pause.For(ctx, clock.wait(task.poll())); err != nil {
+			return nil, c.giveUp(ctx, task.ID, err)
 		}
 		next, err := c.Task(ctx, task.ID, options...)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrTimeout) {
+			return nil, err // it may go on, and another call may wait for it
+		}
+		if err == nil {
+			err = clock.look(task, next)
+		}
 		if err != nil {
-			if ctx.Err() != nil {
-				c.abandon(task.ID)
-			}
-			return nil, err
+			return nil, c.giveUp(ctx, task.ID, err)
 		}
 		task = next
 	}
+}
+
+// giveUp cancels a task that is not waited for any more because of err, and
+// returns what to say of that.
+func (c *Client) giveUp(ctx context.Context, id string, err error) error {
+	c.abandon(id)
+	if ctx.Err() != nil {
+		return stopped(ctx)
+	}
+	return err
 }
 
 // poll returns how long to wait before asking again.
@@ -204,8 +224,9 @@ func (t *Task) outcome() (done bool, result json.RawMessage, err error) {
 	return false, nil, nil
 }
 
-// answerTask answers the questions of a task that were not answered before.
-func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string]bool, options []CallOption) error {
+// answerTask answers the questions of a task that were not answered before, and
+// tells whether there were any.
+func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string]bool, options []CallOption) (asked bool, err error) {
 	var open []protocol.InputRequest
 	for _, q := range task.Requests {
 		if !answered[q.Key] {
@@ -213,22 +234,21 @@ func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string
 		}
 	}
 	if len(open) == 0 {
-		return nil
+		return false, nil
 	}
 	conn, err := c.current(ctx)
 	if err != nil {
-		return err
+		return true, err
 	}
 	answers, err := c.answerAll(ctx, conn, open)
 	if err != nil {
-		c.abandon(task.ID)
-		return err
+		return true, err
 	}
 	for _, q := range open {
 		answered[q.Key] = true
 	}
 	_, err = c.taskRequest(ctx, "tasks/update", task.ID, append([]byte(`"inputResponses":`), answers...), options)
-	return err
+	return true, err
 }
 
 // abandon cancels a task that nobody waits for any more.

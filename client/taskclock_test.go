@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// slowly is a server with one tool that runs as a task; gone tells whether its
+// task was cancelled.
+func slowly(t *testing.T, poll time.Duration, run func(f *mcp.Frame) error) (s *mcp.Server, gone *atomic.Bool) {
+	gone = &atomic.Bool{}
+	s = fixture(t, nil)
+	s.MustAdd(mcp.Tool("slow", func(f *mcp.Frame, _ struct{}) (string, error) {
+		if err := run(f); err != nil {
+			gone.Store(true)
+			return "", err
+		}
+		return "done", nil
+	}, mcp.AsTask(mcp.TaskOptions{PollInterval: poll})))
+	return s, gone
+}
+
+// after waits, unless the task is cancelled before.
+func after(f *mcp.Frame, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-f.Done():
+		return context.Cause(f)
+	}
+}
+
+func silent(d time.Duration) func(f *mcp.Frame) error {
+	return func(f *mcp.Frame) error { return after(f, d) }
+}
+
+// steps makes progress every so often.
+func steps(n int, each time.Duration) func(f *mcp.Frame) error {
+	return func(f *mcp.Frame) error {
+		for i := range n {
+			if err := after(f, each); err != nil {
+				return err
+			}
+			if err := f.Progress(float64(i), float64(n), fmt.Sprint("step ", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func asking(f *mcp.Frame) error {
+	_, err := mcp.Elicit[nameForm](f, "name", "Who?")
+	return err
+}
+
+// A task that a call became is waited for no longer than the call may take, and
+// is cancelled then.
+func TestTaskLimits(t *testing.T) {
+	const long = 20 * time.Minute // longer than every default
+	for _, test := range []struct {
+		name          string
+		timeout, most time.Duration // of Options
+		options       []CallOption
+		poll          time.Duration
+		run           func(f *mcp.Frame) error
+		thinks        time.Duration // how long the user takes for an answer
+		want          time.Duration // until the call ends
+		late          bool          // which it does with ErrTimeout
+	}{
+		{name: "by default", run: silent(long), want: DefaultTimeout, late: true},
+		{name: "Options.Timeout", timeout: 10 * time.Second, run: silent(long), want: 10 * time.Second, late: true},
+		{name: "Timeout", options: []CallOption{Timeout(5 * time.Second)}, run: silent(long), want: 5 * time.Second, late: true},
+		{name: "Timeout between two looks", options: []CallOption{Timeout(5 * time.Second)}, poll: time.Minute, run: silent(long), want: 5 * time.Second, late: true},
+		{name: "every change counts", timeout: 10 * time.Second, run: steps(20, 9*time.Second), want: 3 * time.Minute},
+		{name: "until none comes", timeout: 10 * time.Second, run: func(f *mcp.Frame) error { return errors.Join(steps(2, 9*time.Second)(f), after(f, long)) },
+			want: 28 * time.Second, late: true},
+		{name: "Options.MaxTimeout", most: time.Minute, run: steps(20, 9*time.Second), want: time.Minute, late: true},
+		{name: "MaxTimeout", options: []CallOption{MaxTimeout(50 * time.Second)}, run: steps(20, 9*time.Second), want: 50 * time.Second, late: true},
+		{name: "MaxTimeout by default", run: steps(200, 9*time.Second), want: DefaultMaxTimeout, late: true},
+		{name: "no limits", timeout: -1, most: -1, run: silent(long), want: long},
+		{name: "a question", timeout: 10 * time.Second, run: asking, thinks: time.Minute, want: time.Minute + time.Second},
+		{name: "a question within MaxTimeout", most: 30 * time.Second, run: asking, thinks: time.Minute, want: 30 * time.Second, late: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if test.poll == 0 {
+					test.poll = time.Second
+				}
+				s, gone := slowly(t, test.poll, test.run)
+				opts := asker(protocol.V20260728)
+				opts.Timeout, opts.MaxTimeout = test.timeout, test.most
+				opts.Elicit = func(ctx context.Context, _ *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+					select {
+					case <-time.After(test.thinks):
+						return Accept(nameForm{Name: "Ada"})
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
+				c := connect(t, serving(t, s), opts)
+				begin := time.Now()
+				r, err := c.Call(t.Context(), "slow", nil, test.options...)
+				took := time.Since(begin)
+				synctest.Wait()
+				if took < test.want || took > test.want+test.poll || errors.Is(err, ErrTimeout) != test.late || gone.Load() != test.late {
+					t.Errorf("got %+v, %v after %v, cancelled: %v; want it after %v", r, err, took, gone.Load(), test.want)
+				}
+				if !test.late && (err != nil || r.Text() != "done") {
+					t.Errorf("got %+v, %v", r, err)
+				}
+			})
+		})
+	}
+}
+
+// WaitTask waits for as long as its context lasts.
+func TestWaitTaskUnlimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := slowly(t, time.Second, silent(20*time.Minute))
+		c := connect(t, serving(t, s), modernOptions())
+		r, err := c.Call(t.Context(), "slow", nil, Detached())
+		if err != nil || r.Task == nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err = c.WaitTask(t.Context(), r.Task, Timeout(5*time.Second), MaxTimeout(5*time.Second)); err != nil || r.Text() != "done" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// A server that says nothing more about a task is told to cancel it, too.
+func TestTaskSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cancelled := false
+		c := connect(t, scripted(t, func(s *script) {
+			s.modernHello()
+			s.result(s.until("tools/call"), `{"resultType":"task","taskId":"t1","status":"working","createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z","ttlMs":null,"pollIntervalMs":1000}`)
+			h := s.until("tasks/cancel")
+			cancelled = h != nil
+			s.result(h, `{"resultType":"complete"}`)
+			s.drain()
+		}), modernOptions())
+		begin := time.Now()
+		_, err := c.Call(t.Context(), "slow", nil, Timeout(10*time.Second))
+		synctest.Wait()
+		if took := time.Since(begin); !errors.Is(err, ErrTimeout) || took > 20*time.Second || !cancelled {
+			t.Errorf("got %v after %v, cancelled: %v", err, took, cancelled)
+		}
+	})
+}
