@@ -25,6 +25,7 @@ const backTime = 10 * time.Second
 func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
 	b := &backend{}
 	o := &client.Options{Timeout: client.DefaultTimeout, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true,
+		Tasks:     client.TasksOff, // they end here: the proxy's own clients could not ask about them
 		Reconnect: &client.Backoff{Attempts: -1}, OnState: b.state}
 	o.OnNotification = func(e client.Event) { p.tell(session, e) }
 	if session == "" {

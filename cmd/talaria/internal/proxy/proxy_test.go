@@ -49,6 +49,7 @@ func behind() *mcp.Server {
 			}
 			return fmt.Sprintf("%s %v", answer.Action, answer.Value.Yes), nil
 		}),
+		mcp.Tool("later", func(*mcp.Frame, struct{}) (string, error) { return "at last", nil }, mcp.AsTask(mcp.TaskOptions{})),
 		mcp.Resource("note://1", func(*mcp.Frame, struct{}) (string, error) { return "the note", nil }),
 		mcp.Resource("note://{id}/copy", func(_ *mcp.Frame, in struct {
 			ID string `json:"id"`
@@ -124,7 +125,7 @@ func forwards(t *testing.T, c *mcptest.Client) {
 	for _, tool := range c.Tools() {
 		names = append(names, tool.Name)
 	}
-	if got := strings.Join(names, " "); got != "ask count echo fail refuse" {
+	if got := strings.Join(names, " "); got != "ask count echo fail later refuse" {
 		t.Errorf("got the tools %s", got)
 	}
 	if r := c.Call("echo", map[string]string{"text": "hello"}); r.Text() != "hello" || r.IsError {
@@ -135,6 +136,9 @@ func forwards(t *testing.T, c *mcptest.Client) {
 	}
 	if r := c.Call("fail", nil); !r.IsError || r.Text() != "as it must" {
 		t.Errorf("fail: got %q", r.Text())
+	}
+	if r := c.Call("later", nil); r.IsError || r.Text() != "at last" {
+		t.Errorf("later: got %q", r.Text())
 	}
 	_, err := c.TryCall("refuse", nil)
 	if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Code != -32050 {
