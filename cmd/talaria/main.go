@@ -11,9 +11,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log"
 	"os"
+	"syscall"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 )
@@ -28,9 +31,14 @@ func run(ctx context.Context, args []string, c *console.Console) int {
 	root := newRoot(&app{console: c})
 	root.SetArgs(args)
 	root.SetIn(c.In)
-	root.SetOut(c.Out)
+	root.SetOut(c)
 	root.SetErr(c.Err)
 	err := root.ExecuteContext(ctx)
+	if broken := c.Broken(); err == nil || broken != nil && errors.Is(err, broken) {
+		err = unwritten(c)
+	} else if lost := unwritten(c); lost != nil {
+		c.Failf("%v", lost)
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -42,4 +50,14 @@ func run(ctx context.Context, args []string, c *console.Console) int {
 		c.Notef("%s", hint)
 	}
 	return code
+}
+
+// unwritten is the error of results that nobody got. Who closed a pipe, as head
+// does, had enough of them.
+func unwritten(c *console.Console) error {
+	err := c.Broken()
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return failed(exitTool, fmt.Errorf("the output cannot be written: %w", err))
 }

@@ -287,8 +287,8 @@ func (s *session) write(out string, result *protocol.ReadResourceResult) error {
 		}
 	}
 	if out == "-" {
-		_, err := s.app.console.Out.Write(data)
-		return err
+		_, _ = s.app.console.Write(data) // run says what failed
+		return nil
 	}
 	return os.WriteFile(out, data, 0o644)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,16 @@ func (a *app) watchCommand() *cobra.Command {
 		between(1, -1, "TARGET"), func(ctx context.Context, s *session, args []string) error {
 			filter := render.Changes(s.ServerCapabilities())
 			filter.ResourceSubscriptions = args
-			sub, err := s.Listen(ctx, filter, func(e client.Event) { s.tell(o.json, e) })
+			broken := make(chan struct{}, 1)
+			sub, err := s.Listen(ctx, filter, func(e client.Event) {
+				s.tell(o.json, e)
+				if a.console.Broken() != nil {
+					select {
+					case broken <- struct{}{}:
+					default:
+					}
+				}
+			})
 			if err != nil {
 				return err
 			}
@@ -27,6 +35,8 @@ func (a *app) watchCommand() *cobra.Command {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
+			case <-broken:
+				return nil // run says it
 			case <-sub.Done():
 				return sub.Err()
 			}
@@ -44,7 +54,7 @@ func (s *session) tell(asJSON bool, e client.Event) {
 			Params json.RawMessage `json:"params,omitempty"`
 		}{e.Method, e.Params})
 		if err == nil {
-			fmt.Fprintf(s.app.console.Out, "%s\n", line)
+			s.app.console.Print(string(line))
 		}
 		return
 	}

@@ -27,7 +27,26 @@ type Console struct {
 	NoColor     bool
 	Width       int // columns of Out; 0 means no limit
 
-	shown atomic.Pointer[Progress] // the bar on the screen
+	shown  atomic.Pointer[Progress] // the bar on the screen
+	broken atomic.Pointer[error]    // the first of Out
+}
+
+// Write writes to Out. Who does not look at the error finds it in Broken.
+func (c *Console) Write(p []byte) (int, error) {
+	n, err := c.Out.Write(p)
+	if err != nil {
+		c.broken.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Broken returns why something could not be written to Out, the first time; nil
+// if all was.
+func (c *Console) Broken() error {
+	if err := c.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // hideBar takes the bar off the screen before something else is written.
@@ -89,16 +108,16 @@ func (c *Console) paintErr(style Style, s string) string {
 	return colors[style].Sprint(s)
 }
 
-// Print writes to Out.
+// Print writes to Out; Broken tells whether it could.
 func (c *Console) Print(args ...any) {
 	c.hideBar()
-	fmt.Fprintln(c.Out, args...)
+	fmt.Fprintln(c, args...)
 }
 
-// Printf writes a line to Out.
+// Printf writes a line to Out; Broken tells whether it could.
 func (c *Console) Printf(format string, args ...any) {
 	c.hideBar()
-	fmt.Fprintf(c.Out, format+"\n", args...)
+	fmt.Fprintf(c, format+"\n", args...)
 }
 
 // Warnf writes a line to Err that something is odd.
@@ -119,7 +138,8 @@ func (c *Console) Notef(format string, args ...any) {
 	fmt.Fprintln(c.Err, c.paintErr(Faint, fmt.Sprintf(format, args...)))
 }
 
-// JSON writes a value as JSON, indented.
+// JSON writes a value as JSON, indented. The error is that of a value that does
+// not encode; Broken tells whether it could be written.
 func (c *Console) JSON(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -129,8 +149,8 @@ func (c *Console) JSON(v any) error {
 		return err
 	}
 	c.hideBar()
-	_, err := c.Out.Write(b.Bytes())
-	return err
+	_, _ = c.Write(b.Bytes())
+	return nil
 }
 
 // Clean returns text that came from a server so that it cannot move the cursor,

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+)
+
+// full is an output that takes nothing.
+type full struct{ err error }
+
+func (f full) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "stdout", Err: f.err}
+}
+
+// Results that cannot be written are no success, whatever command has them. A
+// pipe that was closed is none of anybody's business.
+func TestUnwritten(t *testing.T) {
+	t.Parallel()
+	server := words.Join(stdioExample(t, t.TempDir()))
+	for _, args := range [][]string{
+		{"call", server, "calculate", "operation=add", "a=1", "b=2"},
+		{"call", server, "calculate", "operation=add", "a=1", "b=2", "--json"},
+		{"tools", server},
+		{"tools", server, "--json"},
+		{"inspect", server},
+		{"ping", server},
+		{"ping", server, "--json"},
+		{"read", server, "notes://all"},
+		{"read", server, "notes://all", "-o", "-"},
+		{"request", server, "tools/list"},
+		{"version"},
+		{"help"},
+		{"completion", "bash"},
+		append([]string{"stdio"}, stdioExample(t, t.TempDir())...),
+	} {
+		for _, test := range []struct {
+			err    error
+			code   int
+			stderr string
+		}{
+			{syscall.ENOSPC, exitTool, "error: the output cannot be written: write stdout: no space left on device\n"},
+			{syscall.EPIPE, exitOK, ""},
+		} {
+			var stderr syncBuffer
+			code := run(t.Context(), args, &console.Console{In: strings.NewReader("ping\n"), Out: full{test.err}, Err: &stderr})
+			if code != test.code || stderr.String() != test.stderr {
+				t.Errorf("%s, %v: got %d and %q", strings.Join(args[:1], " "), test.err, code, stderr.String())
+			}
+		}
+	}
+	var stderr syncBuffer
+	args := []string{"call", server, "calculate", "operation=divide", "a=1", "b=0"}
+	code := run(t.Context(), args, &console.Console{In: strings.NewReader(""), Out: full{io.ErrShortWrite}, Err: &stderr})
+	if code != exitTool || !strings.Contains(stderr.String(), "cannot be written") || !strings.Contains(stderr.String(), "the tool calculate failed") {
+		t.Errorf("a tool that failed: got %d and %q", code, stderr.String())
+	}
+}
+
+// There is nothing to watch for where nothing can be written.
+func TestWatchUnwritten(t *testing.T) {
+	t.Parallel()
+	url := httpExample(t)
+	var stderr syncBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), []string{"watch", url, "notes://all"}, &console.Console{In: strings.NewReader(""), Out: full{syscall.ENOSPC}, Err: &stderr})
+	}()
+	stderr.wait(t, "watching")
+	if got := talaria(t, "", "call", url, "add_note", "text=milk"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	if c := <-code; c != exitTool || !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("got %d and %q", c, stderr.String())
+	}
+}
