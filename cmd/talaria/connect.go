@@ -235,6 +235,13 @@ func (a *app) desk(f *connectFlags, ed *editor.Editor) (*desk.Desk, error) {
 	return desk.New(desk.Options{Console: a.console, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose}), nil
 }
 
+// unfit warns of answers that fitted nothing that was asked.
+func (a *app) unfit(d *desk.Desk) {
+	for _, name := range d.Unfit() {
+		a.console.Warnf("--answer %s: no form that the server asked has such a field", name)
+	}
+}
+
 // open connects to a target. The caller closes the session.
 func (a *app) open(ctx context.Context, f *connectFlags, target []string, ed *editor.Editor) (*session, error) {
 	d, err := a.desk(f, ed)

@@ -37,6 +37,7 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 				return err
 			}
 			defer s.Close()
+			defer o.app.unfit(s.desk)
 			return s.desk.Run(cmd.Context(), func(ctx context.Context, call ...client.CallOption) error {
 				s.call = call
 				return run(ctx, s, args[1:])

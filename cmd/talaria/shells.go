@@ -118,6 +118,7 @@ func (a *app) shell(ctx context.Context, f *connectFlags, k kind, target []strin
 	stop := onTerminate(func() { _ = ed.Close() })
 	defer stop()
 	err = s.Run(ctx)
+	a.unfit(d)
 	switch {
 	case shell.Wrong(err):
 		return &failure{code: exitUsage}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -49,6 +50,8 @@ type Desk struct {
 	bar   *console.Progress // of the operation that runs, nil without one
 	wait  *patience         // likewise
 	level protocol.Level    // from which log messages are shown
+	forms int               // which Answers were to answer
+	fit   map[string]bool   // names of Answers that one of them had
 }
 
 // question is what a server asks, and who waits for the answer.
@@ -61,7 +64,7 @@ type question struct {
 // New returns a Desk.
 func New(opts Options) *Desk {
 	levels := []protocol.Level{protocol.LevelError, protocol.LevelWarning, protocol.LevelInfo, protocol.LevelDebug}
-	return &Desk{opts: opts, questions: make(chan *question), level: levels[min(max(opts.Verbose, 0), 3)]}
+	return &Desk{opts: opts, questions: make(chan *question), fit: map[string]bool{}, level: levels[min(max(opts.Verbose, 0), 3)]}
 }
 
 // Configure puts the desk's handlers into the options of a client.
@@ -227,9 +230,10 @@ func (d *Desk) answer(q *question) {
 // elicit answers a question to the user.
 func (d *Desk) elicit(ctx context.Context, params *protocol.ElicitParams) (result *protocol.ElicitResult, err error) {
 	if len(d.opts.Answers) > 0 || !d.opts.Console.Interactive() {
-		result, note := d.opts.Answers.Elicit(params)
-		d.Notice("%s", note)
-		return result, nil
+		reply := d.opts.Answers.Elicit(params)
+		d.keep(reply)
+		d.Notice("%s", reply.Note)
+		return reply.Result, nil
 	}
 	err = d.put(ctx, func(asker form.Asker) error {
 		answer, err := form.Elicit(asker, params)
@@ -240,6 +244,29 @@ func (d *Desk) elicit(ctx context.Context, params *protocol.ElicitParams) (resul
 		return nil, err
 	}
 	return result, nil
+}
+
+// keep remembers which answers were of use.
+func (d *Desk) keep(r form.Reply) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Form {
+		d.forms++
+	}
+	for _, name := range r.Fit {
+		d.fit[name] = true
+	}
+}
+
+// Unfit lists the names of Answers that no form had which the server asked;
+// none if it asked no form.
+func (d *Desk) Unfit() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.forms == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(d.opts.Answers.Names(), func(name string) bool { return d.fit[name] })
 }
 
 // sample answers in the place of a model.

@@ -1,7 +1,6 @@
 package form
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -98,51 +97,4 @@ func say(asker Asker, head, text string) {
 		asker.Say(head + line)
 		head = "  "
 	}
-}
-
-// Answers answers questions without a person, from name=value pairs: forms whose
-// fields they and the defaults fill are accepted, all else is cancelled.
-type Answers []string
-
-// Elicit answers one question. The note says what was done, for the log.
-func (a Answers) Elicit(params *protocol.ElicitParams) (result *protocol.ElicitResult, note string) {
-	cancel := &protocol.ElicitResult{Action: protocol.ElicitCancel}
-	message := console.Line(params.Message)
-	if params.URL != "" || params.Mode == "url" {
-		return cancel, "the server asked to open " + console.Line(params.URL) + " (" + message + "); nobody is there to do that, so it was cancelled"
-	}
-	object, err := arguments.ReadObject(params.RequestedSchema)
-	if err != nil {
-		return cancel, "the server asked something that cannot be read: " + err.Error()
-	}
-	var list []string
-	for _, f := range object.Fields {
-		if len(f.Default) > 0 {
-			if member, err := json.Marshal(map[string]json.RawMessage{f.Name: f.Default}); err == nil {
-				list = append(list, string(member))
-			}
-		}
-	}
-	given := map[string][]string{}
-	for _, pair := range a {
-		name, _, _ := strings.Cut(pair, "=")
-		name = strings.TrimSuffix(name, ":")
-		given[name] = append(given[name], pair)
-	}
-	typed := []string{}
-	for _, f := range object.Fields {
-		typed = append(typed, given[f.Name]...)
-	}
-	values, err := object.Parse(typed)
-	if err == nil {
-		values, err = (&arguments.Object{}).Parse(append(list, string(values)))
-	}
-	if err == nil {
-		err = object.Check(values)
-	}
-	if err != nil || len(a) == 0 {
-		return cancel, "the server asked: " + message + "; nobody is there to answer, so it was cancelled. Answer with --answer name=value for each of: " +
-			strings.Join(object.Names(), ", ")
-	}
-	return &protocol.ElicitResult{Action: protocol.ElicitAccept, Content: values}, "the server asked: " + message + "; answered " + string(values)
 }

@@ -160,18 +160,41 @@ func TestAnswers(t *testing.T) {
 		{"seats=1", "cancel", "", "--answer name=value"},
 		{"name=Ada|seats=9", "cancel", "", "name, seats, class"},
 		{"", "cancel", "", "nobody is there"},
+		{"nmae=Ada|seats=3", "cancel", "", "the form has no field nmae (did you mean --answer name=value?), so it was cancelled. Its fields: name, seats"},
+		{"name=Ada|Seats=3", "cancel", "", "the form has no field Seats (did you mean --answer seats=value?)"},
+		{"name=Ada|seats=3|seat=4", "accept", `{"seats":3,"name":"Ada"}`, "answered"}, // that of another form
+		{"id=1|sure=yes", "cancel", "", "the form has no field id or sure, so it was cancelled. Its fields: name"},
 	} {
 		var a Answers
 		if test.answers != "" {
 			a = strings.Split(test.answers, "|")
 		}
-		got, note := a.Elicit(params)
-		if string(got.Action) != test.action || string(got.Content) != test.content || !strings.Contains(note, test.note) {
-			t.Errorf("%q: got %+v %q", test.answers, got, note)
+		got := a.Elicit(params)
+		if string(got.Result.Action) != test.action || string(got.Result.Content) != test.content || !strings.Contains(got.Note, test.note) || !got.Form {
+			t.Errorf("%q: got %+v %q", test.answers, got.Result, got.Note)
 		}
 	}
-	if got, _ := (Answers{"a=1"}).Elicit(&protocol.ElicitParams{Mode: "url", URL: "https://example.com"}); got.Action != protocol.ElicitCancel {
+	if got := (Answers{"a=1"}).Elicit(&protocol.ElicitParams{Mode: "url", URL: "https://example.com"}); got.Result.Action != protocol.ElicitCancel || got.Form {
 		t.Errorf("a page: got %+v", got)
+	}
+}
+
+// A form whose only field has a default is not accepted for names that it does
+// not have.
+func TestAnswersDefaults(t *testing.T) {
+	sure := json.RawMessage(`{"type":"object","properties":{"delete":{"type":"boolean","default":false}}}`)
+	for _, test := range []struct {
+		answers, schema, action, fit string
+	}{
+		{"delte=true", string(sure), "cancel", ""},
+		{"other=true", string(sure), "cancel", ""},
+		{"delete=true|other=1|other=2", string(sure), "accept", "delete"},
+		{"sure=yes|other=1", `{"type":"object","properties":{}}`, "accept", "sure other"}, // there is nothing to misspell
+	} {
+		got := Answers(strings.Split(test.answers, "|")).Elicit(&protocol.ElicitParams{Message: "Sure?", RequestedSchema: json.RawMessage(test.schema)})
+		if string(got.Result.Action) != test.action || strings.Join(got.Fit, " ") != test.fit {
+			t.Errorf("%s: got %+v", test.answers, got)
+		}
 	}
 }
 
