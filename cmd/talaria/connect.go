@@ -58,7 +58,7 @@ func (f *connectFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.roots, "root", nil, "let the server work in this `directory`; again for more")
 	flags.StringArrayVar(&f.answers, "answer", nil, "answer the server's forms with this `NAME=value`, without asking; again for more")
 	flags.StringVar(&f.sample, "sample", "", "answer in the place of a model: with this `text`, or with ask, by asking you (default: refuse)")
-	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory` (default: the current one)")
+	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory`, which is made if it is missing (default: the current one)")
 	flags.CountVarP(&f.verbose, "verbose", "v", "show warnings; -vv information, -vvv everything")
 }
 
@@ -287,6 +287,11 @@ func (f *connectFlags) options(d *desk.Desk) (*client.Options, error) {
 			return nil, usage("--root: %w", err)
 		}
 		opts.Roots = append(opts.Roots, root)
+	}
+	if f.save != "" { // now, not when a tool has run whose result is lost then
+		if err := os.MkdirAll(f.save, 0o755); err != nil {
+			return nil, usage("--save: %w", err)
+		}
 	}
 	levels := []zerolog.Level{zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel}
 	if f.verbose > 0 {

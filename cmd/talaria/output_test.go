@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,5 +78,30 @@ func TestWatchUnwritten(t *testing.T) {
 	}
 	if c := <-code; c != exitTool || !strings.Contains(stderr.String(), "no space left") {
 		t.Errorf("got %d and %q", c, stderr.String())
+	}
+}
+
+// Where results are to be saved is looked at before a tool runs, and what cannot
+// be saved takes nothing else along.
+func TestSave(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := words.Join(stdioExample(t, dir))
+	chart := []string{"call", server, "draw_bar_chart", `bars:=[{"label": "a", "value": 1}]`, "--save"}
+	missing := filepath.Join(dir, "not", "there")
+	if got := talaria(t, "", append(chart, missing)...); got.code != exitOK || !strings.Contains(got.stdout, "saved as "+missing) {
+		t.Errorf("a directory that was missing: got %+v", got)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{file, filepath.Join(file, "below")} {
+		if got := talaria(t, "", "call", server, "add_note", "text=x", "--save", wrong); got.code != exitUsage || !strings.Contains(got.stderr, "--save: ") {
+			t.Errorf("%s: got %+v", wrong, got)
+		}
+	}
+	if got := talaria(t, "", "call", server, "search_notes"); strings.Contains(got.stdout, `"text"`) {
+		t.Errorf("the tool ran all the same: %+v", got)
 	}
 }

@@ -5,6 +5,7 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,23 +20,23 @@ type Renderer struct {
 	Dir     string // where files go; "" is the current directory
 }
 
-// Call shows the result of a tool; name is the tool's, for files.
+// Call shows the result of a tool; name is the tool's, for files. What cannot be
+// saved is in the error, and all else is shown all the same.
 func (r *Renderer) Call(name string, result *client.CallToolResult) error {
 	if result.Structured != nil && isTwin(result) {
 		return r.JSON(result.Structured)
 	}
+	var faults []error
 	for _, item := range result.Content {
-		if err := r.Content(name, item); err != nil {
-			return err
-		}
+		faults = append(faults, r.Content(name, item))
 	}
 	switch {
 	case result.Structured != nil:
-		return r.JSON(result.Structured)
+		faults = append(faults, r.JSON(result.Structured))
 	case len(result.Content) == 0:
 		r.Console.Notef("(the result is empty)")
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // isTwin tells whether the content only repeats the structured content.
@@ -112,20 +113,19 @@ func size(n int) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1000_000)
 }
 
-// Read shows the contents of a resource.
+// Read shows the contents of a resource, with an error as Call's.
 func (r *Renderer) Read(result *protocol.ReadResourceResult) error {
+	var faults []error
 	for _, c := range result.Contents {
 		if len(result.Contents) > 1 {
 			r.Console.Print(r.Console.Paint(console.Name, r.Console.Clean(c.URI)))
 		}
-		if err := r.Resource(c.URI, c); err != nil {
-			return err
-		}
+		faults = append(faults, r.Resource(c.URI, c))
 	}
 	if len(result.Contents) == 0 {
 		r.Console.Notef("(the resource is empty)")
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // Resource shows one item of contents.
@@ -140,16 +140,15 @@ func (r *Renderer) Resource(name string, c protocol.ResourceContents) error {
 	return nil
 }
 
-// Prompt shows the messages of a prompt.
+// Prompt shows the messages of a prompt, with an error as Call's.
 func (r *Renderer) Prompt(name string, result *protocol.GetPromptResult) error {
+	var faults []error
 	if d := result.Description; d != "" {
 		r.Console.Print(r.Console.Paint(console.Faint, r.Console.Clean(d)))
 	}
 	for _, m := range result.Messages {
 		r.Console.Print(r.Console.Paint(console.Bold, console.Line(string(m.Role))+":"))
-		if err := r.Content(name, m.Content); err != nil {
-			return err
-		}
+		faults = append(faults, r.Content(name, m.Content))
 	}
-	return nil
+	return errors.Join(faults...)
 }

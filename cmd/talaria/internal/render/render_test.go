@@ -107,6 +107,30 @@ func TestMedia(t *testing.T) {
 	}
 }
 
+// What cannot be saved is an error, and the rest is shown.
+func TestUnsaved(t *testing.T) {
+	r, out := renderer(t, false)
+	r.Dir = filepath.Join(r.Dir, "none")
+	image := protocol.ImageContent{Data: []byte{1}, MIMEType: "image/png"}
+	text := protocol.TextContent{Text: "seen"}
+	for name, show := range map[string]func() error{
+		"Call": func() error {
+			return r.Call("draw", &client.CallToolResult{Content: []protocol.Content{image, text}, Structured: json.RawMessage(`1`)})
+		},
+		"Read": func() error {
+			return r.Read(&protocol.ReadResourceResult{Contents: []protocol.ResourceContents{{URI: "a://b", Blob: []byte{1}}, {URI: "a://c", Text: "seen"}}})
+		},
+		"Prompt": func() error {
+			return r.Prompt("p", &protocol.GetPromptResult{Messages: []protocol.PromptMessage{{Role: "user", Content: image}, {Role: "user", Content: text}}})
+		},
+	} {
+		out.Reset()
+		if err := show(); err == nil || !strings.Contains(err.Error(), "cannot be saved") || !strings.Contains(out.String(), "seen\n") {
+			t.Errorf("%s: got %v and %q", name, err, out.String())
+		}
+	}
+}
+
 func TestTool(t *testing.T) {
 	yes := true
 	r, out := renderer(t, false)
