@@ -235,6 +235,11 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s lacks a short help or a group", cmd.Name())
 		}
 	}
+	for _, args := range [][]string{{"help", "call"}, {"-h", "call"}, {"--help", "call"}} {
+		if got, want := talaria(t, "", args...), talaria(t, "", "call", "-h"); got != want {
+			t.Errorf("%q: got %+v, want %+v", args, got, want)
+		}
+	}
 	if got := talaria(t, "", "-h"); got.code != 0 || !strings.Contains(got.stdout, "Exit codes: 0 fine") {
 		t.Errorf("got %+v", got)
 	}

@@ -27,6 +27,7 @@ var examples = map[string][]string{
 	"inspect":   {workbench, workbench + " --json", `"npx -y @modelcontextprotocol/server-everything"`},
 	"logout":    {"https://example.com/mcp", "--all"},
 	"version":   {""},
+	"help":      {"call"},
 }
 
 // addExamples gives each command its examples.

@@ -28,12 +28,16 @@ func main() {
 
 // run is main with its surroundings as arguments; it returns the exit code.
 func run(ctx context.Context, args []string, c *console.Console) int {
-	root := newRoot(&app{console: c})
+	a := &app{console: c}
+	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(c.In)
 	root.SetOut(c)
 	root.SetErr(c.Err)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.unknown
+	}
 	if broken := c.Broken(); err == nil || broken != nil && errors.Is(err, broken) {
 		err = unwritten(c)
 	} else if lost := unwritten(c); lost != nil {

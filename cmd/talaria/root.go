@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 // app is what the commands share.
 type app struct {
 	console *console.Console
+	unknown error // a command that help was asked for and that is none
 }
 
 // The groups of commands in the help.
@@ -48,15 +50,7 @@ func newRoot(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
-			hint := "talaria -h lists the commands"
-			if near := arguments.Nearest(args[0], names); near != "" {
-				hint = "did you mean talaria " + near + "? " + hint
-			}
-			return usage("unknown command %q", args[0]).with(hint)
+			return unknownCommand(cmd, args[0])
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
@@ -70,13 +64,58 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(a.onceCommands()...)
 	root.AddCommand(a.loginCommand(), a.logoutCommand())
 	root.AddCommand(a.proxyCommand(), a.installCommand(), a.newCommand(), versionCommand(a))
-	addExamples(root.Commands())
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
+	a.strictHelp(root)
+	addExamples(root.Commands())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v", err).with(cmd.CommandPath() + " -h lists the flags")
 	})
 	return root
+}
+
+// unknownCommand is the error for a name that is no command's.
+func unknownCommand(root *cobra.Command, name string) error {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	hint := "talaria -h lists the commands"
+	if near := arguments.Nearest(name, names); near != "" {
+		hint = "did you mean talaria " + near + "? " + hint
+	}
+	return usage("unknown command %q", name).with(hint)
+}
+
+// strictHelp has no help for commands that there are not: the flag leaves the
+// error in a.unknown, because what it calls cannot fail.
+func (a *app) strictHelp(root *cobra.Command) {
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+		if cmd == root && i >= 0 { // what stands after the flag is not looked at yet
+			if cmd, _, _ = root.Find(args[i:]); cmd == root {
+				a.unknown = unknownCommand(root, args[i])
+				return
+			}
+			cmd.InitDefaultHelpFlag()
+		}
+		show(cmd, args)
+	})
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		explain := c.Run
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			if found, _, err := root.Find(args); len(args) > 0 && (err != nil || found == root) {
+				return unknownCommand(root, args[0])
+			}
+			explain(cmd, args)
+			return nil
+		}
+	}
 }
 
 // exactly demands a number of arguments, and says which one is missing.
