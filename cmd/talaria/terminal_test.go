@@ -270,6 +270,32 @@ func TestInterrupt(t *testing.T) {
 	x.glimpse("error: interrupted")
 }
 
+// Before the first prompt Ctrl-C ends the shell, wherever the connecting is.
+func TestShellInterruptedConnecting(t *testing.T) {
+	t.Parallel()
+	const ready = "it waits" // for standard error, which -v shows
+	silent := `echo ` + ready + ` >&2; exec sleep 100`
+	deaf := `echo ` + ready + ` >&2; trap "" INT; exec sleep 100`
+	listening := `read -r line
+echo '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}}'
+read -r line; echo ` + ready + ` >&2; exec sleep 100`
+	for name, script := range map[string]string{"before the handshake": silent, "it does not listen to Ctrl-C": deaf, "before it listens": listening} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := openTerminal(t, t.TempDir(), "stdio", "-v", "sh", "-c", script)
+			x.glimpse(ready)
+			x.press(ctrlC)
+			if code := x.exit(); code != exitInterrupted {
+				t.Errorf("got %d and\n%s", code, x.text())
+			}
+			x.glimpse("error: interrupted")
+			if strings.Contains(x.text(), "mcp>") {
+				t.Errorf("there is a prompt:\n%s", x.text())
+			}
+		})
+	}
+}
+
 // A one-shot command asks, too, if somebody is there.
 func TestAskedOnce(t *testing.T) {
 	t.Parallel()

@@ -60,16 +60,16 @@ func (e *usageError) Error() string { return e.text }
 
 // Run connects and takes commands until exit, Ctrl-D or the end of input. Its
 // error is that of the last command that failed, if the commands came from a
-// script; a person has seen it.
+// script; a person has seen it. Ctrl-C before the first prompt ends it, too.
 func (s *Shell) Run(ctx context.Context) error {
+	defer s.disconnect()
 	if err := s.connect(ctx); err != nil {
-		if !s.Console.Interactive() {
+		if !s.Console.Interactive() || errors.Is(err, desk.ErrInterrupted) {
 			return err
 		}
 		s.report(err)
 		s.Console.Notef("not connected; initialize tries again, exit leaves")
 	}
-	defer s.disconnect()
 	for {
 		line, err := s.Editor.Line(Prompt, s.complete, true)
 		s.Desk.Serve()
@@ -119,6 +119,10 @@ func (s *Shell) connect(ctx context.Context) error {
 			_, err := c.Listen(ctx, filter, nil)
 			return err
 		})
+		if errors.Is(err, desk.ErrInterrupted) {
+			s.disconnect()
+			return err
+		}
 		if err != nil {
 			s.Console.Warnf("the server does not tell of changes: %v", err)
 		}
