@@ -36,14 +36,13 @@ func newCallOptions(options []CallOption) *callOptions {
 	return o
 }
 
-// Timeout is how long the call waits for its answer, or for the next progress,
-// or once it became a task for the next change of that; 0 means
-// Options.Timeout, less than 0 no limit.
+// Timeout is how long the call waits for its answer, or for the next progress;
+// 0 means Options.Timeout, less than 0 no limit.
 func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeout = d } }
 
-// MaxTimeout is how long the call waits in all, whatever progress comes and for
-// the task that it may become, too; 0 means Options.MaxTimeout, less than 0 no
-// limit. A limit asks the server for progress, even without OnProgress.
+// MaxTimeout is how long the call waits in all, whatever progress comes, also for
+// the task that it may become; 0 means Options.MaxTimeout, less than 0 no limit.
+// A limit asks the server for progress, even without OnProgress.
 func MaxTimeout(d time.Duration) CallOption { return func(o *callOptions) { o.maxTimeout = d } }
 
 // OnProgress asks the server for progress and gives it to fn, one after the

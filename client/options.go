@@ -31,15 +31,13 @@ type Options struct {
 	Eras *Eras
 
 	// Timeout is how long a request waits for its answer or for the next
-	// progress; 0 means DefaultTimeout, less than 0 no limit. Of a call that
-	// became a task it is how long the task may go without any change of its
-	// status, its status message or the time of its last update; answering what
-	// the task asks takes as long as it takes.
+	// progress; 0 means DefaultTimeout, less than 0 no limit. While a call is a
+	// task, it bounds each look at that.
 	Timeout time.Duration
 	// MaxTimeout is how long a request waits in all; 0 means
-	// DefaultMaxTimeout, less than 0 no limit. Of a call that became a task this
-	// includes the task and what it asks. A limit asks the server for the
-	// progress of every tool call.
+	// DefaultMaxTimeout, less than 0 no limit. It includes the task that a call
+	// may become, and excludes what the server asks meanwhile. A limit asks the
+	// server for the progress of every tool call.
 	MaxTimeout time.Duration
 	// ProbeTimeout is how long Connect waits for the answer to server/discover
 	// before it takes the server for a legacy one; 0 means DefaultProbeTimeout.
@@ -143,8 +141,8 @@ type TaskMode int
 // The modes.
 const (
 	// TasksDriven waits for the result of a call that became a task, and
-	// answers what the task asks. Timeout and MaxTimeout bound that: the call
-	// then fails with ErrTimeout, and the task is cancelled at the server.
+	// answers what the task asks. MaxTimeout bounds that: the call then fails
+	// with ErrTimeout, and the task is cancelled at the server.
 	TasksDriven TaskMode = iota
 	// TasksByHand returns such a call at once, as Detached does.
 	TasksByHand

@@ -139,8 +139,6 @@ func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption
 // drive polls a task until it has ended, or the clock says that it takes too
 // long.
 func (c *Client) drive(ctx context.Context, task *Task, o *callOptions, clock taskClock) (*CallToolResult, error) {
-	ctx, stop := clock.bound(ctx)
-	defer stop()
 	options := []CallOption{func(each *callOptions) { each.header, each.meta, each.timeout = o.header, o.meta, o.timeout }}
 	answered := map[string]bool{}
 	own := *task
@@ -155,13 +153,11 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions, clock ta
 			c.guard("OnProgress", func() { o.progress(Progress{Message: message}) })
 		}
 		if task.Status == TaskInputRequired {
-			asked, err := c.answerTask(ctx, task, answered, options)
-			if err != nil {
+			begin := time.Now()
+			if err := c.answerTask(ctx, task, answered, options); err != nil {
 				return nil, c.giveUp(ctx, task.ID, err)
 			}
-			if asked {
-				clock.heard = time.Now()
-			}
+			clock.stood(begin)
 		}
 		if done, result, err := task.outcome(); done {
 			if err != nil {
@@ -169,21 +165,26 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions, clock ta
 			}
 			return decodeCall(result)
 		}
-		if err := pause.For(ctx, clock.wait(task.poll())); err != nil {
-			return nil, c.giveUp(ctx, task.ID, err)
-		}
-		next, err := c.Task(ctx, task.ID, options...)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrTimeout) {
-			return nil, err // it may go on, and another call may wait for it
-		}
-		if err == nil {
-			err = clock.look(task, next)
-		}
+		next, err := c.nextLook(ctx, task, clock, options)
 		if err != nil {
-			return nil, c.giveUp(ctx, task.ID, err)
+			return nil, err
 		}
 		task = next
 	}
+}
+
+// nextLook waits until it is time to look at a task again, and does.
+func (c *Client) nextLook(ctx context.Context, task *Task, clock taskClock, options []CallOption) (*Task, error) {
+	ctx, stop := clock.bound(ctx)
+	defer stop()
+	if err := pause.For(ctx, task.poll()); err != nil {
+		return nil, c.giveUp(ctx, task.ID, err)
+	}
+	next, err := c.Task(ctx, task.ID, options...)
+	if err != nil && (ctx.Err() != nil || errors.Is(err, ErrTimeout)) {
+		return nil, c.giveUp(ctx, task.ID, err)
+	}
+	return next, err // another call may wait for a task that could not be looked at
 }
 
 // giveUp cancels a task that is not waited for any more because of err, and
@@ -224,9 +225,8 @@ func (t *Task) outcome() (done bool, result json.RawMessage, err error) {
 	return false, nil, nil
 }
 
-// answerTask answers the questions of a task that were not answered before, and
-// tells whether there were any.
-func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string]bool, options []CallOption) (asked bool, err error) {
+// answerTask answers the questions of a task that were not answered before.
+func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string]bool, options []CallOption) error {
 	var open []protocol.InputRequest
 	for _, q := range task.Requests {
 		if !answered[q.Key] {
@@ -234,21 +234,21 @@ func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string
 		}
 	}
 	if len(open) == 0 {
-		return false, nil
+		return nil
 	}
 	conn, err := c.current(ctx)
 	if err != nil {
-		return true, err
+		return err
 	}
 	answers, err := c.answerAll(ctx, conn, open)
 	if err != nil {
-		return true, err
+		return err
 	}
 	for _, q := range open {
 		answered[q.Key] = true
 	}
 	_, err = c.taskRequest(ctx, "tasks/update", task.ID, append([]byte(`"inputResponses":`), answers...), options)
-	return true, err
+	return err
 }
 
 // abandon cancels a task that nobody waits for any more.
