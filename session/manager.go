@@ -131,7 +131,9 @@ func (m *Manager) restore(id string) (*Session, bool) {
 		m.failed(err)
 		return nil, false
 	}
-	restored.changed.Store(snapshot.Owner != m.name) // it is this process's now
+	foreign := snapshot.Owner != m.name
+	restored.changed.Store(foreign)
+	restored.unclaimed.Store(foreign) // until it is used: whoever asked may not be allowed to
 	s, err := m.add(restored)
 	if err != nil {
 		m.failed(err)
@@ -198,16 +200,24 @@ func (m *Manager) close(s *Session, reason error) {
 	m.failed(m.config.Store.Delete(ctx, s.id))
 }
 
-// moved tells whether another process has taken a session over.
-func (m *Manager) moved(s *Session) bool {
+// owns tells whether a session is this process's to end: no other one has taken
+// it over, or ended it. ok is false if the Store cannot tell.
+func (m *Manager) owns(s *Session) (yes, ok bool) {
 	if m.config.Store == nil {
-		return false
+		return true, true
 	}
-	ctx, cancel := context.WithTimeout(m.ctx, storeTimeout)
+	// Not m.ctx: Close, too, ends no session that lives on elsewhere.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
 	defer cancel()
 	snapshot, err := m.config.Store.Load(ctx, s.id)
-	m.failed(err)
-	return snapshot != nil && snapshot.Owner != m.name
+	switch {
+	case err != nil:
+		m.failed(err)
+		return false, false
+	case snapshot == nil:
+		return s.changed.Load(), true // it was never saved, or has ended elsewhere
+	}
+	return snapshot.Owner == m.name, true
 }
 
 // Len returns the number of sessions.
@@ -315,15 +325,26 @@ func (m *Manager) endIdle() {
 		m.schedule()
 	}
 	m.mu.Unlock()
-	for _, s := range expired {
-		if m.moved(s) {
-			s.OnEnd(nil) // it lives on elsewhere
-			s.Close(ErrIdle)
-			continue
-		}
-		m.close(s, ErrIdle)
-	}
+	m.endExpired(expired)
 	for _, s := range quiet {
 		s.forget()
+	}
+}
+
+// endExpired ends sessions that were not used for too long. Those that are, or
+// may be, another process's it only lets go.
+func (m *Manager) endExpired(expired []*Session) {
+	known := true // the Store answers
+	for _, s := range expired {
+		own := false
+		if known {
+			own, known = m.owns(s)
+		}
+		if own {
+			m.close(s, ErrIdle)
+			continue
+		}
+		s.OnEnd(nil)
+		s.Close(ErrIdle)
 	}
 }

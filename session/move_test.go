@@ -1,7 +1,9 @@
 package session
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,48 +11,138 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// A session that has moved while its old process lives ends once, where it was
-// used last.
-func TestMoveWhileAlive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var store Memory
-		const idle = time.Hour
-		ends := make(chan string, 10)
-		first := NewManager(Config{Store: &store, Idle: idle})
-		defer first.Close(ErrClosed)
-		second := NewManager(Config{Store: &store, Idle: idle})
-		defer second.Close(ErrClosed)
-		second.OnRestore(func(_ *Session, reason error) {
-			if !errors.Is(reason, ErrIdle) {
-				t.Errorf("ended for %v", reason)
-			}
-			ends <- "second"
-		})
-		s := mustOpen(t, first)
-		s.OnEnd(func(error) { ends <- "first" })
-		s.Use()
-		s.Release()
+// moving is a session that two processes serve. Each end is told with the name
+// of its process.
+type moving struct {
+	store         unreliable
+	first, second *Manager
+	id            string
+	ends          chan string
+}
 
-		moved, ok := second.Get(s.ID())
-		if !ok {
-			t.Fatal("the second process does not find the session")
-		}
-		for range 8 {
-			moved.Use()
-			moved.Release()
-			time.Sleep(idle / 2)
-		}
+// unreliable is a Store whose Load can fail.
+type unreliable struct {
+	Memory
+	fail atomic.Bool
+}
+
+func (u *unreliable) Load(ctx context.Context, id string) (*Snapshot, error) {
+	if u.fail.Load() {
+		return nil, errors.New("the store is away")
+	}
+	return u.Memory.Load(ctx, id)
+}
+
+const idle = time.Hour
+
+func newMoving(t *testing.T) *moving {
+	m := &moving{ends: make(chan string, 10)}
+	m.first = NewManager(Config{Store: &m.store, Idle: idle})
+	m.second = NewManager(Config{Store: &m.store, Idle: idle})
+	for name, of := range map[string]*Manager{"first": m.first, "second": m.second} {
+		t.Cleanup(func() { of.Close(ErrClosed) })
+		of.OnRestore(func(*Session, error) { m.ends <- name })
+	}
+	s := mustOpen(t, m.first)
+	s.OnEnd(func(error) { m.ends <- "first" })
+	m.id = s.ID()
+	m.use(t, m.first, 0)
+	return m
+}
+
+// use has a process serve a request that takes so long.
+func (m *moving) use(t *testing.T, by *Manager, takes time.Duration) {
+	t.Helper()
+	s, ok := by.Get(m.id)
+	if !ok {
+		t.Fatal("the session is not found")
+	}
+	s.Use()
+	time.Sleep(takes)
+	s.Release()
+}
+
+// want waits until the session must be over everywhere, and wants it to have
+// been ended by one process.
+func (m *moving) want(t *testing.T, by string) {
+	t.Helper()
+	time.Sleep(4 * idle)
+	synctest.Wait()
+	if len(m.ends) != 1 {
+		t.Fatalf("it has ended %d times", len(m.ends))
+	}
+	if got := <-m.ends; got != by {
+		t.Errorf("the %s process has ended it, want the %s", got, by)
+	}
+	if snapshot, err := m.store.Load(t.Context(), m.id); snapshot != nil || err != nil {
+		t.Errorf("the store has %v, %v", snapshot, err)
+	}
+}
+
+// A session that moves while its old process lives ends once, where it was used
+// last.
+func TestMoveWhileAlive(t *testing.T) {
+	for _, tt := range []struct {
+		what string
+		do   func(t *testing.T, m *moving)
+		want string
+	}{
+		{"never moved", func(*testing.T, *moving) {}, "first"},
+		{"many requests", func(t *testing.T, m *moving) {
+			for range 8 {
+				m.use(t, m.second, 0)
+				time.Sleep(idle / 2)
+			}
+		}, "second"},
+		{"one long request", func(t *testing.T, m *moving) {
+			time.Sleep(50 * time.Minute)
+			m.use(t, m.second, 3*idle)
+		}, "second"},
+		{"a stream alone", func(t *testing.T, m *moving) {
+			s, ok := m.second.Get(m.id)
+			if !ok {
+				t.Fatal("the session is not found")
+			}
+			release := s.Hold()
+			time.Sleep(3 * idle)
+			release()
+		}, "second"},
+		{"only looked for", func(t *testing.T, m *moving) { m.second.Get(m.id) }, "first"},
+		{"back and forth", func(t *testing.T, m *moving) {
+			time.Sleep(time.Minute)
+			m.use(t, m.second, 0)
+			time.Sleep(20 * time.Minute)
+			m.use(t, m.first, 0)
+		}, "first"},
+		{"back soon", func(t *testing.T, m *moving) {
+			time.Sleep(time.Minute)
+			m.use(t, m.second, 0)
+			time.Sleep(10 * time.Minute)
+			m.use(t, m.first, 0) // which does not save it
+		}, "second"},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMoving(t)
+				tt.do(t, m)
+				m.want(t, tt.want)
+			})
+		})
+	}
+}
+
+// A process that cannot tell whose a session is ends none, also when it closes.
+func TestStoreAwayAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMoving(t)
+		m.use(t, m.second, 0)
+		m.store.fail.Store(true)
+		time.Sleep(3 * idle)
 		synctest.Wait()
-		if again, ok := second.Get(s.ID()); first.Len() != 0 || !ok || again != moved || len(ends) != 0 || s.Context().Err() == nil {
-			t.Errorf("the first process has %d sessions, the second finds it: %v; %d ends", first.Len(), ok, len(ends))
-		}
-		time.Sleep(2 * idle)
-		synctest.Wait()
-		if by := <-ends; by != "second" || len(ends) != 0 {
-			t.Errorf("ended by the %s process, and %d times more", by, len(ends))
-		}
-		if snapshot, err := store.Load(t.Context(), s.ID()); snapshot != nil || err != nil {
-			t.Errorf("snapshot %v, %v", snapshot, err)
+		m.first.Close(ErrClosed)
+		m.store.fail.Store(false)
+		if snapshot, err := m.store.Load(t.Context(), m.id); snapshot == nil || err != nil || len(m.ends) != 0 {
+			t.Errorf("the store has %v, %v; ended %d times", snapshot, err, len(m.ends))
 		}
 	})
 }

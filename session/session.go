@@ -38,6 +38,7 @@ type Session struct {
 
 	initialized atomic.Bool
 	changed     atomic.Bool // there is something to save
+	unclaimed   atomic.Bool // another process saved it last, and may take it for its own
 	level       atomic.Uint32
 	assigns     frame.Assigns
 	save        func(*Session) // keeps the state elsewhere; nil if nothing does
@@ -187,8 +188,16 @@ func (s *Session) Close(reason error) {
 	ended()
 }
 
+// claim tells the Store whose session it is.
+func (s *Session) claim() {
+	if s.save != nil && s.unclaimed.Swap(false) {
+		s.save(s)
+	}
+}
+
 // Use keeps the session alive for a request, until Release is called.
 func (s *Session) Use() {
+	s.claim()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -209,10 +218,14 @@ func (s *Session) Release() {
 
 // Hold keeps the session alive for a stream, until release is called.
 func (s *Session) Hold() (release func()) {
+	s.claim()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams++
 	return func() {
+		if s.save != nil {
+			s.save(s)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.streams--

@@ -19,7 +19,9 @@ import (
 // One process at a time should serve a session: what two of them change is
 // not merged, and what one of them ends at its client's wish the other goes on
 // with. A session may move while its old process lives: that one lets it go
-// when it was not used there for Config.Idle, and does not end it.
+// when it was not used there for Config.Idle, and does not end it, as it does
+// if the Store fails then. One that moves back may end up to a quarter of Idle
+// too early.
 type Store interface {
 	// Save keeps a snapshot in place of the one with its ID. It may be
 	// forgotten after ttl; 0 means never.
