@@ -215,7 +215,8 @@ func (m *Manager) owns(s *Session) (yes, ok bool) {
 		m.failed(err)
 		return false, false
 	case snapshot == nil:
-		return s.changed.Load(), true // it was never saved, or has ended elsewhere
+		// It was never saved, or it has ended elsewhere.
+		return s.changed.Load() && !s.unclaimed.Load(), true
 	}
 	return snapshot.Owner == m.name, true
 }
