@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
@@ -34,6 +35,8 @@ type request struct {
 	visited bool
 	// resent: the network had failed it once.
 	resent bool
+	// asked: how long the server's questions have taken.
+	asked time.Duration
 }
 
 // encoders make the JSON text of values, one encoder per type.

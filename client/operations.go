@@ -275,7 +275,7 @@ func (c *Client) Call(ctx context.Context, tool string, args any, options ...Cal
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.called(ctx, r, raw, began)
+	result, err := c.called(ctx, r, raw, began.Add(r.asked))
 	if err == nil && r.options.checkOutput && !result.IsError && result.Task == nil {
 		err = c.checkOutput(ctx, tool, result)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/protocol"
@@ -164,9 +165,11 @@ func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (resu
 		if turn >= c.opts.MaxRounds {
 			return nil, rounds, fmt.Errorf("the server still wants input after %d rounds, the limit of Options.MaxRounds: %w", turn, asks)
 		}
+		begin := time.Now()
 		if more, err = c.answerRound(ctx, conn, asks); err != nil {
 			return nil, rounds, err
 		}
+		r.asked += time.Since(begin)
 	}
 }
 

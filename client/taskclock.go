@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// taskClock bounds the wait for a task that a call became. The zero value does
-// not.
+// taskClock bounds the wait for a task. The zero value does not.
 type taskClock struct {
+	own  bool      // the task is that of the call that waits, and of nobody else
 	end  time.Time // of the whole call; zero: none
 	most time.Duration
 }
@@ -18,9 +18,9 @@ type taskClock struct {
 func (c *Client) clock(o *callOptions, began time.Time) taskClock {
 	most := cmp.Or(o.maxTimeout, c.opts.MaxTimeout, DefaultMaxTimeout)
 	if most < 0 {
-		return taskClock{}
+		return taskClock{own: true}
 	}
-	return taskClock{began.Add(most), most}
+	return taskClock{true, began.Add(most), most}
 }
 
 // bound returns a context that ends when the time is up. stop must be called.

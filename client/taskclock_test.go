@@ -13,9 +13,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// slowly is a server with one tool that runs as a task; gone tells whether its
+// slowly is a server with one tool that runs as a task, from the start or, if
+// that is manual, when it says so; gone tells whether its
 // task was cancelled.
-func slowly(t *testing.T, poll time.Duration, run func(f *mcp.Frame) error) (s *mcp.Server, gone *atomic.Bool) {
+func slowly(t *testing.T, poll time.Duration, manual bool, run func(f *mcp.Frame) error) (s *mcp.Server, gone *atomic.Bool) {
 	gone = &atomic.Bool{}
 	s = fixture(t, nil)
 	s.MustAdd(mcp.Tool("slow", func(f *mcp.Frame, _ struct{}) (string, error) {
@@ -24,7 +25,7 @@ func slowly(t *testing.T, poll time.Duration, run func(f *mcp.Frame) error) (s *
 			return "", err
 		}
 		return "done", nil
-	}, mcp.AsTask(mcp.TaskOptions{PollInterval: poll})))
+	}, mcp.AsTask(mcp.TaskOptions{PollInterval: poll, Manual: manual})))
 	return s, gone
 }
 
@@ -71,6 +72,7 @@ func TestTaskLimits(t *testing.T) {
 		timeout, most time.Duration // of Options
 		options       []CallOption
 		poll          time.Duration
+		manual        bool
 		run           func(f *mcp.Frame) error
 		thinks        time.Duration // how long the user takes for an answer
 		want          time.Duration // until the call ends
@@ -84,6 +86,13 @@ func TestTaskLimits(t *testing.T) {
 		{name: "no limits", timeout: -1, most: -1, run: silent(long), want: long},
 		{name: "a question", timeout: 10 * time.Second, run: asking, thinks: time.Minute, want: time.Minute + time.Second},
 		{name: "a question beyond MaxTimeout", most: 30 * time.Second, run: asking, thinks: time.Minute, want: time.Minute + time.Second},
+		{name: "a question before it is a task", most: 30 * time.Second, thinks: time.Minute, manual: true,
+			run: func(f *mcp.Frame) error {
+				if err := asking(f); err != nil {
+					return err
+				}
+				return errors.Join(f.Detach(), after(f, long))
+			}, want: 90 * time.Second, late: true},
 		{name: "MaxTimeout after a question", most: 30 * time.Second, run: func(f *mcp.Frame) error { return errors.Join(asking(f), after(f, long)) },
 			thinks: time.Minute, want: 90 * time.Second, late: true},
 	} {
@@ -92,7 +101,7 @@ func TestTaskLimits(t *testing.T) {
 				if test.poll == 0 {
 					test.poll = time.Second
 				}
-				s, gone := slowly(t, test.poll, test.run)
+				s, gone := slowly(t, test.poll, test.manual, test.run)
 				opts := asker(protocol.V20260728)
 				opts.Timeout, opts.MaxTimeout = test.timeout, test.most
 				opts.Elicit = func(ctx context.Context, _ *protocol.ElicitParams) (*protocol.ElicitResult, error) {
@@ -122,7 +131,7 @@ func TestTaskLimits(t *testing.T) {
 // WaitTask waits for as long as its context lasts.
 func TestWaitTaskUnlimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := slowly(t, time.Second, silent(20*time.Minute))
+		s, _ := slowly(t, time.Second, false, silent(20*time.Minute))
 		c := connect(t, serving(t, s), modernOptions())
 		r, err := c.Call(t.Context(), "slow", nil, Detached())
 		if err != nil || r.Task == nil {
@@ -153,4 +162,40 @@ func TestTaskSilence(t *testing.T) {
 			t.Errorf("got %v after %v, cancelled: %v", err, took, cancelled)
 		}
 	})
+}
+
+// Who waits for a task that may be others', too, does not cancel it because the
+// server was not there for a moment.
+func TestTaskOutlivesALook(t *testing.T) {
+	const working = `{"resultType":"task","taskId":"t1","status":"working","createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z","ttlMs":null,"pollIntervalMs":1000}`
+	for name, play := range map[string]func(s *script){
+		"no answer": func(s *script) { s.until("tasks/get") },
+		"no update": func(s *script) {
+			s.result(s.until("tasks/get"), `{"resultType":"complete","taskId":"t1","status":"input_required","createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z","ttlMs":null,"inputRequests":{"q":{"method":"roots/list","params":{}}}}`)
+			s.fault(s.until("tasks/update"), -32603, "busy")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := connect(t, scripted(t, func(s *script) {
+					s.modernHello()
+					s.result(s.until("tools/call"), working)
+					play(s)
+					for h := s.next(); h != nil; h = s.next() {
+						if h.Method == "tasks/cancel" {
+							t.Error("the task was cancelled")
+						}
+					}
+				}), &Options{Revisions: []protocol.Revision{protocol.V20260728}, Roots: []protocol.Root{}})
+				r, err := c.Call(t.Context(), "slow", nil, Detached())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r, err := c.WaitTask(t.Context(), r.Task, Timeout(5*time.Second)); err == nil {
+					t.Errorf("got %+v", r)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
 }

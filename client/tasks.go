@@ -155,7 +155,7 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions, clock ta
 		if task.Status == TaskInputRequired {
 			begin := time.Now()
 			if err := c.answerTask(ctx, task, answered, options); err != nil {
-				return nil, c.giveUp(ctx, task.ID, err)
+				return nil, c.leave(ctx, task.ID, clock.own, err)
 			}
 			clock.stood(begin)
 		}
@@ -177,23 +177,28 @@ func (c *Client) drive(ctx context.Context, task *Task, o *callOptions, clock ta
 func (c *Client) nextLook(ctx context.Context, task *Task, clock taskClock, options []CallOption) (*Task, error) {
 	ctx, stop := clock.bound(ctx)
 	defer stop()
-	if err := pause.For(ctx, task.poll()); err != nil {
-		return nil, c.giveUp(ctx, task.ID, err)
+	id := task.ID
+	err := pause.For(ctx, task.poll())
+	if err == nil {
+		task, err = c.Task(ctx, task.ID, options...)
 	}
-	next, err := c.Task(ctx, task.ID, options...)
-	if err != nil && (ctx.Err() != nil || errors.Is(err, ErrTimeout)) {
-		return nil, c.giveUp(ctx, task.ID, err)
+	if err != nil {
+		return nil, c.leave(ctx, id, clock.own, err)
 	}
-	return next, err // another call may wait for a task that could not be looked at
+	return task, nil
 }
 
-// giveUp cancels a task that is not waited for any more because of err, and
-// returns what to say of that.
-func (c *Client) giveUp(ctx context.Context, id string, err error) error {
-	c.abandon(id)
-	if ctx.Err() != nil {
-		return stopped(ctx)
+// leave returns what to say of err, for which a task is waited for no more. The
+// task is cancelled if its time is up. Otherwise somebody else may wait for it,
+// unless it is this call's own and the server does not answer.
+func (c *Client) leave(ctx context.Context, id string, own bool, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		err = stopped(ctx)
+	case !own || !errors.Is(err, ErrTimeout):
+		return err
 	}
+	c.abandon(id)
 	return err
 }
 
@@ -242,6 +247,9 @@ func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string
 	}
 	answers, err := c.answerAll(ctx, conn, open)
 	if err != nil {
+		if ctx.Err() == nil { // or else who waits for it leaves it
+			c.abandon(task.ID)
+		}
 		return err
 	}
 	for _, q := range open {
