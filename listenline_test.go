@@ -213,7 +213,7 @@ func TestListenDropsWhoDoesNotRead(t *testing.T) {
 			t.Errorf("the quick one waited %v for the slow one", waited)
 		}
 		refused := n.dial(t, listen("1", toolsFilter))
-		if got := refused.line(); !strings.Contains(got, "429") {
+		if got := refused.line(); !strings.Contains(got, `"code":429`) {
 			t.Errorf("a third subscription: got %s", got)
 		}
 		go io.Copy(io.Discard, quick.body)

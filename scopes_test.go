@@ -241,7 +241,7 @@ func TestScopesOfAnonymousClients(t *testing.T) {
 		s, _ := scoped(t)
 		c := (&bearerClient{t: t, h: behind(s, auth.Options{Anonymous: true}), rev: rev}).open()
 		status, challenge, body := c.ask("tools/call", `{"name":"shut"}`)
-		if want := `Bearer scope="notes:write", resource_metadata="https://notes.example.com/.well-known/oauth-protected-resource/mcp"`; status != http.StatusUnauthorized || challenge != want || !strings.Contains(body, "401") {
+		if want := `Bearer scope="notes:write", resource_metadata="https://notes.example.com/.well-known/oauth-protected-resource/mcp"`; status != http.StatusUnauthorized || challenge != want || !strings.Contains(body, `"code":401`) {
 			t.Errorf("%v: status %d, %q, %s", rev, status, challenge, body)
 		}
 		if status, _, body := c.ask("tools/call", `{"name":"open"}`); status != http.StatusOK || strings.Contains(body, `"error"`) {
@@ -293,7 +293,7 @@ func TestNeedScopes(t *testing.T) {
 		}
 		// Once the answer is a stream, its status is out.
 		status, _, body := c.ask("tools/call", `{"name":"write","arguments":{"folder":"a","late":true},"_meta":{"progressToken":1}}`)
-		if !rev.Modern() && (status != http.StatusOK || !strings.Contains(body, "event: message") || !strings.Contains(body, "403")) {
+		if !rev.Modern() && (status != http.StatusOK || !strings.Contains(body, "event: message") || !strings.Contains(body, `"code":403`)) {
 			t.Errorf("%v: status %d, %s", rev, status, body)
 		}
 	}

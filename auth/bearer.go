@@ -54,7 +54,7 @@ type Options struct {
 	// expiry. 0 means DefaultCacheFor, negative not at all.
 	CacheFor time.Duration
 	// CacheSize is how many tokens are kept so, those that were used last; 0
-	// means DefaultCacheSize. One takes about a kilobyte.
+	// means DefaultCacheSize. One takes about a kilobyte and its own length.
 	CacheSize int
 	// Refused is told of each request that Bearer refuses, for logs and counters;
 	// why has type *Error. What lacks a scope of a component is refused by the

@@ -192,7 +192,7 @@ func TestConcurrencyLimitIsForHandlers(t *testing.T) {
 			"tools/call": true, "resources/read": true, "prompts/get": true, "completion/complete": true, "acme/own": true,
 		} {
 			r, err := h(request(f, method, "", ""))
-			if got := show(t, r, err); strings.Contains(got, "429") != refused {
+			if got := show(t, r, err); strings.Contains(got, `"code":429`) != refused {
 				t.Errorf("%s: %s", method, got)
 			}
 		}

@@ -143,7 +143,7 @@ func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 	var wire struct {
 		Role       Role            `json:"role"`
 		Content    json.RawMessage `json:"content"`
-		Model      string          `json:"model"`
+		Model      *string         `json:"model"` // may be empty
 		StopReason string          `json:"stopReason"`
 	}
 	if err := json.Unmarshal(raw, &wire); err != nil {
@@ -152,14 +152,14 @@ func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 	if wire.Role != RoleUser && wire.Role != RoleAssistant {
 		return fmt.Errorf("role must be %q or %q, got %q", RoleUser, RoleAssistant, wire.Role)
 	}
-	if wire.Model == "" {
-		return errors.New("member model is missing or empty")
+	if wire.Model == nil {
+		return errors.New("member model is missing")
 	}
 	items, err := ParseContents(wire.Content)
 	if err != nil {
 		return err
 	}
-	*r = SampleResult{Role: wire.Role, Content: items, Model: wire.Model, StopReason: wire.StopReason}
+	*r = SampleResult{Role: wire.Role, Content: items, Model: *wire.Model, StopReason: wire.StopReason}
 	return nil
 }
 

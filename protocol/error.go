@@ -31,7 +31,8 @@ const (
 
 	// What no revision defines has the number of the HTTP status that says the
 	// same: 2026-07-28 wants new codes outside the range of JSON-RPC
-	// (basic/index, "Error Codes").
+	// (basic/index, "Error Codes"). Handlers had better not give these numbers
+	// another meaning.
 
 	// CodeBusy answers requests beyond a limit of the server.
 	CodeBusy Code = 429
