@@ -99,7 +99,7 @@ var limits = []struct {
 	{"talaria", "floor", "http/", "/add", 1.2},
 	{"talaria", "floor", "http/", "/search", 0.9},
 	{"talaria", "floor", "stdio/", "/add", 1.5},
-	{"protected", "talaria", "http/", "", 1.15},
+	{"protected", "unchecked", "http/", "", 1.15},
 }
 
 // printLimits says how Talaria stands, and whether it is within every limit.
