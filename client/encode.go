@@ -35,6 +35,8 @@ type request struct {
 	visited bool
 	// resent: the network had failed it once.
 	resent bool
+	// task: it became one.
+	task bool
 	// asked: how long the server's questions have taken.
 	asked time.Duration
 }

@@ -288,7 +288,7 @@ func (c *Client) Call(ctx context.Context, tool string, args any, options ...Cal
 // called reads the result of a call that began then, after the task that it may
 // have become.
 func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, began time.Time) (*CallToolResult, error) {
-	if c.takesTasks() && resultType(raw) == "task" {
+	if r.task {
 		task, err := parseTask(raw)
 		if err != nil {
 			return nil, err

@@ -146,7 +146,7 @@ func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (resu
 		case "", "complete":
 			return result, rounds, nil
 		case "task":
-			if r.method == protocol.MethodToolsCall && c.takesTasks() {
+			if r.task = r.method == protocol.MethodToolsCall && c.takesTasks(); r.task {
 				return result, rounds, nil
 			}
 			return nil, rounds, errors.New("the server answered with a task, which this request must not become")
