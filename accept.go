@@ -10,16 +10,11 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
-
-// SocketOptions shape what Serve does with its connections. The zero value is
-// the default.
-type SocketOptions struct {
-	MaxMessage   int           // bytes of a line; 0 means transport.DefaultMaxMessage
-	WriteTimeout time.Duration // for a client to take what is sent; 0 means transport.DefaultWriteTimeout, negative none
-}
 
 // Serve accepts connections from a listener for Unix or TCP sockets and serves
 // each as ServeStdio serves its one: a message is a line, and each connection
@@ -30,7 +25,7 @@ type SocketOptions struct {
 // It serves until ctx ends, whose cause it returns, Shutdown is called, for
 // which it returns ErrServerClosed, or the listener fails. It closes the
 // listener and returns when every connection has ended and every goroutine
-// that it started has returned. Connections beyond Options.MaxConnections are
+// that it started has returned. Connections beyond Limits.Connections are
 // told so and closed.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if listener == nil {
@@ -45,7 +40,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		case <-s.connections.down:
 		}
 		// Accept fails then; who closed the listener before has done the same.
-		_ = listener.Close()
+		_ = safely.Try(listener.Close)
 	})
 	var serving sync.WaitGroup
 	err := s.accept(ctx, listener, &serving)
@@ -58,7 +53,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 // accept takes connections until it cannot, and returns why.
 func (s *Server) accept(ctx context.Context, listener net.Listener, serving *sync.WaitGroup) error {
 	for wait := minAcceptWait; ; {
-		conn, err := listener.Accept()
+		var conn net.Conn
+		err := safely.Known(safely.Try(func() (err error) { conn, err = listener.Accept(); return err }))
 		switch {
 		case s.connections.isDown():
 			closeAccepted(conn, err)
@@ -68,7 +64,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, serving *syn
 			return context.Cause(ctx)
 		case isTransient(err):
 			// As net/http does: another try finds descriptors free again.
-			s.logger.Warn().Err(err).Msg("accept failed; trying again")
+			safely.Log(s.logger.Warn().Err(visible.Error(err)), "accept failed; trying again")
 			pause(ctx, s.connections.down, wait)
 			wait = min(2*wait, maxAcceptWait)
 			continue
@@ -83,7 +79,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, serving *syn
 // closeAccepted closes a connection that came too late, if there is one.
 func closeAccepted(conn net.Conn, err error) {
 	if err == nil {
-		_ = conn.Close() // it was never used
+		_ = safely.Try(conn.Close) // it was never used
 	}
 }
 
@@ -109,21 +105,22 @@ func pause(ctx context.Context, down <-chan struct{}, d time.Duration) {
 }
 
 func (s *Server) serveSocket(ctx context.Context, conn net.Conn) {
-	opts := s.opts.Sockets
-	socket := transport.NewSocket(conn, &transport.SocketOptions{MaxMessage: opts.MaxMessage, WriteTimeout: opts.WriteTimeout})
-	leave, ok := s.connections.enter()
-	if !ok {
-		s.refuseConn(socket)
+	var remote string
+	_ = safely.Try(func() error { remote = conn.RemoteAddr().String(); return nil }) // the connection lives without
+	socket := transport.NewSocket(conn, s.opts.socket())
+	leave, err := s.connections.enter("") // nobody has said who it is
+	if err != nil {
+		s.refuseConn(guardedConn{socket}, err)
 		return
 	}
 	defer leave()
-	via := frame.Transport{Kind: frame.Socket, Remote: conn.RemoteAddr().String()}
+	via := frame.Transport{Kind: frame.Socket, Remote: remote}
 	s.logEnd(via, s.serveConn(ctx, socket, linkOptions{via: via}))
 }
 
 // refuseConn says that there are too many connections, and closes this one.
-func (s *Server) refuseConn(conn transport.Conn) {
-	fault := protocol.Errorf(protocol.CodeBusy, "the server has %d connections, which is the limit", s.connections.max)
+func (s *Server) refuseConn(conn transport.Conn, why error) {
+	fault := protocol.Errorf(protocol.CodeBusy, "%w", why)
 	// Whether the client hears it does not matter to anybody else.
 	_ = conn.Write(protocol.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
 	_ = conn.Flush()
@@ -135,5 +132,5 @@ func (s *Server) logEnd(via frame.Transport, err error) {
 	if err == nil || errors.Is(err, ErrServerClosed) {
 		return
 	}
-	s.logger.Debug().Err(err).Str("transport", string(via.Kind)).Str("remote", via.RemoteAddr()).Msg("connection ended")
+	safely.Log(s.logger.Debug().Err(visible.Error(err)).Str("transport", string(via.Kind)).Str("remote", via.RemoteAddr()), "connection ended")
 }

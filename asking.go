@@ -2,19 +2,22 @@ package mcp
 
 import (
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/internal/rounds"
-	"github.com/talaria-go/mcp/protocol"
 )
-
-// Rounds bound the questions of one request in modern revisions: Expiry is how
-// long the client may take to answer (default 15 minutes), MaxRounds how often
-// one request may be asked (10), MaxState the size of the state that the
-// client carries, in bytes (32 KiB).
-type Rounds = rounds.Config
 
 // newRounds makes what asks modern clients. It panics on keys that cannot
 // seal, as NewServer does on other faults.
 func newRounds(opts Options) *rounds.Askers {
+	if len(opts.StateKeys) == 0 {
+		for option, given := range map[string]bool{"SessionStore": opts.SessionStore != nil, "TaskStore": opts.TaskStore != nil} {
+			if given {
+				panic("mcp: NewServer: Options." + option + " is for servers that share their work, and they need the same Options.StateKeys: " +
+					"without them no other server, nor this one after a restart, goes on with a request that asked its client something. " +
+					"Give all of them the same secret of 16 random bytes or more")
+			}
+		}
+	}
 	keys := make([]rounds.Key, len(opts.StateKeys))
 	for i, key := range opts.StateKeys {
 		keys[i] = key
@@ -23,57 +26,78 @@ func newRounds(opts Options) *rounds.Askers {
 	if err != nil {
 		panic("mcp: Options.StateKeys: " + err.Error())
 	}
-	return rounds.New(sealer, opts.Rounds)
+	return rounds.New(sealer, opts.rounds())
 }
 
 // ErrInputRequired is the error of a question that the client has not answered
-// yet; handlers pass it up. See frame.Ask.
+// yet; handlers return it, as it is or wrapped; see Ask.
 var ErrInputRequired = frame.ErrInputRequired
 
-// Elicited is the answer to a form; see frame.Elicit.
-type Elicited[T any] = frame.Elicited[T]
-
-// The types of questions and answers; see packages frame and protocol.
+// The types of questions and answers; see package frame.
 type (
-	Question         = frame.Question
-	ElicitAction     = protocol.ElicitAction
-	SampleParams     = protocol.SampleParams
-	SampleMessage    = protocol.SampleMessage
-	SampleResult     = protocol.SampleResult
-	ModelPreferences = protocol.ModelPreferences
-	Root             = protocol.Root
+	Question        = frame.Question
+	Elicited[T any] = frame.Elicited[T]
 )
 
+// ElicitQuestion asks the user to fill in a form that is made from the struct
+// T: its fields may be strings, numbers, booleans, enums and lists of enums,
+// with the tags that arguments of tools have. The tag jsonschema_extras may name
+// the values of an enum for people: enumTitles=One,enumTitles=Two. The answer is
+// checked against the tags and goes to into.
+func ElicitQuestion[T any](key, message string, into *Elicited[T]) *Question {
+	return ask.ElicitQuestion(key, message, into)
+}
+
+// URLQuestion asks the user to visit a page, for what must not pass through
+// the client, such as a password. Accepting means that the user agreed to go
+// there, not that all is done; see Frame.ElicitationID for telling that. address is an
+// absolute URL of http or https. Revisions from 2025-11-25 on have it.
+func URLQuestion(key, message, address string, into *Elicited[struct{}]) *Question {
+	return ask.URLQuestion(key, message, address, into)
+}
+
 // Elicit asks the user to fill in a form made from the struct T; see
-// frame.Elicit. Each question of a request has a key of its own.
+// ElicitQuestion and Ask. Each question of a request has a key of its own.
+//
+//	confirm, err := mcp.Elicit[Confirm](f, "confirm", "Delete 3 files?")
+//	if err != nil {
+//		return out, err
+//	}
+//	if !confirm.Accepted() { … }
 func Elicit[T any](f *Frame, key, message string) (Elicited[T], error) {
-	return frame.Elicit[T](f, key, message)
+	return ask.Elicit[T](f, key, message)
 }
 
-// ElicitURL asks the user to visit a page; see frame.ElicitURL.
-func ElicitURL(f *Frame, key, message, address string) (ElicitAction, error) {
-	return frame.ElicitURL(f, key, message, address)
+// ElicitURL asks the user to visit a page; see URLQuestion and Ask.
+func ElicitURL(f *Frame, key, message, address string) (Elicited[struct{}], error) {
+	return ask.ElicitURL(f, key, message, address)
 }
 
-// ElicitationID returns the id of a URL question, for telling that what it was
-// for is done; see frame.ElicitationID.
-func ElicitationID(f *Frame, key string) string { return frame.ElicitationID(f, key) }
-
-// Sample asks the client's model; see frame.Sample.
-func Sample(f *Frame, key string, params SampleParams) (*SampleResult, error) {
-	return frame.Sample(f, key, params)
-}
-
-// Roots asks for the places that the client lets the server work in; see
-// frame.Roots.
-func Roots(f *Frame, key string) ([]Root, error) { return frame.Roots(f, key) }
-
-// Ask asks several questions at once; see frame.Ask.
-func Ask(f *Frame, questions ...*Question) error { return frame.Ask(f, questions...) }
+// Ask asks the client several questions at once; each puts its answer where it
+// was told to. In legacy revisions it sends them and waits for the answers; in
+// the modern one it returns ErrInputRequired until the client has sent them
+// (basic/patterns/mrtr of 2026-07-28).
+//
+// Keys must differ within a request and stay the same from round to round: a
+// key that is used for a second time is an error, since the answer of the first
+// would be taken for that of the second. In the modern revision a question whose
+// text, form or address is another one when the handler runs again is a new
+// question, which is asked anew: an answer is to what the user has seen. What
+// differs by itself, such as a time or a random part of a URL, is for Once. A client that did not declare the
+// capability is not asked: that is an error.
+func Ask(f *Frame, questions ...*Question) error { return ask.All(f, questions...) }
 
 // Once runs fn once per request, however often its handler runs again for
-// answers; see frame.Once, also for what a client may do that sends one round
-// twice.
+// answers, and returns what it returned. In legacy revisions, where handlers
+// do not run again, it simply runs fn. T must survive encoding/json. An error
+// is not kept: fn runs again then.
+//
+// What fn returned travels with the client's next round, so it is known from
+// then on, and not in the round in which fn ran: a client that sends one round
+// twice, on purpose or because the answer was lost, has fn run twice. What must
+// never happen twice also needs a record of the server's own, for instance one
+// by the id of an order that an earlier round has made (Security Considerations
+// in basic/patterns/mrtr of 2026-07-28).
 func Once[T any](f *Frame, key string, fn func() (T, error)) (T, error) {
-	return frame.Once(f, key, fn)
+	return ask.Once(f, key, fn)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
@@ -43,31 +44,31 @@ func askingServer(charged *atomic.Int64) *mcp.Server {
 	}
 	s.MustAdd(
 		mcp.Tool("elicit", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }),
-		mcp.Tool("hurried", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }, mcp.Timeout(20*time.Millisecond)),
+		mcp.Tool("hurried", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }, mcp.Timeout(250*time.Millisecond)),
 		mcp.Tool("list", func(f *mcp.Frame, _ empty) (string, error) {
 			answer, err := mcp.Elicit[order](f, "order", "What may it be?")
 			return fmt.Sprint(answer.Value.Extra), err
 		}),
 		mcp.Tool("url", func(f *mcp.Frame, _ empty) (string, error) {
-			action, err := mcp.ElicitURL(f, "login", "Log in, please", "https://example.com/login")
-			return string(action) + " " + mcp.ElicitationID(f, "login"), err
+			answer, err := mcp.ElicitURL(f, "login", "Log in, please", "https://example.com/login")
+			return string(answer.Action) + " " + f.ElicitationID("login"), err
 		}),
 		mcp.Tool("sample", func(f *mcp.Frame, _ empty) (string, error) {
-			answer, err := mcp.Sample(f, "s", question("hi"))
+			answer, err := frame.Sample(f, "s", question("hi"))
 			if err != nil {
 				return "", err
 			}
 			return answer.Model + ": " + answer.Text(), nil
 		}),
 		mcp.Tool("roots", func(f *mcp.Frame, _ empty) (string, error) {
-			roots, err := mcp.Roots(f, "r")
+			roots, err := frame.Roots(f, "r")
 			return fmt.Sprint(roots), err
 		}),
 		mcp.Tool("several", func(f *mcp.Frame, _ empty) (string, error) {
 			var form mcp.Elicited[cupOrder]
-			var sampled mcp.SampleResult
-			var roots []mcp.Root
-			err := mcp.Ask(f, frame.ElicitQuestion("form", "What?", &form), frame.SampleQuestion("model", question("why"), &sampled), frame.RootsQuestion("roots", &roots))
+			var sampled protocol.SampleResult
+			var roots []protocol.Root
+			err := mcp.Ask(f, mcp.ElicitQuestion("form", "What?", &form), frame.SampleQuestion("model", question("why"), &sampled), frame.RootsQuestion("roots", &roots))
 			if err != nil {
 				return "", err
 			}
@@ -86,13 +87,13 @@ func askingServer(charged *atomic.Int64) *mcp.Server {
 			return fmt.Sprint("charged ", n), nil
 		}),
 		mcp.Prompt("order", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }),
-		mcp.Resource("order://now", func(f *mcp.Frame, _ empty) (string, error) { return ask(f) }),
+		mcp.Resource("order://now", func(f *mcp.Frame) (string, error) { return ask(f) }),
 	)
 	return s
 }
 
-func question(text string) mcp.SampleParams {
-	return mcp.SampleParams{MaxTokens: 5, Messages: []mcp.SampleMessage{{Role: protocol.RoleUser, Content: []protocol.Content{protocol.TextContent{Text: text}}}}}
+func question(text string) protocol.SampleParams {
+	return protocol.SampleParams{MaxTokens: 5, Messages: []protocol.SampleMessage{{Role: protocol.RoleUser, Content: []protocol.Content{protocol.TextContent{Text: text}}}}}
 }
 
 // asked is a conversation whose messages are checked against the schemas.
@@ -147,7 +148,7 @@ func askedEverywhere(t *testing.T, from protocol.Revision, test func(t *testing.
 }
 
 func elicits(answer mcptest.Answer) mcptest.Option {
-	return mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return answer })
+	return mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer { return answer })
 }
 
 // outcome is what a call has come to: its text, or its error.
@@ -221,7 +222,7 @@ func TestAskInPromptsAndResources(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(cupOrder{"small", 3})))...)
-		if got := c.GetPrompt("order", nil).Messages[0].Text(); got != "accept 3 small" {
+		if got := c.GetPrompt("order", nil).Messages[0].Content.(mcp.TextContent).Text; got != "accept 3 small" {
 			t.Errorf("prompt %q", got)
 		}
 		if got := c.Read("order://now")[0].Text; got != "accept 3 small" {
@@ -248,8 +249,8 @@ func TestElicitURL(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20251125, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		var id string
-		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
-			if id = q.ID; (id == "") != rev.Modern() {
+		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
+			if id = q.ElicitationID; (id == "") != rev.Modern() {
 				t.Errorf("asked with the id %q", id)
 			}
 			if q.Mode != "url" || q.URL != "https://example.com/login" || q.Message != "Log in, please" {
@@ -263,12 +264,34 @@ func TestElicitURL(t *testing.T) {
 	})
 }
 
+// What is no page is an error of the handler, and nothing of it is sent.
+func TestElicitURLRefused(t *testing.T) {
+	s := fixture(t, nil)
+	s.MustAdd(mcp.Tool("visit", func(f *mcp.Frame, in struct {
+		URL string `json:"url"`
+	}) (string, error) {
+		answer, err := mcp.ElicitURL(f, "visit", "Go there", in.URL)
+		return string(answer.Action), err
+	}))
+	askedEverywhere(t, protocol.V20251125, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
+		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
+			t.Errorf("asked %+v", q)
+			return mcptest.Accept(nil)
+		}))...)
+		for _, url := range []string{"javascript:alert(1)", "javascript://example.com/%0a", "file://example.com/etc", "data:text/html,x", "https:///x", "https://a@example.com"} {
+			if r := c.Call("visit", map[string]string{"url": url}); !r.IsError || !strings.Contains(r.Text(), "cannot be asked to visit") {
+				t.Errorf("%s: %s", url, r.Text())
+			}
+		}
+	})
+}
+
 func TestSampleAndRoots(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20241105, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		c := newAsked(t, s, rev, append(options, mcptest.Roots(protocol.Root{URI: "file:///a", Name: "a"}),
-			mcptest.OnSample(func(q mcptest.Sampling) mcptest.Sampled {
-				return mcptest.Sampled{Text: q.Messages[0].Text() + " yourself", Model: "m"}
+			mcptest.OnSample(func(q *client.SampleParams) mcptest.Sampled {
+				return mcptest.Sampled{Text: q.Messages[0].Content[0].(mcp.TextContent).Text + " yourself", Model: "m"}
 			}))...)
 		if got := outcome(c.Client, "sample"); got != "m: hi yourself" {
 			t.Errorf("sample: %q", got)
@@ -285,7 +308,7 @@ func TestAskSeveralAndOnce(t *testing.T) {
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		var charged atomic.Int64
 		c := newAsked(t, askingServer(&charged), rev, append(options, elicits(mcptest.Accept(cupOrder{"large", 1})),
-			mcptest.Roots(), mcptest.OnSample(func(mcptest.Sampling) mcptest.Sampled { return mcptest.Sampled{Text: "because"} }))...)
+			mcptest.Roots(), mcptest.OnSample(func(*client.SampleParams) mcptest.Sampled { return mcptest.Sampled{Text: "because"} }))...)
 		before := c.sent
 		if got := outcome(c.Client, "several"); got != "large because 0" {
 			t.Errorf("several: %q", got)

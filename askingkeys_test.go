@@ -30,11 +30,11 @@ func TestAskKeysAreUsedOnce(t *testing.T) {
 	)
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(cupOrder{"large", 1})))...)
-		const want = `isError frame: the key "sure" is that of an earlier question of this request; give each a key of its own, such as "sure2"`
+		const want = `isError mcp: the key "sure" is that of an earlier question of this request; give each a key of its own, such as "sure2"`
 		if got := outcome(c.Client, "delete"); got != want || c.questions() != 1 {
 			t.Errorf("got %q after %d questions", got, c.questions())
 		}
-		if got := outcome(c.Client, "nameless"); got != "isError frame: a question needs a key, which tells it from the others of its request" {
+		if got := outcome(c.Client, "nameless"); got != "isError mcp: a question needs a key, which tells it from the others of its request" {
 			t.Errorf("without a key: %q", got)
 		}
 	})

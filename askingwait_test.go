@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -18,7 +19,7 @@ import (
 func slow() (script mcptest.Option, wasAsked chan struct{}, release func()) {
 	let := make(chan struct{})
 	wasAsked = make(chan struct{}, 1)
-	return mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+	return mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
 		wasAsked <- struct{}{}
 		<-let
 		return mcptest.Cancel()
@@ -61,7 +62,7 @@ func TestAskCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := c.DoContext(ctx, protocol.MethodToolsCall, map[string]any{"name": "elicit"})
+			_, err := c.RequestContext(ctx, protocol.MethodToolsCall, map[string]any{"name": "elicit"})
 			done <- err
 		}()
 		<-wasAsked

@@ -5,39 +5,61 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/tasks"
 )
 
 // TaskOptions say how a tool runs as a task. The zero value is the default.
 type TaskOptions struct {
-	TTL          time.Duration // how long a task is kept, from its start; 0 means Options.Tasks.TTL
-	PollInterval time.Duration // how often clients should ask for its state; 0 leaves it to them
+	TTL          time.Duration // how long a task is kept, from its start; 0 means Timeouts.Task
+	PollInterval time.Duration // how often clients should ask for its state; 0 means 1 s
+	// Wait is how long a call may take before it becomes a task: one that ends
+	// sooner is answered as any call, and until then its progress is told as that
+	// of one. 0 means 250 ms, negative makes it a task at once. A call
+	// that asks its client becomes a task first, so that its handler runs once.
+	Wait time.Duration
 	// Required refuses clients that take no tasks. Without it, the tool runs
 	// for them as any other.
 	Required bool
 	// Manual leaves the moment to the handler, which calls Frame.Detach when
-	// it has asked what it must know first. Without it, calls are tasks from
-	// their start.
+	// it has asked what it must know first; Wait does not count then.
 	Manual bool
 }
 
+// defaultTaskWait is how long a call may take before it becomes a task, if
+// TaskOptions.Wait is 0.
+const defaultTaskWait = 250 * time.Millisecond
+
 // AsTask lets a tool outlive its request: clients that declare the extension
-// io.modelcontextprotocol/tasks get a task at once and ask for its result
-// later. The handler is the same in both cases; Elicit and the like work in
-// it, too.
-func AsTask(o TaskOptions) ComponentOption {
-	return func(set *settings) {
+// io.modelcontextprotocol/tasks get a task, unless the call ends at once, and
+// ask for its result later. The handler is the same in both cases; Elicit and the like work in
+// it, too. nil stands for the default TaskOptions; they are copied.
+func AsTask(opts *TaskOptions) ToolOption {
+	o := TaskOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	return tools(func(set *toolSettings) {
 		if o.TTL < 0 || o.PollInterval < 0 {
 			set.fault("AsTask: TTL and PollInterval must not be negative")
 		}
-		set.use("AsTask", toolKind)
+		if o.Wait == 0 {
+			o.Wait = defaultTaskWait
+		}
+		if o.PollInterval == 0 {
+			o.PollInterval = time.Second
+		}
 		set.task = &o
-	}
+	})
 }
 
 // takesTasks tells whether the client of f declared the extension.
@@ -64,7 +86,7 @@ func (s *Server) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Hand
 				return call(f)
 			}
 		}
-		d := &detachedCall{server: s.host(f), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1)}
+		d := &detachedCall{server: s.host(f), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
 		return d.run(f, call)
 	}
 }
@@ -79,12 +101,17 @@ type outcome struct {
 type detachedCall struct {
 	server  *Server
 	options *TaskOptions
+	takes   bool // the client takes tasks
 	handle  chan tasks.Record
 	ended   chan outcome
 	ctx     context.Context // of the handler: the request's until detached
 	cancel  context.CancelCauseFunc
 	follow  func() bool // ends following the request's context
-	task    *tasks.Task
+
+	mu       sync.Mutex
+	reserved *tasks.Task // until it is a task, or over
+	task     *tasks.Task // once it is one
+	over     bool        // the handler has returned
 }
 
 func (d *detachedCall) run(f *frame.Frame, call dispatch.Handler) (protocol.Result, error) {
@@ -93,68 +120,148 @@ func (d *detachedCall) run(f *frame.Frame, call dispatch.Handler) (protocol.Resu
 		return nil, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 	}
 	d.ctx, d.cancel = context.WithCancelCause(work)
+	if !d.options.Manual {
+		// Its place first: what there is no place for must not begin.
+		var err error
+		if d.reserved, err = d.reserve(f); err != nil {
+			work.End()
+			return nil, err
+		}
+	}
 	d.follow = context.AfterFunc(f, func() { d.cancel(context.Cause(f)) })
 	inner := f.WithContext(frame.WithDetacher(d.ctx, d))
 	go func() {
 		defer work.End()
 		defer d.cancel(nil)
-		result, err := d.server.dispatch().Guard(inner, func(inner *frame.Frame) (protocol.Result, error) {
-			if !d.options.Manual {
+		o := outcome{nil, dispatch.ErrPanicked} // unless the handler returns
+		defer func() { d.end(inner, o) }()
+		o.result, o.err = d.server.dispatch().Guard(inner, func(inner *frame.Frame) (protocol.Result, error) {
+			if !d.options.Manual && d.options.Wait < 0 {
 				if err := inner.Detach(); err != nil {
 					return nil, err
 				}
 			}
 			return call(inner)
 		})
-		if d.task == nil {
-			d.ended <- outcome{result, err}
-			return
-		}
-		d.finish(inner, result, err)
 	}()
-	select {
-	case record := <-d.handle:
-		return tasks.Handle{Record: record}, nil
-	case o := <-d.ended:
-		return o.result, o.err
+	return d.await(inner)
+}
+
+// await returns the answer to the request: the handler's, or the task that it
+// has become.
+func (d *detachedCall) await(inner *frame.Frame) (protocol.Result, error) {
+	var soon <-chan time.Time
+	if !d.options.Manual && d.options.Wait > 0 {
+		timer := time.NewTimer(d.options.Wait)
+		defer timer.Stop()
+		soon = timer.C
+	}
+	for {
+		select {
+		case record := <-d.handle:
+			return tasks.Handle{Record: record}, nil
+		case o := <-d.ended:
+			return o.result, o.err
+		case <-soon:
+			soon = nil
+			if err := inner.Detach(); err != nil {
+				// It has begun and is not lost: it stays a call.
+				safely.Log(d.server.logger.Warn().Err(visible.Error(err)).Str("name", visible.Line(inner.Request().Params.Name, visible.Name)), "a call did not become a task")
+			}
+		}
 	}
 }
+
+// reserve takes the place of a task.
+func (d *detachedCall) reserve(f *frame.Frame) (*tasks.Task, error) {
+	return d.server.tasks.Reserve(f.Principal(), d.options.TTL, d.options.PollInterval, d.cancel)
+}
+
+// close notes that the handler has returned, and tells whether it did as a
+// task. Nothing becomes one any more.
+func (d *detachedCall) close() (isTask bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = true
+	if d.reserved != nil {
+		d.reserved.Drop()
+		d.reserved = nil
+	}
+	return d.task != nil
+}
+
+// Asks implements frame.Detacher.
+func (d *detachedCall) Asks() bool { return d.takes && !d.options.Manual }
 
 // Detach implements frame.Detacher.
-func (d *detachedCall) Detach(f *frame.Frame) (frame.Asker, func(string) error, bool, error) {
-	if !takesTasks(f) {
-		return nil, nil, false, nil
+func (d *detachedCall) Detach(f *frame.Frame) (*frame.Detachment, error) {
+	if !d.takes {
+		return nil, nil
 	}
-	task, err := d.server.tasks.Create(f.Principal(), d.options.TTL, d.options.PollInterval, d.cancel)
-	if err != nil {
-		return nil, nil, false, err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return nil, nil
 	}
+	if d.reserved == nil {
+		var err error
+		if d.reserved, err = d.reserve(f); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.reserved.Keep(); err != nil {
+		return nil, err
+	}
+	d.task, d.reserved = d.reserved, nil
 	d.follow()
-	d.task = task
-	d.handle <- task.Record()
-	return &taskAsker{task}, task.Note, true, nil
+	return &frame.Detachment{
+		Asker: &taskAsker{d.task}, Note: d.task.Note,
+		Answer: func() { d.handle <- d.task.Record() },
+	}, nil
 }
 
-// finish gives the task its outcome.
-func (d *detachedCall) finish(f *frame.Frame, result protocol.Result, err error) {
-	status, text, fault := tasks.Completed, json.RawMessage(nil), json.RawMessage(nil)
+// end gives the outcome to whoever waits for it: the request, or the task.
+func (d *detachedCall) end(f *frame.Frame, o outcome) {
+	if !d.close() {
+		d.ended <- o
+		return
+	}
+	// What the task ends with if its result, or its error, ends the goroutine.
+	status, text, fault := tasks.Failed, json.RawMessage(nil), json.RawMessage(dispatch.ErrPanicked.Append(nil))
+	defer func() {
+		if err := d.task.Finish(status, text, fault); err != nil {
+			safely.Log(d.server.logger.Error().Err(visible.Error(err)).Str("name", visible.Line(f.Request().Params.Name, visible.Name)), "the state of a task could not be kept")
+		}
+	}()
+	status, text, fault = d.encode(f, o)
+}
+
+// encode returns how the task ends. All that it calls may be users' code: the
+// result and the error encode themselves.
+func (d *detachedCall) encode(f *frame.Frame, o outcome) (status tasks.Status, text, fault json.RawMessage) {
+	guard := d.server.dispatch().Guard
+	err := o.err
 	if err == nil {
-		_, err = d.server.dispatch().Guard(f, func(*frame.Frame) (protocol.Result, error) {
+		_, err = guard(f, func(*frame.Frame) (protocol.Result, error) {
 			var err error
-			text, err = result.Append(nil, protocol.Wire{Revision: f.Revision()})
+			text, err = o.result.Append(nil, protocol.Wire{Revision: f.Revision()})
 			return nil, err
 		})
 	}
-	switch {
-	case err == nil:
-	case errors.Is(context.Cause(d.ctx), tasks.ErrCancelled):
-		status, text = tasks.Cancelled, nil
-	default:
-		status, text, fault = tasks.Failed, nil, d.server.dispatch().Fault(err).Append(nil)
+	if err == nil {
+		return tasks.Completed, text, nil
 	}
-	if err := d.task.Finish(status, text, fault); err != nil {
-		d.server.logger.Error().Err(err).Str("name", f.Request().Params.Name).Msg("the state of a task could not be kept")
+	if errors.Is(context.Cause(d.ctx), tasks.ErrCancelled) {
+		return tasks.Cancelled, nil, nil
 	}
+	_, panicked := guard(f, func(*frame.Frame) (protocol.Result, error) {
+		fault = d.server.dispatch().Fault(err).Append(nil)
+		return nil, nil
+	})
+	if panicked != nil {
+		fault = dispatch.ErrPanicked.Append(nil)
+	}
+	return tasks.Failed, nil, fault
 }
 
 // taskAsker puts the questions of a task to its client.
@@ -193,6 +300,9 @@ func (s *Server) taskMethods() []dispatch.Method {
 			record, err := s.tasks.Get(f, f.Principal(), id)
 			if err != nil {
 				return nil, err
+			}
+			if record.Status.Final() {
+				s.tasks.Told(id)
 			}
 			return tasks.State{Record: record}, nil
 		})},
@@ -234,12 +344,30 @@ func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
 
 // taskChanged tells the subscribers of a task.
 func (s *Server) taskChanged(r tasks.Record) {
-	params, err := r.Params()
+	change, err := r.Change()
 	if err != nil {
-		s.logger.Error().Err(err).Msg("the state of a task does not encode")
+		safely.Log(s.logger.Error().Err(visible.Error(err)), "the state of a task does not encode")
 		return
 	}
-	s.hub.Publish(taskTopic(r.ID), protocol.NewChange(tasks.MethodStatus, params[1:len(params)-1]))
+	if s.hub.Publish(taskTopic(r.ID), change) && r.Status.Final() {
+		s.tasks.Told(r.ID)
+	}
+}
+
+// drain lets tasks end, and clients hear how. Meanwhile nothing is served but
+// what is about tasks.
+func (s *Server) drain(ctx context.Context) {
+	s.draining.Store(true)
+	s.hub.End(func(topics []string) bool {
+		return len(topics) == 0 || slices.ContainsFunc(topics, func(topic string) bool { return !strings.HasPrefix(topic, taskTopic("")) })
+	})
+	s.tasks.Drain(ctx)
+}
+
+// refuses tells whether a shutdown is waiting for tasks, and a request is not
+// about those. What else a subscription is about, listen sees.
+func (s *Server) refuses(method string) bool {
+	return s.draining.Load() && !strings.HasPrefix(method, "tasks/") && method != protocol.MethodListen
 }
 
 // honourTasks returns which of the tasks are the caller's, and their topics

@@ -19,6 +19,7 @@ type taskAnswer struct {
 		Content                                                 []struct{ Text string }
 		Result                                                  struct{ Content []struct{ Text string } }
 		Error                                                   *struct{ Code int }
+		Meta                                                    map[string]json.RawMessage `json:"_meta"`
 	}
 	Error  *protocol.Error
 	Method string
@@ -85,7 +86,7 @@ func taskServer(t *testing.T) (*mcp.Server, chan struct{}) {
 				return "", err
 			}
 			return "through", pass(f)
-		}, mcp.AsTask(mcp.TaskOptions{})),
+		}, mcp.AsTask(&mcp.TaskOptions{Wait: -1})),
 		mcp.Tool("gated_twice", func(f *mcp.Frame, _ empty) (string, error) {
 			if err := pass(f); err != nil {
 				return "", err
@@ -94,14 +95,14 @@ func taskServer(t *testing.T) (*mcp.Server, chan struct{}) {
 				return "", err
 			}
 			return "through", pass(f)
-		}, mcp.AsTask(mcp.TaskOptions{})),
-		mcp.Tool("broken", func(*mcp.Frame, empty) (string, error) { return "", &mcp.Error{Code: 4711} }, mcp.AsTask(mcp.TaskOptions{Required: true})),
-		mcp.Tool("failing", func(*mcp.Frame, empty) (string, error) { return "", errors.New("no luck") }, mcp.AsTask(mcp.TaskOptions{})),
-		mcp.Tool("panicking", func(*mcp.Frame, empty) (string, error) { panic("x") }, mcp.AsTask(mcp.TaskOptions{})),
+		}, mcp.AsTask(&mcp.TaskOptions{Wait: -1})),
+		mcp.Tool("broken", func(*mcp.Frame, empty) (string, error) { return "", &mcp.Error{Code: 4711} }, mcp.AsTask(&mcp.TaskOptions{Required: true, Wait: -1})),
+		mcp.Tool("failing", func(*mcp.Frame, empty) (string, error) { return "", errors.New("no luck") }, mcp.AsTask(&mcp.TaskOptions{Wait: -1})),
+		mcp.Tool("panicking", func(*mcp.Frame, empty) (string, error) { panic("x") }, mcp.AsTask(&mcp.TaskOptions{Wait: -1})),
 		mcp.Tool("asking", func(f *mcp.Frame, _ empty) (string, error) {
 			sure, err := mcp.Elicit[yesForm](f, "sure", "Sure?")
 			return fmt.Sprintf("sure: %v", sure.Value.Yes), err
-		}, mcp.AsTask(mcp.TaskOptions{})),
+		}, mcp.AsTask(&mcp.TaskOptions{Wait: -1})),
 		mcp.Tool("later", func(f *mcp.Frame, _ empty) (string, error) {
 			first, err := mcp.Elicit[yesForm](f, "first", "Begin?")
 			if err != nil {
@@ -112,7 +113,7 @@ func taskServer(t *testing.T) (*mcp.Server, chan struct{}) {
 			}
 			second, err := mcp.Elicit[yesForm](f, "second", "Go on?")
 			return fmt.Sprintf("%v %v", first.Value.Yes, second.Value.Yes), err
-		}, mcp.AsTask(mcp.TaskOptions{Manual: true})),
+		}, mcp.AsTask(&mcp.TaskOptions{Manual: true})),
 	)
 	return s, gate
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"net/http"
 	"sync"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -28,27 +29,28 @@ func (b *batch) put(i int, answer []byte) (all []byte) {
 	return protocol.AppendBatch(nil, b.answers)
 }
 
-// handleBatch takes a JSON array of messages.
-func (l *link) handleBatch(text []byte) {
-	messages, fault := protocol.ScanBatch(text, protocol.Limits{}, l.revision(), l.server.opts.MaxBatch)
+// handleBatch takes a JSON array of messages, which by has brought, if not nil.
+func (l *link) handleBatch(text []byte, by *http.Request) {
+	messages, fault := protocol.ScanBatch(text, protocol.Limits{}, l.revision(), l.server.opts.Limits.Batch)
 	if fault != nil {
-		l.refuse(protocol.ID{}, l.revision(), fault)
+		l.turnAway(&job{link: l, size: len(text)}, fault)
 		return
 	}
 	jobs := make([]*job, len(messages))
 	faults := make([]*protocol.Error, len(messages))
 	b := &batch{answers: make([][]byte, len(messages)), open: len(messages)}
 	for i, message := range messages {
-		jobs[i] = &job{link: l, batch: b, place: i}
-		faults[i] = protocol.Scan(message, protocol.Limits{}, &jobs[i].message)
-		if jobs[i].message.Method == protocol.MethodInitialize {
-			l.refuse(protocol.ID{}, l.revision(), protocol.ErrInitializeInBatch())
+		j := &job{link: l, batch: b, place: i, size: len(message), by: by}
+		jobs[i] = j
+		faults[i] = protocol.Scan(message, protocol.Limits{}, &j.message)
+		if j.message.Method == protocol.MethodInitialize {
+			l.turnAway(&job{link: l, size: len(text)}, protocol.ErrInitializeInBatch())
 			return
 		}
 	}
 	for i, j := range jobs {
 		if faults[i] != nil {
-			j.refuse(l.revision(), faults[i])
+			l.unreadable(j, faults[i])
 			continue
 		}
 		l.take(j)

@@ -41,7 +41,7 @@ func TestBatch(t *testing.T) {
 				continue // its requests start in any order
 			}
 			t.Run(transport.name+"/"+tt.name, func(t *testing.T) {
-				s := fixture(t, &mcp.Options{MaxBatch: 3})
+				s := fixture(t, &mcp.Options{Limits: mcp.Limits{Batch: 3}})
 				release := make(chan struct{})
 				s.MustAdd(mcp.Tool("hold", func(*mcp.Frame, empty) (string, error) {
 					<-release

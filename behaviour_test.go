@@ -20,7 +20,7 @@ import (
 // behaviour is one case of how a server behaves. run is called for every
 // transport and every revision where the case applies.
 type behaviour struct {
-	id, what  string
+	what      string
 	transport string              // the only one where it applies; "" is all, "connections" all but http
 	revisions []protocol.Revision // nil is all
 	run       func(t *testing.T, tr transportUnderTest, rev protocol.Revision)
@@ -33,7 +33,7 @@ func runBehaviours(t *testing.T, list []behaviour) {
 		if b.revisions == nil {
 			b.revisions = protocol.Revisions()
 		}
-		t.Run(b.id+" "+b.what, func(t *testing.T) {
+		t.Run(b.what, func(t *testing.T) {
 			for _, tr := range transportsOf(protocol.LatestLegacy) {
 				if b.transport == "http" && tr.name != "http" || b.transport == "connections" && tr.name == "http" {
 					continue

@@ -14,11 +14,11 @@ import (
 // The cases of calls beside each other, calls that are cancelled and calls that
 // fail.
 var callBehaviours = []behaviour{
-	{id: "T19", what: "one call at a time", transport: "connections", run: oneAtATime},
-	{id: "T19", what: "more calls than a session may have", transport: "http", revisions: legacy, run: tooManyAtATime},
-	{id: "T20", what: "50 calls at once on one session", revisions: legacy, run: countsAtOnce},
-	{id: "T21", what: "a call that is cancelled", run: cancelCall},
-	{id: "T23", what: "cancelled for unknown requests", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "one call at a time", transport: "connections", run: oneAtATime},
+	{what: "more calls than a session may have", transport: "http", revisions: legacy, run: tooManyAtATime},
+	{what: "50 calls at once on one session", revisions: legacy, run: countsAtOnce},
+	{what: "a call that is cancelled", run: cancelCall},
+	{what: "cancelled for unknown requests", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		h := join(t, tr, rev, fixture(t, nil)).hear()
 		h.line(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":999}}`)
 		h.line(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nope","reason":"why not"}}`)
@@ -29,30 +29,30 @@ var callBehaviours = []behaviour{
 			}
 		}
 	}},
-	{id: "T24", what: "cancelled for initialize", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "cancelled for initialize", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil)) // with the id 1
 		p.c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		p.alive()
 	}},
-	{id: "T25", what: "a tool that panics", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a tool that panics", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		answer := p.askAs(`"p"`, "tools/call", `"name":"panic"`)
 		p.want(answer, `{"jsonrpc":"2.0","id":"p","error":{"code":-32603,"message":"Internal error: the handler panicked"}}`)
 		p.alive()
 	}},
-	{id: "T26", what: "a call without arguments", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a call without arguments", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		p.want(p.ask("tools/call", `"name":"search"`), `"isError":true`, "query")
 		p.want(p.ask("tools/call", `"name":"nothing"`), `"result":{`, `"content":[`)
 	}},
-	{id: "T38", what: "unknown methods", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "unknown methods", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		for _, method := range []string{"unknown/method", "tools/bogus"} {
 			p.want(p.ask(method, ""), `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: `+method+`"}}`)
 		}
 		p.alive()
 	}},
-	{id: "T39", what: "what is no message, and then one", transport: "connections", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "what is no message, and then one", transport: "connections", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		for line, want := range map[string]string{
 			`invalid json`: `"code":-32700`, `{"jsonrpc":"2.0","id":1`: `"code":-32700`,
@@ -63,14 +63,14 @@ var callBehaviours = []behaviour{
 		}
 		p.alive()
 	}},
-	{id: "T27", what: "two calls at once", run: twoAtOnce},
-	{id: "T28", what: "progress and log before the result", run: toldBefore},
+	{what: "two calls at once", run: twoAtOnce},
+	{what: "progress and log before the result", run: toldBefore},
 }
 
 func TestCallBehaviours(t *testing.T) { runBehaviours(t, callBehaviours) }
 
 func oneAtATime(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
-	s := fixture(t, &mcp.Options{MaxConcurrent: 1})
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Concurrent: 1}})
 	g := newGate()
 	s.MustAdd(g.tool("gate"))
 	h := join(t, tr, rev, s).hear()
@@ -95,7 +95,7 @@ func oneAtATime(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 }
 
 func tooManyAtATime(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
-	s := fixture(t, &mcp.Options{MaxConcurrent: 1})
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Concurrent: 1}})
 	g := newGate()
 	s.MustAdd(g.tool("gate"))
 	h := join(t, tr, rev, s).hear()

@@ -9,29 +9,29 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
 
 // httpBehaviours are the cases of the HTTP endpoint, as it is seen on the wire.
 var httpBehaviours = []behaviour{
-	{id: "T9", what: "a session that is not used", transport: "http", revisions: legacy, run: sessionExpires},
-	{id: "T10", what: "a session that is kept by pings", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "a session that is not used", transport: "http", revisions: legacy, run: sessionExpires},
+	{what: "a session that is kept by pings", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		keptAlive(t, rev, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, http.StatusOK)
 	}},
-	{id: "T11", what: "a session that is kept by notifications", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "a session that is kept by notifications", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		keptAlive(t, rev, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`, http.StatusAccepted)
 	}},
-	{id: "T15", what: "a session that moves to another process", transport: "http", revisions: legacy, run: sessionMoves},
-	{id: "T16", what: "an unknown session", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "a session that moves to another process", transport: "http", revisions: legacy, run: sessionMoves},
+	{what: "an unknown session", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		for _, store := range []session.Store{nil, &session.Memory{}} {
-			d := &bareClient{t: t, h: fixture(t, &mcp.Options{Sessions: session.Config{Store: store}}).Handler(), rev: rev, session: "made-up"}
+			d := &bareClient{t: t, h: fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store}).Handler(), rev: rev, session: "made-up"}
 			for _, body := range []string{
 				`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 				`{"jsonrpc":"2.0","id":1,"result":{}}`,
@@ -42,16 +42,16 @@ var httpBehaviours = []behaviour{
 			d.want(d.do(http.MethodDelete, ""), http.StatusNotFound, "Session not found")
 		}
 	}},
-	{id: "T17", what: "a session that is lost from its store", transport: "http", revisions: legacy, run: sessionIsStoredAgain},
-	{id: "T36", what: "a body that is no JSON", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "a session that is lost from its store", transport: "http", revisions: legacy, run: sessionIsStoredAgain},
+	{what: "a body that is no JSON", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		d := openBare(t, rev, nil)
 		d.want(d.do(http.MethodPost, `invalid json`), http.StatusBadRequest, `{"jsonrpc":"2.0","error":{"code":-32700,`)
 	}},
-	{id: "T37", what: "a body that is no message", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "a body that is no message", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		d := openBare(t, rev, nil)
 		d.want(d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"params":{}}`), http.StatusBadRequest, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,`)
 	}},
-	{id: "T38", what: "unknown methods", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "the status of unknown methods", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		d := openBare(t, rev, nil)
 		for _, method := range []string{"unknown/method", "tools/bogus"} {
 			status := http.StatusOK
@@ -63,7 +63,7 @@ var httpBehaviours = []behaviour{
 			d.want(d.do(http.MethodPost, body, "Mcp-Method", method), status, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: `+method+`"}}`)
 		}
 	}},
-	{id: "T41", what: "methods and headers of HTTP", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "methods and headers of HTTP", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		d := openBare(t, rev, nil)
 		const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 		d.want(d.do(http.MethodPost, ping, "Accept", ""), http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{}}`)
@@ -76,10 +76,15 @@ var httpBehaviours = []behaviour{
 			t.Errorf("Allow: %s", allow)
 		}
 		d.session = ""
-		d.want(d.do(http.MethodDelete, ""), http.StatusMethodNotAllowed, "needs Mcp-Session-Id")
-		d.want(d.do(http.MethodGet, ""), http.StatusMethodNotAllowed, "needs Mcp-Session-Id")
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			res := d.do(method, "")
+			d.want(res, http.StatusMethodNotAllowed, "needs Mcp-Session-Id")
+			if allow := res.Header().Get("Allow"); allow != "POST" {
+				t.Errorf("%s without a session: Allow: %s, want POST", method, allow)
+			}
+		}
 	}},
-	{id: "T42", what: "foreign origins and unknown versions", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
+	{what: "foreign origins and unknown versions", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		server := serveHTTP(t, nil)
 		status, answer := postJSON(t, server.URL, strings.NewReader(`{}`), 2) // on loopback
 		if status != http.StatusBadRequest {
@@ -101,8 +106,8 @@ var httpBehaviours = []behaviour{
 			d.want(d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Protocol-Version", "1999-01-01"), http.StatusBadRequest, "1999-01-01")
 		}
 	}},
-	{id: "T43", what: "a stream that is taken up again", transport: "http", revisions: legacy, run: streamGoesOn},
-	{id: "T45", what: "a Last-Event-ID that is none", transport: "http", revisions: legacy, run: badCursorIsFresh},
+	{what: "a stream that is taken up again", transport: "http", revisions: legacy, run: streamGoesOn},
+	{what: "a Last-Event-ID that is none", transport: "http", revisions: legacy, run: badCursorIsFresh},
 }
 
 func TestHTTPBehaviours(t *testing.T) { runBehaviours(t, httpBehaviours) }
@@ -176,8 +181,8 @@ func sessionExpires(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 	synctest.Test(t, func(t *testing.T) {
 		var reasons []error
 		s := fixture(t, &mcp.Options{
-			Sessions:  session.Config{Idle: 100 * time.Millisecond},
-			Terminate: func(_ *mcp.Frame, reason error) { reasons = append(reasons, reason) },
+			OnSessionEnd: func(_ *mcp.Frame, reason error) { reasons = append(reasons, reason) },
+			Timeouts:     mcp.Timeouts{Session: 100 * time.Millisecond},
 		})
 		d := &bareClient{t: t, h: s.Handler(), rev: rev}
 		d.initialize()
@@ -187,14 +192,14 @@ func sessionExpires(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 			t.Error(err)
 		}
 		if len(reasons) != 1 || !errors.Is(reasons[0], mcp.ErrSessionIdle) {
-			t.Errorf("Terminate with %v", reasons)
+			t.Errorf("OnSessionEnd with %v", reasons)
 		}
 	})
 }
 
 func keptAlive(t *testing.T, rev protocol.Revision, message string, status int) {
 	synctest.Test(t, func(t *testing.T) {
-		d := openBare(t, rev, &mcp.Options{Sessions: session.Config{Idle: 200 * time.Millisecond}})
+		d := openBare(t, rev, &mcp.Options{Timeouts: mcp.Timeouts{Session: 200 * time.Millisecond}})
 		for range 3 {
 			time.Sleep(100 * time.Millisecond)
 			d.want(d.do(http.MethodPost, message), status, "")
@@ -206,9 +211,9 @@ func keptAlive(t *testing.T, rev protocol.Revision, message string, status int) 
 
 func sessionMoves(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 	store := &session.Memory{}
-	cart := frame.NewStoredKey[[]string]("example.com/cart")
+	cart := mcp.NewStoredKey[[]string]("example.com/cart")
 	process := func() (*bareClient, *mcp.Server) {
-		s := fixture(t, &mcp.Options{Sessions: session.Config{Store: store}})
+		s := fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store})
 		s.MustAdd(mcp.Tool("fill", func(f *mcp.Frame, _ empty) (string, error) {
 			cart.Set(f, []string{"apples"})
 			return "filled", nil
@@ -240,7 +245,7 @@ func sessionMoves(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 func sessionIsStoredAgain(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &session.Memory{}
-		d := openBare(t, rev, &mcp.Options{Sessions: session.Config{Store: store, Idle: 120 * time.Millisecond}})
+		d := openBare(t, rev, &mcp.Options{StateKeys: sharedKeys, SessionStore: store, Timeouts: mcp.Timeouts{Session: 120 * time.Millisecond}})
 		stored := func() bool {
 			snapshot, err := store.Load(t.Context(), d.session)
 			return err == nil && snapshot != nil
@@ -275,7 +280,12 @@ type ownStream struct {
 // listen opens the stream of the session, over a network.
 func (d *bareClient) listen(last string) *ownStream {
 	d.t.Helper()
-	server := httptest.NewServer(d.h)
+	var serving sync.WaitGroup // the server waits for no connection that was taken over
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving.Add(1)
+		defer serving.Done()
+		d.h.ServeHTTP(w, r)
+	}))
 	ctx, cancel := context.WithCancel(d.t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
 	if err != nil {
@@ -293,7 +303,8 @@ func (d *bareClient) listen(last string) *ownStream {
 		cancel()
 		_, _ = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
-		server.Close() // the handler has returned
+		server.Close()
+		serving.Wait()
 	}
 	d.t.Cleanup(hangUp)
 	return &ownStream{t: d.t, lines: bufio.NewScanner(res.Body), hangUp: hangUp, status: res.StatusCode}

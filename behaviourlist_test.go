@@ -14,11 +14,11 @@ import (
 
 // The cases of batches, which one revision has.
 var batchBehaviours = []behaviour{
-	{id: "T31", what: "a batch of two", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a batch of two", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		answers := join(t, tr, rev, fixture(t, nil)).batch(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list"}]`)
 		wantAnswers(t, answers, `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":2,"result":{"tools":[`)
 	}},
-	{id: "T32", what: "a batch whose first is the last to be ready", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a batch whose first is the last to be ready", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		s := fixture(t, nil)
 		later := make(chan struct{}, 2)
 		s.MustAdd(
@@ -40,12 +40,12 @@ var batchBehaviours = []behaviour{
 			`{"jsonrpc":"2.0","id":"second","method":"tools/call","params":{"name":"go"}},{"jsonrpc":"2.0","id":"third","method":"tools/call","params":{"name":"go"}}]`)
 		wantAnswers(t, answers, `{"jsonrpc":"2.0","id":"first",`, `{"jsonrpc":"2.0","id":"second",`, `{"jsonrpc":"2.0","id":"third",`)
 	}},
-	{id: "T33", what: "a batch with faults and a notification", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a batch with faults and a notification", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		answers := join(t, tr, rev, fixture(t, nil)).batch(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"unknown/method"},` +
 			`{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":3,"method":"tools/list"}]`)
 		wantAnswers(t, answers, `{"jsonrpc":"2.0","id":1,"result"`, `{"jsonrpc":"2.0","id":2,"error":{"code":-32601,`, `{"jsonrpc":"2.0","id":3,"result"`)
 	}},
-	{id: "T34", what: "batches that are none", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "batches that are none", revisions: batches, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		p.want(p.c.say(`[]`)[0], `"code":-32600`, "must not be empty")
 		p.want(p.c.say(`[` + p.request("1", "initialize", hello(rev.String())) + `,{"jsonrpc":"2.0","id":2,"method":"ping"}]`)[0],
@@ -60,7 +60,7 @@ var batchBehaviours = []behaviour{
 		}
 		p.alive()
 	}},
-	{id: "T35", what: "a batch where there are none", revisions: []protocol.Revision{protocol.V20241105, protocol.V20250618, protocol.V20251125}, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a batch where there are none", revisions: []protocol.Revision{protocol.V20241105, protocol.V20250618, protocol.V20251125}, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		p.want(p.c.say(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)[0], `"code":-32600`, "revision 2025-03-26")
 		if c, ok := p.c.(*httpClient); ok {
@@ -102,7 +102,7 @@ func wantAnswers(t *testing.T, answers []json.RawMessage, want ...string) {
 
 // The cases of lists and of log messages.
 var listBehaviours = []behaviour{
-	{id: "T59a", what: "pages", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "pages", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, pagedServer(t))
 		first := p.page("")
 		second := p.page(first.next)
@@ -111,16 +111,16 @@ var listBehaviours = []behaviour{
 			t.Errorf("pages: %s", got)
 		}
 	}},
-	{id: "T59b", what: "a cursor beyond the end", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a cursor beyond the end", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		s := pagedServer(t)
 		p := join(t, tr, rev, s)
 		second := p.page(p.page("").next)
-		s.RemoveResources("n:4")
+		s.Remove(mcp.KindResource, "n:4")
 		if last := p.page(second.next); len(last.uris) > 0 || last.next != "" {
 			t.Errorf("beyond the end: %v", last)
 		}
 	}},
-	{id: "T59c", what: "a cursor that is none", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a cursor that is none", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, pagedServer(t))
 		for _, list := range []string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"} {
 			p.want(p.ask(list, `"cursor":"invalid!!!"`), `"code":-32602`)
@@ -128,12 +128,12 @@ var listBehaviours = []behaviour{
 		}
 		p.alive()
 	}},
-	{id: "T59d", what: "a resource that comes between pages", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a resource that comes between pages", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		s := pagedServer(t)
 		p := join(t, tr, rev, s)
 		page := p.page("")
 		uris := page.uris
-		s.MustAdd(mcp.Resource("n:00", text), mcp.Resource("n:35", text)) // before the cursor, and after
+		s.MustAdd(mcp.Resource("n:00", readText), mcp.Resource("n:35", readText)) // before the cursor, and after
 		for page.next != "" {
 			page = p.page(page.next)
 			uris = append(uris, page.uris...)
@@ -142,7 +142,7 @@ var listBehaviours = []behaviour{
 			t.Errorf("got %v, want %v", uris, want)
 		}
 	}},
-	{id: "T59e", what: "a log level", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a log level", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		s := fixture(t, nil)
 		s.MustAdd(mcp.Tool("report", func(f *mcp.Frame, _ empty) (string, error) {
 			for _, level := range []protocol.Level{protocol.LevelInfo, protocol.LevelWarning, protocol.LevelError} {
@@ -186,7 +186,7 @@ func pagedServer(t *testing.T) *mcp.Server {
 			return "Hello, " + in.Name + "!", nil
 		}))
 	for i := range 5 {
-		s.MustAdd(mcp.Resource(fmt.Sprintf("n:%d", i), text))
+		s.MustAdd(mcp.Resource(fmt.Sprintf("n:%d", i), readText))
 	}
 	return s
 }

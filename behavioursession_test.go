@@ -14,13 +14,13 @@ import (
 
 // The cases of sessions that begin and end.
 var sessionBehaviours = []behaviour{
-	{id: "T1", what: "a request before initialize", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a request before initialize", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := arrive(t, tr, rev, fixture(t, nil))
 		p.want(p.askAs("123", "tools/list", ""), `"id":123,`, `"code":-32600`, "send initialize first")
 		p.want(p.ask("initialize", hello(rev.String())), `"result":`)
 		p.alive()
 	}},
-	{id: "T2", what: "a ping before initialize", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a ping before initialize", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := arrive(t, tr, rev, fixture(t, nil))
 		if tr.name == "http" { // no request but initialize may come without the id of a session
 			p.want(p.askAs("7", "ping", ""), `"id":7,`, `"code":-32600`, "Mcp-Session-Id is missing")
@@ -29,17 +29,17 @@ var sessionBehaviours = []behaviour{
 		}
 		p.want(p.ask("initialize", hello(rev.String())), `"result":`)
 	}},
-	{id: "T3", what: "a request before initialized", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a request before initialized", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := arrive(t, tr, rev, fixture(t, nil))
 		p.want(p.ask("initialize", hello(rev.String())), fmt.Sprintf(`"protocolVersion":%q`, rev))
 		p.want(p.askAs("124", "tools/list", ""), `"id":124,`, `"tools":[`)
 	}},
-	{id: "T4", what: "an unknown version", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, _ protocol.Revision) {
+	{what: "an unknown version", revisions: legacy, run: func(t *testing.T, tr transportUnderTest, _ protocol.Revision) {
 		p := arrive(t, tr, protocol.LatestLegacy, fixture(t, nil))
 		p.want(p.ask("initialize", hello("1999-01-01")), `"protocolVersion":"2025-11-25"`)
 		p.want(p.ask("tools/list", ""), `"icons":[`) // which that revision began with
 	}},
-	{id: "T5", what: "capabilities by revision", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "capabilities by revision", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		s, _ := taskServer(t)
 		p := arrive(t, tr, rev, s)
 		if rev.Modern() {
@@ -55,16 +55,16 @@ var sessionBehaviours = []behaviour{
 			t.Errorf("completions declared: %t, want %t", has, want)
 		}
 	}},
-	{id: "T6", what: "a request that is the server's to send", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+	{what: "a request that is the server's to send", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		for _, method := range []string{"elicitation/create", "sampling/createMessage", "roots/list"} {
 			p.want(p.askAs(`"q"`, method, ""), `"id":"q",`, `"code":-32601`)
 		}
 		p.want(p.ask("tools/list", ""), `"tools":[`)
 	}},
-	{id: "T7", what: "an Init that refuses", revisions: legacy, run: initRefuses},
-	{id: "T8", what: "what the client says of itself", revisions: legacy, run: clientMeta},
-	{id: "T14", what: "a shutdown in the middle of calls", run: shutdownCancels},
+	{what: "an OnSessionStart that refuses", revisions: legacy, run: initRefuses},
+	{what: "what the client says of itself", revisions: legacy, run: clientMeta},
+	{what: "a shutdown in the middle of calls", run: shutdownCancels},
 }
 
 func TestSessionBehaviours(t *testing.T) { runBehaviours(t, sessionBehaviours) }
@@ -78,8 +78,8 @@ func initRefuses(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		{errors.New("no database"), `"error":{"code":-32603,"message":"Internal error: no database"}`},
 	} {
 		s := fixture(t, &mcp.Options{
-			Init:      func(*mcp.Frame) error { return tt.err },
-			Terminate: func(*mcp.Frame, error) { t.Error("Terminate of a session that was refused") },
+			OnSessionStart: func(*mcp.Frame) error { return tt.err },
+			OnSessionEnd:   func(*mcp.Frame, error) { t.Error("OnSessionEnd of a session that was refused") },
 		})
 		p := arrive(t, tr, rev, s)
 		p.want(p.askAs("5", "initialize", hello(rev.String())), `"id":5,`, tt.want)
@@ -95,14 +95,15 @@ func clientMeta(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		} `json:"clientInfo"`
 	}
 	key := mcp.NewKey[client]("client")
-	s := fixture(t, &mcp.Options{Init: func(f *mcp.Frame) error {
+	s := fixture(t, &mcp.Options{OnSessionStart: func(f *mcp.Frame) error {
 		var c client
 		if err := json.Unmarshal(f.Request().Params.Raw, &c); err != nil {
 			return err
 		}
 		key.Set(f, c)
 		return nil
-	}})
+	},
+	})
 	s.MustAdd(mcp.Tool("who", func(f *mcp.Frame, _ empty) (string, error) {
 		c, _ := key.Get(f)
 		return fmt.Sprintf("%s %s, app %q, tenant %q", f.ClientInfo().Name, f.ClientInfo().Version, c.Meta["appId"], c.ClientInfo.Meta["tenant"]), nil
@@ -117,7 +118,7 @@ func clientMeta(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 
 func shutdownCancels(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 	terminated := make(chan error, 10)
-	s := fixture(t, &mcp.Options{Terminate: func(_ *mcp.Frame, reason error) { terminated <- reason }})
+	s := fixture(t, &mcp.Options{OnSessionEnd: func(_ *mcp.Frame, reason error) { terminated <- reason }})
 	g := newGate()
 	s.MustAdd(g.tool("gate"))
 	h := join(t, tr, rev, s).hear()
@@ -143,8 +144,8 @@ func shutdownCancels(t *testing.T, tr transportUnderTest, rev protocol.Revision)
 		t.Errorf("answered: %v", answered)
 	}
 	if !rev.Modern() {
-		if reason := await(t, terminated, "Terminate"); reason == nil || len(terminated) > 0 {
-			t.Errorf("Terminate with %v, and %d times more", reason, len(terminated))
+		if reason := await(t, terminated, "OnSessionEnd"); reason == nil || len(terminated) > 0 {
+			t.Errorf("OnSessionEnd with %v, and %d times more", reason, len(terminated))
 		}
 	}
 }

@@ -62,28 +62,29 @@ func (s *Server) promptsFor(f *frame.Frame) registry.View[*registry.Prompt] {
 	return only(s, f, KindPrompt, s.prompts.With(catalogOf(f).prompts))
 }
 
-// sessionComponents is the Server as frame.Add sees it.
-type sessionComponents Server
-
 var errNoSession = errors.New("mcp: components for one client need a legacy session: " +
 	"in the modern era lists must not differ between requests; add them to the Server")
 
-// Add implements frame.Components.
-func (c *sessionComponents) Add(f *frame.Frame, components []any) error {
-	s := (*Server)(c)
+// AddToSession adds components to what the legacy session of f's request is
+// offered. Other clients do not see them, and they go with the session. All are
+// added, or none; the error lists every fault, as that of Add does, and a name
+// that the server or the session has already is one. The client is told of the
+// change.
+//
+// In the modern era, where lists must not differ between requests, it is an
+// error: add components to the Server there. Methods cannot be added.
+func (s *Server) AddToSession(f *Frame, components ...Component) error {
+	s = s.host(f)
 	x, ok := f.Session().(*session.Session)
 	if !ok {
 		return errNoSession
 	}
-	list := make([]Component, len(components))
-	for i, component := range components {
-		if list[i], ok = component.(Component); !ok {
-			return fmt.Errorf("mcp: component %d is of type %T; give what Tool, Resource or Prompt returns", i, component)
-		}
-	}
-	all, err := s.compile(list)
+	all, err := s.compile(components)
 	if err != nil {
 		return err
+	}
+	if len(all.methods) > 0 {
+		return fmt.Errorf("mcp: method %q: a session has no methods of its own; add it to the Server", all.methods[0].Name)
 	}
 	own := x.Assigns().SetNew(catalogKey{}, func() any { return newCatalog() }).(*catalog)
 	if err := own.add(s, all); err != nil {
@@ -110,8 +111,10 @@ func (c *catalog) add(s *Server, all *offer) error {
 		c.templates.Add(all.templates...), c.prompts.Add(all.prompts...))
 }
 
-// Remove implements frame.Components.
-func (c *sessionComponents) Remove(f *frame.Frame, names []string) (int, error) {
+// RemoveFromSession takes components of one kind back that AddToSession has
+// added to the session of f's request, by name, URI or URI template, and returns
+// how many there were. It is an error where AddToSession is.
+func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, error) {
 	x, ok := f.Session().(*session.Session)
 	if !ok {
 		return 0, errNoSession
@@ -120,9 +123,17 @@ func (c *sessionComponents) Remove(f *frame.Frame, names []string) (int, error) 
 	if own == noCatalog {
 		return 0, nil
 	}
-	tools := own.tools.Remove(names...)
-	resources := own.resources.Remove(names...) + own.templates.Remove(names...)
-	prompts := own.prompts.Remove(names...)
+	var tools, resources, prompts int
+	switch kind {
+	case KindTool:
+		tools = own.tools.Remove(names...)
+	case KindResource:
+		resources = own.resources.Remove(names...)
+	case KindTemplate:
+		resources = own.templates.Remove(names...)
+	case KindPrompt:
+		prompts = own.prompts.Remove(names...)
+	}
 	tellSession(x, tools, resources, prompts)
 	return tools + resources + prompts, nil
 }

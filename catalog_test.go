@@ -15,8 +15,8 @@ func grower(t *testing.T) *mcp.Server {
 	s := listenServer(t, mcp.Options{})
 	s.MustAdd(
 		mcp.Tool("grow", func(f *mcp.Frame, _ empty) (string, error) {
-			err := f.Add(tool("own"), mcp.Bytes("file:///own", []byte("own"), mcp.MIME("text/plain")),
-				mcp.Resource("own://{id}", func(_ *mcp.Frame, in struct {
+			err := s.AddToSession(f, tool("own"), mcp.Bytes("file:///own", []byte("own"), mcp.MIME("text/plain")),
+				mcp.Template("own://{id}", func(_ *mcp.Frame, in struct {
 					ID string `json:"id"`
 				}) (string, error) {
 					return in.ID, nil
@@ -25,11 +25,23 @@ func grower(t *testing.T) *mcp.Server {
 			return "grown", err
 		}),
 		mcp.Tool("shrink", func(f *mcp.Frame, _ empty) (string, error) {
-			n, err := f.Remove("own", "own://{id}", "first")
-			return fmt.Sprint(n), err
+			sum := 0
+			for _, kind := range []mcp.Kind{mcp.KindTool, mcp.KindResource, mcp.KindTemplate, mcp.KindPrompt} {
+				n, err := s.RemoveFromSession(f, kind, "own", "own://{id}", "first")
+				if err != nil {
+					return "", err
+				}
+				sum += n
+			}
+			return fmt.Sprint(sum), nil
 		}),
-		mcp.Tool("wrong", func(f *mcp.Frame, _ empty) (string, error) { return "", f.Add("own") }),
-		mcp.Tool("twice", func(f *mcp.Frame, _ empty) (string, error) { return "", f.Add(tool("first"), tool("never")) }),
+		mcp.Tool("wrong", func(f *mcp.Frame, _ empty) (string, error) { return "", s.AddToSession(f, nil) }),
+		mcp.Tool("twice", func(f *mcp.Frame, _ empty) (string, error) {
+			return "", s.AddToSession(f, tool("first"), tool("never"))
+		}),
+		mcp.Tool("method", func(f *mcp.Frame, in empty) (string, error) {
+			return "", s.AddToSession(f, mcp.Method("own/method", func(*mcp.Frame, empty) (empty, error) { return in, nil }))
+		}),
 	)
 	return s
 }
@@ -77,7 +89,8 @@ func TestSessionComponents(t *testing.T) {
 				{mine, "tools/call", `{"name":"grow"}`, `\"own\" is registered already`, ""},
 				{mine, "tools/call", `{"name":"twice"}`, `\"first\" is registered already`, ""},
 				{mine, "tools/list", `{}`, `"name":"own"`, `"name":"never"`},
-				{mine, "tools/call", `{"name":"wrong"}`, "component 0 is of type string; give what Tool, Resource or Prompt returns", ""},
+				{mine, "tools/call", `{"name":"wrong"}`, "component 0 is nil", ""},
+				{mine, "tools/call", `{"name":"method"}`, "a session has no methods of its own", ""},
 
 				{other, "tools/list", `{}`, `"name":"first"`, `"name":"own"`},
 				{other, "tools/call", `{"name":"own"}`, "Unknown tool: own", ""},

@@ -28,9 +28,8 @@ type CompletionQuery struct {
 // Complete makes a func find values for an argument of a prompt or a variable
 // of a resource template. Those whose tags list their values (oneof or enum),
 // and booleans, are completed without it.
-func Complete(argument string, fn func(f *Frame, q CompletionQuery) (Completion, error)) ComponentOption {
-	return func(set *settings) {
-		set.use("Complete", promptKind|templateKind)
+func Complete(argument string, fn func(f *Frame, q CompletionQuery) (Completion, error)) ArgumentOption {
+	return arguments(func(set *settings) {
 		switch {
 		case fn == nil:
 			set.fault("Complete(%q): the func is nil", argument)
@@ -44,11 +43,17 @@ func Complete(argument string, fn func(f *Frame, q CompletionQuery) (Completion,
 		set.completers[argument] = func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error) {
 			return fn(f, CompletionQuery{Argument: argument, Value: value, Arguments: arguments})
 		}
-	}
+	})
 }
 
+// arguments is an ArgumentOption.
+type arguments func(*settings)
+
+func (o arguments) resourceOption(set *resourceSettings) { o(&set.settings) }
+func (o arguments) promptOption(set *promptSettings)     { o(&set.settings) }
+
 // CompleteFrom completes an argument from a fixed list, as Suggest does.
-func CompleteFrom(argument string, values ...string) ComponentOption {
+func CompleteFrom(argument string, values ...string) ArgumentOption {
 	values = slices.Clone(values)
 	return Complete(argument, func(_ *Frame, q CompletionQuery) (Completion, error) {
 		return Suggest(q.Value, values...), nil
@@ -92,7 +97,7 @@ func fit(have, want string) int {
 // and those that follow from the fields' types.
 func (set *settings) completersFor(plan *schema.Plan, names []string, what string) (all map[string]registry.Completer, faults []string) {
 	all = map[string]registry.Completer{}
-	for _, field := range plan.Fields() {
+	for _, field := range fieldsOf(plan) {
 		values := field.Enum
 		if values == nil && field.Type == "boolean" {
 			values = []string{"true", "false"}
@@ -112,6 +117,14 @@ func (set *settings) completersFor(plan *schema.Plan, names []string, what strin
 	}
 	slices.Sort(faults)
 	return all, faults
+}
+
+// fieldsOf returns the fields of a plan; a resource has none.
+func fieldsOf(plan *schema.Plan) []schema.Field {
+	if plan == nil {
+		return nil
+	}
+	return plan.Fields()
 }
 
 // complete serves completion/complete (server/utilities/completion of every

@@ -1,17 +1,22 @@
 package mcp
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
 
-// Component is something that a Server offers: what Tool, Resource and Prompt
-// return. The interface is sealed, since a Server has to know each kind.
+// Component is something that a Server offers: what [Tool], [Resource],
+// [Template], [Prompt], [Method], [File], [Bytes] and [Directory] return. The
+// interface is sealed, since a Server has to know each kind.
 type Component interface {
 	// compile adds what the component is to all, checked and ready.
 	compile(s *Server, all *offer) error
@@ -26,149 +31,235 @@ type offer struct {
 	methods   []dispatch.Method
 }
 
-// ComponentOption describes or shapes a component.
-type ComponentOption func(*settings)
-
-// settings are what the options of a component say.
-type settings struct {
-	title, doc   string
-	icons        []protocol.Icon
-	meta         protocol.MetaMap
-	hints        *protocol.ToolAnnotations
-	timeout      time.Duration
-	task         *TaskOptions
-	visible      func(f *Frame) bool
-	scopes       []string
-	strict       bool
-	inputSchema  json.RawMessage
-	outputSchema json.RawMessage
-	noTwin       bool
-	faults       []string
-	used         []use // options that are not for every kind of component
-	resourceSettings
-	completers map[string]registry.Completer
+// Option is what every kind of component takes: tools, resources, templates,
+// prompts and methods. [Bundle] makes one of several.
+type Option interface {
+	ToolOption
+	ResourceOption
+	PromptOption
+	MethodOption
 }
 
-func newSettings(opts []ComponentOption) *settings {
-	set := &settings{}
-	for _, o := range opts {
-		o(set)
+// ToolOption describes or shapes a [Tool]. An [Option], which every kind of
+// component takes, is a ToolOption too. The interface is sealed, because it is
+// bound to grow; [ToolOptions] makes one of several.
+type ToolOption interface{ toolOption(set *toolSettings) }
+
+// ResourceOption describes or shapes a [Resource], [Template], [File], [Bytes]
+// or [Directory]. An [Option] and an [ArgumentOption] are ResourceOptions too.
+// The interface is sealed, because it is bound to grow.
+type ResourceOption interface{ resourceOption(set *resourceSettings) }
+
+// PromptOption describes or shapes a [Prompt]. An [Option] and an
+// [ArgumentOption] are PromptOptions too. The interface is sealed, because it is
+// bound to grow.
+type PromptOption interface{ promptOption(set *promptSettings) }
+
+// MethodOption shapes a [Method]. An [Option] is a MethodOption too; methods
+// have none of their own. The interface is sealed, because it is bound to grow.
+type MethodOption interface{ methodOption(set *methodSettings) }
+
+// ArgumentOption helps to fill in an argument: of a [Prompt], or a variable of
+// a [Template].
+type ArgumentOption interface {
+	ResourceOption
+	PromptOption
+}
+
+// Bundle is several options that are given as one. A nil Bundle is an empty
+// one; what is given later wins.
+type Bundle []Option
+
+// ToolOptions is several options of tools that are given as one. Nil
+// ToolOptions are empty; what is given later wins.
+type ToolOptions []ToolOption
+
+func (b Bundle) toolOption(set *toolSettings) { apply(&set.settings, b, Option.toolOption, set) }
+func (b Bundle) resourceOption(set *resourceSettings) {
+	apply(&set.settings, b, Option.resourceOption, set)
+}
+func (b Bundle) promptOption(set *promptSettings) { apply(&set.settings, b, Option.promptOption, set) }
+func (b Bundle) methodOption(set *methodSettings) { apply(&set.settings, b, Option.methodOption, set) }
+
+func (o ToolOptions) toolOption(set *toolSettings) {
+	apply(&set.settings, o, ToolOption.toolOption, set)
+}
+
+// settings are what the options of every kind of component say.
+type settings struct {
+	title, doc string
+	icons      []protocol.Icon
+	meta       protocol.MetaMap
+	timeout    time.Duration
+	visible    func(f *Frame) bool
+	scopes     []string
+	completers map[string]registry.Completer // of prompts and templates
+	faults     []string
+}
+
+// What the options of one kind of component say. Prompts and methods have none
+// of their own today.
+type (
+	promptSettings struct{ settings }
+	methodSettings struct{ settings }
+)
+
+// apply makes each of opts change set, whose common part is s.
+func apply[O comparable, S any](s *settings, opts []O, change func(O, S), set S) {
+	var none O
+	for i, o := range opts {
+		if o == none {
+			s.fault("option %d is nil; leave it out", i)
+			continue
+		}
+		change(o, set)
 	}
-	return set
 }
 
 func (set *settings) fault(format string, args ...any) {
 	set.faults = append(set.faults, fmt.Sprintf(format, args...))
 }
 
-// Doc says what the component is for. Models choose by it.
-func Doc(text string) ComponentOption { return func(set *settings) { set.doc = text } }
+// common is an Option: it changes what every kind of component has.
+type common func(*settings)
+
+func (o common) toolOption(set *toolSettings)         { o(&set.settings) }
+func (o common) resourceOption(set *resourceSettings) { o(&set.settings) }
+func (o common) promptOption(set *promptSettings)     { o(&set.settings) }
+func (o common) methodOption(set *methodSettings)     { o(&set.settings) }
+
+// Doc says what the component is for. Models choose by it. No client hears what
+// a method is for.
+func Doc(text string) Option { return common(func(set *settings) { set.doc = text }) }
 
 // Title is the name that people see.
-func Title(text string) ComponentOption { return func(set *settings) { set.title = text } }
+func Title(text string) Option { return common(func(set *settings) { set.title = text }) }
 
-// Icons are images for user interfaces (revisions from 2025-11-25 on).
-func Icons(icons ...protocol.Icon) ComponentOption {
-	return func(set *settings) {
+// Icons are images for user interfaces (revisions from 2025-11-25 on). Each has
+// an https: or data: URI.
+func Icons(icons ...protocol.Icon) Option {
+	return common(func(set *settings) {
 		for i, icon := range icons {
-			if icon.Src == "" {
-				set.fault("Icons: icon %d has no Src; give it an https: or data: URI", i)
+			if err := checkIcon(icon); err != nil {
+				set.fault("Icons: icon %d: %v", i, err)
 			}
 		}
 		set.icons = append(set.icons, icons...)
+	})
+}
+
+// checkIcon refuses the images that clients must not load (basic/index,
+// "Icons").
+func checkIcon(icon protocol.Icon) error {
+	if len(icon.Src) > 5 && strings.EqualFold(icon.Src[:5], "data:") {
+		return nil
 	}
+	if err := protocol.CheckWebURL(icon.Src); err != nil {
+		return fmt.Errorf("its Src is %.40q; give it an https: or data: URI", icon.Src)
+	}
+	return nil
 }
 
 // Meta adds a member to the component's _meta.
-func Meta(key string, value any) ComponentOption {
-	return func(set *settings) {
+func Meta(key string, value any) Option {
+	return common(func(set *settings) {
 		if set.meta == nil {
 			set.meta = protocol.MetaMap{}
 		}
 		set.meta[key] = value
-	}
+	})
 }
-
-// ReadOnly hints that a tool changes nothing.
-func ReadOnly() ComponentOption {
-	return func(set *settings) { set.hint("ReadOnly").ReadOnlyHint = boolean(true) }
-}
-
-// Destructive hints whether a tool may destroy what is there; clients take
-// tools for destructive unless told.
-func Destructive(yes bool) ComponentOption {
-	return func(set *settings) { set.hint("Destructive").DestructiveHint = boolean(yes) }
-}
-
-// Idempotent hints that calling a tool again with the same arguments changes
-// nothing more.
-func Idempotent() ComponentOption {
-	return func(set *settings) { set.hint("Idempotent").IdempotentHint = boolean(true) }
-}
-
-// OpenWorld hints whether a tool deals with the world outside, as a web search
-// does; clients assume that it does unless told.
-func OpenWorld(yes bool) ComponentOption {
-	return func(set *settings) { set.hint("OpenWorld").OpenWorldHint = boolean(yes) }
-}
-
-func (set *settings) hint(option string) *protocol.ToolAnnotations {
-	set.use(option, toolKind)
-	if set.hints == nil {
-		set.hints = &protocol.ToolAnnotations{}
-	}
-	return set.hints
-}
-
-func boolean(b bool) *bool { return &b }
 
 // Timeout limits each call of a tool or method, read of a resource or get of a
-// prompt.
-// When it passes, the client is told so at once and the handler's context ends.
-func Timeout(limit time.Duration) ComponentOption {
-	return func(set *settings) {
+// prompt, in place of the limit of the server. When it passes, the client is
+// told so at once and the handler's context ends.
+func Timeout(limit time.Duration) Option {
+	return common(func(set *settings) {
 		if limit <= 0 {
 			set.fault("Timeout(%v) must be positive", limit)
 		}
 		set.timeout = limit
+	})
+}
+
+// Scopes makes a component be for those clients alone that were granted all of
+// scopes. Lists leave it out for others, and are then private. Who uses it all
+// the same is refused before any handler runs, and before any middleware does but
+// for custom methods: over HTTP with the challenge by which clients ask their user for more and come again (step-up,
+// basic/authorization of 2025-11-25 and 2026-07-28), elsewhere with a JSON-RPC
+// error.
+//
+//	mcp.Tool("add_note", addNote, mcp.Scopes("notes:write"))
+//
+// Who was granted what is found out by the middleware of package auth, or told
+// with WithIdentity. Without either nobody has any scope, on stdio
+// neither. Given twice, the option adds. For needs that depend on arguments see
+// Frame.NeedScopes.
+func Scopes(scopes ...string) Option {
+	scopes = slices.Clone(scopes)
+	return common(func(set *settings) {
+		if len(scopes) == 0 {
+			set.fault("Scopes: there is no scope; name one, or leave the option out")
+		}
+		for _, scope := range scopes {
+			if !validScope(scope) {
+				set.fault("Scopes: %q is no scope; it has visible ASCII characters other than \" and \\", scope)
+			}
+			if !slices.Contains(set.scopes, scope) {
+				set.scopes = append(set.scopes, scope)
+			}
+		}
+	})
+}
+
+// VisibleTo makes a component be there for those clients alone for whose
+// requests fn returns true; see Options.Filter, which must also let it pass.
+// fn runs for each list and each call. It should decide by who asks, as
+// Frame.Principal tells, and not by what. Given twice, both have to agree.
+func VisibleTo(fn func(f *Frame) bool) Option {
+	return common(func(set *settings) {
+		if fn == nil {
+			set.fault("VisibleTo: the func is nil")
+		}
+		if before := set.visible; before != nil {
+			set.visible = func(f *Frame) bool { return before(f) && fn(f) }
+			return
+		}
+		set.visible = fn
+	})
+}
+
+// runner is a func with its types erased: decode fills a pointer to its input,
+// and out is a pointer to its result.
+type runner func(f *frame.Frame, decode func(in any) error) (out any, err error)
+
+// erase takes the types of a handler away. Its context is a *Frame or a
+// context.Context, as handlerFaults makes sure; both are the Frame.
+func erase[Ctx context.Context, In, Out any](fn func(ctx Ctx, in In) (Out, error)) runner {
+	type call struct {
+		in  In
+		out Out
+	}
+	return func(f *frame.Frame, decode func(in any) error) (any, error) {
+		c := new(call) // input and result in one piece of memory
+		if err := decode(&c.in); err != nil {
+			return nil, err
+		}
+		var err error
+		c.out, err = fn(any(f).(Ctx), c.in)
+		return &c.out, err
 	}
 }
 
-// Strict turns coercion off for a tool or a method: the string "5" is then no integer.
-func Strict() ComponentOption {
-	return func(set *settings) {
-		set.use("Strict", toolKind|methodKind)
-		set.strict = true
+// handlerFaults says what is wrong with the func of a component.
+func handlerFaults[Ctx context.Context](isNil bool) (faults []string) {
+	if isNil {
+		faults = append(faults, "the func is nil")
 	}
-}
-
-// InputSchema gives a tool's schema in JSON, in place of the one from its
-// argument type; arguments are checked against it, and then decoded with
-// encoding/json. Use it with json.RawMessage or a map as argument type, for
-// tools whose schema comes from elsewhere. Its root has "type": "object"; it is
-// of draft 2020-12 unless its $schema names another. One that is not valid, in
-// an unknown dialect, or refers to what lies elsewhere is an error of Server.Add.
-func InputSchema(schema json.RawMessage) ComponentOption {
-	return func(set *settings) {
-		set.use("InputSchema", toolKind)
-		set.inputSchema = schema
+	switch ctx := reflect.TypeFor[Ctx](); ctx {
+	case reflect.TypeFor[*Frame](), reflect.TypeFor[context.Context]():
+	default:
+		faults = append(faults, fmt.Sprintf("the first parameter of the func is a %v; it must be a *mcp.Frame or a context.Context", ctx))
 	}
-}
-
-// OutputSchema gives the schema of a tool's structured result in JSON, in
-// place of the one from its result type; results are checked against it.
-func OutputSchema(schema json.RawMessage) ComponentOption {
-	return func(set *settings) {
-		set.use("OutputSchema", toolKind)
-		set.outputSchema = schema
-	}
-}
-
-// NoTextTwin leaves out the text item that repeats a structured result for
-// clients that read text alone. Revisions without structured results keep it.
-func NoTextTwin() ComponentOption {
-	return func(set *settings) {
-		set.use("NoTextTwin", toolKind)
-		set.noTwin = true
-	}
+	return faults
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -23,35 +25,63 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 }
 
 func (s *Server) serveConn(ctx context.Context, conn transport.Conn, opts linkOptions) error {
+	conn = guardedConn{conn}
 	l, err := s.serve(ctx, conn, opts)
 	closeErr := conn.Close()
 	return errors.Join(l.wait(err), closeErr)
 }
+
+// guardedConn is a connection in the guard: what panics becomes an error. Read
+// and Write run where they are called, for speed; who calls them must be ready
+// for a goroutine that ends.
+type guardedConn struct{ conn transport.Conn }
+
+func (g guardedConn) Read() (message []byte, err error) {
+	if failed := safely.Call(func() { message, err = g.conn.Read() }); failed != nil {
+		return nil, safely.Known(failed)
+	}
+	return message, err
+}
+
+func (g guardedConn) Write(message []byte) (err error) {
+	safely.Do(func() { err = g.conn.Write(message) }, func(f *safely.Failure) {
+		err = f.Detail()
+		_ = g.Close() // here, for this goroutine may end
+	})
+	if _, failed := errors.AsType[*safely.Failure](err); failed {
+		_ = g.Close() // what was to be written is lost: reading has to end, which the client sees
+	}
+	return err
+}
+
+func (g guardedConn) Flush() error { return safely.Known(safely.Try(g.conn.Flush)) }
+func (g guardedConn) Close() error { return safely.Known(safely.Try(g.conn.Close)) }
 
 // linkOptions shape the service of one connection.
 type linkOptions struct {
 	via frame.Transport
 	// legacy refuses modern requests, for a transport that has none.
 	legacy bool
+	// by returns the request that brought the message that was read last; nil for
+	// a connection that brings them itself.
+	by func() *http.Request
 }
-
-// DefaultGrace is how long requests of a connection may go on after the end of
-// their input if Options name no time.
-const DefaultGrace = 10 * time.Second
 
 // settleTime is how long calls that were cancelled may take to write their
 // answers to a client that does not read, before the connection is closed over
 // them, and how long that may take to free them.
 const settleTime = time.Second
 
-// ErrLeftBehind is what ServeStdio returns when a call, or the writing of an
+// ErrStillRunning is what ServeStdio returns when a call, or the writing of an
 // answer, went on although its time was over.
-var ErrLeftBehind = errors.New("mcp: something under way ignored its end and was left behind")
+var ErrStillRunning = errors.New("mcp: something under way ignored its end and was left behind")
 
 // settle waits until the calls have ended and everything is written, and
 // returns the error of the latter. Once limit has ended it does not wait for
 // ever: a call that ignores its context, or a write that can neither be done
-// nor be interrupted, is left behind. end ends the context of the connection.
+// nor be interrupted, is left behind. limit ends, too, when the client takes
+// nothing for DefaultWriteTimeout, for which not every Conn has a time of its
+// own. end ends the context of the connection.
 func (l *link) settle(end func()) error {
 	var err error
 	go func() {
@@ -61,13 +91,22 @@ func (l *link) settle(end func()) error {
 		l.detach()
 		end()
 		l.unasked.passing.Wait()
-		l.replies.idle()
-		err = l.conn.Flush()
+		err = l.replies.flush()
 	}()
-	select {
-	case <-l.settled:
-		return err
-	case <-l.limit.Done():
+	late := time.NewTicker(transport.DefaultWriteTimeout)
+	defer late.Stop()
+	written, stuck := l.replies.stuck(-1)
+	for !stuck && l.limit.Err() == nil {
+		select {
+		case <-l.settled:
+			return err
+		case <-l.limit.Done():
+		case <-late.C:
+			if written, stuck = l.replies.stuck(written); stuck {
+				l.inflight.CancelAll(errUnread)
+				l.cut()
+			}
+		}
 	}
 	for closed := false; ; closed = true {
 		timer := time.NewTimer(settleTime)
@@ -78,7 +117,7 @@ func (l *link) settle(end func()) error {
 		case <-timer.C:
 		}
 		if closed {
-			return ErrLeftBehind
+			return ErrStillRunning
 		}
 		_ = l.conn.Close() // what it could not write has an error of its own
 	}
@@ -93,7 +132,7 @@ func (l *link) wait(err error) error {
 		l.staff.Wait()
 		l.replies.idle()
 	}
-	if errors.Is(err, ErrLeftBehind) {
+	if errors.Is(err, ErrStillRunning) {
 		return nil
 	}
 	return err
@@ -105,8 +144,11 @@ func (l *link) wait(err error) error {
 func (l *link) endInput(err error) (stop func()) {
 	defer close(l.over)
 	l.unasked.stop()
-	if l.session != nil {
-		l.session.Pending.Close(err) // no answer can come any more
+	l.mu.Lock()
+	l.inputErr = err
+	l.mu.Unlock()
+	if x := l.session.Load(); x != nil {
+		x.Pending.Close(err) // no answer can come any more
 	}
 	if !errors.Is(err, io.EOF) {
 		l.readErr = err
@@ -116,7 +158,7 @@ func (l *link) endInput(err error) (stop func()) {
 		l.cut()
 	}
 	stop = func() {}
-	switch grace := l.server.opts.Grace; {
+	switch grace := l.server.opts.Timeouts.Grace; {
 	case l.readErr != nil || errors.Is(err, transport.ErrPeerGone):
 		giveUp()
 	case grace > 0:

@@ -122,8 +122,8 @@ const (
 	pingLine = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
 )
 
-func TestMaxConnections(t *testing.T) {
-	s := fixture(t, &mcp.Options{MaxConnections: 1})
+func TestConnectionsLimit(t *testing.T) {
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 1}})
 	addr := listenOn(t, s, "tcp")
 	first := newConnClient(t, dial(t, addr), protocol.LatestLegacy)
 	first.say(initLine)
@@ -245,7 +245,7 @@ func (c halfConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 // side of a socket, and are then cancelled.
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := fixture(t, &mcp.Options{Grace: 5 * time.Second})
+		s := fixture(t, &mcp.Options{Timeouts: mcp.Timeouts{Grace: 5 * time.Second}})
 		listener := &memoryListener{make(chan net.Conn), make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)

@@ -1,49 +1,40 @@
 package mcp
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/talaria-go/mcp/internal/share"
+)
 
 // connections counts the connections of a server that have a link of their
 // own, other than standard input and output, and tells them when to end.
 type connections struct {
-	max  int
+	all  *share.Shares
 	down chan struct{} // closed when the server shuts down
+	last chan struct{} // closed when there are no tasks either that a connection could ask for
 
-	mu   sync.Mutex
-	open int
-	once sync.Once
+	once sync.Once // of down
+	done sync.Once // of last
 }
 
-// DefaultMaxConnections is how many connections a Server has at a time if
-// Options name no limit.
-const DefaultMaxConnections = 10_000
+func newConnections(max, own int) *connections {
+	return &connections{all: share.New("connections", max, own), down: make(chan struct{}), last: make(chan struct{})}
+}
 
-func newConnections(max int) *connections {
-	if max <= 0 {
-		max = DefaultMaxConnections
+// enter counts one more of a principal, unless there are as many as allowed:
+// the error says so to the client. leave must be called when it has ended.
+func (c *connections) enter(principal string) (leave func(), err error) {
+	if err := c.all.Take(principal, 1); err != nil {
+		return nil, err
 	}
-	return &connections{max: max, down: make(chan struct{})}
+	return func() { c.all.Give(principal, 1) }, nil
 }
 
-// enter counts one more, unless there are as many as allowed. leave must be
-// called when it has ended.
-func (c *connections) enter() (leave func(), ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open >= c.max {
-		return nil, false
-	}
-	c.open++
-	return c.leave, true
-}
-
-func (c *connections) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open--
-}
-
-// shutdown tells every connection to end.
+// shutdown tells every connection to end that cannot have tasks.
 func (c *connections) shutdown() { c.once.Do(func() { close(c.down) }) }
+
+// finish tells every connection to end.
+func (c *connections) finish() { c.done.Do(func() { close(c.last) }) }
 
 // isDown tells whether the server shuts down.
 func (c *connections) isDown() bool {

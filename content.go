@@ -14,30 +14,10 @@ type (
 	Annotations      = protocol.Annotations
 	Icon             = protocol.Icon
 	Role             = protocol.Role
-	Level            = protocol.Level
-	CacheScope       = protocol.CacheScope
 )
 
 // The roles.
 const (
 	RoleUser      = protocol.RoleUser
 	RoleAssistant = protocol.RoleAssistant
-)
-
-// Who may share what a client has cached.
-const (
-	CachePublic  = protocol.CachePublic
-	CachePrivate = protocol.CachePrivate
-)
-
-// The levels of Frame.Log, least severe first.
-const (
-	LevelDebug     = protocol.LevelDebug
-	LevelInfo      = protocol.LevelInfo
-	LevelNotice    = protocol.LevelNotice
-	LevelWarning   = protocol.LevelWarning
-	LevelError     = protocol.LevelError
-	LevelCritical  = protocol.LevelCritical
-	LevelAlert     = protocol.LevelAlert
-	LevelEmergency = protocol.LevelEmergency
 )

@@ -41,7 +41,7 @@ func contentsOf(out reflect.Type) (contentsForm, error) {
 			// A copy: what is missing gets filled in.
 			return append([]protocol.ResourceContents(nil), *out.(*[]protocol.ResourceContents)...), nil
 		}}, nil
-	case out == nil || out.Implements(contentType) || out == reflect.TypeFor[[]protocol.Content]() || out == reflect.TypeFor[*Result]() || out == reflect.TypeFor[*Messages]():
+	case out == nil || out.Implements(contentType) || out == reflect.TypeFor[[]protocol.Content]() || out == reflect.TypeFor[*Result]() || out.Implements(typedResultType) || out == reflect.TypeFor[*Messages]():
 		return contentsForm{}, fmt.Errorf("a resource cannot return %v; return string, []byte, mcp.ResourceContents or a type of your own for JSON", out)
 	}
 	encoder, err := jsonx.NewEncoder(out)

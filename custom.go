@@ -23,34 +23,14 @@ type notificationHandler struct {
 	fn     func(f *frame.Frame) error
 }
 
-// HandleMethod serves requests of a method that the specification does not
-// have, in every revision; those that it has go on as they are. The params are
-// in f.Request().Params.Raw; see Method for a func with types. A result is
-// anything that encodes to a JSON object, as protocol.JSONResult.
-//
-// The handler can ask the client only in legacy revisions. Revision 2026-07-28
-// lets no other requests than tools/call, prompts/get and resources/read be
-// answered with a question (Supported Requests in basic/patterns/mrtr), so
-// Elicit and the like return an error there that says so.
-//
-// Put a name of your own before the method, as in "acme/search": names that
-// begin as those of the specification do ("tools/", "server/", …), and names
-// that are taken, are errors. So is a call after the server began to serve.
-func (s *Server) HandleMethod(name string, h Handler) error {
-	if h == nil {
-		return fmt.Errorf("mcp: method %q: the func is nil", name)
-	}
-	return s.add(&offer{methods: []dispatch.Method{{Name: name, Serve: h}}})
-}
-
 // OnNotification calls fn for each notification of that method that a client
 // sends, after the server has done its own part: those of the specification,
 // such as notifications/roots/list_changed, and any others. Each method has
 // one fn. Nobody is answered: an error of fn goes to the log, at debug level.
-// The error Stop ends the session of the client.
+// Frame.EndSession ends the session of the client.
 //
-// A stdio connection waits for fn, so that notifications keep their order. A
-// name that belongs to a request, a second fn for a method, and a call after
+// What a connection brings after a notification waits for fn, so that it keeps
+// its order, except answers to questions, cancellations and pings. A name that belongs to a request, a second fn for a method, and a call after
 // the server began to serve are errors.
 func (s *Server) OnNotification(method string, fn func(f *Frame) error) error {
 	s.adding.Lock()

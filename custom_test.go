@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -106,7 +108,7 @@ type areaOut struct {
 
 func TestMethods(t *testing.T) {
 	server := func(t *testing.T) *mcp.Server {
-		s := bare(mcp.Options{MaxArguments: 100})
+		s := bare(mcp.Options{})
 		s.MustAdd(
 			mcp.Method("acme/area", func(_ *mcp.Frame, in areaIn) (areaOut, error) {
 				if in.Name == "secret" {
@@ -115,23 +117,26 @@ func TestMethods(t *testing.T) {
 				return areaOut{in.Width * in.Height}, nil
 			}),
 			mcp.Method("acme/nothing", func(*mcp.Frame, empty) (*areaOut, error) { return nil, nil }),
+			mcp.Method("acme/raw", func(f *mcp.Frame, params json.RawMessage) (json.RawMessage, error) {
+				if f.Request().ID.IsZero() {
+					t.Error("the handler of requests got a notification")
+				}
+				var in struct{ A json.RawMessage }
+				if err := json.Unmarshal(params, &in); err != nil || in.A == nil {
+					return nil, err
+				}
+				return json.RawMessage(`{"a": ` + string(in.A) + `}`), nil
+			}),
+			mcp.Method("acme/wrong", func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(`[]`), nil
+			}),
 		)
-		if err := s.HandleMethod("acme/raw", func(f *mcp.Frame) (protocol.Result, error) {
-			if f.Request().ID.IsZero() {
-				t.Error("the handler of requests got a notification")
-			}
-			var in struct{ A json.RawMessage }
-			err := json.Unmarshal(f.Request().Params.Raw, &in)
-			return protocol.JSONResult{Value: map[string]any{"a": in.A}}, err
-		}); err != nil {
-			t.Fatal(err)
-		}
 		return s
 	}
 	everywhere(t, server, func(t *testing.T, c *talker) {
 		for _, ok := range []struct{ method, params, want string }{
 			{"acme/area", `{"width":3,"height":4}`, `{"area":12}`},
-			{"acme/area", `{"width":"3","height":4,"name":"x"}`, `{"area":12}`},
+			{"acme/area", `{"width":3,"height":4,"name":"x"}`, `{"area":12}`},
 			{"acme/nothing", `{}`, `{}`},
 			{"acme/raw", `{"a":[1,2]}`, `{"a":[1,2]}`},
 			{"acme/raw", `{"name":5,"uri":[],"a":1}`, `{"a":1}`},
@@ -146,9 +151,10 @@ func TestMethods(t *testing.T) {
 			message        string
 		}{
 			{"acme/area", `{"width":0}`, -32602, `height`},
+			{"acme/area", `{"width":"3","height":4}`, -32602, `width`},
+			{"acme/wrong", `{}`, -32603, `Internal error`},
 			{"acme/area", `{"width":1,"height":2,"deep":3}`, -32602, `deep`},
 			{"acme/area", `{"width":1,"height":2,"name":"secret"}`, 4711, `not yours`},
-			{"acme/area", fmt.Sprintf(`{"width":1,"height":2,"name":%q}`, strings.Repeat("x", 100)), -32602, `larger than the limit of 100 bytes`},
 			{"acme/other", `{}`, -32601, `acme/other`},
 			{"tools/bogus", `{}`, -32601, `tools/bogus`},
 		} {
@@ -165,10 +171,10 @@ func TestMethods(t *testing.T) {
 }
 
 func TestMethodFaults(t *testing.T) {
-	raw := func(*mcp.Frame) (protocol.Result, error) { return nil, nil }
+	raw := func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }
 	note := func(*mcp.Frame) error { return nil }
 	s := bare(mcp.Options{})
-	if err := errors.Join(s.HandleMethod("acme/a", raw), s.OnNotification("acme/n", note), s.OnNotification("notifications/cancelled", note)); err != nil {
+	if err := errors.Join(s.Add(mcp.Method("acme/a", raw)), s.OnNotification("acme/n", note), s.OnNotification("notifications/cancelled", note)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -176,28 +182,28 @@ func TestMethodFaults(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"taken", s.HandleMethod("acme/a", raw), "registered already"},
-		{"taken by a notification", s.HandleMethod("acme/n", raw), "registered already"},
-		{"nil", s.HandleMethod("acme/b", nil), "the func is nil"},
-		{"empty", s.HandleMethod("", raw), "1 to 128"},
-		{"space", s.HandleMethod("acme/a b", raw), "1 to 128"},
-		{"ping", s.HandleMethod("ping", raw), `owns names that begin with "ping"`},
-		{"tools", s.HandleMethod("tools/search", raw), `as in "acme/tools/search"`},
-		{"JSON-RPC", s.HandleMethod("rpc.x", raw), `"rpc."`},
-		{"notification", s.HandleMethod("notifications/x", raw), `"notifications/"`},
+		{"taken", s.Add(mcp.Method("acme/a", raw)), "registered already"},
+		{"taken by a notification", s.Add(mcp.Method("acme/n", raw)), "registered already"},
+		{"nil", s.Add(mcp.Method[*mcp.Frame, empty, empty]("acme/b", nil)), "the func is nil"},
+		{"empty", s.Add(mcp.Method("", raw)), "1 to 128"},
+		{"space", s.Add(mcp.Method("acme/a b", raw)), "1 to 128"},
+		{"ping", s.Add(mcp.Method("ping", raw)), `owns names that begin with "ping"`},
+		{"tools", s.Add(mcp.Method("tools/search", raw)), `as in "acme/tools/search"`},
+		{"JSON-RPC", s.Add(mcp.Method("rpc.x", raw)), `"rpc."`},
+		{"notification", s.Add(mcp.Method("notifications/x", raw)), `"notifications/"`},
 		{"second fn", s.OnNotification("acme/n", note), "registered already"},
 		{"fn of a method", s.OnNotification("acme/a", note), "registered already"},
 		{"request", s.OnNotification("tools/call", note), `owns names that begin with "tools/"`},
 		{"nil fn", s.OnNotification("acme/m", nil), "the func is nil"},
 		{"typed name", s.Add(mcp.Method("tools/x", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil })), `owns`},
-		{"typed nil", s.Add(mcp.Method[empty, empty]("acme/x", nil)), "the func is nil"},
+		{"typed nil", s.Add(mcp.Method[*mcp.Frame, empty, empty]("acme/x", nil)), "the func is nil"},
 		{"result", s.Add(mcp.Method("acme/x", func(*mcp.Frame, empty) (string, error) { return "", nil })), "a method cannot return string"},
 		{"member", s.Add(mcp.Method("acme/x", func(*mcp.Frame, empty) (out struct {
 			Meta string `json:"_meta"`
 		}, err error) {
 			return out, nil
 		})), "field Meta"},
-		{"option", s.Add(mcp.Method("acme/x", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil }, mcp.ReadOnly(), mcp.Doc("d"))), "ReadOnly"},
+		{"option", s.Add(mcp.Method("acme/x", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil }, mcp.Doc("d"), nil)), "option 1 is nil"},
 		{"tags", s.Add(mcp.Method("acme/x", func(*mcp.Frame, struct {
 			A int `json:"a" validate:"nonsense"`
 		}) (empty, error) {
@@ -209,7 +215,7 @@ func TestMethodFaults(t *testing.T) {
 		}
 	}
 	greet(t, transports[1], s, protocol.LatestLegacy)
-	if err := s.HandleMethod("acme/late", raw); err == nil || !strings.Contains(err.Error(), "serves already") {
+	if err := s.Add(mcp.Method("acme/late", raw)); err == nil || !strings.Contains(err.Error(), "serves already") {
 		t.Errorf("a method that comes late: %v", err)
 	}
 	if err := s.OnNotification("acme/late", note); err == nil || !strings.Contains(err.Error(), "serves already") {
@@ -258,14 +264,15 @@ func TestOnNotification(t *testing.T) {
 	})
 }
 
-func TestIdentity(t *testing.T) {
+func TestDiscover(t *testing.T) {
 	server := func(*testing.T) *mcp.Server {
 		s := bare(mcp.Options{
-			InfoFunc: func(f *mcp.Frame) mcp.Info { return mcp.Info{Name: "for " + f.Revision().String()} },
-			CapabilitiesFunc: func(_ *mcp.Frame, derived mcp.ServerCapabilities) mcp.ServerCapabilities {
-				derived.Logging = nil
-				derived.Experimental = map[string]any{"acme": struct{}{}}
-				return derived
+			Instructions: "Ask anything.",
+			Discover: func(f *mcp.Frame, d *mcp.Discovery) {
+				d.Info = mcp.Info{Name: "for " + f.Revision().String()}
+				d.Capabilities.Logging = nil
+				d.Capabilities.Experimental = map[string]any{"acme": struct{}{}}
+				d.Instructions += " In English."
 			},
 		})
 		s.MustAdd(tool("one"))
@@ -279,7 +286,7 @@ func TestIdentity(t *testing.T) {
 				method, params = "initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, rev)
 			}
 			answer := c.ask(method, params)
-			for _, want := range []string{`"name":"for ` + rev.String() + `","version":"1"`, `"experimental":{"acme":{}}`, `"tools":{`} {
+			for _, want := range []string{`"name":"for ` + rev.String() + `","version":"1"`, `"experimental":{"acme":{}}`, `"tools":{`, `"instructions":"Ask anything. In English."`} {
 				if !strings.Contains(answer, want) {
 					t.Errorf("%s %v: %s lacks %s", over.name, rev, answer, want)
 				}
@@ -309,10 +316,10 @@ func TestMethodAsks(t *testing.T) {
 			continue
 		}
 		for name, options := range map[string][]mcptest.Option{"pipe": nil, "http": {mcptest.OverHTTP()}} {
-			c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+			c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
 				return mcptest.Accept(map[string]string{"name": "Ada"})
 			}))...)
-			result, err := c.Do("acme/who", nil)
+			result, err := c.TryRequest("acme/who", nil)
 			switch {
 			case rev.Modern() && (err == nil || !strings.Contains(err.Error(), "lets only tools/call, prompts/get and resources/read ask the client, not acme/who")):
 				t.Errorf("%v %s: %v, want to hear that it cannot ask", rev, name, err)

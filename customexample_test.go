@@ -1,10 +1,11 @@
 package mcp_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // A method of the user's own stands beside those of the specification; its
@@ -25,18 +26,15 @@ func ExampleMethod() {
 }
 
 // Without types, the params are there as they came.
-func ExampleServer_HandleMethod() {
+func ExampleMethod_raw() {
 	s := mcp.NewServer(mcp.Info{Name: "shop", Version: "1.0.0"}, nil)
-	err := s.HandleMethod("shop/echo", func(f *mcp.Frame) (protocol.Result, error) {
-		echo := protocol.Lookup(f.Request().Params.Raw, []string{"echo"})
-		return protocol.JSONResult{Value: map[string]any{"echo": string(echo)}}, nil
-	})
-	fmt.Println(err, s.HandleMethod("tools/echo", func(*mcp.Frame) (protocol.Result, error) { return nil, nil }))
+	echo := func(_ context.Context, params json.RawMessage) (json.RawMessage, error) { return params, nil }
+	fmt.Println(s.Add(mcp.Method("shop/echo", echo)), s.Add(mcp.Method("tools/echo", echo)))
 
 	send(s, "shop/echo", "", `"echo":[1,2]`)
 	// Output:
 	// <nil> mcp: method "tools/echo": the specification owns names that begin with "tools/"; put a name of your own before it, as in "acme/tools/echo"
-	// {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","echo":"[1,2]"
+	// {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","echo":[1,2]
 }
 
 // One server offers what another one has, under a prefix.

@@ -2,9 +2,12 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport/streamable"
@@ -32,11 +35,13 @@ func (e *endpoint) HeaderParams(c *streamable.Call) []protocol.HeaderParam {
 // Serve implements streamable.Backend.
 func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 	switch {
+	case e.server().refuses(c.Message.Method):
+		return refusal(c, errShutsDown)
 	case c.Revision == 0:
 		return e.open(c)
-	case c.Session == "" && c.Message.Method == protocol.MethodListen:
+	case c.Session == nil && c.Message.Method == protocol.MethodListen:
 		return e.subscribe(c)
-	case c.Session == "":
+	case c.Session == nil:
 		return e.serveModern(c)
 	}
 	return e.serveLegacy(c)
@@ -63,13 +68,17 @@ func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
 	}
 	o := &opening{wake: c.Waker(), beats: true}
-	answer := e.dispatchTo(withOpening(task, o), c, nil)
-	if answer.Code != 0 || o.sub == nil {
-		o.drop()
-		task.End()
-		return answer
+	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
+	defer func() {
+		if answer.Stream == nil {
+			o.drop()
+			task.End()
+		}
+	}()
+	answer = e.dispatchTo(withOpening(task, o), c, nil)
+	if answer.Fault == nil && o.sub != nil {
+		answer.Stream, answer.End = o.carry, task.End
 	}
-	answer.Stream, answer.End = o.carry, task.End
 	return answer
 }
 
@@ -87,28 +96,30 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	client.Principal = frame.PrincipalOf(ctx)
 	x, err := e.sessions.Open(client)
 	if err != nil {
-		return refusal(c, protocol.Errorf(protocol.CodeBusy, "%w", err))
+		return refusal(c, tooMany(err))
 	}
 	x.Use()
 	defer x.Release()
 	c.Revision = client.Revision
-	answer := e.dispatchTo(ctx, c, x)
-	if answer.Code != 0 {
-		e.sessions.End(x.ID(), session.ErrClosed)
-		return answer
+	c.Opens(x.ID())
+	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
+	defer func() {
+		if answer.Fault != nil {
+			e.sessions.End(x.ID(), session.ErrClosed)
+		}
+	}()
+	answer = e.dispatchTo(ctx, c, x)
+	if answer.Fault == nil {
+		e.server().watchEnd(x)
+		answer.Session = x.ID()
 	}
-	e.server().watchEnd(x)
-	answer.Session = x.ID()
 	return answer
 }
 
 // serveLegacy serves a request of a session. A client that goes away has not
 // cancelled it: it says so with notifications/cancelled.
 func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
-	x, ok := e.sessions.Get(c.Session)
-	if !ok {
-		return refusal(c, protocol.Errorf(protocol.CodeSessionNotFound, "the session ended"))
-	}
+	x := c.Session.(*session.Session)
 	resumable(c, x)
 	if e.opts.HTTP.Polling && c.Revision.Has(protocol.PrimedStreams) && c.TakesEvents() {
 		return e.serveApart(c, x)
@@ -120,13 +131,16 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
 	x.Use()
 	defer x.Release()
+	if x.Ended() {
+		return refusal(c, sessionNotFound())
+	}
 	task, ok := e.running.BeginDetached(c.HTTP.Context())
 	if !ok {
 		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the server shuts down"))
 	}
 	defer task.End()
-	if x.Inflight.Len() >= e.opts.MaxConcurrent {
-		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", e.opts.MaxConcurrent))
+	if x.Inflight.Len() >= e.opts.Limits.Concurrent && c.Message.Method != protocol.MethodPing {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", e.opts.Limits.Concurrent))
 	}
 	if !x.Inflight.Enter(c.Message.ID, task) {
 		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", c.Message.ID))
@@ -144,9 +158,9 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 	if fault != nil {
 		return refusal(c, fault)
 	}
-	response, code := e.server().dispatch().Serve(f, c.Buffer)
-	answer := streamable.Answer{Response: response, Code: code}
-	if code == protocol.CodeInsufficientScope || code == protocol.CodeUnauthorized {
+	response, fault := e.server().dispatch().Serve(f, c.Buffer)
+	answer := streamable.Answer{Response: response, Fault: fault}
+	if fault != nil && (fault.Code == protocol.CodeInsufficientScope || fault.Code == protocol.CodeUnauthorized) {
 		answer.Status, answer.Challenge = f.Challenge()
 	}
 	return answer
@@ -158,31 +172,23 @@ func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Ses
 	})
 }
 
+// refusal is the answer to a request that is not served at all.
 func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
-	answer := streamable.Answer{Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Code: fault.Code}
-	switch fault.Code {
-	case protocol.CodeBusy:
-		answer.Status = http.StatusServiceUnavailable
-	case protocol.CodeSessionNotFound:
-		answer.Status = http.StatusNotFound
+	return streamable.Answer{
+		Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault, Refused: true,
 	}
-	return answer
 }
 
 // Notify implements streamable.Backend.
 func (e *endpoint) Notify(c *streamable.Call) {
+	x, _ := c.Session.(*session.Session)
 	if c.Message.IsResponse() {
-		if x, ok := e.sessions.Get(c.Session); ok {
+		if x != nil {
 			x.Pending.Answer(&c.Message)
 		}
 		return
 	}
-	var x *session.Session
-	if c.Session != "" {
-		var ok bool
-		if x, ok = e.sessions.Get(c.Session); !ok {
-			return
-		}
+	if x != nil {
 		x.Use()
 		defer x.Release()
 		switch c.Message.Method {
@@ -202,14 +208,38 @@ func (e *endpoint) Notify(c *streamable.Call) {
 	}
 }
 
-// SessionRevision implements streamable.Backend.
-func (e *endpoint) SessionRevision(id string, r *http.Request) (protocol.Revision, bool) {
-	x, ok := e.server().sessionOf(id, r)
-	if !ok {
-		return 0, false
+// Session implements streamable.Backend. A session of somebody else is like one
+// that does not exist.
+func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
+	x, err := e.sessions.Get(id)
+	switch {
+	case errors.Is(err, session.ErrTooMany):
+		return nil, tooMany(err)
+	case err != nil:
+		return nil, &protocol.Error{Code: protocol.CodeUnavailable, Message: "the session cannot be looked up now: try again", RetryAfter: retryAfter, Err: err}
+	case x == nil || x.Principal() != frame.PrincipalOf(r.Context()):
+		return nil, sessionNotFound()
 	}
-	return x.Revision(), true
+	x.SetIdentity(frame.IdentityOf(r.Context()))
+	return x, nil
+}
+
+// retryAfter is when a client may try again what other clients are in the way
+// of, or a store that does not answer.
+const retryAfter = time.Second
+
+// tooMany is the error of a session that finds no room.
+func tooMany(err error) *protocol.Error {
+	fault := protocol.Errorf(protocol.CodeBusy, "%w", err)
+	fault.RetryAfter = retryAfter
+	return fault
+}
+
+func sessionNotFound() *protocol.Error {
+	return protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
 }
 
 // EndSession implements streamable.Backend.
-func (e *endpoint) EndSession(id string) { e.sessions.End(id, session.ErrDeleted) }
+func (e *endpoint) EndSession(x streamable.Session) {
+	e.sessions.End(x.(*session.Session).ID(), session.ErrDeleted)
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -76,15 +77,36 @@ func ExampleServer_ServeConn() {
 	// Output: {"jsonrpc":"2.0","id":1,"result":{}}
 }
 
-// A func that takes any context becomes a tool with Plain.
-func ExamplePlain() {
-	greet := func(_ context.Context, in struct {
+// A handler may take a context.Context; what it calls finds the Frame there.
+func ExampleFromContext() {
+	principal := func(ctx context.Context) string {
+		if f, ok := mcp.FromContext(ctx); ok {
+			return f.Principal()
+		}
+		return ""
+	}
+	greet := func(ctx context.Context, in struct {
 		Name string `json:"name"`
 	}) (string, error) {
-		return "Hello, " + in.Name + "!", nil
+		return "Hello, " + in.Name + principal(ctx) + "!", nil
 	}
 	s := mcp.NewServer(mcp.Info{Name: "example", Version: "1.0.0"}, nil)
-	fmt.Println(s.Add(mcp.Tool("greet", mcp.Plain(greet))))
+	fmt.Println(s.Add(mcp.Tool("greet", greet)))
+	// Output: <nil>
+}
+
+// Options that belong together are one option: a Bundle fits every kind of
+// component, ToolOptions fit tools.
+func ExampleBundle() {
+	internal := func(doc string) mcp.Option {
+		return mcp.Bundle{mcp.Doc(doc), mcp.Scopes("ops"), mcp.Timeout(time.Minute)}
+	}
+	lookup := mcp.ToolOptions{internal("Looks into the stock"), mcp.ReadOnly(), mcp.Idempotent()}
+	stock := func(context.Context, struct{}) (int, error) { return 12, nil }
+	motd := func(context.Context) (string, error) { return "Closed on Monday", nil }
+
+	s := mcp.NewServer(mcp.Info{Name: "shop", Version: "1.0.0"}, nil)
+	fmt.Println(s.Add(mcp.Tool("stock", stock, lookup), mcp.Resource("shop://motd", motd, internal("Message of the day"))))
 	// Output: <nil>
 }
 

@@ -7,44 +7,26 @@ import (
 	"github.com/talaria-go/mcp/transport/streamable"
 )
 
-// ComponentKind tells a filter what a name names.
-type ComponentKind string
+// Kind tells a filter what a name names.
+type Kind string
 
 // The kinds of components.
 const (
-	KindTool     ComponentKind = "tool"
-	KindResource ComponentKind = "resource"         // its name is the URI
-	KindTemplate ComponentKind = "resourceTemplate" // its name is the template's text
-	KindPrompt   ComponentKind = "prompt"
+	KindTool     Kind = "tool"
+	KindResource Kind = "resource"         // its name is the URI
+	KindTemplate Kind = "resourceTemplate" // its name is the template's text
+	KindPrompt   Kind = "prompt"
 )
 
-// VisibleTo makes a component be there for those clients alone for whose
-// requests fn returns true; see Options.Filter, which must also let it pass.
-// fn runs for each list and each call. It should decide by who asks, as
-// Frame.Principal tells, and not by what.
-func VisibleTo(fn func(f *Frame) bool) ComponentOption {
-	return func(set *settings) {
-		set.use("VisibleTo", toolKind|resourceKind|templateKind|promptKind)
-		if fn == nil {
-			set.fault("VisibleTo: the func is nil")
-		}
-		if before := set.visible; before != nil {
-			set.visible = func(f *Frame) bool { return before(f) && fn(f) }
-			return
-		}
-		set.visible = fn
-	}
-}
-
 // only returns what of v is there for the client of f.
-func only[E registry.Restricted](s *Server, f *frame.Frame, kind ComponentKind, v registry.View[E]) registry.View[E] {
+func only[E registry.Restricted](s *Server, f *frame.Frame, kind Kind, v registry.View[E]) registry.View[E] {
 	if s.opts.Filter == nil && !v.Restricted() {
 		return v
 	}
 	return v.Only(func(e E) bool { return s.shows(f, kind, e) })
 }
 
-func (s *Server) shows(f *frame.Frame, kind ComponentKind, e registry.Restricted) bool {
+func (s *Server) shows(f *frame.Frame, kind Kind, e registry.Restricted) bool {
 	return e.VisibleTo(f) && (s.opts.Filter == nil || s.opts.Filter(f, kind, e.Key()))
 }
 
@@ -93,10 +75,10 @@ func (s *Server) callable(c *streamable.Call) bool {
 	return ok && err == nil
 }
 
-// FindTool describes a tool of the server's, if it is there for the client of
+// Tool describes a tool of the server's, if it is there for the client of
 // f; those that a handler added to its session are not found. It is for
 // middleware, which finds the name in f.Request().Params.Name.
-func (s *Server) FindTool(f *Frame, name string) (definition protocol.Tool, ok bool) {
+func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool) {
 	if own := catalogOf(f).tools; own != nil {
 		if _, ok := own.Get(name); ok {
 			return protocol.Tool{}, false

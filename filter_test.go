@@ -20,19 +20,19 @@ type idIn struct {
 }
 
 // guarded returns a server on which half of everything is for admins.
-func guarded(t testing.TB, opts mcp.Options, only mcp.ComponentOption) *mcp.Server {
+func guarded(t testing.TB, opts mcp.Options, only mcp.Option) *mcp.Server {
 	t.Helper()
 	s := bare(opts)
 	byID := func(_ *mcp.Frame, in idIn) (string, error) { return in.ID, nil }
 	for _, who := range []struct {
 		name string
-		opts []mcp.ComponentOption
-	}{{"open", nil}, {"shut", []mcp.ComponentOption{only}}} {
+		opts mcp.Bundle
+	}{{"open", nil}, {"shut", mcp.Bundle{only}}} {
 		s.MustAdd(
-			mcp.Tool(who.name, text, who.opts...),
-			mcp.Prompt(who.name, byID, who.opts...),
-			mcp.Resource(who.name+":x", text, who.opts...),
-			mcp.Resource(who.name+":{id}/y", byID, who.opts...),
+			mcp.Tool(who.name, text, who.opts),
+			mcp.Prompt(who.name, byID, who.opts),
+			mcp.Resource(who.name+":x", readText, who.opts),
+			mcp.Template(who.name+":{id}/y", byID, who.opts),
 		)
 	}
 	return s
@@ -59,7 +59,7 @@ func TestHidden(t *testing.T) {
 			return guarded(t, mcp.Options{}, mcp.VisibleTo(func(*mcp.Frame) bool { return admin.Load() }))
 		},
 		"Filter": func(t *testing.T) *mcp.Server {
-			return guarded(t, mcp.Options{Filter: func(_ *mcp.Frame, kind mcp.ComponentKind, name string) bool {
+			return guarded(t, mcp.Options{Filter: func(_ *mcp.Frame, kind mcp.Kind, name string) bool {
 				switch kind {
 				case mcp.KindTool, mcp.KindPrompt, mcp.KindResource, mcp.KindTemplate:
 					return admin.Load() || !strings.HasPrefix(name, "shut")
@@ -127,7 +127,7 @@ func TestHiddenLeavesOthersShared(t *testing.T) {
 }
 
 func TestHiddenPages(t *testing.T) {
-	s := bare(mcp.Options{PageSize: 2, Filter: func(_ *mcp.Frame, _ mcp.ComponentKind, name string) bool {
+	s := bare(mcp.Options{PageSize: 2, Filter: func(_ *mcp.Frame, _ mcp.Kind, name string) bool {
 		return !strings.HasSuffix(name, "x")
 	}})
 	for i := range 5 {
@@ -229,13 +229,13 @@ func TestHiddenHeaders(t *testing.T) {
 	}
 }
 
-func TestFindTool(t *testing.T) {
+func TestTool(t *testing.T) {
 	s := guarded(t, mcp.Options{}, mcp.VisibleTo(func(*mcp.Frame) bool { return false }))
 	found := map[string]bool{}
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return func(f *mcp.Frame) (protocol.Result, error) {
 			name := f.Request().Params.Name
-			definition, ok := s.FindTool(f, name)
+			definition, ok := s.Tool(f, name)
 			if found[name] = ok; ok && definition.Name != name {
 				t.Errorf("%s: found %s", name, definition.Name)
 			}

@@ -59,11 +59,11 @@ func fixture(t testing.TB, opts *mcp.Options, middleware ...mcp.Middleware) *mcp
 			}
 			return rows, nil
 		}, mcp.Doc("Searches"), mcp.Meta("com.example/cost", 1)),
-		mcp.Tool("greet", mcp.Plain(func(_ context.Context, in struct {
+		mcp.Tool("greet", func(_ context.Context, in struct {
 			Name string `json:"name"`
 		}) (string, error) {
 			return "Hello, " + in.Name + "!", nil
-		})),
+		}),
 		mcp.Tool("nothing", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil }),
 		mcp.Tool("media", func(*mcp.Frame, empty) (*mcp.Result, error) {
 			return mcp.NewResult().Text("see").Image([]byte("png"), "image/png").Audio([]byte("wav"), "audio/wav").

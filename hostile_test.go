@@ -18,7 +18,6 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // heapGrowth runs fn and returns by how many bytes the heap has grown after it,
@@ -107,7 +106,7 @@ func TestHugeBody(t *testing.T) {
 }
 
 func TestHugeBodyIsAnswered(t *testing.T) {
-	server := serveHTTP(t, &mcp.Options{HTTP: streamable.Options{MaxBody: 1000}})
+	server := serveHTTP(t, &mcp.Options{Limits: mcp.Limits{Message: 1000}})
 	for _, length := range []int64{2000, -1} {
 		status, answer := postJSON(t, server.URL, bytes.NewReader(make([]byte, 2000)), length)
 		if status != http.StatusRequestEntityTooLarge || !strings.Contains(answer, `"code":-32600`) {
@@ -130,7 +129,7 @@ func TestDeepBody(t *testing.T) {
 }
 
 func TestTricklingBody(t *testing.T) {
-	server := serveHTTP(t, &mcp.Options{HTTP: streamable.Options{ReadTimeout: 30 * time.Millisecond}})
+	server := serveHTTP(t, &mcp.Options{Timeouts: mcp.Timeouts{Read: 30 * time.Millisecond}})
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -227,5 +226,50 @@ func TestRefusedWhileShuttingDown(t *testing.T) {
 	}
 	if err := s.ServeConn(t.Context(), transport.NewStream(strings.NewReader(""), io.Discard, nil)); err == nil {
 		t.Error("ServeConn after Shutdown")
+	}
+}
+
+// A notification of a revision that the server does not speak, or that says
+// another one in its header, reaches nobody.
+func TestNotificationRevision(t *testing.T) {
+	const modern, legacy = "2026-07-28", "2025-11-25"
+	for _, tt := range []struct {
+		speaks       protocol.Revision // 0 means all
+		header, meta string
+		status       int
+	}{
+		{0, modern, "", http.StatusAccepted},
+		{0, modern, modern, http.StatusAccepted},
+		{0, "", modern, http.StatusAccepted},
+		{0, legacy, modern, http.StatusBadRequest},
+		{0, modern, legacy, http.StatusBadRequest},
+		{0, "", legacy, http.StatusBadRequest},
+		{0, "", "2099-01-01", http.StatusBadRequest},
+		{protocol.V20251125, modern, "", http.StatusBadRequest},
+		{protocol.V20251125, "", modern, http.StatusBadRequest},
+	} {
+		opts := &mcp.Options{}
+		if tt.speaks != 0 {
+			opts.Revisions = []protocol.Revision{tt.speaks}
+		}
+		s := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, opts)
+		heard := 0
+		if err := s.OnNotification("acme/told", func(*mcp.Frame) error { heard++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		params := ""
+		if tt.meta != "" {
+			params = `,"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + tt.meta + `"}}`
+		}
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"jsonrpc":"2.0","method":"acme/told"`+params+`}`))
+		r.Header.Set("Content-Type", "application/json")
+		if tt.header != "" {
+			r.Header.Set("MCP-Protocol-Version", tt.header)
+		}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		if want := map[bool]int{true: 1}[tt.status == http.StatusAccepted]; w.Code != tt.status || heard != want {
+			t.Errorf("header %q, _meta %q: status %d, %d heard it, want %d and %d: %s", tt.header, tt.meta, w.Code, heard, tt.status, want, w.Body)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -22,7 +23,7 @@ import (
 
 // TestSocketBadInput sees what comes back for bytes that are no messages.
 func TestSocketBadInput(t *testing.T) {
-	s := fixture(t, &mcp.Options{Sockets: mcp.SocketOptions{MaxMessage: 1000}})
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Message: 1000}})
 	for _, network := range []string{"tcp", "unix"} {
 		addr := listenOn(t, s, network)
 		for _, tt := range []struct {
@@ -78,8 +79,8 @@ type dialer func() (transport.Conn, error)
 func TestConnectionSoak(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	s := fixture(t, &mcp.Options{
-		MaxConcurrent: 8, Grace: time.Second, Sockets: mcp.SocketOptions{WriteTimeout: time.Second},
-		WebSocket: websocket.Options{WriteTimeout: time.Second},
+		Limits:   mcp.Limits{Concurrent: 8},
+		Timeouts: mcp.Timeouts{Grace: time.Second, Write: time.Second},
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/ws", s.WebSocketHandler())
@@ -188,5 +189,59 @@ func leaveOrStay(t *testing.T, dial dialer, random *rand.Rand, n int) {
 			call(id, "add", fmt.Sprintf(`{"a":%d,"b":%d}`, a, n))
 			hear(fmt.Sprintf(`sum\":%d}`, a+n))
 		}
+	}
+}
+
+// Who sends a response hears nothing back, however wrong it is: its id is that
+// of a request of ours, and two sides that answered answers would never end.
+func TestResponsesAreNotAnswered(t *testing.T) {
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	wrong := []string{
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"both"}}`,
+		`{"jsonrpc":"1.0","id":1,"result":{}}`,
+		`{"id":1,"error":{"code":1,"message":"no version"}}`,
+		`{"jsonrpc":"2.0","id":{},"result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"id":1,"result":{}}`,
+		`{"jsonrpc":"2.0","result":{}}`,
+	}
+	const answer = `{"jsonrpc":"2.0","id":1,"result":{}}`
+	t.Run("alone", func(t *testing.T) {
+		conn, end := transport.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- fixture(t, nil).ServeConn(t.Context(), end) }()
+		for _, text := range append(wrong, answer) {
+			if err := errors.Join(conn.Write([]byte(text)), conn.Write([]byte(ping))); err != nil {
+				t.Fatal(err)
+			}
+			if heard, err := conn.Read(); err != nil || string(heard) != answer {
+				t.Errorf("%s: heard %s, %v", text, heard, err)
+			}
+		}
+		if err := errors.Join(conn.Close(), <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("alone/http", func(t *testing.T) {
+		h := fixture(t, nil).Handler()
+		for _, text := range wrong {
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text))
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest || strings.Contains(w.Body.String(), `"id":1`) {
+				t.Errorf("%s: status %d, %s", text, w.Code, w.Body)
+			}
+		}
+	})
+	for _, tr := range transportsOf(protocol.V20250326) {
+		t.Run("batch/"+tr.name, func(t *testing.T) {
+			c := tr.open(t, fixture(t, nil), protocol.V20250326)
+			c.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+			for _, text := range wrong {
+				if heard := c.say(`[` + text + `,` + ping + `]`); len(heard) != 1 || heard[0] != `[`+answer+`]` {
+					t.Errorf("[%s, ping]: heard %q", text, heard)
+				}
+			}
+		})
 	}
 }

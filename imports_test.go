@@ -4,8 +4,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,80 +19,117 @@ const module = "github.com/talaria-go/mcp"
 // importGraph says which packages of this module a package may import. Arrows
 // point down only: what stands on a line may import what stands above it.
 var importGraph = map[string][]string{
-	"internal/jsonx":           {},
-	"internal/pause":           {},
-	"transport":                {},
-	"transport/transporttest":  {"transport"},
-	"uritemplate":              {},
-	"protocol":                 {"internal/jsonx"},
-	"schema":                   {"internal/jsonx"},
-	"frame":                    {"protocol", "schema"},
+	"internal/jsonx":            {},
+	"internal/safely":           {},
+	"internal/pause":            {},
+	"internal/visible":          {"internal/safely"},
+	"transport":                 {"internal/safely", "internal/visible"},
+	"transport/transporttest":   {"transport"},
+	"uritemplate":               {},
+	"protocol":                  {"internal/jsonx", "internal/visible"},
+	"internal/facts":            {},
+	"schema/civil":              {},
+	"schema/internal/regex":     {},
+	"schema/internal/wording":   {"internal/jsonx"},
+	"schema/internal/lexical":   {"internal/jsonx", "schema/civil", "schema/internal/regex", "schema/internal/wording"},
+	"schema/internal/schemadoc": {"internal/jsonx", "schema/internal/wording"},
+	"schema/internal/tags":      {"schema/internal/wording"},
+	"schema/internal/rules": {"internal/safely", "schema/civil", "schema/internal/lexical", "schema/internal/regex", "schema/internal/schemadoc",
+		"schema/internal/tags", "schema/internal/wording"},
+	"schema/raw": {"internal/jsonx", "schema/internal/lexical", "schema/internal/regex", "schema/internal/wording"},
+	"schema": {"internal/facts", "internal/jsonx", "internal/safely", "schema/civil", "schema/internal/lexical", "schema/internal/regex", "schema/internal/rules",
+		"schema/internal/schemadoc", "schema/internal/tags", "schema/internal/wording", "schema/raw"},
+	"internal/call":            {},
+	"slogwriter":               {},
+	"frame":                    {"internal/call", "protocol"},
+	"internal/ask":             {"internal/call", "frame", "protocol", "schema"},
 	"internal/peer":            {"protocol"},
-	"internal/hub":             {"protocol"},
+	"internal/share":           {},
+	"internal/hub":             {"internal/share", "protocol"},
 	"transport/internal/guard": {},
 	"transport/websocket":      {"transport", "transport/internal/guard"},
-	"transport/streamable":     {"protocol", "transport", "transport/internal/guard"},
+	"transport/streamable":     {"internal/safely", "protocol", "transport", "transport/internal/guard"},
 	"internal/rounds":          {"protocol", "frame"},
 	"internal/spectest":        {"protocol", "transport", "uritemplate"},
-	"tasks":                    {"protocol"},
+	"internal/opaque":          {},
+	"tasks":                    {"internal/opaque", "internal/safely", "protocol"},
 	"registry":                 {"internal/jsonx", "protocol", "frame"},
-	"internal/dispatch":        {"protocol", "frame"},
-	"session":                  {"protocol", "frame", "internal/peer"},
-	"": {"internal/jsonx", "transport", "protocol", "schema", "frame", "internal/peer", "internal/hub",
+	"internal/dispatch":        {"internal/safely", "protocol", "frame"},
+	"session":                  {"internal/opaque", "internal/share", "internal/safely", "protocol", "frame", "internal/peer"},
+	"": {"internal/share", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/peer", "internal/hub",
 		"transport/streamable", "transport/websocket", "registry", "uritemplate", "internal/dispatch", "internal/rounds", "tasks", "session"},
-	"client/internal/link":     {"protocol"},
+
+	"client/internal/link":     {"internal/visible", "protocol"},
 	"client/internal/sse":      {"transport"},
 	"client/internal/linktest": {"protocol", "client/internal/link"},
-	"client/internal/origin":   {"protocol", "transport", "client/internal/link"},
-	"client/internal/connlink": {"internal/jsonx", "protocol", "transport", "client/internal/link"},
+	"client/internal/origin":   {"internal/safely", "protocol", "transport", "client/internal/link"},
+	"client/internal/connlink": {"internal/safely", "internal/jsonx", "protocol", "transport", "client/internal/link"},
 	"client/internal/sselink":  {"internal/pause", "protocol", "transport", "client/internal/link", "client/internal/origin", "client/internal/sse"},
 	"client/internal/httplink": {"internal/pause", "protocol", "transport", "client/internal/link", "client/internal/origin", "client/internal/sse", "client/internal/sselink"},
-	"client": {"internal/pause", "internal/jsonx", "transport", "protocol", "schema", "internal/peer", "client/internal/link",
+	"client/internal/callback": {"internal/safely", "internal/visible"},
+	"client": {"client/internal/callback", "internal/safely", "internal/visible", "internal/pause", "internal/jsonx", "transport", "protocol", "schema/raw", "internal/peer", "client/internal/link",
 		"client/internal/connlink", "client/internal/httplink", "client/internal/sselink", "client/internal/origin", "transport/websocket"},
-	"auth":                         {"frame"},
+	"client/internal/reconnector":  {"internal/pause", "client", "protocol"},
+	"client/config":                {"client"},
+	"client/pool":                  {"client", "client/internal/callback", "client/internal/reconnector", "protocol"},
+	"client/group":                 {"client", "client/config", "client/internal/callback", "client/internal/reconnector", "protocol"},
+	"client/internal/backendtest":  {"", "client", "transport"},
+	"auth":                         {"internal/safely", "frame"},
 	"auth/oauth/internal/outbound": {},
 	"auth/oauth":                   {"protocol", "auth/oauth/internal/outbound"},
-	"middleware":                   {"", "protocol"},
-	"mcptest":                      {"", "client", "protocol", "transport"},
+	"middleware":                   {"", "internal/safely", "internal/visible", "protocol"},
+	"mcptest":                      {"", "internal/jsonx", "client", "protocol", "transport"},
 	"cmd/example/internal/devauth": {},
-	"cmd/example":                  {"", "auth", "cmd/example/internal/devauth", "frame", "protocol", "schema", "transport", "transport/streamable"},
+	"cmd/example":                  {"", "auth", "cmd/example/internal/devauth", "frame", "protocol", "schema", "schema/civil", "transport", "transport/streamable"},
+	"examples/notes":               {""},
 	"conformance/server":           {"internal/undertest", "internal/pause", "", "frame", "protocol", "schema", "transport/streamable"},
+	"internal/alone":               {},
 	"internal/undertest":           {""},
+	"internal/programs/hello":      {""},
+	"internal/programs/order":      {"", "schema/civil"},
+	"internal/programs/chart":      {""},
+	"internal/programs/config":     {""},
+	"internal/programs/review":     {""},
+	"internal/programs/remove":     {""},
+	"internal/programs/importing":  {""},
+	"internal/programs/notes":      {"", "auth"},
+	"internal/programs/forecast":   {"client"},
 	"conformance/bridge":           {"internal/undertest"},
 	"conformance/client":           {"auth/oauth", "client", "protocol"},
 	"conformance/tally":            {},
-	"e2e/server":                   {"internal/undertest", "", "transport/streamable"},
+	"internal/count":               {},
+	"e2e/server":                   {"internal/undertest", "", "frame", "protocol", "transport/streamable"},
 
-	"cmd/talaria/internal/words":     {},
-	"cmd/talaria/internal/console":   {},
-	"cmd/talaria/internal/hosts":     {},
-	"cmd/talaria/internal/scaffold":  {},
-	"cmd/talaria/internal/arguments": {"schema"},
-	"cmd/talaria/internal/form":      {"protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
-	"cmd/talaria/internal/editor":    {"cmd/talaria/internal/console", "cmd/talaria/internal/form"},
-	"cmd/talaria/internal/render":    {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
-	"cmd/talaria/internal/desk": {"internal/pause", "client", "protocol", "cmd/talaria/internal/console", "cmd/talaria/internal/editor",
-		"cmd/talaria/internal/form"},
-	"cmd/talaria/internal/shell": {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/desk",
-		"cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/words"},
-	"cmd/talaria/internal/proxy": {"", "client", "protocol", "transport"},
-	"cmd/talaria/internal/login": {"auth/oauth", "cmd/talaria/internal/words", "protocol"},
-	"cmd/talaria": {"auth/oauth", "client", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/words", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
+	"cmd/talaria/internal/subscriptions": {"client"},
+	"cmd/talaria/internal/shellwords":    {},
+	"cmd/talaria/internal/console":       {"internal/visible"},
+	"cmd/talaria/internal/hosts":         {},
+	"cmd/talaria/internal/scaffold":      {},
+	"cmd/talaria/internal/arguments":     {"schema", "schema/raw"},
+	"cmd/talaria/internal/form":          {"protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/editor":        {"cmd/talaria/internal/console", "cmd/talaria/internal/form"},
+	"cmd/talaria/internal/render":        {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/terminal": {"client", "protocol", "cmd/talaria/internal/console", "cmd/talaria/internal/editor",
+		"cmd/talaria/internal/form", "internal/safely"},
+	"cmd/talaria/internal/shell": {"client", "cmd/talaria/internal/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal",
+		"cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/shellwords"},
+	"cmd/talaria/internal/proxy": {"", "cmd/talaria/internal/subscriptions", "internal/visible", "client", "protocol", "transport"},
+	"cmd/talaria/internal/login": {"auth/oauth", "cmd/talaria/internal/shellwords", "protocol"},
+	"cmd/talaria": {"auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
 		"cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor",
-		"cmd/talaria/internal/render", "cmd/talaria/internal/desk", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy"},
+		"cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy"},
 }
 
 // thirdParty says which packages may import which modules of others.
 var thirdParty = map[string][]string{
-	"github.com/invopop/jsonschema":         {"schema", "frame"},
-	"github.com/go-playground/validator":    {"schema"},
-	"github.com/santhosh-tekuri/jsonschema": {"schema", "internal/spectest"},
+	"github.com/invopop/jsonschema":         {"schema", "schema/internal/rules", "schema/internal/schemadoc", "internal/ask"},
+	"github.com/go-playground/validator":    {"schema", "schema/internal/rules"},
+	"github.com/santhosh-tekuri/jsonschema": {"internal/spectest"},
 	"github.com/coder/websocket":            {"transport/websocket"},
 	"golang.org/x/time":                     {"middleware"},
-	"github.com/rs/zerolog":                 {"", "client", "middleware", "cmd/example", "conformance/server", "cmd/talaria", "cmd/talaria/internal/proxy"},
-	"github.com/go-chi/chi":                 {"cmd/example", "cmd/example/internal/devauth", "conformance/server"},
-	"github.com/pb33f/ordered-map":          {"schema"},
-	"golang.org/x/text":                     {"schema"},
+	"github.com/rs/zerolog":                 {"", "slogwriter", "client", "client/internal/callback", "middleware", "cmd/example", "conformance/server", "cmd/talaria", "cmd/talaria/internal/proxy"},
+	"github.com/go-chi/chi":                 {"internal/programs/notes", "cmd/example", "cmd/example/internal/devauth", "conformance/server"},
+	"golang.org/x/text":                     {"schema/internal/wording"},
 	"github.com/go-jose/go-jose":            {"auth", "auth/oauth", "cmd/example/internal/devauth"},
 	"golang.org/x/oauth2":                   {"auth/oauth"},
 	"code.dny.dev/ssrf":                     {"auth/oauth/internal/outbound", "cmd/example/internal/devauth"},
@@ -103,6 +142,7 @@ var thirdParty = map[string][]string{
 	"github.com/peterh/liner":               {"cmd/talaria/internal/editor"},
 	"github.com/jedib0t/go-pretty":          {"cmd/talaria/internal/console"},
 	"github.com/schollz/progressbar":        {"cmd/talaria/internal/console"},
+	"golang.org/x/sys":                      {"cmd/talaria/internal/editor"},
 	"golang.org/x/term":                     {"cmd/talaria/internal/console"},
 }
 
@@ -133,6 +173,39 @@ func thirdPartyAllowed(dir, path string) bool {
 		}
 	}
 	return false
+}
+
+// TestNoAddresses: nothing is found by its address, nor by its printed form. The
+// collector gives an address to something else later, and another process has the
+// same ones; two values may print alike.
+func TestNoAddresses(t *testing.T) {
+	address := regexp.MustCompile(`%[-+# 0-9]*p|uintptr\(unsafe\.Pointer|\.Pointer\(\)|\[fmt\.Sprint|\.(Load|Store|LoadOrStore|Get|Put|Delete)\(fmt\.Sprint`)
+	files := 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != "." && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		files++
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for n, line := range strings.Split(string(text), "\n") {
+			if found := address.FindString(line); found != "" {
+				t.Errorf("%s:%d finds something by its address or printed form: %s", name, n+1, found)
+			}
+		}
+		return nil
+	})
+	if err != nil || files < 300 {
+		t.Errorf("read %d files: %v", files, err)
+	}
 }
 
 // packageImports returns what the packages of this module import, tests left

@@ -51,7 +51,7 @@ func lifecycleServer(e *endings, change func(*mcp.Options)) *mcp.Server {
 	quiet := zerolog.Nop()
 	opts := &mcp.Options{
 		Logger: &quiet,
-		Init: func(f *mcp.Frame) error {
+		OnSessionStart: func(f *mcp.Frame) error {
 			if f.ClientInfo().Name == "bad" {
 				return &mcp.Error{Code: protocol.CodeInvalidParams, Message: "bad tenant"}
 			}
@@ -61,7 +61,7 @@ func lifecycleServer(e *endings, change func(*mcp.Options)) *mcp.Server {
 			f.Assign("who", f.ClientInfo().Name)
 			return nil
 		},
-		Terminate: e.add,
+		OnSessionEnd: e.add,
 	}
 	if change != nil {
 		change(opts)
@@ -81,9 +81,9 @@ func lifecycleServer(e *endings, change func(*mcp.Options)) *mcp.Server {
 
 var storedCounter = mcp.NewStoredKey[int]("example.com/counter")
 
-// Init runs before the first answer, and refuses a session with its error;
-// Terminate runs once for each session that Init let in.
-func TestInitAndTerminate(t *testing.T) {
+// OnSessionStart runs before the first answer, and refuses a session with its error;
+// OnSessionEnd runs once for each session that OnSessionStart let in.
+func TestOnSessionStartAndEnd(t *testing.T) {
 	for _, rev := range legacyRevisions {
 		for _, wire := range []struct {
 			name    string
@@ -104,9 +104,9 @@ func TestInitAndTerminate(t *testing.T) {
 				}
 				c := newAsked(t, s, rev, append(wire.options, mcptest.Info(mcp.Info{Name: "ada", Version: "1"}), mcptest.Trace(spectest.New(t).Hear))...)
 				if got := c.Call("who", nil).Text(); got != "ada " {
-					t.Errorf("Init left %q", got)
+					t.Errorf("OnSessionStart left %q", got)
 				}
-				if _, err := c.Do(protocol.MethodInitialize, map[string]any{"protocolVersion": rev.String(), "capabilities": empty{}, "clientInfo": mcp.Info{Name: "x", Version: "1"}}); err == nil {
+				if _, err := c.TryRequest(protocol.MethodInitialize, map[string]any{"protocolVersion": rev.String(), "capabilities": empty{}, "clientInfo": mcp.Info{Name: "x", Version: "1"}}); err == nil {
 					t.Error("a session was initialized twice")
 				}
 				c.Close()
@@ -119,7 +119,7 @@ func TestInitAndTerminate(t *testing.T) {
 	}
 }
 
-// A connection that Init has refused may try again.
+// A connection that OnSessionStart has refused may try again.
 func TestInitRefusedThenTried(t *testing.T) {
 	s := lifecycleServer(&endings{}, nil)
 	c := openStream(t, s, protocol.V20251125)
@@ -228,9 +228,14 @@ func TestPrincipal(t *testing.T) {
 func TestSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
-		s := lifecycleServer(&ended, func(o *mcp.Options) { o.Sessions = session.Config{Idle: 200 * time.Millisecond, Max: 3} })
+		s := lifecycleServer(&ended, func(o *mcp.Options) {
+			o.Timeouts.Session, o.Limits.Sessions = 200*time.Millisecond, 3
+		})
 		d := direct{t: t, s: s}
 		idle, noted, pinged := d.open("idle"), d.open("noted"), d.open("pinged")
+		for _, id := range []string{idle, noted, pinged} { // one that was never used would make room
+			d.do("POST", id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		}
 		if w := d.do("POST", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"more","version":"1"}}}`); !strings.Contains(w.Body.String(), "too many sessions") {
 			t.Errorf("a session over the limit: %s", w.Body)
 		}
@@ -257,9 +262,9 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// Terminate that panics costs nothing but a line in the log.
-func TestTerminatePanics(t *testing.T) {
-	s := lifecycleServer(&endings{}, func(o *mcp.Options) { o.Terminate = func(*mcp.Frame, error) { panic("oops") } })
+// OnSessionEnd that panics costs nothing but a line in the log.
+func TestOnSessionEndPanics(t *testing.T) {
+	s := lifecycleServer(&endings{}, func(o *mcp.Options) { o.OnSessionEnd = func(*mcp.Frame, error) { panic("oops") } })
 	d := direct{t: t, s: s}
 	if w := d.do("DELETE", d.open("a"), ""); w.Code != 204 {
 		t.Errorf("DELETE: %d", w.Code)
@@ -270,7 +275,7 @@ func TestTerminatePanics(t *testing.T) {
 func TestSessionStore(t *testing.T) {
 	var store session.Memory
 	var ended, endedLater endings
-	with := func(o *mcp.Options) { o.Sessions.Store = &store }
+	with := func(o *mcp.Options) { o.SessionStore, o.StateKeys = &store, sharedKeys }
 	first := lifecycleServer(&ended, with)
 	d := direct{t, first, "alice"}
 	id := d.open("ada")
@@ -332,4 +337,24 @@ func TestSessionsAreSmall(t *testing.T) {
 		t.Errorf("a session keeps %d bytes, want at most 2048; %d goroutines more", each, runtime.NumGoroutine()-goroutines)
 	}
 	runtime.KeepAlive(s)
+}
+
+// Options.OnSessionStart may send messages: the session is known to its client all the
+// same, over every transport.
+func TestInitSends(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.V20250618, protocol.V20251125} {
+		for _, tr := range transportsOf(rev) {
+			t.Run(rev.String()+"/"+tr.name, func(t *testing.T) {
+				c := tr.open(t, fixture(t, &mcp.Options{OnSessionStart: func(f *mcp.Frame) error { return f.Log(protocol.LevelWarning, "hello") }}), rev)
+				heard := c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + rev.String() + `","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+				if len(heard) != 2 || !strings.Contains(heard[0], `"hello"`) || !strings.Contains(heard[1], `"result"`) {
+					t.Errorf("initialize: %q", heard)
+				}
+				c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+				if heard := c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); len(heard) != 1 || !strings.Contains(heard[0], `"tools":[`) {
+					t.Errorf("tools/list: %q", heard)
+				}
+			})
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package mcp_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,7 +14,7 @@ import (
 
 // Options.Schema bounds what the arguments of a call may be made of.
 func TestSchemaLimits(t *testing.T) {
-	s := mcp.NewServer(mcp.Info{Name: "narrow", Version: "1"}, &mcp.Options{Schema: &schema.Options{MaxNodes: 5}})
+	s := mcp.NewServer(mcp.Info{Name: "narrow", Version: "1"}, &mcp.Options{Schema: &schema.Options{MaxValues: 5}})
 	s.MustAdd(mcp.Tool("sum", func(_ *mcp.Frame, in struct {
 		Numbers []int `json:"numbers"`
 	}) (sized, error) {
@@ -28,21 +30,89 @@ func TestSchemaLimits(t *testing.T) {
 	})
 }
 
-// What a session keeps of its client is bounded.
+// A custom rule gets the context of the call.
+func TestRuleContext(t *testing.T) {
+	listed := schema.NewRule("listed", func(ctx context.Context, name, _ string) error {
+		if f, ok := ctx.(*mcp.Frame); !ok || f.Request().Params.Name != name {
+			return fmt.Errorf("runs in a %T", ctx)
+		}
+		return nil
+	}, schema.Describe("the name of the tool"))
+	s := mcp.NewServer(mcp.Info{Name: "ruled", Version: "1"}, &mcp.Options{Schema: &schema.Options{Rules: []schema.Rule{listed}}})
+	s.MustAdd(mcp.Tool("echo", func(_ *mcp.Frame, in struct {
+		Name string `json:"name" validate:"listed"`
+	}) (sized, error) {
+		return sized{len(in.Name)}, nil
+	}))
+	inEach(t, s, func(t *testing.T, _ protocol.Revision, c *mcptest.Client) {
+		if r := c.Call("echo", map[string]string{"name": "echo"}); r.IsError {
+			t.Errorf("got %s", r.Raw)
+		}
+	})
+}
+
+// What a client says of itself is bounded, in every revision: its length, and
+// how many things it names, each of which takes much more than it has bytes.
 func TestClientDescriptionLimit(t *testing.T) {
 	big := strings.Repeat("x", 32<<10)
+	icons := strings.TrimSuffix(strings.Repeat("{},", 252), ",")
+	const long, many = "are longer than 32768 bytes", "have more than 250 members and items"
+	t.Run("2026-07-28", func(t *testing.T) {
+		for _, tr := range transportsOf(protocol.V20260728) {
+			c := tr.open(t, fixture(t, nil), protocol.V20260728)
+			for _, said := range [][3]string{
+				{`{"name":"` + big + `","version":"1"}`, `{}`, long},
+				{`{"name":"c","version":"1","icons":[` + icons + `]}`, `{}`, many},
+				{`{"name":"c","version":"1"}`, `{"experimental":{"x":[` + icons + `]}}`, many},
+			} {
+				heard := c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+					`"io.modelcontextprotocol/clientInfo":` + said[0] + `,"io.modelcontextprotocol/clientCapabilities":` + said[1] + `}}}`)
+				if len(heard) != 1 || !strings.Contains(heard[0], `"code":-32602,"message":"the clientInfo and clientCapabilities of params._meta `+said[2]) {
+					t.Errorf("%s: %.40s %.40s: %.300q", tr.name, said[0], said[1], heard)
+				}
+			}
+		}
+	})
 	for _, tr := range transportsOf(protocol.V20251125) {
 		t.Run(tr.name, func(t *testing.T) {
-			for _, said := range []string{
-				`"capabilities":{},"clientInfo":{"name":"` + big + `","version":"1"}`,
-				`"capabilities":{"experimental":{"x":{"y":"` + big + `"}}},"clientInfo":{"name":"c","version":"1"}`,
+			for _, said := range [][2]string{
+				{`"capabilities":{},"clientInfo":{"name":"` + big + `","version":"1"}`, long},
+				{`"capabilities":{"experimental":{"x":{"y":"` + big + `"}}},"clientInfo":{"name":"c","version":"1"}`, long},
+				{`"capabilities":{},"clientInfo":{"name":"c","version":"1","icons":[` + icons + `]}`, many},
 			} {
 				c := tr.open(t, fixture(t, nil), protocol.V20251125)
-				heard := c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` + said + `}}`)
-				if len(heard) != 1 || !strings.Contains(heard[0], `"code":-32602,"message":"params.clientInfo and params.capabilities are longer than 32768 bytes`) {
-					t.Errorf("%s… %.300q", said[:40], heard)
+				heard := c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` + said[0] + `}}`)
+				if len(heard) != 1 || !strings.Contains(heard[0], `"code":-32602,"message":"params.clientInfo and params.capabilities `+said[1]) {
+					t.Errorf("%.40s… %.300q", said[0], heard)
 				}
 			}
 		})
+	}
+}
+
+// Arguments may have what a message may have, on every transport.
+func TestLargeArguments(t *testing.T) {
+	s := bare(mcp.Options{})
+	s.MustAdd(mcp.Tool("size", func(_ *mcp.Frame, in struct {
+		Text string `json:"text"`
+	}) (int, error) {
+		return len(in.Text), nil
+	}), mcp.Method("acme/size", func(_ *mcp.Frame, in struct {
+		Text string `json:"text"`
+	}) (map[string]int, error) {
+		return map[string]int{"size": len(in.Text)}, nil
+	}))
+	text := strings.Repeat("x", 3<<20)
+	for _, rev := range []protocol.Revision{protocol.LatestLegacy, protocol.Latest} {
+		for _, over := range transportsOf(rev) {
+			c := join(t, over, rev, s)
+			for method, params := range map[string]string{
+				"tools/call": `"name":"size","arguments":{"text":"` + text + `"}`, "acme/size": `"text":"` + text + `"`,
+			} {
+				if got := c.ask(method, params); !strings.Contains(got, "3145728") {
+					t.Errorf("%v, %s, %s: %.200s", rev, over.name, method, got)
+				}
+			}
+		}
 	}
 }

@@ -2,55 +2,21 @@ package mcp
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/hub"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport/streamable"
 )
 
-// SubscriptionLimits bound what clients may subscribe to. The zero value is
-// the default.
-type SubscriptionLimits struct {
-	Max           int // subscriptions of the whole server at a time; 0 means 20,000
-	PerConnection int // subscriptions of one stdio connection or the like; 0 means 100
-	// Resources are how many one subscription, or one legacy session, names; 0
-	// means 1,000. Their URIs may have protocol.MaxSubscribed bytes in all.
-	Resources int
-}
-
-// The limits that zero SubscriptionLimits stand for.
-const (
-	DefaultMaxSubscriptions         = 20_000
-	DefaultSubscriptionsPerConn     = 100
-	DefaultResourcesPerSubscription = 1_000
-)
-
-func (l SubscriptionLimits) orDefaults() SubscriptionLimits {
-	for _, limit := range []struct {
-		value *int
-		or    int
-	}{
-		{&l.Max, DefaultMaxSubscriptions}, {&l.PerConnection, DefaultSubscriptionsPerConn},
-		{&l.Resources, DefaultResourcesPerSubscription},
-	} {
-		if *limit.value <= 0 {
-			*limit.value = limit.or
-		}
-	}
-	return l
-}
-
 // announce tells everybody who wants to know, in either era, that a list has
-// changed. method, which says which, is also the topic in the hub.
-func (s *Server) announce(method string) {
-	change := protocol.NewChange(method, nil)
-	s.hub.Publish(method, change)
-	s.sessions.Each(func(x *session.Session) { x.Send(change.Plain()) })
-}
+// changed. method says which.
+func (s *Server) announce(method string) { s.announcers[method].changed() }
 
 // ResourceUpdated tells the clients that subscribed to the resource at uri
 // that it is another. It does not wait for them: changes that come faster than
@@ -62,14 +28,53 @@ func (s *Server) ResourceUpdated(uri string) {
 	change := protocol.ResourceUpdated(uri)
 	s.hub.Publish(resourceTopic(uri), change)
 	s.sessions.Each(func(x *session.Session) {
-		if x.Subscribed(uri) {
+		if x.Subscribed(uri) && s.sessionMayHear(x, uri) {
 			x.Send(change.Plain())
 		}
 	})
 }
 
+// sessionMayHear is mayHear for the client of a session.
+func (s *Server) sessionMayHear(x *session.Session, uri string) bool {
+	return s.mayHear(aloneAs(x.Identity(), x.Principal()), frame.Config{Revision: x.Revision(), Session: x}, uri)
+}
+
+// aloneAs returns a context that has nothing but who asks.
+func aloneAs(id *frame.Identity, principal string) context.Context {
+	if id == nil {
+		return frame.WithPrincipal(context.Background(), principal)
+	}
+	return WithIdentity(context.Background(), id)
+}
+
+// mayHear tells whether a client that subscribed to the resource at uri may be
+// told of it now. It could when it subscribed; but what is there may have come
+// later, and not be for everybody.
+func (s *Server) mayHear(ctx context.Context, c frame.Config, uri string) (may bool) {
+	restricted := s.opts.Filter != nil || s.resources.Restricted() || s.resources.Scoped() || s.templates.Restricted() || s.templates.Scoped()
+	if !restricted && c.Session == nil {
+		return true
+	}
+	c.Request = frame.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
+	f := frame.New(ctx, c)
+	if own := catalogOf(f); !restricted && own.resources == nil && own.templates == nil {
+		return true
+	}
+	// It is users' code, and whoever tells of a change has more to do.
+	_ = safely.Apart(func() { // a failure is in the log
+		_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+			may = !s.hidden(f, uri) && f.HasScope(s.scopesOf(f, uri)...)
+			return nil, nil
+		})
+		may = may && err == nil
+	})
+	return may
+}
+
 // resourceTopic returns the topic of one resource in the hub.
-func resourceTopic(uri string) string { return protocol.MethodResourceUpdated + " " + uri }
+func resourceTopic(uri string) string { return resourceTopics + uri }
+
+const resourceTopics = protocol.MethodResourceUpdated + " "
 
 // opening is a subscription on its way from the method that checks it to the
 // transport that carries it, which it does when the method has returned: a
@@ -100,8 +105,11 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	req := f.Request()
 	var filter protocol.SubscriptionFilter
-	if fault := protocol.ScanFilter(req.Params.Raw, s.opts.Subscriptions.Resources, &filter); fault != nil {
+	if fault := protocol.ScanFilter(req.Params.Raw, s.opts.Limits.Resources, &filter); fault != nil {
 		return nil, fault
+	}
+	if s.draining.Load() && !filter.OfTasks() {
+		return nil, errShutsDown
 	}
 	if len(filter.TaskIDs) > 0 && !takesTasks(f) {
 		return nil, errNeedsTasks()
@@ -113,7 +121,15 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	honoured, topics := s.honour(f, filter)
 	honoured.TaskIDs, topics = s.honourTasks(f, filter.TaskIDs, topics)
-	sub, err := s.hub.Join(topics, o.beats, o.wake)
+	join := hub.Join{Owner: f.Principal(), Topics: topics, Beats: o.beats, Wake: o.wake}
+	if len(honoured.ResourceSubscriptions) > 0 {
+		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
+		join.May = func(topic string) bool {
+			uri, ok := strings.CutPrefix(topic, resourceTopics)
+			return !ok || s.mayHear(as, frame.Config{Revision: rev}, uri)
+		}
+	}
+	sub, err := s.hub.Join(join)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
@@ -226,9 +242,9 @@ func (s *Server) subscribe(f *frame.Frame) (protocol.Result, error) {
 	if err := f.NeedScopes(s.scopesOf(f, uri)...); err != nil {
 		return nil, err
 	}
-	if !x.Subscribe(uri, s.opts.Subscriptions.Resources) {
+	if !x.Subscribe(uri, s.opts.Limits.Resources) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the subscriptions of the session are at their limit, %d resources or %d bytes of URIs",
-			s.opts.Subscriptions.Resources, protocol.MaxSubscribed)
+			s.opts.Limits.Resources, protocol.MaxSubscribed)
 	}
 	return protocol.EmptyResult{}, nil
 }

@@ -184,7 +184,7 @@ func TestListen(t *testing.T) {
 				s.MustAdd(tool("second"))
 				wantHeard(t, w, tagged(id, "tools/list_changed", ""))
 				s.ResourceUpdated("file:///a")
-				s.RemoveTools("second")
+				s.Remove(mcp.KindTool, "second")
 				wantHeard(t, w, tagged(id, "tools/list_changed", ""))
 				shutDown(t, s, w)
 				wantHeard(t, w, ended(id))
@@ -236,7 +236,7 @@ func TestListenFaults(t *testing.T) {
 				{`7`, `{"code":-32602,"message":"params.notifications must be an object, got number"}`},
 				{`{"resourceSubscriptions":["a","b","c"]}`, `{"code":-32602,"message":"params.notifications.resourceSubscriptions has more than 2 entries, which is the limit"}`},
 			} {
-				s := listenServer(t, mcp.Options{Subscriptions: mcp.SubscriptionLimits{Resources: 2}})
+				s := listenServer(t, mcp.Options{Limits: mcp.Limits{Resources: 2}})
 				w := open(t, s)
 				w.say(listen("1", tt.filter))
 				wantHeard(t, w, `{"jsonrpc":"2.0","id":1,"error":`+tt.want+`}`)
@@ -253,7 +253,7 @@ func TestListenFaults(t *testing.T) {
 
 func TestListenLimits(t *testing.T) {
 	t.Run("server", func(t *testing.T) {
-		s := listenServer(t, mcp.Options{Subscriptions: mcp.SubscriptionLimits{Max: 1}})
+		s := listenServer(t, mcp.Options{Limits: mcp.Limits{Subscriptions: 1}})
 		first, second := postWire(t, s), pipeWire(t, s)
 		first.say(listen("1", `{}`))
 		wantHeard(t, first, tagged("1", "subscriptions/acknowledged", `,"notifications":{}`))
@@ -261,7 +261,7 @@ func TestListenLimits(t *testing.T) {
 		wantHeard(t, second, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the server has 1 subscriptions open, which is the limit"}}`)
 	})
 	t.Run("connection", func(t *testing.T) {
-		w := pipeWire(t, listenServer(t, mcp.Options{Subscriptions: mcp.SubscriptionLimits{PerConnection: 1}}))
+		w := pipeWire(t, listenServer(t, mcp.Options{Limits: mcp.Limits{PerConnection: 1}}))
 		w.say(listen("1", `{}`))
 		wantHeard(t, w, tagged("1", "subscriptions/acknowledged", `,"notifications":{}`))
 		w.say(listen("2", `{}`))
@@ -272,7 +272,7 @@ func TestListenLimits(t *testing.T) {
 // TestListenOnOneConnection has several subscriptions on one pipe, beside
 // calls, and ends one of them.
 func TestListenOnOneConnection(t *testing.T) {
-	s := listenServer(t, mcp.Options{MaxConcurrent: 1})
+	s := listenServer(t, mcp.Options{Limits: mcp.Limits{Concurrent: 1}})
 	w := pipeWire(t, s)
 	for _, id := range []string{"1", "2"} {
 		w.say(listen(id, `{"toolsListChanged":true}`))
@@ -310,7 +310,7 @@ func TestLegacyConnectionHearsOfChanges(t *testing.T) {
 	wantPlain(t, w, `{"jsonrpc":"2.0","id":2,"result":{}}`)
 	w.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	wantPlain(t, w, changed)
-	s.RemoveTools("third")
+	s.Remove(mcp.KindTool, "third")
 	wantPlain(t, w, changed)
 }
 

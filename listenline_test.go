@@ -59,7 +59,7 @@ func overHTTP(t *testing.T, opts mcp.Options, fn func(t *testing.T, s *mcp.Serve
 	}{{"taken over", false, plain}, {"net/http", true, plain}, {"encoded", false, encode}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				opts.HTTP = streamable.Options{NoTakeover: tt.noTakeover}
+				opts.HTTP = mcp.HTTPOptions{NoTakeover: tt.noTakeover}
 				s := listenServer(t, opts)
 				n := &network{conns: make(chan net.Conn), done: make(chan struct{})}
 				server := &http.Server{Handler: tt.middleware(s.Handler())}
@@ -202,7 +202,7 @@ func TestListenCoalesces(t *testing.T) {
 // TestListenDropsWhoDoesNotRead checks that such a client is dropped when its
 // time is up, and that others hear at once meanwhile.
 func TestListenDropsWhoDoesNotRead(t *testing.T) {
-	overHTTP(t, mcp.Options{Subscriptions: mcp.SubscriptionLimits{Max: 2}}, func(t *testing.T, s *mcp.Server, n *network) {
+	overHTTP(t, mcp.Options{Limits: mcp.Limits{Subscriptions: 2}}, func(t *testing.T, s *mcp.Server, n *network) {
 		slow, quick := n.dial(t, listen("1", toolsFilter)), n.dial(t, listen("1", toolsFilter))
 		slow.wantOpen()
 		quick.wantOpen()
@@ -227,7 +227,7 @@ func TestListenDropsWhoDoesNotRead(t *testing.T) {
 }
 
 func TestListenEndsWithItsClient(t *testing.T) {
-	overHTTP(t, mcp.Options{Subscriptions: mcp.SubscriptionLimits{Max: 1}}, func(t *testing.T, s *mcp.Server, n *network) {
+	overHTTP(t, mcp.Options{Limits: mcp.Limits{Subscriptions: 1}}, func(t *testing.T, s *mcp.Server, n *network) {
 		for range 3 {
 			c := n.dial(t, listen("1", toolsFilter))
 			c.wantOpen()

@@ -1,14 +1,45 @@
 package mcp
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
+	"io"
+	"os"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
+
+// logTo returns what the default log writes to: for people, if out is a
+// terminal, with the stack of a panic as lines; otherwise a line of JSON for
+// each entry.
+func logTo(out *os.File) io.Writer {
+	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return out
+	}
+	return forPeople(out)
+}
+
+func forPeople(out io.Writer) io.Writer {
+	return zerolog.ConsoleWriter{
+		Out: out, NoColor: true, FieldsExclude: []string{"stack"},
+		FormatExtra: func(entry map[string]any, line *bytes.Buffer) error {
+			if stack, ok := entry["stack"].(string); ok {
+				line.WriteString("\n" + visible.Text(stack, maxStack))
+			}
+			return nil
+		},
+	}
+}
+
+// maxStack is how much of a stack people are shown, in bytes.
+const maxStack = 8 << 10
 
 // logRequests is the middleware that logs each message at debug level: its
 // method, how long it took, the code of its error; nothing of its content.
@@ -16,28 +47,45 @@ func (s *Server) logRequests(next dispatch.Handler) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		begin := time.Now()
 		result, err := next(f)
-		e := s.logger.Debug().Str("method", f.Request().Method).Str("revision", f.Revision().String()).Dur("ms", time.Since(begin))
+		e := s.logger.Debug()
+		if !e.Enabled() {
+			return result, err
+		}
+		e = e.Str("method", visible.Line(f.Request().Method, visible.Name)).Str("revision", f.Revision().String()).Dur("ms", time.Since(begin))
 		if f.Request().Method == protocol.MethodToolsCall {
-			e = e.Str("name", f.Request().Params.Name)
+			e = e.Str("name", visible.Line(f.Request().Params.Name, visible.Name))
 		}
 		if fault, ok := errors.AsType[*protocol.Error](err); ok {
 			e = e.Int("code", int(fault.Code))
 		}
-		e.Msg("request")
+		safely.Log(e, "request")
 		return result, err
 	}
 }
 
-// logPanic logs a panic of a handler with its stack.
-func (s *Server) logPanic(f *frame.Frame, value any, stack []byte) {
-	s.logger.Error().Str("method", f.Request().Method).Str("name", f.Request().Params.Name).
-		Str("panic", fmt.Sprint(value)).Bytes("stack", stack).Msg("handler panicked")
+// logPanic logs with its stack how a handler ended that did not return.
+func (s *Server) logPanic(f *frame.Frame, failure *safely.Failure) {
+	safely.Log(s.logger.Error().Str("method", visible.Line(f.Request().Method, visible.Name)).Str("name", visible.Line(f.Request().Params.Name, visible.Name)).
+		Str("panic", visible.Text(failure.Value, visible.Sentence)).Bytes("stack", failure.Stack), "handler panicked")
 }
 
-// notify serves a notification; nobody hears of its error but the log.
+// logStore logs an error of a store, with the stack if it panicked.
+func (s *Server) logStore(which string, err error) {
+	e := s.logger.Error()
+	if failure, ok := errors.AsType[*safely.Failure](err); ok {
+		e = e.Str("panic", visible.Text(failure.Value, visible.Sentence)).Bytes("stack", failure.Stack)
+	} else {
+		e = e.Err(visible.Error(err))
+	}
+	safely.Log(e, which)
+}
+
+// notify serves a notification; nobody hears of its error but the log. It runs
+// on a goroutine of its own, which a handler may end: the caller's has to go on.
 func (s *Server) notify(f *frame.Frame) {
-	if err := s.dispatch().Notify(f); err != nil {
-		s.logger.Debug().Str("method", f.Request().Method).Err(err).Msg("notification")
-		s.stopIfAsked(s.findSession(f.SessionID()), err)
+	var err error
+	_ = safely.Apart(func() { err = s.dispatch().Notify(f) }) // a failure is in the log
+	if err != nil {
+		safely.Log(s.logger.Debug().Str("method", visible.Line(f.Request().Method, visible.Name)).Err(visible.Error(err)), "notification")
 	}
 }

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,73 +16,89 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
-// Method makes a method that the specification does not have of a func; see
-// Server.HandleMethod for its name and for when it can be added. The params,
-// without _meta, are decoded into In and checked by its tags, as the arguments
-// of a tool are; params that do not pass are the error -32602 with all
-// problems. Out is a struct or a map, or a pointer to one: its members are
-// those of the result. struct{} returns nothing.
+// Method makes a method that the specification does not have of a func, in
+// every revision; those that it has go on as they are. The func's first
+// parameter is that of a [Tool]. The params, without the members that are the
+// protocol's own, are decoded into In and checked by its tags, as the arguments
+// of a tool are, but strictly: the string "5" is no number. Params that do not
+// pass are the error -32602 with all problems. Out is a struct or a map, or a
+// pointer to one: its members are those of the result. struct{} returns
+// nothing. json.RawMessage, as In or Out, is the JSON object as it is.
 //
-// Timeout, Strict and Scopes are the options that a method takes.
-func Method[In, Out any](name string, fn func(f *Frame, in In) (Out, error), opts ...ComponentOption) Component {
-	m := &method{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), settings: newSettings(opts)}
-	if fn == nil {
-		m.settings.fault("the func is nil")
-	}
-	m.run = erase(fn)
+// The handler can ask the client only in legacy revisions. Revision 2026-07-28
+// lets no other requests than tools/call, prompts/get and resources/read be
+// answered with a question (Supported Requests in basic/patterns/mrtr), so
+// Elicit and the like return an error there that says so.
+//
+// Put a name of your own before the method, as in "acme/search": names that
+// begin as those of the specification do ("tools/", "server/", …), and names
+// that are taken, are faults of Server.Add. So is a method that is added after
+// the server began to serve.
+//
+// VisibleTo and Scopes hide and guard a method; what describes it, as Doc, is
+// for who reads the program, since no list has methods.
+func Method[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in In) (Out, error), opts ...MethodOption) Component {
+	m := &method{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), run: erase(fn), settings: &methodSettings{}}
+	m.settings.faults = handlerFaults[Ctx](fn == nil)
+	apply(&m.settings.settings, opts, MethodOption.methodOption, m.settings)
 	return m
 }
 
 type method struct {
 	name     string
 	in, out  reflect.Type
-	settings *settings
+	settings *methodSettings
 	run      runner
 }
 
 // compile implements Component.
 func (m *method) compile(s *Server, all *offer) error {
 	set := m.settings
-	faults := append(append(append([]string(nil), set.faults...), set.misused(methodKind, "a method")...), m.described()...)
-	faults = append(faults, resultFaults(m.out)...)
-	opts := schema.Options{}
-	if s.opts.Schema != nil {
-		opts = *s.opts.Schema
-	}
-	opts.Strict = opts.Strict || set.strict
-	opts.Output = false
-	plan, err := schema.Compile(m.in, &opts)
+	faults := append(slices.Clone(set.faults), resultFaults(m.out)...)
+	decode, err := m.decoder(s)
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("mcp: method %q: %s", m.name, strings.Join(faults, "\n\t"))
 	}
-	all.methods = append(all.methods, dispatch.Method{Name: m.name, Serve: withScopes(set.scopes, s.limited("method "+m.name, set.timeout, m.serve(s, plan)))})
+	serve := withScopes(set.scopes, s.limited("method "+m.name, set.timeout, m.serve(s, decode)))
+	if visible := set.visible; visible != nil {
+		known := serve
+		serve = func(f *frame.Frame) (protocol.Result, error) {
+			if !visible(f) {
+				return nil, protocol.MethodNotFound(m.name)
+			}
+			return known(f)
+		}
+	}
+	all.methods = append(all.methods, dispatch.Method{Name: m.name, Serve: serve})
 	return nil
 }
 
-// described returns the faults of options that describe: no list has methods.
-func (m *method) described() (faults []string) {
-	set := m.settings
-	for _, o := range []struct {
-		name  string
-		given bool
-	}{{"Doc", set.doc != ""}, {"Title", set.title != ""}, {"Icons", set.icons != nil}, {"Meta", set.meta != nil}} {
-		if o.given {
-			faults = append(faults, "the option "+o.name+" is not for a method; leave it out")
-		}
+// decoder returns what checks and decodes params.
+func (m *method) decoder(s *Server) (func(ctx context.Context, params []byte, in any) error, error) {
+	if m.in == rawType {
+		return func(_ context.Context, params []byte, in any) error {
+			*in.(*json.RawMessage) = params
+			return nil
+		}, nil
 	}
-	return faults
+	opts := schema.Options{}
+	if s.opts.Schema != nil {
+		opts = *s.opts.Schema
+	}
+	opts.Strict, opts.Output = true, false
+	plan, err := schema.Compile(m.in, &opts)
+	return input{plan: plan}.decode, err
 }
 
-func (m *method) serve(s *Server, plan *schema.Plan) dispatch.Handler {
+var rawType = reflect.TypeFor[json.RawMessage]()
+
+func (m *method) serve(s *Server, decode func(ctx context.Context, params []byte, in any) error) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		params := ownParams(f.Request().Params.Raw)
-		if len(params) > s.opts.MaxArguments {
-			return nil, protocol.Errorf(protocol.CodeInvalidParams, "params are larger than the limit of %d bytes", s.opts.MaxArguments)
-		}
-		out, err := m.run(f, func(in any) error { return input{plan: plan}.decode(params, in) })
+		out, err := m.run(f, func(in any) error { return decode(f, params, in) })
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			return nil, invalidArguments(fmt.Sprintf("method %q", m.name), bad)
 		}
@@ -88,7 +106,7 @@ func (m *method) serve(s *Server, plan *schema.Plan) dispatch.Handler {
 			return nil, err
 		}
 		value := reflect.ValueOf(out).Elem()
-		if kind := value.Kind(); (kind == reflect.Pointer || kind == reflect.Map) && value.IsNil() {
+		if kind := value.Kind(); (kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice) && value.IsNil() {
 			return protocol.EmptyResult{}, nil
 		}
 		return protocol.JSONResult{Value: value.Interface()}, nil
@@ -131,10 +149,12 @@ func resultFaults(out reflect.Type) (faults []string) {
 		out = out.Elem()
 	}
 	switch {
+	case out == rawType:
+		return nil
 	case out.Kind() == reflect.Map && out.Key().Kind() == reflect.String:
 		return nil
 	case out.Kind() != reflect.Struct:
-		return []string{fmt.Sprintf("a method cannot return %v: a result is a JSON object; return a struct", out)}
+		return []string{fmt.Sprintf("a method cannot return %v: a result is a JSON object; return a struct or json.RawMessage", out)}
 	}
 	for _, field := range reflect.VisibleFields(out) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

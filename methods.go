@@ -27,14 +27,12 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: s.listen},
 		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: s.subscribe},
 		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: s.unsubscribe},
+		{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: s.setLevel},
 		// The transport has cancelled the request before these arrive here.
 		{Name: protocol.MethodCancelled, Era: dispatch.Both, Serve: ignore},
 		{Name: protocol.MethodProgress, Era: dispatch.Both, Serve: ignore},
 	}
 	table = append(table, s.taskMethods()...)
-	if !s.opts.NoLogging {
-		table = append(table, dispatch.Method{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: s.setLevel})
-	}
 	return s.customize(table)
 }
 
@@ -45,23 +43,25 @@ func ignore(*frame.Frame) (protocol.Result, error) { return protocol.EmptyResult
 // with the revision that was negotiated.
 func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 	rev := f.Revision()
-	if err := s.initSession(f); err != nil {
+	if err := s.startSession(f); err != nil {
 		return nil, err
 	}
+	d := s.discovery(f)
 	return protocol.JSONResult{Value: protocol.InitializeResult{
 		ProtocolVersion: rev.String(),
-		Capabilities:    s.declared(f),
-		ServerInfo:      s.presented(f),
-		Instructions:    s.opts.Instructions,
+		Capabilities:    d.Capabilities,
+		ServerInfo:      d.Info,
+		Instructions:    d.Instructions,
 	}}, nil
 }
 
 // discover serves server/discover (server/discover of 2026-07-28).
 func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
-	return s.identified(f, protocol.JSONResult{Value: protocol.DiscoverResult{
+	d := s.discovery(f)
+	return s.identified(d, protocol.JSONResult{Value: protocol.DiscoverResult{
 		SupportedVersions: protocol.RevisionNames(s.opts.Revisions),
-		Capabilities:      s.declared(f),
-		Instructions:      s.opts.Instructions,
+		Capabilities:      d.Capabilities,
+		Instructions:      d.Instructions,
 		Cache:             s.discoverCache(),
 	}}), nil
 }
@@ -83,9 +83,7 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 	if s.hasTasks.Load() {
 		c.Extensions = map[string]any{tasks.Extension: struct{}{}}
 	}
-	if !s.opts.NoLogging {
-		c.Logging = &struct{}{}
-	}
+	c.Logging = &struct{}{}
 	return c.For(rev)
 }
 
@@ -110,9 +108,6 @@ func (s *Server) callTool(f *frame.Frame) (protocol.Result, error) {
 	}
 	if err := f.NeedScopes(tool.Scopes...); err != nil {
 		return nil, err
-	}
-	if len(params.Arguments) > s.opts.MaxArguments {
-		return nil, protocol.Errorf(protocol.CodeInvalidParams, "arguments are larger than the limit of %d bytes", s.opts.MaxArguments)
 	}
 	return tool.Call(f)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
@@ -169,7 +170,7 @@ func (m *mount) follow() {
 		return
 	}
 	for _, fault := range m.sync(false) {
-		m.parent.logger.Error().Err(fault).Str("prefix", m.prefix).Msg("something mounted was left out")
+		safely.Log(m.parent.logger.Error().Err(fault).Str("prefix", m.prefix), "something mounted was left out")
 	}
 }
 
@@ -284,7 +285,7 @@ func (m *mount) as(f *frame.Frame, name string) *frame.Frame {
 
 // visible returns the rule of the child for something of its own; nil if there
 // is none.
-func (m *mount) visible(kind ComponentKind, name string, e registry.Restricted) func(f *frame.Frame) bool {
+func (m *mount) visible(kind Kind, name string, e registry.Restricted) func(f *frame.Frame) bool {
 	if m.child.opts.Filter == nil && !e.Restricted() {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -34,8 +35,8 @@ func weather(opts mcp.Options) *mcp.Server {
 			return f.Request().Params.Name + " for " + in.City, nil
 		}),
 		mcp.Prompt("describe", func(_ *mcp.Frame, in idIn) (string, error) { return "describe " + in.ID, nil }),
-		mcp.Resource("weather://now", text),
-		mcp.Resource("weather://{id}/day", func(_ *mcp.Frame, in idIn) (string, error) { return in.ID, nil }),
+		mcp.Resource("weather://now", readText),
+		mcp.Template("weather://{id}/day", func(_ *mcp.Frame, in idIn) (string, error) { return in.ID, nil }),
 	)
 	return s
 }
@@ -104,7 +105,7 @@ func TestMountIsLive(t *testing.T) {
 	if got := string(c.Request("prompts/list", nil)); !strings.Contains(got, `"w.later"`) {
 		t.Errorf("prompts after adding: %s", got)
 	}
-	child.RemoveTools("forecast", "later")
+	child.Remove(mcp.KindTool, "forecast", "later")
 	child.MustAdd(mcp.Tool("later", func(*mcp.Frame, empty) (string, error) { return "another", nil }))
 	if got := names(); !strings.Contains(got, `"w.later"`) || strings.Contains(got, `"w.forecast"`) {
 		t.Errorf("after removing: %s", got)
@@ -121,7 +122,7 @@ func TestMountIsLive(t *testing.T) {
 	if got := string(c.Request("tools/call", map[string]any{"name": "w.mine"})); !strings.Contains(got, `"w.mine"`) {
 		t.Errorf("a mounted tool took the place of another: %s", got)
 	}
-	root.RemoveTools("w.mine")
+	root.Remove(mcp.KindTool, "w.mine")
 	child.MustAdd(tool("more"))
 	if got := string(c.Request("tools/call", map[string]any{"name": "w.mine"})); !strings.Contains(got, `"text"`) {
 		t.Errorf("a name that is free again is not used: %s", got)
@@ -166,13 +167,13 @@ func TestMountFaults(t *testing.T) {
 // The child's filter, masking and time limit hold, and what it asks is asked
 // through the parent, in either era.
 func TestMountKeepsRules(t *testing.T) {
-	child := bare(mcp.Options{MaskErrors: true, Filter: func(f *mcp.Frame, kind mcp.ComponentKind, name string) bool {
+	child := bare(mcp.Options{MaskErrors: true, Filter: func(f *mcp.Frame, kind mcp.Kind, name string) bool {
 		return !strings.HasPrefix(name, "hidden")
 	}})
 	child.MustAdd(
 		mcp.Tool("fail", func(*mcp.Frame, empty) (string, error) { return "", errors.New("secret") }),
-		mcp.Resource("a:fail", func(*mcp.Frame, empty) (string, error) { return "", errors.New("secret") }),
-		mcp.Resource("a:none", func(*mcp.Frame, empty) (string, error) { return "", fmt.Errorf("secret: %w", mcp.ErrNotFound) }),
+		mcp.Resource("a:fail", func(*mcp.Frame) (string, error) { return "", errors.New("secret") }),
+		mcp.Resource("a:none", func(*mcp.Frame) (string, error) { return "", fmt.Errorf("secret: %w", mcp.ErrNotFound) }),
 		mcp.Tool("hidden", text),
 		mcp.Tool("slow", func(f *mcp.Frame, _ empty) (string, error) { <-f.Done(); return "", f.Err() }, mcp.Timeout(20*time.Millisecond)),
 		mcp.Tool("ask", func(f *mcp.Frame, _ empty) (string, error) {
@@ -181,7 +182,7 @@ func TestMountKeepsRules(t *testing.T) {
 			}](f, "name", "Who?")
 			return "Hello " + a.Value.Name, err
 		}, mcp.Timeout(time.Minute)),
-		mcp.Tool("task", text, mcp.AsTask(mcp.TaskOptions{})),
+		mcp.Tool("task", text, mcp.AsTask(nil)),
 	)
 	root := bare(mcp.Options{})
 	if err := root.Mount("c", child); err != nil {
@@ -191,7 +192,7 @@ func TestMountKeepsRules(t *testing.T) {
 		if !rev.Has(protocol.Elicitation) {
 			continue
 		}
-		c := newAsked(t, root, rev, mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+		c := newAsked(t, root, rev, mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
 			return mcptest.Accept(map[string]any{"name": "Ada"})
 		}))
 		if got := string(c.Request("tools/list", nil)); strings.Contains(got, "hidden") || !strings.Contains(got, `"c.ask"`) {
@@ -203,7 +204,7 @@ func TestMountKeepsRules(t *testing.T) {
 			}
 		}
 		for uri, want := range map[string]string{"a:fail": "Internal error", "a:none": "not found"} {
-			if _, err := c.Do("resources/read", map[string]any{"uri": uri}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			if _, err := c.TryRequest("resources/read", map[string]any{"uri": uri}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v: %s: %v, want %s", rev, uri, err, want)
 			}
 		}
@@ -233,7 +234,7 @@ func TestUnmount(t *testing.T) {
 		t.Error("something was unmounted that was not mounted")
 	}
 	// What takes the place of something mounted stays.
-	root.RemoveTools("w.forecast")
+	root.Remove(mcp.KindTool, "w.forecast")
 	root.MustAdd(tool("w.forecast"))
 	c := newAsked(t, root, protocol.LatestLegacy)
 	if !root.Unmount("w", child) || root.Unmount("w", child) {
@@ -253,7 +254,7 @@ func TestUnmount(t *testing.T) {
 		t.Errorf("the server's own tool is gone: %s", got)
 	}
 	// It can be mounted again, and now also the other way round.
-	root.RemoveTools("w.forecast")
+	root.Remove(mcp.KindTool, "w.forecast")
 	if err := root.Mount("w", child); err != nil {
 		t.Error(err)
 	}

@@ -25,7 +25,7 @@ type offers struct {
 
 func (s *Server) newOffers() {
 	config := func(member string) registry.Config {
-		return registry.Config{Member: member, PageSize: s.opts.PageSize, Cache: s.opts.ListCache, Meta: s.serverMeta()}
+		return registry.Config{Member: member, PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: s.serverMeta()}
 	}
 	s.resources = registry.NewList[*registry.Resource](config("resources"))
 	s.templates = registry.NewList[*registry.ResourceTemplate](config("resourceTemplates"))
@@ -79,15 +79,6 @@ func (s *Server) declare(all *offer) {
 	}
 }
 
-// RemoveResources removes resources by URI, and resource templates by their
-// text, and returns how many there were.
-func (s *Server) RemoveResources(uris ...string) int {
-	return s.resources.Remove(uris...) + s.templates.Remove(uris...)
-}
-
-// RemovePrompts removes prompts by name and returns how many there were.
-func (s *Server) RemovePrompts(names ...string) int { return s.prompts.Remove(names...) }
-
 // timeout calls h with a limit; see dispatch.Timeout.
 func (s *Server) timeout(f *frame.Frame, limit time.Duration, h dispatch.Handler) (protocol.Result, error) {
 	return s.dispatch().Timeout(f, limit, h, s.running.Go)
@@ -96,7 +87,7 @@ func (s *Server) timeout(f *frame.Frame, limit time.Duration, h dispatch.Handler
 // limited puts a time limit on h: its own, or else that of the server.
 func (s *Server) limited(what string, limit time.Duration, h dispatch.Handler) dispatch.Handler {
 	if limit <= 0 {
-		limit = s.opts.Timeout
+		limit = s.opts.Timeouts.Call
 	}
 	if limit <= 0 {
 		return h

@@ -37,7 +37,7 @@ func ExampleResource() {
 		Name string `json:"name"`
 	}
 	s := mcp.NewServer(mcp.Info{Name: "users", Version: "1.0.0"}, nil)
-	s.MustAdd(mcp.Resource("users://{id}/profile", func(_ *mcp.Frame, in user) (profile, error) {
+	s.MustAdd(mcp.Template("users://{id}/profile", func(_ *mcp.Frame, in user) (profile, error) {
 		if in.ID != 7 {
 			return profile{}, mcp.ErrNotFound
 		}

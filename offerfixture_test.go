@@ -8,7 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/civil"
 )
 
 type userIn struct {
@@ -21,10 +21,10 @@ type profile struct {
 }
 
 type reportIn struct {
-	Format string      `json:"format" validate:"oneof=html pdf text"`
-	Day    schema.Date `json:"day,omitempty"`
-	Draft  bool        `json:"draft,omitempty"`
-	Tags   []string    `json:"tags,omitempty" validate:"max=2"`
+	Format string     `json:"format" validate:"oneof=html pdf text"`
+	Day    civil.Date `json:"day,omitempty"`
+	Draft  bool       `json:"draft,omitempty"`
+	Tags   []string   `json:"tags,omitempty" validate:"max=2"`
 }
 
 type reviewIn struct {
@@ -40,37 +40,37 @@ type reviewIn struct {
 func offerFixture() []mcp.Component {
 	half := 0.5
 	return []mcp.Component{
-		mcp.Resource("config://app", func(*mcp.Frame, empty) (map[string]bool, error) {
+		mcp.Resource("config://app", func(*mcp.Frame) (map[string]bool, error) {
 			return map[string]bool{"debug": true}, nil
 		}, mcp.Name("config"), mcp.Doc("The configuration"), mcp.Title("Configuration"),
 			mcp.Icons(mcp.Icon{Src: "https://example.com/config.png"}), mcp.Meta("com.example/k", "v"),
-			mcp.Cache(time.Minute, mcp.CachePublic)),
+			mcp.CachePublic(time.Minute)),
 		mcp.Bytes("file:///logo.png", []byte("\x89PNG\x00"), mcp.Annotated(mcp.Annotations{
 			Audience: []mcp.Role{mcp.RoleUser}, Priority: &half, LastModified: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC),
 		})),
-		mcp.Resource("bundle://all", func(*mcp.Frame, empty) ([]mcp.ResourceContents, error) {
+		mcp.Resource("bundle://all", func(*mcp.Frame) ([]mcp.ResourceContents, error) {
 			return []mcp.ResourceContents{
 				{URI: "bundle://all/1", Text: "one", Meta: protocol.MetaMap{"n": 1}},
 				{URI: "bundle://all/2", Blob: []byte("two"), MIMEType: "application/x-two"},
 				{},
 			}, nil
 		}, mcp.MIME("text/plain")),
-		mcp.Resource("gone://here", func(*mcp.Frame, empty) (string, error) {
+		mcp.Resource("gone://here", func(*mcp.Frame) (string, error) {
 			return "", fmt.Errorf("it went: %w", mcp.ErrNotFound)
 		}),
-		mcp.Resource("fail://here", func(*mcp.Frame, empty) (string, error) { return "", fmt.Errorf("disk full") }),
-		mcp.Resource("users://{id}/profile", func(_ *mcp.Frame, in userIn) (profile, error) {
+		mcp.Resource("fail://here", func(*mcp.Frame) (string, error) { return "", fmt.Errorf("disk full") }),
+		mcp.Template("users://{id}/profile", func(_ *mcp.Frame, in userIn) (profile, error) {
 			if in.ID == 9 {
 				return profile{}, mcp.ErrNotFound
 			}
 			return profile{in.ID, "Ada"}, nil
 		}, mcp.Doc("Who somebody is")),
-		mcp.Resource("users://{+rest}", func(_ *mcp.Frame, in struct {
+		mcp.Template("users://{+rest}", func(_ *mcp.Frame, in struct {
 			Rest string `json:"rest"`
 		}) (string, error) {
 			return "anything else: " + in.Rest, nil
 		}),
-		mcp.Resource("reports://weekly.{format}{?day,draft,tags}", func(_ *mcp.Frame, in reportIn) (string, error) {
+		mcp.Template("reports://weekly.{format}{?day,draft,tags}", func(_ *mcp.Frame, in reportIn) (string, error) {
 			return fmt.Sprint(in.Format, " ", in.Day, " ", in.Draft, " ", strings.Join(in.Tags, "+")), nil
 		}),
 		mcp.Directory("docs:///", fstest.MapFS{

@@ -12,7 +12,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
-	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -56,7 +55,7 @@ func TestSessionsOfOthers(t *testing.T) {
 func TestTasksOfOthers(t *testing.T) {
 	s := bare(mcp.Options{})
 	t.Cleanup(func() { _ = s.Shutdown(t.Context()) })
-	s.MustAdd(mcp.Tool("work", func(*mcp.Frame, struct{}) (string, error) { return "secret", nil }, mcp.AsTask(mcp.TaskOptions{TTL: time.Minute})))
+	s.MustAdd(mcp.Tool("work", func(*mcp.Frame, struct{}) (string, error) { return "secret", nil }, mcp.AsTask(&mcp.TaskOptions{TTL: time.Minute, Wait: -1})))
 	c := &bearerClient{t: t, h: behind(s, auth.Options{}), rev: protocol.Latest, token: "a/alice/x"}
 	_, _, body := c.ask("tools/call", `{"name":"work"}`)
 	var answer struct{ Result struct{ TaskID string } }
@@ -82,7 +81,7 @@ func TestListensOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := bare(mcp.Options{})
 		block := make(chan struct{})
-		s.MustAdd(mcp.Tool("work", func(*mcp.Frame, struct{}) (string, error) { <-block; return "secret", nil }, mcp.AsTask(mcp.TaskOptions{TTL: time.Minute})))
+		s.MustAdd(mcp.Tool("work", func(*mcp.Frame, struct{}) (string, error) { <-block; return "secret", nil }, mcp.AsTask(&mcp.TaskOptions{TTL: time.Minute, Wait: -1})))
 		c := &bearerClient{t: t, h: behind(s, auth.Options{}), rev: protocol.Latest, token: "a/alice/x"}
 		_, _, body := c.ask("tools/call", `{"name":"work"}`)
 		var answer struct{ Result struct{ TaskID string } }
@@ -115,7 +114,7 @@ func TestListensOfOthers(t *testing.T) {
 func TestStateOfOthers(t *testing.T) {
 	s := bare(mcp.Options{})
 	s.MustAdd(mcp.Tool("ask", func(f *mcp.Frame, _ struct{}) (string, error) {
-		answer, err := frame.Elicit[struct {
+		answer, err := mcp.Elicit[struct {
 			OK bool `json:"ok"`
 		}](f, "sure", "Sure?")
 		if err != nil {

@@ -1,9 +1,11 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/talaria-go/mcp/frame"
@@ -12,10 +14,11 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
-// Prompt makes a prompt of a func. In is a struct whose tags describe and
-// check the arguments, as those of a tool's do; clients send every argument as
-// a string, and numbers, booleans, dates, lists and objects (as JSON) are made
-// from it. struct{} takes none. Out decides the form of the result:
+// Prompt makes a prompt of a func, whose first parameter is that of a [Tool].
+// In is a struct whose tags describe and check the arguments, as those of a
+// tool's do; clients send every argument as a string, and numbers, booleans,
+// dates, lists and objects (as JSON) are made from it. struct{} takes none. Out
+// decides the form of the result:
 //
 //	*Messages          whatever its builder was told
 //	[]PromptMessage    these messages
@@ -24,26 +27,24 @@ import (
 // An argument that is unknown, missing or wrong is the error -32602, with all
 // problems of the call. So is an error from fn a JSON-RPC error. Names are as
 // those of tools. Faults of name, types and tags are reported by Server.Add.
-func Prompt[In, Out any](name string, fn func(f *Frame, in In) (Out, error), opts ...ComponentOption) Component {
-	p := &prompt{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), settings: newSettings(opts)}
-	if fn == nil {
-		p.settings.fault("the func is nil")
-	}
-	p.run = erase(fn)
+func Prompt[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in In) (Out, error), opts ...PromptOption) Component {
+	p := &prompt{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), run: erase(fn), settings: &promptSettings{}}
+	p.settings.faults = handlerFaults[Ctx](fn == nil)
+	apply(&p.settings.settings, opts, PromptOption.promptOption, p.settings)
 	return p
 }
 
 type prompt struct {
 	name     string
 	in, out  reflect.Type
-	settings *settings
+	settings *promptSettings
 	run      runner
 }
 
 // compile implements Component.
 func (p *prompt) compile(s *Server, all *offer) error {
 	set := p.settings
-	faults := append(append([]string(nil), set.faults...), set.misused(promptKind, "a prompt")...)
+	faults := slices.Clone(set.faults)
 	if !validName(p.name) {
 		faults = append(faults, "a name has 1 to 128 letters, digits, '_', '-' or '.'")
 	}
@@ -73,7 +74,7 @@ func (p *prompt) compile(s *Server, all *offer) error {
 		return fmt.Errorf("mcp: prompt %q: %s", p.name, strings.Join(faults, "\n\t"))
 	}
 	r.Get = s.limited("prompt "+p.name, set.timeout, func(f *frame.Frame) (protocol.Result, error) {
-		out, err := p.run(f, func(in any) error { return input{plan: plan}.decode(f.Request().Params.Arguments, in) })
+		out, err := p.run(f, func(in any) error { return input{plan: plan}.decode(f, f.Request().Params.Arguments, in) })
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			return nil, invalidArguments(fmt.Sprintf("prompt %q", p.name), bad)
 		}
@@ -107,8 +108,11 @@ func promptResult(out reflect.Type) (func(out any, doc string) (protocol.Result,
 func promptArguments(plan *schema.Plan) (list []protocol.PromptArgument) {
 	for _, field := range plan.Fields() {
 		a := protocol.PromptArgument{Name: field.Name, Title: field.Title, Description: field.Description, Required: field.Required}
-		if a.Description == "" {
+		switch {
+		case a.Description == "":
 			a.Description = describeArgument(field)
+		case field.Enum != nil: // an argument has no schema that would say it
+			a.Description += " (one of: " + strings.Join(field.Enum, ", ") + ")"
 		}
 		list = append(list, a)
 	}
@@ -168,9 +172,6 @@ func (s *Server) getPrompt(f *frame.Frame) (protocol.Result, error) {
 	p, ok := s.promptsFor(f).Get(params.Name)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Name)
-	}
-	if len(params.Arguments) > s.opts.MaxArguments {
-		return nil, protocol.Errorf(protocol.CodeInvalidParams, "arguments are larger than the limit of %d bytes", s.opts.MaxArguments)
 	}
 	if err := f.NeedScopes(p.Scopes...); err != nil {
 		return nil, err

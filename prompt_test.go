@@ -21,10 +21,10 @@ func TestPromptFaults(t *testing.T) {
 		want string
 	}{
 		{"name", mcp.Prompt("a b", text), "a name has 1 to 128 letters"},
-		{"nil", mcp.Prompt[empty, string]("p", nil), "the func is nil"},
+		{"nil", mcp.Prompt[*mcp.Frame, empty, string]("p", nil), "the func is nil"},
 		{"result", mcp.Prompt("p", func(*mcp.Frame, empty) (int, error) { return 0, nil }), "a prompt cannot return int; return *mcp.Messages"},
 		{"type", mcp.Prompt("p", func(*mcp.Frame, chan int) (string, error) { return "", nil }), "chan int"},
-		{"option", mcp.Prompt("p", text, mcp.MIME("text/plain")), "the option MIME is not for a prompt"},
+		{"nil option", mcp.Prompt("p", text, nil), "option 0 is nil"},
 		{"completion", mcp.Prompt("p", fn, mcp.CompleteFrom("b", "x")), `Complete("b"): there is no such argument; there are ["a"]`},
 		{"twice", mcp.Prompt("p", fn, mcp.CompleteFrom("a", "x"), mcp.CompleteFrom("a", "y")), `Complete("a") is there twice`},
 		{"nil completion", mcp.Prompt("p", fn, mcp.Complete("a", nil)), `Complete("a"): the func is nil`},
@@ -53,7 +53,7 @@ func TestHandlerErrors(t *testing.T) {
 	for _, test := range tests {
 		s := bare(mcp.Options{MaskErrors: test.mask})
 		fail := func(*mcp.Frame, empty) (string, error) { return "", test.err }
-		s.MustAdd(mcp.Prompt("p", fail), mcp.Resource("a:b", fail))
+		s.MustAdd(mcp.Prompt("p", fail), mcp.Resource("a:b", func(f *mcp.Frame) (string, error) { return fail(f, empty{}) }))
 		ask := asker(t, s)
 		for method, params := range map[string]string{"prompts/get": `"name":"p"`, "resources/read": `"uri":"a:b"`} {
 			if got := ask(method, params); !strings.Contains(got, test.want) {
@@ -93,6 +93,27 @@ func TestSuggest(t *testing.T) {
 	for _, test := range tests {
 		if got := mcp.Suggest(test.typed, values...).Values; !slices.Equal(got, test.want) {
 			t.Errorf("%q: got %q, want %q", test.typed, got, test.want)
+		}
+	}
+}
+
+// An argument has no schema, so what it may be stands in its description.
+func TestPromptArgumentValues(t *testing.T) {
+	type reviewIn struct {
+		Tone string `json:"tone" validate:"oneof=kind blunt" jsonschema_description:"how to say it"`
+		Lang string `json:"lang,omitempty" validate:"oneof=c go" jsonschema:"default=go"`
+		Free string `json:"free,omitempty" jsonschema_description:"anything"`
+	}
+	s := bare(mcp.Options{})
+	s.MustAdd(mcp.Prompt("review", func(*mcp.Frame, reviewIn) (string, error) { return "", nil }))
+	got := asker(t, s)("prompts/list", "")
+	for _, want := range []string{
+		`"description":"how to say it (one of: kind, blunt)"`,
+		`"description":"Optional one of: c, go (default: go)"`,
+		`"description":"anything"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

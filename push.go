@@ -7,22 +7,23 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
 
-// ErrNoSession is the error of addressing a session that is not there, or has
+// ErrSessionNotFound is the error of addressing a session that is not there, or has
 // ended.
-var ErrNoSession = errors.New("mcp: there is no such session")
+var ErrSessionNotFound = errors.New("mcp: there is no such session")
 
-// ErrBehind is the error of a message that was dropped because its client does
+// ErrSlowClient is the error of a message that was dropped because its client does
 // not read what waits for it already.
-var ErrBehind = errors.New("mcp: the client is too far behind; the message was dropped")
+var ErrSlowClient = errors.New("mcp: the client is too far behind; the message was dropped")
 
 // Notify sends a notification to one legacy session, which Frame.SessionID
 // names. params encode to a JSON object; nil leaves them out. It does not wait
 // for the client: what cannot go out yet waits in a bounded queue, in which
-// equal messages count as one. The errors are ErrNoSession, ErrBehind, and
+// equal messages count as one. The errors are ErrSessionNotFound, ErrSlowClient, and
 // those of a notification that a server must not send.
 //
 // Modern clients have no session: what they are told of goes through
@@ -36,12 +37,15 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	x := s.findSession(sessionID)
-	if x == nil {
-		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
+	x, err := s.findSession(sessionID)
+	if err != nil {
+		return err
+	}
+	if n.uri != "" && !s.sessionMayHear(x, n.uri) {
+		return nil // as if it had not subscribed
 	}
 	if !n.sendTo(x) {
-		return ErrBehind
+		return ErrSlowClient
 	}
 	return nil
 }
@@ -88,7 +92,7 @@ func (s *Server) notification(method string, params any) (n notification, err er
 	}
 	var text []byte
 	if params != nil {
-		if text, err = encodeJSON(params); err != nil {
+		if text, err = jsonx.Append(nil, params); err != nil {
 			return refuse("params: %w", err)
 		}
 		if text[0] != '{' {
@@ -106,9 +110,6 @@ func (s *Server) notification(method string, params any) (n notification, err er
 	case protocol.MethodProgress, protocol.MethodCancelled, protocol.MethodAcknowledged, protocol.MethodInitialized:
 		return refuse("it belongs to a request, or to clients; see Frame.Progress")
 	case protocol.MethodLog:
-		if s.opts.NoLogging {
-			return refuse("the server does not declare logging: Options.NoLogging is set")
-		}
 		level, fault := protocol.ParseLevel(about.Level)
 		if fault != nil {
 			return refuse("params: %w", fault)
@@ -132,46 +133,42 @@ func isNotification(method string) bool {
 	return len(method) > len(notificationPrefix) && method[:len(notificationPrefix)] == notificationPrefix
 }
 
-// findSession finds a legacy session, of HTTP or of a connection; nil if there
-// is none.
-func (s *Server) findSession(id string) *session.Session {
-	if x, ok := s.sessions.Get(id); ok || id == "" {
-		return x
+// findSession finds a legacy session, of HTTP or of a connection. The error is
+// ErrSessionNotFound, or that of the store.
+func (s *Server) findSession(id string) (*session.Session, error) {
+	if x, err := s.sessions.Get(id); x != nil || err != nil {
+		return x, err
 	}
 	var found *session.Session
 	s.sessions.Each(func(x *session.Session) {
-		if x.ID() == id {
+		if x.ID() == id && id != "" {
 			found = x
 		}
 	})
-	return found
+	if found == nil {
+		return nil, fmt.Errorf("%w: %q", ErrSessionNotFound, id)
+	}
+	return found, nil
 }
 
-// Post brings an event of the application into a legacy session, which
-// Frame.SessionID names: it calls Options.OnEvent, with a Frame that has the
-// session's client, principal and assigns, and returns what that returns. So the program
-// can turn what happens in it into what a client is told:
+// Do runs fn in a legacy session, which Frame.SessionID names, with a Frame that
+// has the session's client, principal and assigns, and returns what fn returns.
+// So the program can turn what happens in it into what a client is told:
 //
-//	OnEvent: func(f *mcp.Frame, event any) error {
-//		switch e := event.(type) {
-//		case OrderShipped:
-//			return f.Log(protocol.LevelInfo, e, "orders")
-//		…
+//	err := s.Do(ctx, id, func(f *mcp.Frame) error {
+//		return f.Log(protocol.LevelInfo, shipped, "orders")
+//	})
 //
-// The handler runs on the caller's goroutine, so that a caller's events keep
-// their order, and Post may be called with go; it may run for several events
-// at once. Its Frame ends with ctx and with the session, which stays alive
-// meanwhile; its request has neither id nor method. Log, and questions to the
-// client, go out on the session's stream. The errors are ErrNoSession, that of
-// a server without OnEvent or that shuts down, and that of the handler; a panic
-// becomes an error. The error Stop ends the session.
-func (s *Server) Post(ctx context.Context, sessionID string, event any) error {
-	if s.opts.OnEvent == nil {
-		return errors.New("mcp: Post needs Options.OnEvent")
-	}
-	x := s.findSession(sessionID)
-	if x == nil {
-		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
+// fn runs on the caller's goroutine, so that what a caller does keeps its order,
+// and Do may be called with go; several may run in a session at once. The Frame
+// ends with ctx and with the session, which stays alive meanwhile; its request
+// has neither id nor method. Log, and questions to the client, go out on the
+// session's stream; Frame.EndSession ends it. The errors are
+// ErrSessionNotFound, ErrServerClosed, and that of fn; a panic becomes an error.
+func (s *Server) Do(ctx context.Context, sessionID string, fn func(f *Frame) error) error {
+	x, err := s.findSession(sessionID)
+	if err != nil {
+		return err
 	}
 	x.Use()
 	defer x.Release()
@@ -185,16 +182,29 @@ func (s *Server) Post(ctx context.Context, sessionID string, event any) error {
 	ended := x.Context()
 	defer context.AfterFunc(ended, func() { cancel(context.Cause(ended)) })()
 	if ended.Err() != nil {
-		return fmt.Errorf("%w: %q", ErrNoSession, sessionID)
+		return fmt.Errorf("%w: %q", ErrSessionNotFound, sessionID)
 	}
 	f := frame.New(frame.WithPrincipal(ctx, x.Principal()), frame.Config{
-		Revision: x.Revision(), Session: x, Askers: x, Peer: sessionPeer{x}, Components: (*sessionComponents)(s),
+		Revision: x.Revision(), Session: x, Askers: s.questionsTo(x), Peer: sessionPeer{x}, Ender: (*ender)(s),
 	})
-	_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
-		return nil, s.opts.OnEvent(f, event)
-	})
-	s.stopIfAsked(x, err)
+	_, err = s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
 	return err
+}
+
+// ender is the Server as frame.EndSession sees it.
+type ender Server
+
+// EndSession implements frame.Ender.
+func (e *ender) EndSession(f *frame.Frame, reason error) error {
+	x, ok := f.Session().(*session.Session)
+	if !ok || x.Context().Err() != nil {
+		return ErrSessionNotFound
+	}
+	if reason == nil {
+		reason = ErrSessionClosed
+	}
+	e.sessions.Stop(x, reason)
+	return nil
 }
 
 // sessionPeer sends on the stream of a session.
@@ -203,7 +213,7 @@ type sessionPeer struct{ session *session.Session }
 // Send implements frame.Peer.
 func (p sessionPeer) Send(message []byte) error {
 	if !p.session.Send(append([]byte(nil), message...)) {
-		return ErrBehind
+		return ErrSlowClient
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func sessions(opts mcp.Options) *mcp.Server {
 	s := bare(opts)
 	s.MustAdd(
 		mcp.Tool("id", func(f *mcp.Frame, _ empty) (string, error) { return f.SessionID(), nil }),
-		mcp.Resource("a:b", text),
+		mcp.Resource("a:b", readText),
 	)
 	return s
 }
@@ -93,7 +93,7 @@ func TestNotify(t *testing.T) {
 }
 
 func TestNotifyFaults(t *testing.T) {
-	s := sessions(mcp.Options{NoLogging: true})
+	s := sessions(mcp.Options{})
 	_, id := session1(t, s)
 	type m = map[string]any
 	for _, tt := range []struct {
@@ -104,10 +104,9 @@ func TestNotifyFaults(t *testing.T) {
 		{"nobody", "acme/x", nil, `there is no such session: "nobody"`},
 		{"", "acme/x", nil, "there is no such session"},
 		{id, "acme/x", []int{1}, "params must encode to a JSON object, []int does not"},
-		{id, "acme/x", func() {}, "unsupported type"},
+		{id, "acme/x", func() {}, "type func() has no JSON form"},
 		{id, "notifications/progress", m{}, "see Frame.Progress"},
 		{id, "notifications/cancelled", m{}, "belongs to a request"},
-		{id, "notifications/message", m{"level": "error", "data": 1}, "NoLogging"},
 		{id, "notifications/resources/updated", m{}, "need the resource's uri"},
 		{id, "tools/call", m{}, `owns names that begin with "tools/"`},
 		{id, "", m{}, "1 to 128"},
@@ -129,37 +128,25 @@ func TestNotifyBehind(t *testing.T) {
 	for i := 0; err == nil && i < 10_000; i++ {
 		err = s.Notify(id, "acme/tick", map[string]int{"i": i})
 	}
-	if !errors.Is(err, mcp.ErrBehind) {
-		t.Errorf("got %v, want ErrBehind", err)
+	if !errors.Is(err, mcp.ErrSlowClient) {
+		t.Errorf("got %v, want ErrSlowClient", err)
 	}
 }
 
-type shipped struct{ order int }
-
 var orders = mcp.NewKey[int]("orders")
 
-func TestPost(t *testing.T) {
+func TestDo(t *testing.T) {
 	errKnown := errors.New("known")
-	var s *mcp.Server
-	s = sessions(mcp.Options{OnEvent: func(f *mcp.Frame, event any) error {
-		switch e := event.(type) {
-		case shipped:
-			sum := orders.Update(f, func(n int) int { return n + e.order })
+	s := sessions(mcp.Options{})
+	ship := func(order int) func(f *mcp.Frame) error {
+		return func(f *mcp.Frame) error {
+			sum := orders.Update(f, func(n int) int { return n + order })
 			return errors.Join(f.Log(protocol.LevelInfo, sum), s.Notify(f.SessionID(), "acme/shipped", map[string]int{"sum": sum}))
-		case error:
-			return e
-		case mcp.Component:
-			return f.Add(e)
-		case context.CancelFunc:
-			e()
-			<-f.Done()
-			return f.Err()
 		}
-		panic("event")
-	}})
+	}
 	c, id := session1(t, s)
 	for i, want := range []int{1, 3, 6} {
-		if err := s.Post(t.Context(), id, shipped{i + 1}); err != nil {
+		if err := s.Do(t.Context(), id, ship(i+1)); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.hear(); got != note("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, want)) {
@@ -169,11 +156,11 @@ func TestPost(t *testing.T) {
 			t.Errorf("heard %s, want the sum %d", got, want)
 		}
 	}
-	if err := s.Post(t.Context(), id, tool("own")); err != nil {
+	if err := s.Do(t.Context(), id, func(f *mcp.Frame) error { return s.AddToSession(f, tool("own")) }); err != nil {
 		t.Error(err)
 	}
 	if got := c.hear(); !strings.Contains(got, "tools/list_changed") {
-		t.Errorf("heard %s, want that an event has added a tool", got)
+		t.Errorf("heard %s, want that a tool has come", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, tt := range []struct {
@@ -182,14 +169,29 @@ func TestPost(t *testing.T) {
 		is    error
 		holds string
 	}{
-		{"error of the handler", s.Post(t.Context(), id, errKnown), errKnown, ""},
-		{"panic", s.Post(t.Context(), id, 1), nil, "panicked"},
-		{"nobody", s.Post(t.Context(), "nobody", 1), mcp.ErrNoSession, ""},
-		{"cancelled", s.Post(ctx, id, cancel), context.Canceled, ""},
-		{"no handler", sessions(mcp.Options{}).Post(t.Context(), id, 1), nil, "needs Options.OnEvent"},
+		{"error of the func", s.Do(t.Context(), id, func(*mcp.Frame) error { return errKnown }), errKnown, ""},
+		{"panic", s.Do(t.Context(), id, func(*mcp.Frame) error { panic("event") }), nil, "panicked"},
+		{"nobody", s.Do(t.Context(), "nobody", ship(1)), mcp.ErrSessionNotFound, ""},
+		{"cancelled", s.Do(ctx, id, func(f *mcp.Frame) error { cancel(); <-f.Done(); return f.Err() }), context.Canceled, ""},
 	} {
 		if tt.err == nil || tt.is != nil && !errors.Is(tt.err, tt.is) || !strings.Contains(tt.err.Error(), tt.holds) {
 			t.Errorf("%s: %v", tt.name, tt.err)
+		}
+	}
+}
+
+// What a session was told and has taken does not count any more: there is no end
+// to what it may be told over its life.
+func TestNotifyForLong(t *testing.T) {
+	s := sessions(mcp.Options{})
+	c, id := session1(t, s)
+	text := strings.Repeat("x", 100<<10)
+	for i := range 60 {
+		if err := s.Notify(id, "notifications/acme/long", map[string]any{"n": i, "text": text}); err != nil {
+			t.Fatalf("notification %d: %v", i, err)
+		}
+		if heard := c.hear(); !strings.Contains(heard, fmt.Sprintf(`"n":%d,`, i)) {
+			t.Fatalf("notification %d: heard %.100s", i, heard)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -17,6 +18,8 @@ import (
 type replies struct {
 	conn transport.Conn
 	busy atomic.Bool // something waits, or is being written
+
+	begun, ended atomic.Int64 // writes to conn
 
 	mu    sync.Mutex
 	queue [][]byte
@@ -38,9 +41,33 @@ func (r *replies) say(message []byte) error { return r.put(message, transport.De
 // write sends a message as conn does, but not before what waits.
 func (r *replies) write(message []byte) error {
 	if !r.busy.Load() {
-		return r.conn.Write(message)
+		return r.send(message)
 	}
 	return r.put(message, 0)
+}
+
+// send hands a message to conn.
+func (r *replies) send(message []byte) error {
+	r.begun.Add(1)
+	defer r.ended.Add(1)
+	return r.conn.Write(message)
+}
+
+// flush waits until everything has left.
+func (r *replies) flush() error {
+	r.idle()
+	r.begun.Add(1)
+	defer r.ended.Add(1)
+	return r.conn.Flush()
+}
+
+// stuck tells whether a write is under way, and none has ended since the last
+// time that it was asked and said so. ended is what it returned then, -1 before.
+func (r *replies) stuck(before int64) (ended int64, yes bool) {
+	if ended = r.ended.Load(); ended == r.begun.Load() {
+		return -1, false
+	}
+	return ended, ended == before
 }
 
 // put puts a copy of a message into the queue. It waits for room, which must
@@ -94,7 +121,8 @@ func (r *replies) carry() {
 		r.queue[0] = nil
 		r.queue = r.queue[1:]
 		r.mu.Unlock()
-		_ = r.conn.Write(message)
+		// It may end its goroutine; a failed connection ends with its reader.
+		_ = safely.Try(func() error { return r.send(message) })
 		r.mu.Lock()
 		r.size -= len(message)
 		r.tell()

@@ -1,12 +1,16 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
@@ -16,17 +20,14 @@ import (
 
 // ErrNotFound is for handlers of resources: an error that wraps it tells the
 // client that there is no such resource, with the code of its revision. If
-// another template fits the URI, that one is asked next.
+// another template fits the URI, that one is asked next, unless it needs scopes
+// that the first one does not.
 var ErrNotFound = errors.New("resource not found")
 
-// Resource makes a resource of a func that reads it. A uri with braces is a
-// template (RFC 6570, see package uritemplate): In is then a struct with a
-// field for each variable, named by its json tag, whose tags check the value
-// as those of a tool's arguments do. Values are text; numbers, booleans, dates
-// and lists are made from it. Values that could lead out of a directory are
-// refused; see Unconfined. Without braces In is struct{}.
-//
-// Out decides the form of the contents:
+// Resource makes a resource of a func that reads it, at a fixed URI. The func's
+// parameter is a *Frame, or a context.Context if that is enough; see
+// [FromContext]. For URIs with variables see [Template]. Out decides the form
+// of the contents:
 //
 //	string               text
 //	[]byte               binary
@@ -36,51 +37,130 @@ var ErrNotFound = errors.New("resource not found")
 //
 // Contents without URI get the one that was asked for. An error becomes a
 // JSON-RPC error; one that wraps ErrNotFound says that there is no such
-// resource. Faults of URI, types and tags are reported by Server.Add.
-func Resource[In, Out any](uri string, read func(f *Frame, in In) (Out, error), opts ...ComponentOption) Component {
-	r := &resource{uri: uri, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), settings: newSettings(opts)}
-	if read == nil {
-		r.settings.fault("the func is nil")
-	}
-	r.run = erase(read)
-	return r
+// resource. Faults of URI, types and options are reported by Server.Add.
+func Resource[Ctx context.Context, Out any](uri string, read func(ctx Ctx) (Out, error), opts ...ResourceOption) Component {
+	return newResource(uri, read, opts)
 }
 
-// runner is a func with its types erased: decode fills a pointer to its input,
-// and out is a pointer to its result.
-type runner func(f *frame.Frame, decode func(in any) error) (out any, err error)
-
-func erase[In, Out any](fn func(f *Frame, in In) (Out, error)) runner {
-	type call struct {
-		in  In
-		out Out
-	}
-	return func(f *frame.Frame, decode func(in any) error) (any, error) {
-		c := new(call)
-		if err := decode(&c.in); err != nil {
-			return nil, err
-		}
-		var err error
-		c.out, err = fn(f, c.in)
-		return &c.out, err
+func newResource[Ctx context.Context, Out any](uri string, read func(ctx Ctx) (Out, error), opts []ResourceOption) *resource {
+	set := newResourceSettings(opts)
+	set.faults = append(handlerFaults[Ctx](read == nil), set.faults...)
+	return &resource{
+		uri: uri, out: reflect.TypeFor[Out](), settings: set,
+		run: erase(func(ctx Ctx, _ struct{}) (Out, error) { return read(ctx) }),
 	}
 }
 
+// resource is what reads a resource or a template, with its types erased.
 type resource struct {
 	uri      string
-	in, out  reflect.Type
-	settings *settings
+	in, out  reflect.Type // in is nil unless it is a template
+	settings *resourceSettings
 	run      runner
+}
+
+// resourceSettings are what options say of resources and templates.
+type resourceSettings struct {
+	settings
+	name        string
+	mime        string
+	size        *int64
+	annotations *protocol.Annotations
+	cache       protocol.Cache
+	unconfined  []string
+	oneFile     bool // what File and Bytes return
+}
+
+func newResourceSettings(opts []ResourceOption) *resourceSettings {
+	set := &resourceSettings{}
+	apply(&set.settings, opts, ResourceOption.resourceOption, set)
+	return set
+}
+
+// resources is a ResourceOption that nothing but resources and templates take.
+type resources func(*resourceSettings)
+
+func (o resources) resourceOption(set *resourceSettings) { o(set) }
+
+// Name is what programs call a resource; its URI unless told.
+func Name(text string) ResourceOption {
+	return resources(func(set *resourceSettings) { set.name = text })
+}
+
+// MIME is the type of a resource's contents, for those that do not name their
+// own. The default is text/plain for text, application/octet-stream for bytes
+// and application/json for other Go values.
+func MIME(mediaType string) ResourceOption {
+	return resources(func(set *resourceSettings) {
+		if _, _, err := mime.ParseMediaType(mediaType); err != nil {
+			set.fault("MIME(%q): %v; write it as type/subtype", mediaType, err)
+		}
+		set.mime = mediaType
+	})
+}
+
+// Size tells how many bytes a resource has. Templates have none: it is a fault
+// there.
+func Size(bytes int64) ResourceOption {
+	return resources(func(set *resourceSettings) {
+		if bytes < 0 {
+			set.fault("Size(%d) must not be negative", bytes)
+		}
+		set.size = &bytes
+	})
+}
+
+// Annotated tells clients whom a resource is for, how much it matters and when
+// it changed.
+func Annotated(a Annotations) ResourceOption {
+	return resources(func(set *resourceSettings) {
+		if p := a.Priority; p != nil && !(*p >= 0 && *p <= 1) {
+			set.fault("Annotated: Priority is %v; it must be between 0 and 1", *p)
+		}
+		for _, r := range a.Audience {
+			if r != RoleUser && r != RoleAssistant {
+				set.fault("Annotated: Audience has %q; use RoleUser and RoleAssistant", r)
+			}
+		}
+		set.annotations = &a
+	})
+}
+
+// Cache says how long a client may keep what it reads of a resource, for itself
+// alone. The default is not at all.
+func Cache(ttl time.Duration) ResourceOption {
+	return cacheFor("Cache", ttl, protocol.CachePrivate)
+}
+
+// CachePublic says how long a client, and what stands between, may keep what it
+// reads of a resource, and give it to everybody. Use it only for what everybody
+// may see: with Scopes it is a fault, and what VisibleTo or Options.Filter
+// decide about goes out as private all the same.
+func CachePublic(ttl time.Duration) ResourceOption {
+	return cacheFor("CachePublic", ttl, protocol.CachePublic)
+}
+
+func cacheFor(option string, ttl time.Duration, scope protocol.CacheScope) ResourceOption {
+	return resources(func(set *resourceSettings) {
+		if ttl < 0 {
+			set.fault("%s(%v) must not be negative", option, ttl)
+		}
+		set.cache = protocol.Cache{TTLMs: ttl.Milliseconds(), Scope: scope}
+	})
+}
+
+// Unconfined lets template variables have values that could lead out of a
+// directory, such as "../x", "/etc" or "C:\x". They are refused otherwise. Use
+// it for variables that never become part of a path.
+func Unconfined(variables ...string) ResourceOption {
+	variables = slices.Clone(variables)
+	return resources(func(set *resourceSettings) { set.unconfined = append(set.unconfined, variables...) })
 }
 
 // compile implements Component.
 func (r *resource) compile(s *Server, all *offer) error {
-	set, k, name := r.settings, resourceKind, "a resource without variables"
-	template := strings.ContainsAny(r.uri, "{}")
-	if template {
-		k, name = templateKind, "a resource template"
-	}
-	faults := append(append([]string(nil), set.faults...), set.misused(k, name)...)
+	set := r.settings
+	faults := slices.Clone(set.faults)
 	form, err := contentsOf(r.out)
 	if err != nil {
 		faults = append(faults, err.Error())
@@ -89,12 +169,12 @@ func (r *resource) compile(s *Server, all *offer) error {
 		faults = append(faults, "a URI begins with its scheme, such as file:// or config:")
 	}
 	if len(set.scopes) > 0 && set.cache.Scope == protocol.CachePublic {
-		faults = append(faults, "what needs Scopes is not for everybody; use CachePrivate")
+		faults = append(faults, "what needs Scopes is not for everybody; use Cache in place of CachePublic")
 	}
-	if template {
+	if r.in != nil {
 		faults = append(faults, r.compileTemplate(s, all, form)...)
 	} else {
-		faults = append(faults, r.compileStatic(s, all, form)...)
+		faults = append(faults, r.compileFixed(s, all, form)...)
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("mcp: resource %q: %s", r.uri, strings.Join(faults, "\n\t"))
@@ -106,26 +186,33 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.\-]*:`)
 
 func schemed(uri string) bool { return scheme.MatchString(uri) }
 
-func (r *resource) compileStatic(s *Server, all *offer, form contentsForm) (faults []string) {
+func (r *resource) compileFixed(s *Server, all *offer, form contentsForm) (faults []string) {
 	set := r.settings
-	if _, err := url.Parse(r.uri); err != nil {
+	switch _, err := url.Parse(r.uri); {
+	case strings.ContainsAny(r.uri, "{}") && set.oneFile:
+		return []string{"one file has no variables: take the braces out of the URI, or use mcp.Directory"}
+	case strings.ContainsAny(r.uri, "{}"):
+		return []string{"a resource has no {variables} in its URI; use mcp.Template"}
+	case err != nil:
 		faults = append(faults, err.Error())
 	}
-	if r.in.Kind() != reflect.Struct || r.in.NumField() > 0 {
-		faults = append(faults, fmt.Sprintf("its func takes %v, but the URI has no {variables}; take struct{}, or put variables into the URI", r.in))
+	for _, variable := range set.unconfined {
+		faults = append(faults, fmt.Sprintf("Unconfined(%q): there is no such variable", variable))
 	}
+	_, more := set.completersFor(nil, nil, "template variable")
+	faults = append(faults, more...)
 	all.resources = append(all.resources, &registry.Resource{
 		Definition: protocol.Resource{
 			URI: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
 			MIMEType: form.mimeOr(set.mime), Size: set.size, Annotations: set.annotations, Meta: set.meta,
 		},
-		Read:    r.reader(s, form, func(any) error { return nil }),
+		Read:    r.reader(s, form, func(*frame.Frame, any) error { return nil }),
 		Visible: set.visible, Scopes: set.scopes,
 	})
 	return faults
 }
 
-func (set *settings) nameOr(uri string) string {
+func (set *resourceSettings) nameOr(uri string) string {
 	if set.name != "" {
 		return set.name
 	}
@@ -133,10 +220,10 @@ func (set *settings) nameOr(uri string) string {
 }
 
 // reader puts the parts of a read together.
-func (r *resource) reader(s *Server, form contentsForm, decode func(in any) error) dispatch.Handler {
+func (r *resource) reader(s *Server, form contentsForm, decode func(f *frame.Frame, in any) error) dispatch.Handler {
 	set := r.settings
 	return s.limited("reading "+r.uri, set.timeout, func(f *frame.Frame) (protocol.Result, error) {
-		out, err := r.run(f, decode)
+		out, err := r.run(f, func(in any) error { return decode(f, in) })
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +264,7 @@ func (s *Server) listTemplates(f *frame.Frame) (protocol.Result, error) {
 }
 
 // page serves any list method.
-func page[E registry.Restricted](s *Server, kind ComponentKind, list registry.View[E], f *frame.Frame) (protocol.Result, error) {
+func page[E registry.Restricted](s *Server, kind Kind, list registry.View[E], f *frame.Frame) (protocol.Result, error) {
 	result, err := granted(s, f, kind, list).Page(f.Request().Params.Cursor, f.Revision())
 	if err != nil {
 		return nil, err
@@ -215,7 +302,7 @@ func (s *Server) read(f *frame.Frame, uri string) (protocol.Result, error) {
 		if err := f.NeedScopes(r.Scopes...); err != nil {
 			return nil, err
 		}
-		result, err := r.Read(f)
+		result, err := s.personal(r, r.Read)(f)
 		return result, notFound(err, uri)
 	}
 	var invalid error // why a template that fits did not take its variables
@@ -236,6 +323,23 @@ func (s *Server) read(f *frame.Frame, uri string) (protocol.Result, error) {
 		return nil, invalid
 	}
 	return nil, protocol.ResourceNotFound(uri)
+}
+
+// personal makes what read returns private to its client, if e is not there for
+// everybody: a cache between must not give it to others.
+func (s *Server) personal(e registry.Restricted, read dispatch.Handler) dispatch.Handler {
+	if s.opts.Filter == nil && !e.Restricted() {
+		return read
+	}
+	return func(f *frame.Frame) (protocol.Result, error) {
+		result, err := read(f)
+		if r, ok := result.(*protocol.ReadResourceResult); ok && r != nil && r.Cache.Scope == protocol.CachePublic {
+			own := *r
+			own.Cache.Scope = protocol.CachePrivate
+			result = &own
+		}
+		return result, err
+	}
 }
 
 // notFound turns an ErrNotFound into the error for uri.

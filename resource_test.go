@@ -51,10 +51,13 @@ func asker(t *testing.T, s *mcp.Server) func(method, params string) string {
 
 func text(*mcp.Frame, empty) (string, error) { return "text", nil }
 
+func readText(*mcp.Frame) (string, error) { return "text", nil }
+
 func TestResourceFaults(t *testing.T) {
 	type id struct {
 		ID int `json:"id"`
 	}
+	type ownContext struct{ context.Context }
 	byID := func(*mcp.Frame, id) (string, error) { return "", nil }
 	two := 2.0
 	tests := []struct {
@@ -62,28 +65,34 @@ func TestResourceFaults(t *testing.T) {
 		c    mcp.Component
 		want string
 	}{
-		{"no scheme", mcp.Resource("config/app", text), "a URI begins with its scheme"},
-		{"nil", mcp.Resource[empty, string]("a:b", nil), "the func is nil"},
-		{"fields without variables", mcp.Resource("a:b", byID), "the URI has no {variables}"},
-		{"variable without field", mcp.Resource("a:{id}/{key}", byID), `variable {key} has no field in mcp_test.id; add one with json:"key"`},
-		{"field without variable", mcp.Resource("a:{key}", byID), "field ID: the URI has no variable {id}"},
-		{"broken template", mcp.Resource("a:{id", byID), `"{id" lacks its }`},
-		{"tool option", mcp.Resource("a:b", text, mcp.ReadOnly()), "the option ReadOnly is not for a resource without variables"},
-		{"size of a template", mcp.Resource("a:{id}", byID, mcp.Size(1)), "the option Size is not for a resource template"},
-		{"MIME", mcp.Resource("a:b", text, mcp.MIME("x y")), `MIME("x y")`},
-		{"size", mcp.Resource("a:b", text, mcp.Size(-1)), "Size(-1) must not be negative"},
-		{"priority", mcp.Resource("a:b", text, mcp.Annotated(mcp.Annotations{Priority: &two})), "it must be between 0 and 1"},
-		{"audience", mcp.Resource("a:b", text, mcp.Annotated(mcp.Annotations{Audience: []mcp.Role{"system"}})), `Audience has "system"`},
-		{"cache", mcp.Resource("a:b", text, mcp.Cache(-1, "all")), `the scope is "all"`},
-		{"unconfined", mcp.Resource("a:{id}", byID, mcp.Unconfined("key")), `Unconfined("key"): there is no such variable`},
-		{"completion", mcp.Resource("a:{id}", byID, mcp.CompleteFrom("key", "x")), `Complete("key"): there is no such template variable; there are ["id"]`},
-		{"result", mcp.Resource("a:b", func(*mcp.Frame, empty) (*mcp.Result, error) { return nil, nil }), "a resource cannot return *mcp.Result"},
+		{"no scheme", mcp.Resource("config/app", readText), "a URI begins with its scheme"},
+		{"nil", mcp.Resource[*mcp.Frame, string]("a:b", nil), "the func is nil"},
+		{"nil template", mcp.Template[*mcp.Frame, id, string]("a:{id}", nil), "the func is nil"},
+		{"template without variables", mcp.Template("a:b", byID), "use mcp.Resource where there are none"},
+		{"resource with variables", mcp.Resource("a:{id}", readText), "use mcp.Template"},
+		{"context", mcp.Resource("a:b", func(ownContext) (string, error) { return "", nil }), "the first parameter of the func is a mcp_test.ownContext; it must be a *mcp.Frame or a context.Context"},
+		{"nil option", mcp.Resource("a:b", readText, nil), "option 0 is nil"},
+		{"nil in a bundle", mcp.Template("a:{id}", byID, mcp.Bundle{mcp.Doc("d"), nil}), "option 1 is nil"},
+		{"variable without field", mcp.Template("a:{id}/{key}", byID), `variable {key} has no field in mcp_test.id; add one with json:"key"`},
+		{"field without variable", mcp.Template("a:{key}", byID), "field ID: the URI has no variable {id}"},
+		{"broken template", mcp.Template("a:{id", byID), `"{id" lacks its }`},
+		{"size of a template", mcp.Template("a:{id}", byID, mcp.Size(1)), "Size: the resources of a template differ in size"},
+		{"MIME", mcp.Resource("a:b", readText, mcp.MIME("x y")), `MIME("x y")`},
+		{"size", mcp.Resource("a:b", readText, mcp.Size(-1)), "Size(-1) must not be negative"},
+		{"priority", mcp.Resource("a:b", readText, mcp.Annotated(mcp.Annotations{Priority: &two})), "it must be between 0 and 1"},
+		{"audience", mcp.Resource("a:b", readText, mcp.Annotated(mcp.Annotations{Audience: []mcp.Role{"system"}})), `Audience has "system"`},
+		{"cache", mcp.Resource("a:b", readText, mcp.Cache(-1)), "Cache(-1ns) must not be negative"},
+		{"unconfined", mcp.Template("a:{id}", byID, mcp.Unconfined("key")), `Unconfined("key"): there is no such variable`},
+		{"completion", mcp.Template("a:{id}", byID, mcp.CompleteFrom("key", "x")), `Complete("key"): there is no such template variable; there are ["id"]`},
+		{"result", mcp.Resource("a:b", func(*mcp.Frame) (*mcp.Result, error) { return nil, nil }), "a resource cannot return *mcp.Result"},
 		{"file", mcp.File("file:///x", "no such file"), "no such file"},
 		{"file is a directory", mcp.File("file:///x", "testdata"), "use mcp.Directory"},
 		{"bytes with braces", mcp.Bytes("a:{id}", nil), "take the braces out of the URI"},
 		{"directory", mcp.Directory("file:///x", fstest.MapFS{}), "the URI must end in a slash"},
 		{"directory without files", mcp.Directory("file:///x/", nil), "the file system is nil"},
-		{"resource option on a tool", mcp.Tool("t", text, mcp.MIME("text/plain")), "the option MIME is not for a tool"},
+		{"nil option of a tool", mcp.Tool("t", text, mcp.ToolOptions{mcp.ReadOnly(), nil}), "option 1 is nil"},
+		{"completion without variables", mcp.Resource("a:b", readText, mcp.CompleteFrom("key", "x")), `Complete("key"): there is no such template variable`},
+		{"unconfined without variables", mcp.Resource("a:b", readText, mcp.Unconfined("key")), `Unconfined("key"): there is no such variable`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -98,7 +107,7 @@ func TestResourceFaults(t *testing.T) {
 func TestAddIsAllOrNothing(t *testing.T) {
 	s := bare(mcp.Options{})
 	s.MustAdd(mcp.Prompt("taken", text))
-	err := s.Add(mcp.Tool("t", text), mcp.Resource("a:b", text), mcp.Resource("a:{x}", func(*mcp.Frame, struct {
+	err := s.Add(mcp.Tool("t", text), mcp.Resource("a:b", readText), mcp.Template("a:{x}", func(*mcp.Frame, struct {
 		X string `json:"x"`
 	}) (string, error) {
 		return "", nil
@@ -150,7 +159,7 @@ func TestCapabilitiesFollowComponents(t *testing.T) {
 	if got := declared(); got != "" {
 		t.Errorf("declared before: %s", got)
 	}
-	s.MustAdd(mcp.Resource("a:b", text), mcp.Prompt("p", func(*mcp.Frame, struct {
+	s.MustAdd(mcp.Resource("a:b", readText), mcp.Prompt("p", func(*mcp.Frame, struct {
 		On bool `json:"on"`
 	}) (string, error) {
 		return "", nil
@@ -158,7 +167,7 @@ func TestCapabilitiesFollowComponents(t *testing.T) {
 	if got := declared(); got != "completions prompts resources" {
 		t.Errorf("declared: %s", got)
 	}
-	if n := s.RemoveResources("a:b", "a:c") + s.RemovePrompts("p"); n != 2 {
+	if n := s.Remove(mcp.KindResource, "a:b", "a:c") + s.Remove(mcp.KindPrompt, "p"); n != 2 {
 		t.Errorf("removed %d, want 2", n)
 	}
 	for _, m := range methods {
@@ -172,7 +181,7 @@ func TestCapabilitiesFollowComponents(t *testing.T) {
 func TestResourcePages(t *testing.T) {
 	s := bare(mcp.Options{PageSize: 2})
 	for i := range 5 {
-		s.MustAdd(mcp.Resource(fmt.Sprintf("n:%d", 2*i), text))
+		s.MustAdd(mcp.Resource(fmt.Sprintf("n:%d", 2*i), readText))
 	}
 	ask := asker(t, s)
 	var uris []string
@@ -193,8 +202,8 @@ func TestResourcePages(t *testing.T) {
 			uris = append(uris, r.URI)
 		}
 		if page == 0 {
-			s.MustAdd(mcp.Resource("n:1", text), mcp.Resource("n:3", text)) // one behind, one ahead
-			s.RemoveResources("n:2")                                        // where the cursor stands
+			s.MustAdd(mcp.Resource("n:1", readText), mcp.Resource("n:3", readText)) // one behind, one ahead
+			s.Remove(mcp.KindResource, "n:2")                                       // where the cursor stands
 		}
 		cursor = result.NextCursor
 	}
@@ -221,8 +230,8 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	s := bare(mcp.Options{})
-	s.MustAdd(mcp.File("file:///note", name, mcp.MaxSize(10)), mcp.Directory("dir:/", root.FS(), mcp.MaxSize(10)))
+	s := bare(mcp.Options{Limits: mcp.Limits{File: 10}})
+	s.MustAdd(mcp.File("file:///note", name), mcp.Directory("dir:/", root.FS()))
 	ask := asker(t, s)
 	read := func(uri string) string { return ask("resources/read", fmt.Sprintf(`"uri":%q`, uri)) }
 	expect := func(uri, want string) {
@@ -262,7 +271,7 @@ func TestUnconfined(t *testing.T) {
 	}
 	echo := func(_ *mcp.Frame, in in) (string, error) { return "q=" + in.Q, nil }
 	s := bare(mcp.Options{})
-	s.MustAdd(mcp.Resource("free:{?q}", echo, mcp.Unconfined("q")), mcp.Resource("kept:{?q}", echo))
+	s.MustAdd(mcp.Template("free:{?q}", echo, mcp.Unconfined("q")), mcp.Template("kept:{?q}", echo))
 	ask := asker(t, s)
 	for uri, want := range map[string]string{
 		"free:?q=../x": `"text":"q=../x"`, "free:?q=%2Fetc": `"text":"q=/etc"`,
@@ -280,12 +289,12 @@ func TestUnconfined(t *testing.T) {
 // TestReadTimeout: a read that ignores its context is answered in time.
 func TestReadTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := bare(mcp.Options{Timeout: time.Second})
+		s := bare(mcp.Options{Timeouts: mcp.Timeouts{Call: time.Second}})
 		wait := func(f *mcp.Frame, _ empty) (string, error) {
 			<-f.Done()
 			return "", context.Cause(f)
 		}
-		s.MustAdd(mcp.Resource("slow:r", wait), mcp.Prompt("slow", wait, mcp.Timeout(2*time.Second)))
+		s.MustAdd(mcp.Resource("slow:r", func(f *mcp.Frame) (string, error) { return wait(f, empty{}) }), mcp.Prompt("slow", wait, mcp.Timeout(2*time.Second)))
 		ask := asker(t, s)
 		if got := ask("resources/read", `"uri":"slow:r"`); !strings.Contains(got, `"code":-32603,"message":"reading slow:r timed out after 1s"`) {
 			t.Error(got)
@@ -299,12 +308,48 @@ func TestReadTimeout(t *testing.T) {
 // TestRetriedReadIsNotCached: what depends on answers must not be kept.
 func TestRetriedReadIsNotCached(t *testing.T) {
 	s := bare(mcp.Options{})
-	s.MustAdd(mcp.Resource("a:b", text, mcp.Cache(time.Minute, mcp.CachePublic)))
+	s.MustAdd(mcp.Resource("a:b", readText, mcp.CachePublic(time.Minute)))
 	ask := asker(t, s)
 	if got := ask("resources/read", `"uri":"a:b"`); !strings.Contains(got, `"ttlMs":60000,"cacheScope":"public"`) {
 		t.Error(got)
 	}
 	if got := ask("resources/read", `"uri":"a:b","inputResponses":{}`); !strings.Contains(got, `"ttlMs":0,"cacheScope":"private"`) {
 		t.Error(got)
+	}
+}
+
+// What is not there for everybody is for no cache that others share, whatever
+// its options say.
+func TestRestrictedReadIsPrivate(t *testing.T) {
+	everybody := func(*mcp.Frame) bool { return true }
+	public := mcp.CachePublic(time.Minute)
+	byPath := func(*mcp.Frame, struct {
+		Path string `json:"path"`
+	}) (string, error) {
+		return "x", nil
+	}
+	for name, tt := range map[string]struct {
+		filter    func(*mcp.Frame, mcp.Kind, string) bool
+		component mcp.Component
+		scope     string
+	}{
+		"for everybody":          {nil, mcp.Resource("a:b", readText, public), "public"},
+		"template for everybody": {nil, mcp.Template("a:{path}", byPath, public), "public"},
+		"resource":               {nil, mcp.Resource("a:b", readText, public, mcp.VisibleTo(everybody)), "private"},
+		"template":               {nil, mcp.Template("a:{path}", byPath, public, mcp.VisibleTo(everybody)), "private"},
+		"filter": {func(*mcp.Frame, mcp.Kind, string) bool { return true },
+			mcp.Resource("a:b", readText, public), "private"},
+	} {
+		s := bare(mcp.Options{Filter: tt.filter})
+		s.MustAdd(tt.component)
+		parent := bare(mcp.Options{})
+		if err := parent.Mount("child", s); err != nil {
+			t.Fatal(err)
+		}
+		for _, server := range []*mcp.Server{s, parent} {
+			if got := asker(t, server)("resources/read", `"uri":"a:b"`); !strings.Contains(got, `"ttlMs":60000,"cacheScope":"`+tt.scope+`"`) {
+				t.Errorf("%s: %s, want %s", name, got, tt.scope)
+			}
+		}
 	}
 }

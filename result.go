@@ -1,11 +1,12 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -24,10 +25,6 @@ type Result struct {
 // NewResult returns an empty Result.
 func NewResult() *Result { return &Result{} }
 
-// ErrorResult returns a Result that tells the model that the call failed, and
-// why.
-func ErrorResult(text string) *Result { return NewResult().Text(text).Error() }
-
 // Add appends items of content.
 func (r *Result) Add(items ...protocol.Content) *Result {
 	r.content = append(r.content, items...)
@@ -44,9 +41,9 @@ func (r *Result) Textf(format string, args ...any) *Result {
 
 // JSON appends v as JSON in a text item.
 func (r *Result) JSON(v any) *Result {
-	text, err := encodeJSON(v)
+	text, err := jsonx.Append(nil, v)
 	if err != nil {
-		return r.fail(err)
+		return r.broken(err)
 	}
 	return r.Text(string(text))
 }
@@ -69,20 +66,23 @@ func (r *Result) Embed(contents protocol.ResourceContents) *Result {
 	return r.Add(protocol.EmbeddedResource{Resource: contents})
 }
 
-// Structured sets the structured content to v, encoded with encoding/json. If
-// nothing else is added, its text goes out too, for clients that read text
-// alone.
+// Structured sets the structured content to v, encoded as what a func returns:
+// like encoding/json, but nil slices and maps are empty ones, and a time.Duration
+// has the form that it has in arguments. If nothing else is added, its text goes
+// out too, for clients that read text alone. The schema of structured content
+// follows from a type; see [ResultOf].
 func (r *Result) Structured(v any) *Result {
-	text, err := encodeJSON(v)
+	text, err := jsonx.Append(nil, v)
 	if err != nil {
-		return r.fail(err)
+		return r.broken(err)
 	}
 	r.structured = text
 	return r
 }
 
-// Error marks the result as a failure that the model should read.
-func (r *Result) Error() *Result {
+// Fail marks the result as a failure that the model should read. For one that
+// has nothing but a text, return an error in place of a Result.
+func (r *Result) Fail() *Result {
 	r.isError = true
 	return r
 }
@@ -96,19 +96,38 @@ func (r *Result) Meta(key string, value any) *Result {
 	return r
 }
 
-func (r *Result) fail(err error) *Result {
+func (r *Result) broken(err error) *Result {
 	r.err = errors.Join(r.err, err)
 	return r
 }
 
-func encodeJSON(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
+// ResultOf is a Result whose structured content is a T, with a schema made from
+// the type and the text that repeats it, as of a func that returns T itself;
+// items of content come after that text. A result that is marked with Fail goes
+// without Value. The zero value has the zero T.
+//
+//	r := &mcp.ResultOf[Stats]{Value: Stats{Mean: mean}}
+//	r.Image(picture, "image/png")
+//	return r, nil
+type ResultOf[T any] struct {
+	Result
+	Value T
+}
+
+// typedResult is a *ResultOf of any type.
+type typedResult interface {
+	valueType() reflect.Type // also of a nil pointer
+	parts() (r *Result, value any)
+}
+
+func (r *ResultOf[T]) valueType() reflect.Type { return reflect.TypeFor[T]() }
+
+// parts returns the items, and a pointer to the value; nil if r is nil.
+func (r *ResultOf[T]) parts() (*Result, any) {
+	if r == nil {
+		return nil, nil
 	}
-	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+	return &r.Result, &r.Value
 }
 
 // build returns the result for the wire.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -27,10 +28,10 @@ type sized struct {
 
 // A result has no text twin if the tool wants none, but in revisions whose
 // clients would get nothing otherwise.
-func TestNoTextTwin(t *testing.T) {
+func TestStructuredOnly(t *testing.T) {
 	s := fixture(t, nil)
 	s.MustAdd(
-		mcp.Tool("bare", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }, mcp.NoTextTwin()),
+		mcp.Tool("bare", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }, mcp.StructuredOnly()),
 		mcp.Tool("twin", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }),
 	)
 	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
@@ -47,10 +48,10 @@ func TestNoTextTwin(t *testing.T) {
 	})
 }
 
-func TestErrorResult(t *testing.T) {
+func TestFail(t *testing.T) {
 	s := fixture(t, nil)
 	s.MustAdd(mcp.Tool("refused", func(*mcp.Frame, empty) (*mcp.Result, error) {
-		return mcp.ErrorResult("no room").Textf("%d of %d are taken", 4, 4), nil
+		return mcp.NewResult().Text("no room").Fail().Textf("%d of %d are taken", 4, 4), nil
 	}))
 	inEach(t, s, func(t *testing.T, _ protocol.Revision, c *mcptest.Client) {
 		if r := c.Call("refused", nil); !r.IsError || len(r.Content) != 2 || r.Text() != "no room\n4 of 4 are taken" && r.Text() != "no room4 of 4 are taken" {
@@ -91,9 +92,9 @@ func TestHints(t *testing.T) {
 	})
 }
 
-// Options.Rounds bound how often a modern client is asked.
+// Limits.Rounds bound how often a modern client is asked.
 func TestRoundsOption(t *testing.T) {
-	s := mcp.NewServer(mcp.Info{Name: "curious", Version: "1"}, &mcp.Options{Rounds: mcp.Rounds{MaxRounds: 2}})
+	s := mcp.NewServer(mcp.Info{Name: "curious", Version: "1"}, &mcp.Options{Limits: mcp.Limits{Rounds: 2}})
 	ask := func(keys ...string) func(f *mcp.Frame, _ empty) (string, error) {
 		return func(f *mcp.Frame, _ empty) (string, error) {
 			for _, key := range keys {
@@ -105,11 +106,64 @@ func TestRoundsOption(t *testing.T) {
 		}
 	}
 	s.MustAdd(mcp.Tool("two", ask("a", "b")), mcp.Tool("three", ask("a", "b", "c")))
-	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return mcptest.Accept(sized{1}) }))
+	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer { return mcptest.Accept(sized{1}) }))
 	if got := outcome(c, "two"); got != "done" {
 		t.Errorf("two: %s", got)
 	}
 	if got := outcome(c, "three"); !strings.Contains(got, "error ") {
 		t.Errorf("three: %s, want an error", got)
 	}
+}
+
+// A ResultOf has schema, structured content, the text that repeats it, and what
+// else was added; one that failed has no structured content.
+func TestResultOf(t *testing.T) {
+	s := fixture(t, nil)
+	s.MustAdd(
+		mcp.Tool("chart", func(*mcp.Frame, empty) (*mcp.ResultOf[sized], error) {
+			r := &mcp.ResultOf[sized]{Value: sized{3}}
+			r.Image([]byte("png"), "image/png").Meta("a/b", 1)
+			return r, nil
+		}),
+		mcp.Tool("bare", func(*mcp.Frame, empty) (*mcp.ResultOf[sized], error) {
+			return &mcp.ResultOf[sized]{Value: sized{4}}, nil
+		}, mcp.StructuredOnly()),
+		mcp.Tool("failed", func(*mcp.Frame, empty) (*mcp.ResultOf[sized], error) {
+			r := &mcp.ResultOf[sized]{}
+			r.Text("no data").Fail()
+			return r, nil
+		}),
+		mcp.Tool("nil", func(*mcp.Frame, empty) (*mcp.ResultOf[sized], error) { return nil, nil }),
+		mcp.Tool("twice", func(*mcp.Frame, empty) (*mcp.ResultOf[sized], error) {
+			r := &mcp.ResultOf[sized]{}
+			r.Structured(5)
+			return r, nil
+		}),
+	)
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		structured := rev.Has(protocol.StructuredContent)
+		for _, tool := range c.Tools() {
+			if tool.Name == "chart" && structured != strings.Contains(string(tool.OutputSchema), `"size"`) {
+				t.Errorf("the schema is %s", tool.OutputSchema)
+			}
+		}
+		r := c.Call("chart", nil)
+		if want := `"content":[{"type":"text","text":"{\"size\":3}"},{"type":"image"`; !strings.Contains(string(r.Raw), want) || !strings.Contains(string(r.Raw), `"a/b":1`) {
+			t.Errorf("got %s, want %s", r.Raw, want)
+		}
+		if has := strings.Contains(string(r.Raw), `"structuredContent":{"size":3}`); has != structured {
+			t.Errorf("got %s", r.Raw)
+		}
+		if r := c.Call("bare", nil); structured && strings.Contains(string(r.Raw), `"text"`) {
+			t.Errorf("StructuredOnly: got %s", r.Raw)
+		}
+		if r := c.Call("failed", nil); !r.IsError || r.Text() != "no data" || strings.Contains(string(r.Raw), "structuredContent") {
+			t.Errorf("got %s", r.Raw)
+		}
+		for _, name := range []string{"nil", "twice"} {
+			if r, err := c.TryCall(name, nil); err == nil {
+				t.Errorf("%s: got %s", name, r.Raw)
+			}
+		}
+	})
 }

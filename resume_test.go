@@ -15,12 +15,11 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // resumeServer has a tool that tells its progress when it is let, and one that
 // closes its stream.
-func resumeServer(t *testing.T, opts streamable.Options) (url string, let chan struct{}) {
+func resumeServer(t *testing.T, opts mcp.HTTPOptions) (url string, let chan struct{}) {
 	quiet := zerolog.Nop()
 	s := mcp.NewServer(mcp.Info{Name: "resume", Version: "1"}, &mcp.Options{Logger: &quiet, HTTP: opts})
 	let = make(chan struct{})
@@ -117,7 +116,7 @@ const callSteps = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name
 func TestResume(t *testing.T) {
 	for _, rev := range legacyRevisions[1:] {
 		t.Run(rev.String(), func(t *testing.T) {
-			url, let := resumeServer(t, streamable.Options{})
+			url, let := resumeServer(t, mcp.HTTPOptions{})
 			id := openOver(t, url, rev)
 			ctx, drop := context.WithCancel(t.Context())
 			go func() { let <- struct{}{} }()
@@ -157,7 +156,7 @@ func TestResume(t *testing.T) {
 // Revisions that cannot come back, and requests without sessions, have no ids.
 func TestNoEventIDs(t *testing.T) {
 	for _, rev := range []protocol.Revision{protocol.V20241105, protocol.V20260728} {
-		url, let := resumeServer(t, streamable.Options{Polling: true})
+		url, let := resumeServer(t, mcp.HTTPOptions{Polling: true})
 		close(let)
 		body, headers := callSteps, []string{"Mcp-Session-Id", ""}
 		if rev.Modern() {
@@ -178,7 +177,7 @@ func TestCloseStream(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"poll"}}`
 	for _, polling := range []bool{true, false} {
 		for _, rev := range legacyRevisions {
-			url, let := resumeServer(t, streamable.Options{Polling: polling, Retry: 40 * time.Millisecond})
+			url, let := resumeServer(t, mcp.HTTPOptions{Polling: polling}.WithRetry(40*time.Millisecond))
 			id := openOver(t, url, rev)
 			got := fetch(t, t.Context(), "POST", url, call, "Mcp-Session-Id", id)
 			if !polling || rev != protocol.V20251125 {
@@ -220,4 +219,70 @@ func TestResumeUnasked(t *testing.T) {
 		t.Error(err)
 	}
 	again.want(io.EOF.Error())
+}
+
+// A client may have several streams of its session open. The newest gets each
+// message, and no other; the others stay open, so that a client which opens a
+// stream again whenever one ends need not, and are heard when those after them
+// have ended. A client that comes back for one gets what it missed on that one.
+func TestStreamsOfOneSession(t *testing.T) {
+	for _, rev := range legacyRevisions[1:] {
+		t.Run(rev.String(), func(t *testing.T) {
+			s := fixture(t, nil)
+			web := httptest.NewServer(s.Handler())
+			defer web.Close()
+			id := openOver(t, web.URL, rev)
+			for n := range 10 {
+				fetch(t, t.Context(), "POST", web.URL, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"r:%[1]d"}}`, n), "Mcp-Session-Id", id)
+			}
+			listen := func(headers ...string) (stream eventStream, leave func()) {
+				ctx, leave := context.WithCancel(t.Context())
+				return fetch(t, ctx, "GET", web.URL, "", append(headers, "Mcp-Session-Id", id)...), leave
+			}
+			update := func(n int) { s.ResourceUpdated(fmt.Sprint("r:", n)) }
+			event := func(id string, n int) string {
+				return fmt.Sprintf(`id: %s|event: message|data: …"r:%d"`, id, n)
+			}
+			first, leaveFirst := listen()
+			update(1)
+			first.want(event("0-1", 1))
+			second, leaveSecond := listen()
+			update(2)
+			update(3)
+			second.want(event("01-2", 2), event("01-3", 3))
+			leaveSecond()
+			heard := make(chan string)
+			go func() { heard <- first.next() }()
+			got := ""
+			for got == "" { // until the server knows that the second has gone
+				update(4)
+				select {
+				case got = <-heard:
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+			// Nothing of what the second has got is between this and the first event.
+			if !strings.HasPrefix(got, "id: 0-") || !strings.Contains(got, `"r:4"`) {
+				t.Fatalf("the first stream went on with %q", got)
+			}
+			leaveFirst()
+			again, leave := listen("Last-Event-ID", "01-2")
+			defer leave()
+			again.want(event("01-3", 3))
+			update(5)
+			for next := again.next(); !strings.Contains(next, `"r:5"`); next = again.next() {
+				if !strings.HasPrefix(next, "id: 01-") || !strings.Contains(next, `"r:4"`) {
+					t.Fatalf("heard %q", next)
+				}
+			}
+			for range 8 {
+				_, leave := listen()
+				defer leave()
+			}
+			again.want(io.EOF.Error())
+			if err := s.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -16,9 +17,9 @@ import (
 func TestSamplingShapes(t *testing.T) {
 	s := fixture(t, nil)
 	text := func(s string) protocol.Content { return protocol.TextContent{Text: s} }
-	params := mcp.SampleParams{
+	params := protocol.SampleParams{
 		MaxTokens: 5, IncludeContext: "thisServer",
-		Messages: []mcp.SampleMessage{
+		Messages: []protocol.SampleMessage{
 			{Role: protocol.RoleUser, Content: []protocol.Content{text("look"), protocol.AudioContent{Data: []byte("wav"), MIMEType: "audio/wav"}}},
 			{Role: protocol.RoleAssistant, Content: []protocol.Content{protocol.ToolUseContent{ID: "u", Name: "find", Input: json.RawMessage(`{"q":1}`)}}},
 			{Role: protocol.RoleUser, Content: []protocol.Content{protocol.ToolResultContent{ToolUseID: "u", Content: []protocol.Content{text("found")}}}},
@@ -26,7 +27,7 @@ func TestSamplingShapes(t *testing.T) {
 	}
 	s.MustAdd(
 		mcp.Tool("think", func(f *mcp.Frame, _ empty) (string, error) {
-			answer, err := mcp.Sample(f, "s", params)
+			answer, err := frame.Sample(f, "s", params)
 			if err != nil {
 				return "", err
 			}
@@ -35,7 +36,7 @@ func TestSamplingShapes(t *testing.T) {
 		mcp.Tool("choose", func(f *mcp.Frame, _ empty) (string, error) {
 			with := params
 			with.ToolChoice = &protocol.ToolChoice{Mode: "none"}
-			_, err := mcp.Sample(f, "s", with)
+			_, err := frame.Sample(f, "s", with)
 			return "", err
 		}),
 	)
@@ -55,7 +56,7 @@ func TestSamplingShapes(t *testing.T) {
 				}
 				c := newAsked(t, s, rev, mcptest.Capabilities(protocol.ClientCapabilities{Sampling: can}),
 					mcptest.OnRequest(protocol.MethodSample, func(raw json.RawMessage) (any, error) {
-						return mcptest.Sampled{Text: "hm"}, json.Unmarshal(raw, &asked)
+						return json.RawMessage(`{"role":"assistant","model":"m","content":{"type":"text","text":"hm"}}`), json.Unmarshal(raw, &asked)
 					}))
 				if got := outcome(c.Client, "think"); got != "hm" {
 					t.Fatalf("got %q", got)
@@ -93,11 +94,11 @@ func TestAnswersLackingMembers(t *testing.T) {
 	s := fixture(t, nil)
 	s.MustAdd(
 		mcp.Tool("roots", func(f *mcp.Frame, _ empty) (string, error) {
-			roots, err := mcp.Roots(f, "r")
+			roots, err := frame.Roots(f, "r")
 			return fmt.Sprint("handled ", roots), err
 		}),
 		mcp.Tool("sample", func(f *mcp.Frame, _ empty) (string, error) {
-			_, err := mcp.Sample(f, "s", question("hi"))
+			_, err := frame.Sample(f, "s", question("hi"))
 			return "handled", err
 		}),
 	)

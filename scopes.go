@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -10,45 +9,6 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
-
-// Identity is who a request comes from and what it may do; see frame.Identity.
-type Identity = frame.Identity
-
-// WithIdentity returns a context whose requests come from id; see
-// frame.WithIdentity.
-func WithIdentity(ctx context.Context, id *Identity) context.Context {
-	return frame.WithIdentity(ctx, id)
-}
-
-// Scopes makes a component be for those clients alone that were granted all of
-// scopes. Lists leave it out for others, and are then private. Who uses it all
-// the same is refused before any handler runs, and before any middleware does but
-// for custom methods: over HTTP with the challenge by which clients ask their user for more and come again (step-up,
-// basic/authorization of 2025-11-25 and 2026-07-28), elsewhere with a JSON-RPC
-// error.
-//
-//	mcp.Tool("add_note", addNote, mcp.Scopes("notes:write"))
-//
-// Who was granted what is found out by the middleware of package auth, or told
-// with WithIdentity. Without either nobody has any scope, on stdio
-// neither. Given twice, the option adds. For needs that depend on arguments see
-// Frame.NeedScopes.
-func Scopes(scopes ...string) ComponentOption {
-	scopes = slices.Clone(scopes)
-	return func(set *settings) {
-		if len(scopes) == 0 {
-			set.fault("Scopes: there is no scope; name one, or leave the option out")
-		}
-		for _, scope := range scopes {
-			if !validScope(scope) {
-				set.fault("Scopes: %q is no scope; it has visible ASCII characters other than \" and \\", scope)
-			}
-			if !slices.Contains(set.scopes, scope) {
-				set.scopes = append(set.scopes, scope)
-			}
-		}
-	}
-}
 
 // validScope tells whether scope is a scope-token (RFC 6749, section 3.3).
 func validScope(scope string) bool {
@@ -70,7 +30,7 @@ func scoped[E registry.Restricted](list []E) bool {
 }
 
 // granted returns what of list is listed for the client of f.
-func granted[E registry.Restricted](s *Server, f *frame.Frame, kind ComponentKind, list registry.View[E]) registry.View[E] {
+func granted[E registry.Restricted](s *Server, f *frame.Frame, kind Kind, list registry.View[E]) registry.View[E] {
 	if !list.Scoped() {
 		return list
 	}
@@ -159,7 +119,8 @@ func (s *Server) completionNeeds(f *frame.Frame) []string {
 }
 
 // scopesOf returns the scopes that the resource at uri needs: its own, or those
-// of the template that is asked for it first.
+// of the template that is asked for it first. Others are asked after it only if
+// they need no more (see fitting), so that this is known before anything runs.
 func (s *Server) scopesOf(f *frame.Frame, uri string) []string {
 	if len(uri) > protocol.MaxURI {
 		return nil
@@ -170,8 +131,8 @@ func (s *Server) scopesOf(f *frame.Frame, uri string) []string {
 	if templates := s.templatesFor(f); !templates.Scoped() {
 		return nil
 	}
-	if t, ok := s.templateOf(f, uri); ok {
-		return t.Scopes
+	if fits := s.fits(f, uri); len(fits) > 0 {
+		return fits[0].template.Scopes
 	}
 	return nil
 }

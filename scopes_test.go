@@ -18,7 +18,6 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 const scopeResource = "https://notes.example.com/mcp"
@@ -34,8 +33,12 @@ var testTokens = auth.VerifierFunc(func(_ context.Context, token string) (*auth.
 
 // behind returns the endpoint of s behind its authorization.
 func behind(s *mcp.Server, opts auth.Options) http.Handler {
-	opts.Resource = scopeResource
-	return auth.Bearer(testTokens, &opts)(s.Handler())
+	opts.AuthorizationServers = []string{"https://login.example.com"}
+	resource, err := auth.New(scopeResource, testTokens, &opts)
+	if err != nil {
+		panic(err)
+	}
+	return resource.Bearer(s.Handler())
 }
 
 // bearerClient is a client of a protected endpoint.
@@ -120,7 +123,7 @@ func (c *bearerClient) as(token string) *bearerClient {
 // count of what has run.
 func scoped(t testing.TB) (*mcp.Server, *atomic.Int64) {
 	var ran atomic.Int64
-	s := guarded(t, mcp.Options{ListCache: protocol.Cache{TTLMs: 1000, Scope: mcp.CachePublic}}, mcp.Scopes("notes:write"))
+	s := guarded(t, mcp.Options{ListTTL: time.Second, ListPublic: true}, mcp.Scopes("notes:write"))
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return func(f *mcp.Frame) (protocol.Result, error) {
 			ran.Add(1)
@@ -201,7 +204,7 @@ func TestScopesOfSubscriptions(t *testing.T) {
 
 // Where calls may go on without their connection, they are refused as elsewhere.
 func TestScopesWithPolling(t *testing.T) {
-	s := guarded(t, mcp.Options{HTTP: streamable.Options{Polling: true}}, mcp.Scopes("notes:write"))
+	s := guarded(t, mcp.Options{HTTP: mcp.HTTPOptions{Polling: true}}, mcp.Scopes("notes:write"))
 	c := (&bearerClient{t: t, h: behind(s, auth.Options{Scopes: []string{"notes:read"}}), rev: protocol.V20251125, token: "a/alice/notes:read"}).open()
 	if status, challenge, body := c.ask("tools/call", `{"name":"shut"}`); status != http.StatusForbidden || challenge != stepUp {
 		t.Errorf("status %d, %q, %s", status, challenge, body)
@@ -258,7 +261,7 @@ func TestScopesWithoutBearer(t *testing.T) {
 		t.Errorf("status %d, %q", status, challenge)
 	}
 	c.h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.Handler().ServeHTTP(w, r.WithContext(frame.WithIdentity(r.Context(), &frame.Identity{Subject: "me"})))
+		s.Handler().ServeHTTP(w, r.WithContext(mcp.WithIdentity(r.Context(), &frame.Identity{Subject: "me"})))
 	})
 	if status, challenge, _ := c.ask("tools/call", `{"name":"shut"}`); status != http.StatusForbidden || challenge != `Bearer error="insufficient_scope", scope="notes:write"` {
 		t.Errorf("status %d, %q", status, challenge)
@@ -327,7 +330,7 @@ func TestNeedScopesOfArguments(t *testing.T) {
 				}
 			}
 			// The same with nothing else that is needed, and without Bearer.
-			f := frame.New(frame.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), frame.Config{Revision: rev})
+			f := frame.New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), frame.Config{Revision: rev})
 			if fault := f.NeedScopes("folder:" + folder); fault == nil || strings.Contains(fault.Error(), "folder:") {
 				t.Errorf("%q: %v", folder, fault)
 			}
@@ -357,7 +360,7 @@ func TestScopesOverConnections(t *testing.T) {
 	} {
 		ctx := t.Context()
 		if tt.id != nil {
-			ctx = frame.WithIdentity(ctx, tt.id)
+			ctx = mcp.WithIdentity(ctx, tt.id)
 		}
 		if got := converse(ctx, t, s, call); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s", name, got)
@@ -406,13 +409,12 @@ func TestScopesOfMountsAndMethods(t *testing.T) {
 func TestScopesFaults(t *testing.T) {
 	s := bare(mcp.Options{})
 	for want, c := range map[string]mcp.Component{
-		"there is no scope":       mcp.Tool("a", text, mcp.Scopes()),
-		`"a b" is no scope`:       mcp.Tool("b", text, mcp.Scopes("a b")),
-		`"\"" is no scope`:        mcp.Prompt("c", text, mcp.Scopes(`"`)),
-		`"" is no scope`:          mcp.Resource("d:d", text, mcp.Scopes("")),
-		"use CachePrivate":        mcp.Resource("e:e", text, mcp.Cache(time.Minute, mcp.CachePublic), mcp.Scopes("x")),
-		`"é" is no scope`:         mcp.Tool("f", text, mcp.Scopes("é")),
-		"the option Title is not": mcp.Method("acme/g", func(*mcp.Frame, struct{}) (struct{}, error) { return struct{}{}, nil }, mcp.Scopes("x"), mcp.Title("x")),
+		"there is no scope":  mcp.Tool("a", text, mcp.Scopes()),
+		`"a b" is no scope`:  mcp.Tool("b", text, mcp.Scopes("a b")),
+		`"\"" is no scope`:   mcp.Prompt("c", text, mcp.Scopes(`"`)),
+		`"" is no scope`:     mcp.Resource("d:d", readText, mcp.Scopes("")),
+		"use Cache in place": mcp.Resource("e:e", readText, mcp.CachePublic(time.Minute), mcp.Scopes("x")),
+		`"é" is no scope`:    mcp.Tool("f", text, mcp.Scopes("é")),
 	} {
 		if err := s.Add(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

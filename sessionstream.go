@@ -1,9 +1,10 @@
 package mcp
 
 import (
-	"net/http"
-	"time"
+	"context"
+	"errors"
 
+	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport/streamable"
@@ -30,52 +31,67 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 	paused := c.Pausable()
 	answered := make(chan streamable.Answer, 1)
 	e.running.Go(func() {
-		answer := e.call(c, x)
-		select {
-		case <-paused:
-			c.Finish(answer.Response)
-		default:
+		answer := streamable.Answer{Fault: dispatch.ErrPanicked} // unless the handler returns
+		defer func() {
+			if answer.Fault == dispatch.ErrPanicked {
+				answer.Response = dispatch.AppendPanicked(nil, c.Message.ID, c.Revision)
+			}
 			answered <- answer
-		}
+		}()
+		answer = e.call(c, x)
 	})
 	select {
 	case answer := <-answered:
 		return answer
 	case <-paused:
+		// Also if the answer has come at the same time: one of the two takes it.
+		e.running.Go(func() { c.Finish((<-answered).Response) })
 		return streamable.Answer{Later: true}
 	}
 }
 
 // Listen implements streamable.Backend.
-func (e *endpoint) Listen(id string, r *http.Request, to *streamable.Events) *protocol.Error {
-	x, ok := e.sessions.Get(id)
-	if !ok {
-		return protocol.Errorf(protocol.CodeSessionNotFound, "the session ended")
-	}
+func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
+	x := found.(*session.Session)
 	defer x.Hold()()
-	if to.Last != "" && x.Resumable() && !session.Unasked(to.Last) {
-		return resume(x, r, to)
+	if x.Ended() {
+		return sessionNotFound()
 	}
-	out, leave := x.Listen()
+	if to.Last != "" && x.Resumable() && !session.Unasked(to.Last) {
+		return resume(x, to)
+	}
+	out, leave := x.Listen(to.Last, to.Waker())
 	defer leave()
-	if to.Open() != nil || x.Missed(to.Last, to) != nil {
+	switch err := x.Missed(to.Last, to); {
+	case errors.Is(err, session.ErrNotKept):
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"some of what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: open the stream once more to go on without it", to.Last)
+	case err != nil, to.Open() != nil:
 		return nil // the client is gone
 	}
-	send := func(message []byte) error {
-		eventID, ok := x.Claim(out, message)
-		if !ok {
+	for {
+		id, message, over := x.Next(out)
+		if message == nil {
+			if over || !to.Wait() {
+				return nil
+			}
+			continue
+		}
+		if to.Event(id, message) != nil {
+			x.Unsent(message)
 			return nil
 		}
-		return to.Event(eventID, message)
 	}
-	feedEvents(x, r, to, out.C, out.Done, send)
-	return nil
 }
 
 // resume goes on with the stream of an answer.
-func resume(x *session.Session, r *http.Request, to *streamable.Events) *protocol.Error {
-	left, lost, ok := x.Resume(to.Last, to)
-	if !ok {
+func resume(x *session.Session, to *streamable.Events) *protocol.Error {
+	attached, lost, err := x.Resume(to.Last, to, to.Waker())
+	switch {
+	case errors.Is(err, session.ErrNotKept):
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", to.Last)
+	case err != nil:
 		return protocol.Errorf(protocol.CodeInvalidRequest,
 			"Last-Event-ID %q names no stream of this session, or one that is too long ago", to.Last)
 	}
@@ -83,35 +99,8 @@ func resume(x *session.Session, r *http.Request, to *streamable.Events) *protoco
 	if to.Open() != nil {
 		return nil
 	}
-	feedEvents(x, r, to, nil, left, nil)
+	defer context.AfterFunc(x.Context(), to.Waker())()
+	for attached() && !x.Ended() && to.Wait() {
+	}
 	return nil
-}
-
-// feedEvents passes messages to send, and keeps the stream alive, until it is
-// over.
-func feedEvents(x *session.Session, r *http.Request, to *streamable.Events, messages <-chan []byte, over <-chan struct{}, send func([]byte) error) {
-	var quiet <-chan time.Time
-	if to.KeepAlive > 0 {
-		ticker := time.NewTicker(to.KeepAlive)
-		defer ticker.Stop()
-		quiet = ticker.C
-	}
-	for {
-		var err error
-		select {
-		case message := <-messages:
-			err = send(message)
-		case <-quiet:
-			err = to.Comment()
-		case <-over:
-			return
-		case <-r.Context().Done():
-			return
-		case <-x.Context().Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
 }

@@ -17,8 +17,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/transport/streamable"
-	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 var soak = flag.Duration("soak", 0, "how long TestSoak runs, with 200 clients; 0 means a few rounds of one client of each kind")
@@ -26,12 +24,21 @@ var soak = flag.Duration("soak", 0, "how long TestSoak runs, with 200 clients; 0
 // TestSoak has clients of every revision, over HTTP, HTTP+SSE, WebSocket,
 // sockets and pipes, call good tools, panicking tools and no tools, several at a
 // time, send garbage, go away in the middle of calls and read nothing, while
-// tools come and go. Every call that is waited for must be answered right, once,
-// and to who asked, and nothing may be left behind.
+// tools come and go: at the default limit of calls under way, and at one that
+// they run into. Every call that is waited for must be answered right, once, and
+// to who asked; the calls of who goes away must be cancelled, with -soak within
+// a second; and nothing may be left behind.
 func TestSoak(t *testing.T) {
-	s := fixture(t, &mcp.Options{HTTP: streamable.Options{WriteTimeout: time.Second, SSE: true}, WebSocket: websocket.Options{WriteTimeout: time.Second},
-		Grace: 200 * time.Millisecond, Sockets: mcp.SocketOptions{WriteTimeout: time.Second}})
-	s.MustAdd(soakTools()...)
+	for _, limit := range []int{4, mcp.DefaultMaxConcurrent} {
+		t.Run(fmt.Sprint("Concurrent ", limit), func(t *testing.T) { runSoak(t, limit) })
+	}
+}
+
+func runSoak(t *testing.T, concurrent int) {
+	s := fixture(t, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true},
+		Limits:   mcp.Limits{Concurrent: concurrent},
+		Timeouts: mcp.Timeouts{Write: time.Second, Grace: 200 * time.Millisecond},
+	})
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Handler())
 	mux.Handle("/ws", s.WebSocketHandler())
@@ -40,6 +47,7 @@ func TestSoak(t *testing.T) {
 	tr := &http.Transport{MaxIdleConnsPerHost: 200}
 	so := &soaking{t: t, server: s, url: server.URL, addr: server.Listener.Addr().String(),
 		socket: listenOn(t, s, "tcp"), http: &http.Client{Transport: tr}}
+	s.MustAdd(so.tools()...)
 	clients, rounds := len(soakKinds), 10
 	if *soak > 0 {
 		clients, rounds = 200, 1<<30
@@ -53,6 +61,9 @@ func TestSoak(t *testing.T) {
 	}
 	so.run(clients, rounds, limit)
 	t.Logf("%d clients: %s", clients, &so.counts)
+	if longest := time.Duration(so.counts.noticed.Load()); *soak > 0 && longest > time.Second {
+		t.Errorf("a client that left was noticed after %v", longest)
+	}
 	afterGoroutines, afterHeap := settle(tr, goroutines, 500)
 	t.Logf("goroutines %d before, %d after; heap %d KiB before, %d KiB after", goroutines, afterGoroutines, heap>>10, afterHeap>>10)
 	if afterGoroutines > goroutines {
@@ -64,15 +75,23 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakTools are what the fixture lacks: a tool that goes on until nobody waits,
-// and one whose result fills every buffer on the way.
-func soakTools() []mcp.Component {
+// tools are what the fixture lacks: a tool that goes on until nobody waits, and
+// says when, one that takes a little time, and one whose result fills every
+// buffer on the way.
+func (so *soaking) tools() []mcp.Component {
 	big := strings.Repeat("0123456789abcdef", 64<<10)
 	return []mcp.Component{
 		mcp.Tool("hang", func(f *mcp.Frame, _ empty) (string, error) {
 			_ = f.Progress(1, 0) // whoever reads this is in the middle of the call
 			<-f.Done()
+			if ended, ok := so.hanging.LoadAndDelete(strings.Trim(f.Request().ID.String(), `"`)); ok {
+				ended.(chan time.Time) <- time.Now()
+			}
 			return "", f.Err()
+		}),
+		mcp.Tool("pause", func(*mcp.Frame, empty) (string, error) {
+			<-time.After(5 * time.Millisecond)
+			return "paused", nil
 		}),
 		mcp.Tool("big", func(*mcp.Frame, empty) (string, error) { return big, nil }),
 	}
@@ -110,16 +129,21 @@ type soaking struct {
 	url, addr string
 	socket    net.Addr
 	http      *http.Client
+	hanging   sync.Map // from the ids of calls of hang to a chan time.Time for when they end
 	counts    soakCounts
 }
 
 type soakCounts struct {
-	calls, panics, told, garbage, left, stalled, opened atomic.Int64
+	calls, panics, told, garbage, left, stalled, opened, busy atomic.Int64
+
+	noticed atomic.Int64 // the longest time until a client that left was noticed
+	late    atomic.Int64 // the longest time by which a tick of the test itself was late
 }
 
 func (c *soakCounts) String() string {
-	return fmt.Sprintf("%d calls answered, %d of them with a panic, %d messages ahead of answers, %d times garbage, left in the middle %d times, stalled %d times, %d connections and sessions opened",
-		c.calls.Load(), c.panics.Load(), c.told.Load(), c.garbage.Load(), c.left.Load(), c.stalled.Load(), c.opened.Load())
+	return fmt.Sprintf("%d calls answered, %d of them with a panic, %d messages ahead of answers, %d times garbage, left in the middle %d times and noticed within %v (the machine was late by up to %v), stalled %d times, %d calls refused as too many, %d connections and sessions opened",
+		c.calls.Load(), c.panics.Load(), c.told.Load(), c.garbage.Load(), c.left.Load(),
+		time.Duration(c.noticed.Load()).Round(time.Millisecond), time.Duration(c.late.Load()).Round(time.Millisecond), c.stalled.Load(), c.busy.Load(), c.opened.Load())
 }
 
 // soakKinds are the kinds of clients: how they connect and what they speak.
@@ -145,8 +169,8 @@ type soakLink interface {
 	// request among them has an answer.
 	exchange(lines []string) ([]string, error)
 	// leave sends a call, waits until it is under way if it says so, and goes
-	// away without a word.
-	leave(call string)
+	// away without a word. It returns when it went.
+	leave(call string) time.Time
 	// stall sends a call whose answer is large and does not read it, until it
 	// is closed.
 	stall(call string)
@@ -181,9 +205,10 @@ func (so *soaking) change(stop <-chan struct{}) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case due := <-ticker.C:
+			raise(&so.counts.late, time.Since(due))
 			so.server.MustAdd(tool("passing"))
-			so.server.RemoveTools("passing")
+			so.server.Remove(mcp.KindTool, "passing")
 		case <-stop:
 			return
 		}
@@ -250,8 +275,7 @@ func (c *soakClient) round() {
 	}
 	switch c.random.IntN(12) {
 	case 0:
-		c.link.leave(c.call("hang", `{}`, "", 1).line)
-		c.counts.left.Add(1)
+		c.leave()
 		c.link, c.counted = nil, 0
 	case 1:
 		c.closeStalled()
@@ -263,7 +287,28 @@ func (c *soakClient) round() {
 	case 3:
 		c.garbage()
 	default:
-		c.calls(1 + c.random.IntN(4))
+		c.calls(1 + c.random.IntN(8)) // more than the small limit
+	}
+}
+
+// leave goes away in the middle of a call, which must end.
+func (c *soakClient) leave() {
+	call := c.call("hang", `{}`, "", 1)
+	ended := make(chan time.Time, 1)
+	c.hanging.Store(call.id, ended)
+	gone := c.link.leave(call.line)
+	select {
+	case at := <-ended:
+		raise(&c.counts.noticed, at.Sub(gone))
+	case <-time.After(patience):
+		c.t.Errorf("%s %s: the call of a client that left goes on", c.kind.name, c.kind.rev)
+	}
+	c.counts.left.Add(1)
+}
+
+// raise makes d the value of longest if it is more.
+func raise(longest *atomic.Int64, d time.Duration) {
+	for last := longest.Load(); int64(d) > last && !longest.CompareAndSwap(last, int64(d)); last = longest.Load() {
 	}
 }
 
@@ -285,7 +330,7 @@ func (c *soakClient) calls(n int) {
 	var lines []string
 	for range n {
 		var call soakCall
-		switch c.random.IntN(6) {
+		switch c.random.IntN(8) {
 		case 0:
 			call = c.call("panic", `{}`, "the handler panicked", 0)
 			c.counts.panics.Add(1)
@@ -293,6 +338,8 @@ func (c *soakClient) calls(n int) {
 			call = c.call("progress", `{}`, `"text":"done"`, 2)
 		case 2:
 			call = c.call("no such tool", `{}`, "Unknown tool", 0)
+		case 3, 4:
+			call = c.call("pause", `{}`, `"text":"paused"`, 0)
 		default:
 			a := c.random.IntN(1000)
 			call = c.call("add", fmt.Sprintf(`{"a":%d,"b":%d}`, a, c.serial), fmt.Sprintf(`\"sum\":%d}`, a+c.serial), 0)

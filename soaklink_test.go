@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -81,7 +82,7 @@ func (l *soakConn) write(line string) (done <-chan error) {
 	return written
 }
 
-func (l *soakConn) leave(call string) {
+func (l *soakConn) leave(call string) time.Time {
 	l.write(call)
 	for {
 		message, err := l.lines.ReadString('\n')
@@ -89,6 +90,7 @@ func (l *soakConn) leave(call string) {
 			break
 		}
 	}
+	gone := time.Now()
 	l.out.Close()
 	if pipe, ok := l.in.(*io.PipeWriter); ok {
 		pipe.CloseWithError(io.ErrClosedPipe) // it broke; a mere end would leave the call time to be answered
@@ -96,6 +98,7 @@ func (l *soakConn) leave(call string) {
 		l.in.Close()
 	}
 	l.wait()
+	return gone
 }
 
 func (l *soakConn) stall(call string) { l.write(call) }
@@ -175,37 +178,52 @@ func (l *soakHTTP) exchange(lines []string) ([]string, error) {
 	return heard, errors.Join(errs...)
 }
 
+// post posts a message. The server refuses calls of a session beyond its limit,
+// for a while.
 func (l *soakHTTP) post(line string) ([]string, error) {
+	for {
+		heard, busy, err := l.try(line)
+		if !busy {
+			return heard, err
+		}
+		l.c.counts.busy.Add(1)
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+func (l *soakHTTP) try(line string) (heard []string, busy bool, err error) {
 	req, err := l.request(context.Background(), line)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	res, err := l.c.http.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
 		l.session = id // of initialize, which is alone
 	}
 	switch {
+	case res.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(body), "requests under way, which is the limit"):
+		return nil, true, nil
 	case res.StatusCode == http.StatusAccepted:
-		return nil, nil
+		return nil, false, nil
 	case strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream"):
 		messages := events(body)
 		if id := idOf(line); id == "" || !strings.Contains(messages[len(messages)-1], id) {
 			err = fmt.Errorf("the answer to %s is not the last of %q", line, messages)
 		}
-		return messages, err
+		return messages, false, err
 	}
 	if id := idOf(line); id != "" && !strings.Contains(string(body), id) {
 		err = fmt.Errorf("%s was answered %s", line, body)
 	}
-	return []string{string(body)}, err
+	return []string{string(body)}, false, err
 }
 
 // idOf returns the id of a call as it is in its answer; "" of other messages.
@@ -218,25 +236,27 @@ func idOf(line string) string {
 	return `"id":"c` + id + `"`
 }
 
-func (l *soakHTTP) leave(call string) {
+func (l *soakHTTP) leave(call string) time.Time {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	req, err := l.request(ctx, call)
 	if err != nil {
 		l.c.t.Error(err)
-		return
+		return time.Now()
 	}
 	res, err := l.c.http.Do(req)
 	if err != nil {
 		l.c.t.Error(err)
-		return
+		return time.Now()
 	}
 	if _, err := bufio.NewReader(res.Body).ReadByte(); err != nil {
 		l.c.t.Error(err)
 	}
+	gone := time.Now()
 	cancel()
 	res.Body.Close()
 	l.end()
+	return gone
 }
 
 // end deletes the session, which cancels what is under way in it: a lost

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	raw "github.com/coder/websocket"
 
@@ -69,7 +70,7 @@ func untilAnswered(lines []string, next func() (string, error)) (heard []string,
 	return heard, nil
 }
 
-func (l *soakWebSocket) leave(call string) {
+func (l *soakWebSocket) leave(call string) time.Time {
 	if err := l.conn.Write(context.Background(), raw.MessageText, []byte(call)); err != nil {
 		l.c.t.Error(err)
 	}
@@ -79,7 +80,9 @@ func (l *soakWebSocket) leave(call string) {
 			break
 		}
 	}
+	gone := time.Now()
 	_ = l.conn.CloseNow() // without a word
+	return gone
 }
 
 func (l *soakWebSocket) stall(call string) {
@@ -171,7 +174,7 @@ func (l *soakSSE) exchange(lines []string) ([]string, error) {
 	return heard, errors.Join(err, said)
 }
 
-func (l *soakSSE) leave(call string) {
+func (l *soakSSE) leave(call string) time.Time {
 	if err := l.say(call); err != nil {
 		l.c.t.Error(err)
 	}
@@ -181,7 +184,9 @@ func (l *soakSSE) leave(call string) {
 			break
 		}
 	}
+	gone := time.Now()
 	l.close()
+	return gone
 }
 
 func (l *soakSSE) stall(call string) {

@@ -27,6 +27,15 @@ type sseClient struct {
 	events   *bufio.Reader
 	leave    func()
 	spec     specWatch
+	http     *http.Client
+}
+
+// ownHTTP returns a client that shares no connections with other tests: each
+// httptest.Server that closes breaks those of http.DefaultClient.
+func ownHTTP(t testing.TB) *http.Client {
+	own := &http.Transport{}
+	t.Cleanup(own.CloseIdleConnections)
+	return &http.Client{Transport: own}
 }
 
 func openSSE(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation {
@@ -45,7 +54,8 @@ func connectSSE(t testing.TB, address string, rev protocol.Revision) *sseClient 
 		t.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := http.DefaultClient.Do(req)
+	own := ownHTTP(t)
+	res, err := own.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +67,7 @@ func connectSSE(t testing.TB, address string, rev protocol.Revision) *sseClient 
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("GET: %s, %s", res.Status, res.Header.Get("Content-Type"))
 	}
-	c := &sseClient{t: t, events: bufio.NewReader(res.Body), leave: leave, spec: specWatch{t, rev}}
+	c := &sseClient{t: t, events: bufio.NewReader(res.Body), leave: leave, spec: specWatch{t, rev}, http: own}
 	kind, data, err := c.event()
 	if kind != "endpoint" {
 		t.Fatalf("the first event is %q: %s, %v", kind, data, err)
@@ -222,7 +232,7 @@ func TestSSEBeside(t *testing.T) {
 }
 
 func TestSSERefused(t *testing.T) {
-	s := fixture(t, &mcp.Options{MaxConnections: 1})
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 1}})
 	handler := s.SSEHandler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), r.Header.Get("X-User"))))
@@ -289,7 +299,7 @@ func TestSSERefused(t *testing.T) {
 // its calls.
 func TestSSEGone(t *testing.T) {
 	ended := make(chan struct{}, 1)
-	s := fixture(t, &mcp.Options{Terminate: func(*mcp.Frame, error) { ended <- struct{}{} }})
+	s := fixture(t, &mcp.Options{OnSessionEnd: func(*mcp.Frame, error) { ended <- struct{}{} }})
 	began, cancelled := make(chan struct{}), make(chan error, 1)
 	s.MustAdd(mcp.Tool("hang", func(f *mcp.Frame, _ empty) (string, error) {
 		close(began)
@@ -339,9 +349,7 @@ func TestSSEShutdown(t *testing.T) {
 // TestSSEKeepAlive sees comments on a quiet stream.
 func TestSSEKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opts := &mcp.Options{}
-		opts.HTTP.KeepAlive = 10 * time.Second
-		s := fixture(t, opts)
+		s := fixture(t, &mcp.Options{Timeouts: mcp.Timeouts{KeepAlive: 10 * time.Second}})
 		ctx, leave := context.WithCancel(t.Context())
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "/mcp", nil).WithContext(ctx)

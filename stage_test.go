@@ -68,7 +68,7 @@ func benchServer(tools int) *Server {
 }
 
 // call is what a transport does with a message: bytes in, bytes out.
-func call(s *Server, text, dst []byte) ([]byte, error) {
+func serveOnce(s *Server, text, dst []byte) ([]byte, error) {
 	var m protocol.Message
 	var p protocol.Params
 	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
@@ -85,8 +85,8 @@ func call(s *Server, text, dst []byte) ([]byte, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	dst, code := s.dispatch().Serve(f, dst)
-	if code != 0 {
+	dst, refused := s.dispatch().Serve(f, dst)
+	if refused != nil {
 		return nil, fmt.Errorf("%s", dst)
 	}
 	return dst, nil
@@ -133,7 +133,7 @@ func plainCall(text []byte) ([]byte, error) {
 }
 
 func TestCallEqualsPlainCall(t *testing.T) {
-	ours, err := call(benchServer(1), benchMessage, nil)
+	ours, err := serveOnce(benchServer(1), benchMessage, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestCallAllocations(t *testing.T) {
 	s := benchServer(1)
 	dst := make([]byte, 0, 64<<10)
 	if n := testing.AllocsPerRun(100, func() {
-		if _, err := call(s, benchMessage, dst); err != nil {
+		if _, err := serveOnce(s, benchMessage, dst); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 40 {
@@ -174,7 +174,7 @@ func BenchmarkCall(b *testing.B) {
 			dst := make([]byte, 0, 64<<10)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := call(s, benchMessage, dst); err != nil {
+				if _, err := serveOnce(s, benchMessage, dst); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -217,7 +217,7 @@ func BenchmarkStage(b *testing.B) {
 			}
 			return nil
 		}},
-		{"plan", func() error { var in benchIn; return plan.Decode(benchArgs, &in) }},
+		{"plan", func() error { var in benchIn; return plan.Decode(context.Background(), benchArgs, &in) }},
 		{"plan/encoding-json+validator", func() error {
 			var in benchIn
 			if err := json.Unmarshal(benchArgs, &in); err != nil {

@@ -36,7 +36,7 @@ func TestStdioGrace(t *testing.T) {
 		{"ignores its end", func(_ *mcp.Frame, release <-chan struct{}) (string, error) {
 			<-release
 			return "finished", nil
-		}, grace, 0, mcp.ErrLeftBehind, grace + 2*time.Second, false},
+		}, grace, 0, mcp.ErrStillRunning, grace + 2*time.Second, false},
 		{"no limit", func(*mcp.Frame, <-chan struct{}) (string, error) {
 			time.Sleep(time.Hour)
 			return "finished", nil
@@ -48,7 +48,7 @@ func TestStdioGrace(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := fixture(t, &mcp.Options{Grace: tt.grace})
+				s := fixture(t, &mcp.Options{Timeouts: mcp.Timeouts{Grace: tt.grace}})
 				release := make(chan struct{})
 				s.MustAdd(mcp.Tool("wait", func(f *mcp.Frame, _ empty) (string, error) { return tt.tool(f, release) }))
 				fromServer, out := io.Pipe()

@@ -40,10 +40,10 @@ func TestListenToEverything(t *testing.T) {
 			}{
 				{func() { s.MustAdd(prompt("second")) }, tagged("7", "prompts/list_changed", "")},
 				{func() { s.MustAdd(mcp.Bytes("file:///b", nil)) }, tagged("7", "resources/list_changed", "")},
-				{func() { s.RemoveResources("file:///b") }, tagged("7", "resources/list_changed", "")},
+				{func() { s.Remove(mcp.KindResource, "file:///b") }, tagged("7", "resources/list_changed", "")},
 				{func() { s.ResourceUpdated("file:///b"); s.ResourceUpdated("file:///a") }, tagged("7", "resources/updated", `,"uri":"file:///a"`)},
 				{func() { s.ResourceUpdated(`file:///"new"`) }, tagged("7", "resources/updated", `,"uri":"file:///\"new\""`)},
-				{func() { s.RemoveTools("first") }, tagged("7", "tools/list_changed", "")},
+				{func() { s.Remove(mcp.KindTool, "first") }, tagged("7", "tools/list_changed", "")},
 			} {
 				step.do()
 				wantHeard(t, w, step.want)
@@ -119,7 +119,7 @@ func nextData(t *testing.T, r *bufio.Reader) string {
 func TestLegacySubscriptions(t *testing.T) {
 	for name, open := range legacyWires {
 		t.Run(name, func(t *testing.T) {
-			s := watched(t, mcp.Options{Subscriptions: mcp.SubscriptionLimits{Resources: 2}})
+			s := watched(t, mcp.Options{Limits: mcp.Limits{Resources: 2}})
 			w := open(t, s)
 			w.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 			w.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -136,7 +136,7 @@ func TestLegacySubscriptions(t *testing.T) {
 				{"subscribe", `{"uri":"file:///c"}`, `"error":{"code":429,"message":"the subscriptions of the session are at their limit, 2 resources or 262144 bytes of URIs"}`, nil, ""},
 				{"subscribe", `{"uri":"` + strings.Repeat("x", 9000) + `"}`, `"error":{"code":-32602,"message":"params.uri is longer than 8192 bytes"}`, nil, ""},
 				{"subscribe", `{}`, `"error":{"code":-32602,"message":"params.uri is missing: it names the resource"}`, nil, ""},
-				{"unsubscribe", `{"uri":"file:///a"}`, `"result":{}`, func() { s.ResourceUpdated("file:///a"); s.RemovePrompts("first") },
+				{"unsubscribe", `{"uri":"file:///a"}`, `"result":{}`, func() { s.ResourceUpdated("file:///a"); s.Remove(mcp.KindPrompt, "first") },
 					`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`},
 				{"unsubscribe", `{"uri":"file:///a"}`, `"result":{}`, nil, ""},
 			} {

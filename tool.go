@@ -6,73 +6,135 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// Tool makes a tool of a func. In is a struct whose tags describe and check
-// the arguments; struct{} takes none. Out decides the form of the result:
+// Tool makes a tool of a func. Its first parameter is a *Frame, or a
+// context.Context if that is enough; see [FromContext]. In is a struct whose
+// tags describe and check the arguments; struct{} takes none. Out decides the
+// form of the result:
 //
-//	string                 text
-//	protocol.Content       one item of content, of any type
-//	[]protocol.Content     several
-//	*Result                whatever its builder was told
-//	struct{}               nothing
-//	any other type         structured content, with a schema made from the type
+//	string            text
+//	Content           one item of content, of any type
+//	[]Content         several
+//	*Result           whatever its builder was told
+//	*ResultOf[T]      structured content with a schema made from T, and other content
+//	struct{}          nothing
+//	any other type    structured content, with a schema made from the type
 //
 // An error becomes a result that says so (isError), for the model to read; an
 // *Error anywhere in its chain becomes that JSON-RPC error. A panic costs the
 // call and nothing else.
 //
-// Names have 1 to 128 letters, digits, '_', '-' and '.'. Faults of name, types
-// and tags are reported by Server.Add.
-func Tool[In, Out any](name string, fn func(f *Frame, in In) (Out, error), opts ...ComponentOption) Component {
-	type call struct {
-		in  In
-		out Out
-	}
-	t := &tool{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), settings: newSettings(opts)}
-	if fn == nil {
-		t.settings.fault("the func is nil")
-	}
-	t.run = func(f *frame.Frame, decode func(dst any) error) (any, error) {
-		c := new(call) // arguments and result in one piece of memory
-		if err := decode(&c.in); err != nil {
-			return nil, err
-		}
-		var err error
-		c.out, err = fn(f, c.in)
-		return &c.out, err
-	}
+// Names have 1 to 128 letters, digits, '_', '-' and '.'. Faults of name, types,
+// tags and options are reported by Server.Add.
+func Tool[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in In) (Out, error), opts ...ToolOption) Component {
+	t := &tool{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), run: erase(fn), settings: &toolSettings{}}
+	t.settings.faults = handlerFaults[Ctx](fn == nil)
+	apply(&t.settings.settings, opts, ToolOption.toolOption, t.settings)
 	return t
-}
-
-// Plain adapts a func that takes any context to one that takes a Frame.
-// frame.From finds the Frame in the context.
-func Plain[In, Out any](fn func(ctx context.Context, in In) (Out, error)) func(f *Frame, in In) (Out, error) {
-	return func(f *Frame, in In) (Out, error) { return fn(f, in) }
 }
 
 // tool is a func with its types erased.
 type tool struct {
 	name     string
 	in, out  reflect.Type
-	settings *settings
-	// run decodes the arguments and calls the func; out is a pointer to its
-	// result.
-	run func(f *frame.Frame, decode func(dst any) error) (out any, err error)
+	settings *toolSettings
+	run      runner
+}
+
+// toolSettings are what options say of a tool.
+type toolSettings struct {
+	settings
+	hints          *protocol.ToolAnnotations
+	task           *TaskOptions
+	strict         bool
+	structuredOnly bool
+	inputSchema    json.RawMessage
+	outputSchema   json.RawMessage
+}
+
+// tools is a ToolOption that nothing but tools takes.
+type tools func(*toolSettings)
+
+func (o tools) toolOption(set *toolSettings) { o(set) }
+
+// ReadOnly hints that a tool changes nothing.
+func ReadOnly() ToolOption {
+	return hint(func(h *protocol.ToolAnnotations) { h.ReadOnlyHint = boolean(true) })
+}
+
+// Destructive hints whether a tool may destroy what is there; clients take
+// tools for destructive unless told.
+func Destructive(yes bool) ToolOption {
+	return hint(func(h *protocol.ToolAnnotations) { h.DestructiveHint = boolean(yes) })
+}
+
+// Idempotent hints that calling a tool again with the same arguments changes
+// nothing more.
+func Idempotent() ToolOption {
+	return hint(func(h *protocol.ToolAnnotations) { h.IdempotentHint = boolean(true) })
+}
+
+// OpenWorld hints whether a tool deals with the world outside, as a web search
+// does; clients assume that it does unless told.
+func OpenWorld(yes bool) ToolOption {
+	return hint(func(h *protocol.ToolAnnotations) { h.OpenWorldHint = boolean(yes) })
+}
+
+func hint(change func(*protocol.ToolAnnotations)) ToolOption {
+	return tools(func(set *toolSettings) {
+		if set.hints == nil {
+			set.hints = &protocol.ToolAnnotations{}
+		}
+		change(set.hints)
+	})
+}
+
+func boolean(b bool) *bool { return &b }
+
+// Strict turns coercion off for a tool: the string "5" is then no integer.
+func Strict() ToolOption { return tools(func(set *toolSettings) { set.strict = true }) }
+
+// InputSchema gives a tool's schema in JSON, in place of the one from its
+// argument type; arguments are checked against it, and then decoded with
+// encoding/json. Use it with json.RawMessage or a map as argument type, for
+// tools whose schema comes from elsewhere. Its root has "type": "object"; it is
+// of draft 2020-12 unless its $schema names another. One that is not valid, in
+// an unknown dialect, or refers to what lies elsewhere is an error of Server.Add.
+func InputSchema(schema json.RawMessage) ToolOption {
+	return tools(func(set *toolSettings) { set.inputSchema = schema })
+}
+
+// OutputSchema gives the schema of a tool's structured result in JSON, in
+// place of the one from its result type; results are checked against it.
+func OutputSchema(schema json.RawMessage) ToolOption {
+	return tools(func(set *toolSettings) { set.outputSchema = schema })
+}
+
+// StructuredOnly leaves out the text item that repeats a structured result for
+// clients that read text alone. Revisions without structured results keep it.
+func StructuredOnly() ToolOption {
+	return tools(func(set *toolSettings) { set.structuredOnly = true })
 }
 
 // compile implements Component.
 func (t *tool) compile(s *Server, all *offer) error {
 	set := t.settings
-	faults := append(append([]string(nil), set.faults...), set.misused(toolKind, "a tool")...)
+	faults := slices.Clone(set.faults)
 	if set.task != nil && set.timeout > 0 {
 		faults = append(faults, "Timeout does not go with AsTask; limit the task with TaskOptions.TTL")
 	}
@@ -95,13 +157,15 @@ func (t *tool) compile(s *Server, all *offer) error {
 		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: set.meta,
 	}, Visible: set.visible, Scopes: set.scopes, Task: set.task != nil}
 	if input.plan != nil {
-		for _, h := range input.plan.Headers() {
-			r.Headers = append(r.Headers, protocol.HeaderParam{Name: h.Header, Path: h.Path})
+		var known facts.Plan
+		input.plan.Internal(&known)
+		for _, h := range known.Headers {
+			r.Headers = append(r.Headers, protocol.HeaderParam{Name: h.Name, Path: h.Path})
 		}
 	}
 	limit := set.timeout
 	if limit == 0 {
-		limit = s.opts.Timeout
+		limit = s.opts.Timeouts.Call
 	}
 	r.Call = t.caller(s, input, output, limit)
 	all.tools = append(all.tools, r)
@@ -125,7 +189,7 @@ func validName(name string) bool {
 // caller puts the parts of a call together.
 func (t *tool) caller(s *Server, input input, output *output, limit time.Duration) dispatch.Handler {
 	call := func(f *frame.Frame) (protocol.Result, error) {
-		out, err := t.run(f, func(dst any) error { return input.decode(f.Request().Params.Arguments, dst) })
+		out, err := t.run(f, func(dst any) error { return input.decode(f, f.Request().Params.Arguments, dst) })
 		if err != nil {
 			return t.failed(s, err)
 		}
@@ -158,7 +222,7 @@ func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
 		return r, nil
 	}
 	if s.opts.MaskErrors {
-		s.logger.Error().Err(err).Str("tool", t.name).Msg("tool failed")
+		safely.Log(s.logger.Error().Err(visible.Error(err)).Str("tool", t.name), "tool failed")
 		return errorResult(fmt.Sprintf("Tool %q failed.", t.name)), nil
 	}
 	r := errorResult(err.Error())
@@ -184,12 +248,12 @@ func errorResult(text string) *protocol.CallToolResult {
 // schema, by that.
 type input struct {
 	plan *schema.Plan
-	raw  *schema.Raw
+	raw  *raw.Schema
 }
 
 func (t *tool) compileInput(s *Server) (in input, definition json.RawMessage, err error) {
 	if t.settings.inputSchema != nil {
-		in.raw, err = schema.CompileRaw(t.settings.inputSchema)
+		in.raw, err = raw.Compile(t.settings.inputSchema)
 		if err != nil {
 			return in, nil, fmt.Errorf("InputSchema: %w", err)
 		}
@@ -213,17 +277,17 @@ func (t *tool) compileInput(s *Server) (in input, definition json.RawMessage, er
 
 var noArguments = []byte("{}")
 
-func (in input) decode(args []byte, dst any) error {
+func (in input) decode(ctx context.Context, args []byte, dst any) error {
 	if len(args) == 0 || string(args) == "null" {
 		args = noArguments
 	}
 	var err error
 	switch {
 	case in.plan != nil:
-		err = in.plan.Decode(args, dst)
+		err = in.plan.Decode(ctx, args, dst)
 	default:
 		if err = in.raw.Check(args); err == nil {
-			err = json.Unmarshal(args, dst)
+			err = jsonx.Unmarshal(args, dst)
 		}
 	}
 	if issues, ok := errors.AsType[*schema.Error](err); ok {

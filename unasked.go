@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport/streamable"
@@ -26,31 +27,31 @@ func (u *unasked) init(ctx context.Context) { u.ctx, u.stop = context.WithCancel
 // subscribe serves subscriptions/listen on a goroutine of its own: it lasts, so
 // it must not take the place of a call.
 func (l *link) subscribe(j *job) {
-	limit := l.server.opts.Subscriptions.PerConnection
+	limit := l.server.opts.Limits.PerConnection
 	if l.unasked.subscriptions.Add(1) > int64(limit) {
 		l.unasked.subscriptions.Add(-1)
-		j.refuse(j.revision, protocol.Errorf(protocol.CodeBusy,
+		l.drop(j, protocol.Errorf(protocol.CodeBusy,
 			"the connection has %d subscriptions open, which is the limit", limit))
-		return
-	}
-	if !l.begin(l.unasked.ctx, j) {
-		l.unasked.subscriptions.Add(-1)
 		return
 	}
 	j.apart = true
 	go func() {
-		defer l.running.Done()
 		defer l.unasked.subscriptions.Add(-1)
 		to := &jobLine{job: j, wake: make(chan struct{}, 1)}
 		o := &opening{wake: to.Wake}
 		j.ctx = withOpening(j.ctx, o)
-		response, code := l.dispatch(j, nil)
-		if code == 0 && o.sub != nil {
+		var response []byte
+		fault := dispatch.ErrPanicked
+		defer func() {
+			if fault != nil || o.sub == nil {
+				o.drop()
+			}
+			l.answer(j, orPanicked(j, response))
+		}()
+		response, fault = l.dispatch(j, nil)
+		if fault == nil && o.sub != nil {
 			o.carry(to)
-		} else {
-			o.drop()
 		}
-		l.answer(j, response)
 	}()
 }
 
@@ -127,25 +128,29 @@ func (l *link) reason() error {
 func (l *link) pass(x *session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stopped {
+	if l.isHalted() {
 		return
 	}
-	out, leave := x.Listen()
+	wake := make(chan struct{}, 1)
+	out, leave := x.Listen("", func() {
+		select {
+		case wake <- struct{}{}:
+		default: // it will look anyway
+		}
+	})
 	l.unasked.passing.Go(func() {
 		defer leave()
 		for {
-			select {
-			case message := <-out.C:
+			_, message, over := x.Next(out)
+			switch {
+			case message != nil:
 				if l.replies.write(message) != nil {
 					return // the flush at the end has the error
 				}
-			case <-out.Done:
+			case over:
 				return
-			case <-x.Context().Done():
-				for len(out.C) > 0 {
-					_ = l.replies.write(<-out.C)
-				}
-				return
+			default:
+				<-wake
 			}
 		}
 	})

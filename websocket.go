@@ -3,41 +3,48 @@ package mcp
 import (
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // WebSocketHandler returns an HTTP endpoint that serves WebSocket connections,
 // each as ServeStdio serves its one: a legacy session of its own, modern
 // requests beside it. Mount it into a router, under any path and behind any
-// middleware that leaves http.Hijacker reachable. Options.WebSocket shapes it.
+// middleware that leaves http.Hijacker reachable.
 //
 //	r.Handle("/mcp/ws", s.WebSocketHandler())
 //
-// Connections beyond Options.MaxConnections are refused with 503. Shutdown
+// Connections beyond Limits.Connections are refused with 503. Shutdown
 // closes them with code 1001 once their calls have ended.
 func (s *Server) WebSocketHandler() http.Handler {
-	upgrader := websocket.NewUpgrader(s.opts.WebSocket)
+	upgrader := websocket.NewUpgrader(s.opts.websocket())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.connections.isDown() {
-			http.Error(w, "the server shuts down", http.StatusServiceUnavailable)
+			unavailable(w, "the server shuts down")
 			return
 		}
-		leave, ok := s.connections.enter()
-		if !ok {
-			http.Error(w, "the server has "+strconv.Itoa(s.connections.max)+" connections, which is the limit", http.StatusServiceUnavailable)
+		leave, err := s.connections.enter(frame.PrincipalOf(r.Context()))
+		if err != nil {
+			unavailable(w, err.Error())
 			return
 		}
 		defer leave()
 		conn, err := upgrader.Upgrade(w, r)
 		if err != nil {
-			s.logger.Debug().Err(err).Msg("WebSocket refused")
+			safely.Log(s.logger.Debug().Err(visible.Error(err)), "WebSocket refused")
 			return
 		}
 		s.serveWebSocket(r, conn)
 	})
+}
+
+// unavailable refuses a connection for now.
+func unavailable(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, why, http.StatusServiceUnavailable)
 }
 
 func (s *Server) serveWebSocket(r *http.Request, conn *websocket.Conn) {

@@ -75,7 +75,7 @@ func hear(t *testing.T, c *raw.Conn) string {
 // TestWebSocketBadMessages sees what a connection survives and what it does
 // not.
 func TestWebSocketBadMessages(t *testing.T) {
-	s := fixture(t, &mcp.Options{WebSocket: websocket.Options{MaxMessage: 1000}})
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Message: 1000}})
 	url := serveWebSocket(t, s)
 	c := dialRaw(t, url, nil)
 	tell(t, c, initLine)
@@ -152,8 +152,8 @@ func TestWebSocketShutdown(t *testing.T) {
 	}
 }
 
-func TestWebSocketMaxConnections(t *testing.T) {
-	s := fixture(t, &mcp.Options{MaxConnections: 1})
+func TestWebSocketConnectionsLimit(t *testing.T) {
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 1}})
 	url := serveWebSocket(t, s)
 	first := dialRaw(t, url, nil)
 	tell(t, first, initLine)

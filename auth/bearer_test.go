@@ -3,8 +3,9 @@ package auth_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
-	"reflect"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -50,8 +51,8 @@ func TestAdmits(t *testing.T) {
 		{"not bound, with a proof that nobody asked for", []string{"Authorization", "Bearer " + token(nil), "DPoP", "x"}},
 	}
 	handler := &reached{}
-	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{
-		Resource: resource, Scopes: []string{"notes:read"},
+	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{
+		Scopes:  []string{"notes:read"},
 		Implied: map[string][]string{"notes:admin": {"notes:write"}, "notes:write": {"notes:read", "notes:admin"}},
 	})(handler)
 	for i, tt := range tests {
@@ -64,8 +65,8 @@ func TestAdmits(t *testing.T) {
 // The handler knows who asks.
 func TestIdentity(t *testing.T) {
 	handler := &reached{}
-	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{
-		Resource: resource, Implied: map[string][]string{"notes:write": {"notes:read"}},
+	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{
+		Implied: map[string][]string{"notes:write": {"notes:read"}},
 	})(handler)
 	exp := time.Now().Add(time.Hour).Truncate(time.Second)
 	serve(protected, post("Authorization", "Bearer "+token(map[string]any{"scope": "notes:write", "tenant": "t1", "exp": exp.Unix()})))
@@ -118,7 +119,7 @@ func TestTokensAreCached(t *testing.T) {
 			return &auth.Identity{Subject: "alice", Expiry: expiry}, nil
 		})
 		handler := &reached{}
-		protected := auth.Bearer(verifier, &auth.Options{Resource: resource})(handler)
+		protected := protect(verifier, resource, &auth.Options{})(handler)
 		ask := func(token string) int { return serve(protected, post("Authorization", "Bearer "+token)).StatusCode }
 		want := func(status, total int) {
 			t.Helper()
@@ -149,11 +150,10 @@ func TestCacheIsBounded(t *testing.T) {
 		{"none", auth.Options{CacheFor: -1}, "abacab"}, {"no room", auth.Options{CacheSize: -1}, "abacab"},
 	} {
 		asked := ""
-		tt.opts.Resource = resource
-		protected := auth.Bearer(auth.VerifierFunc(func(_ context.Context, token string) (*auth.Identity, error) {
+		protected := protect(auth.VerifierFunc(func(_ context.Context, token string) (*auth.Identity, error) {
 			asked += token
 			return &auth.Identity{Subject: token}, nil
-		}), &tt.opts)(&reached{})
+		}), resource, &tt.opts)(&reached{})
 		for _, token := range "abacab" {
 			if res := serve(protected, post("Authorization", "Bearer "+string(token))); res.StatusCode != http.StatusOK {
 				t.Fatalf("status %d", res.StatusCode)
@@ -180,7 +180,7 @@ func TestNewTokenIsVerifiedOnce(t *testing.T) {
 			}
 		})
 		handler := &reached{}
-		protected := auth.Bearer(verifier, &auth.Options{Resource: resource})(handler)
+		protected := protect(verifier, resource, &auth.Options{})(handler)
 		ctx, leave := context.WithCancel(t.Context())
 		go serve(protected, post("Authorization", "Bearer a").WithContext(ctx))
 		synctest.Wait()
@@ -202,9 +202,9 @@ func TestNewTokenIsVerifiedOnce(t *testing.T) {
 
 // A Verifier that could not find out is no reason to get a new token.
 func TestUnavailable(t *testing.T) {
-	protected := auth.Bearer(auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) {
+	protected := protect(auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) {
 		return nil, errors.New("secret of the database")
-	}), &auth.Options{Resource: resource})(&reached{})
+	}), resource, &auth.Options{})(&reached{})
 	res := serve(protected, post("Authorization", "Bearer a"))
 	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || res.Header.Get("WWW-Authenticate") != "" {
 		t.Errorf("status %d, %v", res.StatusCode, res.Header)
@@ -212,7 +212,7 @@ func TestUnavailable(t *testing.T) {
 }
 
 func TestVerifierWithoutIdentity(t *testing.T) {
-	protected := auth.Bearer(auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) { return nil, nil }), &auth.Options{Resource: resource})(&reached{})
+	protected := protect(auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) { return nil, nil }), resource, &auth.Options{})(&reached{})
 	if res := serve(protected, post("Authorization", "Bearer a")); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("status %d", res.StatusCode)
 	}
@@ -221,7 +221,7 @@ func TestVerifierWithoutIdentity(t *testing.T) {
 // Anonymous requests pass if they may; bad tokens do not become anonymous.
 func TestAnonymous(t *testing.T) {
 	handler := &reached{}
-	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, Anonymous: true})(handler)
+	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{Anonymous: true})(handler)
 	if res := serve(protected, post()); res.StatusCode != http.StatusOK || frame.IdentityOf(handler.seen[0].Context()) != nil {
 		t.Errorf("status %d", res.StatusCode)
 	}
@@ -267,42 +267,66 @@ func TestAny(t *testing.T) {
 	}
 }
 
-// Options that make no sense are found when the program starts.
-func TestBearerPanics(t *testing.T) {
+// Arguments that make no sense are found when the program starts.
+func TestNewFaults(t *testing.T) {
 	v := auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) { return nil, nil })
-	for name, make := range map[string]func(){
-		"no verifier":  func() { auth.Bearer(nil, &auth.Options{Resource: resource}) },
-		"no options":   func() { auth.Bearer(v, nil) },
-		"no resource":  func() { auth.Bearer(v, &auth.Options{}) },
-		"relative":     func() { auth.Bearer(v, &auth.Options{Resource: "/mcp"}) },
-		"fragment":     func() { auth.Bearer(v, &auth.Options{Resource: resource + "#x"}) },
-		"password":     func() { auth.Bearer(v, &auth.Options{Resource: "https://a:b@notes.example.com"}) },
-		"scope":        func() { auth.Bearer(v, &auth.Options{Resource: resource, Scopes: []string{"a b"}}) },
-		"metadata URL": func() { auth.Bearer(v, &auth.Options{Resource: resource, MetadataURL: "https://x/\""}) },
-		"proof algorithms": func() {
-			auth.Bearer(v, &auth.Options{Resource: resource, DPoP: auth.DPoPOptions{Algorithms: []string{"HS256"}}})
-		},
-		"nonce key": func() {
-			auth.Bearer(v, &auth.Options{Resource: resource, DPoP: auth.DPoPOptions{NonceKey: []byte("short")}})
-		},
-		"metadata without servers": func() { auth.Metadata(&auth.Options{Resource: resource}) },
-		"metadata without options": func() { auth.Metadata(nil) },
+	for name, tt := range map[string]struct {
+		resource string
+		verifier auth.Verifier
+		opts     *auth.Options
+	}{
+		"no verifier":      {resource, nil, nil},
+		"nil among others": {resource, auth.Any(v, nil), nil},
+		"no resource":      {"", v, nil},
+		"relative":         {"/mcp", v, nil},
+		"fragment":         {resource + "#x", v, nil},
+		"password":         {"https://a:b@notes.example.com", v, nil},
+		"scope":            {resource, v, &auth.Options{Scopes: []string{"a b"}}},
+		"metadata URL":     {resource, v, &auth.Options{MetadataURL: "https://x/\""}},
+		"proof algorithms": {resource, v, &auth.Options{DPoP: auth.DPoPOptions{Algorithms: []string{"HS256"}}}},
+		"nonce key":        {resource, v, &auth.Options{DPoP: auth.DPoPOptions{NonceKey: []byte("short")}}},
+		"issuer":           {resource, auth.NewJWT("", nil), nil},
 	} {
-		func() {
-			defer func() {
-				if text, _ := recover().(string); !strings.HasPrefix(text, "auth: ") {
-					t.Errorf("%s: recovered %q", name, text)
-				}
-			}()
-			make()
-		}()
+		if _, err := auth.New(tt.resource, tt.verifier, tt.opts); err == nil || !strings.HasPrefix(err.Error(), "auth: ") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// Tokens are for the resource that the Verifier is given to, and the metadata
+// names their issuers, unless the options say otherwise.
+func TestVerifierKnowsItsResource(t *testing.T) {
+	keys := auth.KeyOptions{Client: newIssuer().client()}
+	for _, tt := range []struct {
+		name     string
+		verifier auth.Verifier
+		further  []string
+		audience string
+		status   int
+		servers  string
+	}{
+		{"the resource", auth.NewJWT(issuerURL, &auth.JWTOptions{Keys: keys}), nil, resource, 200, `["https://auth.example.com"]`},
+		{"another resource", auth.NewJWT(issuerURL, &auth.JWTOptions{Keys: keys}), nil, "https://other.example.com", 401, `["https://auth.example.com"]`},
+		{"another audience", auth.NewJWT(issuerURL, &auth.JWTOptions{Keys: keys, Audiences: []string{"api"}}), nil, "api", 200, `["https://auth.example.com"]`},
+		{"no more the resource", auth.NewJWT(issuerURL, &auth.JWTOptions{Keys: keys, Audiences: []string{"api"}}), nil, resource, 401, `["https://auth.example.com"]`},
+		{"one of several", auth.Any(auth.NewIntrospection(introspectionURL, &auth.IntrospectionOptions{Issuer: "https://old.example.com"}), auth.NewJWT(issuerURL, &auth.JWTOptions{Keys: keys})),
+			[]string{issuerURL, "https://new.example.com"}, resource, 200, `["https://old.example.com","https://auth.example.com","https://new.example.com"]`},
+	} {
+		notes := must(auth.New(resource, tt.verifier, &auth.Options{AuthorizationServers: tt.further}))
+		if res := serve(notes.Bearer(&reached{}), post("Authorization", "Bearer "+token(map[string]any{"aud": tt.audience}))); res.StatusCode != tt.status {
+			t.Errorf("%s: status %d, want %d", tt.name, res.StatusCode, tt.status)
+		}
+		res := serve(notes.Metadata(http.NotFoundHandler()), httptest.NewRequest(http.MethodGet, "/.well-known/oauth-protected-resource/mcp", nil))
+		if got := string(must(io.ReadAll(res.Body))); !strings.Contains(got, `"authorization_servers":`+tt.servers) {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.servers)
+		}
 	}
 }
 
 // What is given is copied.
 func TestOptionsAreCopied(t *testing.T) {
-	opts := &auth.Options{Resource: resource, Scopes: []string{"notes:read"}, Implied: map[string][]string{}}
-	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), opts)(&reached{})
+	opts := &auth.Options{Scopes: []string{"notes:read"}, Implied: map[string][]string{}}
+	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, opts)(&reached{})
 	opts.Scopes[0], opts.Implied["x"], opts.Anonymous = "other", []string{"notes:read"}, true
 	for header, want := range map[string]int{
 		"": 401, "Bearer " + token(nil): 200, "Bearer " + token(map[string]any{"scope": "x"}): 403,
@@ -310,16 +334,5 @@ func TestOptionsAreCopied(t *testing.T) {
 		if res := serve(protected, post("Authorization", header)); res.StatusCode != want {
 			t.Errorf("status %d, want %d", res.StatusCode, want)
 		}
-	}
-}
-
-func TestMetadataPath(t *testing.T) {
-	got := []string{}
-	for _, r := range []string{"https://h/mcp", "https://h", "https://h/", "https://h/a/b/", "https://h:8443/a%20b", "https://h/m?tenant=1", "nonsense"} {
-		got = append(got, auth.MetadataPath(r))
-	}
-	want := []string{auth.WellKnown + "/mcp", auth.WellKnown, auth.WellKnown, auth.WellKnown + "/a/b/", auth.WellKnown + "/a%20b", auth.WellKnown + "/m?tenant=1", auth.WellKnown}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q\nwant %q", got, want)
 	}
 }

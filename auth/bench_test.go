@@ -13,7 +13,7 @@ import (
 // A request whose token was verified before takes a context and a request that
 // has it, and no more.
 func TestWarmAllocations(t *testing.T) {
-	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, AuthorizationServers: []string{issuerURL}})(
+	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{AuthorizationServers: []string{issuerURL}})(
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	r, w := post("Authorization", "Bearer "+token(nil)), httptest.NewRecorder()
 	if n := testing.AllocsPerRun(100, func() { protected.ServeHTTP(w, r) }); n > 2 {
@@ -24,7 +24,7 @@ func TestWarmAllocations(t *testing.T) {
 // What the middleware adds to a request whose token was verified before.
 func BenchmarkWarm(b *testing.B) {
 	tok := sign(jose.RS256, rsaKey, map[string]any{"kid": "rsa", "typ": "at+jwt"}, valid(nil))
-	protected := auth.Bearer(newJWT(b, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})(
+	protected := protect(newJWT(b, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	r := post("Authorization", "Bearer "+tok)
 	w := httptest.NewRecorder()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/talaria-go/mcp/internal/safely"
 )
 
 // cache keeps what is known of tokens. Refusals are not kept. Its keys are the
@@ -70,13 +72,15 @@ func (c *cache) fly(ctx context.Context, token string, verify func(context.Conte
 	f := &flight{done: make(chan struct{}), err: errGone}
 	c.flights[token] = f
 	c.mu.Unlock()
-	defer func() { // a Verifier that panics must not leave others waiting
+	defer func() {
 		c.mu.Lock()
 		delete(c.flights, token)
 		c.mu.Unlock()
 		close(f.done)
 	}()
-	t, err := verify(ctx)
+	// On a goroutine of its own: a Verifier, and what it asks, is users' code.
+	var t *ticket
+	err := safely.Known(safely.Try(func() (err error) { t, err = verify(ctx); return err }))
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}

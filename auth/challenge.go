@@ -3,12 +3,14 @@ package auth
 import (
 	"encoding/json"
 	"errors"
+	"log"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/safely"
 )
 
 // challenge is the value of a WWW-Authenticate header.
@@ -33,6 +35,9 @@ func (g *guard) header(c challenge) string {
 	add("resource_metadata", g.metadata)
 	if c.scheme == schemeDPoP {
 		add("algs", strings.Join(g.proofs.algorithms, " "))
+	}
+	if len(params) == 0 { // there has to be one
+		add("realm", plain(g.resource))
 	}
 	return c.scheme + " " + strings.Join(params, ", ")
 }
@@ -75,7 +80,9 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		why = &Error{Status: http.StatusServiceUnavailable, Description: "the token cannot be verified at the moment", Err: err}
 	}
 	if g.opts.Refused != nil {
-		g.opts.Refused(r, why)
+		if err := safely.Apart(func() { g.opts.Refused(r, why) }); err != nil {
+			report(r, err)
+		}
 	}
 	// net/http waits for the rest of a body, which may never come.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime))
@@ -98,6 +105,15 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		Code        string `json:"error,omitempty"`
 		Description string `json:"error_description"`
 	}{why.Code, why.Description})
+}
+
+// report tells the log of the http.Server what a callback did not return from.
+func report(r *http.Request, failure error) {
+	logger := log.Default()
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
+		logger = s.ErrorLog
+	}
+	_ = safely.Apart(func() { logger.Printf("auth: Options.Refused: %v", safely.Known(failure)) }) // its writer is users' code, too
 }
 
 // restTime is how long the rest of a refused request may take.

@@ -164,19 +164,20 @@ type audiences struct {
 	names []string
 }
 
-func newAudiences(first string, more []string, anyone bool) (audiences, error) {
+func newAudiences(names []string, anyone bool) audiences {
 	a := audiences{any: anyone}
-	if first != "" {
-		a.names = append(a.names, canonical(first))
+	for _, name := range names {
+		a.names = append(a.names, canonical(name))
 	}
-	for _, other := range more {
-		a.names = append(a.names, canonical(other))
-	}
-	if len(a.names) == 0 && !a.any {
-		return a, errors.New("needs an audience: the Resource that tokens must be for")
-	}
-	return a, nil
+	return a
 }
+
+// errNoAudience is the error of a Verifier that does not know for whom tokens
+// must be.
+var errNoAudience = errors.New("auth: the Verifier knows no audience; give it to New, or set Audiences")
+
+// none tells whether no token is taken.
+func (a *audiences) none() bool { return !a.any && len(a.names) == 0 }
 
 // include tells whether a token for those is taken.
 func (a *audiences) include(those []string) bool {

@@ -1,19 +1,15 @@
 // Package auth protects a server with access tokens: it is the resource server
-// of OAuth 2.1, as basic/authorization of every revision asks for it. The
-// middleware Bearer goes before the endpoint, in any router of net/http:
+// of OAuth 2.1, as basic/authorization of every revision asks for it. Its
+// middleware goes before the endpoint, in any router of net/http:
 //
-//	verifier, err := auth.NewJWT("https://auth.example.com", "https://notes.example.com/mcp", nil)
+//	notes, err := auth.New("https://notes.example.com/mcp", auth.NewJWT("https://auth.example.com", nil),
+//		&auth.Options{Scopes: []string{"notes:read"}})
 //	if err != nil {
 //		log.Fatal(err)
 //	}
-//	protection := &auth.Options{
-//		Resource:             "https://notes.example.com/mcp",
-//		AuthorizationServers: []string{"https://auth.example.com"},
-//		Scopes:               []string{"notes:read"},
-//	}
 //	r := chi.NewRouter()
-//	auth.HandleMetadata(r, protection)
-//	r.With(auth.Bearer(verifier, protection)).Mount("/mcp", server.Handler())
+//	r.Use(notes.Metadata)
+//	r.With(notes.Bearer).Mount("/mcp", server.Handler())
 //
 // Requests without a valid token get 401, those whose token lacks a scope 403,
 // both with a WWW-Authenticate that tells a client where to get what it lacks.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/talaria-go/mcp/internal/safely"
 )
 
 // DPoPOptions say how proofs of possession (RFC 9449) are checked. The zero
@@ -32,12 +34,12 @@ type DPoPOptions struct {
 	// PS384, PS512, RS256, RS384, RS512 and EdDSA. Symmetric ones cannot be.
 	Algorithms []string
 	// MaxAge is how long after its making a proof is taken, 0 means
-	// DefaultProofAge; Leeway is how far the client's clock may be ahead, 0
-	// means DefaultProofLeeway.
+	// defaultProofAge; Leeway is how far the client's clock may be ahead, 0
+	// means 5 s.
 	MaxAge, Leeway time.Duration
 	// MaxReplays bounds the proofs that are remembered, so that none is taken
 	// twice: those of MaxAge and Leeway together. Beyond it requests get 503. 0
-	// means DefaultMaxReplays. Each takes about 40 bytes. Other processes that
+	// means 200,000. Each takes about 40 bytes. Other processes that
 	// serve the same URL do not know of them.
 	MaxReplays int
 	// NonceKey makes proofs carry a nonce of the server's, so that they cannot
@@ -46,15 +48,15 @@ type DPoPOptions struct {
 	NonceKey []byte
 	// URL returns what clients call the URL of a request, where a proxy has
 	// changed its path; nil means the path that was asked for, on the host of
-	// Options.Resource. Query and fragment do not matter.
+	// the resource that New is given. Query and fragment do not matter.
 	URL func(r *http.Request) string
 }
 
 // The defaults of DPoPOptions.
 const (
-	DefaultProofAge    = time.Minute
-	DefaultProofLeeway = 5 * time.Second
-	DefaultMaxReplays  = 200_000
+	defaultProofAge    = time.Minute
+	defaultProofLeeway = 5 * time.Second
+	defaultMaxReplays  = 200_000
 )
 
 // maxProof limits a proof, in bytes.
@@ -79,20 +81,20 @@ type proofs struct {
 	replays    replays
 }
 
-func newProofs(opts DPoPOptions, origin string) *proofs {
+func newProofs(opts DPoPOptions, origin string) (*proofs, error) {
 	p := &proofs{opts: opts, origin: origin, algorithms: opts.algorithms()}
 	var err error
 	if p.accepted, err = signatureAlgorithms(p.algorithms); err != nil {
-		panic("auth: Options.DPoP.Algorithms: " + err.Error())
+		return nil, fmt.Errorf("auth: Options.DPoP.Algorithms: %w", err)
 	}
 	if n := len(opts.NonceKey); n > 0 && n < 16 {
-		panic("auth: Options.DPoP.NonceKey is shorter than 16 bytes")
+		return nil, errors.New("auth: Options.DPoP.NonceKey is shorter than 16 bytes")
 	}
 	p.opts.NonceKey = slices.Clone(opts.NonceKey)
-	p.opts.MaxAge = orDefault(opts.MaxAge, DefaultProofAge)
-	p.opts.Leeway = orDefault(opts.Leeway, DefaultProofLeeway)
-	p.replays = replays{window: p.opts.MaxAge + p.opts.Leeway, max: orDefault(opts.MaxReplays, DefaultMaxReplays)}
-	return p
+	p.opts.MaxAge = orDefault(opts.MaxAge, defaultProofAge)
+	p.opts.Leeway = orDefault(opts.Leeway, defaultProofLeeway)
+	p.replays = replays{window: p.opts.MaxAge + p.opts.Leeway, max: orDefault(opts.MaxReplays, defaultMaxReplays)}
+	return p, nil
 }
 
 // boundKey returns the thumbprint of the key that a token is bound to. A
@@ -206,7 +208,14 @@ func (p *proofs) fits(r *http.Request, claims *proofClaims, token string, now ti
 		return badProof("the proof has no jti", nil)
 	case claims.Method != r.Method:
 		return badProof("the htm of the proof is not the method of the request", nil)
-	case !sameURL(claims.URL, p.urlOf(r)):
+	}
+	var here string
+	// The goroutine is the HTTP server's: a request whose goroutine ends has no answer.
+	if err := safely.Known(safely.Apart(func() { here = p.urlOf(r) })); err != nil {
+		return err
+	}
+	switch {
+	case !sameURL(claims.URL, here):
 		return badProof("the htu of the proof is not the URL of the request", nil)
 	case claims.Hash != base64.RawURLEncoding.EncodeToString(hash[:]):
 		return badProof("the ath of the proof is not the hash of the token", nil)

@@ -21,7 +21,7 @@ func dpop(token, proof string) *http.Request {
 func TestProofsAreNotReplayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := &reached{}
-		protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})(handler)
+		protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(handler)
 		tok := bound()
 		once := proof(tok, nil)
 		for i, want := range []int{200, 401, 401} {
@@ -52,7 +52,7 @@ func TestProofsAreNotReplayed(t *testing.T) {
 
 // A bad proof does not use up its id.
 func TestBadProofLeavesItsID(t *testing.T) {
-	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})(&reached{})
+	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(&reached{})
 	tok, id := bound(), rand.Text()
 	if res := serve(protected, dpop(tok, proof(tok, map[string]any{"jti": id, "htm": "GET"}))); res.StatusCode != 401 {
 		t.Errorf("status %d", res.StatusCode)
@@ -65,7 +65,7 @@ func TestBadProofLeavesItsID(t *testing.T) {
 // There is room for so many proofs; beyond it nothing is forgotten early.
 func TestProofsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, DPoP: auth.DPoPOptions{MaxReplays: 3}})(&reached{})
+		protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{DPoP: auth.DPoPOptions{MaxReplays: 3}})(&reached{})
 		tok := bound()
 		first := proof(tok, nil)
 		for i, want := range []int{200, 200, 200, 503, 503} {
@@ -91,8 +91,8 @@ func TestProofsAreBounded(t *testing.T) {
 func TestNonces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newProtected := func() http.Handler {
-			return auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{
-				Resource: resource, DPoP: auth.DPoPOptions{NonceKey: []byte("0123456789abcdef")},
+			return protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{
+				DPoP: auth.DPoPOptions{NonceKey: []byte("0123456789abcdef")},
 			})(&reached{})
 		}
 		protected := newProtected()
@@ -141,7 +141,7 @@ func TestProofsRequired(t *testing.T) {
 		{"offered", auth.DPoPOptions{Offer: true}, 200, []string{"Bearer", "DPoP"}},
 		{"required", auth.DPoPOptions{Required: true}, 401, []string{"DPoP"}},
 	} {
-		protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, DPoP: tt.opts})(&reached{})
+		protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{AuthorizationServers: []string{issuerURL}, DPoP: tt.opts})(&reached{})
 		var schemes []string
 		for _, value := range serve(protected, post()).Header.Values("WWW-Authenticate") {
 			scheme, params := parseChallenge(t, value)
@@ -165,7 +165,7 @@ func TestProofsRequired(t *testing.T) {
 
 // A bound token that lacks a scope is challenged in its own scheme.
 func TestProofAndScope(t *testing.T) {
-	protected := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, Scopes: []string{"x"}})(&reached{})
+	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{Scopes: []string{"x"}})(&reached{})
 	tok := bound()
 	res := serve(protected, dpop(tok, proof(tok, nil)))
 	if res.StatusCode != 403 || !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), `DPoP error="insufficient_scope"`) {
@@ -176,7 +176,7 @@ func TestProofAndScope(t *testing.T) {
 // The URL of a proof is the one that was asked for, whatever a router or a
 // proxy has made of it.
 func TestProofURL(t *testing.T) {
-	guard := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})
+	guard := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp/", http.StripPrefix("/mcp", guard(&reached{})))
 	tok := bound()
@@ -186,7 +186,7 @@ func TestProofURL(t *testing.T) {
 	if res := serve(mux, r); res.StatusCode != 200 {
 		t.Errorf("status %d, %s", res.StatusCode, res.Header.Get("WWW-Authenticate"))
 	}
-	proxied := auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, DPoP: auth.DPoPOptions{
+	proxied := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{DPoP: auth.DPoPOptions{
 		URL: func(r *http.Request) string { return "https://proxy.example.com/notes" + r.URL.Path },
 	}})(&reached{})
 	if res := serve(proxied, dpop(tok, proof(tok, map[string]any{"htu": "https://proxy.example.com/notes/mcp"}))); res.StatusCode != 200 {

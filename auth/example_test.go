@@ -14,7 +14,6 @@ import (
 
 // A server behind chi that lets users of auth.example.com in.
 func Example() {
-	const issuer, resource = "https://auth.example.com", "https://notes.example.com/mcp"
 	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1.0.0"}, nil)
 	s.MustAdd(mcp.Tool("add_note", func(f *mcp.Frame, in struct {
 		Text string `json:"text" validate:"required,max=2000"`
@@ -22,16 +21,14 @@ func Example() {
 		return "kept for " + f.Identity().Subject, nil
 	}, mcp.Scopes("notes:write")))
 
-	verifier, err := auth.NewJWT(issuer, resource, nil)
+	notes, err := auth.New("https://notes.example.com/mcp", auth.NewJWT("https://auth.example.com", nil), &auth.Options{Scopes: []string{"notes:read"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	protection := &auth.Options{Resource: resource, AuthorizationServers: []string{issuer}, Scopes: []string{"notes:read"}}
-
 	r := chi.NewRouter()
-	auth.HandleMetadata(r, protection)
-	r.With(auth.Bearer(verifier, protection)).Mount("/mcp", s.Handler())
+	r.Use(notes.Metadata)
+	r.With(notes.Bearer).Mount("/mcp", s.Handler())
 
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/mcp", nil))
@@ -55,8 +52,12 @@ func ExampleVerifierFunc() {
 		}
 		return nil, auth.Invalid("the key is unknown")
 	})
-	protect := auth.Bearer(keys, &auth.Options{Resource: "https://notes.example.com/mcp"})
-	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "welcome") }))
+	notes, err := auth.New("https://notes.example.com/mcp", keys, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h := notes.Bearer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "welcome") }))
 	for _, key := range []string{"3bf2a71c", "made-up"} {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -71,24 +72,17 @@ func ExampleVerifierFunc() {
 
 // Two authorization servers, and one that has to be asked.
 func ExampleAny() {
-	const resource = "https://notes.example.com/mcp"
-	staff, err := auth.NewJWT("https://staff.example.com", resource, nil)
+	users := auth.Any(
+		auth.NewJWT("https://staff.example.com", nil),
+		auth.NewJWT("https://guests.example.com", &auth.JWTOptions{Algorithms: []string{"ES256"}}),
+		auth.NewIntrospection("https://old.example.com/introspect", &auth.IntrospectionOptions{
+			ClientID: "notes", ClientSecret: "from the environment", Issuer: "https://old.example.com",
+		}),
+	)
+	notes, err := auth.New("https://notes.example.com/mcp", users, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	guests, err := auth.NewJWT("https://guests.example.com", resource, &auth.JWTOptions{Algorithms: []string{"ES256"}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	opaque, err := auth.NewIntrospection("https://old.example.com/introspect", resource, &auth.IntrospectionOptions{
-		ClientID: "notes", ClientSecret: "from the environment", Issuer: "https://old.example.com",
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	protect := auth.Bearer(auth.Any(staff, guests, opaque), &auth.Options{Resource: resource})
-	http.Handle("/mcp", protect(http.NotFoundHandler()))
+	http.Handle("/mcp", notes.Bearer(http.NotFoundHandler()))
 }

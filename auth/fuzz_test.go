@@ -18,7 +18,7 @@ func FuzzBearer(f *testing.F) {
 	f.Add("DPoP "+bound(), "x.y.z", "access_token=1")
 	f.Add("DPoP "+bound(), proof(good, nil), "a=b&c")
 	handler := &reached{}
-	protected := auth.Bearer(newJWT(f, newIssuer(), auth.JWTOptions{Keys: auth.KeyOptions{}}), &auth.Options{Resource: resource, Scopes: []string{"notes:read"}})(handler)
+	protected := protect(newJWT(f, newIssuer(), auth.JWTOptions{Keys: auth.KeyOptions{}}), resource, &auth.Options{AuthorizationServers: []string{issuerURL}, Scopes: []string{"notes:read"}})(handler)
 	f.Fuzz(func(t *testing.T, header, proof, query string) {
 		r := post()
 		r.Header["Authorization"], r.Header["Dpop"], r.URL.RawQuery = []string{header}, []string{proof}, query

@@ -22,7 +22,7 @@ type IntrospectionOptions struct {
 	// the Identity, and answers that name another one are refused. Empty leaves
 	// the endpoint in its place, and does not compare.
 	Issuer string
-	// Audiences are taken besides the one that NewIntrospection is given.
+	// Audiences are those whose tokens are taken; see JWTOptions.Audiences.
 	Audiences []string
 	// AnyAudience takes tokens whatever server they were issued for; see
 	// JWTOptions.AnyAudience. It is for authorization servers that tell no
@@ -32,17 +32,17 @@ type IntrospectionOptions struct {
 	Leeway time.Duration
 	// Client asks; nil means one that follows no redirects.
 	Client *http.Client
-	// Timeout limits a question; 0 means DefaultKeyTimeout.
+	// Timeout limits a question; 0 means 10 s.
 	Timeout time.Duration
 	// MaxConcurrent limits the questions at a time, so that a flood of made up
 	// tokens does not become one of questions; beyond it requests get 503. 0
-	// means DefaultMaxQuestions.
+	// means 64.
 	MaxConcurrent int
 }
 
-// DefaultMaxQuestions is how many tokens are asked about at a time if
+// defaultMaxQuestions is how many tokens are asked about at a time if
 // IntrospectionOptions do not say.
-const DefaultMaxQuestions = 64
+const defaultMaxQuestions = 64
 
 // Introspection verifies access tokens by asking who issued them (RFC 7662).
 // What it hears is kept for Options.CacheFor, and requests that come with the
@@ -53,32 +53,55 @@ type Introspection struct {
 	audiences audiences
 	client    *http.Client
 	places    chan struct{}
+	err       error // what NewIntrospection was given makes no sense
 }
 
 // NewIntrospection returns a Verifier that asks at endpoint, an https URL, about
-// tokens for audience, which is Options.Resource in most cases. An error means
-// that the arguments make no sense.
-func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) (*Introspection, error) {
+// tokens. They have to be for the resource that New is given with it, unless the
+// options say otherwise; without either it takes none. nil stands for the default
+// options. Arguments that make no sense are an error of New, and of Verify.
+func NewIntrospection(endpoint string, opts *IntrospectionOptions) *Introspection {
 	v := &Introspection{endpoint: endpoint}
 	if opts != nil {
 		v.opts = *opts
 	}
 	if err := safeURL(endpoint); err != nil {
-		return nil, fmt.Errorf("auth: NewIntrospection: the endpoint: %w", err)
+		v.err = fmt.Errorf("auth: NewIntrospection: the endpoint: %w", err)
 	}
-	var err error
-	if v.audiences, err = newAudiences(audience, v.opts.Audiences, v.opts.AnyAudience); err != nil {
-		return nil, fmt.Errorf("auth: NewIntrospection %w", err)
-	}
-	v.opts.Leeway = orDefault(v.opts.Leeway, DefaultLeeway)
-	v.opts.Timeout = orDefault(v.opts.Timeout, DefaultKeyTimeout)
+	v.audiences = newAudiences(v.opts.Audiences, v.opts.AnyAudience)
+	v.opts.Leeway = orDefault(v.opts.Leeway, defaultLeeway)
+	v.opts.Timeout = orDefault(v.opts.Timeout, defaultKeyTimeout)
 	v.client = httpClient(v.opts.Client)
-	v.places = make(chan struct{}, max(1, orDefault(v.opts.MaxConcurrent, DefaultMaxQuestions)))
-	return v, nil
+	v.places = make(chan struct{}, max(1, orDefault(v.opts.MaxConcurrent, defaultMaxQuestions)))
+	return v
+}
+
+// bind implements issuer.
+func (v *Introspection) bind(resource string) (Verifier, error) {
+	if v.err != nil || !v.audiences.none() {
+		return v, v.err
+	}
+	bound := *v
+	bound.audiences = newAudiences([]string{resource}, false)
+	return &bound, nil
+}
+
+// issuers implements issuer.
+func (v *Introspection) issuers() []string {
+	if v.opts.Issuer == "" {
+		return nil
+	}
+	return []string{v.opts.Issuer}
 }
 
 // Verify implements Verifier.
 func (v *Introspection) Verify(ctx context.Context, token string) (*Identity, error) {
+	switch {
+	case v.err != nil:
+		return nil, v.err
+	case v.audiences.none():
+		return nil, errNoAudience
+	}
 	select {
 	case v.places <- struct{}{}:
 		defer func() { <-v.places }()

@@ -35,11 +35,10 @@ func answering(status int, answer map[string]any) *issuer {
 func newIntrospection(t *testing.T, s *issuer, opts auth.IntrospectionOptions) *auth.Introspection {
 	t.Helper()
 	opts.Client = s.client()
-	v, err := auth.NewIntrospection(introspectionURL, resource, &opts)
-	if err != nil {
-		t.Fatal(err)
+	if !opts.AnyAudience {
+		opts.Audiences = append([]string{resource}, opts.Audiences...)
 	}
-	return v
+	return auth.NewIntrospection(introspectionURL, &opts)
 }
 
 // What the authorization server says of a token decides.
@@ -125,7 +124,7 @@ func TestIntrospectionIssuers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := must(auth.NewIntrospection("https://other.example.com/introspect", resource, &auth.IntrospectionOptions{Client: s.client()}))
+	other := auth.NewIntrospection("https://other.example.com/introspect", &auth.IntrospectionOptions{Client: s.client(), AnyAudience: true})
 	b, err := other.Verify(t.Context(), "x")
 	if err != nil || a.Principal() == b.Principal() {
 		t.Errorf("%q and %q, %v", a.Principal(), b.Principal(), err)
@@ -138,7 +137,7 @@ func TestIntrospectionIsCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := answering(200, map[string]any{"active": true, "sub": "alice", "aud": resource})
 		s.delay = time.Second
-		protected := auth.Bearer(newIntrospection(t, s, auth.IntrospectionOptions{}), &auth.Options{Resource: resource, CacheFor: 30 * time.Second})(&reached{})
+		protected := protect(newIntrospection(t, s, auth.IntrospectionOptions{}), resource, &auth.Options{CacheFor: 30 * time.Second})(&reached{})
 		ask := func() int { return serve(protected, post("Authorization", "Bearer opaque")).StatusCode }
 		var all sync.WaitGroup
 		for range 100 {
@@ -168,7 +167,7 @@ func TestIntrospectionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := answering(200, map[string]any{"active": false})
 		s.delay = time.Second
-		protected := auth.Bearer(newIntrospection(t, s, auth.IntrospectionOptions{MaxConcurrent: 5}), &auth.Options{Resource: resource})(&reached{})
+		protected := protect(newIntrospection(t, s, auth.IntrospectionOptions{MaxConcurrent: 5}), resource, &auth.Options{})(&reached{})
 		var mu sync.Mutex
 		statuses := map[int]int{}
 		var all sync.WaitGroup
@@ -194,19 +193,18 @@ func TestTokensAreNotRedirected(t *testing.T) {
 	source := startServer(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, target, http.StatusTemporaryRedirect)
 	})
-	v := must(auth.NewIntrospection(source, resource, &auth.IntrospectionOptions{ClientID: "me", ClientSecret: "secret"}))
+	v := auth.NewIntrospection(source, &auth.IntrospectionOptions{ClientID: "me", ClientSecret: "secret", AnyAudience: true})
 	if got := verdict(t, v, "opaque"); got != "later" || elsewhere != nil {
 		t.Errorf("%s, %q elsewhere", got, elsewhere)
 	}
 }
 
 func TestNewIntrospectionFaults(t *testing.T) {
-	for want, tt := range map[string][2]string{
-		"auth: NewIntrospection needs an audience": {introspectionURL, ""},
-		"has to be an https URL":                   {"http://auth.example.com/introspect", resource},
-	} {
-		if _, err := auth.NewIntrospection(tt[0], tt[1], nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+	wrong := auth.NewIntrospection("http://auth.example.com/introspect", nil)
+	if _, err := auth.New(resource, auth.Any(wrong), nil); err == nil || !strings.Contains(err.Error(), "has to be an https URL") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := auth.NewIntrospection(introspectionURL, nil).Verify(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "knows no audience") {
+		t.Errorf("error %v", err)
 	}
 }

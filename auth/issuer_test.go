@@ -187,11 +187,15 @@ func bound() string {
 func newJWT(t testing.TB, s *issuer, opts auth.JWTOptions) *auth.JWT {
 	t.Helper()
 	opts.Keys.Client = s.client()
-	v, err := auth.NewJWT(issuerURL, resource, &opts)
-	if err != nil {
-		t.Fatal(err)
+	if !opts.AnyAudience {
+		opts.Audiences = append([]string{resource}, opts.Audiences...)
 	}
-	return v
+	return auth.NewJWT(issuerURL, &opts)
+}
+
+// protect returns the middleware of a resource.
+func protect(v auth.Verifier, resource string, opts *auth.Options) func(http.Handler) http.Handler {
+	return must(auth.New(resource, v, opts)).Bearer
 }
 
 // reached is a handler that notes the identities of the requests that reach it.

@@ -16,7 +16,8 @@ import (
 // JWTOptions shape the Verifier that NewJWT returns. The zero value is the
 // default.
 type JWTOptions struct {
-	// Audiences are taken besides the one that NewJWT is given.
+	// Audiences are those whose tokens are taken. Empty means the URL that New is
+	// given with the Verifier, which is not among them unless it is there.
 	Audiences []string
 	// AnyAudience takes tokens whatever server they were issued for. Then every
 	// server that gets a token can use it here, which the specification forbids:
@@ -27,7 +28,7 @@ type JWTOptions struct {
 	// RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512 and EdDSA.
 	// Symmetric ones, and none, cannot be.
 	Algorithms []string
-	// Leeway is how far clocks may differ; 0 means DefaultLeeway, negative
+	// Leeway is how far clocks may differ; 0 means 30 s, negative
 	// none.
 	Leeway time.Duration
 	// ScopeClaims hold what was granted, as a text with spaces or as a list of
@@ -40,8 +41,8 @@ type JWTOptions struct {
 	Keys KeyOptions
 }
 
-// DefaultLeeway is how far clocks may differ if JWTOptions do not say.
-const DefaultLeeway = 30 * time.Second
+// defaultLeeway is how far clocks may differ if JWTOptions do not say.
+const defaultLeeway = 30 * time.Second
 
 // JWT verifies access tokens that are JSON Web Tokens (RFC 9068, RFC 7519) by
 // the keys of one issuer.
@@ -51,46 +52,63 @@ type JWT struct {
 	audiences  audiences
 	algorithms []jose.SignatureAlgorithm
 	keys       *keySource
+	err        error // what NewJWT was given makes no sense
 }
 
-// NewJWT returns a Verifier for the tokens that issuer issues for audience. The
-// issuer is the URL that its metadata names, as it is there; audience is
-// Options.Resource in most cases. Both are required, but see
-// JWTOptions.AnyAudience.
+// NewJWT returns a Verifier for the tokens of an issuer: the URL that its
+// metadata names, as it is there. Tokens have to be for the resource that New is
+// given with it, unless the options say otherwise; without either it takes none.
+// nil stands for the default options.
 //
 // A token has to be signed by a key of the issuer, with an algorithm that the
 // options allow; to be for the audience; to have an expiry that is not over;
 // and to have begun, where it says when. ID tokens and proofs are not access
 // tokens and are refused by their typ or audience.
 //
-// Nothing is fetched before the first token comes. An error means that the
-// arguments make no sense.
-func NewJWT(issuer, audience string, opts *JWTOptions) (*JWT, error) {
+// Nothing is fetched before the first token comes. Arguments that make no sense
+// are an error of New, and of Verify.
+func NewJWT(issuer string, opts *JWTOptions) *JWT {
 	v := &JWT{issuer: issuer}
 	if opts != nil {
 		v.opts = *opts
 	}
-	var err error
-	if v.audiences, err = newAudiences(audience, v.opts.Audiences, v.opts.AnyAudience); err != nil {
-		return nil, fmt.Errorf("auth: NewJWT %w", err)
-	}
+	v.err = v.complete()
+	return v
+}
+
+// complete checks the options and makes what follows from them.
+func (v *JWT) complete() (err error) {
+	v.audiences = newAudiences(v.opts.Audiences, v.opts.AnyAudience)
 	names := v.opts.Algorithms
 	if len(names) == 0 {
 		names = asymmetric
 	}
 	if v.algorithms, err = signatureAlgorithms(names); err != nil {
-		return nil, fmt.Errorf("auth: JWTOptions.Algorithms: %w", err)
+		return fmt.Errorf("auth: JWTOptions.Algorithms: %w", err)
 	}
-	v.opts.Leeway = orDefault(v.opts.Leeway, DefaultLeeway)
+	v.opts.Leeway = orDefault(v.opts.Leeway, defaultLeeway)
 	v.opts.ScopeClaims = slices.Clone(v.opts.ScopeClaims)
 	if len(v.opts.ScopeClaims) == 0 {
 		v.opts.ScopeClaims = []string{"scope", "scp"}
 	}
-	if v.keys, err = newKeySource(issuer, v.opts.Keys); err != nil {
-		return nil, fmt.Errorf("auth: NewJWT: %w", err)
+	if v.keys, err = newKeySource(v.issuer, v.opts.Keys); err != nil {
+		return fmt.Errorf("auth: NewJWT: %w", err)
 	}
-	return v, nil
+	return nil
 }
+
+// bind implements issuer.
+func (v *JWT) bind(resource string) (Verifier, error) {
+	if v.err != nil || !v.audiences.none() {
+		return v, v.err
+	}
+	bound := *v
+	bound.audiences = newAudiences([]string{resource}, false)
+	return &bound, nil
+}
+
+// issuers implements issuer.
+func (v *JWT) issuers() []string { return []string{v.issuer} }
 
 // asymmetric are the algorithms whose public keys can be known to everybody.
 var asymmetric = []string{"ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"}
@@ -108,6 +126,12 @@ func signatureAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 
 // Verify implements Verifier.
 func (v *JWT) Verify(ctx context.Context, token string) (*Identity, error) {
+	switch {
+	case v.err != nil:
+		return nil, v.err
+	case v.audiences.none():
+		return nil, errNoAudience
+	}
 	signed, err := jose.ParseSignedCompact(token, v.algorithms)
 	if err != nil {
 		return nil, invalid(err, "the token is no JWT, or its algorithm is not allowed")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/talaria-go/mcp/internal/safely"
 )
 
 // KeyOptions say where the keys of an issuer come from. The zero value finds
@@ -26,24 +28,24 @@ type KeyOptions struct {
 	// keys are public: it must not add credentials.
 	Client *http.Client
 	// MaxAge is how long keys are used before they are fetched again, so that
-	// those that the issuer has withdrawn go; 0 means DefaultKeyAge. If they
+	// those that the issuer has withdrawn go; 0 means 10 minutes. If they
 	// cannot be fetched then, the old ones serve for MaxStale longer; 0 means
-	// DefaultKeyStale, negative not at all.
+	// defaultKeyStale, negative not at all.
 	MaxAge, MaxStale time.Duration
 	// MinInterval is the least time between two fetches, however many tokens
 	// with unknown keys come, and also after a failure; 0 means
-	// DefaultKeyInterval.
+	// defaultKeyInterval.
 	MinInterval time.Duration
-	// Timeout limits a fetch; 0 means DefaultKeyTimeout.
+	// Timeout limits a fetch; 0 means 10 s.
 	Timeout time.Duration
 }
 
 // The defaults of KeyOptions.
 const (
-	DefaultKeyAge      = 10 * time.Minute
-	DefaultKeyStale    = time.Hour
-	DefaultKeyInterval = 10 * time.Second
-	DefaultKeyTimeout  = 10 * time.Second
+	defaultKeyAge      = 10 * time.Minute
+	defaultKeyStale    = time.Hour
+	defaultKeyInterval = 10 * time.Second
+	defaultKeyTimeout  = 10 * time.Second
 )
 
 // keySet are keys as they were at one time. It does not change.
@@ -52,8 +54,12 @@ type keySet struct {
 	fetched time.Time // zero for static ones
 }
 
-// maxKeys bounds the keys that a token without key id is tried with.
-const maxKeys = 20
+// maxKeys bounds the keys that a token without key id is tried with, and
+// maxKeysKept those of an issuer: a document of maxDocument could have thousands.
+const (
+	maxKeys     = 20
+	maxKeysKept = 256
+)
 
 // fitting returns the keys that may have signed something: those of that id,
 // or all if there is none.
@@ -83,10 +89,10 @@ type keySource struct {
 
 func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
 	s := &keySource{opts: opts, issuer: issuer, url: opts.URL, client: httpClient(opts.Client)}
-	s.opts.MaxAge = orDefault(opts.MaxAge, DefaultKeyAge)
-	s.opts.MaxStale = orDefault(opts.MaxStale, DefaultKeyStale)
-	s.opts.MinInterval = orDefault(opts.MinInterval, DefaultKeyInterval)
-	s.opts.Timeout = orDefault(opts.Timeout, DefaultKeyTimeout)
+	s.opts.MaxAge = orDefault(opts.MaxAge, defaultKeyAge)
+	s.opts.MaxStale = orDefault(opts.MaxStale, defaultKeyStale)
+	s.opts.MinInterval = orDefault(opts.MinInterval, defaultKeyInterval)
+	s.opts.Timeout = orDefault(opts.Timeout, defaultKeyTimeout)
 	if issuer == "" {
 		return nil, errors.New("the issuer is empty; give it as its metadata names it")
 	}
@@ -164,8 +170,10 @@ func (s *keySource) fetch(ctx context.Context, now time.Time) {
 	s.flight, s.tried = flight, now
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
-	keys, where, err := s.load(ctx, where)
-	cancel()
+	defer cancel()
+	var keys []jose.JSONWebKey
+	// On a goroutine of its own: the client's RoundTripper is users' code.
+	err := safely.Known(safely.Try(func() (err error) { keys, where, err = s.load(ctx, where); return err }))
 	s.mu.Lock()
 	s.flight, s.err = nil, err
 	if err == nil {
@@ -201,8 +209,9 @@ func (s *keySource) load(ctx context.Context, where string) ([]jose.JSONWebKey, 
 	return keys, where, nil
 }
 
-// parseKeys returns the public keys of a JWK Set that are for signatures. What
-// is not, or cannot be read, is left out: issuers may have keys of kinds to come.
+// parseKeys returns the public keys of a JWK Set that are for signatures, the
+// first maxKeysKept of them. What is not, or cannot be read, is left out: issuers
+// may have keys of kinds to come.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -212,10 +221,14 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	}
 	var keys []jose.JSONWebKey
 	for _, one := range raw.Keys {
+		if len(keys) == maxKeysKept {
+			break
+		}
 		var k jose.JSONWebKey
 		if json.Unmarshal(one, &k) != nil || !k.Valid() || !k.IsPublic() || k.Use != "" && k.Use != "sig" {
 			continue
 		}
+		k.Certificates = nil // nothing asks for them
 		keys = append(keys, k)
 	}
 	if len(keys) == 0 {

@@ -137,7 +137,7 @@ func TestKeyFetchOutlivesItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		issuer := newIssuer()
 		issuer.delay = time.Second
-		protected := auth.Bearer(newJWT(t, issuer, auth.JWTOptions{}), &auth.Options{Resource: resource})(&reached{})
+		protected := protect(newJWT(t, issuer, auth.JWTOptions{}), resource, &auth.Options{})(&reached{})
 		var first, second int
 		var all sync.WaitGroup
 		all.Go(func() { first = serve(protected, post("Authorization", "Bearer "+token(nil))).StatusCode })
@@ -224,10 +224,7 @@ func TestDiscovery(t *testing.T) {
 	for _, tt := range tests {
 		issuer := newIssuer()
 		issuer.answers = tt.answers
-		v, err := auth.NewJWT(tt.issuer, resource, &auth.JWTOptions{Keys: auth.KeyOptions{Client: issuer.client()}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := auth.NewJWT(tt.issuer, &auth.JWTOptions{AnyAudience: true, Keys: auth.KeyOptions{Client: issuer.client()}})
 		if got := verdict(t, v, token(map[string]any{"iss": tt.issuer})); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
@@ -248,9 +245,9 @@ func TestKeySets(t *testing.T) {
 		`{"keys":[{"kty":"oct","kid":"ec","k":"c2VjcmV0"}]}`:                              "error",
 		`{"keys":[]}`: "error", `{}`: "error", `[]`: "error", `x`: "error",
 	} {
-		v, err := auth.NewJWT(issuerURL, resource, &auth.JWTOptions{Keys: auth.KeyOptions{Static: json.RawMessage(text)}})
+		v := auth.NewJWT(issuerURL, &auth.JWTOptions{AnyAudience: true, Keys: auth.KeyOptions{Static: json.RawMessage(text)}})
 		got := "error"
-		if err == nil {
+		if _, err := auth.New(resource, v, nil); err == nil {
 			got = verdict(t, v, token(nil))
 		}
 		if got != want {
@@ -262,35 +259,41 @@ func TestKeySets(t *testing.T) {
 // Arguments that make no sense are found when the program starts.
 func TestNewJWTFaults(t *testing.T) {
 	for want, tt := range map[string]struct {
-		issuer, audience string
-		opts             *auth.JWTOptions
+		issuer string
+		opts   *auth.JWTOptions
 	}{
-		"auth: NewJWT needs an audience": {issuerURL, "", nil},
-		"the issuer is empty":            {"", resource, nil},
-		"has to be an https URL":         {"http://auth.example.com", resource, nil},
-		"give KeyOptions.URL":            {"my-issuer", resource, nil},
-		`"HS256" cannot be`:              {issuerURL, resource, &auth.JWTOptions{Algorithms: []string{"HS256"}}},
-		`"none" cannot be`:               {issuerURL, resource, &auth.JWTOptions{Algorithms: []string{"ES256", "none"}}},
-		"ftp://x":                        {issuerURL, resource, &auth.JWTOptions{Keys: auth.KeyOptions{URL: "ftp://x"}}},
-		"no public key":                  {issuerURL, resource, &auth.JWTOptions{Keys: auth.KeyOptions{Static: json.RawMessage(`{"keys":[]}`)}}},
+		"the issuer is empty":    {"", nil},
+		"has to be an https URL": {"http://auth.example.com", nil},
+		"give KeyOptions.URL":    {"my-issuer", nil},
+		`"HS256" cannot be`:      {issuerURL, &auth.JWTOptions{Algorithms: []string{"HS256"}}},
+		`"none" cannot be`:       {issuerURL, &auth.JWTOptions{Algorithms: []string{"ES256", "none"}}},
+		"ftp://x":                {issuerURL, &auth.JWTOptions{Keys: auth.KeyOptions{URL: "ftp://x"}}},
+		"no public key":          {issuerURL, &auth.JWTOptions{Keys: auth.KeyOptions{Static: json.RawMessage(`{"keys":[]}`)}}},
 	} {
-		if _, err := auth.NewJWT(tt.issuer, tt.audience, tt.opts); err == nil || !strings.Contains(err.Error(), want) {
+		v := auth.NewJWT(tt.issuer, tt.opts)
+		if _, err := auth.New(resource, auth.Any(v), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+		if _, err := v.Verify(t.Context(), token(nil)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Verify: error %v, want %q", err, want)
 		}
 	}
 	for _, tt := range []struct {
-		issuer, audience string
-		opts             *auth.JWTOptions
+		issuer string
+		opts   *auth.JWTOptions
 	}{
-		{"http://127.0.0.1:9000", resource, nil},
-		{"http://localhost:9000/x", resource, nil},
-		{"my-issuer", resource, &auth.JWTOptions{Keys: auth.KeyOptions{URL: "https://auth.example.com/keys"}}},
-		{issuerURL, "", &auth.JWTOptions{AnyAudience: true}},
-		{issuerURL, "", &auth.JWTOptions{Audiences: []string{"x"}}},
+		{"http://127.0.0.1:9000", nil},
+		{"http://localhost:9000/x", nil},
+		{"my-issuer", &auth.JWTOptions{Keys: auth.KeyOptions{URL: "https://auth.example.com/keys"}}},
+		{issuerURL, &auth.JWTOptions{AnyAudience: true}},
+		{issuerURL, &auth.JWTOptions{Audiences: []string{"x"}}},
 	} {
-		if _, err := auth.NewJWT(tt.issuer, tt.audience, tt.opts); err != nil {
+		if _, err := auth.New(resource, auth.NewJWT(tt.issuer, tt.opts), nil); err != nil {
 			t.Errorf("%+v: %v", tt, err)
 		}
+	}
+	if _, err := auth.NewJWT(issuerURL, nil).Verify(t.Context(), token(nil)); err == nil || !strings.Contains(err.Error(), "knows no audience") {
+		t.Errorf("without an audience: %v", err)
 	}
 }
 
@@ -328,10 +331,7 @@ func TestKeysAreNotRedirected(t *testing.T) {
 	elsewhere := 0
 	target := startServer(t, func(w http.ResponseWriter, _ *http.Request) { elsewhere++ })
 	source := startServer(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) })
-	v, err := auth.NewJWT(source, resource, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := auth.NewJWT(source, &auth.JWTOptions{AnyAudience: true})
 	if got := verdict(t, v, token(map[string]any{"iss": source})); got != "later" || elsewhere != 0 {
 		t.Errorf("%s, %d requests elsewhere", got, elsewhere)
 	}

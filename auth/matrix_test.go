@@ -248,8 +248,8 @@ func TestRefusals(t *testing.T) {
 	issuer := newIssuer()
 	handler := &reached{}
 	var told []error
-	protected := auth.Bearer(newJWT(t, issuer, auth.JWTOptions{}), &auth.Options{
-		Resource: resource, Scopes: []string{"notes:read"},
+	protected := protect(newJWT(t, issuer, auth.JWTOptions{}), resource, &auth.Options{
+		AuthorizationServers: []string{issuerURL}, Scopes: []string{"notes:read"},
 		Refused: func(_ *http.Request, why error) { told = append(told, why) },
 	})(handler)
 	all := append(append(badTokens(), badRequests()...), badProofs()...)

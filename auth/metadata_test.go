@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,22 +17,21 @@ import (
 // The metadata is where clients look for it, for everybody, and says what the
 // server needs.
 func TestMetadata(t *testing.T) {
-	opts := &auth.Options{
-		Resource: resource, AuthorizationServers: []string{issuerURL}, Scopes: []string{"notes:read"},
+	notes := must(auth.New(resource, newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{
+		AuthorizationServers: []string{issuerURL}, Scopes: []string{"notes:read"},
 		ScopesSupported: []string{"notes:read", "notes:write", "offline_access"},
 		Name:            "Notes", Documentation: "https://notes.example.com/docs", DPoP: auth.DPoPOptions{Offer: true, Algorithms: []string{"ES256"}},
-	}
+	}))
 	want := map[string]any{
 		"resource": resource, "authorization_servers": []any{issuerURL}, "scopes_supported": []any{"notes:read", "notes:write"},
 		"bearer_methods_supported": []any{"header"}, "resource_name": "Notes", "resource_documentation": "https://notes.example.com/docs",
 		"dpop_signing_alg_values_supported": []any{"ES256"},
 	}
-	routers := map[string]interface {
-		auth.Router
-		http.Handler
-	}{"chi": chi.NewRouter(), "net/http": http.NewServeMux()}
-	for name, router := range routers {
-		auth.HandleMetadata(router, opts)
+	r, mux := chi.NewRouter(), http.NewServeMux()
+	r.Use(notes.Metadata)
+	r.Handle("/mcp", &reached{})
+	mux.Handle("/mcp", &reached{})
+	for name, router := range map[string]http.Handler{"chi": r, "net/http": notes.Metadata(mux)} {
 		for _, path := range []string{"/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"} {
 			res := serve(router, httptest.NewRequest(http.MethodGet, path, nil))
 			var got map[string]any
@@ -47,7 +47,7 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	for method, status := range map[string]int{"HEAD": 200, "OPTIONS": 204, "POST": 405, "DELETE": 405} {
-		if res := serve(auth.Metadata(opts), httptest.NewRequest(method, "/", nil)); res.StatusCode != status {
+		if res := serve(r, httptest.NewRequest(method, "/.well-known/oauth-protected-resource", nil)); res.StatusCode != status {
 			t.Errorf("%s: status %d", method, res.StatusCode)
 		}
 	}
@@ -57,7 +57,7 @@ func TestMetadata(t *testing.T) {
 // nothing else.
 func TestMetadataBehindBearer(t *testing.T) {
 	r := chi.NewRouter()
-	r.Use(auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource, AuthorizationServers: []string{issuerURL}}))
+	r.Use(protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{AuthorizationServers: []string{issuerURL}}))
 	r.Handle("/mcp", &reached{})
 	for path, want := range map[string]int{
 		"/.well-known/oauth-protected-resource/mcp": 200, "/.well-known/oauth-protected-resource": 200,
@@ -72,10 +72,26 @@ func TestMetadataBehindBearer(t *testing.T) {
 // The least that can be said is enough, and a resource at the root has one
 // place.
 func TestMetadataOfTheRoot(t *testing.T) {
-	mux := http.NewServeMux()
-	auth.HandleMetadata(mux, &auth.Options{Resource: "https://notes.example.com", AuthorizationServers: []string{issuerURL}, Scopes: []string{"a"}})
-	res := serve(mux, httptest.NewRequest(http.MethodGet, "/.well-known/oauth-protected-resource", nil))
+	static := auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) { return nil, auth.Invalid("no") })
+	notes := must(auth.New("https://notes.example.com", static, &auth.Options{AuthorizationServers: []string{issuerURL}, Scopes: []string{"a"}}))
+	res := serve(notes.Metadata(http.NotFoundHandler()), httptest.NewRequest(http.MethodGet, "/.well-known/oauth-protected-resource", nil))
 	if got := string(must(io.ReadAll(res.Body))); got != `{"resource":"https://notes.example.com","authorization_servers":["https://auth.example.com"],"scopes_supported":["a"],"bearer_methods_supported":["header"]}` {
 		t.Error(got)
+	}
+}
+
+// The metadata is under the path of the resource, whatever that is.
+func TestMetadataPath(t *testing.T) {
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	v := newJWT(t, newIssuer(), auth.JWTOptions{})
+	for resource, path := range map[string]string{
+		"https://h/mcp": "/mcp", "https://h": "", "https://h/": "", "https://h/a/b/": "/a/b/", "https://h:8443/a%20b": "/a%20b", "https://h/m?tenant=1": "/m?tenant=1",
+	} {
+		notes := must(auth.New(resource, v, nil))
+		for asked, want := range map[string]int{wellKnown + path: 200, wellKnown: 200, wellKnown + "/other": 404} {
+			if res := serve(notes.Metadata(http.NotFoundHandler()), httptest.NewRequest(http.MethodGet, asked, nil)); res.StatusCode != want {
+				t.Errorf("%s: %s: status %d, want %d", resource, asked, res.StatusCode, want)
+			}
+		}
 	}
 }

@@ -34,7 +34,7 @@ func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 func TestRefusedBodyHasATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
-		web := &http.Server{Handler: auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})(&reached{})}
+		web := &http.Server{Handler: protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(&reached{})}
 		ended := make(chan error, 1)
 		go func() { ended <- web.Serve(l) }()
 		client, server := net.Pipe()

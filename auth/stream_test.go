@@ -30,7 +30,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 		verifier := auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) {
 			return &auth.Identity{Subject: "alice", Expiry: time.Now().Add(time.Minute)}, nil
 		})
-		h := auth.Bearer(verifier, &auth.Options{Resource: resource})(s.Handler())
+		h := protect(verifier, resource, &auth.Options{})(s.Handler())
 		ask := func(method, session, body string, headers ...string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest(method, "/mcp", strings.NewReader(body))
 			r.Header.Set("Authorization", "Bearer x")
@@ -73,7 +73,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 func TestWebSocket(t *testing.T) {
 	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil)
 	s.MustAdd(mcp.Tool("add", func(f *mcp.Frame, _ struct{}) (string, error) { return "by " + f.Identity().Subject, nil }, mcp.Scopes("notes:write")))
-	web := httptest.NewServer(auth.Bearer(newJWT(t, newIssuer(), auth.JWTOptions{}), &auth.Options{Resource: resource})(s.WebSocketHandler()))
+	web := httptest.NewServer(protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(s.WebSocketHandler()))
 	defer web.Close()
 	dial := func(token string) (*websocket.Conn, *http.Response, error) {
 		header := http.Header{}

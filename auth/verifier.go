@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/talaria-go/mcp/frame"
 )
@@ -101,6 +102,43 @@ func invalid(err error, description string) *Error {
 func Any(verifiers ...Verifier) Verifier { return anyOf(append([]Verifier(nil), verifiers...)) }
 
 type anyOf []Verifier
+
+// issuer is a Verifier that knows whose tokens it takes, and for whom they must
+// be.
+type issuer interface {
+	// bind returns the Verifier for tokens that are for a resource, if it was not
+	// told another audience.
+	bind(resource string) (Verifier, error)
+	// issuers are whose tokens it takes, as far as it knows.
+	issuers() []string
+}
+
+// bind implements issuer.
+func (all anyOf) bind(resource string) (Verifier, error) {
+	bound := slices.Clone(all)
+	for i, v := range all {
+		if v == nil {
+			return nil, fmt.Errorf("auth: Any: Verifier %d is nil", i)
+		}
+		if known, ok := v.(issuer); ok {
+			var err error
+			if bound[i], err = known.bind(resource); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return bound, nil
+}
+
+// issuers implements issuer.
+func (all anyOf) issuers() (list []string) {
+	for _, v := range all {
+		if known, ok := v.(issuer); ok {
+			list = append(list, known.issuers()...)
+		}
+	}
+	return list
+}
 
 // taker is a Verifier that knows at a glance which tokens are its own, so that
 // they are for nobody else, and which may be.

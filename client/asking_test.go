@@ -53,13 +53,13 @@ func TestElicitAnswers(t *testing.T) {
 		want   string // in the greeting, or in the error
 	}{
 		{"decline", Decline, "stranger"},
-		{"dismiss", Dismiss, "stranger"},
+		{"dismiss", Cancel, "stranger"},
 		{"does not fit", func() (*protocol.ElicitResult, error) { return Accept(map[string]int{"name": 5}) }, "does not fit the requested schema"},
 		{"missing", func() (*protocol.ElicitResult, error) { return Accept(nil) }, "does not fit the requested schema"},
 		{"no object", func() (*protocol.ElicitResult, error) { return Accept(5) }, "must be a JSON object"},
 		{"error", func() (*protocol.ElicitResult, error) { return nil, errors.New("user is asleep") }, "user is asleep"},
 		{"nothing", func() (*protocol.ElicitResult, error) { return nil, nil }, "gave no answer"},
-		{"panic", func() (*protocol.ElicitResult, error) { panic("boom") }, "boom"},
+		{"panic", func() (*protocol.ElicitResult, error) { panic("boom") }, "the client's handler failed"},
 		{"unknown action", func() (*protocol.ElicitResult, error) { return &protocol.ElicitResult{Action: "maybe"}, nil }, "it must be accept"},
 	}
 	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20251125, protocol.V20260728} {
@@ -121,7 +121,7 @@ func TestServerRequests(t *testing.T) {
 		{"sampling off", nil, "sampling/createMessage", sample, `"code":-1,"message":"sampling is not enabled`},
 		{"no handler", declared, "sampling/createMessage", sample, `"code":-1,"message":"No sampling callback registered"`},
 		{"handler fails", failing, "sampling/createMessage", sample, `"code":-1,"message":"no model today"`},
-		{"handler panics", panicking, "sampling/createMessage", sample, `boom`},
+		{"handler panics", panicking, "sampling/createMessage", sample, `the client's handler failed`},
 		{"bad params", failing, "sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"alien"}}]}`, `"code":-32602`},
 		{"roots", rooted, "roots/list", `{}`, `{"roots":[{"uri":"file:///a","name":"A"}]}`},
 		{"no roots", nil, "roots/list", `{}`, `"code":-32601`},
@@ -153,10 +153,11 @@ func TestServerRequests(t *testing.T) {
 }
 
 func TestElicitURL(t *testing.T) {
-	got := make(chan string, 2)
+	bad := []string{"not a url", "javascript://example.com/%0aalert(1)", "file://example.com/x", "data:text/html,x", "https://bank.example@example.com"}
+	got := make(chan string, 1+len(bad))
 	tr := scripted(t, func(s *script) {
 		s.legacyHello("2025-11-25")
-		for _, url := range []string{"https://example.com/pay", "not a url"} {
+		for _, url := range append([]string{"https://example.com/pay"}, bad...) {
 			s.say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":%q,"elicitationId":"e"}}`, url)
 			got <- s.next().raw
 		}
@@ -172,8 +173,10 @@ func TestElicitURL(t *testing.T) {
 	if answer := <-got; !strings.Contains(answer, `"result":{"action":"accept"}`) {
 		t.Errorf("answer %s", answer)
 	}
-	if answer := <-got; !strings.Contains(answer, `"code":-32602`) {
-		t.Errorf("answer to a bad URL %s", answer)
+	for _, url := range bad {
+		if answer := <-got; !strings.Contains(answer, `"code":-32602`) {
+			t.Errorf("answer to %s: %s", url, answer)
+		}
 	}
 }
 
@@ -298,28 +301,17 @@ func TestRoots(t *testing.T) {
 	opts.Roots = []protocol.Root{}
 	c := connect(t, tr, &opts)
 	ctx := t.Context()
-	for _, step := range []struct {
-		do   func() error
-		want error
-	}{
-		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///a"}) }, nil},
-		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///a"}) }, nil}, // the same
-		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///a", Name: "A"}) }, nil},
-		{func() error { return c.AddRoot(ctx, protocol.Root{URI: "file:///b"}) }, nil},
-		{func() error { return c.RemoveRoot(ctx, "file:///none") }, ErrNotFound},
-		{func() error { return c.RemoveRoot(ctx, "file:///b") }, nil},
-		{func() error { return c.ClearRoots(ctx) }, nil},
-		{func() error { return c.ClearRoots(ctx) }, nil}, // the same
-	} {
-		if err := step.do(); !errors.Is(err, step.want) || (err == nil) != (step.want == nil) {
-			t.Errorf("error %v, want %v", err, step.want)
+	a, b := Root{URI: "file:///a"}, Root{URI: "file:///b", Name: "B"}
+	for _, roots := range [][]Root{{a}, {a}, {{URI: a.URI, Name: "A"}}, {a, b}, {b, a}, {}, nil} { // two are as before
+		if err := c.SetRoots(ctx, roots); err != nil {
+			t.Errorf("%v: %v", roots, err)
+		}
+		if got := c.Roots(); len(got) != len(roots) || len(got) > 0 && got[0].Name != roots[0].Name {
+			t.Errorf("roots %v, want %v", got, roots)
 		}
 	}
-	if err := c.AddRoot(ctx, protocol.Root{URI: "https://x"}); err == nil {
-		t.Error("a root that is no file was added")
-	}
-	if len(c.Roots()) != 0 {
-		t.Errorf("roots %v", c.Roots())
+	if err := c.SetRoots(ctx, []Root{a, {URI: "https://x"}}); err == nil || len(c.Roots()) != 0 {
+		t.Errorf("a root that is no file: %v, roots %v", err, c.Roots())
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -335,7 +327,7 @@ func TestRoots(t *testing.T) {
 		t.Errorf("%d notices of change, want 5", n)
 	}
 	without := connect(t, serving(t, fixture(t, nil)), nil)
-	if err := without.AddRoot(ctx, protocol.Root{URI: "file:///a"}); !errors.Is(err, ErrUnsupported) {
+	if err := without.SetRoots(ctx, []Root{a}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("roots that were not declared: %v", err)
 	}
 }
@@ -387,7 +379,7 @@ func TestURLRequired(t *testing.T) {
 	}{
 		{"accept", func() (*protocol.ElicitResult, error) { time.Sleep(time.Millisecond); return Accept(nil) }, nil, false},
 		{"decline", Decline, nil, true},
-		{"not wanted", Decline, []CallOption{NoRetry()}, true},
+		{"not wanted", Decline, []CallOption{Retry(1)}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

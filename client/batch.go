@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // Operation is one request of a batch.
@@ -24,31 +23,8 @@ type BatchResult struct {
 	Err    error
 }
 
-// Batch sends several requests at once and returns their results in the same
-// order; each fails by itself. Revision 2025-03-26 alone has batches: in others
-// it is ErrUnsupported, and nothing is sent.
-func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchResult, error) {
-	if len(operations) == 0 {
-		return nil, &Error{Op: "batch", Err: errors.New("a batch must not be empty")}
-	}
-	conn, err := c.current(ctx)
-	if err != nil {
-		return nil, wrap("batch", "", "", err)
-	}
-	if !conn.revision().Has(protocol.Batches) {
-		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision())
-	}
-	requests := make([]*request, len(operations))
-	for i, o := range operations {
-		if requests[i], err = c.rawRequest("batch: "+o.Method, o.Method, o.Params, o.Options); err != nil {
-			return nil, err
-		}
-	}
-	return c.sendBatch(ctx, conn, requests)
-}
-
 // sendBatch sends the requests and waits for every answer.
-func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*request) ([]BatchResult, error) {
+func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*request) ([]BatchResult, error) {
 	results := make([]BatchResult, len(requests))
 	calls := make([]*call, len(requests))
 	contexts := make([]context.Context, len(requests))
@@ -62,14 +38,14 @@ func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*re
 			p.wake = make(chan struct{}, 1)
 		}
 		var end func()
-		contexts[i], end = p.begin(ctx, cmp.Or(r.options.timeout, c.opts.Timeout), cmp.Or(r.options.maxTimeout, c.opts.MaxTimeout, DefaultMaxTimeout))
+		contexts[i], end = p.begin(ctx, cmp.Or(r.options.timeout, c.opts.Timeout), c.most())
 		defer end()
 		c.calls.enter(p)
 		calls[i] = p
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = append(body, conn.encode(p.id, r, round{}, p.progress != nil, 0)...)
+		body = append(body, r.encode(conn, p.id, round{}, p.progress != nil)...)
 	}
 	var waiting sync.WaitGroup
 	var sent error
@@ -81,7 +57,7 @@ func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*re
 	var answered sync.WaitGroup
 	for i, r := range requests {
 		answered.Go(func() {
-			raw, err := c.batchAnswer(contexts[i], calls[i], done)
+			raw, err := batchAnswer(contexts[i], calls[i], done)
 			results[i] = BatchResult{raw, wrap(r.op, r.method, "", err)}
 		})
 	}
@@ -101,7 +77,7 @@ func (c *Client) sendBatch(ctx context.Context, conn *connection, requests []*re
 
 // batchAnswer waits for one answer of a batch; exchange is closed when the link
 // gives no more of them, if it is one that knows.
-func (c *Client) batchAnswer(ctx context.Context, p *call, exchange <-chan struct{}) (json.RawMessage, error) {
+func batchAnswer(ctx context.Context, p *call, exchange <-chan struct{}) (json.RawMessage, error) {
 	if p.conn.sync {
 		select {
 		case <-p.done:
@@ -111,5 +87,5 @@ func (c *Client) batchAnswer(ctx context.Context, p *call, exchange <-chan struc
 	} else {
 		p.wait(ctx)
 	}
-	return c.settle(ctx, p, nil)
+	return p.settle(ctx, nil)
 }

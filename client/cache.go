@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -11,11 +12,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// DefaultCacheSize is how many results a Cache keeps if nothing else is said.
-const DefaultCacheSize = 1000
-
-// maxCachedResult is the size in bytes of the largest result that is kept, and
-// maxCached that of all together.
+// maxCachedResult is the size in bytes of the largest result that is kept,
+// with the params that it is for, and maxCached that of all together.
 const (
 	maxCachedResult = 1 << 20
 	maxCached       = 64 << 20
@@ -25,20 +23,29 @@ const (
 // (server/utilities/caching of 2026-07-28). Results that a server calls public
 // are shared by all clients of that server that have this Cache; the others
 // only by clients of the same Options.CacheKey. A notice that something changed
-// drops what it is about. It is safe for concurrent use.
+// drops what it is about.
+//
+// It also remembers what servers speak from one Connect to the next, so that a
+// client need not ask again (basic/versioning of 2026-07-28). What is remembered
+// wrongly costs one request more.
+//
+// It is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
 	limit   int
-	size    int // of all results, in bytes
+	size    int // of all results and the params that they are for, in bytes
 	entries map[cacheKey]*cacheEntry
 	first   *cacheEntry // a ring in the order of their coming
 	hits    int64
 	misses  int64
+	eras    map[string]era // by server
 }
 
 // cacheKey names a result. Owner is "" for a public one.
 type cacheKey struct{ server, owner, method, params string }
 
+// cacheEntry is one result in the ring. What it is for is in its key, so that a
+// result can be taken out of the map from either side.
 type cacheEntry struct {
 	key        cacheKey
 	result     json.RawMessage
@@ -46,11 +53,14 @@ type cacheEntry struct {
 	prev, next *cacheEntry
 }
 
-// NewCache returns a Cache that keeps size results; 0 means DefaultCacheSize.
+// size returns the bytes that count for an entry.
+func (e *cacheEntry) size() int { return len(e.result) + len(e.key.params) }
+
+// NewCache returns a Cache that keeps size results; 0 means 1000.
 // Together they have 64 MiB at most, and none more than 1 MiB.
 func NewCache(size int) *Cache {
 	if size <= 0 {
-		size = DefaultCacheSize
+		size = 1000
 	}
 	return &Cache{limit: size, entries: map[cacheKey]*cacheEntry{}}
 }
@@ -73,6 +83,7 @@ func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.entries)
+	clear(c.eras)
 	c.first, c.size = nil, 0
 }
 
@@ -99,7 +110,7 @@ func (c *Cache) get(server, owner, method, params string) (json.RawMessage, bool
 // put keeps a result if it says that it may be kept.
 func (c *Cache) put(server, owner, method, params string, result json.RawMessage) {
 	ttl, scope := freshness(result)
-	if ttl <= 0 || len(result) > maxCachedResult {
+	if ttl <= 0 || len(result)+len(params) > maxCachedResult {
 		return
 	}
 	if scope == protocol.CachePublic {
@@ -111,11 +122,11 @@ func (c *Cache) put(server, owner, method, params string, result json.RawMessage
 	if old := c.entries[e.key]; old != nil {
 		c.remove(old)
 	}
-	for c.first != nil && (len(c.entries) >= c.limit || c.size+len(result) > maxCached) {
+	for c.first != nil && (len(c.entries) >= c.limit || c.size+e.size() > maxCached) {
 		c.remove(c.first)
 	}
 	c.entries[e.key] = e
-	c.size += len(result)
+	c.size += e.size()
 	if c.first == nil {
 		c.first, e.prev, e.next = e, e, e
 		return
@@ -127,7 +138,7 @@ func (c *Cache) put(server, owner, method, params string, result json.RawMessage
 // remove takes an entry out. c.mu is held.
 func (c *Cache) remove(e *cacheEntry) {
 	delete(c.entries, e.key)
-	c.size -= len(e.result)
+	c.size -= e.size()
 	if e.next == e {
 		c.first = nil
 		return
@@ -149,16 +160,20 @@ func (c *Cache) drop(server, method, params string) {
 	}
 }
 
-// dropOwner removes the results of one owner.
-func (c *Cache) dropOwner(server, owner string) {
+// dropOwner removes the private results of one owner, of every server.
+func (c *Cache) dropOwner(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.entries {
-		if key.server == server && key.owner == owner {
+		if key.owner == owner {
 			c.remove(e)
 		}
 	}
 }
+
+// newOwner returns the name of an owner that nobody else is, and nobody will
+// be: one that comes again would find what the former has left.
+func newOwner() string { return rand.Text() }
 
 // freshness finds how long a result is fresh, and for whom.
 func freshness(result []byte) (ttl time.Duration, scope protocol.CacheScope) {
@@ -193,4 +208,36 @@ func parseTTL(text []byte) (int64, bool) {
 		return maxTTL, true
 	}
 	return int64(ms), true
+}
+
+// era is what is known of the revisions that a server speaks.
+type era byte
+
+const (
+	eraUnknown era = iota
+	eraModern
+	eraLegacy
+	eraFallback // legacy, and on the transport's fallback
+)
+
+// maxEras is how many servers are remembered.
+const maxEras = 10_000
+
+// era returns what is known of a server, by the name of its transport.
+func (c *Cache) era(server string) era {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.eras[server]
+}
+
+// setEra remembers what a server turned out to be. Past maxEras everything is
+// forgotten at once: who connects to that many servers gains little by the memory,
+// and an order of coming would cost more than the probes that it saves.
+func (c *Cache) setEra(server string, now era) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.eras == nil || len(c.eras) >= maxEras {
+		c.eras = map[string]era{}
+	}
+	c.eras[server] = now
 }

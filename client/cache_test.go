@@ -44,8 +44,8 @@ func TestCache(t *testing.T) {
 		c := connect(t, cacheable(t, "private", &served), modernOptions())
 		list := func(want int32, options ...CallOption) {
 			t.Helper()
-			page, err := c.ListTools(t.Context(), "", options...)
-			if err != nil || len(page.Items) != 1 || page.Cache.TTLMs != 60000 {
+			page, err := listTools(t.Context(), c, "", options...)
+			if err != nil || len(page.items) != 1 {
 				t.Errorf("page %+v, %v", page, err)
 			}
 			if got := served.Load(); got != want {
@@ -59,7 +59,7 @@ func TestCache(t *testing.T) {
 		list(3)
 		time.Sleep(time.Minute)
 		list(4)
-		if _, err := c.ListTools(t.Context(), "another page"); err != nil || served.Load() != 5 {
+		if _, err := listTools(t.Context(), c, "another page"); err != nil || served.Load() != 5 {
 			t.Errorf("%d lists, %v", served.Load(), err)
 		}
 		if _, err := c.Read(t.Context(), "u"); err != nil || served.Load() != 6 {
@@ -105,7 +105,7 @@ func TestCacheScope(t *testing.T) {
 		for _, key := range []string{tt.key1, tt.key2} {
 			opts := modernOptions()
 			opts.Cache, opts.CacheKey = cache, key
-			if _, err := connect(t, tr, opts).ListTools(t.Context(), ""); err != nil {
+			if _, err := listTools(t.Context(), connect(t, tr, opts), ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -210,8 +210,8 @@ func TestCacheCursor(t *testing.T) {
 		lists := func(when string, tools, resources int) {
 			t.Helper()
 			for _, cursor := range []string{"", "next", "", "next"} {
-				_, err := c.ListTools(t.Context(), cursor)
-				_, err2 := c.ListResources(t.Context(), cursor)
+				_, err := listTools(t.Context(), c, cursor)
+				_, err2 := listResources(t.Context(), c, cursor)
 				if err != nil || err2 != nil {
 					t.Errorf("%s: %v, %v", when, err, err2)
 				}
@@ -221,11 +221,11 @@ func TestCacheCursor(t *testing.T) {
 			}
 		}
 		lists("at first", 2, 2)
-		if _, err := c.ListTools(t.Context(), "mute", Timeout(time.Second)); !errors.Is(err, ErrTimeout) {
+		if _, err := listTools(t.Context(), c, "mute", Timeout(time.Second)); !errors.Is(err, ErrTimeout) {
 			t.Errorf("mute: %v", err)
 		}
 		lists("after a timeout", 2, 2)
-		if _, err := c.ListTools(t.Context(), "gone"); code(err) != -32602 {
+		if _, err := listTools(t.Context(), c, "gone"); code(err) != -32602 {
 			t.Errorf("gone: %v", err)
 		}
 		lists("after the refusal", 4, 2)

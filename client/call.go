@@ -3,7 +3,10 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,6 +46,180 @@ const (
 	maxMessages = 1 << 20
 )
 
+// begin starts the clock of a call. end must be called.
+func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx context.Context, end func()) {
+	ctx, c.abort = context.WithCancelCause(parent)
+	c.start, c.timeout = time.Now(), timeout
+	c.done = make(chan struct{})
+	if most > 0 {
+		c.limit = c.start.Add(most)
+	}
+	if first := c.next(); first > 0 {
+		c.timer = time.AfterFunc(first, c.expire)
+	}
+	return ctx, c.end
+}
+
+// end stops the clock and lets go of the context. It may be called when the call
+// has ended otherwise already.
+func (c *call) end() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.abort(nil)
+}
+
+// next returns how long to wait from now on; 0 means for ever.
+func (c *call) next() time.Duration {
+	d := max(c.timeout, 0)
+	if c.limit.IsZero() {
+		return d
+	}
+	left := max(time.Until(c.limit), 1)
+	if d == 0 || left < d {
+		return left
+	}
+	return d
+}
+
+// expire gives the call up, unless the user is being asked something: then the
+// server waits, not the client.
+func (c *call) expire() {
+	now := time.Now()
+	if (c.limit.IsZero() || now.Before(c.limit)) && c.conn.askedLately(now, c.timeout) {
+		c.timer.Reset(c.next())
+		return
+	}
+	c.abort(&Error{kind: ErrTimeout, Err: fmt.Errorf("no answer within %v", now.Sub(c.start).Round(time.Millisecond))})
+}
+
+// advance takes progress. inline runs the callback at once; else the waiting
+// caller does.
+func (c *call) advance(p Progress, inline bool) {
+	if c.timer != nil && c.timeout > 0 {
+		select {
+		case <-c.done:
+		default:
+			c.timer.Reset(c.next())
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.progress == nil {
+		return
+	}
+	if inline {
+		_ = c.conn.client.guard("OnProgress", func() { c.progress(p) })
+		return
+	}
+	c.queue = append(c.queue, p)
+	c.queued += len(p.Message)
+	for len(c.queue) > maxProgress || c.queued > maxMessages && len(c.queue) > 1 {
+		c.queued -= len(c.queue[0].Message)
+		c.queue = append(c.queue[:0], c.queue[1:]...)
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tell runs the callback for what waits.
+func (c *call) tell() {
+	if c.wake == nil {
+		return
+	}
+	c.mu.Lock()
+	queue, fn := c.queue, c.progress
+	c.queue, c.queued = nil, 0
+	c.mu.Unlock()
+	for _, p := range queue {
+		_ = c.conn.client.guard("OnProgress", func() { fn(p) })
+	}
+}
+
+// wait returns when the call is answered or ctx ends.
+func (c *call) wait(ctx context.Context) {
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+			c.tell()
+		}
+	}
+}
+
+// close runs the callback for the progress that is left, and never again.
+func (c *call) close() {
+	c.tell()
+	c.mu.Lock()
+	c.progress = nil
+	c.mu.Unlock()
+}
+
+// pending describes the call for Client.Pending. The fields that it reads are
+// written before the call is in the table, and never after.
+func (c *call) pending() Pending {
+	return Pending{ID: protocol.IntID(c.id), Method: c.method, Name: c.name, Start: c.start}
+}
+
+// subscription returns the subscription that the call keeps open, nil for all
+// other calls.
+func (c *call) subscription() *Subscription {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sub
+}
+
+// settle returns what became of a call.
+func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
+	calls := &c.conn.client.calls
+	counter := &calls.stats.Failed
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
+	case errors.Is(cause, ErrTimeout), errors.Is(cause, context.DeadlineExceeded):
+		counter = &calls.stats.TimedOut
+	default:
+		counter = &calls.stats.Cancelled
+	}
+	if !calls.leave(c, counter) {
+		<-c.done // what answered it is about to say so
+		c.close()
+		return c.result, c.err
+	}
+	c.close()
+	switch {
+	case cause != nil:
+		failure := stopped(ctx)
+		if own, ok := failure.(*Error); ok && (own.kind == ErrTimeout || c.conn.opening.Load()) {
+			blamed := *own
+			blamed.Err = c.conn.silence(c.conn.blame(own.Err, c.start))
+			failure = &blamed
+		}
+		// A request that was never written is not cancelled, but that it was
+		// not is known of none that ran into its timeout.
+		if c.conn.cancels(c.method) {
+			done := c.conn.sendSoon(protocol.MethodCancelled, cancelledBody(c.id, cancelReason(failure)))
+			if c.sub != nil {
+				<-done // so that no other subscription overtakes it
+			}
+		}
+		return nil, failure
+	case err != nil:
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fault != nil {
+		return nil, c.fault
+	}
+	return nil, invalid(errors.New("the server ended its answer without a response to the request"))
+}
+
 // Pending is a request under way.
 type Pending struct {
 	ID     protocol.ID
@@ -66,9 +243,6 @@ type calls struct {
 func (t *calls) enter(c *call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.table == nil {
-		t.table = map[int64]*call{}
-	}
 	t.last++
 	c.id = t.last
 	t.table[c.id] = c
@@ -80,6 +254,22 @@ func (t *calls) find(id int64) *call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.table[id]
+}
+
+// only returns the one call of conn, nil if there are none or more.
+func (t *calls) only(conn *connection) (one *call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.table {
+		if c.conn != conn {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = c
+	}
+	return one
 }
 
 // finish ends a call with its result or error, and tells whether it was still
@@ -144,110 +334,39 @@ func (t *calls) count(field func(*Stats) *int64) {
 	t.mu.Unlock()
 }
 
-// begin starts the clock of a call. end must be called.
-func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx context.Context, end func()) {
-	ctx, c.abort = context.WithCancelCause(parent)
-	c.start, c.timeout = time.Now(), timeout
-	c.done = make(chan struct{})
-	if most > 0 {
-		c.limit = c.start.Add(most)
-	}
-	if first := c.next(); first > 0 {
-		c.timer = time.AfterFunc(first, c.expire)
-	}
-	return ctx, c.end
-}
-
-func (c *call) end() {
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	c.abort(nil)
-}
-
-// next returns how long to wait from now on; 0 means for ever.
-func (c *call) next() time.Duration {
-	d := max(c.timeout, 0)
-	if c.limit.IsZero() {
-		return d
-	}
-	left := max(time.Until(c.limit), 1)
-	if d == 0 || left < d {
-		return left
-	}
-	return d
-}
-
-// expire gives the call up, unless the user is being asked something: then the
-// server waits, not the client.
-func (c *call) expire() {
-	now := time.Now()
-	if (c.limit.IsZero() || now.Before(c.limit)) && c.conn.askedLately(now, c.timeout) {
-		c.timer.Reset(c.next())
-		return
-	}
-	c.abort(&Error{kind: ErrTimeout, Err: fmt.Errorf("no answer within %v", now.Sub(c.start).Round(time.Millisecond))})
-}
-
-// advance takes progress. inline runs the callback at once; else the waiting
-// caller does.
-func (c *call) advance(p Progress, inline bool) {
-	if c.timer != nil && c.timeout > 0 {
-		select {
-		case <-c.done:
-		default:
-			c.timer.Reset(c.next())
+// cancel takes the request of an id out of the table, with failure for its end;
+// it returns nil if there is none.
+func (t *calls) cancel(id protocol.ID, failure error) *call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n, c := range t.table {
+		if protocol.IntID(n) == id {
+			delete(t.table, n)
+			t.stats.Cancelled++
+			c.err = failure
+			close(c.done)
+			return c
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.progress == nil {
-		return
-	}
-	if inline {
-		c.conn.client.guard("OnProgress", func() { c.progress(p) })
-		return
-	}
-	c.queue = append(c.queue, p)
-	c.queued += len(p.Message)
-	for len(c.queue) > maxProgress || c.queued > maxMessages && len(c.queue) > 1 {
-		c.queued -= len(c.queue[0].Message)
-		c.queue = append(c.queue[:0], c.queue[1:]...)
-	}
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	return nil
 }
 
-// tell runs the callback for what waits.
-func (c *call) tell() {
-	if c.wake == nil {
-		return
+// pending lists the requests, oldest first.
+func (t *calls) pending() []Pending {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make([]Pending, 0, len(t.table))
+	for _, id := range slices.Sorted(maps.Keys(t.table)) {
+		list = append(list, t.table[id].pending())
 	}
-	c.mu.Lock()
-	queue, fn := c.queue, c.progress
-	c.queue, c.queued = nil, 0
-	c.mu.Unlock()
-	for _, p := range queue {
-		c.conn.client.guard("OnProgress", func() { fn(p) })
-	}
+	return list
 }
 
-// wait returns when the call is answered or ctx ends.
-func (c *call) wait(ctx context.Context) {
-	for {
-		select {
-		case <-c.done:
-			return
-		case <-ctx.Done():
-			return
-		case <-c.wake:
-			c.tell()
-		}
-	}
-}
-
-func (c *call) pending() Pending {
-	return Pending{ID: protocol.IntID(c.id), Method: c.method, Name: c.name, Start: c.start}
+// statistics returns what became of all requests so far.
+func (t *calls) statistics() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stats := t.stats
+	stats.Pending = len(t.table)
+	return stats
 }

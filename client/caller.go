@@ -9,20 +9,21 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Caller is what a *Client, a *Pool and a *Many have in common.
+// Caller is what a *Client, a *pool.Pool and a *group.Group have in common.
 type Caller interface {
 	Ping(ctx context.Context, options ...CallOption) error
 	Call(ctx context.Context, tool string, args any, options ...CallOption) (*CallToolResult, error)
 	Read(ctx context.Context, uri string, options ...CallOption) (*protocol.ReadResourceResult, error)
 	GetPrompt(ctx context.Context, name string, args map[string]string, options ...CallOption) (*protocol.GetPromptResult, error)
 	Complete(ctx context.Context, q Completion, options ...CallOption) (*protocol.Completion, error)
-	Tools(ctx context.Context, options ...CallOption) iter.Seq2[protocol.Tool, error]
-	Prompts(ctx context.Context, options ...CallOption) iter.Seq2[protocol.Prompt, error]
-	Resources(ctx context.Context, options ...CallOption) iter.Seq2[protocol.Resource, error]
-	Templates(ctx context.Context, options ...CallOption) iter.Seq2[protocol.ResourceTemplate, error]
+	Tools(ctx context.Context, options ...CallOption) iter.Seq2[Tool, error]
+	Prompts(ctx context.Context, options ...CallOption) iter.Seq2[Prompt, error]
+	Resources(ctx context.Context, options ...CallOption) iter.Seq2[Resource, error]
+	Templates(ctx context.Context, options ...CallOption) iter.Seq2[ResourceTemplate, error]
 	Close() error
 }
 
+// A Client is the simplest of the callers.
 var _ Caller = (*Client)(nil)
 
 // Completion asks what an argument of a prompt or of a resource template can
@@ -42,7 +43,7 @@ type Completion struct {
 // other reads it as JSON.
 func Call[Out any](ctx context.Context, c Caller, tool string, in any, options ...CallOption) (Out, error) {
 	var out Out
-	result, err := c.Call(ctx, tool, in, append(options[:len(options):len(options)], CheckResult())...)
+	result, err := c.Call(ctx, tool, in, append(options[:len(options):len(options)], checkResult())...)
 	if err != nil {
 		return out, err
 	}
@@ -57,40 +58,8 @@ func Call[Out any](ctx context.Context, c Caller, tool string, in any, options .
 		*dst = result
 	default:
 		if err := result.Decode(&out); err != nil {
-			return out, &Error{Op: op, Method: protocol.MethodToolsCall, Err: fmt.Errorf("the result does not fit %T: %w", out, err)}
+			return out, wrap(op, protocol.MethodToolsCall, tool, invalid(fmt.Errorf("it does not fit %T: %w", out, err)))
 		}
 	}
 	return out, nil
-}
-
-// maxPages is how many pages a list may have.
-const maxPages = 100000
-
-// all makes an iterator of the pages that list gives. It ends after an error.
-func all[T any](list func(cursor string) (*Page[T], error)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		cursor := ""
-		seen := map[string]bool{}
-		for {
-			page, err := list(cursor)
-			if err == nil && page.Next != "" && (seen[page.Next] || len(seen) >= maxPages) {
-				err = &Error{Op: "list", Err: fmt.Errorf("the server's pages do not end: %d pages, and cursor %.100q goes on", len(seen)+1, page.Next)}
-			}
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
-			for _, item := range page.Items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if page.Next == "" {
-				return
-			}
-			cursor = page.Next
-			seen[cursor] = true
-		}
-	}
 }

@@ -1,24 +1,24 @@
 package client
 
 import (
-	"encoding/json"
 	"maps"
 	"net/http"
 	"time"
-
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // CallOption changes one call.
 type CallOption func(*callOptions)
 
+// callOptions is what the options of one call come to. The zero value of each
+// field is what a call without options has.
 type callOptions struct {
 	timeout, maxTimeout time.Duration
 	progress            func(Progress)
+	onTask              func(*Task)
 	header              http.Header
 	meta                map[string]any
-	level               protocol.Level
-	noRetry, idempotent bool
+	attempts            int // 0 means that Retry was not given
+	idempotent          bool
 	noCache             bool
 	noRounds, detached  bool
 	checkOutput         bool
@@ -26,6 +26,8 @@ type callOptions struct {
 	state               string
 }
 
+// newCallOptions applies the options in their order, so that a later one wins. A
+// nil among them is left out, for programs that have an option at times.
 func newCallOptions(options []CallOption) *callOptions {
 	o := &callOptions{}
 	for _, option := range options {
@@ -40,20 +42,22 @@ func newCallOptions(options []CallOption) *callOptions {
 // 0 means Options.Timeout, less than 0 no limit.
 func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeout = d } }
 
-// MaxTimeout is how long the call waits in all, whatever progress comes, also for
-// the task that it may become; 0 means Options.MaxTimeout, less than 0 no limit.
-// A limit asks the server for progress, even without OnProgress.
-func MaxTimeout(d time.Duration) CallOption { return func(o *callOptions) { o.maxTimeout = d } }
-
 // OnProgress asks the server for progress and gives it to fn, one after the
 // other and before the call returns. A panic of fn is logged.
 //
 // A call that became a task has no progress notifications any more (the
 // extension io.modelcontextprotocol/tasks). While the client waits for it, in
 // Call and WaitTask, fn hears the task's status message instead, each time that
-// polling finds another one before the end: as Message, with Progress and Total
-// 0. Of a Detached call fn hears nothing more once the task is there.
+// the client learns of another one before the end: as Message, with the numbers
+// of Task.Progress where the server tells those, else 0. Of a Detached call fn
+// hears nothing more once the task is there.
 func OnProgress(fn func(Progress)) CallOption { return func(o *callOptions) { o.progress = fn } }
+
+// OnTask gives fn the state of the task that a call has become, in Call and
+// WaitTask, as often as the client learns it, whether it has changed or not: the
+// first is the one that answers the call. It is called one after the other and
+// before the call returns; a panic of it is logged.
+func OnTask(fn func(*Task)) CallOption { return func(o *callOptions) { o.onTask = fn } }
 
 // Header adds an HTTP header to the call's requests. Other transports ignore
 // it. A call that has one, or Meta, neither reads nor fills the cache.
@@ -77,16 +81,17 @@ func Meta(key string, value any) CallOption {
 	}
 }
 
-// LogLevel is the least severe level that the server may log while it serves
-// this call. Revisions before 2026-07-28 have a level per session alone, which
-// SetLevel sets; there this does nothing.
-func LogLevel(level protocol.Level) CallOption { return func(o *callOptions) { o.level = level } }
-
-// NoRetry never sends the call twice, even where that is safe.
-func NoRetry() CallOption { return func(o *callOptions) { o.noRetry = true } }
+// Retry sends the call up to n times where its error is Retriable and sending it
+// again is safe, as Error.Safe says: after a timeout, a lost connection, or when
+// the server is busy. Between two attempts it waits as Options.Reconnect says, or
+// as long as the server asks for if that is more, but not longer than
+// Options.MaxTimeout in all. Retry(1) never sends the call twice. Without Retry, or
+// with 0 or less, a call is sent again at once where its connection or session was
+// lost and that is safe, up to 3 times.
+func Retry(n int) CallOption { return func(o *callOptions) { o.attempts = max(n, 0) } }
 
 // Idempotent says that sending the call twice is harmless, so that it is sent
-// again when the connection or the session was lost. Reading methods, and tools
+// again when the connection or the session was lost, and where Retry asks for it. Reading methods, and tools
 // whose hints say readOnly or idempotent, need no telling.
 func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true } }
 
@@ -108,20 +113,13 @@ func Answers(answers map[string]any, state string) CallOption {
 // and WaitTask.
 func Detached() CallOption { return func(o *callOptions) { o.detached = true } }
 
-// CheckResult checks the structured content of the result against the tool's
-// output schema, as the typed Call does.
-func CheckResult() CallOption { return func(o *callOptions) { o.checkOutput = true } }
+// checkResult checks the structured content of the result against the tool's
+// output schema.
+func checkResult() CallOption { return func(o *callOptions) { o.checkOutput = true } }
 
 // Progress says how far a call has come.
 type Progress struct {
 	Progress float64
 	Total    float64 // 0 means unknown
 	Message  string
-}
-
-// Event is a notification of the server.
-type Event struct {
-	Server string // as the transport calls it
-	Method string
-	Params json.RawMessage // nil if there are none
 }

@@ -56,7 +56,7 @@ func TestTimeout(t *testing.T) {
 		{"of the client", &Options{Timeout: time.Minute}, nil, time.Minute},
 		{"of the call", &Options{Timeout: time.Minute}, []CallOption{Timeout(time.Second)}, time.Second},
 		{"maximum", nil, []CallOption{Timeout(-1)}, 10 * time.Minute},
-		{"maximum of the call", nil, []CallOption{MaxTimeout(time.Second)}, time.Second},
+		{"maximum of the client", &Options{MaxTimeout: time.Second}, nil, time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// Two pending calls are cancelled together, and the server hears of both.
-func TestCancelAll(t *testing.T) {
+// All pending calls can be cancelled, and the server hears of each.
+func TestCancelPending(t *testing.T) {
 	cancelled := make(chan string, 2)
 	in(t, nil, func(s *script) {
 		for h := s.next(); h != nil; h = s.next() {
@@ -136,8 +136,14 @@ func TestCancelAll(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if got := c.CancelAll("batch cancellation"); len(got) != 2 || got[0].Method != "tools/call" || got[0].Name != "x" {
-			t.Errorf("cancelled %+v", got)
+		pending := c.Pending()
+		if len(pending) != 2 || pending[0].Method != "tools/call" || pending[0].Name != "x" {
+			t.Errorf("pending %+v", pending)
+		}
+		for _, p := range pending {
+			if err := c.Cancel(p.ID, "batch cancellation"); err != nil {
+				t.Error(err)
+			}
 		}
 		calls.Wait()
 		for range 2 {
@@ -207,7 +213,7 @@ func TestCloseEndsCalls(t *testing.T) {
 				var calls sync.WaitGroup
 				calls.Go(func() {
 					_, err := c.Call(t.Context(), "x", nil)
-					if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "client closed") || !Retriable(err) {
+					if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "closed: by Client.Close") || Retriable(err) {
 						t.Errorf("error %v", err)
 					}
 				})
@@ -268,13 +274,13 @@ func TestCapabilities(t *testing.T) {
 	c := connect(t, scripted(t, hello), &opts)
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
-		"list":      func() error { _, err := c.ListTools(ctx, ""); return err },
+		"list":      func() error { _, err := listTools(ctx, c, ""); return err },
 		"call":      func() error { _, err := c.Call(ctx, "x", nil); return err },
 		"read":      func() error { _, err := c.Read(ctx, "x"); return err },
 		"prompt":    func() error { _, err := c.GetPrompt(ctx, "x", nil); return err },
 		"complete":  func() error { _, err := c.Complete(ctx, Completion{Prompt: "x", Argument: "y"}); return err },
 		"level":     func() error { return c.SetLevel(ctx, protocol.LevelInfo) },
-		"subscribe": func() error { return c.Subscribe(ctx, "x") },
+		"subscribe": func() error { _, err := c.Listen(ctx, Filter{ResourceSubscriptions: []string{"x"}}, nil); return err },
 		"batch":     func() error { _, err := c.Batch(ctx, Operation{Method: "ping"}); return err },
 		"task":      func() error { _, err := c.Task(ctx, "x"); return err },
 	} {
@@ -287,7 +293,7 @@ func TestCapabilities(t *testing.T) {
 	}
 	opts.LaxCapabilities = true
 	lax := connect(t, scripted(t, hello), &opts)
-	if _, err := lax.ListTools(ctx, ""); code(err) != protocol.CodeMethodNotFound {
+	if _, err := listTools(ctx, lax, ""); code(err) != protocol.CodeMethodNotFound {
 		t.Errorf("lax: %v", err)
 	}
 }
@@ -333,7 +339,7 @@ func TestMisbehaviour(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var slow chan struct{}
-			opts := &Options{OnNotification: func(Event) { <-slow }} // a handler that hangs
+			opts := &Options{OnNotification: func(Notification) { <-slow }} // a handler that hangs
 			in(t, opts, func(s *script) {
 				slow = make(chan struct{})
 				first := s.next()
@@ -373,7 +379,7 @@ func TestMisbehaviour(t *testing.T) {
 
 // 10,000 calls in flight over one connection come back to their callers.
 func TestManyCalls(t *testing.T) {
-	s := mcp.NewServer(mcp.Info{Name: "many", Version: "1"}, &mcp.Options{MaxConcurrent: 20000})
+	s := mcp.NewServer(mcp.Info{Name: "many", Version: "1"}, &mcp.Options{Limits: mcp.Limits{Concurrent: 20000}})
 	const calls = 10000
 	var gate sync.WaitGroup
 	gate.Add(calls)

@@ -1,14 +1,17 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"iter"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/client/internal/callback"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -19,37 +22,17 @@ type Client struct {
 	transport Transport
 	server    string // what the transport calls the server
 	owner     string // of private results in the cache
-	calls     calls
-	encoders  encoders
-	events    events
-	tools     toolIndex
-	roots     roots
-	elicited  elicited
+	owned     bool   // nobody else is that owner
+	caps      protocol.ClientCapabilities
+	level     atomic.Int32 // a protocol.Level
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	tasks  sync.WaitGroup // goroutines of the client
-	notes  sync.WaitGroup // those of them that send what nobody waits for
-
-	conn    atomic.Pointer[connection] // nil while there is none
-	caps    atomic.Pointer[protocol.ClientCapabilities]
-	renewal sync.Mutex // held while a session is renewed
-
-	mu        sync.Mutex
-	state     State
-	stateErr  error
-	changed   chan struct{} // closed when state changes
-	closed    bool
-	returning bool // a goroutine reconnects
-	opening   *connection
-	known     era
-	level     protocol.Level
-	subs      map[*Subscription]struct{}
-	watched   map[string]*Subscription // by Subscribe
-	stateFns  map[int]func(State, error)
-	lastFn    int
-	stateLine stateLine
-	eventFns  []*eventFn
+	life          lifecycle
+	calls         calls
+	encoders      encoders
+	notifications notifications
+	handlers      handlers
+	subs          subscriptions
+	tools         toolIndex
 }
 
 // Connect connects to the server behind t and returns when it can be used. It
@@ -61,34 +44,28 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	if t == nil {
 		return nil, &Error{Op: "connect", Err: errors.New("no transport")}
 	}
-	c := &Client{
-		opts: opts.filled(), transport: t, server: t.String(),
-		changed: make(chan struct{}), subs: map[*Subscription]struct{}{},
-		watched: map[string]*Subscription{}, stateFns: map[int]func(State, error){},
-	}
+	c := &Client{opts: opts.filled(), transport: t, server: t.String()}
+	c.life.client, c.life.changed, c.life.renewal = c, make(chan struct{}), newTurn()
+	c.notifications.client, c.handlers.client, c.subs.client, c.tools.client = c, c, c, c
+	c.calls.table = map[int64]*call{}
+	c.tools.load = newTurn()
 	c.owner = c.opts.CacheKey
 	if c.owner == "" {
-		c.owner = fmt.Sprintf("client %p", c) // its own
+		c.owner, c.owned = newOwner(), true
 	}
-	caps := c.opts.capabilities()
-	c.caps.Store(&caps)
-	c.level = c.opts.LogLevel
-	c.roots.list = c.opts.Roots
-	c.events.client = c
-	c.known = c.opts.Eras.get(c.server)
-	if c.opts.OnState != nil {
-		c.stateFns[0] = c.opts.OnState
-	}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	conn, err := c.open(ctx)
+	c.caps = c.opts.capabilities()
+	c.level.Store(int32(c.opts.LogLevel))
+	c.handlers.roots.list = c.opts.Roots
+	c.life.ctx, c.life.cancel = context.WithCancelCause(context.Background())
+	conn, err := handshake{c}.open(ctx)
 	if err == nil {
-		err = c.install(conn)
+		err = c.life.install(conn, false)
 	}
 	if err == nil && c.opts.Listen != nil {
 		_, err = c.Listen(ctx, *c.opts.Listen, nil)
 	}
 	if err != nil {
-		c.setState(StateDisconnected, err)
+		c.life.setState(StateDisconnected, err)
 		_ = c.Close() // the error of connecting says more
 		return nil, wrap("connect to "+c.server, "", "", err)
 	}
@@ -96,203 +73,224 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 }
 
 // errClientClosed is what ends everything at Close.
-var errClientClosed = errors.New("client closed")
+var errClientClosed = errors.New("by Client.Close")
 
 // Close ends the connection in order: what is under way fails with ErrClosed
 // and is cancelled at the server, subscriptions end, a session is deleted, a
 // child process is given time to exit. It waits for the client's goroutines,
-// handlers included, for Options.CloseTimeout at most. Calling it again does
-// nothing.
+// handlers included, for Options.CloseTimeout at most, and for a process that had to
+// be killed some seconds more. Calling it again does nothing.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+	if !c.life.close() {
 		return nil
 	}
-	c.closed = true
-	subs := c.subs
-	c.subs = map[*Subscription]struct{}{}
-	c.mu.Unlock()
 	ctx, stop := context.WithTimeout(context.Background(), c.opts.CloseTimeout)
 	defer stop()
-	c.sendNotes(ctx)
-	conn := c.conn.Swap(nil)
+	c.life.sendNotes(ctx)
+	conn := c.life.conn.Swap(nil)
 	gone := &Error{kind: ErrClosed, Err: errClientClosed}
-	for sub := range subs {
-		sub.finish(gone)
-	}
-	ended := c.calls.failAll(nil, &Error{kind: ErrClosed, Err: errClientClosed, lost: true})
+	c.subs.close(gone)
+	ended := c.calls.failAll(nil, gone)
 	var err error
 	if conn != nil {
-		conn.cancelAll(ctx, ended, errClientClosed.Error())
+		conn.cancelAll(ctx, ended, "client closed")
 	}
-	c.cancel(gone)
+	c.life.cancel(gone)
 	if conn != nil {
-		conn.asked.CancelAll(errClientClosed)
+		conn.asked.CancelAll(gone)
 		err = conn.close(ctx)
 	}
-	c.setState(StateDisconnected, gone)
-	waitFor(ctx, &c.tasks)
-	c.opts.Cache.dropOwner(c.server, fmt.Sprintf("client %p", c))
+	c.life.setState(StateDisconnected, gone)
+	waitFor(ctx, &c.life.tasks)
+	if c.owned {
+		c.opts.Cache.dropOwner(c.owner)
+	}
 	return wrap("close", "", "", err)
 }
 
-// sendNotes lets leave what nobody waits for.
-func (c *Client) sendNotes(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, notesTimeout)
-	defer stop()
-	waitFor(ctx, &c.notes)
-}
+// State returns the state of the connection.
+func (c *Client) State() State { return c.life.now() }
 
-// waitFor waits for goroutines, at most until ctx ends.
-func waitFor(ctx context.Context, goroutines *sync.WaitGroup) {
-	ended := make(chan struct{})
-	go func() {
-		goroutines.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
-}
+// WaitReady waits until the client is ready. It fails when ctx ends, when the
+// client is closed, and with ErrConnection when it is disconnected and will not
+// come back.
+func (c *Client) WaitReady(ctx context.Context) error { return c.life.waitReady(ctx) }
 
-// spawn runs fn on a goroutine that Close waits for. It tells false, without
-// running it, once the client is closed.
-func (c *Client) spawn(fn func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.tasks.Go(fn)
-	return true
-}
-
-// note is spawn for what sends something that nobody waits for; Close lets it
-// leave first. It tells false, without running it, once the client is closed.
-func (c *Client) note(fn func(ctx context.Context)) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.notes.Add(1)
-	c.tasks.Go(func() {
-		defer c.notes.Done()
-		ctx, stop := context.WithTimeout(c.ctx, notifyTimeout)
-		defer stop()
-		fn(ctx)
-	})
-	return true
-}
-
-// current returns the connection, and waits while the client reconnects.
-func (c *Client) current(ctx context.Context) (*connection, error) {
-	if conn := c.conn.Load(); conn != nil {
-		return conn, nil
-	}
-	if c.opts.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, c.opts.Timeout)
-		defer stop()
-	}
-	for {
-		c.mu.Lock()
-		conn, closed, idle, err, changed := c.conn.Load(), c.closed, c.state == StateDisconnected && !c.returning, c.stateErr, c.changed
-		c.mu.Unlock()
-		switch {
-		case conn != nil:
-			return conn, nil
-		case closed:
-			return nil, &Error{kind: ErrClosed, Err: errClientClosed}
-		case idle:
-			return nil, &Error{kind: ErrClosed, Err: err, lost: true}
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
+// Reconnect connects again now, if the client is disconnected and does not come
+// back by itself.
+func (c *Client) Reconnect(ctx context.Context) error { return c.life.reconnectNow(ctx) }
 
 // Revision returns what the client and the server speak, 0 while disconnected.
 func (c *Client) Revision() protocol.Revision {
-	if conn := c.conn.Load(); conn != nil {
+	if conn := c.life.conn.Load(); conn != nil {
 		return conn.revision()
 	}
 	return 0
 }
 
-// ServerInfo returns how the server names itself; the zero value while
-// disconnected, or if it does not.
-func (c *Client) ServerInfo() protocol.Implementation {
-	if conn := c.conn.Load(); conn != nil {
-		return conn.about.info
-	}
-	return protocol.Implementation{}
+// Server is what a server says of itself.
+type Server struct {
+	Info         Info // zero if it does not say
+	Capabilities protocol.ServerCapabilities
+	Instructions string          // what it tells models about itself
+	Raw          json.RawMessage // the whole result of server/discover or initialize
 }
 
-// ServerCapabilities returns what the server offers; the zero value while
+// Server returns what the server says of itself; the zero value while
 // disconnected.
-func (c *Client) ServerCapabilities() protocol.ServerCapabilities {
-	if conn := c.conn.Load(); conn != nil {
-		return conn.about.caps
+func (c *Client) Server() Server {
+	if conn := c.life.conn.Load(); conn != nil {
+		server := conn.server
+		server.Raw = clone(server.Raw)
+		return server
 	}
-	return protocol.ServerCapabilities{}
+	return Server{}
 }
 
-// Instructions returns what the server tells models about itself.
-func (c *Client) Instructions() string {
-	if conn := c.conn.Load(); conn != nil {
-		return conn.about.instructions
-	}
-	return ""
-}
-
-// ServerHello returns the whole result of server/discover or initialize, nil
-// while disconnected.
-func (c *Client) ServerHello() json.RawMessage {
-	if conn := c.conn.Load(); conn != nil {
-		return clone(conn.about.raw)
-	}
-	return nil
-}
-
-// Supports tells whether the server declares a capability, by the names on the
+// Supports reports whether the server declares a capability, by the names on the
 // way to it: Supports("tools"), Supports("resources", "subscribe"),
 // Supports("extensions", "io.modelcontextprotocol/tasks"). One that is false
 // counts as not declared.
 func (c *Client) Supports(path ...string) bool {
-	conn := c.conn.Load()
+	conn := c.life.conn.Load()
 	if conn == nil || len(path) == 0 {
 		return false
 	}
-	raw := protocol.Lookup(conn.about.raw, append([]string{"capabilities"}, path...))
+	raw := protocol.Lookup(conn.server.Raw, append([]string{"capabilities"}, path...))
 	return raw != nil && string(raw) != "false" && string(raw) != "null"
 }
 
-// Transport returns what the client was connected with.
-func (c *Client) Transport() Transport { return c.transport }
+// Capabilities returns what the client declares to servers.
+func (c *Client) Capabilities() protocol.ClientCapabilities { return c.caps }
+
+// capabilitiesFor returns what the client declares in rev.
+func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilities {
+	if c.opts.OnRequest != nil {
+		return c.caps
+	}
+	caps := c.caps.For(rev)
+	if c.caps.Elicitation != nil && c.caps.Elicitation.Form == nil && c.caps.Elicitation.URL != nil && !rev.Has(protocol.ElicitModes) {
+		caps.Elicitation = nil // of URLs alone, which rev does not have
+	}
+	return caps
+}
+
+// takesTasks reports whether the client has declared that calls may become
+// tasks.
+func (c *Client) takesTasks() bool { return c.caps.Extensions[tasksExtension] != nil }
+
+// logLevel returns the least severe level that the server shall log; 0 leaves
+// that to the server.
+func (c *Client) logLevel() protocol.Level { return protocol.Level(c.level.Load()) }
 
 // Stats returns what the client did so far.
 func (c *Client) Stats() Stats {
-	dropped := c.events.lost()
-	c.calls.mu.Lock()
-	defer c.calls.mu.Unlock()
-	stats := c.calls.stats
-	stats.Pending = len(c.calls.table)
-	stats.Dropped = dropped
+	stats := c.calls.statistics()
+	stats.Dropped = c.notifications.lost()
 	return stats
 }
 
 // Pending lists the requests under way, oldest first.
-func (c *Client) Pending() []Pending {
-	c.calls.mu.Lock()
-	defer c.calls.mu.Unlock()
-	return pendingOf(c.calls.table)
+func (c *Client) Pending() []Pending { return c.calls.pending() }
+
+// Cancel gives up a request under way: its caller gets ErrCancelled with the
+// reason, and the server is told. An id that is not under way is ErrNotFound.
+func (c *Client) Cancel(id protocol.ID, reason string) error {
+	failure := &Error{kind: ErrCancelled, Err: errors.New(cmp.Or(reason, "by the client"))}
+	p := c.calls.cancel(id, failure)
+	if p == nil {
+		return &Error{Op: "cancel", kind: ErrNotFound, Err: fmt.Errorf("no request %v is under way", id)}
+	}
+	if p.abort != nil {
+		p.abort(failure)
+	}
+	if p.conn.cancels(p.method) {
+		p.conn.sendSoon(protocol.MethodCancelled, cancelledBody(p.id, reason))
+	}
+	return nil
 }
+
+// Notifications returns the notifications of the server from now on, all or
+// those of these methods; progress belongs to its call and is not among them.
+// The sequence ends with ctx and with the client, and may be ranged over once.
+// While nobody takes them, 256 are kept, and then the oldest make room.
+//
+//	for n := range c.Notifications(ctx, protocol.MethodResourceUpdated) {
+//		…
+//	}
+func (c *Client) Notifications(ctx context.Context, methods ...string) iter.Seq[Notification] {
+	l, remove := c.notifications.listen(methods)
+	stop := context.AfterFunc(ctx, remove) // also if nobody ranges over them
+	return func(yield func(Notification) bool) {
+		defer stop()
+		defer remove()
+		for {
+			select {
+			case <-l.wake:
+				for n, ok := c.notifications.next(l); ok; n, ok = c.notifications.next(l) {
+					if ctx.Err() != nil || !yield(n) {
+						return
+					}
+				}
+			case <-ctx.Done():
+				return
+			case <-c.life.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// Roots lists the places that the server may work in.
+func (c *Client) Roots() []Root { return c.handlers.roots.get() }
+
+// SetRoots replaces the places that the server may work in, and tells the
+// server if they are others than before. The URIs begin with file://
+// (client/roots). A client that has not declared roots gets ErrUnsupported:
+// Options.Roots declares them, if only as an empty list.
+func (c *Client) SetRoots(ctx context.Context, list []Root) error {
+	const op = "set roots"
+	if c.caps.Roots == nil {
+		return unsupported(op, "", "the client has not declared roots: set Options.Roots, if only to an empty list")
+	}
+	for _, root := range list {
+		if !strings.HasPrefix(root.URI, "file://") {
+			return &Error{Op: op, Err: fmt.Errorf("the URI of a root must begin with file://, got %s", root.URI)}
+		}
+	}
+	changed := c.handlers.roots.set(list)
+	conn := c.life.conn.Load()
+	if !changed || conn == nil || conn.revision().Modern() || !conn.rootsChange.Load() {
+		// A later session asks anew; modern servers ask each time; and a server
+		// that was told not to expect the notification gets none (client/roots,
+		// "Capabilities").
+		return nil
+	}
+	err := conn.send(ctx, methodRootsChanged, protocol.AppendNotification(nil, methodRootsChanged, nil))
+	return wrap(op, methodRootsChanged, "", err)
+}
+
+// most returns how long a request may take in all; less than 0 means any time.
+func (c *Client) most() time.Duration { return cmp.Or(c.opts.MaxTimeout, 10*time.Minute) }
+
+// limited bounds one step that waits for the server by Options.Timeout.
+func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.opts.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.opts.Timeout)
+}
+
+// discard closes a connection that is of no use.
+func (c *Client) discard(conn *connection) {
+	ctx, stop := context.WithTimeout(context.Background(), c.opts.CloseTimeout)
+	defer stop()
+	_ = conn.close(ctx) // why it is closed says more
+}
+
+// guard runs a callback of the user on a goroutine of its own: whatever it does,
+// guard returns, and a failure is in the log.
+func (c *Client) guard(name string, fn func()) error { return callback.Run(c.opts.Logger, name, fn) }
 
 // notifyTimeout bounds the sending of what nobody waits for.
 const notifyTimeout = 5 * time.Second

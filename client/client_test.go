@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -18,8 +17,8 @@ func TestConnect(t *testing.T) {
 		if c.Revision() != rev || c.State() != StateReady {
 			t.Errorf("revision %v, state %v", c.Revision(), c.State())
 		}
-		if c.ServerInfo().Name != "fixture" || c.Instructions() != "Use the tools." || c.ServerCapabilities().Tools == nil {
-			t.Errorf("server %+v, instructions %q, capabilities %+v", c.ServerInfo(), c.Instructions(), c.ServerCapabilities())
+		if c.Server().Info.Name != "fixture" || c.Server().Instructions != "Use the tools." || c.Server().Capabilities.Tools == nil {
+			t.Errorf("server %+v, instructions %q, capabilities %+v", c.Server().Info, c.Server().Instructions, c.Server().Capabilities)
 		}
 		if err := c.Ping(t.Context()); err != nil {
 			t.Errorf("Ping: %v", err)
@@ -77,14 +76,14 @@ func TestOperations(t *testing.T) {
 		if got := strings.Join(tools, " "); got != "fail greet media refuse sum think wait work" {
 			t.Errorf("tools %s", got)
 		}
-		page, err := c.ListResources(t.Context(), "")
-		if err != nil || len(page.Items) != 3 || page.Next == "" {
+		page, err := listResources(t.Context(), c, "")
+		if err != nil || len(page.items) != 3 || page.next == "" {
 			t.Fatalf("page %+v, %v", page, err)
 		}
-		if page, err = c.ListResources(t.Context(), page.Next); err != nil || len(page.Items) != 1 || page.Next != "" {
+		if page, err = listResources(t.Context(), c, page.next); err != nil || len(page.items) != 1 || page.next != "" {
 			t.Errorf("second page %+v, %v", page, err)
 		}
-		if _, err := c.ListResources(t.Context(), "invalid!!!"); code(err) != protocol.CodeInvalidParams {
+		if _, err := listResources(t.Context(), c, "invalid!!!"); code(err) != protocol.CodeInvalidParams {
 			t.Errorf("bad cursor: %v", err)
 		}
 		for template, err := range c.Templates(t.Context()) {
@@ -263,8 +262,8 @@ func TestEndlessPages(t *testing.T) {
 	}
 }
 
-// Handlers can come and go while the client lives.
-func TestOnEvent(t *testing.T) {
+// Whoever listens hears what it is for, whatever the others do.
+func TestNotifications(t *testing.T) {
 	tr := scripted(t, func(s *script) {
 		s.legacyHello("2025-06-18")
 		for h := s.next(); h != nil; h = s.next() {
@@ -277,23 +276,25 @@ func TestOnEvent(t *testing.T) {
 		}
 	})
 	opts := *legacy
+	logs := make(chan LogEntry, 9)
+	opts.OnLog = func(l LogEntry) { logs <- l }
+	opts.OnNotification = func(Notification) { panic("boom") } // costs the others nothing
 	c := connect(t, tr, &opts)
-	logs, changes := make(chan LogEntry, 9), make(chan Event, 9)
-	c.OnLog(func(l LogEntry) { logs <- l })
-	c.OnEvent(func(e Event) { changes <- e }, "notifications/tools/*")
-	c.OnEvent(func(Event) { panic("boom") }) // costs the others nothing
-	c.OnEvent(func(Event) { t.Error("called after it was removed") })()
+	changes := c.Notifications(t.Context(), protocol.MethodToolsChanged)
 	if err := c.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if l := <-logs; l.Level != protocol.LevelError || l.Text() != `{"n":1}` {
 		t.Errorf("log %+v", l)
 	}
-	if e := <-changes; e.Method != protocol.MethodToolsChanged || e.Params != nil {
-		t.Errorf("event %+v", e)
+	for n := range changes {
+		if n.Method != protocol.MethodToolsChanged || n.Params != nil {
+			t.Errorf("notification %+v", n)
+		}
+		break
 	}
 	if !c.Supports("tools") || !c.Supports("resources", "subscribe") || c.Supports("prompts") || c.Supports("tools", "listChanged") || c.Supports() {
-		t.Errorf("hello %s", c.ServerHello())
+		t.Errorf("hello %s", c.Server().Raw)
 	}
 }
 
@@ -317,59 +318,5 @@ func TestLevels(t *testing.T) {
 		if a, b := <-logs, <-logs; a.Text() != "2" || b.Text() != "3" {
 			t.Errorf("logs %+v, %+v", a, b)
 		}
-		if rev.Modern() {
-			if _, err := c.Call(t.Context(), "chat", nil, LogLevel(protocol.LevelError)); err != nil {
-				t.Fatal(err)
-			}
-			if l := <-logs; l.Text() != "3" {
-				t.Errorf("log %+v", l)
-			}
-		}
 	})
-}
-
-// Capabilities can be added while the client lives.
-func TestMergeCapabilities(t *testing.T) {
-	var heard []string
-	tr := scripted(t, func(s *script) {
-		s.modernHello()
-		for h := s.next(); h != nil; h = s.next() {
-			var params struct {
-				Meta map[string]json.RawMessage `json:"_meta"`
-			}
-			if err := json.Unmarshal(h.Params, &params); err != nil {
-				t.Error(err)
-			}
-			heard = append(heard, string(params.Meta[protocol.MetaCapabilities]))
-			s.result(h, `{"resultType":"complete","content":[]}`)
-		}
-	})
-	opts := modernOptions()
-	opts.Tasks = TasksOff
-	opts.Roots = []protocol.Root{}
-	c := connect(t, tr, opts)
-	call := func() {
-		if _, err := c.Call(t.Context(), "x", nil); err != nil {
-			t.Error(err)
-		}
-	}
-	call()
-	all := c.MergeCapabilities(protocol.ClientCapabilities{
-		Sampling: &protocol.SamplingCapability{Tools: &struct{}{}}, Extensions: map[string]json.RawMessage{"com.example/x": json.RawMessage(`{"a":1}`)},
-	})
-	c.MergeCapabilities(protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{Context: &struct{}{}}, Elicitation: &protocol.ElicitationCapability{}, Roots: &protocol.RootsCapability{}})
-	call()
-	if all.Sampling == nil || all.Roots == nil || c.Capabilities().Sampling.Tools == nil {
-		t.Errorf("capabilities %+v", all)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	want := []string{
-		`{"roots":{"listChanged":true}}`,
-		`{"roots":{"listChanged":true},"sampling":{"tools":{},"context":{}},"elicitation":{},"extensions":{"com.example/x":{"a":1}}}`,
-	}
-	if !slices.Equal(heard, want) {
-		t.Errorf("heard %q", heard)
-	}
 }

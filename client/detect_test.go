@@ -84,7 +84,7 @@ func TestProbeSilence(t *testing.T) {
 		})
 		begin := time.Now()
 		c, err := Connect(t.Context(), tr, nil)
-		if err != nil || c.Revision() != protocol.V20250618 || time.Since(begin) != DefaultProbeTimeout {
+		if err != nil || c.Revision() != protocol.V20250618 || time.Since(begin) != 5*time.Second {
 			t.Fatalf("%v after %v", err, time.Since(begin))
 		}
 		if err := c.Close(); err != nil {
@@ -132,14 +132,14 @@ func TestEras(t *testing.T) {
 		s.result(h, `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`)
 		s.drain()
 	})
-	eras := &Eras{}
+	eras := NewCache(0)
 	for range 2 {
-		if err := connect(t, tr, &Options{Eras: eras}).Close(); err != nil {
+		if err := connect(t, tr, &Options{Cache: eras}).Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	eras.Forget(tr)
-	connect(t, tr, &Options{Eras: eras})
+	eras.Clear()
+	connect(t, tr, &Options{Cache: eras})
 	mu.Lock()
 	defer mu.Unlock()
 	if !slices.Equal(first, []string{"server/discover", "initialize", "server/discover"}) {
@@ -279,8 +279,8 @@ func TestHTTPDetection(t *testing.T) {
 					return nil
 				}}
 			}
-			eras := &Eras{}
-			c, err := Connect(context.Background(), tr, &Options{Eras: eras})
+			eras := NewCache(0)
+			c, err := Connect(context.Background(), tr, &Options{Cache: eras})
 			if got := tr.sent(); !slices.Equal(got, tt.want) {
 				t.Errorf("sent %v, want %v", got, tt.want)
 			}
@@ -300,7 +300,7 @@ func TestHTTPDetection(t *testing.T) {
 				return
 			}
 			before := len(tr.sent())
-			c = connect(t, tr, &Options{Eras: eras})
+			c = connect(t, tr, &Options{Cache: eras})
 			if c.Revision() != protocol.V20241105 || len(tr.sent()) != before {
 				t.Errorf("revision %v; the second time the client tried %v", c.Revision(), tr.sent()[before:])
 			}
@@ -319,7 +319,7 @@ func TestStatusCode(t *testing.T) {
 func TestProbeSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := scripted(t, func(s *script) {
-			time.Sleep(DefaultProbeTimeout + time.Second)
+			time.Sleep(5*time.Second + time.Second)
 			s.result(s.next(), fakeDiscover) // too late
 			s.fault(s.next(), -32602, "the metadata is missing")
 			s.modernHello()

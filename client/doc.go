@@ -11,11 +11,16 @@
 // Connect finds out what the server speaks. The same code then works with all
 // of them: questions of the server (roots, sampling, elicitation) go to the
 // same handlers, whether they come as requests or in a result that wants more
-// input; Listen tells of changes in both eras.
+// input; Listen tells of changes in every revision.
 //
-// A Pool spreads calls over several connections and replaces those that are
-// lost. A Many uses many servers as one, such as those of a configuration file
-// that ReadConfig has read. Both are a Caller, as a Client is.
+// Errors are an *Error. Each cause that a program can act on has a sentinel for
+// errors.Is, such as ErrTimeout or ErrNotFound; Retriable says which may pass, and
+// Retry makes a call again then. A tool that fails is no error, but for the typed
+// Call: there it is a *ToolError.
+//
+// Package client/pool spreads calls over several connections and replaces those
+// that are lost; client/group uses many servers as one; client/config reads the
+// files in which they are listed. A pool and a group are a Caller, as a Client is.
 //
 // A Client and everything it gives is safe for concurrent use. Handlers run on
 // goroutines of the client; they may call it, but must not wait for Close.

@@ -8,38 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
-
-// request is what is asked, in every round and attempt.
-type request struct {
-	op      string
-	method  string
-	name    string // what the header Mcp-Name says
-	members []byte // of params, without braces and without _meta
-	meta    []byte // members of _meta that the caller wants
-	token   []byte // of progress, if the caller has one of its own
-	args    []byte // the arguments of tools/call, a part of members
-	tool    *toolInfo
-	options *callOptions
-	cache   bool // the result may be kept
-	safe    bool // sending it twice is harmless
-	// refreshed: the tool was listed again because of this very request.
-	refreshed bool
-	// renewed: its session had expired once.
-	renewed bool
-	// visited: the user was shown the URLs that it needs.
-	visited bool
-	// resent: the network had failed it once.
-	resent bool
-	// task: it became one.
-	task bool
-	// asked: how long the server's questions have taken.
-	asked time.Duration
-}
 
 // encoders make the JSON text of values, one encoder per type.
 type encoders struct{ byType sync.Map }
@@ -165,6 +137,8 @@ func (e *encoders) metaMembers(meta map[string]any) ([]byte, error) {
 	return dst, nil
 }
 
+// mapKeys iterates over the keys of a map, for slices.Sorted: metadata goes out in
+// one order, so that the same call has the same bytes.
 func mapKeys(m map[string]any) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for key := range m {
@@ -181,60 +155,6 @@ func comma(dst []byte) []byte {
 		return dst
 	}
 	return append(dst, ',')
-}
-
-// round is what a request carries beyond itself when it is sent again with
-// answers (basic/patterns/mrtr).
-type round struct {
-	responses []byte // the object of answers; nil for none
-	state     string
-	stated    bool // there is a state, though it may be empty
-}
-
-// encode returns the message for a request. level is for _meta.
-func (conn *connection) encode(id int64, r *request, more round, token bool, level protocol.Level) []byte {
-	dst := make([]byte, 0, 160+len(r.method)+len(r.members)+len(r.meta)+len(*conn.meta.Load())+len(more.responses)+len(more.state))
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	dst = jsonx.AppendInt(dst, id)
-	dst = append(dst, `,"method":`...)
-	dst = jsonx.AppendString(dst, r.method)
-	dst = conn.appendParams(dst, id, r, more, token, level)
-	return append(dst, '}')
-}
-
-func (conn *connection) appendParams(dst []byte, id int64, r *request, more round, token bool, level protocol.Level) []byte {
-	modern := conn.revision().Modern()
-	inMeta := modern || len(r.meta) > 0 || len(r.token) > 0 || token
-	if !inMeta && len(r.members) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"params":{`...)
-	dst = append(dst, r.members...)
-	if more.responses != nil {
-		dst = append(append(comma(dst), `"inputResponses":`...), more.responses...)
-	}
-	if more.stated || more.state != "" {
-		dst = jsonx.AppendString(append(comma(dst), `"requestState":`...), more.state)
-	}
-	if inMeta {
-		dst = append(comma(dst), `"_meta":{`...)
-		if modern {
-			dst = append(dst, *conn.meta.Load()...)
-			if level != 0 {
-				dst = jsonx.AppendString(append(dst, `,"`+protocol.MetaLogLevel+`":`...), level.String())
-			}
-		}
-		if token {
-			dst = jsonx.AppendInt(append(comma(dst), `"progressToken":`...), id)
-		} else if len(r.token) > 0 {
-			dst = append(append(comma(dst), `"progressToken":`...), r.token...)
-		}
-		if len(r.meta) > 0 {
-			dst = append(comma(dst), r.meta...)
-		}
-		dst = append(dst, '}')
-	}
-	return append(dst, '}')
 }
 
 // named starts the members of params with a name.

@@ -5,23 +5,36 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// What went wrong, for errors.Is on any error of this package.
+// What went wrong, for errors.Is on any error of this package. Each is a cause
+// that a program can act on.
 var (
 	// ErrTimeout: no answer came in time. It is a context.DeadlineExceeded too.
 	ErrTimeout = errors.New("timeout")
-	// ErrCancelled: the caller, Cancel or the server gave the request up.
+	// ErrCancelled: the caller, Cancel or the server gave the request up. It is a
+	// context.Canceled too where a context of the caller did that.
 	ErrCancelled = errors.New("cancelled")
-	// ErrClosed: the client is closed, or the connection was lost.
-	ErrClosed = errors.New("connection closed")
-	// ErrNotFound: there is no such resource, task or pending request.
+	// ErrClosed: what was called is closed, by its owner or, for a Subscription,
+	// by the server.
+	ErrClosed = errors.New("closed")
+	// ErrConnection: the connection could not be made, or was lost before the
+	// answer came. Whether the server has received the request is not known.
+	ErrConnection = errors.New("no connection")
+	// ErrNotFound: there is no such tool, prompt, resource, task or pending
+	// request.
 	ErrNotFound = errors.New("not found")
 	// ErrSessionExpired: the server ended the session. The client has a new one
 	// by then, if Options.NoReconnect lets it, but the request was not sent again
@@ -30,6 +43,16 @@ var (
 	// ErrUnsupported: the server, or the revision that it speaks, does not have
 	// what was asked for. Nothing was sent, or the server said so.
 	ErrUnsupported = errors.New("not supported")
+	// ErrUnauthorized: the server wants other credentials, or more rights than
+	// these have: HTTP status 401 or 403. StatusCode tells which.
+	ErrUnauthorized = errors.New("not authorized")
+	// ErrBusy: the server refused the request for now, by HTTP status 429 or 503
+	// or by the code of its error.
+	ErrBusy = errors.New("the server is busy")
+	// ErrInvalidResult: the server's answer is not what the method has to give,
+	// does not fit the tool's output schema, or does not fit the type that the
+	// caller wants.
+	ErrInvalidResult = errors.New("invalid result")
 )
 
 // Error is the error of everything that a client does. errors.Is finds what
@@ -40,27 +63,34 @@ type Error struct {
 	Method string          // of the request; "" if it failed before there was one
 	Code   protocol.Code   // of the server's error; 0 if it sent none
 	Data   json.RawMessage // likewise; nil if there is none
-	Err    error           // the cause
+	// Safe reports that sending the request again does nothing that sending it
+	// once does not: the method only reads, a hint of the tool says so, or the
+	// caller does by Idempotent. It is false if Retry(1) forbids it.
+	Safe bool
+	Err  error // the cause
 
-	kind error // one of the sentinels, or nil
-	lost bool  // the connection was lost while the request was under way
+	kind error // one of the sentinels; nil if the cause tells, or if none fits
 }
 
-// Error says what was done and why that failed.
+// Error says what was done and why that failed. What a server says in it has no
+// control and no invisible characters, and its length has a limit; a *ToolError
+// or a *protocol.Error within has the texts as they came.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("mcp client")
+	var parts []string
 	if e.Op != "" {
-		b.WriteString(": " + e.Op)
+		parts = append(parts, e.Op)
 	}
 	if e.kind != nil {
-		b.WriteString(": " + e.kind.Error())
+		parts = append(parts, e.kind.Error())
 	}
 	if e.Err != nil && e.Err != e.kind {
-		b.WriteString(": " + e.Err.Error())
+		parts = append(parts, e.Err.Error())
 	}
-	return b.String()
+	return visible.Text(strings.Join(parts, ": "), maxErrorText)
 }
+
+// maxErrorText is how long the text of an error is, in bytes.
+const maxErrorText = 2 * visible.Sentence
 
 // Unwrap returns the sentinel and the cause.
 func (e *Error) Unwrap() []error {
@@ -78,12 +108,11 @@ func (e *Error) Is(target error) bool {
 	return target == context.DeadlineExceeded && e.kind == ErrTimeout
 }
 
-// Retriable tells whether the same request may succeed later: it timed out, the
-// connection or the session was lost, or the server was busy. It does not say
-// that sending it again is safe; see Idempotent.
+// Retriable reports whether the same request may succeed later: it timed out,
+// the connection or the session was lost, or the server was busy. It does not
+// say that sending it again is safe, which Error.Safe does.
 func Retriable(err error) bool {
-	var status *link.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*link.StatusError](err); ok {
 		switch status.Code {
 		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway,
 			http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -91,14 +120,34 @@ func Retriable(err error) bool {
 		}
 		return false
 	}
-	var e *Error
-	if !errors.As(err, &e) {
-		return false
+	for _, kind := range []error{ErrConnection, ErrTimeout, ErrSessionExpired, ErrBusy} {
+		if errors.Is(err, kind) {
+			return true
+		}
 	}
-	if e.lost {
-		return true
+	return false
+}
+
+// retryAfter returns how long the server wants to be left alone; 0 if it does
+// not say.
+func retryAfter(err error) time.Duration {
+	if status, ok := errors.AsType[*link.StatusError](err); ok {
+		text := status.Header.Get("Retry-After")
+		if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+			return time.Duration(seconds) * time.Second
+		}
+		if at, err := http.ParseTime(text); err == nil {
+			return time.Until(at)
+		}
 	}
-	return errors.Is(err, ErrTimeout) || errors.Is(err, ErrSessionExpired) || e.Code == protocol.CodeBusy
+	var own *Error
+	var said struct {
+		RetryAfterMs uint32 `json:"retryAfterMs"`
+	}
+	if errors.As(err, &own) && own.Data != nil && json.Unmarshal(own.Data, &said) == nil {
+		return time.Duration(said.RetryAfterMs) * time.Millisecond
+	}
+	return 0
 }
 
 // StatusCode returns the HTTP status of an answer that carried no message, or
@@ -112,27 +161,51 @@ func StatusCode(err error) int {
 	return 0
 }
 
-// Garbage returns the beginning of what the server sent last that is no message
-// of the protocol, if that may be the reason for err; otherwise "".
-func Garbage(err error) string {
-	var garbled *garbledError
-	if errors.As(err, &garbled) {
-		return garbled.text
+// LastInvalidMessage returns the beginning of what the server sent last that is
+// no message of the protocol, if that may be the reason for err; otherwise "".
+func LastInvalidMessage(err error) string {
+	if invalid, ok := errors.AsType[*invalidMessageError](err); ok {
+		return invalid.text
 	}
 	return ""
 }
 
-// garbledError is an error after something came that is no message.
-type garbledError struct {
+// invalidMessageError is an error after something came that is no message.
+type invalidMessageError struct {
 	err  error
 	text string
 }
 
-func (e *garbledError) Error() string {
+// Error adds what was sent to the error that it may explain.
+func (e *invalidMessageError) Error() string {
 	return fmt.Sprintf("%v; the server sent what is no message, lastly %q (what it logs belongs on its standard error)", e.err, e.text)
 }
 
-func (e *garbledError) Unwrap() error { return e.err }
+// Unwrap returns the error without the guess.
+func (e *invalidMessageError) Unwrap() error { return e.err }
+
+// SilentError is among the causes of a timeout, or another end of waiting, while
+// the client connects to a command: what may be the reason that it does not
+// answer.
+type SilentError struct {
+	// Stderr is the end of what the command has written to standard error.
+	Stderr string
+	// Withheld are the names of variables that are set here and that the command did
+	// not get, although servers often need such.
+	Withheld []string
+}
+
+// Error says what the command wrote and what it did not get.
+func (e *SilentError) Error() string {
+	text := "the command has written nothing to standard error"
+	if e.Stderr != "" {
+		text = "the command has written to standard error:\n" + visible.Text(e.Stderr, visible.Sentence)
+	}
+	if len(e.Withheld) > 0 {
+		text += "\nit did not get these variables, which are set here (CommandTransport.Env passes them on): " + strings.Join(e.Withheld, ", ")
+	}
+	return text
+}
 
 // ToolError is the cause of the error of a typed Call whose tool failed, that
 // is, whose result has isError set.
@@ -144,40 +217,63 @@ type ToolError struct {
 // Error returns what the tool said.
 func (e *ToolError) Error() string {
 	if text := e.Result.Text(); text != "" {
-		return fmt.Sprintf("tool %q failed: %s", e.Tool, text)
+		return visible.Text(text, visible.Sentence)
 	}
-	return fmt.Sprintf("tool %q failed and said nothing", e.Tool)
+	return "the tool failed and said nothing"
 }
 
 // serverFault reads the error object of an answer.
 func serverFault(raw []byte) error {
-	fault := &protocol.Error{}
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw) + 1}
 	if s.Peek() != jsonx.Object {
-		return fmt.Errorf("the server answered with an error that is no object: %.100s", raw)
+		return invalid(fmt.Errorf("the server answered with an error that is no object: %.100s", raw))
 	}
-	var wire struct {
-		Code    protocol.Code   `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
-		return fmt.Errorf("the server answered with an error that does not decode: %w", err)
-	}
-	fault.Code, fault.Message = wire.Code, wire.Message
-	if wire.Data != nil {
-		fault.Data = wire.Data
+	fault, err := origin.ParseFault(raw)
+	if err != nil {
+		return invalid(fmt.Errorf("the server answered with an error that does not decode: %w", err))
 	}
 	return fault
 }
 
-// kindOf finds the sentinel for a server's error.
-func kindOf(method string, fault *protocol.Error, name string) error {
+// kindOf returns the sentinel for a cause, nil if it is none of them or has one
+// already.
+func kindOf(method, name string, err error) error {
+	if _, ok := errors.AsType[*Error](err); ok {
+		return nil
+	}
+	if status, ok := errors.AsType[*link.StatusError](err); ok {
+		switch status.Code {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return ErrUnauthorized
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			return ErrBusy
+		}
+	}
+	if fault, ok := errors.AsType[*protocol.Error](err); ok {
+		return kindOfFault(method, name, fault)
+	}
+	switch {
+	case errors.Is(err, link.ErrSession):
+		return ErrSessionExpired
+	case errors.Is(err, context.DeadlineExceeded):
+		return ErrTimeout
+	case errors.Is(err, context.Canceled):
+		return ErrCancelled
+	}
+	return nil
+}
+
+// kindOfFault returns the sentinel for a server's error.
+func kindOfFault(method, name string, fault *protocol.Error) error {
 	switch fault.Code {
 	case protocol.CodeMethodNotFound, protocol.CodeUnsupportedVersion:
 		return ErrUnsupported
 	case protocol.CodeResourceNotFound:
 		return ErrNotFound
+	case protocol.CodeBusy, protocol.CodeUnavailable:
+		return ErrBusy
+	case protocol.CodeUnauthorized, protocol.CodeInsufficientScope:
+		return ErrUnauthorized
 	case protocol.CodeInvalidParams:
 		if strings.HasPrefix(method, "tasks/") {
 			return ErrNotFound
@@ -208,22 +304,14 @@ func wrap(op, method, name string, err error) error {
 		done.Op, done.Method = op, method
 		return &done
 	}
-	e := &Error{Op: op, Method: method, Err: err}
+	e := &Error{Op: op, Method: method, Err: err, kind: kindOf(method, name, err)}
 	var own *Error
 	var fault *protocol.Error
-	switch {
-	case errors.As(err, &own):
-		e.Code, e.Data, e.lost = own.Code, own.Data, own.lost
-	case errors.As(err, &fault):
+	if errors.As(err, &own) {
+		e.Code, e.Data = own.Code, own.Data
+	} else if errors.As(err, &fault) {
 		e.Code = fault.Code
 		e.Data, _ = fault.Data.(json.RawMessage)
-		e.kind = kindOf(method, fault, name)
-	case errors.Is(err, link.ErrSession):
-		e.kind = ErrSessionExpired
-	case errors.Is(err, context.DeadlineExceeded):
-		e.kind = ErrTimeout
-	case errors.Is(err, context.Canceled):
-		e.kind = ErrCancelled
 	}
 	if own == nil && StatusCode(err) == http.StatusUnauthorized {
 		e.Err = &unauthorizedError{err}
@@ -231,17 +319,86 @@ func wrap(op, method, name string, err error) error {
 	return e
 }
 
+// invalid makes err the error of a result that is not what it has to be.
+func invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{kind: ErrInvalidResult, Err: err}
+}
+
 // unauthorizedError is the error of a request without credentials, or with the
 // wrong ones.
 type unauthorizedError struct{ err error }
 
+// Error says what to do: the error reaches people who have just given an address,
+// and know nothing of tokens.
 func (e *unauthorizedError) Error() string {
 	return e.err.Error() + " (HTTPOptions.Header or HeaderFunc sends a token; package auth/oauth gets one)"
 }
 
+// Unwrap returns the error of the server.
 func (e *unauthorizedError) Unwrap() error { return e.err }
 
 // unsupported is the error for what cannot be asked for.
 func unsupported(op, method, format string, args ...any) error {
 	return &Error{Op: op, Method: method, kind: ErrUnsupported, Err: fmt.Errorf(format, args...)}
+}
+
+// unconnected is the error of what needs a connection that was lost, or could not
+// be made, because of err.
+func unconnected(op string, err error) *Error {
+	if own, ok := err.(*Error); ok && own.kind == ErrConnection {
+		err = own.Err // it is said once
+	}
+	return &Error{Op: op, kind: ErrConnection, Err: err}
+}
+
+// sent returns the error of sending: what the network did is worth another
+// attempt, and a stream that takes nothing any more is lost.
+func sent(conn *connection, err error) error {
+	var status *link.StatusError
+	switch {
+	case err == nil, errors.As(err, &status), errors.Is(err, link.ErrSession):
+		return err
+	case !conn.sync, ofNetwork(err):
+		return unconnected("", err)
+	}
+	return err
+}
+
+// ofNetwork reports whether an HTTP exchange failed for what became of its
+// connection, and for nothing that was said on it.
+func ofNetwork(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return false // a net.Error too
+	}
+	var broken net.Error
+	if errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		return true
+	}
+	text := err.Error()
+	for _, hidden := range hiddenErrors {
+		if strings.Contains(text, hidden) {
+			return true
+		}
+	}
+	return false
+}
+
+// hiddenErrors are those errors of net/http for a broken connection that have
+// neither a name nor a type outside it.
+var hiddenErrors = [...]string{
+	"http: server closed idle connection",
+	"http2: client connection lost",
+	"http2: client conn not usable",
+	"http2: server sent GOAWAY",
+	"http2: Transport received Server's graceful shutdown GOAWAY",
+}
+
+// slow reports whether a network error took a timeout to come, so that another
+// attempt would take as long.
+func slow(err error) bool {
+	var broken net.Error
+	return errors.As(err, &broken) && broken.Timeout()
 }

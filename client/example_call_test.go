@@ -9,7 +9,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 func slowServer() *mcp.Server {
@@ -34,7 +33,7 @@ func slowServer() *mcp.Server {
 // A call reports its progress and has a time limit; errors tell what went wrong.
 func ExampleClient_Call() {
 	ctx := context.Background()
-	c, err := client.Connect(ctx, inProcess(slowServer()), nil)
+	c, err := client.Connect(ctx, client.Local(slowServer().ServeConn), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,17 +61,17 @@ func ExampleClient_Call() {
 func ExampleClient_Listen() {
 	ctx := context.Background()
 	server := slowServer()
-	c, err := client.Connect(ctx, inProcess(server), nil)
+	c, err := client.Connect(ctx, client.Local(server.ServeConn), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	told := make(chan client.Event)
-	changes, err := c.Listen(ctx, protocol.SubscriptionFilter{ToolsListChanged: true}, func(e client.Event) { told <- e })
+	told := make(chan client.Notification)
+	changes, err := c.Listen(ctx, client.Filter{ToolsListChanged: true}, func(n client.Notification) { told <- n })
 	if err != nil {
 		log.Fatal(err)
 	}
-	server.RemoveTools("sleep")
+	server.Remove(mcp.KindTool, "sleep")
 	fmt.Println((<-told).Method)
 	fmt.Println(changes.Close())
 	// Output:

@@ -69,7 +69,7 @@ func (s *forgetful) counts() (calls, inits int) {
 }
 
 // A session that the server has forgotten is begun anew, once; a call is
-// repeated only if that is safe (case T50).
+// repeated only if that is safe.
 func TestSessionForgotten(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -82,7 +82,7 @@ func TestSessionForgotten(t *testing.T) {
 		{"safe", "sum", nil, false, nil, 2},
 		{"said to be safe", "media", []CallOption{Idempotent()}, false, nil, 2},
 		{"unsafe", "media", nil, false, ErrSessionExpired, 1},
-		{"not to be repeated", "sum", []CallOption{NoRetry()}, false, ErrSessionExpired, 1},
+		{"not to be repeated", "sum", []CallOption{Retry(1)}, false, ErrSessionExpired, 1},
 		{"forgotten again", "sum", nil, true, ErrSessionExpired, 2},
 	}
 	for _, tt := range tests {
@@ -230,7 +230,7 @@ func (s *oldServer) cut(fail int) {
 
 // A stream that drops comes back after 1 s times the square of the attempt, and
 // the call that waits gets its answer; after five refusals all calls fail and
-// the client is disconnected (case T49).
+// the client is disconnected.
 func TestStreamDrops(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -269,8 +269,8 @@ func TestStreamDrops(t *testing.T) {
 				switch got := <-result; {
 				case tt.state == StateReady && (got.err != nil || got.text != "late"):
 					t.Errorf("%q, %v", got.text, got.err)
-				case tt.state != StateReady && !errors.Is(got.err, ErrClosed):
-					t.Errorf("%q, %v, want ErrClosed", got.text, got.err)
+				case tt.state != StateReady && !errors.Is(got.err, ErrConnection):
+					t.Errorf("%q, %v, want ErrConnection", got.text, got.err)
 				}
 				synctest.Wait()
 				if !slices.Equal(s.gets, tt.gets) || c.State() != tt.state {

@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client/internal/connlink"
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -130,11 +131,11 @@ func fixture(t testing.TB, opts *mcp.Options) *mcp.Server {
 			return "Hello, " + name.Value.Color + " " + name.Value.Name + "!", nil
 		}),
 		mcp.Tool("think", func(f *mcp.Frame, _ struct{}) (string, error) {
-			roots, err := mcp.Roots(f, "roots")
+			roots, err := frame.Roots(f, "roots")
 			if err != nil {
 				return "", err
 			}
-			answer, err := mcp.Sample(f, "thought", mcp.SampleParams{MaxTokens: 9, Messages: []mcp.SampleMessage{{
+			answer, err := frame.Sample(f, "thought", protocol.SampleParams{MaxTokens: 9, Messages: []protocol.SampleMessage{{
 				Role: protocol.RoleUser, Content: []protocol.Content{protocol.TextContent{Text: roots[0].URI}},
 			}}})
 			if err != nil {
@@ -145,11 +146,11 @@ func fixture(t testing.TB, opts *mcp.Options) *mcp.Server {
 		mcp.Tool("media", func(*mcp.Frame, struct{}) (*mcp.Result, error) {
 			return mcp.NewResult().Text("see").Text("here").Image([]byte("png"), "image/png"), nil
 		}),
-		mcp.Resource("test://a", func(*mcp.Frame, struct{}) (string, error) { return "contents of a", nil }),
-		mcp.Resource("test://b", func(*mcp.Frame, struct{}) (string, error) { return "contents of b", nil }),
-		mcp.Resource("test://c", func(*mcp.Frame, struct{}) (string, error) { return "contents of c", nil }),
-		mcp.Resource("test://d", func(*mcp.Frame, struct{}) (string, error) { return "contents of d", nil }),
-		mcp.Resource("users://{id}/profile", func(_ *mcp.Frame, in struct {
+		mcp.Resource("test://a", func(*mcp.Frame) (string, error) { return "contents of a", nil }),
+		mcp.Resource("test://b", func(*mcp.Frame) (string, error) { return "contents of b", nil }),
+		mcp.Resource("test://c", func(*mcp.Frame) (string, error) { return "contents of c", nil }),
+		mcp.Resource("test://d", func(*mcp.Frame) (string, error) { return "contents of d", nil }),
+		mcp.Template("users://{id}/profile", func(_ *mcp.Frame, in struct {
 			ID string `json:"id"`
 		}) (string, error) {
 			return "profile of " + in.ID, nil
@@ -253,3 +254,17 @@ func (s *script) drain() {
 }
 
 var legacy = &Options{Revisions: []protocol.Revision{protocol.V20250618}, Timeout: time.Minute}
+
+// listTools gets one page of the tools.
+func listTools(ctx context.Context, c *Client, cursor string, options ...CallOption) (*page[Tool], error) {
+	p, err := pageOf[Tool](ctx, c, "list tools", protocol.MethodToolsList, "tools", cursor, options)
+	if err == nil {
+		p.items = c.tools.learn(p.items)
+	}
+	return p, err
+}
+
+// listResources gets one page of the resources.
+func listResources(ctx context.Context, c *Client, cursor string, options ...CallOption) (*page[Resource], error) {
+	return pageOf[Resource](ctx, c, "list resources", protocol.MethodResourcesList, "resources", cursor, options)
+}

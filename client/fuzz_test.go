@@ -33,7 +33,7 @@ func FuzzReceive(f *testing.F) {
 	var fuzzed []byte // what the server answers a call with, nil for something fine
 	for _, rev := range []protocol.Revision{protocol.V20250326, protocol.V20260728} {
 		opts := asker(rev)
-		opts.NoReconnect, opts.Tasks, opts.MaxTimeout = true, TasksByHand, -1
+		opts.NoReconnect, opts.Tasks, opts.MaxTimeout = true, TasksReturn, -1
 		clients[rev] = connect(f, &fakeHTTP{name: "http://fuzz", respond: func(l *fakeLink, _ context.Context, m *link.Message) error {
 			l.mu.Lock()
 			l.sent = nil
@@ -56,9 +56,9 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for rev, c := range clients {
 			fuzzed = bytes.Clone(text)
-			_, _ = c.Call(t.Context(), "x", nil, NoRetry()) // any error will do
+			_, _ = c.Call(t.Context(), "x", nil, Retry(1)) // any error will do
 			fuzzed = nil
-			c.conn.Load().Receive(text, nil)
+			c.life.conn.Load().Receive(text, nil)
 			if r, err := c.Call(t.Context(), "x", nil); err != nil || r.Text() != "fine" {
 				t.Errorf("%v: the next call: %+v, %v", rev, r, err)
 			}

@@ -35,6 +35,7 @@ func headerParams(input json.RawMessage) ([]protocol.HeaderParam, error) {
 	return w.found, nil
 }
 
+// headerWalk gathers the annotated arguments of one schema.
 type headerWalk struct {
 	found []protocol.HeaderParam
 	names map[string]bool // in lower case
@@ -97,6 +98,9 @@ func (w *headerWalk) any(v any, path []string) error {
 	return nil
 }
 
+// annotated takes one annotation, and refuses those that the specification does:
+// a header that cannot be sent, or not be found again, would make every call of the
+// tool fail.
 func (w *headerWalk) annotated(node map[string]any, value any, path []string, reachable bool) error {
 	name, ok := value.(string)
 	switch {

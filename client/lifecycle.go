@@ -3,42 +3,142 @@ package client
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 )
 
-// stateLine gives changes of state to the callbacks one after the other.
-type stateLine struct {
-	queue   []stateChange
-	running bool
-}
+// settled is how long a connection must have lived for its loss not to count as
+// an attempt that failed.
+const settled = 15 * time.Second
 
+// stateChange is a change that Options.OnState has not heard of yet.
 type stateChange struct {
 	state State
 	err   error
 }
 
-// State returns the state of the connection.
-func (c *Client) State() State {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
+// lifecycle is the state of a client's connection, and the goroutines that live
+// as long as the client. All that the states depend on is changed under mu.
+type lifecycle struct {
+	client *Client
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	tasks  sync.WaitGroup // goroutines of the client
+	notes  sync.WaitGroup // those of them that send what nobody waits for
+
+	conn    atomic.Pointer[connection] // nil while there is none
+	renewal turn                       // held while a session is renewed
+
+	mu        sync.Mutex
+	state     State
+	stateErr  error
+	changed   chan struct{} // closed when the state changes
+	closed    bool
+	returning bool // a goroutine reconnects
+	early     int  // connections in a row that did not live until they had settled
+	queue     []stateChange
+	telling   bool // a goroutine gives the queue to Options.OnState
 }
 
-// WaitReady waits until the client is ready. It fails when ctx ends, when the
-// client is closed, and when it is disconnected and will not come back.
-func (c *Client) WaitReady(ctx context.Context) error {
+// spawn runs fn on a goroutine that Close waits for. It reports false, without
+// running it, once the client is closed.
+func (l *lifecycle) spawn(fn func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.tasks.Go(fn)
+	return true
+}
+
+// note is spawn for what sends something that nobody waits for; Close lets it
+// leave first. It reports false, without running it, once the client is closed.
+func (l *lifecycle) note(fn func(ctx context.Context)) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.notes.Add(1)
+	l.tasks.Go(func() {
+		defer l.notes.Done()
+		ctx, stop := context.WithTimeout(l.ctx, notifyTimeout)
+		defer stop()
+		fn(ctx)
+	})
+	return true
+}
+
+// sendNotes lets leave what nobody waits for.
+func (l *lifecycle) sendNotes(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, notesTimeout)
+	defer stop()
+	waitFor(ctx, &l.notes)
+}
+
+// waitFor waits for goroutines, at most until ctx ends.
+func waitFor(ctx context.Context, goroutines *sync.WaitGroup) {
+	ended := make(chan struct{})
+	go func() {
+		goroutines.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
+
+// current returns the connection, and waits while the client reconnects.
+func (l *lifecycle) current(ctx context.Context) (*connection, error) {
+	if conn := l.conn.Load(); conn != nil {
+		return conn, nil
+	}
+	if l.client.opts.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, l.client.opts.Timeout)
+		defer stop()
+	}
 	for {
-		c.mu.Lock()
-		state, err, closed, returning, changed := c.state, c.stateErr, c.closed, c.returning, c.changed
-		c.mu.Unlock()
+		l.mu.Lock()
+		conn, closed, idle, err, changed := l.conn.Load(), l.closed, l.state == StateDisconnected && !l.returning, l.stateErr, l.changed
+		l.mu.Unlock()
+		switch {
+		case conn != nil:
+			return conn, nil
+		case closed:
+			return nil, &Error{kind: ErrClosed, Err: errClientClosed}
+		case idle:
+			return nil, unconnected("", err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// waitReady waits until the client is ready. It fails when ctx ends, when the
+// client is closed, and when it is disconnected and will not come back.
+func (l *lifecycle) waitReady(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		state, err, closed, returning, changed := l.state, l.stateErr, l.closed, l.returning, l.changed
+		l.mu.Unlock()
 		switch {
 		case closed:
 			return &Error{Op: "wait", kind: ErrClosed, Err: errClientClosed}
 		case state == StateReady:
 			return nil
 		case state == StateDisconnected && !returning:
-			return &Error{Op: "wait", kind: ErrClosed, Err: err}
+			return unconnected("wait", err)
 		}
 		select {
 		case <-changed:
@@ -48,243 +148,282 @@ func (c *Client) WaitReady(ctx context.Context) error {
 	}
 }
 
-// OnState calls fn at every change of state from now on, as Options.OnState
-// does, until remove is called.
-func (c *Client) OnState(fn func(state State, err error)) (remove func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lastFn++
-	id := c.lastFn
-	c.stateFns[id] = fn
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.stateFns, id)
-	}
+// now returns the state.
+func (l *lifecycle) now() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+// close begins the end of the client: nothing is spawned any more. It reports
+// false if it was called before.
+func (l *lifecycle) close() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.closed
+	l.closed = true
+	return !was
 }
 
 // setState changes the state and tells of it.
-func (c *Client) setState(state State, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.setStateLocked(state, err)
+func (l *lifecycle) setState(state State, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.setStateLocked(state, err)
 }
 
-func (c *Client) setStateLocked(state State, err error) {
-	if c.state == state && c.stateErr == err {
+// setStateLocked is setState for who holds l.mu.
+func (l *lifecycle) setStateLocked(state State, err error) {
+	if l.state == state && l.stateErr == err {
 		return
 	}
-	c.state, c.stateErr = state, err
-	close(c.changed)
-	c.changed = make(chan struct{})
-	if len(c.stateFns) == 0 {
+	l.state, l.stateErr = state, err
+	close(l.changed)
+	l.changed = make(chan struct{})
+	if l.client.opts.OnState == nil {
 		return
 	}
-	c.stateLine.queue = append(c.stateLine.queue, stateChange{state, err})
-	if !c.stateLine.running {
-		c.stateLine.running = true
-		c.tasks.Go(c.tellStates)
+	l.queue = append(l.queue, stateChange{state, err})
+	if !l.telling {
+		l.telling = true
+		l.tasks.Go(l.tellStates)
 	}
 }
 
-// tellStates runs the callbacks until all changes are told.
-func (c *Client) tellStates() {
+// tellStates calls Options.OnState until all changes are told.
+func (l *lifecycle) tellStates() {
 	for {
-		c.mu.Lock()
-		if len(c.stateLine.queue) == 0 {
-			c.stateLine.running = false
-			c.mu.Unlock()
+		l.mu.Lock()
+		if len(l.queue) == 0 {
+			l.telling = false
+			l.mu.Unlock()
 			return
 		}
-		change := c.stateLine.queue[0]
-		c.stateLine.queue = c.stateLine.queue[1:]
-		fns := make([]func(State, error), 0, len(c.stateFns))
-		for id := 0; id <= c.lastFn; id++ {
-			if fn := c.stateFns[id]; fn != nil {
-				fns = append(fns, fn)
-			}
-		}
-		c.mu.Unlock()
-		for _, fn := range fns {
-			c.guard("state", func() { fn(change.state, change.err) })
-		}
+		change := l.queue[0]
+		l.queue = l.queue[1:]
+		l.mu.Unlock()
+		_ = l.client.guard("OnState", func() { l.client.opts.OnState(change.state, change.err) })
 	}
 }
 
-// guard runs a callback of the user; a panic is logged and costs nothing else.
-func (c *Client) guard(what string, fn func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.opts.Logger.Error().Str("callback", what).Interface("panic", p).Msg("a callback panicked")
-		}
-	}()
-	fn()
-}
-
-// install makes conn the connection of the client.
-func (c *Client) install(conn *connection) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+// install makes conn the connection of the client. Whether it replaces one that
+// was lost is counted before anybody is told that the client is ready.
+func (l *lifecycle) install(conn *connection, again bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
 		return &Error{kind: ErrClosed, Err: errClientClosed}
 	}
 	if err := conn.lostErr(); err != nil {
 		return err
 	}
-	c.opening = nil
-	c.conn.Store(conn)
-	c.setStateLocked(StateReady, nil)
+	conn.ready = time.Now()
+	l.conn.Store(conn)
+	if again {
+		l.client.calls.count(func(s *Stats) *int64 { return &s.Reconnects })
+	}
+	l.setStateLocked(StateReady, nil)
 	return nil
 }
 
 // lost is called when a connection ended by itself.
-func (c *Client) lost(conn *connection, err error) {
+func (l *lifecycle) lost(conn *connection, err error) {
 	if err == nil {
 		err = errors.New("the server ended the connection")
 	}
-	c.mu.Lock()
-	was := c.conn.CompareAndSwap(conn, nil)
-	back := was && !c.closed && !c.opts.NoReconnect
+	l.mu.Lock()
+	was := l.conn.CompareAndSwap(conn, nil)
+	back := was && !l.closed && !l.client.opts.NoReconnect
 	if was {
-		c.returning = back
-		c.setStateLocked(StateDisconnected, err)
-		if !c.closed {
-			c.tasks.Go(func() { c.comeBack(conn, back) })
+		if l.early++; time.Since(conn.ready) >= settled {
+			l.early = 0
+		}
+		l.returning = back
+		l.setStateLocked(StateDisconnected, err)
+		if !l.closed {
+			l.tasks.Go(func() { l.replace(conn, back) })
 		}
 	}
-	c.mu.Unlock()
+	l.mu.Unlock()
 	// The waiting comes after the state, so that who waits finds it changed.
-	c.calls.failAll(conn, &Error{kind: ErrClosed, Err: err, lost: true})
+	l.client.calls.failAll(conn, unconnected("", err))
 	conn.asked.CancelAll(err)
 	if was {
-		c.opts.Logger.Warn().Err(err).Str("server", c.server).Bool("reconnect", back).Msg("connection lost")
-		c.pauseSubscriptions(err, back)
+		safely.Log(l.client.opts.Logger.Warn().Err(visible.Error(err)).Str("server", l.client.server).Bool("reconnect", back), "connection lost")
+		if !back {
+			l.client.subs.end(unconnected("listen", err))
+		}
 	}
 }
 
-// comeBack clears the lost connection away and makes a new one.
-func (c *Client) comeBack(old *connection, back bool) {
-	ctx, stop := context.WithTimeout(c.ctx, c.opts.CloseTimeout)
+// replace clears the lost connection away and makes a new one.
+func (l *lifecycle) replace(old *connection, back bool) {
+	ctx, stop := context.WithTimeout(l.ctx, l.client.opts.CloseTimeout)
 	_ = old.close(ctx) // it is lost anyway
 	stop()
 	if !back {
 		return
 	}
-	c.returnLoop()
+	l.reconnectLoop()
 }
 
-// returnLoop reconnects, and tells what became of it.
-func (c *Client) returnLoop() {
-	err := c.reconnect()
-	c.mu.Lock()
-	c.returning = false
-	if err != nil && !c.closed {
+// reconnectLoop reconnects, and tells what became of it.
+func (l *lifecycle) reconnectLoop() {
+	err := l.reconnect()
+	l.mu.Lock()
+	l.returning = false
+	if err != nil && !l.closed {
 		// Not the state changed, but that it will stay so.
-		c.state = StateConnecting
-		c.setStateLocked(StateDisconnected, err)
+		l.state = StateConnecting
+		l.setStateLocked(StateDisconnected, err)
 	}
-	c.mu.Unlock()
+	l.mu.Unlock()
 	if err != nil {
-		c.endSubscriptions(&Error{kind: ErrClosed, Err: err})
+		l.client.subs.end(unconnected("listen", err))
 		return
 	}
-	c.resubscribe()
+	l.client.subs.reopen()
 }
 
-// reconnect tries as often as Options.Reconnect says.
-func (c *Client) reconnect() error {
+// reconnect tries as often as Options.Reconnect says. A server that takes
+// connections and loses them at once is waited for longer each time.
+func (l *lifecycle) reconnect() error {
+	l.mu.Lock()
+	early := l.early
+	l.mu.Unlock()
 	last := errors.New("no attempt was made")
 	for n := 1; ; n++ {
-		wait, ok := c.opts.Reconnect.wait(n)
+		wait, ok := l.client.opts.Reconnect.wait(n)
 		if !ok {
 			return last
 		}
-		if err := pause.For(c.ctx, wait); err != nil {
+		if early > n {
+			wait = l.client.opts.Reconnect.pause(early)
+		}
+		if err := pause.For(l.ctx, wait); err != nil {
 			return err
 		}
-		conn, err := c.open(c.ctx)
+		conn, err := handshake{l.client}.open(l.ctx)
 		if err == nil {
-			if err = c.install(conn); err == nil {
-				c.calls.count(func(s *Stats) *int64 { return &s.Reconnects })
+			if err = l.install(conn, true); err == nil {
 				return nil
 			}
-			_ = conn.close(c.ctx) // it was lost at once
+			l.client.discard(conn) // it was lost at once
 		}
 		last = err
-		c.setState(StateDisconnected, err)
-		c.opts.Logger.Warn().Err(err).Str("server", c.server).Int("attempt", n).Msg("reconnecting failed")
+		l.setState(StateDisconnected, err)
+		safely.Log(l.client.opts.Logger.Warn().Err(visible.Error(err)).Str("server", l.client.server).Int("attempt", n), "reconnecting failed")
 	}
 }
 
 // renew replaces a connection whose session has expired, once for all who find
-// that out.
-func (c *Client) renew(ctx context.Context, old *connection) error {
-	c.renewal.Lock()
-	defer c.renewal.Unlock()
-	if c.conn.Load() != old {
-		_, err := c.current(ctx)
+// that out. It goes on without those who do not wait for it.
+func (l *lifecycle) renew(ctx context.Context, old *connection) error {
+	done := make(chan error, 1)
+	if !l.spawn(func() { done <- l.renewNow(old) }) {
+		return &Error{kind: ErrClosed, Err: errClientClosed}
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// renewNow is renew on a goroutine of the client. One of those who find the session
+// expired replaces the connection; the others wait for their turn and find the new
+// one.
+func (l *lifecycle) renewNow(old *connection) error {
+	if err := l.renewal.take(l.ctx); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.conn.CompareAndSwap(old, nil)
-	c.returning = true
-	c.setStateLocked(StateConnecting, nil)
-	c.mu.Unlock()
-	conn, err := c.open(c.ctx)
+	defer l.renewal.give()
+	if l.conn.Load() != old {
+		_, err := l.current(l.ctx)
+		return err
+	}
+	l.mu.Lock()
+	l.conn.CompareAndSwap(old, nil)
+	l.returning = true
+	l.setStateLocked(StateConnecting, nil)
+	l.mu.Unlock()
+	conn, err := handshake{l.client}.open(l.ctx)
 	if err == nil {
-		err = c.install(conn)
+		err = l.install(conn, false)
 	}
-	back := err != nil && !c.opts.NoReconnect
-	c.mu.Lock()
-	c.returning = back
+	back := err != nil && !l.client.opts.NoReconnect
+	l.mu.Lock()
+	l.returning = back
 	if err != nil {
-		c.setStateLocked(StateDisconnected, err)
+		l.setStateLocked(StateDisconnected, err)
 	}
-	c.mu.Unlock()
-	c.spawn(func() {
-		ctx, stop := context.WithTimeout(c.ctx, c.opts.CloseTimeout)
+	l.mu.Unlock()
+	l.spawn(func() {
+		ctx, stop := context.WithTimeout(l.ctx, l.client.opts.CloseTimeout)
 		_ = old.close(ctx) // its session is gone
 		stop()
 		switch {
 		case err == nil:
-			c.resubscribe()
+			l.client.subs.reopen()
 		case back:
-			c.returnLoop()
+			l.reconnectLoop()
 		default:
-			c.endSubscriptions(&Error{Op: "listen", kind: ErrClosed, Err: err})
+			l.client.subs.end(unconnected("listen", err))
 		}
 	})
 	return err
 }
 
-// Reconnect connects again now, if the client is disconnected and does not come
+// reconnectNow connects again now, if the client is disconnected and does not come
 // back by itself.
-func (c *Client) Reconnect(ctx context.Context) error {
-	c.renewal.Lock()
-	defer c.renewal.Unlock()
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+func (l *lifecycle) reconnectNow(ctx context.Context) error {
+	if err := l.renewal.take(ctx); err != nil {
+		return wrap("reconnect", "", "", err)
+	}
+	defer l.renewal.give()
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
 		return &Error{Op: "reconnect", kind: ErrClosed, Err: errClientClosed}
 	}
-	if c.returning || c.conn.Load() != nil {
-		c.mu.Unlock()
-		return c.WaitReady(ctx)
+	if l.returning || l.conn.Load() != nil {
+		l.mu.Unlock()
+		return l.waitReady(ctx)
 	}
-	c.returning = true
-	c.mu.Unlock()
-	conn, err := c.open(ctx)
+	l.returning = true
+	l.mu.Unlock()
+	conn, err := handshake{l.client}.open(ctx)
 	if err == nil {
-		err = c.install(conn)
+		err = l.install(conn, false)
 	}
-	c.mu.Lock()
-	c.returning = false
+	l.mu.Lock()
+	l.returning = false
 	if err != nil {
-		c.setStateLocked(StateDisconnected, err)
+		l.setStateLocked(StateDisconnected, err)
 	}
-	c.mu.Unlock()
+	l.mu.Unlock()
 	if err == nil {
-		c.spawn(c.resubscribe)
+		l.spawn(l.client.subs.reopen)
 	}
 	return wrap("reconnect", "", "", err)
 }
+
+// turn is a lock that one can stop waiting for. Make one with newTurn.
+type turn chan struct{}
+
+// newTurn returns a turn that nobody has.
+func newTurn() turn { return make(turn, 1) }
+
+// take waits for the turn until ctx ends.
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// give lets the next one have the turn.
+func (t turn) give() { <-t }

@@ -60,7 +60,7 @@ func TestReconnect(t *testing.T) {
 				}
 				c := connect(t, crashing(t, rev), opts)
 				_, err := c.Call(t.Context(), "crash", nil)
-				if !errors.Is(err, ErrClosed) || !Retriable(err) {
+				if !errors.Is(err, ErrConnection) || !Retriable(err) {
 					t.Errorf("crash: %v", err)
 				}
 				if c.State() != StateDisconnected {
@@ -112,7 +112,7 @@ func TestRetry(t *testing.T) {
 		if _, err := c.Call(t.Context(), "x", nil, Idempotent()); err != nil {
 			t.Errorf("idempotent: %v", err)
 		}
-		if _, err := connect(t, tr, &opts).Call(t.Context(), "x", nil, Idempotent(), NoRetry()); !errors.Is(err, ErrClosed) {
+		if _, err := connect(t, tr, &opts).Call(t.Context(), "x", nil, Idempotent(), Retry(1)); !errors.Is(err, ErrConnection) {
 			t.Errorf("NoRetry: %v", err)
 		}
 		if calls != 3 {
@@ -125,13 +125,13 @@ func TestRetry(t *testing.T) {
 func TestListenSurvives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t, crashing(t, "2026-07-28"), modernOptions())
-		heard := make(chan Event, 4)
-		sub, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, func(e Event) { heard <- e })
+		heard := make(chan Notification, 4)
+		sub, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, func(e Notification) { heard <- e })
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-heard
-		if _, err := c.Call(t.Context(), "crash", nil); !errors.Is(err, ErrClosed) {
+		if _, err := c.Call(t.Context(), "crash", nil); !errors.Is(err, ErrConnection) {
 			t.Errorf("crash: %v", err)
 		}
 		<-heard
@@ -168,7 +168,7 @@ func TestBackoff(t *testing.T) {
 		opts := *legacy
 		opts.Reconnect = exactly()
 		c := connect(t, tr, &opts)
-		if _, err := c.Call(t.Context(), "crash", nil); !errors.Is(err, ErrClosed) {
+		if _, err := c.Call(t.Context(), "crash", nil); !errors.Is(err, ErrConnection) {
 			t.Errorf("crash: %v", err)
 		}
 		waiting := make(chan error, 1)
@@ -176,13 +176,13 @@ func TestBackoff(t *testing.T) {
 			_, err := c.Call(t.Context(), "other", nil, Timeout(-1))
 			waiting <- err
 		}()
-		if err := <-waiting; !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "connection refused") {
+		if err := <-waiting; !errors.Is(err, ErrConnection) || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("who waited got %v", err)
 		}
 		if c.State() != StateDisconnected {
 			t.Errorf("state %v", c.State())
 		}
-		if err := c.WaitReady(t.Context()); !errors.Is(err, ErrClosed) {
+		if err := c.WaitReady(t.Context()); !errors.Is(err, ErrConnection) {
 			t.Errorf("WaitReady: %v", err)
 		}
 		want := []time.Duration{0, 1, 5, 14, 29, 44} // seconds
@@ -243,7 +243,7 @@ func TestSessionExpiry(t *testing.T) {
 	}{
 		{"safe", "x", "", []CallOption{Idempotent()}, false, again},
 		{"unsafe", "x", "", nil, true, strings.TrimSuffix(again, " tools/call")},
-		{"safe, but not wanted", "x", "", []CallOption{Idempotent(), NoRetry()}, true, strings.TrimSuffix(again, " tools/call")},
+		{"safe, but not wanted", "x", "", []CallOption{Idempotent(), Retry(1)}, true, strings.TrimSuffix(again, " tools/call")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -316,10 +316,8 @@ func TestSessionExpiryShared(t *testing.T) {
 	}
 }
 
-func TestOnStateRemove(t *testing.T) {
+func TestCloseTwice(t *testing.T) {
 	c := connect(t, serving(t, fixture(t, nil)), nil)
-	remove := c.OnState(func(State, error) { t.Error("called after it was removed") })
-	remove()
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
@@ -390,4 +388,41 @@ func TestNothingIsLeft(t *testing.T) {
 	if now := runtime.NumGoroutine(); now > before {
 		t.Errorf("%d goroutines, %d before", now, before)
 	}
+}
+
+// A server that ends right after the handshake is not started again and again
+// without rest; once it lives, the next loss is waited for as the first one.
+func TestCrashLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var dials []time.Duration
+		ill, well := scripted(t, func(s *script) {
+			s.legacyHello("2025-06-18")
+			synctest.Wait() // the client has sent all that it has to say
+		}), crashing(t, "2025-06-18")
+		tr := &testTransport{"memory:ill", func(ctx context.Context) (transport.Conn, error) {
+			dials = append(dials, time.Since(begin).Round(time.Second))
+			if time.Since(begin) > 100*time.Second {
+				return well.dial(ctx)
+			}
+			return ill.dial(ctx)
+		}}
+		opts := *legacy
+		opts.Reconnect = exactly()
+		c := connect(t, tr, &opts)
+		time.Sleep(3 * time.Minute)
+		if _, err := c.Call(t.Context(), "crash", nil); !errors.Is(err, ErrConnection) {
+			t.Errorf("crash: %v", err)
+		}
+		if _, err := c.Call(t.Context(), "alive", nil); err != nil {
+			t.Errorf("after the crash: %v", err)
+		}
+		want := []time.Duration{0, 1, 5, 14, 29, 44, 59, 74, 89, 104, 181} // seconds
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if !slices.Equal(dials, want) {
+			t.Errorf("dialled after %v, want %v", dials, want)
+		}
+	})
 }

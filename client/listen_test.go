@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,30 +14,35 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The same code hears of changes in both eras.
+// The same code hears of changes in every revision.
 func TestListen(t *testing.T) {
 	each(t, func(t *testing.T, rev protocol.Revision) {
 		s := fixture(t, nil)
-		all := make(chan Event, 10)
+		all := make(chan Notification, 10)
 		opts := only(rev)
-		opts.OnNotification = func(e Event) { all <- e }
+		opts.OnNotification = func(e Notification) { all <- e }
 		c := connect(t, serving(t, s), opts)
-		topic, cancel := c.Events("notifications/tools/*")
-		defer cancel()
-		heard := make(chan Event, 10)
+		listened := c.Notifications(t.Context(), protocol.MethodToolsChanged)
+		heard := make(chan Notification, 10)
 		sub, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"test://a"}},
-			func(e Event) { heard <- e })
+			func(e Notification) { heard <- e })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := sub.Honoured(); !got.ToolsListChanged || len(got.ResourceSubscriptions) != 1 {
-			t.Errorf("honoured %+v", got)
+		if got := sub.Accepted(); !got.ToolsListChanged || len(got.ResourceSubscriptions) != 1 {
+			t.Errorf("accepted %+v", got)
 		}
-		s.RemoveTools("fail")
-		for _, events := range []<-chan Event{heard, all, topic} {
+		s.Remove(mcp.KindTool, "fail")
+		for _, events := range []<-chan Notification{heard, all} {
 			if e := <-events; e.Method != protocol.MethodToolsChanged {
 				t.Errorf("heard %+v", e)
 			}
+		}
+		for n := range listened {
+			if n.Method != protocol.MethodToolsChanged {
+				t.Errorf("heard %+v", n)
+			}
+			break
 		}
 		s.ResourceUpdated("test://a")
 		if e := <-heard; e.Method != protocol.MethodResourceUpdated || stringIn(e.Params, "uri") != "test://a" {
@@ -49,26 +55,34 @@ func TestListen(t *testing.T) {
 	})
 }
 
-func TestSubscribe(t *testing.T) {
+// Two subscriptions to one resource live side by side; the server is told when
+// the last one ends.
+func TestListenTwice(t *testing.T) {
 	each(t, func(t *testing.T, rev protocol.Revision) {
 		s := fixture(t, nil)
 		c := connect(t, serving(t, s), only(rev))
-		events, cancel := c.Events(protocol.MethodResourceUpdated)
-		defer cancel()
-		for range 2 { // twice is as once
-			if err := c.Subscribe(t.Context(), "test://b"); err != nil {
+		heard := make(chan string, 4)
+		var subs []*Subscription
+		for _, name := range []string{"a", "b"} {
+			sub, err := c.Listen(t.Context(), Filter{ResourceSubscriptions: []string{"test://b"}}, func(n Notification) { heard <- name })
+			if err != nil {
 				t.Fatal(err)
 			}
+			subs = append(subs, sub)
 		}
 		s.ResourceUpdated("test://b")
-		if e := <-events; stringIn(e.Params, "uri") != "test://b" {
-			t.Errorf("event %+v", e)
+		if got := <-heard + <-heard; got != "ab" && got != "ba" {
+			t.Errorf("heard by %s", got)
 		}
-		if err := c.Unsubscribe(t.Context(), "test://b"); err != nil {
+		if err := subs[0].Close(); err != nil {
 			t.Error(err)
 		}
-		if err := c.Unsubscribe(t.Context(), "test://b"); !errors.Is(err, ErrNotFound) {
-			t.Errorf("second Unsubscribe: %v", err)
+		s.ResourceUpdated("test://b")
+		if got := <-heard; got != "b" {
+			t.Errorf("heard by %s", got)
+		}
+		if err := subs[1].Close(); err != nil {
+			t.Error(err)
 		}
 		if c.Stats().Pending != 0 {
 			t.Errorf("stats %+v", c.Stats())
@@ -96,7 +110,7 @@ func TestListenEnds(t *testing.T) {
 		{"refused", func(s *script, h *heard) { s.fault(h, -32602, "too many") }, "too many", nil},
 		{"silence", func(*script, *heard) {}, "timeout", nil},
 		{"ended before it began", func(s *script, h *heard) { s.result(h, `{"resultType":"complete"}`) }, "at once", nil},
-		{"the connection is lost", func(s *script, _ *heard) { s.say(ack); time.Sleep(time.Second); _ = s.conn.Close() }, "", ErrClosed},
+		{"the connection is lost", func(s *script, _ *heard) { s.say(ack); time.Sleep(time.Second); _ = s.conn.Close() }, "", ErrConnection},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -122,8 +136,8 @@ func TestListenEnds(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if len(c.subscriptions()) != 0 || c.Stats().Pending != 0 {
-					t.Errorf("left: %d subscriptions, stats %+v", len(c.subscriptions()), c.Stats())
+				if len(c.subs.all()) != 0 || c.Stats().Pending != 0 {
+					t.Errorf("left: %d subscriptions, stats %+v", len(c.subs.all()), c.Stats())
 				}
 				if err := c.Close(); err != nil {
 					t.Error(err)
@@ -157,9 +171,9 @@ func TestListenReopens(t *testing.T) {
 			return nil
 		}}
 		c := connect(t, tr, &Options{Reconnect: &Backoff{Jitter: -1}})
-		heard := make(chan Event, 1)
+		heard := make(chan Notification, 1)
 		begin := time.Now()
-		sub, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, func(e Event) { heard <- e })
+		sub, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, func(e Notification) { heard <- e })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,24 +190,79 @@ func TestListenReopens(t *testing.T) {
 	})
 }
 
-func TestPubSub(t *testing.T) {
-	p := NewPubSub()
-	every, stop := p.Subscribe()
-	logs, stopLogs := p.Subscribe("notifications/message")
-	for range eventQueue + 10 {
-		p.Publish(Event{Method: "notifications/tools/list_changed"})
-	}
-	p.Publish(Event{Method: "notifications/message"})
-	if len(every) != eventQueue || len(logs) != 1 || p.Dropped() != 11 {
-		t.Errorf("%d and %d events wait, %d were dropped", len(every), len(logs), p.Dropped())
-	}
-	stop()
-	stop()
-	stopLogs()
-	<-logs
-	if _, ok := <-logs; ok {
-		t.Error("the channel is not closed")
-	}
+// One that breaks as soon as it is agreed on is opened again ever more seldom.
+func TestListenBreaksAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var opened []time.Duration
+		tr := &fakeHTTP{name: "http://fake", respond: func(l *fakeLink, _ context.Context, m *link.Message) error {
+			switch m.Method {
+			case protocol.MethodDiscover:
+				l.answer(m, fakeDiscover)
+			case protocol.MethodListen:
+				opened = append(opened, time.Since(begin))
+				l.to.Receive(protocol.AppendAcknowledged(nil, m.ID, protocol.SubscriptionFilter{ToolsListChanged: true}), m)
+				return errors.New("stream broke")
+			}
+			return nil
+		}}
+		c := connect(t, tr, &Options{Reconnect: exactly()})
+		if _, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		want := []time.Duration{0, 1, 5, 14, 29, 44, 59} // seconds
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if !slices.Equal(opened, want) {
+			t.Errorf("opened after %v, want %v", opened, want)
+		}
+	})
+}
+
+// A sequence of notifications ends with its context, with the client, and when
+// nobody wants more; what waits for it is bounded.
+func TestNotificationsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t, serving(t, fixture(t, nil)), modernOptions())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		every, logs := c.Notifications(ctx), c.Notifications(t.Context(), "notifications/message")
+		unused := c.Notifications(ctx)
+		for range maxListened + 10 {
+			c.notifications.push(Notification{Method: "notifications/tools/list_changed"}, nil)
+		}
+		c.notifications.push(Notification{Method: "notifications/message"}, nil)
+		synctest.Wait()
+		if dropped := c.Stats().Dropped; dropped != 2*11 {
+			t.Errorf("%d were dropped", dropped)
+		}
+		n, last := 0, ""
+		for what := range every {
+			last = what.Method
+			if n++; n == maxListened {
+				cancel()
+			}
+		}
+		if n != maxListened || last != "notifications/message" {
+			t.Errorf("%d came, the last one %s", n, last)
+		}
+		for range unused {
+			t.Error("it goes on after the end of its context")
+		}
+		for range logs {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(c.notifications.listeners) != 0 {
+			t.Errorf("%d listeners are left", len(c.notifications.listeners))
+		}
+	})
 }
 
 // Options.Listen is open as soon as Connect returns.
@@ -201,10 +270,10 @@ func TestListenOption(t *testing.T) {
 	s := fixture(t, &mcp.Options{})
 	opts := modernOptions()
 	opts.Listen = &protocol.SubscriptionFilter{ToolsListChanged: true}
-	heard := make(chan Event, 1)
-	opts.OnNotification = func(e Event) { heard <- e }
+	heard := make(chan Notification, 1)
+	opts.OnNotification = func(e Notification) { heard <- e }
 	connect(t, serving(t, s), opts)
-	s.RemoveTools("fail")
+	s.Remove(mcp.KindTool, "fail")
 	if e := <-heard; e.Method != protocol.MethodToolsChanged {
 		t.Errorf("heard %+v", e)
 	}
@@ -214,30 +283,30 @@ func TestListenOption(t *testing.T) {
 func TestEventsBounded(t *testing.T) {
 	hang := make(chan struct{})
 	opts := modernOptions()
-	opts.OnNotification = func(Event) { <-hang }
+	opts.OnNotification = func(Notification) { <-hang }
 	c := connect(t, serving(t, fixture(t, nil)), opts)
-	big := make([]byte, maxEventBytes/4)
+	big := make([]byte, maxQueued/4)
 	for range 20 {
-		c.events.push(Event{Method: "big", Params: big}, nil)
+		c.notifications.push(Notification{Method: "big", Params: big}, nil)
 	}
-	c.events.mu.Lock()
-	if len(c.events.queue) > 4 || c.events.size > maxEventBytes {
-		t.Errorf("%d events of %d bytes wait", len(c.events.queue), c.events.size)
+	c.notifications.mu.Lock()
+	if len(c.notifications.waiting.queue) > 4 || c.notifications.waiting.size > maxQueued {
+		t.Errorf("%d events of %d bytes wait", len(c.notifications.waiting.queue), c.notifications.waiting.size)
 	}
-	c.events.mu.Unlock()
-	for range 2 * maxEvents {
-		c.events.push(Event{Method: "small"}, nil)
+	c.notifications.mu.Unlock()
+	for range 2 * maxNotifications {
+		c.notifications.push(Notification{Method: "small"}, nil)
 	}
-	c.events.mu.Lock()
-	if len(c.events.queue) != maxEvents || c.events.size != 0 {
-		t.Errorf("%d events of %d bytes wait", len(c.events.queue), c.events.size)
+	c.notifications.mu.Lock()
+	if len(c.notifications.waiting.queue) != maxNotifications || c.notifications.waiting.size != maxNotifications*len("small") {
+		t.Errorf("%d events of %d bytes wait", len(c.notifications.waiting.queue), c.notifications.waiting.size)
 	}
-	c.events.mu.Unlock()
-	if c.Stats().Dropped < maxEvents {
+	c.notifications.mu.Unlock()
+	if c.Stats().Dropped < maxNotifications {
 		t.Errorf("stats %+v", c.Stats())
 	}
 	close(hang)
-	p := &call{conn: c.conn.Load(), progress: func(Progress) {}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &call{conn: c.life.conn.Load(), progress: func(Progress) {}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	for range 1000 {
 		p.advance(Progress{Message: string(big[:maxMessages/4])}, false)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"iter"
 	"strings"
 	"testing"
 
@@ -63,20 +64,20 @@ func TestListenWithoutID(t *testing.T) {
 		s.say(changed)
 		s.drain()
 	}), modernOptions())
-	all, stop := c.Events()
+	all, stop := iter.Pull(c.Notifications(t.Context()))
 	defer stop()
 	heard := make(chan string, 10)
 	filter := protocol.SubscriptionFilter{ToolsListChanged: true}
-	if _, err := c.Listen(t.Context(), filter, func(e Event) { heard <- "first " + e.Method }); err != nil {
+	if _, err := c.Listen(t.Context(), filter, func(e Notification) { heard <- "first " + e.Method }); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		<-all
+		all()
 	}
-	if _, err := c.Listen(t.Context(), filter, func(e Event) { heard <- "second " + e.Method }); err != nil {
+	if _, err := c.Listen(t.Context(), filter, func(e Notification) { heard <- "second " + e.Method }); err != nil {
 		t.Fatal(err)
 	}
-	<-all // both want it, so it is nobody's
+	all() // both want it, so it is nobody's
 	if got := <-heard; got != "first notifications/tools/list_changed" || len(heard) != 0 {
 		t.Errorf("heard %q and %d more", got, len(heard))
 	}

@@ -68,7 +68,7 @@ func TestNetworkFailure(t *testing.T) {
 		{"harmless", "tools/list", nil, 1, idle, 2, true, true},
 		{"harmless, twice", "tools/list", nil, 2, idle, 2, false, true},
 		{"harmless, but slow", "tools/list", nil, 1, &net.DNSError{Err: "slow", IsTimeout: true}, 1, false, true},
-		{"told not to", "tools/list", []CallOption{NoRetry()}, 1, idle, 1, false, true},
+		{"told not to", "tools/list", []CallOption{Retry(1)}, 1, idle, 1, false, true},
 		{"perhaps done already", "tools/call", nil, 1, idle, 1, false, true},
 		{"said to be harmless", "tools/call", []CallOption{Idempotent()}, 1, idle, 2, true, true},
 		{"nothing of the network", "tools/list", nil, 1, errors.New("no token"), 1, false, false},
@@ -93,7 +93,7 @@ func TestNetworkFailure(t *testing.T) {
 			if tt.method == protocol.MethodToolsCall {
 				_, err = c.Call(t.Context(), "pay", nil, tt.options...)
 			} else {
-				_, err = c.ListTools(t.Context(), "", tt.options...)
+				_, err = listTools(t.Context(), c, "", tt.options...)
 			}
 			if (err == nil) != tt.works || count.Load() != tt.sent || err != nil && Retriable(err) != tt.retriable {
 				t.Errorf("%d requests, error %v, Retriable %v", count.Load(), err, Retriable(err))

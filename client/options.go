@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,57 +13,49 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The limits that a zero Options stands for.
-const (
-	DefaultTimeout      = 30 * time.Second
-	DefaultMaxTimeout   = 10 * time.Minute
-	DefaultProbeTimeout = 5 * time.Second
-	DefaultMaxRounds    = 10
-)
-
 // Options are the settings of a client. The zero value is the default of all;
 // Connect copies it.
 type Options struct {
 	// Info names the client to servers. Without a name it is "talaria".
-	Info protocol.Implementation
+	Info Info
 	// Revisions are what the client speaks; nil means all. One alone pins it.
 	Revisions []protocol.Revision
-	// Eras remembers what servers speak from one Connect to the next; nil
-	// forgets it with the client.
-	Eras *Eras
 
 	// Timeout is how long a request waits for its answer or for the next
-	// progress; 0 means DefaultTimeout, less than 0 no limit. While a call is a
-	// task, it bounds each look at that.
+	// progress, and how long a connection may take to open; 0 means 30
+	// seconds, less than 0 no limit. While a call is a task, it bounds each
+	// look at that.
 	Timeout time.Duration
-	// MaxTimeout is how long a request waits in all; 0 means
-	// DefaultMaxTimeout, less than 0 no limit. It includes the task that a call
-	// may become, and excludes what the server asks meanwhile. A limit asks the
-	// server for the progress of every tool call.
+	// MaxTimeout is how long a request waits in all, whatever progress comes; 0
+	// means 10 minutes, less than 0 no limit. It includes the task that a call may
+	// become and the attempts of Retry, and excludes what the server asks
+	// meanwhile; the pages of a list are one request here. To say it, be it 10
+	// minutes, asks the server for the progress of every tool call.
 	MaxTimeout time.Duration
 	// ProbeTimeout is how long Connect waits for the answer to server/discover
-	// before it takes the server for a legacy one; 0 means DefaultProbeTimeout.
+	// before it takes the server for a legacy one; 0 means 5 seconds.
 	ProbeTimeout time.Duration
 
 	// Roots are the places that servers may work in. Not nil, even if empty, it
-	// declares that the client has roots. AddRoot and its kind change them.
-	Roots []protocol.Root
+	// declares that the client has roots. Client.SetRoots changes them.
+	Roots []Root
 	// Sample answers sampling/createMessage; nil declares that the client has
 	// no model. It is called by several goroutines at once.
-	Sample func(ctx context.Context, q *protocol.SampleParams) (*protocol.SampleResult, error)
+	Sample func(ctx context.Context, q *SampleParams) (*SampleResult, error)
 	// SampleTools declares that Sample understands tools.
 	SampleTools bool
-	// Elicit answers elicitation/create of a form; Accept, Decline and Dismiss
+	// Elicit answers elicitation/create of a form; Accept, Decline and Cancel
 	// make its answer. Defaults of the form are filled in after it and the
 	// answer is checked against the requested schema. It may be called by
 	// several goroutines at once.
-	Elicit func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error)
+	Elicit func(ctx context.Context, q *ElicitParams) (*ElicitResult, error)
 	// ElicitURL answers elicitation/create of a URL: it shows the user the
 	// whole address, and opens it only with their consent. It is called, too,
 	// for the URLs that a server of 2025-11-25 says a request needs; when the
 	// server tells that they were visited, the request is made again.
-	ElicitURL func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error)
-	// Capabilities are declared beside those that the fields above make.
+	ElicitURL func(ctx context.Context, q *ElicitParams) (*ElicitResult, error)
+	// Capabilities are declared beside those that the fields above make. Roots
+	// without ListChanged are never told to change.
 	Capabilities protocol.ClientCapabilities
 	// OnRequest answers the requests of the server, of every method but ping, in
 	// place of the fields above: with a value that encodes as the result, or
@@ -71,25 +65,23 @@ type Options struct {
 	// is called by several goroutines at once.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
 	// MaxRounds is how often a server may want more input for one request; 0
-	// means DefaultMaxRounds, less than 0 turns it off: such a result is an
+	// means 10, less than 0 turns it off: such a result is an
 	// *InputRequiredError.
 	MaxRounds int
 
 	// OnNotification hears every notification of the server but progress, which
 	// belongs to a call, one after the other in their order. One that is slow
 	// delays the others, and past 1024 that wait the oldest are dropped.
-	OnNotification func(Event)
-	// OnLog hears the log messages of the server, as OnNotification does.
+	OnNotification func(Notification)
+	// OnLog hears the log messages of the server, as OnNotification does. Without
+	// it they go to Logger.
 	OnLog func(LogEntry)
 	// LogLevel is the least severe level that the server shall log; zero leaves
 	// that to the server, which in modern revisions means nothing.
 	LogLevel protocol.Level
-	// Events is where notifications are published; nil means a PubSub of the
-	// client's own. See Client.Events.
-	Events *PubSub
 	// Listen is what to be told of from the start; nil means nothing in modern
 	// revisions. Legacy servers tell of changed lists anyway.
-	Listen *protocol.SubscriptionFilter
+	Listen *Filter
 	// Trace hears every message, or batch, that comes or goes, as JSON text that
 	// is valid during the call only: one of the server before anything else is
 	// done with it, one to the server before it is sent. It is called by several
@@ -106,10 +98,10 @@ type Options struct {
 	// LaxCapabilities sends requests even if the server did not declare what
 	// they need.
 	LaxCapabilities bool
-	// Cache keeps results for as long as servers say; nil means a cache of the
-	// client's own.
+	// Cache keeps results for as long as servers say, and which of them are
+	// legacy ones; nil means a cache of the client's own.
 	Cache *Cache
-	// NoCache keeps nothing.
+	// NoCache keeps no results.
 	NoCache bool
 	// CacheKey names the authorization of this client, such as the user. Two
 	// clients with the same one share private results in a common Cache; ""
@@ -124,7 +116,7 @@ type Options struct {
 	Reconnect *Backoff
 	// NoReconnect stays disconnected after that. A session that the server has
 	// ended is renewed all the same, unless the call that finds it out has
-	// NoRetry.
+	// Retry(1).
 	NoReconnect bool
 	// OnState hears every change of state, one after the other. err says why
 	// the client is disconnected.
@@ -140,14 +132,14 @@ type TaskMode int
 
 // The modes.
 const (
-	// TasksDriven waits for the result of a call that became a task, and
+	// TasksWait waits for the result of a call that became a task, and
 	// answers what the task asks. MaxTimeout bounds that: the call then fails
 	// with ErrTimeout, and the task is cancelled at the server.
-	TasksDriven TaskMode = iota
-	// TasksByHand returns such a call at once, as Detached does.
-	TasksByHand
+	TasksWait TaskMode = iota
+	// TasksReturn returns such a call at once, as Detached does.
+	TasksReturn
 	// TasksOff does not declare the extension, so that no call becomes a task.
-	// Where Options.Capabilities declare it, this is TasksByHand.
+	// Where Options.Capabilities declare it, this is TasksReturn.
 	TasksOff
 )
 
@@ -168,20 +160,10 @@ func (o *Options) filled() Options {
 		c.Revisions = protocol.Revisions()
 	}
 	slices.SortFunc(c.Revisions, func(a, b protocol.Revision) int { return int(b) - int(a) })
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&c.Timeout, DefaultTimeout}, {&c.ProbeTimeout, DefaultProbeTimeout}, {&c.CloseTimeout, 10 * time.Second}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if c.MaxRounds == 0 {
-		c.MaxRounds = DefaultMaxRounds
-	}
-	if c.Events == nil {
-		c.Events = NewPubSub()
-	}
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.ProbeTimeout = cmp.Or(c.ProbeTimeout, 5*time.Second)
+	c.CloseTimeout = cmp.Or(c.CloseTimeout, 10*time.Second)
+	c.MaxRounds = cmp.Or(c.MaxRounds, 10)
 	if c.Cache == nil {
 		c.Cache = NewCache(0)
 	}
@@ -215,4 +197,57 @@ func (o *Options) mutual(names []string, modern bool) protocol.Revision {
 		}
 	}
 	return 0
+}
+
+// tasksExtension is declared in the capabilities of who takes tasks.
+const tasksExtension = protocol.TasksExtension
+
+// capabilities returns what the client declares.
+func (o *Options) capabilities() protocol.ClientCapabilities {
+	caps := o.Capabilities
+	if o.OnRequest != nil {
+		return caps
+	}
+	if o.Roots != nil && caps.Roots == nil {
+		caps.Roots = &protocol.RootsCapability{ListChanged: true}
+	}
+	if o.Sample != nil && caps.Sampling == nil {
+		caps.Sampling = &protocol.SamplingCapability{}
+	}
+	if o.Sample != nil && o.SampleTools {
+		sampling := *caps.Sampling
+		sampling.Tools = &struct{}{}
+		caps.Sampling = &sampling
+	}
+	if o.Elicit != nil || o.ElicitURL != nil {
+		var can protocol.ElicitationCapability
+		if caps.Elicitation != nil {
+			can = *caps.Elicitation
+		}
+		if o.Elicit != nil {
+			can.Form = &struct{}{}
+		}
+		if o.ElicitURL != nil {
+			can.URL = &struct{}{}
+		}
+		caps.Elicitation = &can
+	}
+	if o.Tasks != TasksOff {
+		caps.Extensions = mergeRaw(caps.Extensions, map[string]json.RawMessage{tasksExtension: json.RawMessage("{}")})
+	}
+	return caps
+}
+
+// mergeRaw returns the members of both maps without changing either; those of b
+// win.
+func mergeRaw(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(b) == 0 {
+		return a
+	}
+	a = maps.Clone(a)
+	if a == nil {
+		a = map[string]json.RawMessage{}
+	}
+	maps.Copy(a, b)
+	return a
 }

@@ -10,45 +10,105 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// do sends a request and returns its result: from the cache, after as many
-// rounds as the server wants, and again where that is safe.
-func (c *Client) do(ctx context.Context, r *request) (json.RawMessage, error) {
-	result, err := c.attempt(ctx, r)
-	for again := 0; err != nil && again < 2; again++ {
-		if !c.again(ctx, r, err) {
-			break
-		}
-		result, err = c.attempt(ctx, r)
-	}
-	return result, wrap(r.op, r.method, r.name, err)
+// request is what is asked, in every round and attempt.
+type request struct {
+	client  *Client
+	op      string
+	method  string
+	name    string // what the header Mcp-Name says
+	members []byte // of params, without braces and without _meta
+	meta    []byte // members of _meta that the caller wants
+	token   []byte // of progress, if the caller has one of its own
+	args    []byte // the arguments of tools/call, a part of members
+	tool    *toolInfo
+	options *callOptions
+	conn    *connection // of the last attempt; nil if there was none
+	cache   bool        // the result may be kept
+	safe    bool        // sending it twice is harmless
+	// refreshed: the tool was listed again because of this very request.
+	refreshed bool
+	// renewed: its session had expired once.
+	renewed bool
+	// visited: the user was shown the URLs that it needs.
+	visited bool
+	// task: it became one.
+	task bool
+	// asked: how long the server's questions have taken.
+	asked time.Duration
 }
 
-// again tells whether a request that failed is to be sent once more, after
-// doing what that needs.
-func (c *Client) again(ctx context.Context, r *request, err error) bool {
-	var expired *expiredError
+// round is what a request carries beyond itself when it is sent again with
+// answers (basic/patterns/mrtr).
+type round struct {
+	responses []byte // the object of answers; nil for none
+	state     string
+	stated    bool // there is a state, though it may be empty
+}
+
+// attempts is how often a request is sent at most that has no Retry: the cases
+// of resend each happen once, save a connection that is lost again.
+const attempts = 3
+
+// do sends a request and returns its result: from the cache, after as many
+// rounds as the server wants, and again where that is safe.
+func (r *request) do(ctx context.Context) (json.RawMessage, error) {
+	began := time.Now()
+	for n := 1; ; n++ {
+		result, err := r.attempt(ctx)
+		if err == nil {
+			return result, nil
+		}
+		err = wrap(r.op, r.method, r.name, err)
+		if own, ok := err.(*Error); ok && r.harmless() && r.options.attempts != 1 {
+			safe := *own // others may have the same
+			safe.Safe = true
+			err = &safe
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		again := n < cmp.Or(r.options.attempts, attempts)
+		if expired, ok := errors.AsType[*expiredError](err); ok {
+			again = r.sessionExpired(ctx, expired) && again
+		} else if again {
+			again = r.resend(ctx, err, n, began)
+		}
+		if !again {
+			return nil, err
+		}
+	}
+}
+
+// sessionExpired gets a new session in the place of one that the server has
+// ended, and reports whether the request that found it out may be sent in that.
+func (r *request) sessionExpired(ctx context.Context, expired *expiredError) bool {
+	if r.client.opts.NoReconnect && r.options.attempts == 1 {
+		r.client.life.lost(expired.conn, expired)
+		return false
+	}
+	first := !r.renewed
+	r.renewed = true
+	return r.client.life.renew(ctx, expired.conn) == nil && first && r.harmless()
+}
+
+// resend reports whether a request whose n-th attempt failed is to be sent once
+// more, after doing what that needs. Without Retry that is so where the server
+// did not take the request, or may not have: what it refused is left to the
+// caller.
+func (r *request) resend(ctx context.Context, err error, n int, began time.Time) bool {
 	var fault *protocol.Error
-	var own *Error
 	switch {
-	case ctx.Err() != nil:
-		return false
-	case errors.As(err, &expired) && c.opts.NoReconnect && r.options.noRetry:
-		c.lost(expired.conn, expired)
-		return false
-	case errors.As(err, &expired):
-		first := !r.renewed
-		r.renewed = true
-		renewed := c.renew(ctx, expired.conn)
-		return renewed == nil && first && !r.options.noRetry && c.harmless(r)
 	case errors.As(err, &fault) && fault.Code == protocol.CodeHeaderMismatch && r.method == protocol.MethodToolsCall:
 		// It was refused before it ran. The tool's schema is another by now.
-		if r.options.noRetry || r.refreshed {
+		if r.refreshed {
 			return false
 		}
-		tool, err := c.tools.refresh(ctx, c, r.name)
+		tool, err := r.client.tools.refresh(ctx, r.name)
 		if err != nil || tool == nil {
 			return false
 		}
@@ -56,36 +116,50 @@ func (c *Client) again(ctx context.Context, r *request, err error) bool {
 		return true
 	case errors.As(err, &fault) && fault.Code == codeURLRequired:
 		// It was refused before it ran.
-		if r.options.noRetry || r.visited {
+		if r.visited {
 			return false
 		}
 		r.visited = true
-		return c.visit(ctx, fault)
-	case errors.As(err, &own) && own.lost && own.kind == nil:
-		// A connection that was kept, perhaps, which the server has closed.
-		first := !r.resent
-		r.resent = true
-		return first && !slow(err) && !r.options.noRetry && c.harmless(r)
-	case errors.As(err, &own) && own.lost && own.kind == ErrClosed:
-		if r.options.noRetry || !c.harmless(r) {
-			return false
+		return r.client.handlers.visit(ctx, fault)
+	case !r.harmless():
+		return false
+	case errors.Is(err, ErrConnection) && (n == 1 || r.options.attempts == 0):
+		// A kept connection, perhaps, that the server has closed: no waiting, but
+		// for a new one.
+		if gone := r.conn == nil || r.conn.lostErr() != nil; r.options.attempts == 0 && (slow(err) || n > 1 && !gone) {
+			return false // the next request over HTTP would fail alike
 		}
-		_, err := c.current(ctx)
+		_, err := r.client.life.current(ctx)
 		return err == nil
 	}
-	return false
+	return r.options.attempts > 1 && Retriable(err) && r.waitToRetry(ctx, err, n, began)
 }
 
-// harmless tells whether sending a request twice does nothing that once does
+// waitToRetry waits before another attempt: as long as Options.Reconnect says,
+// or as the server does if that is longer. It reports false, at once, if the time
+// of the request would be over then.
+func (r *request) waitToRetry(ctx context.Context, err error, n int, began time.Time) bool {
+	wait := max(r.client.opts.Reconnect.pause(n), retryAfter(err))
+	then := time.Now().Add(wait)
+	if most := r.client.most(); most > 0 && then.Sub(began)-r.asked > most {
+		return false
+	}
+	if deadline, ok := ctx.Deadline(); ok && then.After(deadline) {
+		return false
+	}
+	return pause.For(ctx, wait) == nil
+}
+
+// harmless reports whether sending a request twice does nothing that once does
 // not.
-func (c *Client) harmless(r *request) bool {
+func (r *request) harmless() bool {
 	if r.safe || r.options.idempotent {
 		return true
 	}
 	if r.method != protocol.MethodToolsCall {
 		return false
 	}
-	tool := cmp.Or(r.tool, c.tools.get(r.name))
+	tool := cmp.Or(r.tool, r.client.tools.get(r.name))
 	return tool != nil && tool.harmless()
 }
 
@@ -95,26 +169,30 @@ type expiredError struct {
 	err  error
 }
 
+// Error is that of the cause: the type is for resending alone.
 func (e *expiredError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
 func (e *expiredError) Unwrap() error { return e.err }
 
 // attempt sends a request on the connection that there is.
-func (c *Client) attempt(ctx context.Context, r *request) (json.RawMessage, error) {
-	conn, err := c.current(ctx)
+func (r *request) attempt(ctx context.Context) (json.RawMessage, error) {
+	conn, err := r.client.life.current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.offered(conn, r); err != nil {
+	r.conn = conn
+	if err := r.offered(conn); err != nil {
 		return nil, err
 	}
-	cached := r.cache && !c.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil && r.options.meta == nil &&
+	cached := r.cache && !r.client.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil && r.options.meta == nil &&
 		r.options.answers == nil && r.options.state == "" // what comes of a round is kept for nobody
 	if cached && !r.options.noCache {
-		if result, ok := c.opts.Cache.get(c.server, c.owner, r.method, string(r.members)); ok {
+		if result, ok := r.client.opts.Cache.get(r.client.server, r.client.owner, r.method, string(r.members)); ok {
 			return result, nil
 		}
 	}
-	result, rounds, err := c.rounds(ctx, conn, r)
+	result, rounds, err := r.rounds(ctx, conn)
 	if err != nil {
 		if errors.Is(err, link.ErrSession) {
 			err = &expiredError{conn, err}
@@ -122,23 +200,23 @@ func (c *Client) attempt(ctx context.Context, r *request) (json.RawMessage, erro
 		return nil, err
 	}
 	if cached && rounds == 0 {
-		c.opts.Cache.put(c.server, c.owner, r.method, string(r.members), result)
+		r.client.opts.Cache.put(r.client.server, r.client.owner, r.method, string(r.members), result)
 	}
 	return result, nil
 }
 
 // rounds sends a request until the server wants no more input
 // (basic/patterns/mrtr of 2026-07-28).
-func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (result json.RawMessage, rounds int, err error) {
+func (r *request) rounds(ctx context.Context, conn *connection) (result json.RawMessage, rounds int, err error) {
 	more := round{state: r.options.state}
 	if r.options.answers != nil {
-		if more.responses, err = c.encoders.append(nil, r.options.answers); err != nil {
+		if more.responses, err = r.client.encoders.append(nil, r.options.answers); err != nil {
 			return nil, 0, fmt.Errorf("the answers do not encode: %w", err)
 		}
 		rounds = 1
 	}
 	for turn := 0; ; turn++ {
-		result, err = c.roundTrip(ctx, conn, r, more)
+		result, err = r.roundTrip(ctx, conn, more)
 		if err != nil || !conn.revision().Has(protocol.ResultType) {
 			return result, rounds, err
 		}
@@ -146,27 +224,27 @@ func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (resu
 		case "", "complete":
 			return result, rounds, nil
 		case "task":
-			if r.task = r.method == protocol.MethodToolsCall && c.takesTasks(); r.task {
+			if r.task = r.method == protocol.MethodToolsCall && r.client.takesTasks(); r.task {
 				return result, rounds, nil
 			}
-			return nil, rounds, errors.New("the server answered with a task, which this request must not become")
+			return nil, rounds, invalid(errors.New("it is a task, which this request must not become"))
 		case "input_required":
 		default:
-			return nil, rounds, fmt.Errorf("the server answered with a result of type %q, which this client does not know", kind)
+			return nil, rounds, invalid(fmt.Errorf("its type is %q, which this client does not know", kind))
 		}
 		rounds++
 		asks, err := parseInputRequired(r.method, result)
 		if err != nil {
-			return nil, rounds, err
+			return nil, rounds, invalid(err)
 		}
-		if r.options.noRounds || c.opts.MaxRounds < 0 {
+		if r.options.noRounds || r.client.opts.MaxRounds < 0 {
 			return nil, rounds, asks
 		}
-		if turn >= c.opts.MaxRounds {
+		if turn >= r.client.opts.MaxRounds {
 			return nil, rounds, fmt.Errorf("the server still wants input after %d rounds, the limit of Options.MaxRounds: %w", turn, asks)
 		}
 		begin := time.Now()
-		if more, err = c.answerRound(ctx, conn, asks); err != nil {
+		if more, err = r.client.handlers.answerRound(ctx, conn, asks); err != nil {
 			return nil, rounds, err
 		}
 		r.asked += time.Since(begin)
@@ -174,7 +252,7 @@ func (c *Client) rounds(ctx context.Context, conn *connection, r *request) (resu
 }
 
 // roundTrip sends a request once and waits for its answer.
-func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, more round) (json.RawMessage, error) {
+func (r *request) roundTrip(ctx context.Context, conn *connection, more round) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, stopped(ctx)
 	}
@@ -183,122 +261,34 @@ func (c *Client) roundTrip(ctx context.Context, conn *connection, r *request, mo
 	if p.progress != nil && !conn.sync {
 		p.wake = make(chan struct{}, 1)
 	}
-	ctx, end := p.begin(ctx, cmp.Or(o.timeout, c.opts.Timeout), cmp.Or(o.maxTimeout, c.opts.MaxTimeout, DefaultMaxTimeout))
+	ctx, end := p.begin(ctx, cmp.Or(o.timeout, r.client.opts.Timeout), cmp.Or(o.maxTimeout, r.client.most()))
 	defer end()
-	c.calls.enter(p)
-	token := o.progress != nil || o.maxTimeout > 0 || c.opts.MaxTimeout > 0 && r.method == protocol.MethodToolsCall
+	r.client.calls.enter(p)
+	token := o.progress != nil || o.maxTimeout > 0 || r.client.opts.MaxTimeout > 0 && r.method == protocol.MethodToolsCall
 	m := &link.Message{
-		Body: conn.encode(p.id, r, more, token, c.levelFor(o)), ID: protocol.IntID(p.id),
+		Body: r.encode(conn, p.id, more, token), ID: protocol.IntID(p.id),
 		Method: r.method, Name: r.name, Revision: conn.revision(), Modern: conn.revision().Modern(),
-		Header: c.headers(conn, r),
+		Header: r.headers(conn),
 	}
 	err := conn.lostErr()
 	if err != nil {
-		return c.settle(ctx, p, &Error{kind: ErrClosed, Err: err, lost: true})
+		return p.settle(ctx, unconnected("", err))
 	}
 	if err = conn.carry(ctx, m); err == nil && !conn.sync {
 		p.wait(ctx)
 	}
-	return c.settle(ctx, p, sent(conn, err))
-}
-
-// settle returns what became of a call.
-func (c *Client) settle(ctx context.Context, p *call, err error) (json.RawMessage, error) {
-	counter := &c.calls.stats.Failed
-	cause := context.Cause(ctx)
-	switch {
-	case cause == nil:
-	case errors.Is(cause, ErrTimeout), errors.Is(cause, context.DeadlineExceeded):
-		counter = &c.calls.stats.TimedOut
-	default:
-		counter = &c.calls.stats.Cancelled
-	}
-	if !c.calls.leave(p, counter) {
-		<-p.done // what answered it is about to say so
-		p.close()
-		return p.result, p.err
-	}
-	p.close()
-	switch {
-	case cause != nil:
-		failure := stopped(ctx)
-		if own, ok := failure.(*Error); ok && (own.kind == ErrTimeout || p.conn.opening.Load()) {
-			blamed := *own
-			blamed.Err = p.conn.blame(own.Err, p.start)
-			failure = &blamed
-		}
-		// A request that was never written is not cancelled, but that it was
-		// not is known of none that ran into its timeout.
-		if p.conn.cancels(p.method) {
-			done := p.conn.sendSoon(protocol.MethodCancelled, cancelledBody(p.id, cancelReason(failure)))
-			if p.sub != nil {
-				<-done // so that no other subscription overtakes it
-			}
-		}
-		return nil, failure
-	case err != nil:
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fault != nil {
-		return nil, p.fault
-	}
-	return nil, errors.New("the server ended its answer without a response to the request")
-}
-
-// close runs the callback for the progress that is left, and never again.
-func (c *call) close() {
-	c.tell()
-	c.mu.Lock()
-	c.progress = nil
-	c.mu.Unlock()
-}
-
-// stopped is the error for a context that has ended.
-func stopped(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	var own *Error
-	switch {
-	case errors.As(cause, &own):
-		return cause
-	case errors.Is(cause, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &Error{kind: ErrTimeout, Err: cause}
-	}
-	return &Error{kind: ErrCancelled, Err: cause}
-}
-
-// cancelReason says to the server why a request is given up.
-func cancelReason(err error) string {
-	var own *Error
-	if !errors.As(err, &own) || own.kind == nil {
-		return err.Error()
-	}
-	if own.Err == nil {
-		return own.kind.Error()
-	}
-	return own.kind.Error() + ": " + own.Err.Error()
-}
-
-// levelFor returns the level that a modern request asks for.
-func (c *Client) levelFor(o *callOptions) protocol.Level {
-	if o.level != 0 {
-		return o.level
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.level
+	return p.settle(ctx, sent(conn, err))
 }
 
 // headers returns the HTTP headers of a call.
-func (c *Client) headers(conn *connection, r *request) http.Header {
+func (r *request) headers(conn *connection) http.Header {
 	h := r.options.header
 	if r.method != protocol.MethodToolsCall || !conn.sync || !conn.revision().Modern() {
 		return h
 	}
 	tool := r.tool
 	if tool == nil {
-		tool = c.tools.get(r.name)
+		tool = r.client.tools.get(r.name)
 	}
 	if tool == nil || len(tool.headers) == 0 {
 		return h
@@ -307,11 +297,11 @@ func (c *Client) headers(conn *connection, r *request) http.Header {
 }
 
 // offered fails if the server did not say that it has what a request needs.
-func (c *Client) offered(conn *connection, r *request) error {
-	if c.opts.LaxCapabilities {
+func (r *request) offered(conn *connection) error {
+	if r.client.opts.LaxCapabilities {
 		return nil
 	}
-	caps := &conn.about.caps
+	caps := &conn.server.Capabilities
 	missing := ""
 	switch r.method {
 	case protocol.MethodToolsList, protocol.MethodToolsCall:
@@ -343,4 +333,78 @@ func (c *Client) offered(conn *connection, r *request) error {
 		return nil
 	}
 	return unsupported(r.op, r.method, "the server does not declare the capability %q (Options.LaxCapabilities asks it all the same)", missing)
+}
+
+// encode returns the message for a request. token asks for its progress.
+func (r *request) encode(conn *connection, id int64, more round, token bool) []byte {
+	dst := make([]byte, 0, 160+len(r.method)+len(r.members)+len(r.meta)+len(*conn.meta.Load())+len(more.responses)+len(more.state))
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = jsonx.AppendInt(dst, id)
+	dst = append(dst, `,"method":`...)
+	dst = jsonx.AppendString(dst, r.method)
+	dst = r.appendParams(dst, conn, id, more, token)
+	return append(dst, '}')
+}
+
+// appendParams appends the params. Modern requests always have some, since each
+// says in _meta what the handshake says in older revisions; a legacy request
+// without any has no member params at all.
+func (r *request) appendParams(dst []byte, conn *connection, id int64, more round, token bool) []byte {
+	modern := conn.revision().Modern()
+	inMeta := modern || len(r.meta) > 0 || len(r.token) > 0 || token
+	if !inMeta && len(r.members) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"params":{`...)
+	dst = append(dst, r.members...)
+	if more.responses != nil {
+		dst = append(append(comma(dst), `"inputResponses":`...), more.responses...)
+	}
+	if more.stated || more.state != "" {
+		dst = jsonx.AppendString(append(comma(dst), `"requestState":`...), more.state)
+	}
+	if inMeta {
+		dst = append(comma(dst), `"_meta":{`...)
+		if modern {
+			dst = append(dst, *conn.meta.Load()...)
+			if level := r.client.logLevel(); level != 0 {
+				dst = jsonx.AppendString(append(dst, `,"`+protocol.MetaLogLevel+`":`...), level.String())
+			}
+		}
+		if token {
+			dst = jsonx.AppendInt(append(comma(dst), `"progressToken":`...), id)
+		} else if len(r.token) > 0 {
+			dst = append(append(comma(dst), `"progressToken":`...), r.token...)
+		}
+		if len(r.meta) > 0 {
+			dst = append(comma(dst), r.meta...)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// stopped is the error for a context that has ended.
+func stopped(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var own *Error
+	switch {
+	case errors.As(cause, &own):
+		return cause
+	case errors.Is(cause, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &Error{kind: ErrTimeout, Err: cause}
+	}
+	return &Error{kind: ErrCancelled, Err: cause}
+}
+
+// cancelReason says to the server why a request is given up.
+func cancelReason(err error) string {
+	var own *Error
+	if !errors.As(err, &own) || own.kind == nil {
+		return err.Error()
+	}
+	if own.Err == nil {
+		return own.kind.Error()
+	}
+	return own.kind.Error() + ": " + own.Err.Error()
 }

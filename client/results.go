@@ -12,17 +12,6 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Page is one page of a list.
-type Page[T any] struct {
-	Items []T
-	Next  string         // the cursor of the next page, "" on the last
-	Cache protocol.Cache // how long it is fresh; zero in legacy revisions
-	Meta  json.RawMessage
-	// Rejected names the tools that were left out because their definition is
-	// not valid.
-	Rejected []string
-}
-
 // CallToolResult is what a tool gave.
 type CallToolResult struct {
 	Content    []protocol.Content
@@ -70,23 +59,26 @@ func (r *CallToolResult) Images() []protocol.ImageContent {
 	return images
 }
 
-// Decode reads the structured content into dst. A result without any is read
-// from its text, if that is JSON.
+// Decode reads the structured content into dst, as encoding/json does save for
+// a time.Duration: that may be text such as "1m30s" or "PT1M30S", or a number in
+// the unit that the field's tag mcp:"unit=…" names, nanoseconds without one. A
+// result without structured content is read from its text, if that is JSON.
 func (r *CallToolResult) Decode(dst any) error {
 	if r.Structured != nil {
-		return json.Unmarshal(r.Structured, dst)
+		return jsonx.Unmarshal(r.Structured, dst)
 	}
 	text := r.Text()
 	if s, ok := dst.(*string); ok {
 		*s = text
 		return nil
 	}
-	if err := json.Unmarshal([]byte(text), dst); err != nil {
+	if err := jsonx.Unmarshal([]byte(text), dst); err != nil {
 		return fmt.Errorf("the result has no structured content, and its text does not decode into %T: %w", dst, err)
 	}
 	return nil
 }
 
+// errNoObject is the error of a result that is a number, a list or the like.
 var errNoObject = errors.New("the result is no object")
 
 // decodeCall reads the result of tools/call.
@@ -205,37 +197,8 @@ func decodeContent(raw []byte) (protocol.Content, error) {
 	return protocol.ParseContent(raw)
 }
 
-// decodePage reads the result of a list method, whose items are under the name
-// of member.
-func decodePage[T any](raw []byte, member string) (*Page[T], error) {
-	p := &Page[T]{}
-	found := false
-	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
-		text := value(s)
-		switch string(name) {
-		case member:
-			found = true
-			return json.Unmarshal(text, &p.Items)
-		case "nextCursor":
-			return json.Unmarshal(text, &p.Next)
-		case "ttlMs":
-			p.Cache.TTLMs, _ = parseTTL(text)
-		case "cacheScope":
-			return json.Unmarshal(text, &p.Cache.Scope)
-		case "_meta":
-			p.Meta = text
-		}
-		return nil
-	})
-	if err == nil && !found {
-		err = fmt.Errorf("member %s is missing", member)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the server's list does not decode: %w", err)
-	}
-	return p, nil
-}
-
+// contentsWire is an item of resources/read as it comes: blob decodes from base64
+// here, which protocol.ResourceContents by itself does not.
 type contentsWire struct {
 	URI      string           `json:"uri"`
 	MIMEType string           `json:"mimeType"`

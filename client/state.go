@@ -1,9 +1,9 @@
 package client
 
 import (
-	"math"
-	"math/rand/v2"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/pause"
 )
 
 // State is the state of a client's connection.
@@ -17,6 +17,7 @@ const (
 	StateReady
 )
 
+// stateNames are the texts of the states, by their numbers.
 var stateNames = [...]string{"disconnected", "connecting", "initializing", "ready"}
 
 // String returns the state's name.
@@ -39,39 +40,31 @@ type Backoff struct {
 // wait returns how long to wait before attempt n, from 1 on; ok is false past
 // the last.
 func (b *Backoff) wait(n int) (d time.Duration, ok bool) {
-	base, most, attempts, jitter := time.Second, 15*time.Second, 5, 0.2
-	if b != nil {
-		if b.Base > 0 {
-			base = b.Base
-		}
-		if b.Max > 0 {
-			most = b.Max
-		}
-		if b.Attempts != 0 {
-			attempts = b.Attempts
-		}
-		if b.Jitter != 0 {
-			jitter = min(max(b.Jitter, 0), 1)
-		}
+	attempts := 5
+	if b != nil && b.Attempts != 0 {
+		attempts = b.Attempts
 	}
-	if attempts >= 0 && n > attempts {
-		return 0, false
+	return b.pause(n), attempts < 0 || n <= attempts
+}
+
+// pause returns how long to wait before attempt n, whether or not it is made.
+func (b *Backoff) pause(n int) time.Duration {
+	if b == nil {
+		return pause.Growing(n, 0, 0, 0)
 	}
-	wait := math.Min(float64(base)*float64(n)*float64(n), float64(most))
-	wait *= 1 + jitter*(2*rand.Float64()-1)
-	return time.Duration(wait), true
+	return pause.Growing(n, b.Base, b.Max, b.Jitter)
 }
 
 // Stats count what a client did.
 type Stats struct {
-	Requests   int64 // sent, retries and rounds included
-	Completed  int64 // answered with a result
-	Failed     int64 // answered with an error, or not sent
-	TimedOut   int64
-	Cancelled  int64
-	Pending    int   // under way
-	Unmatched  int64 // answers to no request that is under way
-	Garbage    int64 // messages that are none
-	Dropped    int64 // notifications that nobody took in time
-	Reconnects int64
+	Requests        int64 // sent, retries and rounds included
+	Completed       int64 // answered with a result
+	Failed          int64 // answered with an error, or not sent
+	TimedOut        int64
+	Cancelled       int64
+	Pending         int   // under way
+	Unmatched       int64 // answers to no request that is under way
+	InvalidMessages int64 // what is no message of the protocol
+	Dropped         int64 // notifications that nobody took in time
+	Reconnects      int64
 }

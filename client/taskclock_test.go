@@ -25,7 +25,7 @@ func slowly(t *testing.T, poll time.Duration, manual bool, run func(f *mcp.Frame
 			return "", err
 		}
 		return "done", nil
-	}, mcp.AsTask(mcp.TaskOptions{PollInterval: poll, Manual: manual})))
+	}, mcp.AsTask(&mcp.TaskOptions{PollInterval: poll, Manual: manual, Wait: -1})))
 	return s, gone
 }
 
@@ -70,7 +70,6 @@ func TestTaskLimits(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		timeout, most time.Duration // of Options
-		options       []CallOption
 		poll          time.Duration
 		manual        bool
 		run           func(f *mcp.Frame) error
@@ -79,13 +78,12 @@ func TestTaskLimits(t *testing.T) {
 		late          bool          // which it does with ErrTimeout
 	}{
 		{name: "a silent task", timeout: 10 * time.Second, run: silent(time.Minute), want: time.Minute},
-		{name: "by default", run: silent(long), want: DefaultMaxTimeout, late: true},
-		{name: "between two looks", options: []CallOption{MaxTimeout(5 * time.Second)}, poll: time.Minute, run: silent(long), want: 5 * time.Second, late: true},
+		{name: "by default", run: silent(long), want: 10 * time.Minute, late: true},
+		{name: "between two looks", most: 5 * time.Second, poll: time.Minute, run: silent(long), want: 5 * time.Second, late: true},
 		{name: "Options.MaxTimeout", most: time.Minute, run: steps(20, 9*time.Second), want: time.Minute, late: true},
-		{name: "MaxTimeout", options: []CallOption{MaxTimeout(50 * time.Second)}, run: steps(20, 9*time.Second), want: 50 * time.Second, late: true},
 		{name: "no limits", timeout: -1, most: -1, run: silent(long), want: long},
-		{name: "a question", timeout: 10 * time.Second, run: asking, thinks: time.Minute, want: time.Minute + time.Second},
-		{name: "a question beyond MaxTimeout", most: 30 * time.Second, run: asking, thinks: time.Minute, want: time.Minute + time.Second},
+		{name: "a question", timeout: 10 * time.Second, run: asking, thinks: time.Minute, want: time.Minute},
+		{name: "a question beyond MaxTimeout", most: 30 * time.Second, run: asking, thinks: time.Minute, want: time.Minute},
 		{name: "a question before it is a task", most: 30 * time.Second, thinks: time.Minute, manual: true,
 			run: func(f *mcp.Frame) error {
 				if err := asking(f); err != nil {
@@ -114,7 +112,7 @@ func TestTaskLimits(t *testing.T) {
 				}
 				c := connect(t, serving(t, s), opts)
 				begin := time.Now()
-				r, err := c.Call(t.Context(), "slow", nil, test.options...)
+				r, err := c.Call(t.Context(), "slow", nil)
 				took := time.Since(begin)
 				synctest.Wait()
 				if took < test.want || took > test.want+time.Second || errors.Is(err, ErrTimeout) != test.late || gone.Load() != test.late {
@@ -132,12 +130,14 @@ func TestTaskLimits(t *testing.T) {
 func TestWaitTaskUnlimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := slowly(t, time.Second, false, silent(20*time.Minute))
-		c := connect(t, serving(t, s), modernOptions())
+		waiting := modernOptions()
+		waiting.MaxTimeout = 5 * time.Second
+		c := connect(t, serving(t, s), waiting)
 		r, err := c.Call(t.Context(), "slow", nil, Detached())
 		if err != nil || r.Task == nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err = c.WaitTask(t.Context(), r.Task, Timeout(5*time.Second), MaxTimeout(5*time.Second)); err != nil || r.Text() != "done" {
+		if r, err = c.WaitTask(t.Context(), r.Task, Timeout(5*time.Second)); err != nil || r.Text() != "done" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -195,6 +195,96 @@ func TestTaskOutlivesALook(t *testing.T) {
 					t.Errorf("got %+v", r)
 				}
 				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// A client hears of the end of a task when it comes, not with the next look,
+// where the server tells; and looks soon and then less often where it does not.
+func TestTaskEndsSoon(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		many  int // other subscriptions of the connection
+		looks int // at the task, of which each is told
+		want  time.Duration
+	}{
+		{"the server tells", 0, 2, 3 * time.Second},
+		{"the server does not", 100, 6, 3150 * time.Millisecond}, // 50+100+200+400+800+1600
+	} {
+		for _, fails := range []bool{false, true} {
+			t.Run(fmt.Sprint(test.name, ", fails: ", fails), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, _ := slowly(t, time.Hour, false, func(f *mcp.Frame) error {
+						if err := after(f, 3*time.Second); err != nil || !fails {
+							return err
+						}
+						return &mcp.Error{Code: 4711}
+					})
+					c := connect(t, serving(t, s), modernOptions())
+					for range test.many {
+						if _, err := c.Listen(t.Context(), protocol.SubscriptionFilter{ToolsListChanged: true}, nil); err != nil {
+							t.Fatal(err)
+						}
+					}
+					var seen []protocol.TaskStatus
+					begin := time.Now()
+					_, err := c.Call(t.Context(), "slow", nil, OnTask(func(task *Task) {
+						seen = append(seen, task.Status)
+						task.Status = protocol.TaskCancelled // which is nobody else's
+					}))
+					if got := time.Since(begin); got != test.want {
+						t.Errorf("took %v, want %v", got, test.want)
+					}
+					if fails && code(err) != 4711 || !fails && err != nil {
+						t.Errorf("error %v", err)
+					}
+					if len(seen) != test.looks+1 || !seen[test.looks].Final() || seen[test.looks] == protocol.TaskCancelled || seen[0] != protocol.TaskWorking {
+						t.Errorf("saw %v", seen)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A server that ends tells how the task ended, and may refuse to be asked at the
+// same moment.
+func TestTaskLastWord(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		tells bool
+		after time.Duration // the refusal
+		code  protocol.Code // of the call
+	}{
+		{"at once", true, 0, 0},
+		{"soon", true, 500 * time.Millisecond, 0},
+		{"never", false, 0, protocol.CodeBusy},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const task = `"taskId":"t","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000,"pollIntervalMs":1000`
+				tr := scripted(t, func(s *script) {
+					s.modernHello()
+					s.result(s.until("tools/call"), `{"resultType":"task",`+task+`,"status":"working"}`)
+					l := s.until("subscriptions/listen")
+					if l == nil {
+						return
+					}
+					s.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"taskIds":["t"]}}}`, l.ID)
+					s.result(s.until("tasks/get"), `{"resultType":"complete",`+task+`,"status":"working"}`)
+					s.fault(s.until("tasks/get"), int(protocol.CodeBusy), "the server shuts down")
+					time.Sleep(test.after)
+					if test.tells {
+						s.say(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},`+task+`,"status":"completed","result":{"content":[{"type":"text","text":"done"}]}}}`, l.ID)
+					}
+					s.drain()
+				})
+				c := connect(t, tr, modernOptions())
+				r, err := c.Call(t.Context(), "x", nil)
+				if code(err) != test.code || err == nil && r.Text() != "done" {
+					t.Errorf("got %+v, %v", r, err)
+				}
 			})
 		})
 	}

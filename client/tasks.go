@@ -5,39 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
-
-// TaskStatus is the state of a task.
-type TaskStatus string
-
-// The states of tasks. The last three are final.
-const (
-	TaskWorking       TaskStatus = "working"
-	TaskInputRequired TaskStatus = "input_required"
-	TaskCompleted     TaskStatus = "completed"
-	TaskFailed        TaskStatus = "failed"
-	TaskCancelled     TaskStatus = "cancelled"
-)
-
-// Final tells whether a task in that state has ended.
-func (s TaskStatus) Final() bool {
-	return s == TaskCompleted || s == TaskFailed || s == TaskCancelled
-}
 
 // Task is the state of a call that outlives its request
 // (the extension io.modelcontextprotocol/tasks).
 type Task struct {
 	ID            string
-	Status        TaskStatus
+	Status        protocol.TaskStatus
 	StatusMessage string
 	Created       time.Time
 	Updated       time.Time
 	TTL           time.Duration           // from Created; 0 means unlimited
 	PollInterval  time.Duration           // how often to ask; 0 means that the server does not say
+	Progress      *Progress               // how far it is, without message; nil if the server does not say
 	Requests      []protocol.InputRequest // what it asks, in TaskInputRequired
 	Result        json.RawMessage         // of TaskCompleted
 	Fault         json.RawMessage         // of TaskFailed: a JSON-RPC error
@@ -45,24 +32,29 @@ type Task struct {
 
 // The clients' side of polling.
 const (
+	firstPoll   = 50 * time.Millisecond // and twice as long each time, up to the server's interval
 	defaultPoll = time.Second
 	leastPoll   = 20 * time.Millisecond
 	mostPoll    = time.Minute
 )
 
+// progressKey is where servers made with this module tell how far a task is.
+const progressKey = "io.github.talaria-go/progress"
+
 // parseTask reads a task out of a result or a notification.
 func parseTask(raw []byte) (*Task, error) {
 	var wire struct {
-		ID       string          `json:"taskId"`
-		Status   TaskStatus      `json:"status"`
-		Message  string          `json:"statusMessage"`
-		Created  time.Time       `json:"createdAt"`
-		Updated  time.Time       `json:"lastUpdatedAt"`
-		TTL      *int64          `json:"ttlMs"`
-		Poll     int64           `json:"pollIntervalMs"`
-		Requests json.RawMessage `json:"inputRequests"`
-		Result   json.RawMessage `json:"result"`
-		Error    json.RawMessage `json:"error"`
+		ID       string                     `json:"taskId"`
+		Status   protocol.TaskStatus        `json:"status"`
+		Message  string                     `json:"statusMessage"`
+		Created  time.Time                  `json:"createdAt"`
+		Updated  time.Time                  `json:"lastUpdatedAt"`
+		TTL      *int64                     `json:"ttlMs"`
+		Poll     int64                      `json:"pollIntervalMs"`
+		Requests json.RawMessage            `json:"inputRequests"`
+		Result   json.RawMessage            `json:"result"`
+		Error    json.RawMessage            `json:"error"`
+		Meta     map[string]json.RawMessage `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &wire); err != nil {
 		return nil, fmt.Errorf("the server's task does not decode: %w", err)
@@ -75,8 +67,17 @@ func parseTask(raw []byte) (*Task, error) {
 	if wire.TTL != nil {
 		t.TTL = time.Duration(*wire.TTL) * time.Millisecond
 	}
+	if raw := wire.Meta[progressKey]; raw != nil {
+		var p struct {
+			Progress float64 `json:"progress"`
+			Total    float64 `json:"total"`
+		}
+		if json.Unmarshal(raw, &p) == nil { // or else the server means something else by it
+			t.Progress = &Progress{Progress: p.Progress, Total: p.Total}
+		}
+	}
 	switch t.Status {
-	case TaskWorking, TaskInputRequired, TaskCompleted, TaskFailed, TaskCancelled:
+	case protocol.TaskWorking, protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled:
 	default:
 		return nil, fmt.Errorf("the server's task has the unknown status %q", t.Status)
 	}
@@ -89,119 +90,6 @@ func parseTask(raw []byte) (*Task, error) {
 	return t, nil
 }
 
-func (c *Client) taskRequest(ctx context.Context, method, id string, more []byte, options []CallOption) (json.RawMessage, error) {
-	r, err := c.request(method+" "+id, method, id, join(named("taskId", id), more), options)
-	if err != nil {
-		return nil, err
-	}
-	if conn := c.conn.Load(); c.opts.Tasks == TasksOff || conn != nil && !conn.revision().Modern() {
-		return nil, unsupported(r.op, method, "tasks need a modern revision and Options.Tasks")
-	}
-	r.safe = true // asking, answering and cancelling twice is as once
-	return c.do(ctx, r)
-}
-
-// Task asks for the state of a task. One that does not exist is ErrNotFound.
-func (c *Client) Task(ctx context.Context, id string, options ...CallOption) (*Task, error) {
-	raw, err := c.taskRequest(ctx, "tasks/get", id, nil, options)
-	if err != nil {
-		return nil, err
-	}
-	task, err := parseTask(raw)
-	return task, wrap("tasks/get "+id, "tasks/get", id, err)
-}
-
-// UpdateTask gives a task answers to its questions, by their keys.
-func (c *Client) UpdateTask(ctx context.Context, id string, answers map[string]any, options ...CallOption) error {
-	text, err := c.encoders.object([]byte(`"inputResponses":`), "answers", answers)
-	if err != nil {
-		return &Error{Op: "tasks/update " + id, Method: "tasks/update", Err: err}
-	}
-	_, err = c.taskRequest(ctx, "tasks/update", id, text, options)
-	return err
-}
-
-// CancelTask asks a task to end. It may end otherwise all the same.
-func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOption) error {
-	_, err := c.taskRequest(ctx, "tasks/cancel", id, nil, options)
-	return err
-}
-
-// WaitTask waits for the result of a task and answers what it asks. It asks the
-// server as often as that wants, for as long as ctx and the task last. When ctx
-// ends the task is cancelled. Timeout and MaxTimeout bound each asking, not the
-// waiting. OnProgress hears the task's status messages.
-func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption) (*CallToolResult, error) {
-	result, err := c.drive(ctx, task, newCallOptions(options), taskClock{})
-	return result, wrap("wait for task "+task.ID, "tasks/get", task.ID, err)
-}
-
-// drive polls a task until it has ended, or the clock says that it takes too
-// long.
-func (c *Client) drive(ctx context.Context, task *Task, o *callOptions, clock taskClock) (*CallToolResult, error) {
-	options := []CallOption{func(each *callOptions) { each.header, each.meta, each.timeout = o.header, o.meta, o.timeout }}
-	answered := map[string]bool{}
-	own := *task
-	task = &own
-	if task.Status.Final() && task.Result == nil && task.Fault == nil {
-		task.Status = TaskWorking // a new task comes without its result: it has to be asked for
-	}
-	told := ""
-	for {
-		if message := task.StatusMessage; o.progress != nil && !task.Status.Final() && message != "" && message != told {
-			told = message
-			c.guard("OnProgress", func() { o.progress(Progress{Message: message}) })
-		}
-		if task.Status == TaskInputRequired {
-			begin := time.Now()
-			if err := c.answerTask(ctx, task, answered, options); err != nil {
-				return nil, c.leave(ctx, task.ID, clock.own, err)
-			}
-			clock.stood(begin)
-		}
-		if done, result, err := task.outcome(); done {
-			if err != nil {
-				return nil, err
-			}
-			return decodeCall(result)
-		}
-		next, err := c.nextLook(ctx, task, clock, options)
-		if err != nil {
-			return nil, err
-		}
-		task = next
-	}
-}
-
-// nextLook waits until it is time to look at a task again, and does.
-func (c *Client) nextLook(ctx context.Context, task *Task, clock taskClock, options []CallOption) (*Task, error) {
-	ctx, stop := clock.bound(ctx)
-	defer stop()
-	id := task.ID
-	err := pause.For(ctx, task.poll())
-	if err == nil {
-		task, err = c.Task(ctx, task.ID, options...)
-	}
-	if err != nil {
-		return nil, c.leave(ctx, id, clock.own, err)
-	}
-	return task, nil
-}
-
-// leave returns what to say of err, for which a task is waited for no more. The
-// task is cancelled if its time is up. Otherwise somebody else may wait for it,
-// unless it is this call's own and the server does not answer.
-func (c *Client) leave(ctx context.Context, id string, own bool, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		err = stopped(ctx)
-	case !own || !errors.Is(err, ErrTimeout):
-		return err
-	}
-	c.abandon(id)
-	return err
-}
-
 // poll returns how long to wait before asking again.
 func (t *Task) poll() time.Duration {
 	d := t.PollInterval
@@ -211,59 +99,342 @@ func (t *Task) poll() time.Duration {
 	return min(max(d, leastPoll), mostPoll)
 }
 
+// progress returns what OnProgress hears of the task as it is.
+func (t *Task) progress() Progress {
+	p := Progress{Message: t.StatusMessage}
+	if t.Progress != nil {
+		p.Progress, p.Total = t.Progress.Progress, t.Progress.Total
+	}
+	return p
+}
+
 // outcome tells whether a task has ended, and how.
 func (t *Task) outcome() (done bool, result json.RawMessage, err error) {
 	switch t.Status {
-	case TaskCompleted:
+	case protocol.TaskCompleted:
 		if t.Result == nil {
 			return true, nil, errors.New("the server's task is completed but has no result")
 		}
 		return true, t.Result, nil
-	case TaskFailed:
+	case protocol.TaskFailed:
 		if t.Fault == nil {
 			return true, nil, fmt.Errorf("the task failed: %s", t.StatusMessage)
 		}
 		return true, nil, serverFault(t.Fault)
-	case TaskCancelled:
+	case protocol.TaskCancelled:
 		return true, nil, &Error{kind: ErrCancelled, Err: fmt.Errorf("the server cancelled the task: %s", t.StatusMessage)}
 	}
 	return false, nil, nil
 }
 
-// answerTask answers the questions of a task that were not answered before.
-func (c *Client) answerTask(ctx context.Context, task *Task, answered map[string]bool, options []CallOption) error {
+// taskRequest sends a request about a task.
+func taskRequest(ctx context.Context, c *Client, method, id string, more []byte, options []CallOption) (json.RawMessage, error) {
+	r, err := c.request(method+" "+id, method, id, join(named("taskId", id), more), options)
+	if err != nil {
+		return nil, err
+	}
+	if conn := c.life.conn.Load(); c.opts.Tasks == TasksOff || conn != nil && !conn.revision().Modern() {
+		return nil, unsupported(r.op, method, "tasks need a modern revision and Options.Tasks")
+	}
+	r.safe = true // asking, answering and cancelling twice is as once
+	return r.do(ctx)
+}
+
+// taskWait waits for a task to end and answers what it asks.
+type taskWait struct {
+	client   *Client
+	options  *callOptions // of the call that became the task, or of WaitTask
+	each     []CallOption // of the requests about the task
+	clock    taskClock
+	watch    *taskWatch
+	answered map[string]bool // the task's questions, by their keys
+}
+
+// newTaskWait returns what waits for one task. The requests about the task have the
+// headers, the metadata and the timeout of the call, and nothing else of its
+// options: the rest is about the call itself.
+func newTaskWait(c *Client, o *callOptions, clock taskClock) *taskWait {
+	each := func(each *callOptions) { each.header, each.meta, each.timeout = o.header, o.meta, o.timeout }
+	return &taskWait{client: c, options: o, each: []CallOption{each}, clock: clock, answered: map[string]bool{}}
+}
+
+// run looks at a task until it has ended, or the clock says that it takes too
+// long.
+func (w *taskWait) run(ctx context.Context, task *Task) (*CallToolResult, error) {
+	own := *task
+	task = &own
+	if task.Status.Final() && task.Result == nil && task.Fault == nil {
+		task.Status = protocol.TaskWorking // a new task comes without its result: it has to be asked for
+	}
+	w.watch = watchTask(ctx, w.client, task)
+	defer w.watch.end()
+	var told Progress
+	if w.clock.own && task.Progress != nil {
+		told = task.progress() // the call has told it, before it became a task
+	}
+	for {
+		if fn := w.options.onTask; fn != nil {
+			state := *task
+			_ = w.client.guard("OnTask", func() { fn(&state) }) // a panic is in the log
+		}
+		if p, fn := task.progress(), w.options.progress; fn != nil && !task.Status.Final() && p != told && p != (Progress{}) {
+			told = p
+			_ = w.client.guard("OnProgress", func() { fn(p) })
+		}
+		if task.Status == protocol.TaskInputRequired {
+			begin := time.Now()
+			if err := w.answer(ctx, task); err != nil {
+				return nil, w.leave(ctx, task.ID, err)
+			}
+			w.clock.stood(begin)
+		}
+		if done, result, err := task.outcome(); done {
+			if err != nil {
+				return nil, err
+			}
+			call, err := decodeCall(result)
+			return call, invalid(err)
+		}
+		next, err := w.next(ctx, task)
+		if err != nil {
+			return nil, err
+		}
+		task = next
+	}
+}
+
+// next waits until the server tells of a task or it is time to look at it again.
+func (w *taskWait) next(ctx context.Context, task *Task) (*Task, error) {
+	ctx, stop := w.clock.bound(ctx)
+	defer stop()
+	next, early, err := w.watch.wait(ctx, task)
+	if next != nil {
+		return next, nil
+	}
+	if err == nil {
+		next, err = w.client.Task(ctx, task.ID, w.each...)
+	}
+	if early && errors.Is(err, ErrBusy) {
+		w.watch.busy() // servers may limit who asks sooner than they want
+		return task, nil
+	}
+	if errors.Is(err, ErrConnection) || errors.Is(err, ErrClosed) || errors.Is(err, ErrBusy) {
+		// A server that ends tells how the task ended before it refuses to be asked.
+		if last := w.watch.lastWord(ctx); last != nil {
+			return last, nil
+		}
+	}
+	if err != nil {
+		return nil, w.leave(ctx, task.ID, err)
+	}
+	return next, nil
+}
+
+// leave returns what to say of err, for which a task is waited for no more. The
+// task is cancelled if its time is up. Otherwise somebody else may wait for it,
+// unless it is this call's own and the server does not answer.
+func (w *taskWait) leave(ctx context.Context, id string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		err = stopped(ctx)
+	case !w.clock.own || !errors.Is(err, ErrTimeout):
+		return err
+	}
+	w.abandon(id)
+	return err
+}
+
+// answer answers the questions of a task that were not answered before.
+func (w *taskWait) answer(ctx context.Context, task *Task) error {
 	var open []protocol.InputRequest
 	for _, q := range task.Requests {
-		if !answered[q.Key] {
+		if !w.answered[q.Key] {
 			open = append(open, q)
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	conn, err := c.current(ctx)
+	conn, err := w.client.life.current(ctx)
 	if err != nil {
 		return err
 	}
-	answers, err := c.answerAll(ctx, conn, open)
+	answers, err := w.client.handlers.answerAll(ctx, conn, open)
 	if err != nil {
 		if ctx.Err() == nil { // or else who waits for it leaves it
-			c.abandon(task.ID)
+			w.abandon(task.ID)
 		}
 		return err
 	}
 	for _, q := range open {
-		answered[q.Key] = true
+		w.answered[q.Key] = true
 	}
-	_, err = c.taskRequest(ctx, "tasks/update", task.ID, append([]byte(`"inputResponses":`), answers...), options)
+	_, err = taskRequest(ctx, w.client, "tasks/update", task.ID, append([]byte(`"inputResponses":`), answers...), w.each)
 	return err
 }
 
 // abandon cancels a task that nobody waits for any more.
-func (c *Client) abandon(id string) {
-	c.note(func(ctx context.Context) {
+func (w *taskWait) abandon(id string) {
+	c := w.client
+	c.life.note(func(ctx context.Context) {
 		if err := c.CancelTask(ctx, id); err != nil {
-			c.opts.Logger.Debug().Err(err).Str("task", id).Msg("a task was not cancelled")
+			safely.Log(c.opts.Logger.Debug().Err(visible.Error(err)).Str("task", visible.Line(id, visible.Name)), "a task was not cancelled")
 		}
 	})
 }
+
+// taskClock bounds the wait for a task. The zero value does not.
+type taskClock struct {
+	own  bool      // the task is that of the call that waits, and of nobody else
+	end  time.Time // of the whole call; zero: none
+	most time.Duration
+}
+
+// newTaskClock returns the clock of a call that began then and may take that
+// long; less than 0 is any time.
+func newTaskClock(most time.Duration, began time.Time) taskClock {
+	if most < 0 {
+		return taskClock{own: true}
+	}
+	return taskClock{true, began.Add(most), most}
+}
+
+// bound returns a context that ends when the time is up. stop must be called.
+func (t *taskClock) bound(ctx context.Context) (limited context.Context, stop context.CancelFunc) {
+	if t.end.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, t.end, &Error{kind: ErrTimeout, Err: fmt.Errorf("the task has not ended within the MaxTimeout of %v", t.most)})
+}
+
+// stood notes that the clock has stood still since then, while something was
+// asked.
+func (t *taskClock) stood(since time.Time) {
+	if !t.end.IsZero() {
+		t.end = t.end.Add(time.Since(since))
+	}
+}
+
+// taskWatch tells who waits for a task when to look at it, and what the server
+// has told of it meanwhile.
+type taskWatch struct {
+	id        string
+	stop      context.CancelFunc
+	over      chan struct{}   // closed when the subscription is
+	agreed    <-chan struct{} // closed once the server tells of the task; nil when that was noticed
+	listening atomic.Bool     // the server tells of the task now
+	listened  atomic.Bool     // it has agreed to
+	told      chan *Task      // holds the newest
+	pause     time.Duration   // before the next look
+}
+
+// watchTask listens for a task, where the server offers that, and does not wait
+// for the server to agree. end must be called.
+func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
+	ctx, stop := context.WithCancel(ctx)
+	agreed := make(chan struct{})
+	w := &taskWatch{id: task.ID, stop: stop, over: make(chan struct{}), agreed: agreed, told: make(chan *Task, 1), pause: firstPoll}
+	if task.Status.Final() || !c.life.spawn(func() {
+		defer close(w.over)
+		s, err := c.Listen(ctx, protocol.SubscriptionFilter{TaskIDs: []string{task.ID}}, w.hear)
+		if err != nil {
+			return // looking at the task is enough
+		}
+		if slices.Contains(s.Accepted().TaskIDs, task.ID) {
+			w.listened.Store(true)
+			w.listening.Store(true)
+			close(agreed)
+			select {
+			case <-s.Done():
+			case <-ctx.Done():
+			}
+			w.listening.Store(false)
+		}
+		_ = s.Close() // what it could say is about a subscription that nobody needs any more
+	}) {
+		close(w.over)
+	}
+	return w
+}
+
+// end ends the listening.
+func (w *taskWatch) end() {
+	w.stop()
+	<-w.over
+}
+
+// hear takes what the server tells, in place of what it told before.
+func (w *taskWatch) hear(n Notification) {
+	if n.Method != "notifications/tasks" {
+		return
+	}
+	task, err := parseTask(n.Params)
+	if err != nil || task.ID != w.id {
+		return
+	}
+	select {
+	case <-w.told:
+	default:
+	}
+	select {
+	case w.told <- task:
+	default:
+	}
+}
+
+// wait returns what the server has told, or nil when it is time to look; early
+// says that it is sooner than the server asked for.
+func (w *taskWatch) wait(ctx context.Context, task *Task) (told *Task, early bool, err error) {
+	most := task.poll()
+	wait := min(w.pause, most)
+	if w.listening.Load() {
+		wait = most
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case next := <-w.told:
+			if next.Updated.Before(task.Updated) {
+				continue // a look was faster
+			}
+			return next, false, nil
+		case <-w.agreed:
+			w.agreed = nil
+			return nil, true, nil // what came before the agreement
+		case <-timer.C:
+			w.pause = min(2*w.pause, mostPoll)
+			return nil, wait < most, nil
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		}
+	}
+}
+
+// lastWord returns how the task ended, if the server has told that; what it told
+// may still be on its way. It returns nil if the server did not agree to tell.
+func (w *taskWatch) lastWord(ctx context.Context) *Task {
+	if !w.listened.Load() {
+		return nil
+	}
+	timer := time.NewTimer(lastWordTime)
+	defer timer.Stop()
+	for {
+		select {
+		case last := <-w.told:
+			if last.Status.Final() {
+				return last
+			}
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// lastWordTime is how long lastWord waits: a server that ends has sent it by then.
+const lastWordTime = time.Second
+
+// busy makes the next look wait for as long as the server asked for.
+func (w *taskWatch) busy() { w.pause = mostPoll }

@@ -21,21 +21,21 @@ func tasking(t *testing.T) *mcp.Server {
 		mcp.Tool("later", func(f *mcp.Frame, in sumIn) (sumOut, error) {
 			time.Sleep(3 * time.Second)
 			return sumOut{in.A + in.B}, nil
-		}, mcp.AsTask(mcp.TaskOptions{PollInterval: time.Second})),
+		}, mcp.AsTask(&mcp.TaskOptions{PollInterval: time.Second, Wait: -1})),
 		mcp.Tool("asklater", func(f *mcp.Frame, _ struct{}) (string, error) {
 			name, err := mcp.Elicit[nameForm](f, "name", "Who?")
 			if err != nil {
 				return "", err
 			}
 			return "Hello, " + name.Value.Name, nil
-		}, mcp.AsTask(mcp.TaskOptions{PollInterval: time.Second})),
+		}, mcp.AsTask(&mcp.TaskOptions{PollInterval: time.Second, Wait: -1})),
 		mcp.Tool("never", func(f *mcp.Frame, _ struct{}) (string, error) {
 			<-f.Done()
 			return "", context.Cause(f)
-		}, mcp.AsTask(mcp.TaskOptions{PollInterval: time.Second})),
+		}, mcp.AsTask(&mcp.TaskOptions{PollInterval: time.Second, Wait: -1})),
 		mcp.Tool("refuselater", func(*mcp.Frame, struct{}) (string, error) {
 			return "", &mcp.Error{Code: 4711, Message: "no"}
-		}, mcp.AsTask(mcp.TaskOptions{PollInterval: time.Second})),
+		}, mcp.AsTask(&mcp.TaskOptions{PollInterval: time.Second, Wait: -1})),
 	)
 	return s
 }
@@ -65,7 +65,7 @@ func TestTasksByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t, serving(t, tasking(t)), asker(protocol.V20260728))
 		r, err := c.Call(t.Context(), "later", sumIn{1, 1}, Detached())
-		if err != nil || r.Task == nil || r.Task.Status != TaskWorking || r.Task.PollInterval != time.Second {
+		if err != nil || r.Task == nil || r.Task.Status != protocol.TaskWorking || r.Task.PollInterval != time.Second {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		task, err := c.Task(t.Context(), r.Task.ID)
@@ -92,7 +92,7 @@ func TestTasksByHand(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		task, err = c.Task(t.Context(), r.Task.ID)
-		if err != nil || task.Status != TaskInputRequired || len(task.Requests) != 1 {
+		if err != nil || task.Status != protocol.TaskInputRequired || len(task.Requests) != 1 {
 			t.Fatalf("%+v, %v", task, err)
 		}
 		answers := map[string]any{task.Requests[0].Key: map[string]any{"action": "accept", "content": nameForm{Name: "Eve"}}}
@@ -136,14 +136,14 @@ func TestTaskProgress(t *testing.T) {
 			}
 			time.Sleep(2500 * time.Millisecond)
 			return "done", nil
-		}, mcp.AsTask(mcp.TaskOptions{PollInterval: time.Second})))
+		}, mcp.AsTask(&mcp.TaskOptions{PollInterval: time.Second, Wait: -1})))
 		c := connect(t, serving(t, s), modernOptions())
 		var told []Progress
 		hear := OnProgress(func(p Progress) {
 			told = append(told, p)
 			panic("which costs nothing")
 		})
-		want := []Progress{{Message: "step 1"}, {Message: "step 2"}}
+		want := []Progress{{1, 2, "step 1"}, {2, 2, "step 2"}}
 		r, err := c.Call(t.Context(), "steps", nil, hear)
 		if err != nil || r.Text() != "done" || !slices.Equal(told, want) {
 			t.Errorf("Call: %+v, %v, told %+v", r, err, told)

@@ -2,83 +2,187 @@ package client
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"sync"
 
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
 // toolInfo is what the client knows of a tool.
 type toolInfo struct {
 	tool    protocol.Tool
 	headers []protocol.HeaderParam
+	size    int // about what it takes, in bytes
 
-	input, output lazySchema
-}
-
-// lazySchema is a schema that is compiled when it is first needed.
-type lazySchema struct {
-	once sync.Once
-	raw  *schema.Raw
-	err  error
-}
-
-func (l *lazySchema) get(text []byte) (*schema.Raw, error) {
-	l.once.Do(func() { l.raw, l.err = schema.CompileRaw(text) })
-	return l.raw, l.err
+	input, output *raw.Schema // nil until they are first needed, and again when others need their room; toolIndex.mu guards them
 }
 
 // toolIndex is what the client has learnt of the server's tools.
 type toolIndex struct {
-	mu     sync.RWMutex
-	byName map[string]*toolInfo
-	past   bool       // something has changed since they were listed
-	load   sync.Mutex // held while all pages are read
+	client   *Client
+	mu       sync.RWMutex
+	byName   map[string]*toolInfo
+	size     int  // of all, in bytes
+	left     bool // some were left out, because there was no room
+	past     bool // something has changed since they were listed
+	compiled int  // length of the schemas that are compiled
+	load     turn // held while all pages are read
 }
 
-// maxTools is how many tools are kept.
-const maxTools = 20000
+// maxTools is how many tools are kept, maxToolsSize how much of the memory they
+// may take, in bytes. maxCompiled is how long the schemas may be that are
+// compiled at a time: compiled, some take 250 times as much.
+const (
+	maxTools     = 20000
+	maxToolsSize = 32 << 20
+	maxCompiled  = 512 << 10
+)
 
+// get returns what is known of a tool, even if it may be past; nil if nothing is.
 func (t *toolIndex) get(name string) *toolInfo {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byName[name]
 }
 
-// learn keeps the tools of a page, and takes out those that must not be used
-// if strict.
-func (t *toolIndex) learn(c *Client, page *Page[protocol.Tool], strict bool) {
-	kept := page.Items[:0]
-	infos := make([]*toolInfo, 0, len(page.Items))
-	for _, tool := range page.Items {
-		headers, err := headerParams(tool.InputSchema)
-		if err != nil && strict {
-			page.Rejected = append(page.Rejected, tool.Name)
-			c.opts.Logger.Warn().Str("server", c.server).Str("tool", tool.Name).Err(err).Msg("tool left out: its x-mcp-header is not valid")
-			continue
-		}
-		kept = append(kept, tool)
-		infos = append(infos, &toolInfo{tool: tool, headers: headers})
-	}
-	page.Items = kept
+// learn keeps the tools of a page. In modern revisions over HTTP it returns them
+// without those whose x-mcp-header is not valid, which must not be used.
+func (t *toolIndex) learn(tools []Tool) []Tool {
+	c := t.client
+	conn := c.life.conn.Load()
+	strict := conn != nil && conn.sync && conn.revision().Modern()
+	kept := tools[:0]
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName == nil {
 		t.byName = map[string]*toolInfo{}
 	}
-	for _, name := range page.Rejected {
-		delete(t.byName, name)
-	}
-	for _, info := range infos {
-		if old := t.byName[info.tool.Name]; old != nil && same(&old.tool, &info.tool) {
+	for _, tool := range tools {
+		headers, err := headerParams(tool.InputSchema)
+		if err != nil && strict {
+			t.forget(tool.Name)
+			safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("tool", visible.Line(tool.Name, visible.Name)).Err(visible.Error(err)), "tool left out: its x-mcp-header is not valid")
+			continue
+		}
+		kept = append(kept, tool)
+		if old := t.byName[tool.Name]; old != nil && same(&old.tool, &tool) {
 			continue // its schemas may be compiled
 		}
-		if len(t.byName) < maxTools {
-			t.byName[info.tool.Name] = info
+		t.keep(&toolInfo{tool: tool, headers: headers, size: toolSize(&tool, headers)})
+	}
+	return kept
+}
+
+// keep keeps a tool if there is room. t.mu is held.
+func (t *toolIndex) keep(info *toolInfo) {
+	t.forget(info.tool.Name)
+	if len(t.byName) >= maxTools || t.size+info.size > maxToolsSize {
+		t.left = true
+		return
+	}
+	t.byName[info.tool.Name] = info
+	t.size += info.size
+}
+
+// forget takes a tool out. t.mu is held.
+func (t *toolIndex) forget(name string) {
+	if info := t.byName[name]; info != nil {
+		t.release(info)
+		t.size -= info.size
+		delete(t.byName, name)
+	}
+}
+
+// release forgets what was compiled of a tool. t.mu is held.
+func (t *toolIndex) release(info *toolInfo) {
+	if info.input != nil {
+		t.compiled -= len(info.tool.InputSchema)
+	}
+	if info.output != nil {
+		t.compiled -= len(info.tool.OutputSchema)
+	}
+	info.input, info.output = nil, nil
+}
+
+// schema returns a schema of a tool, compiled; kept is where that is kept. What
+// was compiled of other tools makes room for it.
+func (t *toolIndex) schema(info *toolInfo, text []byte, kept **raw.Schema) (*raw.Schema, error) {
+	t.mu.RLock()
+	compiled := *kept
+	t.mu.RUnlock()
+	if compiled != nil {
+		return compiled, nil
+	}
+	if len(text) > maxCompiled {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxCompiled)
+	}
+	compiled, err := raw.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byName[info.tool.Name] != info || *kept != nil {
+		return compiled, nil // there is another by now, or it was compiled twice
+	}
+	if t.compiled+len(text) > maxCompiled {
+		for _, other := range t.byName {
+			t.release(other)
 		}
 	}
+	*kept = compiled
+	t.compiled += len(text)
+	return compiled, nil
+}
+
+// toolSize returns about how much memory a tool takes.
+func toolSize(t *Tool, headers []protocol.HeaderParam) int {
+	const entry, text, icon = 512, 20, 96 // of the index; of a string in a list; of an Icon
+	n := entry + len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.OutputSchema)
+	for _, i := range t.Icons {
+		n += icon + len(i.Src) + len(i.MIMEType) + len(i.Theme)
+		for _, size := range i.Sizes {
+			n += text + len(size)
+		}
+	}
+	if t.Annotations != nil {
+		n += len(t.Annotations.Title)
+	}
+	for _, h := range headers {
+		n += 3*text + len(h.Name)
+		for _, name := range h.Path {
+			n += text + len(name)
+		}
+	}
+	return n + valueSize(map[string]any(t.Meta))
+}
+
+// valueSize returns about how much memory a JSON value takes.
+func valueSize(v any) int {
+	const one = 64 // a value and its place
+	n := one
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case json.RawMessage:
+		n += len(v)
+	case []any:
+		for _, item := range v {
+			n += valueSize(item)
+		}
+	case map[string]any:
+		if len(v) > 0 {
+			n += 3 * one // of a map that is not empty
+		}
+		for name, item := range v {
+			n += one + len(name) + valueSize(item)
+		}
+	}
+	return n
 }
 
 // same tells whether two definitions make the same calls.
@@ -93,6 +197,7 @@ func hints(t *protocol.Tool) bool {
 	return a != nil && (a.ReadOnlyHint != nil && *a.ReadOnlyHint || a.IdempotentHint != nil && *a.IdempotentHint)
 }
 
+// harmless reports whether the tool says that calling it twice is.
 func (t *toolInfo) harmless() bool { return hints(&t.tool) }
 
 // stale says that what is known may be past.
@@ -113,37 +218,39 @@ func (t *toolIndex) fresh(name string) *toolInfo {
 }
 
 // need returns a tool, after listing them if it is not known.
-func (t *toolIndex) need(ctx context.Context, c *Client, name string) (*toolInfo, error) {
+func (t *toolIndex) need(ctx context.Context, name string) (*toolInfo, error) {
 	if tool := t.fresh(name); tool != nil {
 		return tool, nil
 	}
-	t.load.Lock()
-	defer t.load.Unlock()
+	if err := t.load.take(ctx); err != nil {
+		return nil, err
+	}
+	defer t.load.give()
 	if tool := t.fresh(name); tool != nil {
 		return tool, nil // somebody else listed them meanwhile
 	}
-	if err := t.readAll(ctx, c); err != nil {
+	if err := t.readAll(ctx); err != nil {
 		return nil, fmt.Errorf("the tools could not be listed: %w", err)
 	}
-	tool := t.get(name)
-	return tool, known(tool, name)
-}
-
-func known(tool *toolInfo, name string) error {
-	if tool == nil {
-		return &Error{kind: ErrNotFound, Err: fmt.Errorf("the server lists no tool %q", name)}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	switch tool := t.byName[name]; {
+	case tool != nil:
+		return tool, nil
+	case t.left:
+		return nil, invalid(fmt.Errorf("the server lists more tools than are kept, and %q is not among those", name))
 	}
-	return nil
+	return nil, &Error{kind: ErrNotFound, Err: fmt.Errorf("the server lists no tool %q", name)}
 }
 
 // readAll lists every page anew. t.load is held.
-func (t *toolIndex) readAll(ctx context.Context, c *Client) error {
+func (t *toolIndex) readAll(ctx context.Context) error {
 	t.mu.Lock()
-	t.past = false // a notice that comes meanwhile undoes it
+	t.past, t.left = false, false // a notice that comes meanwhile undoes it
 	t.mu.Unlock()
 	count := 0
 	names := map[string]bool{}
-	for tool, err := range c.Tools(ctx) {
+	for tool, err := range t.client.Tools(ctx) {
 		if err != nil {
 			t.stale()
 			return err
@@ -157,29 +264,31 @@ func (t *toolIndex) readAll(ctx context.Context, c *Client) error {
 	defer t.mu.Unlock()
 	for name := range t.byName {
 		if !names[name] {
-			delete(t.byName, name)
+			t.forget(name)
 		}
 	}
 	return nil
 }
 
 // refresh lists the tools again, because the server refused a call.
-func (t *toolIndex) refresh(ctx context.Context, c *Client, name string) (*toolInfo, error) {
-	t.load.Lock()
-	defer t.load.Unlock()
-	c.opts.Cache.drop(c.server, protocol.MethodToolsList, "")
-	if err := t.readAll(ctx, c); err != nil {
+func (t *toolIndex) refresh(ctx context.Context, name string) (*toolInfo, error) {
+	if err := t.load.take(ctx); err != nil {
+		return nil, err
+	}
+	defer t.load.give()
+	t.client.opts.Cache.drop(t.client.server, protocol.MethodToolsList, "")
+	if err := t.readAll(ctx); err != nil {
 		return nil, err
 	}
 	return t.get(name), nil
 }
 
 // checkArguments checks arguments before they are sent.
-func (t *toolInfo) checkArguments(args []byte) error {
+func (t *toolIndex) checkArguments(info *toolInfo, args []byte) error {
 	if args == nil {
 		args = []byte("{}")
 	}
-	input, err := t.input.get(t.tool.InputSchema)
+	input, err := t.schema(info, info.tool.InputSchema, &info.input)
 	if err != nil {
 		return fmt.Errorf("the arguments cannot be checked: the tool's inputSchema: %w", err)
 	}
@@ -187,44 +296,4 @@ func (t *toolInfo) checkArguments(args []byte) error {
 		return fmt.Errorf("the arguments do not fit the tool's inputSchema: %w", err)
 	}
 	return nil
-}
-
-// checkOutput checks structured content against the tool's output schema
-// (server/tools of the revisions from 2025-06-18 on).
-func (c *Client) checkOutput(ctx context.Context, name string, result *CallToolResult) error {
-	conn := c.conn.Load()
-	if conn == nil || !conn.revision().Has(protocol.StructuredContent) {
-		return nil
-	}
-	tool, err := c.tools.need(ctx, c, name)
-	if err != nil {
-		if errors.Is(err, ErrNotFound) {
-			return nil // a tool that is not listed has no schema
-		}
-		return err
-	}
-	if len(tool.tool.OutputSchema) == 0 {
-		return nil
-	}
-	output, err := tool.output.get(tool.tool.OutputSchema)
-	if err != nil {
-		return fmt.Errorf("the result cannot be checked: the tool's outputSchema: %w", err)
-	}
-	if result.Structured == nil {
-		return errors.New("the tool has an outputSchema, but its result has no structuredContent")
-	}
-	if err := output.Check(result.Structured); err != nil {
-		return fmt.Errorf("the result does not fit the tool's outputSchema: %w", err)
-	}
-	return nil
-}
-
-// Tool returns the definition of a tool, from the list if it was read before.
-// A tool that the server does not list is ErrNotFound.
-func (c *Client) Tool(ctx context.Context, name string) (protocol.Tool, error) {
-	tool, err := c.tools.need(ctx, c, name)
-	if err != nil {
-		return protocol.Tool{}, wrap("tool "+name, protocol.MethodToolsList, "", err)
-	}
-	return tool.tool, nil
 }

@@ -7,14 +7,20 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/connlink"
+	"github.com/talaria-go/mcp/client/internal/httplink"
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/client/internal/sselink"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // carrier is a Transport made here.
@@ -26,6 +32,7 @@ type carrier struct {
 // String implements Transport.
 func (c carrier) String() string { return c.name }
 
+// transport implements Transport.
 func (c carrier) transport() link.Transport { return c.link }
 
 // CommandTransport runs a server as a child process and talks to it over its
@@ -39,10 +46,19 @@ type CommandTransport struct {
 	// separator; Args are its arguments.
 	Name string
 	Args []string
-	// Env are variables, each "NAME=value", beside and over the few that every
-	// server gets: HOME, LOGNAME, PATH, SHELL, TERM and USER, on Windows their
-	// likes. The rest of this process's environment is kept from it, because
-	// secrets may be in there.
+	// Env are variables, each "NAME=value", beside and over those that every
+	// server gets of this process's environment, on Windows their likes:
+	//
+	//   - HOME, LOGNAME, PATH, SHELL, TERM, USER, TMPDIR and XDG_*;
+	//   - HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in lower case too;
+	//   - SSL_CERT_FILE, SSL_CERT_DIR, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE and
+	//     CURL_CA_BUNDLE;
+	//   - npm_config_*, in upper case too; LANG, LANGUAGE, LC_* and TZ.
+	//
+	// The rest is kept from it, because secrets may be there. So is one of these
+	// whose name speaks of a secret (npm_config__authToken), or whose value is a URL
+	// with a user or a password, such as that of a proxy: put it here, if the
+	// server may know it.
 	Env []string
 	// Dir is the working directory; "" means that of this process.
 	Dir string
@@ -63,11 +79,28 @@ func Command(name string, args ...string) *CommandTransport {
 	return &CommandTransport{Name: name, Args: args}
 }
 
-// String returns the command line.
+// String returns the command line, as one can type it: words that a shell would
+// split or change are in quotes.
 func (t *CommandTransport) String() string {
-	return strings.Join(append([]string{t.Name}, t.Args...), " ")
+	words := []string{shellWord(t.Name)}
+	for _, arg := range t.Args {
+		words = append(words, shellWord(arg))
+	}
+	return strings.Join(words, " ")
 }
 
+// shellWord quotes text unless a shell takes it as one word, and as it stands.
+func shellWord(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune("'\"`$&|;<>()[]{}*?!#~", r)
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// transport implements Transport. It copies the fields, so that a change of them
+// after Connect does not reach a process that is started later.
 func (t *CommandTransport) transport() link.Transport {
 	name, args := t.Name, append([]string(nil), t.Args...)
 	opts := transport.CommandOptions{
@@ -117,6 +150,44 @@ func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
 	})}
 }
 
+// Local returns the transport to a server in this process; serve is the
+// ServeConn of its *mcp.Server. Each connection is served by a goroutine that the
+// client's Close waits for, and whose context ends when that waits in vain.
+func Local(serve func(ctx context.Context, conn transport.Conn) error) Transport {
+	t := Conn(func(context.Context) (transport.Conn, error) {
+		near, far := transport.Pipe()
+		ctx, stop := context.WithCancel(context.Background())
+		l := &local{Conn: near, stop: stop, served: make(chan struct{})}
+		go func() {
+			defer close(l.served)
+			// How it ends is for the client to find out.
+			_ = safely.Try(func() error { return serve(ctx, far) })
+			_ = far.Close()
+		}()
+		return l, nil
+	})
+	return carrier{"local server " + rand.Text()[:8], t.transport()}
+}
+
+// local is the client's end of a connection to a server in this process.
+type local struct {
+	transport.Conn
+	stop   context.CancelFunc
+	served chan struct{} // closed when the server has ended
+}
+
+// Shutdown ends the connection and waits for the server, until ctx ends.
+func (l *local) Shutdown(ctx context.Context) error {
+	defer l.stop()
+	err := l.Conn.Close()
+	select {
+	case <-l.served:
+		return err
+	case <-ctx.Done():
+		return errors.Join(err, context.Cause(ctx))
+	}
+}
+
 // Stream returns the transport over a pair of byte streams, one message a line.
 // The client closes them if they can be closed. There is no second connection.
 func Stream(r io.Reader, w io.Writer) Transport {
@@ -148,6 +219,8 @@ func (s *onlyStream) Read() ([]byte, error) {
 	return message, err
 }
 
+// cause returns how the stream ended, which is transport.ErrClosed if it was closed
+// here.
 func (s *onlyStream) cause() error {
 	if end := s.end.Load(); end != nil {
 		return *end
@@ -167,5 +240,133 @@ func publicName(address string) string {
 	if err != nil {
 		return "an address that is none"
 	}
-	return u.Redacted()
+	return origin.Shown(u)
+}
+
+// Transport connects a client to one server: Command, HTTP, SSE, WebSocket,
+// Dial, Stream and Conn make one. The interface is sealed, because it is bound
+// to grow; a transport of your own is a transport.Conn, which Conn takes.
+//
+// String names the server: its URL or its command line. What a client learns of
+// a server is remembered under that name.
+type Transport interface {
+	fmt.Stringer
+	transport() link.Transport
+}
+
+// HTTPOptions shape the HTTP requests of a transport; nil means the defaults.
+type HTTPOptions struct {
+	// Client makes the requests: its Transport, Jar, Timeout and CheckRedirect
+	// are used. Its Timeout bounds each exchange as a whole, also one that is a
+	// stream; leave it 0 and give calls a timeout instead. nil means a client
+	// that keeps 128 idle connections, for as many calls at the same time.
+	//
+	// Redirects are followed within the origin of the address, with method and
+	// body; those that lead elsewhere are errors.
+	Client *http.Client
+	// Header is sent with every request.
+	Header http.Header
+	// HeaderFunc changes the headers of a request right before it is sent, such
+	// as to add a token that is renewed now and then. ctx is that of the call.
+	// An error fails the call. It is called by many goroutines at once.
+	HeaderFunc func(ctx context.Context, r *http.Request) error
+	// NoStream leaves out the stream on which a server of a legacy revision
+	// sends what belongs to no request: changes of lists, updates of resources.
+	NoStream bool
+	// MaxMessage is the longest message of the server in bytes, after it was
+	// decompressed; 0 means transport.DefaultMaxMessage.
+	MaxMessage int
+}
+
+// server makes what sends the requests to one address. A nil o is the zero value.
+func (o *HTTPOptions) server(address string) (*origin.Server, error) {
+	if o == nil {
+		o = &HTTPOptions{}
+	}
+	return origin.New(address, origin.Options{
+		Client: o.Client, Header: o.Header, HeaderFunc: o.HeaderFunc, MaxMessage: o.MaxMessage,
+	})
+}
+
+// HTTP returns the transport to an MCP endpoint that speaks streamable HTTP, in
+// any revision. What names it, in errors and logs too, has marks in the place of
+// the values of a query, where many servers take their keys. A server that turns out to speak HTTP with server-sent events,
+// as in 2024-11-05, is spoken to as SSE does.
+func HTTP(address string, opts *HTTPOptions) Transport {
+	server, err := opts.server(address)
+	if err != nil {
+		return carrier{publicName(address), broken{err}}
+	}
+	return carrier{server.String(), httplink.New(server, opts != nil && opts.NoStream)}
+}
+
+// SSE returns the transport to a server that speaks HTTP with server-sent
+// events (basic/transports of 2024-11-05); address is that of its stream. NoStream
+// means nothing here. The specification has deprecated this transport since
+// 2025-03-26; HTTP falls back to it where a server has nothing newer.
+func SSE(address string, opts *HTTPOptions) Transport {
+	server, err := opts.server(address)
+	if err != nil {
+		return carrier{publicName(address), broken{err}}
+	}
+	return carrier{server.String(), sselink.New(server)}
+}
+
+// WebSocket returns the transport to a server that speaks WebSocket with the
+// subprotocol "mcp"; address begins with ws, wss, http or https. NoStream means
+// nothing here, and a call's headers are not sent: the options' are, with the
+// handshake.
+func WebSocket(address string, opts *HTTPOptions) Transport {
+	var o HTTPOptions
+	if opts != nil {
+		o = *opts
+	}
+	header := o.Header.Clone()
+	client := &http.Client{}
+	if o.Client != nil {
+		*client = *o.Client
+	}
+	client.Timeout = 0 // it would end the connection
+	check := client.CheckRedirect
+	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host {
+			return errors.New("mcp: the server redirects to another origin, " + origin.Shown(r.URL))
+		}
+		if check != nil {
+			return check(r, via)
+		}
+		if len(via) > 3 {
+			return errors.New("mcp: the server redirects more than 3 times")
+		}
+		return nil
+	}
+	if o.HeaderFunc != nil {
+		client.Transport = &headerTransport{to: client.Transport, change: o.HeaderFunc}
+	}
+	return carrier{publicName(address), connlink.New(func(ctx context.Context) (transport.Conn, error) {
+		conn, err := websocket.Dial(ctx, address, client, header.Clone(), websocket.Options{MaxMessage: o.MaxMessage})
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	})}
+}
+
+// headerTransport calls a header function.
+type headerTransport struct {
+	to     http.RoundTripper
+	change func(context.Context, *http.Request) error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if err := t.change(r.Context(), r); err != nil {
+		return nil, err
+	}
+	to := t.to
+	if to == nil {
+		to = http.DefaultTransport
+	}
+	return to.RoundTrip(r)
 }

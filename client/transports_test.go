@@ -20,7 +20,6 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // serverVariable makes this test binary a server over standard input and
@@ -44,6 +43,9 @@ func TestMain(m *testing.M) {
 			return "", nil
 		}))
 		_ = s.ServeStdio(context.Background()) // its error would say that the client has left
+	case "silent":
+		fmt.Fprintln(os.Stderr, "self-signed certificate\x1b[2J in certificate chain")
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "crash":
 		fmt.Fprintln(os.Stderr, "cannot open the database")
 		os.Exit(7)
@@ -55,6 +57,54 @@ func command(kind string) *CommandTransport {
 	tr := Command(os.Args[0])
 	tr.Env = []string{serverVariable + "=" + kind}
 	return tr
+}
+
+// The name of a command is what one can type.
+func TestCommandName(t *testing.T) {
+	for want, words := range map[string][]string{
+		"npx -y @scope/server@1.2 --dir=/x": {"npx", "-y", "@scope/server@1.2", "--dir=/x"},
+		`sh -c 'echo "a b" | cat'`:          {"sh", "-c", `echo "a b" | cat`},
+		`'my server' '' 'it'\''s' '$HOME'`:  {"my server", "", "it's", "$HOME"},
+		`C:\dir\server.exe`:                 {`C:\dir\server.exe`},
+	} {
+		if got := Command(words[0], words[1:]...).String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// A command that does not answer at the start: the error says what it wrote, and
+// what it may miss.
+func TestSilentCommand(t *testing.T) {
+	t.Setenv("NODE_OPTIONS", "--use-system-ca")
+	t.Setenv("GITHUB_TOKEN", "hunter2")
+	given := command("silent")
+	given.Env = append(given.Env, "GITHUB_TOKEN=given")
+	for name, opts := range map[string]*Options{
+		"both eras": {Timeout: 500 * time.Millisecond, ProbeTimeout: 500 * time.Millisecond},
+		"legacy":    {Timeout: 500 * time.Millisecond, Revisions: []protocol.Revision{protocol.V20250618}},
+		"modern":    {Timeout: 500 * time.Millisecond, Revisions: []protocol.Revision{protocol.V20260728}},
+		"context":   {Timeout: -1, ProbeTimeout: -1},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		if name == "context" {
+			time.AfterFunc(500*time.Millisecond, stop)
+		}
+		_, err := Connect(ctx, given, opts)
+		stop()
+		silent, ok := errors.AsType[*SilentError](err)
+		if !ok || errors.Is(err, ErrTimeout) == (name == "context") {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !slices.Contains(silent.Withheld, "NODE_OPTIONS") || slices.Contains(silent.Withheld, "GITHUB_TOKEN") || !strings.Contains(silent.Stderr, "\x1b[2J") {
+			t.Errorf("%s: %+v", name, silent)
+		}
+		for _, want := range []string{"self-signed certificate␛[2J in", "NODE_OPTIONS", "CommandTransport.Env"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: no %q in %v", name, want, err)
+			}
+		}
+	}
 }
 
 // handler serves a server over HTTP for the length of the test.
@@ -95,7 +145,7 @@ var carriers = map[string]func(t testing.TB) Transport{
 	"command": func(testing.TB) Transport { return command("fixture") },
 	"http":    func(t testing.TB) Transport { return HTTP(handler(t, fixture(t, nil).Handler()), nil) },
 	"sse": func(t testing.TB) Transport {
-		return SSE(handler(t, fixture(t, &mcp.Options{HTTP: streamable.Options{SSE: true}}).Handler()), nil)
+		return SSE(handler(t, fixture(t, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}}).Handler()), nil)
 	},
 	"websocket": func(t testing.TB) Transport {
 		return WebSocket(handler(t, fixture(t, nil).WebSocketHandler()), nil)
@@ -196,7 +246,7 @@ func TestTransportsManyCalls(t *testing.T) {
 
 // A server that is found with HTTP may turn out to speak HTTP+SSE alone.
 func TestTransportFallback(t *testing.T) {
-	inner := fixture(t, &mcp.Options{HTTP: streamable.Options{SSE: true}}).Handler()
+	inner := fixture(t, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}}).Handler()
 	for _, status := range []int{400, 404, 405} {
 		url := handler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && r.URL.RawQuery == "" {
@@ -271,7 +321,7 @@ func TestCommandRestarts(t *testing.T) {
 			runtime.Gosched()
 		}
 		for _, err := range []error{callError(c.Call(t.Context(), "die", nil)), <-waiting} {
-			if !errors.Is(err, ErrClosed) || !Retriable(err) || !strings.Contains(err.Error(), "exit status 9") || !strings.Contains(err.Error(), "out of memory") {
+			if !errors.Is(err, ErrConnection) || !Retriable(err) || !strings.Contains(err.Error(), "exit status 9") || !strings.Contains(err.Error(), "out of memory") {
 				t.Errorf("%v", err)
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // greeter is a server with one tool.
@@ -107,7 +106,7 @@ func ExampleConn() {
 // A server of 2024-11-05. HTTP finds that out by itself; SSE saves the finding
 // out.
 func ExampleSSE() {
-	server := httptest.NewServer(greeter(&mcp.Options{HTTP: streamable.Options{SSE: true}}).Handler())
+	server := httptest.NewServer(greeter(&mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}}).Handler())
 	defer server.Close()
 	greet(client.SSE(server.URL, nil))
 	// Output: Hello, Ada!

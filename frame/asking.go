@@ -14,8 +14,8 @@ import (
 // answer; the handler runs again from its top and this time gets it.
 var ErrInputRequired = errors.New("frame: the client has to answer first")
 
-// Question is something to ask the client for: what ElicitQuestion,
-// URLQuestion, SampleQuestion and RootsQuestion return.
+// Question is something to ask the client for: what SampleQuestion,
+// RootsQuestion, mcp.ElicitQuestion and mcp.URLQuestion return.
 type Question struct {
 	key    string
 	method string
@@ -57,26 +57,21 @@ type Asker interface {
 	Required(f *Frame) (protocol.Result, error)
 }
 
-// Ask asks the client several questions at once; each puts its answer where it
-// was told to. In legacy revisions it sends them and waits for the answers; in
-// the modern one it returns ErrInputRequired until the client has sent them
-// (basic/patterns/mrtr of 2026-07-28).
-//
-// Keys must differ within a request and stay the same from round to round: a
-// key that is used for a second time is an error, since the answer of the first
-// would be taken for that of the second. A client that did not declare the
-// capability is not asked: that is an error.
-func Ask(f *Frame, questions ...*Question) error {
+// ask asks the client several questions at once; see mcp.Ask.
+func ask(f *Frame, questions ...*Question) error {
+	if err := f.detachToAsk(); err != nil {
+		return err
+	}
 	asker := f.asker()
 	if asker == nil {
-		return fmt.Errorf("frame: %s has no client to ask", f.root.request.Method)
+		return fmt.Errorf("mcp: %s has no client to ask", f.request.Method)
 	}
 	for _, q := range questions {
-		if err := f.root.claim(q.key); err != nil {
+		if err := f.claim(q.key); err != nil {
 			return err
 		}
 		if fault := q.needs(f.ClientCapabilities()); fault != nil {
-			if f.root.session != nil {
+			if f.session != nil {
 				// Legacy revisions have no such code; the model may read this.
 				return errors.New(fault.Message)
 			}
@@ -93,83 +88,6 @@ func Ask(f *Frame, questions ...*Question) error {
 		}
 	}
 	return nil
-}
-
-// claim takes a key for one question of this run of the handler. root is the
-// Frame that all others of the request come from.
-func (root *Frame) claim(key string) error {
-	if key == "" {
-		return errors.New("frame: a question needs a key, which tells it from the others of its request")
-	}
-	root.mu.Lock()
-	defer root.mu.Unlock()
-	if root.keys[key] {
-		return fmt.Errorf("frame: the key %q is that of an earlier question of this request; give each a key of its own, such as %q", key, key+"2")
-	}
-	if root.keys == nil {
-		root.keys = make(map[string]bool)
-	}
-	root.keys[key] = true
-	return nil
-}
-
-// Once runs fn once per request, however often its handler runs again for
-// answers, and returns what it returned. In legacy revisions, where handlers
-// do not run again, it simply runs fn. T must survive encoding/json. An error
-// is not kept: fn runs again then.
-//
-// What fn returned travels with the client's next round, so it is known from
-// then on, and not in the round in which fn ran: a client that sends one round
-// twice, on purpose or because the answer was lost, has fn run twice. What must
-// never happen twice also needs a record of the server's own, for instance one
-// by the id of an order that an earlier round has made (Security Considerations
-// in basic/patterns/mrtr of 2026-07-28).
-func Once[T any](f *Frame, key string, fn func() (T, error)) (value T, err error) {
-	asker := f.asker()
-	if asker == nil {
-		return fn()
-	}
-	raw, ok, err := asker.Recall(f, key)
-	if err != nil {
-		return value, err
-	}
-	if ok {
-		if err := json.Unmarshal(raw, &value); err != nil {
-			return value, fmt.Errorf("frame: what Once kept under %q does not decode into %T: %w", key, value, err)
-		}
-		return value, nil
-	}
-	if value, err = fn(); err != nil {
-		return value, err
-	}
-	if raw, err = json.Marshal(value); err != nil {
-		return value, fmt.Errorf("frame: what Once got for %q does not encode: %w", key, err)
-	}
-	asker.Keep(f, key, raw)
-	return value, nil
-}
-
-// InputRequired returns the result that tells the client what the handler
-// asked; the dispatcher answers with it when a handler returns
-// ErrInputRequired.
-func (f *Frame) InputRequired() (protocol.Result, error) {
-	asker := f.asker()
-	if asker == nil {
-		return nil, ErrInputRequired
-	}
-	return asker.Required(f)
-}
-
-// asker returns the Asker of f, made when it is first needed; nil if the
-// client cannot be asked.
-func (f *Frame) asker() Asker {
-	root := f.root
-	root.mu.Lock()
-	defer root.mu.Unlock()
-	if root.asking == nil && root.askers != nil && root.peer != nil {
-		root.asking = root.askers.Asker(root, root.peer.Send)
-	}
-	return root.asking
 }
 
 // SampleQuestion asks the client's model to go on with a conversation; the
@@ -202,10 +120,10 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 	}
 }
 
-// Sample asks the client's model; see SampleQuestion and Ask.
+// Sample asks the client's model; see SampleQuestion and mcp.Ask.
 func Sample(f *Frame, key string, params protocol.SampleParams) (*protocol.SampleResult, error) {
 	result := &protocol.SampleResult{}
-	if err := Ask(f, SampleQuestion(key, params, result)); err != nil {
+	if err := ask(f, SampleQuestion(key, params, result)); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -246,9 +164,19 @@ func RootsQuestion(key string, into *[]protocol.Root) *Question {
 	}
 }
 
-// Roots asks for the client's roots; see RootsQuestion and Ask.
+// Roots asks for the client's roots; see RootsQuestion and mcp.Ask.
 func Roots(f *Frame, key string) ([]protocol.Root, error) {
 	var roots []protocol.Root
-	err := Ask(f, RootsQuestion(key, &roots))
+	err := ask(f, RootsQuestion(key, &roots))
 	return roots, err
 }
+
+// Elicited is what a user did with a form, and what is in it if it was
+// accepted.
+type Elicited[T any] struct {
+	Action protocol.ElicitAction
+	Value  T // the zero value unless accepted
+}
+
+// Accepted tells whether the user sent the form.
+func (e Elicited[T]) Accepted() bool { return e.Action == protocol.ElicitAccept }

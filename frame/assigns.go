@@ -3,7 +3,6 @@ package frame
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"sync"
 )
 
@@ -63,83 +62,15 @@ func (a *Assigns) Update(key any, fn func(old any) any) any {
 	return value
 }
 
-// assigns returns where f keeps values: the session if there is one, so that
-// they last from call to call, else the request.
-func (f *Frame) assigns() *Assigns {
-	root := f.root
-	if root.session != nil {
-		return root.session.Assigns()
-	}
-	root.mu.Lock()
-	defer root.mu.Unlock()
-	if root.own == nil {
-		root.own = &Assigns{}
-	}
-	return root.own
-}
-
-// Assign keeps a value under a name: for the session in legacy revisions, for
-// this request in modern ones, which have no sessions.
-func (f *Frame) Assign(name string, value any) { f.assigns().Set(name, value) }
-
-// AssignAll keeps every value of a map, as Assign does.
-func (f *Frame) AssignAll(values map[string]any) {
-	a := f.assigns()
-	for name, value := range values {
-		a.Set(name, value)
-	}
-}
-
-// AssignNew returns the value kept under a name; if there is none it keeps
-// what fn returns. fn runs at most once per session, or per request in modern
-// revisions, even under concurrent calls; it must not use f's assigns.
-func (f *Frame) AssignNew(name string, fn func() any) any {
-	if value, ok := f.contextAssign(name); ok {
-		return value
-	}
-	return f.assigns().SetNew(name, fn)
-}
-
-// Get returns the value kept under a name. Values that HTTP middleware put
-// into the request's context with WithAssigns come before those of the
-// session.
-func (f *Frame) Get(name string) (value any, ok bool) {
-	if value, ok = f.contextAssign(name); ok {
-		return value, true
-	}
-	return f.assigns().Get(name)
-}
-
-type assignsKey struct{}
-
-// WithAssigns returns a context whose Frames see values through Get. It is
-// for net/http middleware in front of the server: the values belong to the
-// one request and are never kept in the session, where another user's request
-// could find them.
-func WithAssigns(ctx context.Context, values map[string]any) context.Context {
-	merged := maps.Clone(values)
-	if before, ok := ctx.Value(assignsKey{}).(map[string]any); ok {
-		merged = maps.Clone(before)
-		maps.Copy(merged, values)
-	}
-	return context.WithValue(ctx, assignsKey{}, merged)
-}
-
-func (f *Frame) contextAssign(name string) (value any, ok bool) {
-	values, _ := f.ctx.Value(assignsKey{}).(map[string]any)
-	value, ok = values[name]
-	return value, ok
-}
-
-// Key is a typed place for a value. Make it once, in a package variable; two
-// keys are never the same place, whatever their names.
+// Key is a typed place for a value that handlers keep: for the session in legacy
+// revisions, for the request in modern ones, which have no sessions. mcp.NewKey
+// and mcp.NewStoredKey make one; make it once, in a package variable. Two keys
+// are never the same place, whatever their names, but those of NewStoredKey with
+// one name and type.
 type Key[T any] struct {
 	name   *string
 	stored string // of NewStoredKey, which has no name
 }
-
-// NewKey returns a new Key. The name is for people.
-func NewKey[T any](name string) Key[T] { return Key[T]{name: &name} }
 
 // String returns the key's name.
 func (k Key[T]) String() string {
@@ -152,16 +83,30 @@ func (k Key[T]) String() string {
 // Set keeps a value, as Frame.Assign does.
 func (k Key[T]) Set(f *Frame, value T) { f.assigns().Set(k, value) }
 
+// With returns a context whose Frames find the value through Get. It is for
+// net/http middleware in front of the server: the value belongs to the one
+// request and is never kept in the session, where another user's request could
+// find it. It comes before what Set has kept.
+func (k Key[T]) With(ctx context.Context, value T) context.Context {
+	return context.WithValue(ctx, k, value)
+}
+
 // Get returns the value and whether there is one.
 func (k Key[T]) Get(f *Frame) (value T, ok bool) {
-	stored, ok := f.assigns().Get(k)
-	value, _ = stored.(T) // fails for the nil of an interface type alone
+	if value, ok = f.ctx.Value(k).(T); ok {
+		return value, true
+	}
+	kept, ok := f.assigns().Get(k)
+	value, _ = kept.(T) // fails for the nil of an interface type alone
 	return value, ok
 }
 
-// New returns the value; if there is none it keeps what fn returns, as
-// Frame.AssignNew does.
-func (k Key[T]) New(f *Frame, fn func() T) T {
+// GetOrSet returns the value; if there is none it keeps what fn returns. fn runs
+// at most once, even under concurrent calls; it must not use f's assigns.
+func (k Key[T]) GetOrSet(f *Frame, fn func() T) T {
+	if value, ok := f.ctx.Value(k).(T); ok {
+		return value
+	}
 	value, _ := f.assigns().SetNew(k, func() any { return fn() }).(T)
 	return value
 }

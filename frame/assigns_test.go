@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -31,7 +32,8 @@ func TestAssignLasts(t *testing.T) {
 	want(t, inSession(t.Context(), other), "k", nil)
 
 	modern := New(t.Context(), Config{})
-	modern.AssignAll(map[string]any{"a": 1, "b": 2})
+	modern.Assign("a", 1)
+	modern.Assign("b", 2)
 	want(t, modern, "a", 1)
 	want(t, modern, "b", 2)
 	want(t, New(t.Context(), Config{}), "a", nil)
@@ -53,29 +55,32 @@ func TestAssignNil(t *testing.T) {
 
 // Values of HTTP middleware lie over those of the session, for the one
 // request, and never go into it.
-func TestWithAssigns(t *testing.T) {
+func TestKeyWith(t *testing.T) {
 	s := &session{}
-	inSession(t.Context(), s).AssignAll(map[string]any{"user": "session", "theme": "dark"})
-	given := map[string]any{"user": "outer", "tenant": 1}
-	outer := WithAssigns(t.Context(), given)
-	inner := WithAssigns(outer, map[string]any{"user": "inner"})
-	given["user"] = "changed later"
-
-	f := inSession(inner, s)
-	want(t, f, "user", "inner")
-	want(t, f, "tenant", 1)
-	want(t, f, "theme", "dark")
-	want(t, inSession(outer, s), "user", "outer")
-	if got := f.AssignNew("user", func() any { t.Error("fn ran"); return nil }); got != "inner" {
-		t.Errorf("AssignNew = %v, want the middleware's value", got)
+	user, theme, tenant := NewKey[string](call.Private{}, "user", false), NewKey[string](call.Private{}, "theme", true), NewKey[int](call.Private{}, "user", false)
+	user.Set(inSession(t.Context(), s), "session")
+	theme.Set(inSession(t.Context(), s), "dark")
+	outer := tenant.With(user.With(t.Context(), "outer"), 1)
+	inner := user.With(outer, "inner")
+	check := func(f *Frame, wantUser string, wantTenant int) {
+		t.Helper()
+		gotUser, _ := user.Get(f)
+		gotTheme, _ := theme.Get(f)
+		gotTenant, ok := tenant.Get(f)
+		if gotUser != wantUser || gotTheme != "dark" || gotTenant != wantTenant || ok != (wantTenant != 0) {
+			t.Errorf("got %q, %q, %d; want %q, dark, %d", gotUser, gotTheme, gotTenant, wantUser, wantTenant)
+		}
 	}
-	f.Assign("user", "kept")
-	want(t, f, "user", "inner") // for this request the middleware decides
-	next := inSession(t.Context(), s)
-	want(t, next, "user", "kept")
-	want(t, next, "tenant", nil)
-	want(t, f.WithContext(t.Context()), "tenant", nil)
-	want(t, New(WithAssigns(t.Context(), nil), Config{}), "user", nil)
+	f := inSession(inner, s)
+	check(f, "inner", 1)
+	check(inSession(outer, s), "outer", 1)
+	if got := user.GetOrSet(f, func() string { t.Error("fn ran"); return "" }); got != "inner" {
+		t.Errorf("GetOrSet = %v, want the middleware's value", got)
+	}
+	user.Set(f, "kept")
+	check(f, "inner", 1) // for this request the middleware decides
+	check(inSession(t.Context(), s), "kept", 0)
+	check(f.WithContext(t.Context()), "kept", 0)
 }
 
 func TestAssignNewOnce(t *testing.T) {
@@ -114,7 +119,7 @@ func TestAssignNewPanic(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	f := New(t.Context(), Config{})
-	one, two := NewKey[int]("n"), NewKey[int]("n")
+	one, two := NewKey[int](call.Private{}, "n", false), NewKey[int](call.Private{}, "n", false)
 	if v, ok := one.Get(f); v != 0 || ok {
 		t.Errorf("Get of nothing = %v, %v", v, ok)
 	}
@@ -126,16 +131,16 @@ func TestKey(t *testing.T) {
 	if v, ok := two.Get(f); ok {
 		t.Errorf("a key of the same name found %v", v)
 	}
-	if got := two.New(f, func() int { return 7 }); got != 7 {
-		t.Errorf("New = %d, want 7", got)
+	if got := two.GetOrSet(f, func() int { return 7 }); got != 7 {
+		t.Errorf("GetOrSet = %d, want 7", got)
 	}
-	if got := two.New(f, func() int { return 8 }); got != 7 {
-		t.Errorf("second New = %d, want 7", got)
+	if got := two.GetOrSet(f, func() int { return 8 }); got != 7 {
+		t.Errorf("second GetOrSet = %d, want 7", got)
 	}
 	if got := one.Update(f, func(old int) int { return old * 2 }); got != 10 {
 		t.Errorf("Update = %d, want 10", got)
 	}
-	if got := NewKey[string]("s").Update(f, func(old string) string { return old + "!" }); got != "!" {
+	if got := NewKey[string](call.Private{}, "s", false).Update(f, func(old string) string { return old + "!" }); got != "!" {
 		t.Errorf("Update of nothing = %q, want !", got)
 	}
 	if one.String() != "n" || (Key[int]{}).String() != "" {
@@ -146,13 +151,13 @@ func TestKey(t *testing.T) {
 // Interface types keep their nil.
 func TestKeyOfInterface(t *testing.T) {
 	f := New(t.Context(), Config{})
-	key := NewKey[error]("last error")
+	key := NewKey[error](call.Private{}, "last error", false)
 	key.Set(f, nil)
 	if v, ok := key.Get(f); v != nil || !ok {
 		t.Errorf("Get = %v, %v; want nil, true", v, ok)
 	}
-	if v := key.New(f, func() error { return errors.New("new") }); v != nil {
-		t.Errorf("New = %v, want the nil that is there", v)
+	if v := key.GetOrSet(f, func() error { return errors.New("new") }); v != nil {
+		t.Errorf("GetOrSet = %v, want the nil that is there", v)
 	}
 	if v := key.Update(f, func(error) error { return nil }); v != nil {
 		t.Errorf("Update = %v, want nil", v)
@@ -161,7 +166,7 @@ func TestKeyOfInterface(t *testing.T) {
 
 func TestKeyUpdateIsAtomic(t *testing.T) {
 	s := &session{}
-	key := NewKey[int]("count")
+	key := NewKey[int](call.Private{}, "count", false)
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() { key.Update(inSession(t.Context(), s), func(n int) int { return n + 1 }) })
@@ -174,14 +179,14 @@ func TestKeyUpdateIsAtomic(t *testing.T) {
 
 // Everything at once, for the race detector.
 func TestAssignsConcurrent(t *testing.T) {
-	f := New(WithAssigns(t.Context(), map[string]any{"c": 1}), Config{})
-	key := NewKey[int]("k")
+	key := NewKey[int](call.Private{}, "k", false)
+	f := New(NewKey[int](call.Private{}, "c", false).With(t.Context(), 1), Config{})
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
 			name := fmt.Sprint(i % 3)
 			f.Assign(name, i)
-			f.AssignAll(map[string]any{name: i, "x": i})
+			f.Assign("x", i)
 			f.Get(name)
 			key.Set(f, i)
 			key.Get(f)

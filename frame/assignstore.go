@@ -6,13 +6,7 @@ import (
 	"strings"
 )
 
-// NewStoredKey returns a Key whose value moves with its session to another
-// process, where the server has a session store. T must survive encoding/json.
-// Keys of the same name and type are the same place: give each a name of its
-// own, as "example.com/cart".
-func NewStoredKey[T any](name string) Key[T] { return Key[T]{stored: name} }
-
-// storedKey is a Key of any type that was made by NewStoredKey.
+// storedKey is a Key of any type that was made by mcp.NewStoredKey.
 type storedKey interface {
 	storedName() string
 	decode(raw json.RawMessage) (any, error)
@@ -64,7 +58,7 @@ type named struct {
 }
 
 // Save returns the values that can move to another process: those of keys that
-// NewStoredKey made, and under plain names strings, booleans, the types int,
+// mcp.NewStoredKey made, and under plain names strings, booleans, the types int,
 // int64 and float64, slices and maps of strings, and what encoding/json makes
 // of any JSON, as map[string]any. Others are left out.
 func (a *Assigns) Save() map[string]json.RawMessage {

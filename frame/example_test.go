@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -20,7 +21,7 @@ func (printer) Send(message []byte) error {
 
 func ExampleKey() {
 	type Cart struct{ Items []string }
-	cartKey := frame.NewKey[Cart]("cart")
+	cartKey := mcp.NewKey[Cart]("cart")
 
 	f := frame.New(context.Background(), frame.Config{}) // the handler's Frame
 	cart := cartKey.Update(f, func(c Cart) Cart {
@@ -56,32 +57,19 @@ func ExampleFrame_Log() {
 	// {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"db","data":{"retries":3}}}
 }
 
-func ExampleWithAssigns() {
+func ExampleKey_With() {
+	user := mcp.NewKey[string]("user")
 	authenticate := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx := frame.WithAssigns(r.Context(), map[string]any{"user": "ada"})
-			next.ServeHTTP(w, r.WithContext(ctx))
+			next.ServeHTTP(w, r.WithContext(user.With(r.Context(), "ada")))
 		})
 	}
 	// The server makes a Frame of each request; its handlers see the user.
 	server := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		f := frame.New(r.Context(), frame.Config{})
-		user, ok := f.Get("user")
-		fmt.Println(user, ok)
+		name, ok := user.Get(f)
+		fmt.Println(name, ok)
 	})
 	authenticate(server).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", nil))
 	// Output: ada true
-}
-
-func ExampleFrom() {
-	audit := func(ctx context.Context) { // a function that takes any context
-		if f, ok := frame.From(ctx); ok {
-			fmt.Println("called by", f.Request().Method)
-		}
-	}
-	f := frame.New(context.Background(), frame.Config{Request: frame.Request{Method: "tools/call"}})
-	ctx, cancel := context.WithCancel(f)
-	defer cancel()
-	audit(ctx)
-	// Output: called by tools/call
 }

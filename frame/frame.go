@@ -5,8 +5,14 @@ package frame
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,9 +28,14 @@ import (
 // reused, so it may outlive the handler. After the answer is sent, Progress
 // and Log return ErrAnswered.
 type Frame struct {
-	ctx  context.Context
-	root *Frame   // the Frame that WithContext copied; the fields below are read there
-	as   *Request // what Request returns in place of root.request; nil unless Renamed
+	ctx context.Context
+	*state
+	as *Request // what Request returns in place of the state's request; nil unless Renamed
+}
+
+// state is what all Frames of one request share, whatever their contexts.
+type state struct {
+	first Frame // which New returned
 
 	request   Request
 	revision  protocol.Revision
@@ -32,23 +43,22 @@ type Frame struct {
 	peer      Peer
 	session   Session
 	askers    Askers
-
-	components Components
-
-	level protocol.Level
+	ender     Ender
+	level     protocol.Level
 
 	detaching sync.Mutex // serialises Detach
 
 	mu       sync.Mutex
-	own      *Assigns // assigns of a request that has no session
-	progress float64  // the last value told, if told is set
+	own      *Assigns           // assigns of a request that has no session
+	progress float64            // the last value told, if told is set
+	last     *protocol.Progress // the newest, of a request that may become a task
 	told     bool
 	client   *client
 	asking   Asker
-	note     func(message string) error // set once the request is a task
-	needs    []string                   // what NeedScopes was asked for
-	keys     map[string]bool            // of the questions so far
-	asked    string                     // begins the ids of URL questions; "" until there is one
+	note     func(p protocol.Progress) error // set once the request is a task
+	needs    []string                        // what NeedScopes was asked for
+	keys     map[string]bool                 // of the questions so far
+	asked    string                          // begins the ids of URL questions; "" until there is one
 }
 
 // client is the modern client's view of itself, decoded when asked for.
@@ -82,37 +92,48 @@ type Session interface {
 	Assigns() *Assigns
 }
 
+// Ender is where Frame.EndSession leads: the server.
+type Ender interface {
+	EndSession(f *Frame, reason error) error
+}
+
+// closer is a Peer whose connection can end before the answer.
+type closer interface{ CloseStream() bool }
+
+// ErrAnswered is the error of messages that come after the answer.
+var ErrAnswered = protocol.ErrAnswered
+
 // Config is what a Frame is made of. The server fills it in; tests of
 // handlers may, too.
 type Config struct {
-	Request    Request
-	Revision   protocol.Revision // zero means protocol.Latest
-	Transport  Transport
-	Peer       Peer           // nil drops every message
-	Session    Session        // nil in modern revisions
-	LogLevel   protocol.Level // of a modern request; zero means none wanted
-	Askers     Askers         // nil if the client cannot be asked
-	Components Components     // nil if nothing can be added
+	Request   Request
+	Revision  protocol.Revision // zero means protocol.Latest
+	Transport Transport
+	Peer      Peer           // nil drops every message
+	Session   Session        // nil in modern revisions
+	LogLevel  protocol.Level // of a modern request; zero means none wanted
+	Askers    Askers         // nil if the client cannot be asked
+	Ender     Ender          // nil if the session cannot be ended by who handles its requests
 }
 
 // New returns the Frame of one request.
 func New(ctx context.Context, c Config) *Frame {
-	f := &Frame{
-		ctx: ctx, request: c.Request, revision: c.Revision, transport: c.Transport,
+	s := &state{
+		request: c.Request, revision: c.Revision, transport: c.Transport,
 		peer: c.Peer, session: c.Session, askers: c.Askers, level: c.LogLevel,
-		components: c.Components,
+		ender: c.Ender,
 	}
-	if f.revision == 0 {
-		f.revision = protocol.Latest
+	if s.revision == 0 {
+		s.revision = protocol.Latest
 	}
-	f.root = f
-	return f
+	s.first = Frame{ctx: ctx, state: s}
+	return &s.first
 }
 
 // WithContext returns a Frame for the same request with another context,
 // which should come from f.
 func (f *Frame) WithContext(ctx context.Context) *Frame {
-	return &Frame{ctx: ctx, root: f.root, as: f.as}
+	return &Frame{ctx: ctx, state: f.state, as: f.as}
 }
 
 // Renamed returns a Frame for the same request in which its params have another
@@ -120,7 +141,7 @@ func (f *Frame) WithContext(ctx context.Context) *Frame {
 func (f *Frame) Renamed(name string) *Frame {
 	as := *f.Request()
 	as.Params.Name = name
-	return &Frame{ctx: f.ctx, root: f.root, as: &as}
+	return &Frame{ctx: f.ctx, state: f.state, as: &as}
 }
 
 // Deadline implements context.Context.
@@ -134,18 +155,12 @@ func (f *Frame) Err() error { return f.ctx.Err() }
 
 type frameKey struct{}
 
-// Value implements context.Context. From finds the Frame through it.
+// Value implements context.Context. mcp.FromContext finds the Frame through it.
 func (f *Frame) Value(key any) any {
 	if _, ok := key.(frameKey); ok {
 		return f
 	}
 	return f.ctx.Value(key)
-}
-
-// From returns the Frame that ctx is or comes from.
-func From(ctx context.Context) (f *Frame, ok bool) {
-	f, ok = ctx.Value(frameKey{}).(*Frame)
-	return f, ok
 }
 
 // Request returns what was asked: id, method, raw params. Nothing in it may be
@@ -154,46 +169,46 @@ func (f *Frame) Request() *Request {
 	if f.as != nil {
 		return f.as
 	}
-	return &f.root.request
+	return &f.request
 }
 
 // Sent returns what the client asked, which Request differs from in a Frame
 // that was Renamed.
-func (f *Frame) Sent() *Request { return &f.root.request }
+func (f *Frame) Sent() *Request { return &f.request }
 
 // Asked tells whether the handler has asked the client something so far, or
 // kept something with Once: what it returns may then depend on the answer.
 func (f *Frame) Asked() bool {
-	f.root.mu.Lock()
-	defer f.root.mu.Unlock()
-	return f.root.asking != nil
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asking != nil
 }
 
 // Revision returns the protocol revision of the request.
-func (f *Frame) Revision() protocol.Revision { return f.root.revision }
+func (f *Frame) Revision() protocol.Revision { return f.revision }
 
 // SessionID returns the id of the legacy session, or "" if there is none.
 func (f *Frame) SessionID() string {
-	if s := f.root.session; s != nil {
+	if s := f.session; s != nil {
 		return s.ID()
 	}
 	return ""
 }
 
 // Session returns the legacy session, or nil if there is none.
-func (f *Frame) Session() Session { return f.root.session }
+func (f *Frame) Session() Session { return f.session }
 
 // Initialized tells whether the client has said notifications/initialized. A
 // modern request has no such phase and is always ready.
 func (f *Frame) Initialized() bool {
-	s := f.root.session
+	s := f.session
 	return s == nil || s.Initialized()
 }
 
 // ClientInfo returns what the client says of itself, or nil if it says
 // nothing. It is not verified.
 func (f *Frame) ClientInfo() *protocol.Implementation {
-	if s := f.root.session; s != nil {
+	if s := f.session; s != nil {
 		return s.ClientInfo()
 	}
 	return f.modernClient().info
@@ -201,7 +216,7 @@ func (f *Frame) ClientInfo() *protocol.Implementation {
 
 // ClientCapabilities returns what the client can do; never nil.
 func (f *Frame) ClientCapabilities() *protocol.ClientCapabilities {
-	if s := f.root.session; s != nil {
+	if s := f.session; s != nil {
 		return s.Capabilities()
 	}
 	return f.modernClient().capabilities
@@ -210,12 +225,11 @@ func (f *Frame) ClientCapabilities() *protocol.ClientCapabilities {
 // modernClient decodes the client's metadata, once and only if asked for. What
 // does not fit its type counts as absent.
 func (f *Frame) modernClient() *client {
-	root := f.root
-	root.mu.Lock()
-	defer root.mu.Unlock()
-	if root.client == nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.client == nil {
 		c := &client{capabilities: &protocol.ClientCapabilities{}}
-		meta := &root.request.Params.Meta
+		meta := &f.request.Params.Meta
 		if meta.ClientInfo != nil {
 			c.info = &protocol.Implementation{}
 			_ = json.Unmarshal(meta.ClientInfo, c.info)
@@ -223,38 +237,364 @@ func (f *Frame) modernClient() *client {
 		if meta.ClientCapabilities != nil {
 			_ = json.Unmarshal(meta.ClientCapabilities, c.capabilities)
 		}
-		root.client = c
+		f.client = c
 	}
-	return root.client
+	return f.client
 }
 
 // Transport returns how the request came.
-func (f *Frame) Transport() Transport { return f.root.transport }
+func (f *Frame) Transport() Transport { return f.transport }
 
 // Header returns the first value of an HTTP request header, whatever the case
 // of name, or "" if there is none or the transport has no headers.
 func (f *Frame) Header(name string) string {
-	if r := f.root.transport.HTTP; r != nil {
+	if r := f.transport.HTTP; r != nil {
 		return r.Header.Get(name)
 	}
 	return ""
 }
 
-// Query returns the first value of a parameter in the request's URL, and
-// whether there is one.
-func (f *Frame) Query(name string) (value string, ok bool) {
-	values := f.root.transport.Query()[name]
-	if len(values) == 0 {
-		return "", false
-	}
-	return values[0], true
-}
-
 // HTTPRequest returns the HTTP request, or nil on other transports. Its body
 // is read already.
-func (f *Frame) HTTPRequest() *http.Request { return f.root.transport.HTTP }
+func (f *Frame) HTTPRequest() *http.Request { return f.transport.HTTP }
 
 // String names the request without showing any of its content.
 func (f *Frame) String() string {
-	return "frame(" + f.root.request.Method + " " + f.root.request.ID.String() + ", " + f.root.revision.String() + ")"
+	return "frame(" + f.request.Method + " " + f.request.ID.String() + ", " + f.revision.String() + ")"
+}
+
+// EndSession ends the legacy session of the request: what the session has under
+// way is cancelled, this request too, its streams end, Options.OnSessionEnd runs
+// with reason, and a connection that has the session is closed once its calls
+// have ended: ServeStdio and ServeConn return reason. A nil reason means
+// mcp.ErrSessionClosed. Where there is no session, or the session has ended, it
+// does nothing and returns an error.
+func (f *Frame) EndSession(reason error) error {
+	if f.ender == nil || f.session == nil {
+		return errors.New("mcp: the request has no session that it could end")
+	}
+	return f.ender.EndSession(f, reason)
+}
+
+// CloseStream ends the connection that waits for the answer, if the client can
+// come back for it: a long call then holds no connection. What is sent later,
+// and the answer, wait for the client, which comes back after a while.
+//
+// It returns false, and does nothing, where that is not possible: it takes a
+// client of revision 2025-11-25, over HTTP, that accepts streams, and a server
+// with the option Polling and with a history of events. (basic/transports of
+// 2025-11-25, "Sending Messages to the Server".)
+func (f *Frame) CloseStream() bool {
+	peer, ok := f.peer.(closer)
+	return ok && peer.CloseStream()
+}
+
+// Progress tells the client how far the request has come: done of total, both
+// in any unit; a total of 0 means that it is unknown. It does nothing if the
+// client did not ask to be told.
+//
+// done must grow from call to call, as the specification demands; one that
+// does not is an error and is not sent. Of a request that has become a task, the
+// message is told as that of the task's state, the numbers in the _meta of the
+// state. The error of a client that is gone is returned too, and usually ignored:
+// the Frame ends then.
+// (basic/patterns/progress of 2026-07-28.)
+func (f *Frame) Progress(done, total float64, message ...string) error {
+	token := f.request.Params.Meta.ProgressToken
+	quiet := token == nil || f.peer == nil
+	detachable := f.ctx.Value(detacherKey{}) != nil
+	if quiet && !detachable {
+		return nil
+	}
+	if math.IsNaN(done+total) || math.IsInf(done+total, 0) {
+		return fmt.Errorf("frame: progress must be a number, got %v of %v", done, total)
+	}
+	p := protocol.Progress{Token: token, Progress: done, Total: total}
+	if len(message) > 0 {
+		p.Message = message[0]
+	}
+	// The lock is held while sending, so that values arrive in their order.
+	f.mu.Lock()
+	if f.told && done <= f.progress {
+		before := f.progress
+		f.mu.Unlock()
+		return fmt.Errorf("frame: progress must grow, got %v after %v", done, before)
+	}
+	f.told, f.progress = true, done
+	if note := f.note; note != nil {
+		f.mu.Unlock() // it may be a store's
+		return note(p)
+	}
+	defer f.mu.Unlock()
+	if detachable {
+		f.last = &p // for the task that it may become
+	}
+	if quiet {
+		return nil
+	}
+	return f.tell(p.Append(nil, f.revision))
+}
+
+// Log sends a log message to the client, if the client wants its level. data
+// is anything that encodes to JSON; logger names the part of the server, if
+// given. Nothing secret belongs in it.
+//
+// Revision 2026-07-28 deprecates the protocol's logging in favour of standard
+// error and OpenTelemetry; it works in every revision.
+// (server/utilities/logging.)
+func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
+	if !f.LogEnabled(level) {
+		return nil
+	}
+	m := protocol.LogMessage{Level: level, Data: data}
+	if len(logger) > 0 {
+		m.Logger = logger[0]
+	}
+	text, err := m.Append(nil)
+	if err != nil {
+		return fmt.Errorf("frame: log data does not encode: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.note != nil {
+		return nil // tasks tell no logs
+	}
+	return f.tell(text)
+}
+
+// tell sends a message that a client may go without.
+func (s *state) tell(message []byte) error {
+	err := s.peer.Send(message)
+	if errors.Is(err, protocol.ErrNoStream) {
+		return nil
+	}
+	return err
+}
+
+// LogEnabled tells whether Log would send a message of that level.
+func (f *Frame) LogEnabled(level protocol.Level) bool {
+	wanted := f.level
+	if f.session != nil {
+		wanted = f.session.LogLevel()
+	}
+	return f.peer != nil && wanted != 0 && level >= wanted && level <= protocol.LevelEmergency
+}
+
+// claim takes a key for one question of this run of the handler.
+func (s *state) claim(key string) error {
+	if key == "" {
+		return errors.New("mcp: a question needs a key, which tells it from the others of its request")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys[key] {
+		return fmt.Errorf("mcp: the key %q is that of an earlier question of this request; give each a key of its own, such as %q", key, key+"2")
+	}
+	if s.keys == nil {
+		s.keys = make(map[string]bool)
+	}
+	s.keys[key] = true
+	return nil
+}
+
+// InputRequired returns the result that tells the client what the handler
+// asked; the dispatcher answers with it when a handler returns
+// ErrInputRequired.
+func (f *Frame) InputRequired() (protocol.Result, error) {
+	asker := f.asker()
+	if asker == nil {
+		return nil, ErrInputRequired
+	}
+	return asker.Required(f)
+}
+
+// asker returns the Asker of f, made when it is first needed; nil if the
+// client cannot be asked.
+func (f *Frame) asker() Asker {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asking == nil && f.askers != nil && f.peer != nil {
+		f.asking = f.askers.Asker(&f.first, f.peer.Send)
+	}
+	return f.asking
+}
+
+// ElicitationID returns the elicitationId of the URL question with that key in
+// the request of f. It is the same whenever it is asked for, and no other
+// request has it. Only revision 2025-11-25 has such ids; elsewhere it is "".
+//
+// Once what the page is for is done, the server may tell the client, with
+// Server.Notify to f.SessionID, notifications/elicitation/complete and the id
+// as the member elicitationId of its params.
+func (f *Frame) ElicitationID(key string) string {
+	rev := f.Revision()
+	if rev.Modern() || !rev.Has(protocol.ElicitModes) {
+		return ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asked == "" {
+		f.asked = rand.Text()
+	}
+	return f.asked + "-" + key
+}
+
+// Detach answers the request with a task, if its client takes tasks, and lets
+// the handler go on: its result becomes that of the task. Questions that were
+// asked before are settled by then; those that come after are put to the
+// client through the task, and block. Detaching twice, or for a client that
+// takes no tasks, does nothing.
+//
+// (Extension io.modelcontextprotocol/tasks.)
+func (f *Frame) Detach() error {
+	f.detaching.Lock() // and not f.mu: Detach asks f what its client can
+	defer f.detaching.Unlock()
+	if f.Detached() {
+		return nil
+	}
+	d, ok := f.ctx.Value(detacherKey{}).(Detacher)
+	if !ok {
+		return ErrNotDetachable
+	}
+	task, err := d.Detach(f)
+	if task == nil || err != nil {
+		return err
+	}
+	// What is told from now on goes to the task; what is being sent, under the
+	// same lock, still precedes the answer.
+	f.mu.Lock()
+	f.asking, f.note = task.Asker, task.Note
+	last := f.last
+	f.mu.Unlock()
+	if last != nil {
+		err = task.Note(*last)
+	}
+	task.Answer()
+	return err
+}
+
+// detachToAsk makes a request a task that must be one before it asks.
+func (f *Frame) detachToAsk() error {
+	if d, ok := f.ctx.Value(detacherKey{}).(Detacher); ok && d.Asks() {
+		return f.Detach()
+	}
+	return nil
+}
+
+// Detached tells whether the request has become a task.
+func (f *Frame) Detached() bool { return f.taskNote() != nil }
+
+// taskNote returns what takes notes of progress, nil unless f is detached.
+func (f *Frame) taskNote() func(protocol.Progress) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.note
+}
+
+// assigns returns where f keeps values: the session if there is one, so that
+// they last from call to call, else the request.
+func (f *Frame) assigns() *Assigns {
+	if f.session != nil {
+		return f.session.Assigns()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.own == nil {
+		f.own = &Assigns{}
+	}
+	return f.own
+}
+
+// Assign keeps a value under a name: for the session in legacy revisions, for
+// this request in modern ones, which have no sessions.
+func (f *Frame) Assign(name string, value any) { f.assigns().Set(name, value) }
+
+// AssignNew returns the value kept under a name; if there is none it keeps
+// what fn returns. fn runs at most once per session, or per request in modern
+// revisions, even under concurrent calls; it must not use f's assigns.
+func (f *Frame) AssignNew(name string, fn func() any) any {
+	return f.assigns().SetNew(name, fn)
+}
+
+// Get returns the value kept under a name.
+func (f *Frame) Get(name string) (value any, ok bool) { return f.assigns().Get(name) }
+
+// Principal returns who was authenticated, "" for an anonymous client. Two
+// clients have the same principal only if they are the same subject of the same
+// issuer.
+func (f *Frame) Principal() string { return PrincipalOf(f.ctx) }
+
+// Identity returns who the request comes from; nil for an anonymous client, and
+// for what is no request, such as the end of a session.
+func (f *Frame) Identity() *Identity { return IdentityOf(f.ctx) }
+
+// HasScope tells whether the request was granted all of scopes. To refuse a
+// request that was not, use NeedScopes.
+func (f *Frame) HasScope(scopes ...string) bool {
+	return len(scopes) == 0 || f.Identity().HasScope(scopes...)
+}
+
+// NeedScopes returns nil if the request was granted all of scopes, and else the
+// error to return from a handler: over HTTP it becomes the challenge by which
+// clients get a token with those scopes and come again, unless the answer is a
+// stream already, and everywhere it is a JSON-RPC error. Call it before anything
+// is done, and with all scopes at once. It is for needs that depend on
+// arguments; the option Scopes of a component is simpler. What is no scope, as
+// one with a space from an argument in it, is never granted, and is not named to
+// the client, which would ask its user for it.
+func (f *Frame) NeedScopes(scopes ...string) error {
+	if len(scopes) == 0 {
+		return nil
+	}
+	needs := f.need(scopes)
+	id := f.Identity()
+	if id.HasScope(scopes...) {
+		return nil
+	}
+	fault := &protocol.Error{Code: protocol.CodeInsufficientScope, Data: struct {
+		Required []string `json:"requiredScopes"`
+	}{needs}}
+	switch {
+	case id == nil:
+		fault.Code = protocol.CodeUnauthorized
+		fault.Message = "this needs an access token with scope " + strings.Join(needs, " ")
+	case len(needs) == 0:
+		fault.Message = "this needs a scope that nobody can be granted"
+	default:
+		fault.Message = "the access token lacks scope: this needs " + strings.Join(needs, " ")
+	}
+	return fault
+}
+
+// need notes what the request needs and returns all of it.
+func (f *Frame) need(scopes []string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	needs := slices.Clip(f.needs) // who has them already keeps them
+	for _, s := range scopes {
+		if !slices.Contains(needs, s) && !noScope(s) {
+			needs = append(needs, s)
+		}
+	}
+	f.needs = needs
+	return needs
+}
+
+// Challenge returns how a request that NeedScopes has refused is answered over
+// HTTP; status is 0 if NeedScopes was not asked.
+func (f *Frame) Challenge() (status int, header string) {
+	f.mu.Lock()
+	needs := f.needs
+	f.mu.Unlock()
+	if needs == nil {
+		return 0, ""
+	}
+	if g, ok := f.ctx.Value(principalKey{}).(*Grant); ok && g.challenge != nil {
+		return g.challenge(needs)
+	}
+	header = `Bearer scope="` + strings.Join(needs, " ") + `"`
+	if f.Identity() == nil {
+		return http.StatusUnauthorized, header
+	}
+	return http.StatusForbidden, `Bearer error="insufficient_scope",` + strings.TrimPrefix(header, "Bearer")
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -74,7 +75,7 @@ func TestFrom(t *testing.T) {
 		{"a frame inside a frame", other, other},
 	}
 	for _, tt := range tests {
-		if got, ok := From(tt.ctx); got != tt.want || ok != (tt.want != nil) {
+		if got, ok := Internal(call.Private{}).From(tt.ctx); got != tt.want || ok != (tt.want != nil) {
 			t.Errorf("%s: From = %p, %v; want %p", tt.name, got, ok, tt.want)
 		}
 	}
@@ -185,5 +186,15 @@ func TestString(t *testing.T) {
 	}})
 	if got, want := f.String(), `frame(tools/call "a", 2025-11-25)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)
+	}
+}
+
+// A Frame with another context is a small view: middleware makes one for each
+// call.
+func BenchmarkWithContext(b *testing.B) {
+	f := New(context.Background(), Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = f.WithContext(f)
 	}
 }

@@ -2,12 +2,9 @@ package frame
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // Identity is who a request comes from and what it may do, as its access token
@@ -72,84 +69,18 @@ func NewGrant(id *Identity, challenge Challenger) *Grant {
 }
 
 // WithGrant returns a context whose requests come from who g says. Middleware
-// in front of the server uses it; WithIdentity is simpler.
+// in front of the server uses it; mcp.WithIdentity is simpler.
 func WithGrant(ctx context.Context, g *Grant) context.Context {
 	return context.WithValue(ctx, principalKey{}, g)
 }
 
-// WithIdentity returns a context whose requests come from id: for middleware of
-// one's own, for tests, and for transports whose client is known otherwise, as
-// that of stdio is.
-//
-//	ctx = frame.WithIdentity(ctx, &frame.Identity{Subject: "me", Scopes: []string{"notes:write"}})
-//	err := server.ServeStdio(ctx)
-func WithIdentity(ctx context.Context, id *Identity) context.Context {
-	return WithGrant(ctx, NewGrant(id, nil))
-}
-
-// IdentityOf returns what WithIdentity or WithGrant put into ctx; nil for an
+// IdentityOf returns what mcp.WithIdentity or WithGrant put into ctx; nil for an
 // anonymous client.
 func IdentityOf(ctx context.Context) *Identity {
 	if g, ok := ctx.Value(principalKey{}).(*Grant); ok {
 		return g.identity
 	}
 	return nil
-}
-
-// Identity returns who the request comes from; nil for an anonymous client, and
-// for what is no request, such as the end of a session.
-func (f *Frame) Identity() *Identity { return IdentityOf(f.ctx) }
-
-// HasScope tells whether the request was granted all of scopes. To refuse a
-// request that was not, use NeedScopes.
-func (f *Frame) HasScope(scopes ...string) bool {
-	return len(scopes) == 0 || f.Identity().HasScope(scopes...)
-}
-
-// NeedScopes returns nil if the request was granted all of scopes, and else the
-// error to return from a handler: over HTTP it becomes the challenge by which
-// clients get a token with those scopes and come again, unless the answer is a
-// stream already, and everywhere it is a JSON-RPC error. Call it before anything
-// is done, and with all scopes at once. It is for needs that depend on
-// arguments; the option Scopes of a component is simpler. What is no scope, as
-// one with a space from an argument in it, is never granted, and is not named to
-// the client, which would ask its user for it.
-func (f *Frame) NeedScopes(scopes ...string) error {
-	if len(scopes) == 0 {
-		return nil
-	}
-	needs := f.need(scopes)
-	id := f.Identity()
-	if id.HasScope(scopes...) {
-		return nil
-	}
-	fault := &protocol.Error{Code: protocol.CodeInsufficientScope, Data: struct {
-		Required []string `json:"requiredScopes"`
-	}{needs}}
-	switch {
-	case id == nil:
-		fault.Code = protocol.CodeUnauthorized
-		fault.Message = "this needs an access token with scope " + strings.Join(needs, " ")
-	case len(needs) == 0:
-		fault.Message = "this needs a scope that nobody can be granted"
-	default:
-		fault.Message = "the access token lacks scope: this needs " + strings.Join(needs, " ")
-	}
-	return fault
-}
-
-// need notes what the request needs and returns all of it.
-func (f *Frame) need(scopes []string) []string {
-	f.root.mu.Lock()
-	defer f.root.mu.Unlock()
-	needs := slices.Clip(f.root.needs) // who has them already keeps them
-	for _, s := range scopes {
-		if !slices.Contains(needs, s) && !noScope(s) {
-			needs = append(needs, s)
-		}
-	}
-	f.root.needs = needs
-	return needs
 }
 
 // noScope tells whether scope is no scope-token (RFC 6749, section 3.3), and
@@ -163,21 +94,26 @@ func noScope(scope string) bool {
 	return scope == ""
 }
 
-// Challenge returns how a request that NeedScopes has refused is answered over
-// HTTP; status is 0 if NeedScopes was not asked.
-func (f *Frame) Challenge() (status int, header string) {
-	f.root.mu.Lock()
-	needs := f.root.needs
-	f.root.mu.Unlock()
-	if needs == nil {
-		return 0, ""
+// principalKey is of a string or of a *Grant: what is looked up for each
+// request is in one place.
+type principalKey struct{}
+
+// WithPrincipal returns a context whose requests belong to principal, the name
+// of who was authenticated. It is for net/http middleware in front of the
+// server; what a server keeps for a client is bound to it. mcp.WithIdentity
+// says more, and takes the place of the name.
+func WithPrincipal(ctx context.Context, principal string) context.Context {
+	return context.WithValue(ctx, principalKey{}, principal)
+}
+
+// PrincipalOf returns who was authenticated, as WithPrincipal or mcp.WithIdentity
+// put it into ctx; "" for an anonymous client.
+func PrincipalOf(ctx context.Context) string {
+	switch who := ctx.Value(principalKey{}).(type) {
+	case string:
+		return who
+	case *Grant:
+		return who.principal
 	}
-	if g, ok := f.ctx.Value(principalKey{}).(*Grant); ok && g.challenge != nil {
-		return g.challenge(needs)
-	}
-	header = `Bearer scope="` + strings.Join(needs, " ") + `"`
-	if f.Identity() == nil {
-		return http.StatusUnauthorized, header
-	}
-	return http.StatusForbidden, `Bearer error="insufficient_scope",` + strings.TrimPrefix(header, "Bearer")
+	return ""
 }

@@ -26,14 +26,6 @@ func TestHTTPFacts(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
 		}
 	}
-	for _, tt := range []struct {
-		name, want string
-		ok         bool
-	}{{"tag", "a", true}, {"empty", "", true}, {"none", "", false}, {"odd", "", false}} {
-		if got, ok := f.Query(tt.name); got != tt.want || ok != tt.ok {
-			t.Errorf("Query(%q) = %q, %v; want %q, %v", tt.name, got, ok, tt.want, tt.ok)
-		}
-	}
 	if got := tr.Query()["tag"]; len(got) != 2 {
 		t.Errorf("Query()[tag] = %q, want both", got)
 	}
@@ -75,7 +67,7 @@ func noHTTP(t *testing.T, f *Frame) {
 	if got := tr.RemoteAddr() + tr.Scheme() + tr.Host() + tr.Path() + f.Header("Host"); got != "" {
 		t.Errorf("facts of HTTP without HTTP: %q", got)
 	}
-	if _, ok := f.Query("x"); ok || tr.Query() != nil || f.HTTPRequest() != nil {
+	if tr.Query() != nil || f.HTTPRequest() != nil {
 		t.Error("a query or a request without HTTP")
 	}
 }

@@ -6,42 +6,39 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // Client is connected to a server for the length of a test. Methods that take
-// no error back end the test on failure, so they belong on its goroutine; Do
-// may be called from any.
+// no error back end the test on failure, so they belong on its goroutine;
+// TryRequest and TryCall may be called from any.
 type Client struct {
 	t      testing.TB
 	conf   *config
 	client *client.Client
 	end    func() error // of the server's side
 
-	// Server is the answer to initialize, or to server/discover.
-	Server ServerInfo
+	// Server is what the server says of itself.
+	Server client.Server
 
 	mu            sync.Mutex
 	tokens        int // of progress, that calls have had
-	notifications []Notification
-	logs          []Log
-	progress      map[string][]Progress // by token
-	another       chan struct{}         // closed when a notification comes
+	notifications []client.Notification
+	waited        map[int]bool // indexes of those that were waited for
+	logs          []client.LogEntry
+	progress      map[string][]client.Progress // by token
+	another       chan struct{}                // closed when a notification comes
 	closed        sync.Once
-}
-
-// ServerInfo is what the server says of itself.
-type ServerInfo struct {
-	ProtocolVersion string                  `json:"protocolVersion"` // of initialize
-	Info            protocol.Implementation `json:"serverInfo"`      // of initialize
-	Capabilities    json.RawMessage         `json:"capabilities"`
-	Instructions    string                  `json:"instructions"`
 }
 
 // New connects a client to the server and ends the test if that fails.
@@ -57,7 +54,7 @@ func New(t testing.TB, server *mcp.Server, options ...Option) *Client {
 // Connect is New for tests that expect the connection to fail.
 func Connect(t testing.TB, server *mcp.Server, options ...Option) (*Client, error) {
 	t.Helper()
-	c := &Client{t: t, conf: newConfig(options), progress: map[string][]Progress{}, another: make(chan struct{})}
+	c := &Client{t: t, conf: newConfig(options), waited: map[int]bool{}, progress: map[string][]client.Progress{}, another: make(chan struct{})}
 	var to client.Transport
 	if c.conf.http {
 		to, c.end = overHTTP(c.conf, server)
@@ -81,12 +78,13 @@ func (c *Client) open(to client.Transport) (err error) {
 		OnRequest: c.answer, MaxRounds: maxRounds, LogLevel: c.conf.level, Trace: c.hear,
 		Timeout: -1, MaxTimeout: -1, // the contexts have them
 		LaxCapabilities: true, NoCache: true, Tasks: client.TasksOff, NoReconnect: true,
-		CloseTimeout: max(c.conf.timeout, DefaultTimeout),
+		CloseTimeout: max(c.conf.timeout, defaultTimeout),
 	})
 	if err != nil {
 		return plain(ctx, err)
 	}
-	return json.Unmarshal(c.client.ServerHello(), &c.Server)
+	c.Server = c.client.Server()
+	return nil
 }
 
 // Close ends the connection, as the end of the test does.
@@ -109,22 +107,22 @@ func (c *Client) Revision() protocol.Revision { return c.conf.revision }
 // to an object, or are nil.
 func (c *Client) Request(method string, params any) json.RawMessage {
 	c.t.Helper()
-	result, err := c.Do(method, params)
+	result, err := c.TryRequest(method, params)
 	if err != nil {
 		c.t.Fatalf("mcptest: %s: %v", method, err)
 	}
 	return result
 }
 
-// maxRounds is how often Do answers the questions of one request.
+// maxRounds is how often TryRequest answers the questions of one request.
 const maxRounds = 20
 
-// Do is Request for tests that expect an error: that of a JSON-RPC answer is a
+// TryRequest is Request for tests that expect an error: that of a JSON-RPC answer is a
 // *protocol.Error.
-func (c *Client) Do(method string, params any) (json.RawMessage, error) {
+func (c *Client) TryRequest(method string, params any) (json.RawMessage, error) {
 	ctx, cancel := c.within("no answer to " + method)
 	defer cancel()
-	return c.DoContext(ctx, method, params)
+	return c.RequestContext(ctx, method, params)
 }
 
 // within returns the context of what has the client's timeout.
@@ -132,14 +130,14 @@ func (c *Client) within(missing string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), c.conf.timeout, fmt.Errorf("%s within %v", missing, c.conf.timeout))
 }
 
-// DoContext is Do without the client's timeout: when ctx ends, the request is
+// RequestContext is TryRequest without the client's timeout: when ctx ends, the request is
 // cancelled and the cause of ctx returned.
-func (c *Client) DoContext(ctx context.Context, method string, params any) (json.RawMessage, error) {
+func (c *Client) RequestContext(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	object, err := objectOf(params)
 	if err != nil {
 		return nil, err
 	}
-	options := []client.CallOption{client.NoRetry()}
+	options := []client.CallOption{client.Retry(1)}
 	if c.conf.http && c.conf.revision.Modern() && method == protocol.MethodToolsCall {
 		options = nil // that a tool wants arguments in headers shows when it refuses a call
 	}
@@ -148,6 +146,19 @@ func (c *Client) DoContext(ctx context.Context, method string, params any) (json
 		return nil, plain(ctx, err)
 	}
 	return result, nil
+}
+
+// Can reports whether the client, in the revision that it speaks, declares a
+// capability, by the names on the way to it: Can("elicitation"),
+// Can("elicitation", "url"), Can("sampling"), Can("roots"). A server may ask for
+// that; where it is false, Capabilities or the lack of a script says no, or the
+// revision has no such thing.
+func (c *Client) Can(path ...string) bool {
+	text, err := json.Marshal(c.conf.capabilities.For(c.conf.revision))
+	if err != nil {
+		c.t.Errorf("mcptest: the capabilities do not encode: %v", err)
+	}
+	return len(path) > 0 && protocol.Lookup(text, path) != nil
 }
 
 // Notify sends a notification.
@@ -166,7 +177,7 @@ func (c *Client) Notify(method string, params any) {
 
 // objectOf encodes params, which may be nil.
 func objectOf(params any) (any, error) {
-	text, err := json.Marshal(params)
+	text, err := jsonx.Append(nil, params)
 	switch {
 	case err != nil:
 		return nil, err
@@ -211,6 +222,161 @@ func (c *Client) hear(fromServer bool, text []byte) {
 	}
 }
 
+// Listen watches what filter names, in the way of the revision, and returns
+// when the server has agreed; WaitFor then waits for what it tells:
+//
+//	c.Listen(client.Filter{ResourceSubscriptions: []string{"config://app"}})
+//	c.WaitFor(protocol.MethodResourceUpdated)
+//
+// Legacy revisions subscribe to the resources; of lists they are told anyway.
+// The server agrees to what it declares and leaves the rest out. It lasts until
+// the client is closed.
+func (c *Client) Listen(filter client.Filter) {
+	c.t.Helper()
+	ctx, cancel := c.within("no " + protocol.MethodAcknowledged)
+	defer cancel()
+	if _, err := c.client.Listen(ctx, filter, nil); err != nil {
+		c.t.Fatalf("mcptest: the server does not let the client listen: %v", plain(ctx, err))
+	}
+}
+
+// Call calls a tool; nil arguments are left out. An error in place of a result
+// ends the test; one that the tool returned is in Result.IsError.
+func (c *Client) Call(name string, arguments any) *Result {
+	c.t.Helper()
+	r, err := c.TryCall(name, arguments)
+	if err != nil {
+		c.t.Fatalf("mcptest: calling %s: %v", name, err)
+	}
+	return r
+}
+
+// TryCall is Call for tests that expect an error; see TryRequest. It may be called
+// from any goroutine.
+func (c *Client) TryCall(name string, arguments any) (*Result, error) {
+	c.mu.Lock()
+	c.tokens++
+	token := fmt.Sprintf("call %d", c.tokens) // no number, as those are the client's own
+	c.mu.Unlock()
+	params := map[string]any{"name": name, "_meta": map[string]any{"progressToken": token}}
+	if arguments != nil {
+		params["arguments"] = arguments
+	}
+	raw, err := c.TryRequest(protocol.MethodToolsCall, params)
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseResult(c.t, raw)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.Progress = c.progress[token]
+	delete(c.progress, token)
+	return r, nil
+}
+
+// GetPrompt gets a prompt.
+func (c *Client) GetPrompt(name string, arguments map[string]string) *protocol.GetPromptResult {
+	c.t.Helper()
+	params := map[string]any{"name": name}
+	if arguments != nil {
+		params["arguments"] = arguments
+	}
+	var wire struct {
+		Description string
+		Messages    []struct {
+			Role    protocol.Role
+			Content json.RawMessage
+		}
+		Meta protocol.MetaMap `json:"_meta"`
+	}
+	c.into(&wire, protocol.MethodPromptsGet, params)
+	p := &protocol.GetPromptResult{Description: wire.Description, Meta: wire.Meta}
+	for _, m := range wire.Messages {
+		content, err := protocol.ParseContent(m.Content)
+		if err != nil {
+			c.t.Fatalf("mcptest: the prompt %s: %v", name, err)
+		}
+		p.Messages = append(p.Messages, protocol.PromptMessage{Role: m.Role, Content: content})
+	}
+	return p
+}
+
+// Read reads a resource.
+func (c *Client) Read(uri string) []protocol.ResourceContents {
+	c.t.Helper()
+	var wire struct {
+		Contents []struct {
+			URI      string           `json:"uri"`
+			MIMEType string           `json:"mimeType"`
+			Text     string           `json:"text"`
+			Blob     []byte           `json:"blob"`
+			Meta     protocol.MetaMap `json:"_meta"`
+		}
+	}
+	c.into(&wire, protocol.MethodResourcesRead, map[string]any{"uri": uri})
+	var contents []protocol.ResourceContents
+	for _, item := range wire.Contents {
+		contents = append(contents, protocol.ResourceContents(item))
+	}
+	return contents
+}
+
+// into sends a request and decodes its result.
+func (c *Client) into(out any, method string, params any) {
+	c.t.Helper()
+	raw := c.Request(method, params)
+	if err := json.Unmarshal(raw, out); err != nil {
+		c.t.Fatalf("mcptest: the result of %s: %v\n%s", method, err, raw)
+	}
+}
+
+// Tools lists the tools, all pages of them.
+func (c *Client) Tools() []protocol.Tool {
+	c.t.Helper()
+	return list[protocol.Tool](c, protocol.MethodToolsList, "tools")
+}
+
+// Resources lists the resources, all pages of them.
+func (c *Client) Resources() []protocol.Resource {
+	c.t.Helper()
+	return list[protocol.Resource](c, protocol.MethodResourcesList, "resources")
+}
+
+// Templates lists the resource templates, all pages of them.
+func (c *Client) Templates() []protocol.ResourceTemplate {
+	c.t.Helper()
+	return list[protocol.ResourceTemplate](c, protocol.MethodResourceTemplates, "resourceTemplates")
+}
+
+// Prompts lists the prompts, all pages of them.
+func (c *Client) Prompts() []protocol.Prompt {
+	c.t.Helper()
+	return list[protocol.Prompt](c, protocol.MethodPromptsList, "prompts")
+}
+
+// Complete asks for values of a prompt's argument, or of a resource template's
+// variable: of is the name of the prompt, or the template, which has braces.
+// before are the arguments that are filled in already.
+func (c *Client) Complete(of, argument, value string, before map[string]string) []string {
+	c.t.Helper()
+	ref := map[string]string{"type": protocol.RefPrompt, "name": of}
+	if strings.Contains(of, "{") {
+		ref = map[string]string{"type": protocol.RefResource, "uri": of}
+	}
+	params := map[string]any{"ref": ref, "argument": map[string]string{"name": argument, "value": value}}
+	if before != nil {
+		params["context"] = map[string]any{"arguments": before}
+	}
+	var result struct {
+		Completion struct{ Values []string }
+	}
+	c.into(&result, protocol.MethodComplete, params)
+	return result.Completion.Values
+}
+
 // WaitFor waits until the server has sent a notification of that method that
 // was not waited for before, and returns its params.
 func (c *Client) WaitFor(method string) json.RawMessage {
@@ -227,5 +393,105 @@ func (c *Client) WaitFor(method string) json.RawMessage {
 		case <-timer.C:
 			c.t.Fatalf("mcptest: no %s within %v", method, c.conf.timeout)
 		}
+	}
+}
+
+// note takes a notification.
+func (c *Client) note(m *protocol.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch m.Method {
+	case protocol.MethodLog:
+		var log struct {
+			Level  protocol.Level  `json:"level"`
+			Logger string          `json:"logger"`
+			Data   json.RawMessage `json:"data"`
+		}
+		if err := json.Unmarshal(m.Params, &log); err != nil {
+			c.t.Errorf("mcptest: the server logged %s: %v", m.Params, err)
+		}
+		c.logs = append(c.logs, client.LogEntry(log))
+	case protocol.MethodProgress:
+		var p struct {
+			Token    any     `json:"progressToken"`
+			Progress float64 `json:"progress"`
+			Total    float64 `json:"total"`
+			Message  string  `json:"message"`
+		}
+		if err := json.Unmarshal(m.Params, &p); err != nil {
+			c.t.Errorf("mcptest: the server told %s: %v", m.Params, err)
+		}
+		if token, ok := p.Token.(string); ok { // else it is not one of TryCall
+			c.progress[token] = append(c.progress[token], client.Progress{Progress: p.Progress, Total: p.Total, Message: p.Message})
+		}
+	}
+	c.notifications = append(c.notifications, client.Notification{Method: m.Method, Params: m.Params})
+	close(c.another)
+	c.another = make(chan struct{})
+}
+
+// Logs returns the log messages that have come so far.
+func (c *Client) Logs() []client.LogEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.logs)
+}
+
+// Notifications returns every notification that has come so far.
+func (c *Client) Notifications() []client.Notification {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.notifications)
+}
+
+// take returns the first notification of a method that was not taken yet, or
+// else what is closed when there is another.
+func (c *Client) take(method string) (params json.RawMessage, ok bool, another <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, n := range c.notifications {
+		if n.Method == method && !c.waited[i] {
+			c.waited[i] = true
+			return n.Params, true, nil
+		}
+	}
+	return nil, false, c.another
+}
+
+// answer runs the script for a request of the server.
+func (c *Client) answer(_ context.Context, method string, params json.RawMessage) (any, error) {
+	script := c.conf.answers[method]
+	if script == nil {
+		return nil, protocol.MethodNotFound(method)
+	}
+	defer func() {
+		if p := recover(); p != nil { // the client would go on with an error
+			c.t.Errorf("mcptest: the script for %s panics: %v\n%s", method, p, debug.Stack())
+			panic(p)
+		}
+	}()
+	result, err := script(params)
+	if _, ok := errors.AsType[*protocol.Error](err); err != nil && !ok {
+		err = protocol.Errorf(protocol.CodeInternal, "%w", err)
+	}
+	return result, err
+}
+
+// list follows the pages of a list.
+func list[T any](c *Client, method, member string) (all []T) {
+	c.t.Helper()
+	params := map[string]any{}
+	for {
+		var page map[string]json.RawMessage
+		c.into(&page, method, params)
+		var items []T
+		if err := json.Unmarshal(page[member], &items); err != nil {
+			c.t.Fatalf("mcptest: member %s of %s: %v", member, method, err)
+		}
+		all = append(all, items...)
+		if page["nextCursor"] == nil {
+			return all
+		}
+		params["cursor"] = page["nextCursor"]
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -48,7 +49,7 @@ func ExampleOnElicit() {
 	}))
 
 	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
-		c := mcptest.New(t, server, mcptest.Revision(rev), mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
+		c := mcptest.New(t, server, mcptest.Revision(rev), mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
 			fmt.Println(rev, "asks:", q.Message)
 			return mcptest.Accept(confirm{Sure: true})
 		}))

@@ -18,7 +18,7 @@ func TestAs(t *testing.T) {
 		for _, wire := range [][]mcptest.Option{{}, {mcptest.OverHTTP()}} {
 			as := func(options ...mcptest.Option) (text string, code protocol.Code) {
 				c := mcptest.New(t, s, append(append(options, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear)), wire...)...)
-				result, err := c.Do("tools/call", map[string]any{"name": "add"})
+				result, err := c.TryRequest("tools/call", map[string]any{"name": "add"})
 				if fault, ok := errors.AsType[*protocol.Error](err); ok {
 					return "", fault.Code
 				}

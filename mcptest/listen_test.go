@@ -14,14 +14,14 @@ func TestListen(t *testing.T) {
 		for name, options := range map[string][]mcptest.Option{"pipe": nil, "http": {mcptest.OverHTTP()}} {
 			t.Run(rev.String()+" "+name, func(t *testing.T) {
 				s := mcp.NewServer(mcp.Info{Name: "config", Version: "1"}, nil)
-				s.MustAdd(mcp.Resource("config://app", func(*mcp.Frame, struct{}) (string, error) { return "on", nil }))
+				s.MustAdd(mcp.Resource("config://app", func(*mcp.Frame) (string, error) { return "on", nil }))
 				c := mcptest.New(t, s, append(options, mcptest.Revision(rev))...)
 				c.Listen(protocol.SubscriptionFilter{ResourceSubscriptions: []string{"config://app"}, ResourcesListChanged: true})
 				s.ResourceUpdated("config://app")
 				if got := string(c.WaitFor(protocol.MethodResourceUpdated)); !strings.Contains(got, `"config://app"`) {
 					t.Errorf("told of %s", got)
 				}
-				s.RemoveResources("config://app")
+				s.Remove(mcp.KindResource, "config://app")
 				c.WaitFor("notifications/resources/list_changed")
 			})
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -81,11 +83,11 @@ func newServer(opts *mcp.Options) *mcp.Server {
 			return "Hello, " + name.Value.Name + "!", nil
 		}),
 		mcp.Tool("think", func(f *mcp.Frame, _ struct{}) (string, error) {
-			roots, err := mcp.Roots(f, "roots")
+			roots, err := frame.Roots(f, "roots")
 			if err != nil {
 				return "", err
 			}
-			answer, err := mcp.Sample(f, "thought", mcp.SampleParams{MaxTokens: 9, Messages: []mcp.SampleMessage{{
+			answer, err := frame.Sample(f, "thought", protocol.SampleParams{MaxTokens: 9, Messages: []protocol.SampleMessage{{
 				Role: protocol.RoleUser, Content: []protocol.Content{protocol.TextContent{Text: roots[0].URI}},
 			}}})
 			if err != nil {
@@ -96,7 +98,7 @@ func newServer(opts *mcp.Options) *mcp.Server {
 		mcp.Tool("book", func(_ *mcp.Frame, in booking) (string, error) {
 			return fmt.Sprintf("%s in %s for %d", in.Room, in.Where.City, in.Nights), nil
 		}),
-		mcp.Resource("test://a", func(*mcp.Frame, struct{}) (string, error) { return "contents of a", nil }),
+		mcp.Resource("test://a", func(*mcp.Frame) (string, error) { return "contents of a", nil }),
 		mcp.Prompt("plan", func(_ *mcp.Frame, in trip) (string, error) { return "Plan a trip to " + in.City, nil }),
 	)
 	return s
@@ -184,29 +186,32 @@ func TestOffers(t *testing.T) {
 			t.Errorf("prompts %v", list)
 		}
 		p := c.GetPrompt("plan", map[string]string{"city": "Oslo"})
-		if len(p.Messages) != 1 || p.Messages[0].Text() != "Plan a trip to Oslo" || p.Messages[0].Role != protocol.RoleUser {
+		if len(p.Messages) != 1 || p.Messages[0].Content.(mcp.TextContent).Text != "Plan a trip to Oslo" || p.Messages[0].Role != protocol.RoleUser {
 			t.Errorf("prompt %v", p)
 		}
 	})
 }
 
-// The same handler asks in both eras; the script answers.
+// The same handler asks in every revision; the script answers.
 func TestScripts(t *testing.T) {
 	each(t, func(t *testing.T, options ...mcptest.Option) {
-		var asked []mcptest.Elicitation
-		options = append(options, mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
+		var asked []*client.ElicitParams
+		options = append(options, mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
 			if asked = append(asked, q); len(asked) > 1 {
 				return mcptest.Decline()
 			}
 			return mcptest.Accept(nameForm{"Ada"})
-		}), mcptest.OnSample(func(q mcptest.Sampling) mcptest.Sampled {
-			return mcptest.Sampled{Text: fmt.Sprint("about ", q.Messages[0].Text(), " in ", q.MaxTokens)}
+		}), mcptest.OnSample(func(q *client.SampleParams) mcptest.Sampled {
+			return mcptest.Sampled{Text: fmt.Sprint("about ", q.Messages[0].Content[0].(mcp.TextContent).Text, " in ", q.MaxTokens)}
 		}), mcptest.Roots(protocol.Root{URI: "file:///home"}))
 		c := mcptest.New(t, newServer(nil), options...)
 		if got := c.Call("think", nil).Text(); got != "about file:///home in 9" {
 			t.Errorf("thought %q", got)
 		}
-		if !c.Revision().Has(protocol.Elicitation) {
+		if c.Can("elicitation") != c.Revision().Has(protocol.Elicitation) || !c.Can("roots") || c.Can("roots", "listChanged") || c.Can() {
+			t.Errorf("can: elicitation %v, roots %v", c.Can("elicitation"), c.Can("roots"))
+		}
+		if !c.Can("elicitation") {
 			return
 		}
 		for _, want := range []string{"Hello, Ada!", "Hello, stranger!"} {
@@ -214,10 +219,32 @@ func TestScripts(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		}
-		if len(asked) != 2 || asked[0].Message != "Who are you?" || !strings.Contains(string(asked[0].Schema), `"name"`) {
+		if len(asked) != 2 || asked[0].Message != "Who are you?" || !strings.Contains(string(asked[0].RequestedSchema), `"name"`) {
 			t.Errorf("asked %+v", asked)
 		}
 	})
+}
+
+// Each has every revision, Call a type, and Accepting the one answer.
+func TestEach(t *testing.T) {
+	var seen []protocol.Revision
+	mcptest.Each(t, func() *mcp.Server { return newServer(nil) }, func(t *testing.T, c *mcptest.Client) {
+		seen = append(seen, c.Revision())
+		if sum := mcptest.Call[sumOut](c, "sum", sumIn{2, 3}); sum.Sum != 5 {
+			t.Errorf("sum %v", sum)
+		}
+		if got := mcptest.Call[string](c, "work", nil); got != "done" {
+			t.Errorf("work %q", got)
+		}
+		if c.Can("elicitation") {
+			if got := mcptest.Call[string](c, "greet", nil); got != "Hello, Ada!" {
+				t.Errorf("greet %q", got)
+			}
+		}
+	}, mcptest.Accepting(nameForm{"Ada"}), mcptest.Revision(protocol.V20241105))
+	if !slices.Equal(seen, protocol.Revisions()) {
+		t.Errorf("revisions %v", seen)
+	}
 }
 
 // A client without a script declares nothing, so that nobody asks it.
@@ -237,8 +264,8 @@ func TestNoScript(t *testing.T) {
 func TestConnectFails(t *testing.T) {
 	each(t, func(t *testing.T, options ...mcptest.Option) {
 		s := newServer(&mcp.Options{
-			Init:      func(*mcp.Frame) error { return &mcp.Error{Code: 4242, Message: "bad tenant"} },
-			Revisions: []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.V20250618, protocol.V20251125},
+			OnSessionStart: func(*mcp.Frame) error { return &mcp.Error{Code: 4242, Message: "bad tenant"} },
+			Revisions:      []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.V20250618, protocol.V20251125},
 		})
 		_, err := mcptest.Connect(t, s, options...)
 		fault, ok := errors.AsType[*protocol.Error](err)
@@ -253,7 +280,7 @@ func TestTimeout(t *testing.T) {
 		c := mcptest.New(t, newServer(nil), options...)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		if _, err := c.DoContext(ctx, protocol.MethodToolsCall, map[string]any{"name": "wait"}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.RequestContext(ctx, protocol.MethodToolsCall, map[string]any{"name": "wait"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -274,7 +301,7 @@ func TestWaitFor(t *testing.T) {
 		s := newServer(nil)
 		c := mcptest.New(t, s, options...)
 		c.Listen(protocol.SubscriptionFilter{ToolsListChanged: true})
-		s.RemoveTools("fail")
+		s.Remove(mcp.KindTool, "fail")
 		if params := c.WaitFor(protocol.MethodToolsChanged); !c.Revision().Modern() && params != nil && string(params) != "{}" {
 			t.Errorf("params %s", params)
 		}
@@ -302,6 +329,7 @@ func TestFailures(t *testing.T) {
 		"call":       {func(c *mcptest.Client) { c.Call("refuse", nil) }, "calling refuse: error 4711: no"},
 		"request":    {func(c *mcptest.Client) { c.Request("no/such", nil) }, "no/such: Method not found"},
 		"structured": {func(c *mcptest.Client) { c.Call("work", nil).Structured(new(sumOut)) }, "does not decode into *mcptest_test.sumOut"},
+		"typed call": {func(c *mcptest.Client) { mcptest.Call[string](c, "fail", nil) }, "fail failed: disk full"},
 		"params":     {func(c *mcptest.Client) { c.Request("ping", 5) }, "params must encode to an object"},
 	} {
 		f := &fakeT{TB: t}
@@ -390,7 +418,7 @@ func TestServerGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := sent.Load()
-		_, err := c.Do(protocol.MethodToolsList, nil)
+		_, err := c.TryRequest(protocol.MethodToolsList, nil)
 		if fault, ok := errors.AsType[*protocol.Error](err); err == nil || ok && fault.Code == protocol.CodeInternal {
 			t.Errorf("the server was gone: %v", err)
 		}

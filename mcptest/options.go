@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// DefaultTimeout is how long a Client waits for an answer.
-const DefaultTimeout = 10 * time.Second
+// defaultTimeout is how long a Client waits for an answer.
+const defaultTimeout = 10 * time.Second
 
 // Option shapes a Client.
 type Option func(*config)
@@ -33,7 +34,7 @@ type answerer func(params json.RawMessage) (result any, err error)
 
 func newConfig(options []Option) *config {
 	c := &config{
-		revision: protocol.Latest, timeout: DefaultTimeout, level: protocol.LevelDebug,
+		revision: protocol.Latest, timeout: defaultTimeout, level: protocol.LevelDebug,
 		info:    protocol.Implementation{Name: "mcptest", Version: "1"},
 		answers: map[string]answerer{}, headers: map[string]string{},
 	}
@@ -87,7 +88,8 @@ func Header(name, value string) Option { return func(c *config) { c.headers[name
 //	c := mcptest.New(t, server, mcptest.As(mcp.Identity{Subject: "alice", Scopes: []string{"notes:write"}}))
 func As(id mcp.Identity) Option { return func(c *config) { c.identity = &id } }
 
-// Timeout says how long to wait for an answer; the default is DefaultTimeout.
+// Timeout says how long to wait for an answer; the default is 10
+// seconds.
 func Timeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
 
 // Info says who the client is.
@@ -103,24 +105,35 @@ func Capabilities(can protocol.ClientCapabilities) Option {
 }
 
 // OnElicit answers elicitation/create.
-func OnElicit(fn func(Elicitation) Answer) Option {
+func OnElicit(fn func(*client.ElicitParams) Answer) Option {
 	return OnRequest(protocol.MethodElicit, func(params json.RawMessage) (any, error) {
-		q := Elicitation{Raw: params}
+		var q client.ElicitParams
 		if err := json.Unmarshal(params, &q); err != nil {
 			return nil, err
 		}
-		return fn(q), nil
+		return fn(&q), nil
+	})
+}
+
+// Accepting answers every form with content, a struct or map, and accepts every
+// URL.
+func Accepting(content any) Option {
+	return OnElicit(func(q *client.ElicitParams) Answer {
+		if q.Mode == "url" {
+			return Accept(nil)
+		}
+		return Accept(content)
 	})
 }
 
 // OnSample answers sampling/createMessage.
-func OnSample(fn func(Sampling) Sampled) Option {
+func OnSample(fn func(*client.SampleParams) Sampled) Option {
 	return OnRequest(protocol.MethodSample, func(params json.RawMessage) (any, error) {
-		q := Sampling{Raw: params}
-		if err := json.Unmarshal(params, &q); err != nil {
+		q := &client.SampleParams{}
+		if err := json.Unmarshal(params, q); err != nil {
 			return nil, err
 		}
-		return fn(q), nil
+		return fn(q).result(), nil
 	})
 }
 

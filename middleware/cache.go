@@ -23,10 +23,10 @@ type CacheOptions struct {
 	Only func(tool protocol.Tool) bool
 }
 
-// The options that zero CacheOptions stand for.
+// What zero CacheOptions stand for.
 const (
-	DefaultTTL      = time.Minute
-	DefaultMaxBytes = 16 << 20
+	defaultTTL      = time.Minute
+	defaultMaxBytes = 16 << 20
 )
 
 // Cache answers calls of tools of s that have the hint ReadOnly with what the
@@ -40,12 +40,17 @@ const (
 // nor on headers. The handler of a call that is answered so does not run: it
 // sends no progress and no log messages. Give s's own Use this and no other
 // server's.
-func Cache(s *mcp.Server, o CacheOptions) mcp.Middleware {
+// nil stands for the default CacheOptions; they are copied.
+func Cache(s *mcp.Server, opts *CacheOptions) mcp.Middleware {
+	o := CacheOptions{}
+	if opts != nil {
+		o = *opts
+	}
 	if o.TTL <= 0 {
-		o.TTL = DefaultTTL
+		o.TTL = defaultTTL
 	}
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
+		o.MaxBytes = defaultMaxBytes
 	}
 	c := &cache{options: o, entries: make(map[cacheKey]*list.Element), used: list.New()}
 	return func(next mcp.Handler) mcp.Handler {
@@ -75,7 +80,7 @@ func (c *cache) takes(s *mcp.Server, f *mcp.Frame) bool {
 	if req.Method != protocol.MethodToolsCall || req.ID.IsZero() || req.Params.InputResponses != nil || req.Params.RequestState != "" {
 		return false
 	}
-	tool, ok := s.FindTool(f, req.Params.Name)
+	tool, ok := s.Tool(f, req.Params.Name)
 	if !ok || tool.Annotations == nil || tool.Annotations.ReadOnlyHint == nil || !*tool.Annotations.ReadOnlyHint {
 		return false
 	}

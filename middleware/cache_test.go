@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
@@ -56,10 +57,10 @@ func counted(o middleware.CacheOptions, more ...mcp.Middleware) (s *mcp.Server, 
 			return a.Value.Name, err
 		}, mcp.ReadOnly()),
 		mcp.Tool("own", func(f *mcp.Frame, _ in) (string, error) {
-			return "", f.Add(mcp.Tool("mine", run, mcp.ReadOnly()))
+			return "", s.AddToSession(f, mcp.Tool("mine", run, mcp.ReadOnly()))
 		}),
 	)
-	s.Use(append([]mcp.Middleware{middleware.Cache(s, o)}, more...)...)
+	s.Use(append([]mcp.Middleware{middleware.Cache(s, &o)}, more...)...)
 	return s, runs
 }
 
@@ -67,11 +68,11 @@ func TestCache(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			s, runs := counted(middleware.CacheOptions{})
-			c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.NewHostile(t).Hear), mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer {
+			c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.NewHostile(t).Hear), mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
 				return mcptest.Accept(map[string]any{"name": "Ada"})
 			}))
 			call := func(name, args string) string {
-				raw, err := c.Do("tools/call", map[string]any{"name": name, "arguments": rawJSON(args)})
+				raw, err := c.TryRequest("tools/call", map[string]any{"name": name, "arguments": rawJSON(args)})
 				if err != nil {
 					return err.Error()
 				}
@@ -125,7 +126,7 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 // direct calls through the middleware of s, as principal.
 func direct(t *testing.T, s *mcp.Server, o middleware.CacheOptions, next mcp.Handler) func(principal, name, args string) string {
-	h := middleware.Cache(s, o)(next)
+	h := middleware.Cache(s, &o)(next)
 	return func(principal, name, args string) string {
 		r, err := h(request(frame.WithPrincipal(context.Background(), principal), "tools/call", name, args))
 		return show(t, r, err)
@@ -163,7 +164,7 @@ func TestCacheKeepsApart(t *testing.T) {
 func TestCacheKeepsScopesApart(t *testing.T) {
 	quiet := zerolog.Nop()
 	s := mcp.NewServer(mcp.Info{Name: "scoped", Version: "1"}, &mcp.Options{Logger: &quiet})
-	s.Use(middleware.Cache(s, middleware.CacheOptions{}))
+	s.Use(middleware.Cache(s, &middleware.CacheOptions{}))
 	runs := 0
 	s.MustAdd(mcp.Tool("read", func(f *mcp.Frame, in in) (string, error) {
 		if err := f.NeedScopes("folder:" + in.Key); err != nil {
@@ -178,7 +179,7 @@ func TestCacheKeepsScopesApart(t *testing.T) {
 		runs   int
 	}{{[]string{"folder:a", "x"}, true, 1}, {[]string{"x"}, false, 1}, {nil, false, 1}, {[]string{"x", "folder:a"}, true, 1}} {
 		c := mcptest.New(t, s, mcptest.As(mcp.Identity{Subject: "alice", Scopes: tt.scopes}))
-		_, err := c.Do("tools/call", map[string]any{"name": "read", "arguments": map[string]any{"key": "a"}})
+		_, err := c.TryRequest("tools/call", map[string]any{"name": "read", "arguments": map[string]any{"key": "a"}})
 		if (err == nil) != tt.ok || runs != tt.runs {
 			t.Errorf("%q: %v after %d runs", tt.scopes, err, runs)
 		}
@@ -211,7 +212,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 // A limit of size behind the cache holds for what was kept.
 func TestCacheWithSizeLimit(t *testing.T) {
-	s, runs := counted(middleware.CacheOptions{}, middleware.ResponseSizeLimit(5000))
+	s, runs := counted(middleware.CacheOptions{}, middleware.ResultSizeLimit(5000))
 	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear))
 	for range 2 {
 		if got := string(c.Request("tools/call", map[string]any{"name": "large"})); !strings.Contains(got, "over the limit of 5000") {
@@ -236,11 +237,11 @@ func TestCacheHonoursFilters(t *testing.T) {
 	s := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, &mcp.Options{Logger: &quiet})
 	s.MustAdd(mcp.Tool("read", func(*mcp.Frame, in) (string, error) { return "kept", nil }, mcp.ReadOnly(),
 		mcp.VisibleTo(func(*mcp.Frame) bool { return !hidden })))
-	s.Use(middleware.Cache(s, middleware.CacheOptions{}))
+	s.Use(middleware.Cache(s, &middleware.CacheOptions{}))
 	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear))
 	c.Request("tools/call", map[string]any{"name": "read"})
 	hidden = true
-	if raw, err := c.Do("tools/call", map[string]any{"name": "read"}); err == nil {
+	if raw, err := c.TryRequest("tools/call", map[string]any{"name": "read"}); err == nil {
 		t.Errorf("got %s, want an error as of an unknown tool", raw)
 	}
 }

@@ -1,11 +1,11 @@
 // Package middleware has what a server wants around its methods: a log, times,
-// limits, a cache and the masking of errors. Each func returns an
+// limits and a cache. Each func returns an
 // mcp.Middleware for Server.Use, where the first is outermost:
 //
 //	s.Use(
 //		middleware.Logging(logger),
-//		middleware.RateLimit(middleware.RateLimits{Rate: 5}),
-//		middleware.Cache(s, middleware.CacheOptions{TTL: time.Minute}),
+//		middleware.RateLimit(&middleware.RateLimitOptions{Rate: 5}),
+//		middleware.Cache(s, &middleware.CacheOptions{TTL: time.Minute}),
 //	)
 //
 // What is refused for a limit is the JSON-RPC error 429, whose data say,
@@ -42,11 +42,7 @@ func runsHandler(f *mcp.Frame) bool {
 // known.
 func busy(after time.Duration, format string, args ...any) error {
 	fault := protocol.Errorf(protocol.CodeBusy, format, args...)
-	if after > 0 {
-		fault.Data = struct {
-			RetryAfterMs int64 `json:"retryAfterMs"`
-		}{max(1, (after + time.Millisecond - 1).Milliseconds())}
-	}
+	fault.RetryAfter = after
 	return fault
 }
 

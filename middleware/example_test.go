@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"regexp"
@@ -73,7 +72,7 @@ func ExampleTiming() {
 // Each client may call each tool once every five minutes.
 func ExampleRateLimit() {
 	s := forecasts(func(*mcp.Frame, city) (string, error) { return "sunny", nil })
-	s.Use(middleware.RateLimit(middleware.RateLimits{Rate: rate.Every(5 * time.Minute), Burst: 1}))
+	s.Use(middleware.RateLimit(&middleware.RateLimitOptions{Rate: rate.Every(5 * time.Minute), Burst: 1}))
 
 	call(s)
 	call(s)
@@ -92,22 +91,9 @@ func ExampleConcurrencyLimit() {
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny"}]
 }
 
-// Calls of tools get a minute, and the handler's context ends then.
-func ExampleTimeout() {
-	s := forecasts(func(f *mcp.Frame, _ city) (string, error) {
-		deadline, ok := f.Deadline()
-		return fmt.Sprint(ok, time.Until(deadline) > 50*time.Second), nil
-	})
-	s.Use(middleware.Timeout(time.Minute, "tools/call"))
-
-	call(s)
-	// Output:
-	// "result":{"resultType":"complete","content":[{"type":"text","text":"true true"}]
-}
-
-func ExampleResponseSizeLimit() {
+func ExampleResultSizeLimit() {
 	s := forecasts(func(*mcp.Frame, city) (string, error) { return strings.Repeat("rain ", 1000), nil })
-	s.Use(middleware.ResponseSizeLimit(2048))
+	s.Use(middleware.ResultSizeLimit(2048))
 
 	call(s)
 	// Output:
@@ -120,7 +106,7 @@ func ExampleCache() {
 		fmt.Println("asking the weather service")
 		return "sunny in " + in.City, nil
 	})
-	s.Use(middleware.Cache(s, middleware.CacheOptions{TTL: time.Minute}))
+	s.Use(middleware.Cache(s, &middleware.CacheOptions{TTL: time.Minute}))
 
 	call(s)
 	call(s)
@@ -128,14 +114,4 @@ func ExampleCache() {
 	// asking the weather service
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny in Oslo"}]
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny in Oslo"}]
-}
-
-func ExampleMaskErrors() {
-	s := forecasts(func(*mcp.Frame, city) (string, error) { return "", errors.New("dial 10.0.0.7: refused") })
-	s.Use(middleware.MaskErrors(func(_ *mcp.Frame, err error) { fmt.Println("log:", err) }))
-
-	call(s)
-	// Output:
-	// log: dial 10.0.0.7: refused
-	// "result":{"resultType":"complete","content":[{"type":"text","text":"Tool \"forecast\" failed."}],"isError":true
 }

@@ -2,9 +2,7 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/talaria-go/mcp"
@@ -54,47 +52,12 @@ func enter(f *mcp.Frame, places chan struct{}, wait time.Duration) error {
 	}
 }
 
-var errTimeout = errors.New("timed out")
-
-// Timeout ends the context of each request that runs a handler after limit, or
-// only of those of the methods that are named. What a handler returns then,
-// unless it is a result, is a timeout to the client. Handlers that do not look
-// at their context go on: Options.Timeout answers for those, too. A limit of 0
-// or less is none.
-func Timeout(limit time.Duration, methods ...string) mcp.Middleware {
-	return func(next mcp.Handler) mcp.Handler {
-		if limit <= 0 {
-			return next
-		}
-		return func(f *mcp.Frame) (protocol.Result, error) {
-			method := f.Request().Method
-			if !runsHandler(f) || len(methods) > 0 && !slices.Contains(methods, method) {
-				return next(f)
-			}
-			ctx, cancel := context.WithTimeoutCause(f, limit, errTimeout)
-			defer cancel()
-			result, err := next(f.WithContext(ctx))
-			if context.Cause(ctx) != errTimeout || errors.Is(err, mcp.ErrInputRequired) {
-				return result, err
-			}
-			call, isCall := unwrap(result).(*protocol.CallToolResult)
-			switch {
-			case err == nil && !(isCall && call.IsError):
-				return result, nil // it was done before it looked
-			case method == protocol.MethodToolsCall:
-				return failed(fmt.Sprintf("Tool %q timed out after %v.", f.Request().Params.Name, limit)), nil
-			}
-			return nil, &protocol.Error{Code: protocol.CodeInternal, Message: fmt.Sprintf("%s timed out after %v", method, limit), Err: errTimeout}
-		}
-	}
-}
-
-// ResponseSizeLimit refuses results of handlers that take more than limit bytes
+// ResultSizeLimit refuses results of handlers that take more than limit bytes
 // on the wire: a tool's becomes one that tells the model so, others an error. 0
 // or less is no limit. The result is encoded before it is measured: this guards
 // clients, and the model's context, not the server's memory. Results of tasks
 // are not measured.
-func ResponseSizeLimit(limit int) mcp.Middleware {
+func ResultSizeLimit(limit int) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		if limit <= 0 {
 			return next

@@ -7,13 +7,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // Logging logs each message that the server handles, at info level when it is
 // done: method, name of the tool or prompt, revision, duration in milliseconds
 // ("ms"), the code of a JSON-RPC error ("code"), and whether a tool said that it
-// failed ("failed"). Nothing of what messages and results hold is logged, and
+// failed ("failed"). A subscription is logged when it is open ("opened"), with
+// the time that opening took: it goes on for as long as its client stays. Nothing of what messages and results hold is logged, and
 // no URIs of resources.
 func Logging(logger zerolog.Logger) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
@@ -29,15 +32,11 @@ func Logging(logger zerolog.Logger) mcp.Middleware {
 // errPanicked is the error of a handler that has not returned.
 var errPanicked = &protocol.Error{Code: protocol.CodeInternal, Message: "the handler panicked"}
 
-// maxName bounds the names that are logged, in bytes: those of tools that do
-// not exist may have any length.
-const maxName = 128
-
 func logDone(logger zerolog.Logger, f *mcp.Frame, took time.Duration, result protocol.Result, err error) {
 	req := f.Request()
-	e := logger.Info().Str("method", req.Method)
+	e := logger.Info().Str("method", visible.Line(req.Method, visible.Name))
 	if req.Method == protocol.MethodToolsCall || req.Method == protocol.MethodPromptsGet {
-		e = e.Str("name", req.Params.Name[:min(len(req.Params.Name), maxName)])
+		e = e.Str("name", visible.Line(req.Params.Name, visible.Name))
 	}
 	e = e.Str("revision", f.Revision().String()).Dur("ms", took)
 	switch fault, ok := errors.AsType[*protocol.Error](err); {
@@ -51,10 +50,14 @@ func logDone(logger zerolog.Logger, f *mcp.Frame, took time.Duration, result pro
 	if call, ok := unwrap(result).(*protocol.CallToolResult); ok && call.IsError {
 		e = e.Bool("failed", true)
 	}
-	e.Msg("handled")
+	if _, ok := unwrap(result).(protocol.ListenResult); ok && err == nil {
+		e = e.Bool("opened", true)
+	}
+	safely.Log(e, "handled")
 }
 
-// Timing tells report how long each message took, when it is done. err is the
+// Timing tells report how long each message took, when it is done, and how long
+// opening a subscription did. err is the
 // handler's: nil for a tool that said itself that it failed. report must return
 // soon, and is called by many goroutines.
 func Timing(report func(f *mcp.Frame, took time.Duration, err error)) mcp.Middleware {

@@ -12,9 +12,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// RateLimits say how often a client may call each tool. The zero value is the
-// default.
-type RateLimits struct {
+// RateLimitOptions say how often a client may call each tool. The zero value is
+// the default.
+type RateLimitOptions struct {
 	Rate  rate.Limit // calls per second, of each tool; 0 means 10
 	Burst int        // calls at once after a pause; 0 means twice Rate, and at least 1
 	// Client names who calls; nil means Frame.Principal, for which all
@@ -23,29 +23,47 @@ type RateLimits struct {
 	// MaxClients is how many clients are kept apart; 0 means 10,000. Only those
 	// count that have called lately; beyond the number they share their limits.
 	MaxClients int
+	// MaxTools is how many tools are kept apart for all clients together; 0 means
+	// 200,000, which take some 64 MiB. Of one client it is 256. Beyond that the
+	// further tools of a client share their limit.
+	MaxTools int
 }
 
-// The limits that zero RateLimits stand for.
+// What zero RateLimitOptions stand for.
 const (
-	DefaultRate       = rate.Limit(10)
-	DefaultMaxClients = 10_000
+	defaultRate       = rate.Limit(10)
+	defaultMaxClients = 10_000
+	defaultMaxTools   = 200_000
 )
 
 // maxTools is how many tools of one client are kept apart. Names that do not
 // exist count, too, so there must be a bound.
 const maxTools = 256
 
+// maxName is how long the name of a tool can be, in bytes. Longer ones are
+// nobody's, and are not kept.
+const maxName = 128
+
 // RateLimit limits how often each client may call each tool. Calls beyond that
-// are refused, with the time after which the next will pass.
-func RateLimit(limits RateLimits) mcp.Middleware {
+// are refused with CodeBusy, and Error.RetryAfter says when the next will pass.
+// Over HTTP the status stays 200, with Retry-After beside it.
+// nil stands for the default; the options are copied.
+func RateLimit(opts *RateLimitOptions) mcp.Middleware {
+	limits := RateLimitOptions{}
+	if opts != nil {
+		limits = *opts
+	}
 	if limits.Rate <= 0 {
-		limits.Rate = DefaultRate
+		limits.Rate = defaultRate
 	}
 	if limits.Burst <= 0 {
 		limits.Burst = int(min(max(1, math.Ceil(2*float64(limits.Rate))), math.MaxInt32))
 	}
 	if limits.MaxClients <= 0 {
-		limits.MaxClients = DefaultMaxClients
+		limits.MaxClients = defaultMaxClients
+	}
+	if limits.MaxTools <= 0 {
+		limits.MaxTools = defaultMaxTools
 	}
 	if limits.Client == nil {
 		limits.Client = (*mcp.Frame).Principal
@@ -77,10 +95,11 @@ func pace(limit rate.Limit) string {
 // clients are the budgets of all clients. Nobody's budget is ever dropped before
 // it is full again, so that nobody gets a new one by making others come.
 type clients struct {
-	limits RateLimits
+	limits RateLimitOptions
 
 	mu     sync.Mutex
 	all    map[string]*budget
+	kept   int       // limiters of tools, of all clients
 	others *budget   // of the clients for whom there is no place
 	swept  time.Time // when there was last looked for places
 }
@@ -133,14 +152,22 @@ func (t *clients) budget(client string, now time.Time) *budget {
 }
 
 func (t *clients) limiter(b *budget, tool string, now time.Time) *rate.Limiter {
+	if len(tool) > maxName {
+		return b.others
+	}
 	if l := b.tools[tool]; l != nil {
 		return l
 	}
-	if len(b.tools) >= maxTools && t.sweep(b, now) >= maxTools {
+	isFull := func() bool { return len(b.tools) >= maxTools || t.kept >= t.limits.MaxTools }
+	if isFull() {
+		t.sweep(b, now)
+	}
+	if isFull() {
 		return b.others
 	}
 	l := t.newLimiter()
 	b.tools[tool] = l
+	t.kept++
 	return l
 }
 
@@ -150,6 +177,7 @@ func (t *clients) sweep(b *budget, now time.Time) int {
 	for tool, l := range b.tools {
 		if t.full(l, now) {
 			delete(b.tools, tool)
+			t.kept--
 		}
 	}
 	return len(b.tools)

@@ -20,8 +20,8 @@ type limiter struct {
 	h mcp.Handler
 }
 
-func newLimiter(t *testing.T, limits middleware.RateLimits) *limiter {
-	return &limiter{t, middleware.RateLimit(limits)(answer(textResult("ok"), nil))}
+func newLimiter(t *testing.T, limits middleware.RateLimitOptions) *limiter {
+	return &limiter{t, middleware.RateLimit(&limits)(answer(textResult("ok"), nil))}
 }
 
 // call returns how long to wait, 0 for a call that passed.
@@ -48,7 +48,7 @@ func (l *limiter) call(principal, tool string) time.Duration {
 
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, middleware.RateLimits{Rate: 2, Burst: 3})
+		l := newLimiter(t, middleware.RateLimitOptions{Rate: 2, Burst: 3})
 		for i := range 3 {
 			if wait := l.call("ada", "one"); wait != 0 {
 				t.Fatalf("call %d of the burst must wait %v", i, wait)
@@ -79,7 +79,7 @@ func TestRateLimit(t *testing.T) {
 
 func TestRateLimitOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, middleware.RateLimits{Client: func(f *mcp.Frame) string { return "everybody" }})
+		l := newLimiter(t, middleware.RateLimitOptions{Client: func(f *mcp.Frame) string { return "everybody" }})
 		passed := 0
 		for i := range 100 {
 			if l.call(fmt.Sprint(i), "one") == 0 {
@@ -100,7 +100,7 @@ func TestRateLimitOptions(t *testing.T) {
 // The table is bounded, and nobody gets a new budget by making others come.
 func TestRateLimitBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, middleware.RateLimits{Rate: 1, Burst: 1, MaxClients: 3})
+		l := newLimiter(t, middleware.RateLimitOptions{Rate: 1, Burst: 1, MaxClients: 3})
 		for _, client := range []string{"a", "b", "c", "d"} {
 			if wait := l.call(client, "x"); wait != 0 {
 				t.Errorf("%s must wait %v", client, wait)
@@ -120,7 +120,7 @@ func TestRateLimitBounds(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, middleware.RateLimits{Rate: 1, Burst: 1})
+		l := newLimiter(t, middleware.RateLimitOptions{Rate: 1, Burst: 1})
 		l.call("a", "real")
 		passed := 0
 		for i := range 1000 {
@@ -136,6 +136,23 @@ func TestRateLimitBounds(t *testing.T) {
 		}
 		if l.call("b", "real") != 0 {
 			t.Error("another client suffers")
+		}
+	})
+}
+
+// The names of tools that there cannot be are not kept: each may be as long as a
+// message.
+func TestRateLimitLongNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, middleware.RateLimitOptions{Rate: 1, Burst: 2})
+		long := strings.Repeat("x", 1000)
+		l.call("ada", long+"1")
+		l.call("ada", long+"2")
+		if l.call("ada", long+"3") == 0 {
+			t.Error("names that no tool can have are kept apart")
+		}
+		if l.call("ada", "one") != 0 || l.call("bob", long+"4") != 0 {
+			t.Error("others suffer for it")
 		}
 	})
 }

@@ -117,6 +117,21 @@ func (m SampleMessage) MarshalJSON() ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
+// UnmarshalJSON implements json.Unmarshaler, for one item and for an array of
+// them.
+func (m *SampleMessage) UnmarshalJSON(data []byte) error {
+	var wire struct {
+		Role    Role            `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return err
+	}
+	items, err := ParseContents(wire.Content)
+	*m = SampleMessage{Role: wire.Role, Content: items}
+	return err
+}
+
 // SampleResult is the answer to sampling/createMessage.
 type SampleResult struct {
 	Role       Role

@@ -26,7 +26,7 @@ type Annotations struct {
 
 // For returns a without what rev lacks.
 func (a *Annotations) For(rev Revision) *Annotations {
-	if a == nil || rev.Has(ContentMeta) || a.LastModified.IsZero() {
+	if a == nil || rev.Has(LastModified) || a.LastModified.IsZero() {
 		return a
 	}
 	older := *a
@@ -102,7 +102,8 @@ type ResourceContents struct {
 	Meta     MetaMap
 }
 
-// Icon is an image that stands for something in a user interface.
+// Icon is an image that stands for something in a user interface. Who shows one
+// that a server has sent loads https: and data: URIs alone, without credentials.
 type Icon struct {
 	Src      string   `json:"src"` // https: or data: URI
 	MIMEType string   `json:"mimeType,omitempty"`
@@ -216,7 +217,7 @@ func closeContent(dst []byte, a *Annotations, meta MetaMap, rev Revision) ([]byt
 			return nil, err
 		}
 	}
-	if len(meta) > 0 && rev.Has(ContentMeta) {
+	if len(meta) > 0 {
 		if dst, err = appendJSON(append(dst, `,"_meta":`...), meta); err != nil {
 			return nil, err
 		}

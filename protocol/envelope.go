@@ -25,10 +25,20 @@ func (m *Message) IsNotification() bool { return m.Method != "" && m.ID.IsZero()
 // IsResponse tells whether m answers a request of ours.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
+// MeantAsResponse tells whether m is a response, or would be one if Scan had not
+// refused it. Nobody answers one: its id is that of a request of the other
+// direction, and two sides that do would never end.
+func (m *Message) MeantAsResponse() bool {
+	return m.Method == "" && (m.Result != nil || m.Error != nil)
+}
+
 // Limits bound what Scan accepts. The zero value means the defaults.
 type Limits struct {
 	Depth int // nesting of the whole message; 0 means 64
 }
+
+// maxMethod is how many bytes the name of a method may have.
+const maxMethod = 1 << 10
 
 // members of the envelope, to find duplicates with one bit each.
 const (
@@ -116,8 +126,11 @@ func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Erro
 			return hasMethod, Errorf(CodeInvalidRequest, "method must be a string"), err
 		}
 		method, err := s.Str()
-		if len(method) == 0 {
+		switch {
+		case len(method) == 0:
 			fault = Errorf(CodeInvalidRequest, "method must not be empty")
+		case len(method) > maxMethod:
+			fault, method = Errorf(CodeInvalidRequest, "method is longer than %d bytes", maxMethod), method[:maxMethod]
 		}
 		m.Method = methodName(method)
 		return hasMethod, fault, err
@@ -149,14 +162,13 @@ func (m *Message) scanID(s *jsonx.Scanner) (*Error, error) {
 		return Errorf(CodeInvalidRequest, "id must be a string or an integer, got %s", kind), err
 	}
 	start := s.Pos
-	text, err := s.Skip()
-	if err != nil {
+	if _, err := s.Skip(); err != nil {
 		return nil, err
 	}
 	sub := jsonx.Scanner{Buf: s.Buf[:s.Pos], Pos: start}
-	id, idErr := scanID(&sub)
-	if idErr != nil {
-		return Errorf(CodeInvalidRequest, "id must be a string or an integer, got %s", text), nil
+	id, err := scanID(&sub)
+	if err != nil {
+		return Errorf(CodeInvalidRequest, "id %w", err), nil
 	}
 	m.ID = id
 	return nil, nil

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/visible"
 )
 
 // Code is a JSON-RPC error code.
@@ -36,6 +38,9 @@ const (
 
 	// CodeBusy answers requests beyond a limit of the server.
 	CodeBusy Code = 429
+	// CodeUnavailable answers requests that the server cannot serve for now,
+	// whoever sends them: what it needs for that does not answer.
+	CodeUnavailable Code = 503
 	// CodeInsufficientScope answers requests whose access token lacks a scope.
 	// Over HTTP, status 403 and WWW-Authenticate say the same.
 	CodeInsufficientScope Code = 403
@@ -56,6 +61,7 @@ var codeNames = map[Code]string{
 	CodeUnsupportedVersion: "Unsupported protocol version",
 	CodeSessionNotFound:    "Session not found",
 	CodeBusy:               "Too many requests",
+	CodeUnavailable:        "Service unavailable",
 	CodeInsufficientScope:  "Insufficient scope",
 	CodeUnauthorized:       "Unauthorized",
 }
@@ -75,6 +81,10 @@ type Error struct {
 	Code    Code   // 0 is sent as CodeInternal
 	Message string // "" is sent as the code's name
 	Data    any    // encoded with encoding/json; nil is left out
+	// RetryAfter is when the same request may pass; 0 if that is not known. It
+	// is sent as retryAfterMs, in whole milliseconds, in place of a nil Data;
+	// over HTTP it is the header Retry-After, too.
+	RetryAfter time.Duration
 	// Err is the cause. It is for errors.Is and the log and never sent.
 	Err error
 }
@@ -87,16 +97,17 @@ func Errorf(code Code, format string, args ...any) *Error {
 }
 
 // Error returns the message with the code's name before it, unless the message
-// begins with it.
+// begins with it. Control and invisible characters, which a peer may have put
+// there, are replaced; Message has them.
 func (e *Error) Error() string {
-	name := e.Code.String()
+	name, message := e.Code.String(), visible.Text(e.Message, 0)
 	switch {
-	case e.Message == "":
+	case message == "":
 		return name
-	case strings.HasPrefix(e.Message, name):
-		return e.Message
+	case strings.HasPrefix(message, name):
+		return message
 	}
-	return name + ": " + e.Message
+	return name + ": " + message
 }
 
 // Unwrap returns the cause.
@@ -113,7 +124,10 @@ func (e *Error) Append(dst []byte) []byte {
 	}
 	dst = fmt.Appendf(dst, `{"code":%d,"message":`, int(code))
 	dst = jsonx.AppendString(dst, message)
-	if e.Data != nil {
+	switch {
+	case e.Data == nil && e.RetryAfter > 0:
+		dst = fmt.Appendf(dst, `,"data":{"retryAfterMs":%d}`, (e.RetryAfter-1)/time.Millisecond+1)
+	case e.Data != nil:
 		if data, err := json.Marshal(e.Data); err == nil {
 			dst = append(dst, `,"data":`...)
 			dst = append(dst, data...)

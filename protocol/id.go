@@ -7,7 +7,8 @@ import (
 )
 
 // ID is a JSON-RPC request id: the JSON text of a string or an integer,
-// exactly as it was received, so that the answer carries the same bytes. The
+// exactly as it was received, so that the answer carries the same bytes, MaxID
+// of them at most. The
 // zero ID means that a message has none. IDs are comparable; 1 and "1" differ.
 type ID struct{ text string }
 
@@ -25,7 +26,10 @@ func RawID(raw []byte) (ID, error) {
 	if err == nil {
 		err = s.End()
 	}
-	return id, err
+	if err != nil {
+		return ID{}, fmt.Errorf("id: %w", err)
+	}
+	return id, nil
 }
 
 // IsZero tells whether there is no id.
@@ -51,24 +55,38 @@ func (id *ID) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
+// MaxID is how many bytes the JSON text of an id may have, and that of a
+// progress token: the other side keeps them, and repeats them in what it sends.
+const MaxID = 1 << 10
+
+// errLongID is the error of an id that is longer.
+var errLongID = fmt.Errorf("is longer than %d bytes", MaxID)
+
+// scanID reads an id. Its error goes on where the name of the id ends.
 func scanID(s *jsonx.Scanner) (ID, error) {
-	switch s.Peek() {
+	kind := s.Peek()
+	switch kind {
 	case jsonx.String:
 		start := s.Pos
 		if _, err := s.Str(); err != nil {
 			return ID{}, err
 		}
+		if s.Pos-start > MaxID {
+			return ID{}, errLongID
+		}
 		return ID{string(s.Buf[start:s.Pos])}, nil
 	case jsonx.Number:
 		text, integer, err := s.Number()
-		if err != nil {
+		switch {
+		case err != nil:
 			return ID{}, err
-		}
-		if !integer {
-			return ID{}, fmt.Errorf("id must be a string or an integer, got %s", text)
+		case len(text) > MaxID:
+			return ID{}, errLongID
+		case !integer:
+			return ID{}, fmt.Errorf("must be a string or an integer, got %s", text)
 		}
 		return ID{string(text)}, nil
 	default:
-		return ID{}, fmt.Errorf("id must be a string or an integer, got %s", s.Peek())
+		return ID{}, fmt.Errorf("must be a string or an integer, got %s", kind)
 	}
 }

@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
 // Implementation names a server or a client.
 type Implementation struct {
@@ -45,6 +48,7 @@ func (c ClientCapabilities) For(rev Revision) ClientCapabilities {
 	if c.Sampling != nil && !rev.Has(SamplingTools) {
 		c.Sampling = &SamplingCapability{}
 	}
+	c.Extensions = extensionsFor(c.Extensions, rev)
 	return c
 }
 
@@ -92,10 +96,27 @@ func (c ServerCapabilities) For(rev Revision) ServerCapabilities {
 	if !rev.Has(CompletionsCapability) {
 		c.Completions = nil
 	}
-	if !rev.Has(PerRequestMeta) {
-		c.Extensions = nil
-	}
+	c.Extensions = extensionsFor(c.Extensions, rev)
 	return c
+}
+
+// TasksExtension is the identifier of the extension for calls that outlive
+// their request. It came with 2026-07-28 and is for no revision before.
+const TasksExtension = "io.modelcontextprotocol/tasks"
+
+// extensionsFor returns the extensions of either side without those that rev
+// does not have. Any that is not known here is for every revision: the schemas
+// of capabilities are open, and hosts look for apps and skills in sessions, too.
+func extensionsFor[V any](all map[string]V, rev Revision) map[string]V {
+	if _, ok := all[TasksExtension]; !ok || rev.Has(PerRequestMeta) {
+		return all
+	}
+	if len(all) == 1 {
+		return nil
+	}
+	all = maps.Clone(all)
+	delete(all, TasksExtension)
+	return all
 }
 
 // InitializeParams are the params of initialize, in legacy revisions.

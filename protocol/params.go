@@ -216,8 +216,8 @@ func (m *Meta) scanMember(s *jsonx.Scanner, name []byte) {
 	case otherKey:
 		return
 	case progressTokenKey:
-		if _, err := RawID(text); err != nil {
-			m.fault(Errorf(CodeInvalidParams, "params._meta.progressToken must be a string or an integer, got %s", kind))
+		if _, err := scanID(&jsonx.Scanner{Buf: text}); err != nil {
+			m.fault(Errorf(CodeInvalidParams, "params._meta.progressToken %w", err))
 			return
 		}
 		m.ProgressToken = text

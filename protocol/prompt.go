@@ -39,9 +39,6 @@ func (p Prompt) For(rev Revision) Prompt {
 	if !rev.Has(Icons) {
 		p.Icons = nil
 	}
-	if !rev.Has(ContentMeta) {
-		p.Meta = nil
-	}
 	return p
 }
 

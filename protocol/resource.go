@@ -26,9 +26,6 @@ func (r Resource) For(rev Revision) Resource {
 	if !rev.Has(Icons) {
 		r.Icons = nil
 	}
-	if !rev.Has(ContentMeta) {
-		r.Meta = nil
-	}
 	r.Annotations = r.Annotations.For(rev)
 	return r
 }
@@ -53,9 +50,6 @@ func (t ResourceTemplate) For(rev Revision) ResourceTemplate {
 	}
 	if !rev.Has(Icons) {
 		t.Icons = nil
-	}
-	if !rev.Has(ContentMeta) {
-		t.Meta = nil
 	}
 	t.Annotations = t.Annotations.For(rev)
 	return t

@@ -36,8 +36,8 @@ func (EmptyResult) Append(dst []byte, to Wire) ([]byte, error) {
 	return closeResult(openResult(dst, to), nil, to)
 }
 
-// JSONResult is a result whose members encoding/json takes from Value, which
-// must encode to an object without resultType and _meta: those are added.
+// JSONResult is a result whose members come from Value, encoded as what a tool
+// returns; it must encode to an object without resultType and _meta: those are added.
 type JSONResult struct {
 	Value any
 	Meta  MetaMap
@@ -45,7 +45,7 @@ type JSONResult struct {
 
 // Append implements Result.
 func (r JSONResult) Append(dst []byte, to Wire) ([]byte, error) {
-	text, err := json.Marshal(r.Value)
+	text, err := jsonx.Append(nil, r.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -166,13 +166,14 @@ func carries(rev Revision, text []byte) bool {
 	return rev.Has(StructuredContent) && (rev.Has(AnyStructured) || text[0] == '{')
 }
 
-// AppendTyped appends the JSON object text as a result of that type.
-func AppendTyped(dst []byte, resultType string, text []byte, to Wire) ([]byte, error) {
+// AppendTyped appends the JSON object text as a result of that type, with meta,
+// which may be nil, in its _meta.
+func AppendTyped(dst []byte, resultType string, text []byte, meta MetaMap, to Wire) ([]byte, error) {
 	dst = append(append(append(dst, `{"resultType":"`...), resultType...), '"')
 	if len(text) > 2 {
 		dst = append(separate(dst), text[1:len(text)-1]...)
 	}
-	return closeResult(dst, nil, to)
+	return closeResult(dst, meta, to)
 }
 
 // Freeze encodes r for rev, for a result that goes into many answers. The

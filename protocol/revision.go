@@ -97,8 +97,8 @@ const (
 	Titles
 	// VersionHeader: MCP-Protocol-Version on HTTP.
 	VersionHeader
-	// ContentMeta: _meta on content, tools, resources and prompts.
-	ContentMeta
+	// LastModified: lastModified in annotations.
+	LastModified
 	// Icons: icons on tools, resources, prompts and implementations;
 	// description and websiteUrl on implementations.
 	Icons
@@ -138,7 +138,7 @@ var revisionFeatures = [...]Feature{
 
 const (
 	in2025March    = ResumableStreams | ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
-	in2025June     = in2025March | Elicitation | StructuredContent | ResourceLinks | Titles | VersionHeader | ContentMeta
+	in2025June     = in2025March | Elicitation | StructuredContent | ResourceLinks | Titles | VersionHeader | LastModified
 	in2025November = in2025June | PrimedStreams | Icons | ElicitModes | SamplingTools | OptionalErrorID
 	in2026July     = in2025November&^(ResumableStreams|PrimedStreams) | AnyStructured | ResultType | CacheHints | PerRequestMeta
 )

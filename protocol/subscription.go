@@ -30,6 +30,12 @@ type SubscriptionFilter struct {
 	TaskIDs               []string `json:"taskIds,omitempty"`               // of the extension of tasks
 }
 
+// OfTasks tells whether f names tasks and nothing else.
+func (f *SubscriptionFilter) OfTasks() bool {
+	return len(f.TaskIDs) > 0 && len(f.ResourceSubscriptions) == 0 &&
+		!f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged
+}
+
 // Names of the members of a filter; the first stands for all others.
 var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds"}
 
@@ -170,13 +176,22 @@ type Change struct {
 
 // NewChange returns the notification of that method. members are the members
 // of its params, encoded and without braces; nil for none.
-func NewChange(method string, members []byte) *Change {
-	var params []byte
-	tail := []byte("}}}")
+func NewChange(method string, members []byte) *Change { return NewChangeMeta(method, members, nil) }
+
+// NewChangeMeta is NewChange with more in the _meta that a subscription is told:
+// meta are its members, encoded and without braces. Legacy sessions are not told
+// those.
+func NewChangeMeta(method string, members, meta []byte) *Change {
+	var params, tail []byte
+	if len(meta) > 0 {
+		tail = append([]byte{','}, meta...)
+	}
+	tail = append(tail, '}')
 	if len(members) > 0 {
 		params = append(append([]byte{'{'}, members...), '}')
-		tail = append(append([]byte("},"), members...), "}}"...)
+		tail = append(append(tail, ','), members...)
 	}
+	tail = append(tail, "}}"...)
 	head := AppendNotification(nil, method, []byte(`{"_meta":{"`+MetaSubscription+`":`))
 	return &Change{
 		plain: AppendNotification(nil, method, params),

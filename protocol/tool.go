@@ -46,9 +46,6 @@ func (t Tool) For(rev Revision) Tool {
 	if !rev.Has(Icons) {
 		t.Icons = nil
 	}
-	if !rev.Has(ContentMeta) {
-		t.Meta = nil
-	}
 	if !rev.Has(StructuredContent) || !rev.Has(AnyStructured) && !objectSchema(t.OutputSchema) {
 		t.OutputSchema = nil
 	}

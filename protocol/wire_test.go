@@ -137,7 +137,7 @@ func TestContent(t *testing.T) {
 			`{"type":"image","data":"AQID","mimeType":"image/png"},` +
 			`{"type":"text","text":"[audio, audio/wav, 3 bytes: not available in protocol revision 2024-11-05]"},` +
 			`{"type":"text","text":"a: file:///a"},` +
-			`{"type":"resource","resource":{"uri":"file:///b","mimeType":"x/y","blob":""}}]`,
+			`{"type":"resource","resource":{"uri":"file:///b","mimeType":"x/y","blob":""},"_meta":{"k":"v"}}]`,
 		V20251125: `[{"type":"text","text":"t","annotations":{"audience":["user"],"priority":0.5,"lastModified":"2025-01-02T03:04:05Z"}},` +
 			`{"type":"image","data":"AQID","mimeType":"image/png"},` +
 			`{"type":"audio","data":"c25k","mimeType":"audio/wav"},` +
@@ -162,8 +162,8 @@ func TestToolFor(t *testing.T) {
 	tool := Tool{Name: "t", Title: "T", Icons: []Icon{{Src: "x"}}, InputSchema: json.RawMessage(`{}`), OutputSchema: json.RawMessage(`{"type":"array"}`),
 		Annotations: &ToolAnnotations{ReadOnlyHint: &yes}, Meta: MetaMap{"a": 1}}
 	for rev, want := range map[Revision]string{
-		V20241105: `{"name":"t","inputSchema":{}}`,
-		V20250326: `{"name":"t","inputSchema":{},"annotations":{"title":"T","readOnlyHint":true}}`,
+		V20241105: `{"name":"t","inputSchema":{},"_meta":{"a":1}}`,
+		V20250326: `{"name":"t","inputSchema":{},"annotations":{"title":"T","readOnlyHint":true},"_meta":{"a":1}}`,
 		V20250618: `{"name":"t","title":"T","inputSchema":{},"annotations":{"readOnlyHint":true},"_meta":{"a":1}}`,
 		V20251125: `{"name":"t","title":"T","icons":[{"src":"x"}],"inputSchema":{},"annotations":{"readOnlyHint":true},"_meta":{"a":1}}`,
 		V20260728: `{"name":"t","title":"T","icons":[{"src":"x"}],"inputSchema":{},"outputSchema":{"type":"array"},"annotations":{"readOnlyHint":true},"_meta":{"a":1}}`,

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -42,7 +43,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var in searchArgs
-		if err := p.Decode(data, &in); err != nil {
+		if err := p.Decode(context.Background(), data, &in); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -78,7 +79,7 @@ func TestDecodeAllocations(t *testing.T) {
 	data := []byte(searchJSON)
 	got := testing.AllocsPerRun(200, func() {
 		var in searchArgs
-		if err := p.Decode(data, &in); err != nil {
+		if err := p.Decode(context.Background(), data, &in); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/invopop/jsonschema"
+	"github.com/talaria-go/mcp/schema/internal/schemadoc"
 )
 
 // holding makes a struct type of fields, each a type and its tags.
@@ -192,7 +194,7 @@ func (f fixedText) MarshalText() ([]byte, error) { return f[:], nil }
 // TestKnownTextTypes checks the types that are known by name only, since this
 // module does not import them.
 func TestKnownTextTypes(t *testing.T) {
-	for name, form := range textForms {
+	for name, form := range textForms() {
 		if form.said.name == "" {
 			t.Errorf("%s has no name in messages", name)
 		}
@@ -209,13 +211,13 @@ func TestKnownTextTypes(t *testing.T) {
 	const id = "123e4567-e89b-12d3-a456-426614174000"
 	c := &compiler{opts: &Options{}}
 	n := &node{typ: reflect.TypeFor[textOnly]()}
-	c.textType(n, textForms["github.com/google/uuid.UUID"])
-	uuids := &Plan{opts: &Options{}, root: n, typ: n.typ, maxDepth: 3, maxNodes: 3}
+	c.textType(n, textForms()["github.com/google/uuid.UUID"])
+	uuids := &Plan{opts: &Options{}, root: n, typ: n.typ, maxDepth: 3, maxValues: 3}
 	if s := newEmitter(c.opts).node(n); s.Format != "uuid" || s.Type != "string" {
-		t.Errorf("the schema of a UUID is %s", encodeSchema(nil, s))
+		t.Errorf("the schema of a UUID is %s", schemadoc.Append(nil, s))
 	}
 	var got textOnly
-	if err := uuids.Decode([]byte(`"`+id+`"`), &got); err != nil || got.s != id {
+	if err := uuids.Decode(context.Background(), []byte(`"`+id+`"`), &got); err != nil || got.s != id {
 		t.Errorf("decoded %q, %v", got.s, err)
 	}
 	if err := uuids.Check([]byte(`"123"`)); err == nil || err.Error() != `(root): must be a UUID; got "123"` {

@@ -3,58 +3,104 @@ package schema
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
 	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/invopop/jsonschema"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/schemadoc"
+	"github.com/talaria-go/mcp/schema/internal/tags"
+
+	"github.com/talaria-go/mcp/schema/internal/rules"
 )
 
-// compiler turns a Go type into nodes and collects what is wrong with it.
+// compiler turns one Go type into a tree of nodes and collects what is wrong
+// with the type and its tags. It lives for one call of Compile and is used by
+// one goroutine.
+//
+// It goes on after a fault, so that a type's author sees all of them at once: a
+// type that cannot be used leaves a node of nodeInvalid, which later steps pass
+// over. What asks about the whole type, such as whether a default passes the
+// rules of a struct that is not compiled yet, waits in later.
 type compiler struct {
 	opts     *Options
 	problems []Problem
 	warnings []Problem
-	shapes   map[shapeKey]*shape
-	order    []*shape               // shapes in the order found
-	open     map[reflect.Type]*node // slice, array and map types being compiled
-	unions   map[reflect.Type]*unionShape
-	where    place
-	top      *shape   // of the root, nil if that is no struct
-	later    []func() // what must wait until every type is compiled
+	// shapes has the structs, and order the same in the order found, so that
+	// problems come in one order too.
+	shapes map[shapeKey]*shape
+	order  []*shape
+	// open has the slice, array and map types that are being compiled.
+	open   map[reflect.Type]*node
+	unions map[reflect.Type]*unionShape
+	// own has the user's rules.
+	own   map[string]rules.CompileFunc
+	where place
+	// top is the shape of the root, nil if that is no struct.
+	top *shape
+	// later is what must wait until every type is compiled.
+	later []func()
 }
 
+// target returns what rules on a node are compiled for.
+func (c *compiler) target(n *node) rules.Target {
+	t := n.target()
+	t.Own, t.ServerState, t.Validator = c.own, c.opts.AllowServerState, c.opts.Validator
+	return t
+}
+
+// shapeKey tells the ways apart in which one struct type is used: with the
+// rules of its fields or without, as structonly asks, and as the variant of a
+// union, where one member has one value. Each has a shape of its own.
 type shapeKey struct {
 	typ     reflect.Type
 	noRules bool
 	skip    string
 }
 
-// place is the declaration that problems are reported for.
+// place is the declaration that problems are reported for: the type, the Go
+// name of the field and its name in JSON. Fields of embedded structs are
+// reported for the struct that declares them, since that is where to mend them.
 type place struct {
 	typ, field, json string
 }
 
-// report adds a problem at the current place.
+// report adds a problem at the current place. The tag is "" for a fault of the
+// type itself, the fix is "" where there is none to suggest.
 func (c *compiler) report(tag, msg, fix string) {
 	c.problems = append(c.problems, c.problem(tag, msg, fix))
 }
 
-// warn adds what is legal and yet likely a mistake.
+// warn adds what is legal and yet likely a mistake. Warnings do not keep a type
+// from being used; Plan.Warnings returns them.
 func (c *compiler) warn(tag, msg, fix string) {
 	c.warnings = append(c.warnings, c.problem(tag, msg, fix))
 }
 
+// problem makes a Problem of the current place.
 func (c *compiler) problem(tag, msg, fix string) Problem {
 	return Problem{Type: c.where.typ, Field: c.where.field, JSONName: c.where.json, Tag: tag, Message: msg, Fix: fix}
 }
 
-func (c *compiler) add(ps ...problem) {
+// add reports the problems that the packages for tags and rules found, which
+// know the tag but not the place.
+func (c *compiler) add(ps ...tags.Problem) {
 	for _, p := range ps {
-		c.report(p.tag, p.msg, p.fix)
+		c.report(p.Tag, p.Msg, p.Fix)
 	}
 }
 
+// The types that are known by identity, and the interfaces that say how a type
+// travels.
 var (
 	typeDuration        = reflect.TypeFor[time.Duration]()
 	typeNumber          = reflect.TypeFor[json.Number]()
@@ -67,7 +113,9 @@ var (
 	typeJSONMarshaler   = reflect.TypeFor[json.Marshaler]()
 )
 
-// implements tells whether t or *t has the methods of iface.
+// implements reports whether t or *t has the methods of iface. Values of a type
+// are addressable wherever they are decoded, so methods with pointer receivers
+// count.
 func implements(t, iface reflect.Type) bool {
 	return t.Implements(iface) || reflect.PointerTo(t).Implements(iface)
 }
@@ -75,8 +123,14 @@ func implements(t, iface reflect.Type) bool {
 // maxPointers is how many pointers may precede a type; it stops at type P *P.
 const maxPointers = 8
 
-// typeNode returns the node of a Go type as it is without tags. With noRules,
+// typeNode returns the node of a Go type as it is without tags; with noRules,
 // the tags of structs in it are ignored.
+//
+// The order decides how a type travels. A method that returns a schema comes
+// first: who wrote it knows best. Then come types whose form is known here,
+// then those with MarshalJSON or UnmarshalJSON, which are refused because
+// nobody can tell what they accept, then those with a text form. What is left
+// travels as its kind.
 func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	n := &node{}
 	for t.Kind() == reflect.Pointer {
@@ -106,7 +160,10 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	return n
 }
 
-// plainType fills the node of a type that travels as its Go kind says.
+// plainType fills the node of a type that travels as its Go kind says. It
+// follows encoding/json, save that a slice of bytes whose element reads itself
+// is an array here and there. Kinds without a JSON form, such as channels, are
+// reported.
 func (c *compiler) plainType(n *node, noRules bool) {
 	t := n.typ
 	switch k := t.Kind(); k {
@@ -157,7 +214,10 @@ func (c *compiler) elemNode(t reflect.Type, noRules bool) *node {
 	return n
 }
 
-// container compiles a slice, array or map type, and notices when it contains itself.
+// container compiles a slice, array or map type, and notices when it contains
+// itself. Only a named type can: the inner one becomes a reference to the
+// outer, as $ref does in the schema. The outer node is copied to whole without
+// its pointers, because the reference begins behind them.
 func (c *compiler) container(n *node, compile func()) {
 	if n.typ.Name() == "" {
 		compile()
@@ -177,10 +237,13 @@ func (c *compiler) container(n *node, compile func()) {
 	n.ptrs = ptrs
 }
 
+// interfaceType fills the node of an interface: a union if Options.Unions lists
+// its variants, any value if it has no methods. With methods and without
+// variants nothing could be stored in it.
 func (c *compiler) interfaceType(n *node) {
 	if u := c.unions[n.typ]; u != nil {
 		n.kind, n.name, n.union, n.nullable = nodeUnion, "object", u, c.opts.Output
-		c.variants(u)
+		compileVariants(c, u)
 		return
 	}
 	if n.typ.NumMethod() > 0 {
@@ -191,14 +254,23 @@ func (c *compiler) interfaceType(n *node) {
 	n.kind = nodeAny
 }
 
-// keyNode returns the node of a map key, which travels as a string.
+// keyNode returns the node of a map key, which travels as a string. A type with
+// a text form has the same one as a key and as a value.
 func (c *compiler) keyNode(t reflect.Type) *node {
-	n := &node{typ: t, name: "string"}
+	n := &node{typ: t}
+	if c.hooked(n) && n.name != "string" {
+		n.own = nil // it speaks of values that are no text
+	}
+	hook := n.own
 	switch k := t.Kind(); {
-	case k == reflect.String && !implements(t, typeTextUnmarshaler):
-		n.kind = nodeString
 	case implements(t, typeTextUnmarshaler) || c.opts.Output && implements(t, typeTextMarshaler):
-		n.kind, n.said = nodeText, textName(t)
+		if hook != nil || !c.builtin(n) || n.kind != nodeTime && n.kind != nodeText {
+			*n = node{typ: t, kind: nodeText}
+		}
+	case k == reflect.String:
+		n.kind = nodeString
+	case t == typeDuration:
+		n.kind = nodeDuration
 	case k >= reflect.Int && k <= reflect.Int64:
 		n.kind, n.bits, n.quoted = nodeInt, uint8(t.Bits()), true
 	case k >= reflect.Uint && k <= reflect.Uint64:
@@ -206,5 +278,246 @@ func (c *compiler) keyNode(t reflect.Type) *node {
 	default:
 		c.report("", fmt.Sprintf("map key type %s has no text form", t), "use strings, integers or an encoding.TextUnmarshaler as keys")
 	}
+	n.name, n.isKey = "string", true
+	if hook == nil {
+		c.enumMethod(n)
+	} else {
+		n.own, n.hookedKey = hook, true
+	}
 	return n
+}
+
+// builtin fills the node of a type whose JSON form is known to this package,
+// and reports whether it is one. Types of other modules are known by name, so
+// that they need not be imported.
+func (c *compiler) builtin(n *node) bool {
+	switch t := n.typ; {
+	case t == rules.TimeType:
+		n.kind, n.name = nodeTime, "string"
+	case t == typeDuration:
+		n.kind, n.name = nodeDuration, "string"
+	case t == typeNumber:
+		n.kind, n.name = nodeNumber, "number"
+	case t == typeRaw:
+		n.kind = nodeRaw
+	case t == typeBigInt:
+		n.kind, n.name = nodeBigInt, "integer"
+	case t == typeURL:
+		if c.opts.Output {
+			c.report("", "url.URL has no JSON form of its own", "use a string field")
+		}
+		n.kind, n.name = nodeURL, "string"
+	case dateNames[t].name != "":
+		n.kind, n.name, n.said = nodeText, "string", dateNames[t]
+		n.own = func() *jsonschema.Schema { return dateSchema(t) }
+	default:
+		if elem, ok := nullElem(t); ok {
+			c.null(n, elem)
+			return true
+		}
+		form, ok := textForms()[t.PkgPath()+"."+t.Name()]
+		if !ok {
+			return false
+		}
+		c.textType(n, form)
+	}
+	return true
+}
+
+// textForm is the schema of a known type with a text form.
+type textForm struct {
+	said                         typeName
+	format, pattern, description string
+	examples                     []any
+}
+
+const uuidPattern = `^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
+
+// textForms are known by name, so that this package need not import them.
+var textForms = sync.OnceValue(func() map[string]textForm {
+	return map[string]textForm{
+		"github.com/google/uuid.UUID":   {said: typeName{"a UUID", ""}, format: "uuid", pattern: uuidPattern},
+		"github.com/gofrs/uuid.UUID":    {said: typeName{"a UUID", ""}, format: "uuid", pattern: uuidPattern},
+		"github.com/gofrs/uuid/v5.UUID": {said: typeName{"a UUID", ""}, format: "uuid", pattern: uuidPattern},
+		"net/netip.Addr":                {said: typeName{"an IP address", "192.0.2.1"}, description: "An IP address.", examples: []any{"192.0.2.1", "2001:db8::1"}},
+		"net/netip.Prefix":              {said: typeName{"a network in CIDR form", "192.0.2.0/24"}, description: "A network in CIDR form.", examples: []any{"192.0.2.0/24"}},
+		"net/netip.AddrPort":            {said: typeName{"an IP address with a port", "192.0.2.1:80"}, description: "An IP address with a port.", examples: []any{"192.0.2.1:80"}},
+		"net.IP":                        {said: typeName{"an IP address", "192.0.2.1"}, description: "An IP address.", examples: []any{"192.0.2.1", "2001:db8::1"}},
+		"regexp.Regexp":                 {said: typeName{"a regular expression in RE2 syntax", ""}, description: "A regular expression in RE2 syntax."},
+		"math/big.Float":                {said: typeName{"a decimal number inside a string", ""}, description: "A decimal number as text."},
+		"math/big.Rat":                  {said: typeName{"a fraction inside a string", "1/3"}, description: "A fraction such as 1/3 as text."},
+	}
+})
+
+// dateNames are what values of the package's own types are called.
+var dateNames = map[reflect.Type]typeName{
+	reflect.TypeFor[civil.Date]():          {"a date", "2026-01-31"},
+	reflect.TypeFor[civil.TimeOfDay]():     {"a time of day", "09:30"},
+	reflect.TypeFor[civil.NaiveDateTime](): {"a date and time without an offset", "2026-01-31T09:30:00"},
+}
+
+// textType fills the node of a type that is known to have a text form. A
+// pattern is checked before UnmarshalText is called: parsers take more forms
+// than the schema shows, such as a UUID in braces.
+func (c *compiler) textType(n *node, form textForm) {
+	n.kind, n.name, n.said = nodeText, "string", form.said
+	n.own = func() *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Format: form.format, Pattern: form.pattern,
+			Description: form.description, Examples: append([]any(nil), form.examples...)}
+	}
+	if form.pattern != "" {
+		re := regexp.MustCompile(form.pattern)
+		n.checks = append(n.checks, rules.Check{Tag: form.format, Code: "format", Want: "a " + strings.ToUpper(form.format), Test: rules.TextTest(re.MatchString)})
+	}
+}
+
+// timeOfDayPattern matches the text form of TimeOfDay.
+const timeOfDayPattern = `^(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?$`
+
+// datePattern matches exactly the days that exist: month lengths and leap
+// years included, so that a schema without format:date still says all.
+const datePattern = `(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))` +
+	`|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)`
+
+const naivePattern = `^` + datePattern + `T(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?$`
+
+// dateSchema is the schema of Date, TimeOfDay and NaiveDateTime. Only Date has
+// a format of JSON Schema: time and date-time there demand an offset.
+func dateSchema(t reflect.Type) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	switch t {
+	case reflect.TypeFor[civil.Date]():
+		s.Format = "date"
+	case reflect.TypeFor[civil.TimeOfDay]():
+		s.Pattern = timeOfDayPattern
+	default:
+		s.Pattern = naivePattern
+	}
+	return s
+}
+
+// The methods by which types say their schema. MCPSchema wins over JSONSchema,
+// which a type may have for another use of invopop's package.
+type (
+	mcpSchemer   interface{ MCPSchema() *jsonschema.Schema }
+	jsonSchemer  interface{ JSONSchema() *jsonschema.Schema }
+	jsonExtender interface{ JSONSchemaExtend(*jsonschema.Schema) }
+)
+
+// hooked fills the node of a type that brings its schema along, by a method
+// with a value or a pointer receiver, which is called on the zero value. It
+// reports whether there is such a method.
+//
+// The schema is copied, because a method may return the same value each time.
+// References are refused: they would point into the schema of the whole
+// document.
+func (c *compiler) hooked(n *node) bool {
+	if n.typ.Kind() == reflect.Interface {
+		return false
+	}
+	v := reflect.New(n.typ).Interface()
+	var call func() *jsonschema.Schema
+	var name string
+	switch h := v.(type) {
+	case mcpSchemer:
+		call, name = h.MCPSchema, "MCPSchema"
+	case jsonSchemer:
+		call, name = h.JSONSchema, "JSONSchema"
+	default:
+		return false
+	}
+	var s *jsonschema.Schema
+	if err := guard(func() { s = schemadoc.Clone(call()) }); err != nil {
+		c.report("", fmt.Sprintf("method %s of %s panicked: %v", name, n.typ, err), "make it work on the zero value")
+		return true
+	}
+	if s == nil {
+		c.report("", fmt.Sprintf("method %s of %s returned nil", name, n.typ), "return a schema")
+		return true
+	}
+	s.Version, s.ID = "", ""
+	if schemadoc.Refers(s) {
+		c.report("", fmt.Sprintf("the schema of %s has $ref or $defs, which mean something else inside another schema", n.typ), "write the parts inline")
+	}
+	n.kind, n.name = nodeOpaque, s.Type
+	n.own = func() *jsonschema.Schema { return schemadoc.Clone(s) }
+	return true
+}
+
+// enumMethod limits a type with a method Enum() []T to the values that it
+// lists. Only types that travel as text, a number or a boolean can have one,
+// since the values are compared by ==.
+func (c *compiler) enumMethod(n *node) {
+	switch {
+	case n.kind == nodeString, n.kind == nodeInt, n.kind == nodeUint, n.kind == nodeFloat, n.kind == nodeBool:
+	case n.kind == nodeText && n.typ.Kind() == reflect.String:
+	default:
+		return
+	}
+	m := reflect.New(n.typ).MethodByName("Enum")
+	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 || m.Type().Out(0) != reflect.SliceOf(n.typ) {
+		return
+	}
+	var list reflect.Value
+	if err := guard(func() { list = m.Call(nil)[0] }); err != nil {
+		c.report("", fmt.Sprintf("method Enum of %s panicked: %v", n.typ, err), "make it work on the zero value")
+		return
+	}
+	values := make([]reflect.Value, list.Len())
+	seen := map[any]bool{}
+	for i := range values {
+		values[i] = list.Index(i)
+		seen[rules.PlainValue(values[i])] = true
+	}
+	if len(values) == 0 || len(seen) != len(values) {
+		c.report("", fmt.Sprintf("method Enum of %s must list different values, and at least one", n.typ), "")
+		return
+	}
+	n.checks = append(n.checks, rules.SetCheck("Enum", "enum", values))
+}
+
+// extender returns the JSONSchemaExtend method of a type, if it has one.
+func extender(t reflect.Type) func(*jsonschema.Schema) {
+	if t.Kind() == reflect.Interface {
+		return nil
+	}
+	if h, ok := reflect.New(t).Interface().(jsonExtender); ok {
+		return h.JSONSchemaExtend
+	}
+	return nil
+}
+
+// guard runs a method of a type that is being compiled and returns what it
+// panicked with as an error. Whoever wrote the method reads it, so it has the
+// value of the panic.
+func guard(f func()) error {
+	if failure, ok := errors.AsType[*safely.Failure](safely.Call(f)); ok {
+		return errors.New(failure.Value)
+	}
+	return nil
+}
+
+// null fills the node of a Null[T]. Pointers and Nulls inside are refused: null
+// could then mean two things.
+func (c *compiler) null(n *node, elem reflect.Type) {
+	n.kind, n.nullable = nodeNull, true
+	n.elem = c.typeNode(elem, false)
+	n.name, n.elem.inNull = n.elem.name, true
+	if len(n.elem.ptrs) > 0 || n.elem.kind == nodeNull {
+		c.report("", "Null of a pointer or of another Null has two ways to be null", "use the plain type")
+	}
+}
+
+// prepare looks at the options that no type needs to use: custom rules, and the
+// unions that it makes known. Faults in them are reported even if the type has
+// no use for them, because whoever set the options cannot tell.
+func (c *compiler) prepare() {
+	c.add(checkRules(c.opts.Rules)...)
+	c.own = ownRules(c.opts.Rules)
+	if slices.Contains(c.opts.StructRules, nil) {
+		c.report("", "Options.StructRules has a rule that is nil", "make it with schema.NewStructRule")
+	}
+	for _, u := range c.opts.Unions {
+		c.unions[u.typ] = &unionShape{decl: u}
+	}
 }

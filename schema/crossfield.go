@@ -4,27 +4,38 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
-	"unsafe"
+
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/tags"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // crossRule compares a member with another one, of the same struct or, for the
-// cs tags, on a path from the top.
+// cs tags, on a path from the top. JSON Schema has no words for that, so the
+// rule is enforced by the decoder alone and told in the description.
 type crossRule struct {
 	field int
-	other []int // path of field indexes
-	root  bool  // the path starts at the top struct
+	// other is the path of indexes to the other member: one from the same struct,
+	// or several from the top if root is set.
+	other []int
+	root  bool
 	tag   string
-	op    string // "eq", "gt", …, "contains", "excludes", "postcode"
-	want  string // "greater than %s"
-	name  string // of the other member
+	// op is "eq", "gt", …, "contains", "excludes" or "postcode".
+	op string
+	// validator decides about postal codes.
+	validator Validator
+	// want is the format for what is demanded, "greater than %s", and name that of
+	// the other member.
+	want string
+	name string
 }
 
 // crossWords say what a rule demands, for the sorts of values that have their
-// own words; comparesNothing has those for all others. The verb stands for the name of
-// the other member.
+// own words; comparesNothing has those for all others. The verb stands for the
+// name of the other member.
 var crossWords = map[comparison]map[string]string{
 	comparesNothing: {
 		"eq": "the same as %s", "ne": "different from %s", "gt": "greater than %s", "gte": "greater than or equal to %s",
@@ -51,17 +62,25 @@ func (k *crossRule) words(n *node) string {
 	return crossWords[comparesNothing][k.op]
 }
 
-// cross compiles one of the tags eqfield … postcode_iso3166_alpha2_field.
-func (c *compiler) cross(sh *shape, i int, r rule) {
-	k := crossRule{field: i, tag: r.written, root: strings.HasSuffix(r.name, "csfield")}
-	name := strings.TrimSpace(r.param)
-	switch r.name {
+// compileCross compiles one of the tags eqfield …
+// postcode_iso3166_alpha2_field. A path from the top is looked up when the
+// whole type is compiled, because the struct with the rule may come before the
+// one it looks into.
+func compileCross(c *compiler, sh *shape, i int, r tags.Rule) {
+	k := crossRule{field: i, tag: r.Written, root: strings.HasSuffix(r.Name, "csfield")}
+	name := strings.TrimSpace(r.Param)
+	switch r.Name {
 	case "fieldcontains", "fieldexcludes":
-		k.op = strings.TrimPrefix(r.name, "field")
+		k.op = strings.TrimPrefix(r.Name, "field")
 	case "postcode_iso3166_alpha2_field":
-		k.op = "postcode"
+		if c.opts.Validator == nil {
+			p := rules.Unasked(r)
+			c.report(p.Tag, p.Msg, p.Fix)
+			return
+		}
+		k.op, k.validator = "postcode", c.opts.Validator
 	default:
-		k.op = strings.TrimSuffix(strings.TrimSuffix(r.name, "csfield"), "field")
+		k.op = strings.TrimSuffix(strings.TrimSuffix(r.Name, "csfield"), "field")
 	}
 	if name == "" {
 		return // the tag parser has reported it
@@ -70,36 +89,38 @@ func (c *compiler) cross(sh *shape, i int, r rule) {
 		where := c.where
 		c.later = append(c.later, func() {
 			c.where = where
-			c.crossRoot(sh, k, r, name)
+			compileRootRule(c, sh, k, r, name)
 		})
 		return
 	}
-	at, ok := c.sibling(sh, i, r, name)
-	if !ok || !c.comparable(sh.fields[i].node, sh.fields[at].node, k, r) {
+	at, ok := findSibling(c, sh, i, r, name)
+	if !ok || !canCompare(c, sh.fields[i].node, sh.fields[at].node, k, r) {
 		return
 	}
 	k.other = []int{at}
-	c.addCross(sh, k, sh.fields[at].name)
+	addCross(c, sh, k, sh.fields[at].name)
 }
 
-func (c *compiler) addCross(sh *shape, k crossRule, name string) {
+// addCross adds a rule to a struct, and its sentence to the member.
+func addCross(c *compiler, sh *shape, k crossRule, name string) {
 	f := &sh.fields[k.field]
 	k.want, k.name = k.words(f.node), name
 	f.when = append(f.when, "Must be "+fmt.Sprintf(k.want, name)+".")
 	sh.cross = append(sh.cross, k)
 }
 
-// crossRoot resolves a path from the top struct.
-func (c *compiler) crossRoot(sh *shape, k crossRule, r rule, path string) {
+// compileRootRule resolves a path from the top struct. The structs on it keep
+// what became of their members until the end of the document.
+func compileRootRule(c *compiler, sh *shape, k crossRule, r tags.Rule, path string) {
 	at := c.top
 	var names []string
 	var last *node
 	for _, name := range strings.Split(path, ".") {
 		if at == nil {
-			c.report(`validate:"`+r.written+`"`, fmt.Sprintf("%q goes beyond a field that is no struct", path), "")
+			c.report(`validate:"`+r.Written+`"`, fmt.Sprintf("%q goes beyond a field that is no struct", path), "")
 			return
 		}
-		i, ok := c.sibling(at, -1, r, name)
+		i, ok := findSibling(c, at, -1, r, name)
 		if !ok {
 			return
 		}
@@ -109,23 +130,24 @@ func (c *compiler) crossRoot(sh *shape, k crossRule, r rule, path string) {
 		last = at.fields[i].node
 		at = last.object
 	}
-	if c.comparable(sh.fields[k.field].node, last, k, r) {
-		c.addCross(sh, k, strings.Join(names, "."))
+	if canCompare(c, sh.fields[k.field].node, last, k, r) {
+		addCross(c, sh, k, strings.Join(names, "."))
 	}
 }
 
-// comparable checks that a rule can compare two members, and means what it
-// seems to.
-func (c *compiler) comparable(a, b *node, k crossRule, r rule) bool {
+// canCompare checks that a rule can compare two members, and means what it
+// seems to: go-playground's gtfield on strings compares their lengths, which
+// nobody expects.
+func canCompare(c *compiler, a, b *node, k crossRule, r tags.Rule) bool {
 	if a.kind == nodeInvalid || b.kind == nodeInvalid {
 		return false
 	}
-	tag := `validate:"` + r.written + `"`
+	tag := `validate:"` + r.Written + `"`
 	text := a.typ.Kind() == reflect.String && b.typ.Kind() == reflect.String
 	switch k.op {
 	case "contains", "excludes", "postcode":
 		if !text {
-			c.report(tag, r.name+" compares strings", "")
+			c.report(tag, r.Name+" compares strings", "")
 		}
 		return text
 	}
@@ -139,15 +161,20 @@ func (c *compiler) comparable(a, b *node, k crossRule, r rule) bool {
 		c.report(tag, "booleans have no order", "use eqfield or nefield")
 		return false
 	case ordered && text && !k.root:
-		c.report(tag, r.name+" on strings compares their lengths", "use "+strings.TrimSuffix(r.name, "field")+"csfield to compare the text")
+		c.report(tag, r.Name+" on strings compares their lengths", "use "+strings.TrimSuffix(r.Name, "field")+"csfield to compare the text")
 		return false
 	}
 	return true
 }
 
-// comparison is a sort of values that can be compared with each other.
+// comparison is a sort of values that can be compared with each other. Integers
+// do not compare with floats: which of the two would be rounded is not clear
+// from the tag.
 type comparison int
 
+// The sorts. Those from comparesTime on have words such as "after" and
+// "before", and none compares with another: a date and a point in time differ
+// in whether they have a zone.
 const (
 	comparesNothing comparison = iota
 	comparesText
@@ -162,6 +189,7 @@ const (
 	comparesNaive
 )
 
+// comparisonKind is the sort of the values of a node.
 func comparisonKind(n *node) comparison {
 	switch n.kind {
 	case nodeString:
@@ -180,17 +208,17 @@ func comparisonKind(n *node) comparison {
 		return comparesDuration
 	}
 	switch n.typ {
-	case reflect.TypeFor[Date]():
+	case reflect.TypeFor[civil.Date]():
 		return comparesDate
-	case reflect.TypeFor[TimeOfDay]():
+	case reflect.TypeFor[civil.TimeOfDay]():
 		return comparesTimeOfDay
-	case reflect.TypeFor[NaiveDateTime]():
+	case reflect.TypeFor[civil.NaiveDateTime]():
 		return comparesNaive
 	}
 	return comparesNothing
 }
 
-// holds evaluates the rule on two values.
+// holds evaluates the rule on two values of one sort.
 func (k *crossRule) holds(a, b reflect.Value) bool {
 	switch k.op {
 	case "contains":
@@ -198,7 +226,7 @@ func (k *crossRule) holds(a, b reflect.Value) bool {
 	case "excludes":
 		return !strings.Contains(a.String(), b.String())
 	case "postcode":
-		return postcodeOf(a.String(), b.String())
+		return postcodeOf(k.validator, a.String(), b.String())
 	}
 	c := compareValues(a, b)
 	switch k.op {
@@ -216,6 +244,8 @@ func (k *crossRule) holds(a, b reflect.Value) bool {
 	return c <= 0
 }
 
+// compareValues orders two values of one sort. Booleans have no order: they are
+// equal or not.
 func compareValues(a, b reflect.Value) int {
 	switch a.Kind() {
 	case reflect.String:
@@ -235,26 +265,30 @@ func compareValues(a, b reflect.Value) int {
 	switch x := a.Interface().(type) {
 	case time.Time:
 		return x.Compare(b.Interface().(time.Time))
-	case Date:
-		return x.Compare(b.Interface().(Date))
-	case TimeOfDay:
-		return x.Compare(b.Interface().(TimeOfDay))
-	case NaiveDateTime:
-		return x.Compare(b.Interface().(NaiveDateTime))
+	case civil.Date:
+		return x.Compare(b.Interface().(civil.Date))
+	case civil.TimeOfDay:
+		return x.Compare(b.Interface().(civil.TimeOfDay))
+	case civil.NaiveDateTime:
+		return x.Compare(b.Interface().(civil.NaiveDateTime))
 	}
 	return 0
 }
 
-func postcodeOf(code, country string) bool {
-	_, known := postcodes[country]
-	return known && playground(playgroundTag("postcode_iso3166_alpha2", country, true))(code)
+// postcodeOf reports whether a text is a postal code of a country. One whose
+// codes are not known has none.
+func postcodeOf(v Validator, code, country string) bool {
+	_, known := rules.Postcodes()[country]
+	return known && rules.Ask(v, "postcode_iso3166_alpha2", country, true)(code)
 }
 
-// relate runs, or puts off, the rules of an object that need decoded values.
-func (d *decoder) relate(n *node, sh *shape, p unsafe.Pointer, marks []byte) {
+// checkRelations runs, or puts off, the rules of an object that need decoded
+// values: comparisons with siblings at once, all others at the end of the
+// document.
+func checkRelations(d *decoder, n *node, sh *shape, p slot, marks []byte) {
 	if sh.tracked {
 		if d.saved == nil {
-			d.saved = map[unsafe.Pointer][]byte{}
+			d.saved = map[slot][]byte{}
 		}
 		d.saved[p] = append([]byte(nil), marks...)
 	}
@@ -269,7 +303,7 @@ func (d *decoder) relate(n *node, sh *shape, p unsafe.Pointer, marks []byte) {
 		if k.root {
 			d.putOff(deferred{n: f.node, cross: k, at: at})
 		} else if o := &sh.fields[k.other[0]]; marks[k.other[0]] >= markEmpty {
-			d.compare(f.node, k, at, o.node, o.find(p), pointer(d.path))
+			k.check(d, f.node, at, o.node, o.find(p), wording.Pointer(d.path))
 		}
 		d.pop()
 	}
@@ -278,13 +312,15 @@ func (d *decoder) relate(n *node, sh *shape, p unsafe.Pointer, marks []byte) {
 	}
 }
 
-// compare enforces a cross-field rule on two members that are there.
-func (d *decoder) compare(n *node, k *crossRule, at unsafe.Pointer, other *node, otherAt unsafe.Pointer, path string) {
+// check enforces a cross-field rule on two members that are there. The message
+// shows both values, unless one is a secret: what a secret is compared with is
+// as good as the secret.
+func (k *crossRule) check(d *decoder, n *node, at slot, other *node, otherAt slot, path string) {
 	a, b := n.deref(at), other.deref(otherAt)
-	if a == nil || b == nil {
+	if a == (slot{}) || b == (slot{}) {
 		return
 	}
-	v, w := reflect.NewAt(n.typ, a).Elem(), reflect.NewAt(other.typ, b).Elem()
+	v, w := a.value(n.typ), b.value(other.typ)
 	if k.holds(v, w) {
 		return
 	}
@@ -293,80 +329,57 @@ func (d *decoder) compare(n *node, k *crossRule, at unsafe.Pointer, other *node,
 		than, got = than+" ("+other.shown(w)+")", n.shown(v)
 	}
 	name, _, _ := strings.Cut(k.tag, "=")
-	c := check{tag: name, code: ruleCross, want: fmt.Sprintf(k.want, than)}
+	c := rules.Check{Tag: name, Code: wording.RuleCross, Want: fmt.Sprintf(k.want, than)}
 	d.failAt(n, &c, got, "", path)
 }
 
-// shown writes a value that is compared as it looks in JSON.
-func (n *node) shown(v reflect.Value) string {
-	switch x := v.Interface().(type) {
-	case time.Time:
-		return quoted(x.Format(time.RFC3339Nano))
-	case time.Duration:
-		if n.unit != 0 {
-			return strconv.FormatInt(int64(x)/n.unit, 10)
+// findCycles reports members that would each have to be greater than the other,
+// over any number of rules. No document could pass.
+func findCycles(c *compiler, sh *shape) {
+	greater := map[int][]int{} // member → members that it is not less than
+	type pair struct {
+		high, low int
+		rule      *crossRule
+	}
+	var strict []pair
+	for i := range sh.cross {
+		k := &sh.cross[i]
+		if k.root {
+			continue
 		}
-		return quoted(durationText(x, n.iso))
-	case fmt.Stringer:
-		if n.kind == nodeText {
-			return quoted(x.String())
+		p := pair{k.field, k.other[0], k}
+		switch k.op {
+		case "lt", "lte":
+			p.high, p.low = p.low, p.high
+		case "gt", "gte":
+		default:
+			continue
+		}
+		greater[p.high] = append(greater[p.high], p.low)
+		if k.op == "gt" || k.op == "lt" {
+			strict = append(strict, p)
 		}
 	}
-	if v.Kind() == reflect.String {
-		return quoted(v.String())
-	}
-	return string(appendAny(nil, plainValue(v)))
-}
-
-// compareRoot enforces a rule whose other side is on a path from the top.
-func (d *decoder) compareRoot(r *deferred, dst unsafe.Pointer) {
-	root := d.plan.root
-	at, sh := root.deref(dst), root.object
-	for i, index := range r.cross.other {
-		marks := d.saved[at]
-		if at == nil || len(marks) <= index || marks[index] < markEmpty {
+	for _, p := range strict {
+		if reaches(greater, p.low, p.high, map[int]bool{}) {
+			f := &sh.fields[p.rule.field]
+			c.where.field, c.where.json = f.goName, f.name
+			c.report(`validate:"`+p.rule.tag+`"`, "this and the other comparisons can never both hold: they go round in a circle", "remove one of them")
 			return
 		}
-		f := &sh.fields[index]
-		at = f.find(at)
-		if i == len(r.cross.other)-1 {
-			d.compare(r.n, r.cross, r.at, f.node, at, pointer(r.path))
-			return
-		}
-		at, sh = f.node.deref(at), f.node.object
 	}
 }
 
-// runDeferred runs what had to wait for the whole document. User rules run
-// only on a document that is fine otherwise.
-func (d *decoder) runDeferred(dst unsafe.Pointer) {
-	for i := range d.later {
-		if r := &d.later[i]; r.cross != nil {
-			d.secret = r.secret
-			d.compareRoot(r, dst)
+// reaches reports whether there is a way along the edges.
+func reaches(edges map[int][]int, from, to int, seen map[int]bool) bool {
+	if from == to {
+		return true
+	}
+	seen[from] = true
+	for _, next := range edges[from] {
+		if !seen[next] && reaches(edges, next, to, seen) {
+			return true
 		}
 	}
-	if len(d.issues) > 0 {
-		return
-	}
-	for i := range d.later {
-		r := &d.later[i]
-		switch {
-		case r.check != nil:
-			d.custom(r)
-		case r.sh != nil:
-			d.structRules(r)
-		}
-	}
-}
-
-// custom runs a user's rule on one value.
-func (d *decoder) custom(r *deferred) {
-	v := reflect.NewAt(r.n.typ, r.at).Elem()
-	err := r.check.custom(d.ctx, v)
-	if err == nil {
-		return
-	}
-	is := Issue{Path: pointer(r.path), Rule: r.check.code, Expected: r.check.want, Message: err.Error()}
-	d.add(r.n, is)
+	return false
 }

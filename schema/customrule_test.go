@@ -10,6 +10,9 @@ import (
 
 	"github.com/go-playground/validator/v10"
 	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
 type sku string
@@ -25,22 +28,22 @@ func skuRule(opts ...RuleOption) Rule {
 
 func TestCustomRule(t *testing.T) {
 	r := skuRule(Emit(func(param string, s *jsonschema.Schema) { s.Pattern = "^" + param }), Describe("an existing SKU."))
-	target := target{kind: kindText, typ: reflect.TypeFor[sku](), opts: &Options{Rules: []Rule{r}}}
+	target := rules.Target{Kind: rules.KindText, Type: reflect.TypeFor[sku](), Own: ownRules([]Rule{r})}
 	checks := compileTag(t, "alpha,sku=AB", target)
-	if len(checks) != 3 || !checks[1].text("ABx") || checks[1].text("xAB") {
+	if len(checks) != 3 || !textPasses(checks[1:2], "ABx") || textPasses(checks[1:2], "xAB") {
 		t.Fatalf("the emitted pattern is not checked: %+v", checks)
 	}
 	c := checks[2]
-	if c.want != "an existing SKU" || c.note != "Must be an existing SKU." || c.code != "sku" {
+	if c.Want != "an existing SKU" || c.Note != "Must be an existing SKU." || c.Code != "sku" {
 		t.Errorf("got %+v", c)
 	}
 	if text, _ := json.Marshal(emitted(checks)); string(text) != `{"allOf":[{"pattern":"^AB"}],"pattern":"^[a-zA-Z]+$"}` {
 		t.Errorf("schema %s", text)
 	}
-	if err := c.custom(t.Context(), reflect.ValueOf(sku("AB-1"))); err != nil {
+	if err := c.Test.(rules.CustomTest)(t.Context(), reflect.ValueOf(sku("AB-1"))); err != nil {
 		t.Error(err)
 	}
-	if err := c.custom(t.Context(), reflect.ValueOf(sku("X"))); err == nil || err.Error() != "no such SKU" {
+	if err := c.Test.(rules.CustomTest)(t.Context(), reflect.ValueOf(sku("X"))); err == nil || err.Error() != "no such SKU" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -77,7 +80,7 @@ func TestCustomRuleProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		problems := checkRules([]Rule{tt.rule})
-		if len(problems) != 1 || !strings.Contains(problems[0].msg, tt.want) {
+		if len(problems) != 1 || !strings.Contains(problems[0].Msg, tt.want) {
 			t.Errorf("got %+v, want %q", problems, tt.want)
 		}
 		// No field uses the rule.
@@ -88,17 +91,17 @@ func TestCustomRuleProblems(t *testing.T) {
 	if problems := checkRules([]Rule{skuRule(describe), skuRule(describe)}); len(problems) != 1 {
 		t.Errorf("two rules of one name: got %+v", problems)
 	}
-	opts := &Options{Rules: []Rule{skuRule(describe)}}
+	own := ownRules([]Rule{skuRule(describe)})
 	for _, typ := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[[]string](), reflect.TypeFor[any]()} {
-		if _, p := compileRule(rule{name: "sku", written: "sku"}, target{kind: kindInt, typ: typ, opts: opts}); p == nil || p.fix == "" {
+		if _, p := rules.Compile(tags.Rule{Name: "sku", Written: "sku"}, rules.Target{Kind: rules.KindInt, Type: typ, Own: own}); p == nil || p.Fix == "" {
 			t.Errorf("sku on %s: want a problem with a fix, got %+v", typ, p)
 		}
 	}
-	bad := &Options{Rules: []Rule{skuRule(Emit(func(_ string, s *jsonschema.Schema) { s.Pattern = `(?i)x` }))}}
-	if _, p := compileRule(rule{name: "sku", written: "sku"}, target{kind: kindText, typ: reflect.TypeFor[string](), opts: bad}); p == nil || !strings.Contains(p.fix, "spell") {
+	bad := ownRules([]Rule{skuRule(Emit(func(_ string, s *jsonschema.Schema) { s.Pattern = `(?i)x` }))})
+	if _, p := rules.Compile(tags.Rule{Name: "sku", Written: "sku"}, rules.Target{Kind: rules.KindText, Type: reflect.TypeFor[string](), Own: bad}); p == nil || !strings.Contains(p.Fix, "spell") {
 		t.Errorf("a pattern outside the common dialect: got %+v", p)
 	}
-	if _, p := compileRule(rule{name: "suk", written: "suk"}, target{kind: kindText, typ: reflect.TypeFor[string](), opts: opts}); p == nil {
+	if _, p := rules.Compile(tags.Rule{Name: "suk", Written: "suk"}, rules.Target{Kind: rules.KindText, Type: reflect.TypeFor[string](), Own: own}); p == nil {
 		t.Error("suk is taken for a rule")
 	}
 }
@@ -107,21 +110,21 @@ func TestValidatorRule(t *testing.T) {
 	r := ValidatorRule("even", func(fl validator.FieldLevel) bool {
 		return fl.Field().Int()%2 == 0 && fl.Param() == "a,b"
 	}, Describe("even"))
-	target := target{kind: kindInt, typ: reflect.TypeFor[int](), opts: &Options{Rules: []Rule{r}}}
+	target := rules.Target{Kind: rules.KindInt, Type: reflect.TypeFor[int](), Own: ownRules([]Rule{r})}
 	c := compileTag(t, "even=a0x2Cb", target)[0]
-	if err := c.custom(t.Context(), reflect.ValueOf(2)); err != nil {
+	if err := c.Test.(rules.CustomTest)(t.Context(), reflect.ValueOf(2)); err != nil {
 		t.Error(err)
 	}
-	if err := c.custom(t.Context(), reflect.ValueOf(3)); err == nil || err.Error() != "must be even" {
+	if err := c.Test.(rules.CustomTest)(t.Context(), reflect.ValueOf(3)); err == nil || err.Error() != "must be even" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestCustomRuleReplacesBuiltIn(t *testing.T) {
 	r := NewRule("email", func(_ context.Context, v string, _ string) error { return errors.New("closed") }, Describe("an address of ours"))
-	opts := &Options{Rules: []Rule{r}}
-	c := compileTag(t, "email", target{kind: kindText, typ: reflect.TypeFor[string](), opts: opts})[0]
-	if c.custom == nil || c.note != "Must be an address of ours." {
+	own := ownRules([]Rule{r})
+	c := compileTag(t, "email", rules.Target{Kind: rules.KindText, Type: reflect.TypeFor[string](), Own: own})[0]
+	if _, ok := c.Test.(rules.CustomTest); !ok || c.Note != "Must be an address of ours." {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -1,84 +1,71 @@
 package schema
 
 import (
+	"cmp"
 	"context"
+	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
+// The limits of a document where Options names none. The number of values
+// bounds the memory that one document can make the decoder use, whatever its
+// length; a series of measurements has to fit.
 const (
-	defaultMaxDepth = 32
-	defaultMaxNodes = 10_000
+	defaultMaxDepth  = 32
+	defaultMaxValues = 100_000
 )
 
 // decoder walks one document along a plan. It checks every value, writes the
 // good ones, and goes on after a bad one, so that all issues come out at once.
 //
 // Its methods return false only when the walk cannot go on: the text is not
-// JSON, or is past a limit.
+// JSON, or is past a limit. The scanner has read the whole value when they
+// return true, good or bad.
+//
+// A document is walked once. What needs more than the value at hand waits:
+// rules among members until the object ends, rules that look elsewhere and
+// rules of users until the document ends. Decoders are pooled and keep their
+// scratch memory; nothing of a document stays in them.
 type decoder struct {
-	s       jsonx.Scanner
-	plan    *Plan
-	ctx     context.Context
-	path    []step
-	marks   []byte // for each open object, what became of its members
-	issues  []Issue
-	nodes   int
+	s    jsonx.Scanner
+	plan *Plan
+	// ctx is the caller's, for custom rules.
+	ctx context.Context
+	report
+	// marks says for each open object what became of its members.
+	marks []byte
+	// values counts the values that have been read.
+	values int
+	// lenient says that values are coerced. It changes on the way down.
 	lenient bool
-	inText  bool      // inside JSON that came as a string
-	secret  bool      // inside a value that must not be shown
-	coerced *[]string // where to record what was coerced; nil for nowhere
-	later   []deferred
-	saved   map[unsafe.Pointer][]byte // marks of the structs that cross-field rules look into
-	fault   error                     // a rule panicked
-}
-
-// deferred is a check that waits for the whole document.
-type deferred struct {
-	n      *node
-	check  *check
-	cross  *crossRule
-	sh     *shape
-	at     unsafe.Pointer
-	path   []step
-	secret bool
+	// inKey says that a member name is being read as a value.
+	inKey bool
+	// inText says that JSON that came as a string is being read.
+	inText bool
+	// later has the checks that wait for the end of the document.
+	later []deferred
+	// saved has the marks of the structs that cross-field rules look into, by the
+	// place of the struct.
+	saved map[slot][]byte
+	// fault is an error of a rule that is none of the document's.
+	fault error
 }
 
 // decoders keeps scratch memory between documents.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// decode reads data into the value at p, which must be zero.
-func (p *Plan) decode(ctx context.Context, data []byte, dst unsafe.Pointer, lenient bool, coerced *[]string) (err error) {
-	d := decoders.Get().(*decoder)
-	d.s.Reset(data)
-	d.s.MaxDepth = p.maxDepth
-	d.plan, d.ctx, d.lenient, d.coerced = p, ctx, lenient, coerced
-	d.path, d.marks, d.nodes, d.inText = d.path[:0], d.marks[:0], 0, false
-	d.secret = false
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("schema: a method or rule of %s panicked: %v", p.typ, r)
-		}
-	}()
-	if d.value(p.root, dst) {
-		if end := d.s.End(); end != nil {
-			d.stop(end)
-		} else {
-			d.runDeferred(dst)
-		}
-	}
-	err = d.result()
-	d.release()
-	return err
-}
-
-// result turns what was found into Decode's error.
+// result turns what was found into Decode's error. The issues leave the decoder
+// with it, so that the next document does not write over them.
 func (d *decoder) result() error {
 	if d.fault != nil {
 		return d.fault
@@ -86,7 +73,7 @@ func (d *decoder) result() error {
 	if len(d.issues) == 0 {
 		return nil
 	}
-	e := &Error{Issues: d.issues}
+	e := &Error{Issues: d.issues, More: d.more}
 	d.issues = nil
 	if localize := d.plan.opts.Localize; localize != nil {
 		for i := range e.Issues {
@@ -98,6 +85,8 @@ func (d *decoder) result() error {
 	return e
 }
 
+// release gives the decoder back, without references to the document or to the
+// caller's context.
 func (d *decoder) release() {
 	d.s.Reset(nil)
 	d.plan, d.ctx, d.fault, d.coerced = nil, nil, nil, nil
@@ -109,39 +98,31 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-// stop records why the walk ends here.
+// stop records why the walk ends here, and returns false for the caller to
+// return.
 func (d *decoder) stop(err error) bool {
-	var depth *jsonx.DepthError
-	var dup *jsonx.DuplicateError
-	is := Issue{Rule: ruleSyntax, Expected: "valid JSON", Message: "is not valid JSON: " + err.Error()}
-	switch {
-	case errors.As(err, &depth):
-		is.Path, is.Rule = pointer(d.path), ruleDepth
-		is.Expected = fmt.Sprintf("at most %d levels of nesting", depth.Max)
-		is.Message = fmt.Sprintf("is nested deeper than %d levels", depth.Max)
-	case errors.As(err, &dup):
-		is.Path, is.Rule = pointer(append(d.path, step{dup.Name, -1})), ruleDuplicate
-		is.Expected, is.Message = "each member once", "is there twice"
-	}
-	d.issues = append(d.issues, is)
+	d.issues = append(d.issues, Issue(wording.Syntax(err, d.path, d.secret)))
 	return false
 }
 
+// tooMany records that the document has more values than may be, and ends the
+// walk.
 func (d *decoder) tooMany() bool {
-	d.issues = append(d.issues, Issue{Path: pointer(d.path), Rule: ruleSize,
-		Expected: fmt.Sprintf("at most %d values in all", d.plan.maxNodes),
-		Message:  fmt.Sprintf("the document has more than %d values", d.plan.maxNodes)})
+	d.issues = append(d.issues, Issue{Path: wording.Pointer(d.path), Rule: wording.RuleSize,
+		Expected: fmt.Sprintf("at most %d values in all", d.plan.maxValues),
+		Message:  fmt.Sprintf("the document has more than %d values", d.plan.maxValues)})
 	return false
 }
 
-func (d *decoder) push(name string)     { d.path = append(d.path, step{name, -1}) }
-func (d *decoder) pushIndex(i int)      { d.path = append(d.path, step{"", i}) }
-func (d *decoder) pop()                 { d.path = d.path[:len(d.path)-1] }
+// coerces reports whether values of n may come in another form than they
+// should.
 func (d *decoder) coerces(n *node) bool { return d.lenient && !n.strict }
 
-// value reads the value at the scanner into p.
-func (d *decoder) value(n *node, p unsafe.Pointer) bool {
-	if d.nodes++; d.nodes > d.plan.maxNodes {
+// value reads the value at the scanner into p, behind as many new pointers as
+// the type has. A null that is a value leaves pointers nil; a null that is none
+// is told by the kind's method as a value of the wrong type.
+func (d *decoder) value(n *node, p slot) bool {
+	if d.values++; d.values > d.plan.maxValues {
 		return d.tooMany()
 	}
 	k := d.s.Peek()
@@ -152,7 +133,7 @@ func (d *decoder) value(n *node, p unsafe.Pointer) bool {
 		if n.kind == nodeNull {
 			setNull(n, n.allocate(p), false)
 		} else if n.kind == nodeRaw {
-			*(*[]byte)(n.allocate(p)) = []byte("null")
+			*in[[]byte](n.allocate(p)) = []byte("null")
 		}
 		return true
 	}
@@ -163,44 +144,23 @@ func (d *decoder) value(n *node, p unsafe.Pointer) bool {
 	return d.specialValue(n, p, k)
 }
 
-// allocate returns where the value goes when the node's place is at p: behind
-// as many new pointers as its type has.
-func (n *node) allocate(p unsafe.Pointer) unsafe.Pointer {
-	for _, elem := range n.ptrs {
-		q := reflect.New(elem).UnsafePointer()
-		*(*unsafe.Pointer)(p) = q
-		p = q
-	}
-	return p
-}
-
-// deref returns where the value lies, or nil behind a nil pointer.
-func (n *node) deref(p unsafe.Pointer) unsafe.Pointer {
-	for range n.ptrs {
-		if p == nil {
-			return nil
-		}
-		p = *(*unsafe.Pointer)(p)
-	}
-	return p
-}
-
-func (n *node) takesNull() bool {
-	return n.nullable || n.kind == nodeAny || n.kind == nodeRaw
-}
-
-// hides tells whether values of n must not be shown.
-func (d *decoder) hides(n *node) bool { return d.secret || n.secret }
-
-// putOff keeps a check of the value at the path for the end.
+// putOff keeps a check of the value at the path for the end of the document.
+// The path is copied, and whether the value must not be shown is kept, as both
+// will have changed.
 func (d *decoder) putOff(r deferred) {
-	r.path, r.secret = slices.Clone(d.path), d.secret
+	r.path, r.secret, r.key = slices.Clone(d.path), d.secret, d.inKey
 	d.later = append(d.later, r)
 }
 
 // specialValue reads a value that has checks on its decoded form, or that is
-// strict or secret with all below it.
-func (d *decoder) specialValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
+// strict or secret with all below it. Values without any of that, which are
+// most, take the short way.
+//
+// A check of the decoded value runs only if the value was read without an
+// issue, because otherwise the value is not the one that the document has.
+// Rules about equal items are the exception: they leave out the items with
+// issues.
+func (d *decoder) specialValue(n *node, p slot, k jsonx.Kind) bool {
 	before, start, lenient, secret := len(d.issues), d.s.Pos, d.lenient, d.secret
 	d.secret = d.hides(n)
 	defer func() { d.secret = secret }()
@@ -217,41 +177,51 @@ func (d *decoder) specialValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 		d.verify(n, n.verify, raw)
 	}
 	good := len(d.issues) == before
-	v := reflect.NewAt(n.typ, p).Elem()
+	v := p.value(n.typ)
 	if n.orZero && v.IsZero() {
 		return true
 	}
 	for i := range n.checks {
 		c := &n.checks[i]
-		switch {
-		case c.unique != nil:
-			if !good || !c.value(v) {
-				d.distinct(n, c, v, raw, before)
+		switch test := c.Test.(type) {
+		case *rules.UniqueRule:
+			if !good || !test.Holds(v) {
+				distinct(d, n, c, test, v, raw, before)
 			}
-		case !good:
-		case c.custom != nil:
-			d.putOff(deferred{n: n, check: c, at: p})
-		case c.value != nil && !c.value(v):
-			d.fail(n, c, gotValue(raw, false), "")
+		case rules.CustomTest:
+			if good {
+				d.putOff(deferred{n: n, check: c, custom: test, at: p})
+			}
+		case rules.ValueTest:
+			if good && !test(v) {
+				d.fail(n, c, wording.Got(raw, false), "")
+			}
 		}
 	}
 	return true
 }
 
-// verify checks raw text against a schema that the plan does not know.
-func (d *decoder) verify(n *node, raw *Raw, text []byte) {
-	for _, is := range raw.issues(text) {
-		is.Path = pointer(d.path) + is.Path
-		if d.hides(n) {
-			is.Got = ""
-			is.Message = mustBe(is.Expected, "")
+// verify checks raw text against a schema that the plan does not know, which a
+// method of a type has brought along. Of a value that must not be shown only
+// the place is told: the names below it may be secret too.
+func (d *decoder) verify(n *node, schema *raw.Schema, text []byte) {
+	err, _ := schema.Check(text).(*Error)
+	if err == nil {
+		return
+	}
+	for _, is := range err.Issues {
+		is.Path = wording.Pointer(d.path) + is.Path
+		if d.hides(n) { // what is below may have names that must not be shown either
+			is.Path, is.Got, is.Hint = wording.Pointer(d.path), "", ""
+			is.Message = wording.MustBe(cmp.Or(is.Expected, "as its schema says"), "")
 		}
 		d.add(n, is)
 	}
 }
 
-// plainValue reads a value by its kind.
-func (d *decoder) plainValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
+// plainValue reads a value by its kind, which has the type and the first byte
+// to go by. Checks of the decoded value are not run here.
+func (d *decoder) plainValue(n *node, p slot, k jsonx.Kind) bool {
 	switch n.kind {
 	case nodeString:
 		return d.str(n, p, k)
@@ -273,27 +243,27 @@ func (d *decoder) plainValue(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 		}
 		return d.text(n, p, k)
 	case nodeAny:
-		v, ok := d.any()
-		*(*any)(p) = v
+		v, ok := readAny(d)
+		*in[any](p) = v
 		return ok
 	case nodeRaw:
 		start := d.s.Pos
 		ok := d.skip()
-		*(*[]byte)(p) = append([]byte(nil), d.s.Buf[start:d.s.Pos]...)
+		*in[[]byte](p) = append([]byte(nil), d.s.Buf[start:d.s.Pos]...)
 		return ok
 	case nodeUnion:
-		return d.union(n, p, k)
+		return readUnion(d, n, p, k)
 	case nodeNull:
 		setNull(n, p, true)
 		return d.value(n.elem, p)
 	case nodeRef:
 		return d.value(n.elem, p)
 	}
-	return d.opaque(n, p)
+	return readOpaque(d, n, p)
 }
 
-// skip reads over one value. It is checked as JSON, and duplicate members in
-// it are reported.
+// skip reads over one value. It is checked as JSON, and duplicate members in it
+// are reported where they are, for which the value is read a second time.
 func (d *decoder) skip() bool {
 	pos, depth := d.s.Pos, d.s.Depth()
 	_, err := d.s.Skip()
@@ -306,6 +276,507 @@ func (d *decoder) skip() bool {
 	}
 	d.s.Pos = pos
 	d.s.SetDepth(depth)
-	_, ok := d.any() // slower, but it knows where it is
+	_, ok := readAny(d) // slower, but it knows where it is
 	return ok
+}
+
+// list reads into a slice or an array. The number of elements is checked last,
+// so that issues of elements come first, as in the document.
+func (d *decoder) list(n *node, p slot, k jsonx.Kind) bool {
+	if k != jsonx.Array {
+		return d.fromText(n, p, k, jsonx.Array)
+	}
+	more, err := d.s.ArrayStart()
+	if err != nil {
+		return d.stop(err)
+	}
+	count := 0
+	if n.kind == nodeArray {
+		count, err = d.arrayElements(n, p, more)
+	} else if n.elem.kind == nodeString && len(n.elem.ptrs) == 0 {
+		count, err = d.strings(n, in[[]string](p), more)
+	} else {
+		count, err = d.elements(n, p, more)
+	}
+	if err != nil {
+		return err != errStopped && d.stop(err)
+	}
+	d.counts(n, count, wording.ItemWords)
+	return true
+}
+
+// counts runs the checks on the number of elements, members or bytes.
+func (d *decoder) counts(n *node, count int, words *wording.BoundWords) {
+	for i := range n.checks {
+		if test, ok := n.checks[i].Test.(rules.CountTest); ok && !test(count) {
+			d.fail(n, &n.checks[i], words.Quantity(count), "")
+		}
+	}
+}
+
+// errStopped says that the reason for the end of the walk has been recorded.
+var errStopped = errors.New("stopped")
+
+// strings is elements for the most frequent kind of list, without reflection.
+// An empty array gives an empty slice and not nil, so that it is written as []
+// again.
+func (d *decoder) strings(n *node, p *[]string, more bool) (count int, err error) {
+	out := []string{}
+	if more {
+		out = make([]string, 0, 4)
+	}
+	for more {
+		out = append(out, "")
+		d.pushIndex(count)
+		if !d.value(n.elem, slotAt(&out[count])) {
+			return 0, errStopped
+		}
+		d.pop()
+		count++
+		if more, err = d.s.ArrayNext(); err != nil {
+			return 0, err
+		}
+	}
+	*p = out
+	return count, nil
+}
+
+// elements reads the elements of a slice. It grows as the elements come: the
+// length that a document announces is not known before, and memory follows what
+// was really sent.
+func (d *decoder) elements(n *node, p slot, more bool) (count int, err error) {
+	v := p.value(n.typ)
+	if !more {
+		v.Set(reflect.MakeSlice(n.typ, 0, 0))
+		return 0, nil
+	}
+	for more {
+		if count == v.Cap() {
+			v.Grow(max(4, count))
+		}
+		v.SetLen(count + 1)
+		d.pushIndex(count)
+		if !d.value(n.elem, slotOf(v.Index(count).Addr())) {
+			return 0, errStopped
+		}
+		d.pop()
+		count++
+		if more, err = d.s.ArrayNext(); err != nil {
+			return 0, err
+		}
+	}
+	return count, nil
+}
+
+// arrayElements reads the elements of an array in place. Those past its end are
+// read over and counted, so that the message can say how many there were.
+func (d *decoder) arrayElements(n *node, p slot, more bool) (count int, err error) {
+	size := n.typ.Elem().Size()
+	for more {
+		d.pushIndex(count)
+		if count < n.length {
+			if !d.value(n.elem, p.at(uintptr(count)*size)) {
+				return 0, errStopped
+			}
+		} else if !d.skip() {
+			return 0, errStopped
+		}
+		d.pop()
+		count++
+		if more, err = d.s.ArrayNext(); err != nil {
+			return 0, err
+		}
+	}
+	if count != n.length {
+		rule := "minItems"
+		if count > n.length {
+			rule = "maxItems"
+		}
+		d.misfit(n, rule, "an array of exactly "+wording.ItemWords.Quantity(n.length), wording.ItemWords.Quantity(count), "")
+	}
+	return count, nil
+}
+
+// fromText reads a JSON array or object that came as a string, as models send
+// it. It is parsed once: a string inside stays a string, or a text could be
+// unwrapped level by level. Text that is not wholly such a value is of the
+// wrong type, and is told as it came.
+func (d *decoder) fromText(n *node, p slot, k, want jsonx.Kind) bool {
+	if k != jsonx.String || !d.coerces(n) || d.inText {
+		return d.mismatch(n)
+	}
+	start := d.s.Pos
+	str, err := d.s.Str()
+	if err != nil {
+		return d.stop(err)
+	}
+	inner := append([]byte(nil), trimSpace(str)...)
+	probe := jsonx.Scanner{Buf: inner, MaxDepth: d.plan.maxDepth}
+	probe.SetDepth(d.s.Depth())
+	if probe.Peek() != want || !wellFormed(&probe) {
+		d.wrongType(n, d.s.Buf[start:d.s.Pos])
+		return true
+	}
+	d.coerce()
+	outer := d.s
+	d.s = jsonx.Scanner{Buf: inner, MaxDepth: d.plan.maxDepth}
+	d.s.SetDepth(outer.Depth())
+	d.inText = true
+	d.values--
+	ok := d.plainValue(n, p, want)
+	d.inText = false
+	d.s = outer
+	return ok
+}
+
+// wellFormed reports whether a text is JSON, but for duplicate members, which
+// the walk over it will report at their place.
+func wellFormed(s *jsonx.Scanner) bool {
+	_, err := s.Skip()
+	if _, dup := err.(*jsonx.DuplicateError); dup {
+		return json.Valid(s.Buf) // the walk will report it
+	}
+	return err == nil && s.End() == nil
+}
+
+// dict reads into a map, which is never nil afterwards.
+func (d *decoder) dict(n *node, p slot, k jsonx.Kind) bool {
+	if k != jsonx.Object {
+		return d.fromText(n, p, k, jsonx.Object)
+	}
+	more, err := d.s.ObjectStart()
+	if err != nil {
+		return d.stop(err)
+	}
+	m := p.value(n.typ)
+	m.Set(reflect.MakeMap(n.typ))
+	count := 0
+	for more {
+		name, err := d.s.Name()
+		if err != nil {
+			return d.stop(err)
+		}
+		text := string(name)
+		d.pushName(text)
+		if !d.entry(n, m, text) {
+			return false
+		}
+		d.pop()
+		count++
+		if more, err = d.s.ObjectNext(); err != nil {
+			return d.stop(err)
+		}
+	}
+	d.counts(n, count, wording.MemberWords)
+	return true
+}
+
+// entry reads one member of a map. Two names can stand for one key, as 1 and 01
+// would: the second is a duplicate. The value of a bad name is checked all the
+// same, and dropped.
+func (d *decoder) entry(n *node, m reflect.Value, name string) bool {
+	key := reflect.New(n.key.typ).Elem()
+	good := d.mapKey(n.key, key, name)
+	if good && m.MapIndex(key).IsValid() {
+		d.duplicate()
+		return d.skip()
+	}
+	elem := reflect.New(n.typ.Elem())
+	if !d.value(n.elem, slotOf(elem)) {
+		return false
+	}
+	if good {
+		m.SetMapIndex(key, elem.Elem())
+	}
+	return true
+}
+
+// mapKey reads a member name as a key: as a string that stands for a value,
+// which is never taken for another than it is, so nothing is coerced. Faults of
+// it are reported as propertyNames, at the member.
+func (d *decoder) mapKey(n *node, key reflect.Value, name string) bool {
+	if n.kind == nodeString && !n.special && len(n.checks) == 0 {
+		key.SetString(name)
+		return true
+	}
+	if _, ok := key.Addr().Interface().(encoding.TextUnmarshaler); n.kind == nodeText && !ok {
+		return false // a result type that can only be written
+	}
+	before := len(d.issues)
+	outer, lenient := d.s, d.lenient
+	d.s = jsonx.Scanner{Buf: jsonx.AppendString(nil, name)}
+	d.lenient, d.inKey = false, true
+	d.values--
+	d.value(n, slotOf(key.Addr()))
+	d.s, d.lenient, d.inKey = outer, lenient, false
+	for i := before; i < len(d.issues); i++ {
+		aboutKey(&d.issues[i])
+	}
+	return len(d.issues) == before
+}
+
+// aboutKey makes an issue of a text one of a member name.
+func aboutKey(is *Issue) {
+	is.Rule = "propertyNames"
+	is.Message = "the name " + is.Message
+}
+
+// What became of a member. Rules among members look at marks and not at decoded
+// values, because a zero value may have been sent or not. The order counts:
+// from markEmpty on there is a value that can be compared.
+const (
+	markAbsent  byte = iota
+	markDropped      // it was there and stood for absent
+	markNull         // null, where null is a value
+	markBad          // it has issues
+	markEmpty        // the empty string
+	markSet          // any other value
+)
+
+// object reads into a struct: first the members as they come, then what is
+// missing, then the rules among members. The marks of open objects lie behind
+// each other in one slice, as the objects lie within each other.
+func (d *decoder) object(n *node, sh *shape, p slot, k jsonx.Kind) bool {
+	if k != jsonx.Object {
+		return d.fromText(n, p, k, jsonx.Object)
+	}
+	start, before := d.s.Pos, len(d.issues)
+	more, err := d.s.ObjectStart()
+	if err != nil {
+		return d.stop(err)
+	}
+	base := len(d.marks)
+	d.marks = append(d.marks, sh.blank()...)
+	next := 0
+	var others map[string]struct{}
+	for more {
+		name, err := d.s.Name()
+		if err != nil {
+			return d.stop(err)
+		}
+		i := sh.find(name, next)
+		switch {
+		case i < 0:
+			ok := true
+			if others, ok = d.other(n, sh, p, string(name), others); !ok {
+				return false
+			}
+		case d.marks[base+i] != markAbsent:
+			d.push(sh.fields[i].name)
+			d.duplicate()
+			if !d.skip() {
+				return false
+			}
+			d.pop()
+			d.marks[base+i] = markBad
+		default:
+			next = i + 1
+			mark, ok := d.member(&sh.fields[i], p)
+			if !ok {
+				return false
+			}
+			d.marks[base+i] = mark
+		}
+		if more, err = d.s.ObjectNext(); err != nil {
+			return d.stop(err)
+		}
+	}
+	ok := d.complete(n, sh, p, base)
+	if ok && sh.verify != nil && len(d.issues) == before {
+		d.verify(n, sh.verify, d.s.Buf[start:d.s.Pos])
+	}
+	d.marks = d.marks[:base]
+	return ok
+}
+
+// noMarks is where blank marks are copied from. It is never written.
+var noMarks [256]byte
+
+// member reads one member into its field and says what became of it. In lenient
+// mode null and "" stand for an optional member that is not set, and so does a
+// zero that breaks a rule where omitempty says that zero means nothing.
+func (d *decoder) member(f *field, p slot) (mark byte, ok bool) {
+	d.push(f.name)
+	n := f.node
+	k := d.s.Peek()
+	if d.coerces(n) && !f.required {
+		dropped, err := d.dropEmpty(n, k)
+		if err != nil {
+			return 0, d.stop(err)
+		}
+		if dropped {
+			d.coerce()
+			d.pop()
+			return markDropped, true
+		}
+	}
+	before := len(d.issues)
+	at := f.at(p)
+	if !d.value(n, at) {
+		return 0, false
+	}
+	d.pop()
+	switch {
+	case len(d.issues) > before:
+		if f.omitZero && d.coerces(n) && zeroBrokeRule(d.issues[before:], n, at) {
+			d.issues = d.issues[:before]
+			d.push(f.name)
+			d.coerce()
+			d.pop()
+			return markDropped, true
+		}
+		return markBad, true
+	case k == jsonx.Null:
+		return markNull, true
+	case n.kind == nodeString:
+		if s := in[string](n.deref(at)); s != nil && *s == "" {
+			return markEmpty, true
+		}
+	}
+	return markSet, true
+}
+
+// dropEmpty reads null and "" where they can only mean "not set": where null is
+// not a value, and where no text of the type is empty.
+func (d *decoder) dropEmpty(n *node, k jsonx.Kind) (bool, error) {
+	switch {
+	case k == jsonx.Null && !n.takesNull():
+		return true, d.s.Null()
+	case k == jsonx.String && n.notEmpty && len(d.s.Buf) > d.s.Pos+1 && d.s.Buf[d.s.Pos+1] == '"' && !n.acceptsEmpty():
+		_, err := d.s.Str()
+		return true, err
+	}
+	return false, nil
+}
+
+// zeroBrokeRule reports whether the issues are those of a zero value that was
+// read well: the value was of the right type, and a rule of the field refused
+// it.
+func zeroBrokeRule(issues []Issue, n *node, at slot) bool {
+	for _, is := range issues {
+		switch is.Rule {
+		case "type", wording.RuleRange, wording.RuleSyntax, wording.RuleDuplicate:
+			return false
+		case "format", "pattern":
+			if n.kind != nodeString {
+				return false
+			}
+		}
+	}
+	return at.value(n.typ).IsZero()
+}
+
+// other handles a member that is no field: it goes to the inline map, or is
+// passed over in an open struct, or is an issue. seen has the names that came
+// before, which the caller keeps; it is made when it is first needed.
+func (d *decoder) other(n *node, sh *shape, p slot, name string, seen map[string]struct{}) (map[string]struct{}, bool) {
+	if seen == nil {
+		seen = map[string]struct{}{}
+	}
+	d.pushName(name)
+	_, dup := seen[name]
+	seen[name] = struct{}{}
+	switch {
+	case dup:
+		d.duplicate()
+	case sh.skip != "" && name == sh.skip:
+	case sh.rest != nil:
+		start := d.s.Pos
+		if !d.skip() {
+			return seen, false
+		}
+		m := in[map[string]json.RawMessage](sh.rest.at(p))
+		if *m == nil {
+			*m = map[string]json.RawMessage{}
+		}
+		(*m)[name] = append(json.RawMessage(nil), trimSpace(d.s.Buf[start:d.s.Pos])...)
+		d.pop()
+		return seen, true
+	case !sh.open:
+		d.unknown(n, sh, name)
+	}
+	if !d.skip() {
+		return seen, false
+	}
+	d.pop()
+	return seen, true
+}
+
+// complete looks at an object after its last member: defaults, missing members,
+// and the rules among members. Defaults come first, because rules see the value
+// that the caller would see.
+func (d *decoder) complete(n *node, sh *shape, p slot, base int) bool {
+	marks := d.marks[base : base+len(sh.fields)]
+	for i := range sh.fields {
+		f := &sh.fields[i]
+		if marks[i] > markDropped || f.def == nil && !f.required {
+			continue
+		}
+		if f.def != nil {
+			d.setDefault(f, p)
+			marks = d.marks[base : base+len(sh.fields)]
+			continue
+		}
+		d.push(f.name)
+		d.missing(f.node, "")
+		d.pop()
+	}
+	if len(sh.conds) > 0 {
+		checkConditions(d, sh, p, marks)
+	}
+	if len(sh.cross) > 0 || len(sh.funcs) > 0 || sh.tracked {
+		checkRelations(d, n, sh, p, marks)
+	}
+	return true
+}
+
+// setDefault stores the default of an absent field. A scalar is copied.
+// Anything else is read from JSON for each document, so that no two of them
+// share memory; its text passed the field's rules when the type was compiled.
+func (d *decoder) setDefault(f *field, p slot) {
+	at := f.at(p)
+	if f.def.scalar.IsValid() {
+		at.value(f.node.typ).Set(f.def.scalar)
+		return
+	}
+	outer, lenient := d.s, d.lenient
+	d.s, d.lenient = jsonx.Scanner{Buf: f.def.raw}, false
+	d.push(f.name)
+	d.value(f.node, at)
+	d.pop()
+	d.s, d.lenient = outer, lenient
+}
+
+// runDeferred runs what had to wait for the whole document. Comparisons come
+// first. Rules of users run only on a document that is fine otherwise: they may
+// rely on every other rule, and may be slow.
+func (d *decoder) runDeferred(dst slot) {
+	for i := range d.later {
+		if r := &d.later[i]; r.cross != nil {
+			d.secret = r.secret
+			r.compare(d, dst)
+		}
+	}
+	if len(d.issues) > 0 {
+		return
+	}
+	for i := range d.later {
+		r := &d.later[i]
+		switch {
+		case r.check != nil:
+			r.runRule(d)
+		case r.sh != nil:
+			r.runStructRules(d)
+		}
+	}
+}
+
+// mismatch reads over a value that is not of the node's type, and records that.
+func (d *decoder) mismatch(n *node) bool {
+	start := d.s.Pos
+	if !d.skip() {
+		return false
+	}
+	d.wrongType(n, d.s.Buf[start:d.s.Pos])
+	return true
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unsafe"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -18,14 +17,15 @@ type defaultValue struct {
 	scalar reflect.Value
 }
 
-// defaults compiles the default and the examples of a field. Both must pass
-// the field's own rules; that is checked when the whole type is known.
-func (c *compiler) defaults(f *field, st *schemaTag) {
+// compileDefault compiles the default and the examples of a field. Both must
+// pass the field's own rules, or the schema would offer what the server
+// refuses; that is checked when the whole type is known.
+func compileDefault(c *compiler, f *field, st *schemaTag) {
 	n, where := f.node, c.where
 	for _, text := range st.examples {
 		raw := textJSON(n, []string{text})
 		n.note.examples = append(n.note.examples, json.RawMessage(raw))
-		c.later = append(c.later, func() { c.checkValue(where, n, `jsonschema:"example=`+text+`"`, raw) })
+		c.later = append(c.later, func() { checkValue(c, where, n, `jsonschema:"example=`+text+`"`, raw) })
 	}
 	if len(st.defaults) == 0 {
 		return
@@ -42,7 +42,7 @@ func (c *compiler) defaults(f *field, st *schemaTag) {
 	}
 	f.def = &defaultValue{raw: raw}
 	c.later = append(c.later, func() {
-		v := c.checkValue(where, n, tag, raw)
+		v := checkValue(c, where, n, tag, raw)
 		if v.IsValid() && len(n.ptrs) == 0 && scalarNode(n) {
 			f.def.scalar = v
 		}
@@ -50,7 +50,8 @@ func (c *compiler) defaults(f *field, st *schemaTag) {
 }
 
 // textJSON turns the text of a tag into JSON for a node: text is quoted where
-// the value travels as a string, all else is JSON already.
+// the value travels as a string, a list without brackets is one of its texts,
+// all else is JSON already.
 func textJSON(n *node, texts []string) []byte {
 	first := texts[0]
 	switch {
@@ -77,9 +78,9 @@ func textJSON(n *node, texts []string) []byte {
 	return []byte(strings.TrimSpace(first))
 }
 
-// checkValue reads a default or an example with the rules of its node, and
-// reports what is wrong with it. It returns the zero Value then.
-func (c *compiler) checkValue(where place, n *node, tag string, raw []byte) reflect.Value {
+// checkValue reads a default or an example with the rules of its node,
+// strictly, and reports what is wrong with it. It returns the zero Value then.
+func checkValue(c *compiler, where place, n *node, tag string, raw []byte) reflect.Value {
 	c.where = where
 	if n.kind == nodeInvalid {
 		return reflect.Value{}
@@ -88,27 +89,12 @@ func (c *compiler) checkValue(where place, n *node, tag string, raw []byte) refl
 	if len(n.ptrs) > 0 {
 		typ = reflect.PointerTo(n.ptrs[0])
 	}
-	p := &Plan{opts: &Options{}, root: n, typ: typ, maxDepth: defaultMaxDepth, maxNodes: defaultMaxNodes}
+	p := &Plan{opts: &Options{}, root: n, typ: typ, maxDepth: defaultMaxDepth, maxValues: defaultMaxValues}
 	v := reflect.New(typ)
-	if err := p.decode(context.Background(), raw, v.UnsafePointer(), false, nil); err != nil {
+	if err := p.decode(context.Background(), raw, slotOf(v), false, nil); err != nil {
 		msg := err.Error()
 		c.report(tag, "the value breaks the field's own rules: "+strings.ReplaceAll(msg, "(root): ", ""), fmt.Sprintf("write a value of type %s that they allow", n.typ))
 		return reflect.Value{}
 	}
 	return v.Elem()
-}
-
-// setDefault stores the default of an absent field.
-func (d *decoder) setDefault(f *field, p unsafe.Pointer) {
-	at := f.at(p)
-	if f.def.scalar.IsValid() {
-		reflect.NewAt(f.node.typ, at).Elem().Set(f.def.scalar)
-		return
-	}
-	outer, lenient := d.s, d.lenient
-	d.s, d.lenient = jsonx.Scanner{Buf: f.def.raw}, false
-	d.push(f.name)
-	d.value(f.node, at)
-	d.pop()
-	d.s, d.lenient = outer, lenient
 }

@@ -1,13 +1,25 @@
 package schema
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/civil"
+
+	"github.com/talaria-go/mcp/schema/internal/lexical"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// noun is what a value of a node's type is called, with an example.
+// noun is what a value of a node's type is called, with an example for forms
+// that are not obvious; the example is "" where there is none to give.
 func (n *node) noun() (name, example string) {
 	switch n.kind {
 	case nodeString:
@@ -30,7 +42,7 @@ func (n *node) noun() (name, example string) {
 	case nodeDuration:
 		switch {
 		case n.unit != 0:
-			return "a whole number of " + unitWord(n.unit), ""
+			return "a whole number of " + lexical.UnitWord(n.unit), ""
 		case n.iso:
 			return "a duration in ISO 8601 form", "PT1H30M"
 		}
@@ -40,36 +52,27 @@ func (n *node) noun() (name, example string) {
 	case nodeList, nodeArray:
 		name = "an array"
 		if n.kind == nodeArray {
-			name += " of exactly " + itemWords.count(strconv.Itoa(n.length), strconv.Itoa(n.length))
+			name += " of exactly " + wording.ItemWords.Count(strconv.Itoa(n.length), strconv.Itoa(n.length))
 		}
 	case nodeMap, nodeObject:
 		name = "an object"
 	case nodeUnion:
-		return "an object whose " + n.union.decl.tag + " is " + oneOf(anySlice(n.union.names)), ""
+		return "an object whose " + n.union.decl.tag + " is " + wording.OneOf(rules.AnySlice(n.union.names)), ""
 	case nodeOpaque:
-		if name = typeNouns[n.name]; name == "" {
+		if name = wording.TypeNouns[n.name]; name == "" {
 			name = "a value as its schema says"
 		}
 	default:
 		name = "any value"
 	}
-	if n.quoted {
+	if n.quoted && !n.isKey {
 		name += " inside a string"
 	}
 	return name, ""
 }
 
-// typeNouns are the nouns for the types of JSON Schema.
-var typeNouns = map[string]string{"string": "a string", "integer": "an integer", "number": "a number",
-	"boolean": "true or false", "array": "an array", "object": "an object"}
-
-// unitWord names the unit of a Duration that travels as an integer.
-func unitWord(unit int64) string {
-	return map[time.Duration]string{time.Nanosecond: "nanoseconds", time.Microsecond: "microseconds",
-		time.Millisecond: "milliseconds", time.Second: "seconds", time.Minute: "minutes", time.Hour: "hours"}[time.Duration(unit)]
-}
-
-// describe says what a node accepts: "an integer between 1 and 100".
+// describe says what a node accepts, type and rules in one phrase: "an integer
+// between 1 and 100". It is what an issue expects.
 func (n *node) describe() string {
 	if n.kind == nodeNull || n.kind == nodeRef {
 		return n.elem.describe()
@@ -77,6 +80,7 @@ func (n *node) describe() string {
 	return n.orNull(n.phrase(" of "))
 }
 
+// orNull adds that null is accepted too.
 func (n *node) orNull(text string) string {
 	switch {
 	case !n.nullable && !n.inNull:
@@ -87,7 +91,8 @@ func (n *node) orNull(text string) string {
 	return text + " or null"
 }
 
-// brief is describe without the article, for use in brackets.
+// brief is describe without the article, for use in brackets behind "is
+// required".
 func (n *node) brief() string {
 	if n.kind == nodeNull || n.kind == nodeRef {
 		return n.elem.brief()
@@ -105,18 +110,18 @@ func (n *node) phrase(of string) string {
 	var nouns, traits []string
 	for i := range n.checks {
 		switch c := &n.checks[i]; {
-		case c.bound != nil:
-		case c.trait:
-			traits = append(traits, c.want)
+		case c.Bound != nil:
+		case c.Trait:
+			traits = append(traits, c.Want)
 		default:
-			nouns = append(nouns, c.want)
+			nouns = append(nouns, c.Want)
 		}
 	}
 	head, example := n.noun()
-	limits := phraseRange(n.ends())
+	limits := wording.PhraseRange(n.ends())
 	if len(nouns) > 0 {
 		head, example = strings.Join(nouns, " and "), ""
-		limits = phraseRange(n.ownEnds())
+		limits = wording.PhraseRange(n.ownEnds())
 	}
 	long := len(nouns) > 0 || strings.Contains(head, " offset") || strings.Contains(head, " form") || n.unit != 0
 	switch {
@@ -135,13 +140,14 @@ func (n *node) phrase(of string) string {
 	return strings.Join(append([]string{head}, traits...), ", ")
 }
 
-// joint is what stands between a noun and its limits.
+// joint is what stands between a noun and its limits, so that both read as one
+// phrase.
 func (n *node) joint(limits string) string {
-	kind := n.target(nil).kind
+	kind := n.target().Kind
 	switch {
-	case kind == kindMap:
+	case kind == rules.KindMap:
 		return " with "
-	case kind == kindList, kind == kindBytes, strings.HasPrefix(limits, "at "):
+	case kind == rules.KindList, kind == rules.KindBytes, strings.HasPrefix(limits, "at "):
 		return " of "
 	case strings.HasSuffix(limits, "later"), strings.HasSuffix(limits, "earlier"):
 		return ", "
@@ -149,32 +155,33 @@ func (n *node) joint(limits string) string {
 	return " "
 }
 
-// ownEnds returns the lower and the upper bound among a node's checks.
-func (n *node) ownEnds() (low, high *bound) {
+// ownEnds returns the lower and the upper bound among a node's checks; either
+// may be nil. A rule that allows one value is both.
+func (n *node) ownEnds() (low, high *wording.Bound) {
 	for i := range n.checks {
-		b := n.checks[i].bound
+		b := n.checks[i].Bound
 		switch {
 		case b == nil:
-		case b.side == 0:
+		case b.Side == 0:
 			return b, b
-		case b.side < 0 && low == nil:
+		case b.Side < 0 && low == nil:
 			low = b
-		case b.side > 0 && high == nil:
+		case b.Side > 0 && high == nil:
 			high = b
 		}
 	}
 	return low, high
 }
 
-// ends is ownEnds with what an integer type can hold.
-func (n *node) ends() (low, high *bound) {
+// ends is ownEnds with what an integer type can hold where no rule says less.
+func (n *node) ends() (low, high *wording.Bound) {
 	low, high = n.ownEnds()
 	typeLow, typeHigh := n.typeRange()
 	if low == nil && typeLow != "" {
-		low = &bound{-1, typeLow, false, numberWords}
+		low = wording.NumberWords.Least(typeLow)
 	}
 	if high == nil && typeHigh != "" {
-		high = &bound{+1, typeHigh, false, numberWords}
+		high = wording.NumberWords.Most(typeHigh)
 	}
 	return low, high
 }
@@ -193,66 +200,92 @@ func (n *node) typeRange() (low, high string) {
 }
 
 // wanted says what a check expects. One end of a range is told together with
-// the other.
-func (n *node) wanted(c *check) string {
-	if c.bound == nil {
-		return c.want
+// the other: whoever mends the value needs both.
+func (n *node) wanted(c *rules.Check) string {
+	if c.Bound == nil {
+		return c.Want
 	}
 	low, high := n.ends()
-	if c.bound != low && c.bound != high {
-		return c.want
+	if c.Bound != low && c.Bound != high {
+		return c.Want
 	}
 	return n.measured(low, high)
 }
 
 // measured says that a value lies between two ends.
-func (n *node) measured(low, high *bound) string {
-	text := phraseRange(low, high)
+func (n *node) measured(low, high *wording.Bound) string {
+	text := wording.PhraseRange(low, high)
 	switch {
 	case text == "":
 		return ""
 	case n.kind == nodeDuration && n.unit != 0:
-		return text + " " + unitWord(n.unit)
+		return text + " " + lexical.UnitWord(n.unit)
 	case low != nil:
-		return measured(n.target(nil).kind, low.words, text)
+		return rules.Measured(n.target().Kind, low.Words, text)
 	}
-	return measured(n.target(nil).kind, high.words, text)
+	return rules.Measured(n.target().Kind, high.Words, text)
 }
 
-// oneOf lists values as JSON: `one of "a", "b"`.
-func oneOf(values []any) string {
-	if len(values) == 1 {
-		return string(appendAny(nil, values[0]))
+// examples are two or so texts that the rules of a date, a time or a duration
+// accept: their form is not obvious to everyone.
+func (n *node) examples() []any {
+	var candidates []string
+	switch {
+	case n.kind == nodeDuration && n.unit == 0 && n.iso:
+		candidates = []string{"PT30S", "PT1H30M"}
+	case n.kind == nodeDuration && n.unit == 0:
+		candidates = []string{"30s", "1h30m"}
+	case n.typ == reflect.TypeFor[civil.TimeOfDay]():
+		candidates = []string{"09:30", "23:59:59"}
+	case n.typ == reflect.TypeFor[civil.NaiveDateTime]():
+		candidates = []string{"2026-01-31T09:30:00"}
+	default:
+		return nil
 	}
-	return "one of " + jsonList(values)
+	if low, high := n.ownEnds(); low != nil || high != nil {
+		for _, b := range []*wording.Bound{low, high} {
+			if b != nil && !b.Open {
+				candidates = append(candidates, b.Limit)
+			}
+		}
+	}
+	var fine []any
+	for _, text := range candidates {
+		if len(fine) < 2 && !slices.Contains(fine, any(text)) && n.passes(text) {
+			fine = append(fine, text)
+		}
+	}
+	return fine
 }
 
-func jsonList(values []any) string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = string(appendAny(nil, v))
-	}
-	return strings.Join(words, ", ")
+// passes tells whether a text has a node's form and passes its checks, but for
+// custom rules.
+func (n *node) passes(text string) bool {
+	own := *n
+	own.ptrs, own.special = nil, true
+	own.checks = slices.DeleteFunc(slices.Clone(n.checks), func(c rules.Check) bool { _, custom := c.Test.(rules.CustomTest); return custom })
+	p := &Plan{opts: &Options{}, root: &own, typ: n.typ, maxDepth: defaultMaxDepth, maxValues: defaultMaxValues}
+	return p.decode(context.Background(), jsonx.AppendString(nil, text), slotOf(reflect.New(n.typ)), false, nil) == nil
 }
 
-var typeNoun = map[valueKind]string{kindText: "a string", kindInt: "an integer", kindUint: "an integer", kindFloat: "a number"}
-
-// otherThan says that a value of a kind is none of some.
-func otherThan(kind valueKind, values ...any) string {
-	if len(values) == 1 {
-		return typeNoun[kind] + " other than " + jsonList(values)
+// shown writes a value that is compared as it looks in JSON, in the form that
+// its field has.
+func (n *node) shown(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return wording.Quote(x.Format(time.RFC3339Nano))
+	case time.Duration:
+		if n.unit != 0 {
+			return strconv.FormatInt(int64(x)/n.unit, 10)
+		}
+		return wording.Quote(lexical.FormatDuration(x, n.iso))
+	case fmt.Stringer:
+		if n.kind == nodeText {
+			return wording.Quote(x.String())
+		}
 	}
-	return typeNoun[kind] + " other than any of " + jsonList(values)
-}
-
-// shortDuration writes a duration as Go does, without units that are 0.
-func shortDuration(d time.Duration) string {
-	s := d.String()
-	if cutSeconds, ok := strings.CutSuffix(s, "m0s"); ok {
-		s = cutSeconds + "m"
+	if v.Kind() == reflect.String {
+		return wording.Quote(v.String())
 	}
-	if cutMinutes, ok := strings.CutSuffix(s, "h0m"); ok {
-		s = cutMinutes + "h"
-	}
-	return s
+	return string(wording.AppendJSON(nil, rules.PlainValue(v)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/civil"
 )
 
 // A rule of one's own says to the schema what it can, and the rest in words.
@@ -31,17 +32,17 @@ func ExampleNewRule() {
 		return
 	}
 	var in Order
-	fmt.Println(plan.Decode([]byte(`{"article":"XYZ-9999"}`), &in))
-	fmt.Println(plan.Decode([]byte(`{"article":"ABC-0001"}`), &in), in.Article)
+	fmt.Println(plan.Decode(context.Background(), []byte(`{"article":"XYZ-9999"}`), &in))
+	fmt.Println(plan.Decode(context.Background(), []byte(`{"article":"ABC-0001"}`), &in), in.Article)
 	// Output:
 	// /article: XYZ-9999 is not in stock
 	// <nil> ABC-0001
 }
 
 func ExampleDate() {
-	d, err := schema.ParseDate("2024-02-28")
+	d, err := civil.ParseDate("2024-02-28")
 	fmt.Println(d.AddDays(2), d.Weekday(), err)
-	_, err = schema.ParseDate("2023-02-29")
+	_, err = civil.ParseDate("2023-02-29")
 	fmt.Println(err)
 	// Output:
 	// 2024-03-01 Wednesday <nil>

@@ -33,13 +33,13 @@ func ExamplePlan_Decode() {
 		return
 	}
 	var args forecastArgs
-	if err := plan.Decode([]byte(`{"city":"Oslo","days":"5"}`), &args); err != nil {
+	if err := plan.Decode(context.Background(), []byte(`{"city":"Oslo","days":"5"}`), &args); err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Printf("%+v\n", args)
 
-	err = plan.Decode([]byte(`{"town":"Oslo","days":30}`), &args)
+	err = plan.Decode(context.Background(), []byte(`{"town":"Oslo","days":30}`), &args)
 	var faults *schema.Error
 	if errors.As(err, &faults) {
 		fmt.Println(faults.Text(`tool "forecast"`))
@@ -56,7 +56,7 @@ func ExampleFor() {
 	type args struct {
 		Limit int `json:"limit" validate:"min=1.5"`
 	}
-	_, err := schema.For[args]()
+	_, err := schema.For[args](nil)
 	fmt.Println(err)
 	// Output:
 	// schema: schema_test.args.Limit (json "limit"): validate:"min=1.5" - an integer rule needs an integer; did you mean gt=1 or a float64 field?
@@ -88,8 +88,8 @@ func ExampleUnion() {
 		return
 	}
 	var in args
-	fmt.Println(plan.Decode([]byte(`{"shape":{"kind":"square","side":3}}`), &in), in.Shape.Area())
-	fmt.Println(plan.Decode([]byte(`{"shape":{"kind":"disc","radius":0}}`), &in))
+	fmt.Println(plan.Decode(context.Background(), []byte(`{"shape":{"kind":"square","side":3}}`), &in), in.Shape.Area())
+	fmt.Println(plan.Decode(context.Background(), []byte(`{"shape":{"kind":"disc","radius":0}}`), &in))
 	// Output:
 	// <nil> 9
 	// /shape/radius: must be greater than 0; got 0
@@ -114,15 +114,4 @@ func ExampleNewStructRule() {
 	fmt.Println(plan.Check([]byte(`{"from":1,"to":500}`)))
 	// Output:
 	// /to: is more than 100 after from
-}
-
-func ExampleCompileRaw() {
-	raw, err := schema.CompileRaw([]byte(`{"type":"object","properties":{"n":{"type":"integer","maximum":5}}}`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(raw.Check([]byte(`{"n":9}`)))
-	// Output:
-	// /n: must be at most 5; got 9
 }

@@ -1,9 +1,12 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 type Inner struct {
@@ -106,7 +109,7 @@ func TestEmbedding(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, known := p.root.object.byName[name]
-			err := p.Decode(doc, got.Interface())
+			err := p.Decode(context.Background(), doc, got.Interface())
 			if known != (err == nil) {
 				t.Errorf("%s: %s gives %v", typ, doc, err)
 			}
@@ -122,7 +125,7 @@ func TestEmbedding(t *testing.T) {
 
 // caseFolded tells whether encoding/json takes name for another one.
 func caseFolded(p *Plan, name string) bool {
-	return nearest(name, p.root.object.names) != ""
+	return wording.Nearest(name, p.root.object.names) != ""
 }
 
 // TestManyMembers has more members than the decoder keeps marks for at hand.

@@ -6,13 +6,19 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/schemadoc"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// finish does what needs the whole type: the root's form, schema, extra
-// checks, headers and the list of fields.
-func (c *compiler) finish(p *Plan) {
+// finish does what needs the whole type: the checks that waited, the extra
+// checks, the schema, the headers and the list of fields. Nothing is emitted
+// from a type with problems.
+func finish(c *compiler, p *Plan) {
 	c.where = place{typ: p.typ.String()}
-	c.checkRoot(p.root)
+	checkRoot(c, p.root)
 	c.top = p.root.object
 	for i := 0; i < len(c.later); i++ {
 		c.later[i]()
@@ -21,8 +27,8 @@ func (c *compiler) finish(p *Plan) {
 	if p.root.kind == nodeInvalid {
 		return
 	}
-	c.boundHeaders()
-	p.constrained = c.seal(p.root, map[any]bool{})
+	boundHeaders(c)
+	p.constrained = seal(c, p.root, map[any]bool{})
 	if len(c.problems) > 0 {
 		return
 	}
@@ -31,19 +37,21 @@ func (c *compiler) finish(p *Plan) {
 	for _, f := range e.fails {
 		c.report("", f, "make it work on the schema of its type")
 	}
-	p.text = encodeSchema(nil, p.schema)
+	p.text = schemadoc.Append(nil, p.schema)
 	if !c.opts.Output && p.schema.Type != "object" {
 		c.report("", "the schema of arguments must have type object", "")
 	}
-	if composed := composition(p.schema); composed != "" && !c.opts.Output {
+	if composed := schemadoc.Composition(p.schema); composed != "" && !c.opts.Output {
 		c.report("", "the schema of arguments has "+composed+" at the top, which model providers refuse", "put it on a member, or use the rules required_without and excluded_with")
 	}
-	c.headers(p, p.root, nil, map[any]bool{}, map[string]string{})
+	findHeaders(c, p, p.root, nil, map[any]bool{}, map[string]string{})
 	p.fields = listFields(p.root, p.schema)
 }
 
-// checkRoot refuses what cannot be the arguments of a call.
-func (c *compiler) checkRoot(n *node) {
+// checkRoot refuses what cannot be the arguments of a call: they are an object,
+// and a union at the top is refused by model providers. Results may be
+// anything.
+func checkRoot(c *compiler, n *node) {
 	if c.opts.Output {
 		return
 	}
@@ -57,54 +65,67 @@ func (c *compiler) checkRoot(n *node) {
 	}
 }
 
-// seal prepares nodes for use: it marks those that need their decoded value
-// and compiles the schemas that the plan itself does not know. It reports
-// whether a value of the Go type can be invalid.
-func (c *compiler) seal(n *node, seen map[any]bool) (constrained bool) {
+// seal prepares nodes for use: it marks those that need their decoded value and
+// compiles the schemas that the plan itself does not know. It reports whether a
+// value of the Go type can be invalid, in which case results have to be
+// checked.
+//
+// seen has the nodes and shapes that are done, so that recursive types end.
+func seal(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	if n == nil || seen[n] {
 		return false
 	}
 	seen[n] = true
 	constrained = len(n.checks) > 0 || n.kind == nodeText && n.own != nil || n.kind == nodeURL
 	for _, k := range n.checks {
-		n.special = n.special || k.value != nil || k.custom != nil
+		switch k.Test.(type) {
+		case rules.ValueTest, *rules.UniqueRule, rules.CustomTest:
+			n.special = true
+		}
 	}
 	if n.kind == nodeString {
 		for _, k := range n.checks {
-			if k.emit == nil {
+			if k.Emit == nil {
 				continue
 			}
 			s := &jsonschema.Schema{}
-			k.emit(s)
+			k.Emit(s)
 			n.plain = n.plain && s.Enum == nil && s.Const == nil && s.Format == ""
 		}
 		n.notEmpty = n.notEmpty && !n.plain
 	}
 	if n.kind == nodeOpaque {
 		constrained = true
-		n.verify = c.verifier(newEmitter(c.opts).root(n), n.typ.String())
+		n.verify = newVerifier(c, newEmitter(c.opts).root(n), n.typ.String())
 	} else if n.object == nil {
 		if extend := extender(n.typ); extend != nil && n.kind != nodeRef && n.kind != nodeUnion {
 			constrained = true
 			n.extend = extend
-			n.verify = c.verifier(newEmitter(c.opts).root(n), n.typ.String())
+			n.verify = newVerifier(c, newEmitter(c.opts).root(n), n.typ.String())
 		}
 	}
+	if n.hookedKey {
+		constrained = true
+		n.verify = newVerifier(c, n.own(), n.typ.String())
+	}
 	n.special = n.special || n.strict || n.secret || n.verify != nil
-	constrained = c.seal(n.elem, seen) || constrained
-	constrained = c.seal(n.key, seen) || constrained
+	constrained = seal(c, n.elem, seen) || constrained
+	constrained = seal(c, n.key, seen) || constrained
 	if n.object != nil {
-		constrained = c.sealShape(n, seen) || constrained
+		constrained = sealShape(c, n, seen) || constrained
 	}
 	if n.union != nil {
 		for _, v := range n.union.variants {
-			constrained = c.seal(v.node, seen) || true
+			constrained = seal(c, v.node, seen) || true
 		}
 	}
 	return constrained
 }
 
-func (c *compiler) sealShape(n *node, seen map[any]bool) (constrained bool) {
+// sealShape is seal for the members of a struct. If a method extends the schema
+// by keywords that check, the object is verified against the whole schema too:
+// the plan knows nothing of what the method did.
+func sealShape(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	sh := n.object
 	if seen[sh] {
 		return false
@@ -112,7 +133,8 @@ func (c *compiler) sealShape(n *node, seen map[any]bool) (constrained bool) {
 	seen[sh] = true
 	constrained = len(sh.conds) > 0 || len(sh.cross) > 0 || len(sh.funcs) > 0
 	for i := range sh.fields {
-		constrained = c.seal(sh.fields[i].node, seen) || constrained
+		constrained = seal(c, sh.fields[i].node, seen) || constrained
+		sh.holdsSecret = sh.holdsSecret || sh.fields[i].node.holdsSecret()
 	}
 	if len(sh.extend) > 0 {
 		extended := newEmitter(c.opts).root(&node{kind: nodeObject, name: "object", typ: sh.typ, object: sh})
@@ -120,133 +142,26 @@ func (c *compiler) sealShape(n *node, seen map[any]bool) (constrained bool) {
 		sh.extend = nil
 		plain := newEmitter(c.opts).root(&node{kind: nodeObject, name: "object", typ: sh.typ, object: sh})
 		sh.extend = hooks
-		if string(checking(extended)) != string(checking(plain)) {
+		if string(schemadoc.Checking(extended)) != string(schemadoc.Checking(plain)) {
 			constrained = true
-			sh.verify = c.verifier(extended, sh.typ.String())
+			sh.verify = newVerifier(c, extended, sh.typ.String())
 		}
 	}
 	return constrained
 }
 
-// checking returns the part of a schema that limits values, for comparison.
-func checking(s *jsonschema.Schema) []byte {
-	s = clone(s)
-	describing(s)
-	return encodeSchema(nil, s)
-}
-
-// describing removes the keywords that only describe, here and in properties.
-func describing(s *jsonschema.Schema) {
-	s.Title, s.Description, s.Comments, s.Default, s.Examples = "", "", "", nil, nil
-	s.Deprecated, s.ReadOnly, s.WriteOnly = false, false, false
-	for k := range s.Extras {
-		if strings.HasPrefix(k, "x-") || k == "default" {
-			delete(s.Extras, k)
-		}
-	}
-	if s.Properties != nil {
-		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-			describing(p.Value)
-		}
-	}
-}
-
-// verifier compiles a schema that is checked on the raw text.
-func (c *compiler) verifier(s *jsonschema.Schema, what string) *Raw {
-	raw, err := CompileRaw(encodeSchema(nil, s))
+// newVerifier compiles a schema that is checked on the raw text, of the type
+// what.
+func newVerifier(c *compiler, s *jsonschema.Schema, what string) *raw.Schema {
+	compiled, err := raw.Compile(schemadoc.Append(nil, s))
 	if err != nil {
 		c.report("", fmt.Sprintf("the schema of %s is not valid: %v", what, err), "")
 	}
-	return raw
+	return compiled
 }
 
-// boundHeaders keeps mirrored integers to what every JSON implementation
-// represents exactly, as the specification demands.
-func (c *compiler) boundHeaders() {
-	for _, sh := range c.order {
-		for i := range sh.fields {
-			f := &sh.fields[i]
-			n := f.node
-			if f.header == "" || n.bits != 64 || n.kind != nodeInt && n.kind != nodeUint {
-				continue
-			}
-			limit := fmt.Sprint(maxSafeInteger)
-			rules := []rule{{name: "max", param: limit, hasParam: true, written: "max=" + limit}}
-			if n.kind == nodeInt {
-				rules = append(rules, rule{name: "min", param: "-" + limit, hasParam: true, written: "min=-" + limit})
-			}
-			for _, r := range rules {
-				if ks, p := compileRule(r, n.target(c.opts)); p == nil {
-					n.checks = append(n.checks, ks...)
-				}
-			}
-		}
-	}
-}
-
-// headers collects the mirrored arguments that are reached through structs
-// alone, and reports the others.
-func (c *compiler) headers(p *Plan, n *node, path []string, open map[any]bool, taken map[string]string) {
-	if n.object == nil || open[n.object] {
-		return
-	}
-	open[n.object] = true
-	for i := range n.object.fields {
-		f := &n.object.fields[i]
-		at := append(append([]string(nil), path...), f.name)
-		if f.header != "" {
-			c.where = place{n.object.typ.String(), f.goName, f.name}
-			lower := strings.ToLower(f.header)
-			if old, dup := taken[lower]; dup {
-				c.report(`mcp:"header=`+f.header+`"`, fmt.Sprintf("the header %q is taken by /%s", f.header, old), "header names differ in more than case")
-			}
-			taken[lower] = strings.Join(at, "/")
-			if f.node.nullable {
-				c.report(`mcp:"header=`+f.header+`"`, "only a string, a boolean or an integer can be mirrored into a header, and this may be null", "remove nullable, or the header")
-			}
-			kind := f.node.name
-			p.headers = append(p.headers, HeaderParam{f.header, at, kind})
-		}
-		c.headers(p, f.node, at, open, taken)
-	}
-	delete(open, n.object)
-	if len(path) == 0 {
-		c.unreachableHeaders(p)
-	}
-}
-
-// composition names a keyword that combines schemas, if there is one on this
-// level.
-func composition(s *jsonschema.Schema) string {
-	switch {
-	case s.AnyOf != nil:
-		return "anyOf"
-	case s.OneOf != nil:
-		return "oneOf"
-	case s.AllOf != nil:
-		return "allOf"
-	}
-	return ""
-}
-
-// unreachableHeaders reports header tags below lists, maps and unions.
-func (c *compiler) unreachableHeaders(p *Plan) {
-	reached := map[string]bool{}
-	for _, h := range p.headers {
-		reached[h.Header] = true
-	}
-	for _, sh := range c.order {
-		for i := range sh.fields {
-			f := &sh.fields[i]
-			if f.header != "" && (!reached[f.header] || sh.recursive) {
-				c.where = place{sh.typ.String(), f.goName, f.name}
-				c.report(`mcp:"header=`+f.header+`"`, "a mirrored argument must be reached through objects alone, not through lists, maps, unions or recursion", "move it up, or remove the header")
-			}
-		}
-	}
-}
-
-// listFields describes the members of the root.
+// listFields describes the members of the root from their schemas, for forms
+// and completions that do not read JSON Schema.
 func listFields(n *node, s *jsonschema.Schema) []Field {
 	if n.object == nil || s.Properties == nil {
 		return nil
@@ -264,7 +179,7 @@ func listFields(n *node, s *jsonschema.Schema) []Field {
 			if text, isText := v.(string); isText {
 				out.Enum = append(out.Enum, text)
 			} else if v != nil {
-				out.Enum = append(out.Enum, string(appendAny(nil, v)))
+				out.Enum = append(out.Enum, string(wording.AppendJSON(nil, v)))
 			}
 		}
 		if raw, ok := f.node.note.def.(json.RawMessage); ok {
@@ -288,12 +203,4 @@ func plainJSON(raw json.RawMessage) any {
 		return v
 	}
 	return raw
-}
-
-// textSchema returns the schema of a type with a text form, never nil.
-func (n *node) textSchema() *jsonschema.Schema {
-	if n.own == nil {
-		return &jsonschema.Schema{}
-	}
-	return n.own()
 }

@@ -9,6 +9,9 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/invopop/jsonschema"
+	"github.com/talaria-go/mcp/schema/internal/schemadoc"
 )
 
 var update = flag.Bool("update", false, "write the golden schemas anew")
@@ -81,7 +84,7 @@ func checkGolden(t *testing.T, name string, schema []byte) {
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("schema differs from %s; run go test ./schema -update if that is meant\n%s", file, got.Bytes())
 	}
-	if _, err := CompileRaw(schema); err != nil {
+	if _, err := newJudge(t, schema); err != nil {
 		t.Errorf("the schema is not valid: %v", err)
 	}
 }
@@ -119,7 +122,36 @@ func TestSchemaIsACopy(t *testing.T) {
 	first := s.Properties.Oldest()
 	first.Value.Description = "changed"
 	s.Required[0] = "changed"
-	if got := string(encodeSchema(nil, p.Schema())); got != before {
+	if got := string(schemadoc.Append(nil, p.Schema())); got != before {
 		t.Errorf("a change to the copy changed the plan:\n%s", got)
+	}
+}
+
+// anything and nothing are types whose schemas are just true and false, which
+// the keywords of a field cannot change.
+type (
+	anything struct{}
+	nothing  struct{}
+)
+
+func (anything) JSONSchema() *jsonschema.Schema { return jsonschema.TrueSchema }
+func (nothing) JSONSchema() *jsonschema.Schema  { return jsonschema.FalseSchema }
+
+func TestBooleanSchemas(t *testing.T) {
+	type args struct {
+		A anything `json:"a"`
+		B nothing  `json:"b,omitempty" jsonschema:"description=Nothing fits."`
+		C any      `json:"c" jsonschema:"description=Any."`
+	}
+	const want = `{"type":"object","properties":{"a":{},"b":false,"c":{"description":"Any."}},"additionalProperties":false,"required":["a","c"]}`
+	p, err := Compile(reflect.TypeFor[args](), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(p.JSON()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if err := p.Check([]byte(`{"a":{},"b":1,"c":1}`)); err == nil {
+		t.Error("a schema that is false accepts a value")
 	}
 }

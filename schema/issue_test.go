@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 func TestErrorText(t *testing.T) {
@@ -46,7 +48,7 @@ func TestErrorTextIsShort(t *testing.T) {
 		t.Errorf("text has %d lines and ends in %q", lines, text[len(text)-20:])
 	}
 	err = compile[threeChars](t, nil).Check([]byte(`{"s":"` + strings.Repeat("é", 5000) + `"}`))
-	if got := err.(*Error).Issues[0].Got; len([]rune(got)) > gotRunes+4 {
+	if got := err.(*Error).Issues[0].Got; len([]rune(got)) > wording.GotRunes+4 {
 		t.Errorf("got is %d characters long", len([]rune(got)))
 	}
 }
@@ -111,7 +113,7 @@ func TestLocalize(t *testing.T) {
 }
 
 func TestPointerEscapes(t *testing.T) {
-	got := pointer([]step{{"a/b~c", -1}, {"", 3}, {"", -1}})
+	got := wording.Pointer([]wording.Step{wording.Member("a/b~c"), wording.Item(3), wording.Member("")})
 	if want := "/a~1b~0c/3/"; got != want {
 		t.Errorf("pointer is %q, want %q", got, want)
 	}

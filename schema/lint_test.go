@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/schema/internal/regex"
 )
 
 // lintCases are patterns with what they become, or with a part of the fix if
@@ -78,16 +80,16 @@ var lintCases = []struct{ in, out, fix string }{
 
 func TestLintPattern(t *testing.T) {
 	for _, c := range lintCases {
-		re, out, p := lintPattern(c.in)
+		re, out, p := regex.Lint(c.in)
 		switch {
 		case c.fix == "" && p != nil:
-			t.Errorf("%q: refused: %s; %s", c.in, p.msg, p.fix)
+			t.Errorf("%q: refused: %s; %s", c.in, p.Msg, p.Fix)
 		case c.fix == "" && (out != c.out || re == nil):
 			t.Errorf("%q: got %q, want %q", c.in, out, c.out)
 		case c.fix != "" && p == nil:
 			t.Errorf("%q: accepted as %q", c.in, out)
-		case c.fix != "" && !strings.Contains(p.fix+p.msg, c.fix):
-			t.Errorf("%q: msg %q, fix %q, want %q in one of them", c.in, p.msg, p.fix, c.fix)
+		case c.fix != "" && !strings.Contains(p.Fix+p.Msg, c.fix):
+			t.Errorf("%q: msg %q, fix %q, want %q in one of them", c.in, p.Msg, p.Fix, c.fix)
 		}
 	}
 }
@@ -97,9 +99,9 @@ func FuzzLintPattern(f *testing.F) {
 		f.Add(c.in)
 	}
 	f.Fuzz(func(t *testing.T, pattern string) {
-		re, out, p := lintPattern(pattern)
+		re, out, p := regex.Lint(pattern)
 		if p != nil {
-			if p.msg == "" || p.fix == "" {
+			if p.Msg == "" || p.Fix == "" {
 				t.Fatalf("%q: problem without text: %+v", pattern, *p)
 			}
 			return
@@ -107,7 +109,7 @@ func FuzzLintPattern(f *testing.F) {
 		if _, err := regexp.Compile(pattern); err != nil {
 			t.Fatalf("%q: RE2 refuses it: %v", pattern, err)
 		}
-		again, same, p := lintPattern(out)
+		again, same, p := regex.Lint(out)
 		if p != nil || same != out || again.String() != re.String() {
 			t.Fatalf("%q became %q, which becomes %q (%v)", pattern, out, same, p)
 		}

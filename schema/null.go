@@ -2,9 +2,9 @@ package schema
 
 import (
 	"bytes"
-	"encoding/json"
 	"reflect"
-	"unsafe"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Null is a value that may be null in JSON, and remembers whether it was there
@@ -33,7 +33,7 @@ func (n Null[T]) MarshalJSON() ([]byte, error) {
 	if !n.Valid {
 		return []byte("null"), nil
 	}
-	return json.Marshal(n.Value)
+	return jsonx.Append(nil, &n.Value)
 }
 
 // UnmarshalJSON reads a value or null.
@@ -43,14 +43,14 @@ func (n *Null[T]) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	n.Valid = true
-	return json.Unmarshal(data, &n.Value)
+	return jsonx.Unmarshal(data, &n.Value)
 }
 
 func (Null[T]) nullElem() reflect.Type { return reflect.TypeFor[T]() }
 
 // nullElem returns the T of a Null[T].
 func nullElem(t reflect.Type) (reflect.Type, bool) {
-	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[Issue]().PkgPath() {
+	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[Plan]().PkgPath() {
 		return nil, false
 	}
 	null, ok := reflect.Zero(t).Interface().(interface{ nullElem() reflect.Type })
@@ -60,18 +60,9 @@ func nullElem(t reflect.Type) (reflect.Type, bool) {
 	return null.nullElem(), true
 }
 
-func (c *compiler) null(n *node, elem reflect.Type) {
-	n.kind, n.nullable = nodeNull, true
-	n.elem = c.typeNode(elem, false)
-	n.name, n.elem.inNull = n.elem.name, true
-	if len(n.elem.ptrs) > 0 || n.elem.kind == nodeNull {
-		c.report("", "Null of a pointer or of another Null has two ways to be null", "use the plain type")
-	}
-}
-
 // setNull marks the Null[T] at p as present.
-func setNull(n *node, p unsafe.Pointer, valid bool) {
+func setNull(n *node, p slot, valid bool) {
 	size := n.elem.typ.Size()
-	*(*bool)(unsafe.Add(p, size)) = valid
-	*(*bool)(unsafe.Add(p, size+1)) = true
+	*in[bool](p.at(size)) = valid
+	*in[bool](p.at(size + 1)) = true
 }

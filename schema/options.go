@@ -1,33 +1,55 @@
 package schema
 
-// Options decide how types are compiled. The zero value is the default, and
-// nil stands for it.
+// Validator is the part of go-playground's *validator.Validate that rules use: Var
+// checks one value by a tag.
+type Validator interface {
+	Var(value any, tag string) error
+}
+
+// Options decide how types are compiled. The zero value is the default, and nil
+// stands for it. Compile copies them, so that a change afterwards has no effect;
+// what they refer to must not change while plans are in use.
 type Options struct {
-	// Strict turns coercion off: "5" is then no integer. The default is
-	// lenient, because models and clients do send such values.
+	// Strict turns coercion off: "5" is then no integer. The default is lenient,
+	// because models and clients do send such values. Results are always strict.
 	Strict bool
 	// RequiredNonZero makes validate:"required" refuse 0 and false too, as
-	// go-playground/validator does, and says so in the schema.
+	// go-playground/validator does, and says so in the schema. The default looks
+	// at whether a member is there, as required in JSON Schema does.
 	RequiredNonZero bool
-	// AllowServerState permits rules that look at the server's disk, such as
-	// file and dir. They let a caller probe the machine.
+	// AllowServerState permits rules that look at the server's disk, such as file
+	// and dir. They let a caller find out which files there are. Without it such
+	// a rule is an error when a type is compiled.
 	AllowServerState bool
 	// Output compiles for values that the server sends: pointers without
-	// omitempty may be null, and defaults are only advertised.
+	// omitempty may be null, defaults are only advertised, nothing is coerced,
+	// and the type may be any that JSON has.
 	Output bool
-	// MaxDepth limits nesting of arguments; 0 means 32.
+	// MaxDepth limits how deep objects and arrays lie within each other in a
+	// document; 0 means 32.
 	MaxDepth int
-	// MaxNodes limits the number of values in one document; 0 means 10,000.
-	MaxNodes int
-	// Rules are custom validate tags.
+	// MaxValues limits the number of values in one document, members and items
+	// at all levels counted; 0 means 100,000.
+	MaxValues int
+	// Validator decides the tags that only go-playground's validator can, of which
+	// each says so when there is none: iso3166_2, the tags of BCP 47, URNs, Bitcoin
+	// and Ethereum, postcode_iso3166_alpha2 of most countries, and those that look
+	// into files. Set it to validator.New(); that makes a program some 4 MB larger.
+	// It must be safe for concurrent use, as *validator.Validate is.
+	Validator Validator
+	// Rules are custom validate tags. They come before built-in rules of the
+	// same name.
 	Rules []Rule
-	// StructRules are checks on whole structs.
+	// StructRules are checks on whole structs; several may be for one type.
 	StructRules []*StructRule
-	// Unions list the variants of interface types.
+	// Unions list the variants of interface types. Without an entry an interface
+	// type with methods cannot be compiled.
 	Unions []UnionType
-	// Aliases are short names for validate rules, as with RegisterAlias.
+	// Aliases are short names for validate rules, as with RegisterAlias of
+	// go-playground: "name" stands for "min=1,max=80". They must not hide a
+	// built-in rule or refer to themselves.
 	Aliases map[string]string
-	// Localize, if not nil, returns the text of an issue in place of the
-	// built-in English one; it must be safe for concurrent use.
+	// Localize, if not nil, returns the text of an issue in place of the built-in
+	// English one, or "" to keep that. It must be safe for concurrent use.
 	Localize func(Issue) string
 }

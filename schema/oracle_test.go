@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // tree and page exercise recursion and generics.
@@ -55,40 +58,42 @@ type oneCondition struct {
 
 type sink struct {
 	base
-	Text     string            `json:"text" validate:"min=2,max=5"`
-	Alpha    string            `json:"alpha,omitempty" validate:"alpha,ne=abc"`
-	Mail     string            `json:"mail,omitempty" validate:"email"`
-	UUID     string            `json:"uuid,omitempty" validate:"uuid"`
-	Either   string            `json:"either,omitempty" validate:"numeric|oneof=one two"`
-	Count    int8              `json:"count" validate:"min=-3"`
-	Big      uint64            `json:"big,omitempty" validate:"lt=1000"`
-	Port     uint16            `json:"port,omitempty"`
-	Ratio    float64           `json:"ratio,omitempty" validate:"gte=0,lt=1"`
-	Half     float32           `json:"half,omitempty" jsonschema:"multipleOf=0.5"`
-	Flag     bool              `json:"flag,omitempty"`
-	Level    *int              `json:"level" jsonschema:"nullable,enum=1,enum=2"`
-	Tags     []string          `json:"tags,omitempty" validate:"min=1,unique,dive,min=1"`
-	Loose    []string          `json:"loose,omitempty" validate:"dive,omitempty,len=3"`
-	Grid     [2]int            `json:"grid,omitempty"`
-	Dict     map[string]int    `json:"dict,omitempty" validate:"max=3,dive,keys,lowercase,endkeys,min=0"`
-	ByID     map[int]string    `json:"byId,omitempty"`
-	When     *time.Time        `json:"when"`
-	Day      *Date             `json:"day"`
-	Clock    *TimeOfDay        `json:"clock"`
-	Naive    *NaiveDateTime    `json:"naive"`
-	Wait     time.Duration     `json:"wait,omitempty" validate:"max=2h"`
-	InUnits  time.Duration     `json:"seconds,omitempty" mcp:"unit=s" validate:"min=1s"`
-	ISO      time.Duration     `json:"iso,omitempty" jsonschema:"format=duration"`
-	Quoted   int               `json:"quoted,string,omitempty"`
-	Maybe    Null[string]      `json:"maybe,omitzero"`
-	Pattern  string            `json:"pattern,omitempty" jsonschema:"pattern=^[a-c]+$"`
-	Format   string            `json:"format,omitempty" jsonschema:"format=ipv4"`
-	Anything any               `json:"anything,omitempty"`
-	Raw      json.RawMessage   `json:"raw,omitempty"`
-	Blob     []byte            `json:"blob,omitempty" validate:"max=4"`
-	Shape    figure            `json:"shape,omitempty"`
-	Unused   int               `json:"unused,omitempty" validate:"isdefault"`
-	Free     map[string]string `json:"free,omitempty"`
+	Text     string               `json:"text" validate:"min=2,max=5"`
+	Alpha    string               `json:"alpha,omitempty" validate:"alpha,ne=abc"`
+	Mail     string               `json:"mail,omitempty" validate:"email"`
+	UUID     string               `json:"uuid,omitempty" validate:"uuid"`
+	Either   string               `json:"either,omitempty" validate:"numeric|oneof=one two"`
+	Count    int8                 `json:"count" validate:"min=-3"`
+	Big      uint64               `json:"big,omitempty" validate:"lt=1000"`
+	Port     uint16               `json:"port,omitempty"`
+	Ratio    float64              `json:"ratio,omitempty" validate:"gte=0,lt=1"`
+	Half     float32              `json:"half,omitempty" jsonschema:"multipleOf=0.5"`
+	Flag     bool                 `json:"flag,omitempty"`
+	Level    *int                 `json:"level" jsonschema:"nullable,enum=1,enum=2"`
+	Tags     []string             `json:"tags,omitempty" validate:"min=1,unique,dive,min=1"`
+	Loose    []string             `json:"loose,omitempty" validate:"dive,omitempty,len=3"`
+	Grid     [2]int               `json:"grid,omitempty"`
+	Dict     map[string]int       `json:"dict,omitempty" validate:"max=3,dive,keys,lowercase,endkeys,min=0"`
+	ByID     map[int]string       `json:"byId,omitempty"`
+	When     *time.Time           `json:"when"`
+	Day      *civil.Date          `json:"day"`
+	Clock    *civil.TimeOfDay     `json:"clock"`
+	Naive    *civil.NaiveDateTime `json:"naive"`
+	Wait     time.Duration        `json:"wait,omitempty" validate:"max=2h"`
+	InUnits  time.Duration        `json:"seconds,omitempty" mcp:"unit=s" validate:"min=1s"`
+	ISO      time.Duration        `json:"iso,omitempty" jsonschema:"format=duration"`
+	Waits    []time.Duration      `json:"waits,omitempty" validate:"dive,omitempty,min=1s"`
+	ISOs     []time.Duration      `json:"isos,omitempty" jsonschema:"format=duration"`
+	Quoted   int                  `json:"quoted,string,omitempty"`
+	Maybe    Null[string]         `json:"maybe,omitzero"`
+	Pattern  string               `json:"pattern,omitempty" jsonschema:"pattern=^[a-c]+$"`
+	Format   string               `json:"format,omitempty" jsonschema:"format=ipv4"`
+	Anything any                  `json:"anything,omitempty"`
+	Raw      json.RawMessage      `json:"raw,omitempty"`
+	Blob     []byte               `json:"blob,omitempty" validate:"max=4"`
+	Shape    figure               `json:"shape,omitempty"`
+	Unused   int                  `json:"unused,omitempty" validate:"isdefault"`
+	Free     map[string]string    `json:"free,omitempty"`
 }
 
 // corners has the keywords and kinds that sink leaves out.
@@ -123,6 +128,8 @@ type corners struct {
 	BStr   bool                   `json:"bstr,string,omitempty"`
 	Nested []map[string][]*string `json:"nested,omitempty"`
 	Objs   []*base                `json:"objs,omitempty" jsonschema:"maxItems=2"`
+	ByWait map[time.Duration]int  `json:"byWait,omitempty"`
+	MaybeD Null[time.Duration]    `json:"maybeD,omitzero" jsonschema:"format=duration"`
 	MaybeN Null[int]              `json:"maybeN,omitzero" validate:"min=2"`
 	URL    *url.URL               `json:"url"`
 	Num    json.Number            `json:"num,omitempty"`
@@ -159,7 +166,7 @@ func TestAgainstOracle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw, err := CompileRaw(p.JSON())
+			raw, err := newJudge(t, p.JSON())
 			if err != nil {
 				t.Fatalf("schema does not compile: %v\n%s", err, p.JSON())
 			}
@@ -185,12 +192,13 @@ func TestAgainstOracle(t *testing.T) {
 
 // residualRules are the rules that only the server enforces.
 var residualRules = []string{
-	"email",     // the grammar of mail addresses is wider and narrower than format email
-	"lowercase", // Unicode case
-	"max=2h",    // the value of a duration in text form
-	"max=4",     // the number of bytes in base64 text
-	"custom",    // a type's own text form
-	ruleRange,   // 64 bits
+	"email",           // the grammar of mail addresses is wider and narrower than format email
+	"lowercase",       // Unicode case
+	"max=2h",          // the value of a duration in text form
+	"min=1s",          // the value of a duration in text form
+	"max=4",           // the number of bytes in base64 text
+	"custom",          // a type's own text form
+	wording.RuleRange, // 64 bits
 }
 
 // stricterByRule tells whether the plan refuses more than the schema only for
@@ -216,11 +224,12 @@ func stricterByRule(planErr, rawErr error) bool {
 type generator struct {
 	r        *rand.Rand
 	root     map[string]any
-	compiled map[string]*Raw
+	tb       testing.TB
+	compiled map[string]*judge
 }
 
 func newGenerator(t *testing.T, schema []byte) *generator {
-	g := &generator{r: rand.New(rand.NewPCG(1, 2)), compiled: map[string]*Raw{}}
+	g := &generator{r: rand.New(rand.NewPCG(1, 2)), tb: t, compiled: map[string]*judge{}}
 	if err := json.Unmarshal(schema, &g.root); err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +311,7 @@ func (g *generator) fitting(s map[string]any, draw func() any) any {
 		if err != nil {
 			panic(err)
 		}
-		if g.compiled[key], err = CompileRaw(text); err != nil {
+		if g.compiled[key], err = newJudge(g.tb, text); err != nil {
 			panic(err)
 		}
 	}

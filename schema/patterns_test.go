@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/schema/internal/lexical"
+	"github.com/talaria-go/mcp/schema/internal/rules"
 )
 
 // patternCase is a pattern with texts and what RE2 says about them.
@@ -59,7 +62,7 @@ func collectPatterns(s *jsonschema.Schema) []string {
 }
 
 // TestPatternsReadAlike compares RE2 with a JavaScript engine on every emitted
-// pattern.
+// addPattern.
 func TestPatternsReadAlike(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -85,7 +88,7 @@ func TestPatternsReadAlike(t *testing.T) {
 			add(tag, p, samples)
 		}
 	}
-	for country, p := range postcodes {
+	for country, p := range rules.Postcodes() {
 		if p != "" {
 			add("post code "+country, p, []string{"12345", "K1A 0B1", "1234 AB", "123-4567"})
 		}
@@ -97,7 +100,7 @@ func TestPatternsReadAlike(t *testing.T) {
 	}
 	add("time of day", timeOfDayPattern, []string{"23:59", "00:00:00.123456789"})
 	add("local date and time", naivePattern, []string{"2024-02-29T23:59", "1900-02-28T00:00:00.1", "1999-12-31T10:00"})
-	add("ISO duration", isoDurationPattern, []string{"P1DT1H1M1S", "PT1H", "P3W"})
+	add("ISO duration", lexical.IsoDurationPattern, []string{"P1DT1H1M1S", "PT1H", "P3W"})
 	input, err := json.Marshal(cases)
 	if err != nil {
 		t.Fatal(err)

@@ -7,33 +7,34 @@ import (
 	"reflect"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/schema/internal/schemadoc"
 )
 
 // Plan is a compiled type: its JSON Schema, and a decoder that checks a
 // document against that schema while it fills a value of the type. A Plan does
 // not change and is safe for concurrent use.
 type Plan struct {
-	typ         reflect.Type
-	opts        *Options
-	root        *node
-	schema      *jsonschema.Schema
-	text        json.RawMessage
-	fields      []Field
-	headers     []HeaderParam
-	warnings    []Problem
+	typ  reflect.Type
+	opts *Options
+	root *node
+	// schema is never given away: hooks and callers may change what they get.
+	schema   *jsonschema.Schema
+	text     json.RawMessage
+	fields   []Field
+	headers  []facts.Header
+	warnings []Problem
+	// constrained says that a value of the Go type can break the schema.
 	constrained bool
 	maxDepth    int
-	maxNodes    int
+	maxValues   int
 }
 
-// For returns the JSON Schema of T. At most one Options is used; none means
-// the defaults. The error is a *RegistrationError.
-func For[T any](opts ...*Options) (*jsonschema.Schema, error) {
-	var o *Options
-	if len(opts) > 0 {
-		o = opts[0]
-	}
-	p, err := Compile(reflect.TypeFor[T](), o)
+// For returns the JSON Schema of T. Options may be nil, which means the defaults.
+// The error is a *RegistrationError.
+func For[T any](opts *Options) (*jsonschema.Schema, error) {
+	p, err := Compile(reflect.TypeFor[T](), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -60,15 +61,15 @@ func Compile(t reflect.Type, opts *Options) (*Plan, error) {
 		where:  place{typ: t.String()},
 	}
 	c.prepare()
-	p := &Plan{typ: t, opts: &o, maxDepth: o.MaxDepth, maxNodes: o.MaxNodes}
+	p := &Plan{typ: t, opts: &o, maxDepth: o.MaxDepth, maxValues: o.MaxValues}
 	if p.maxDepth <= 0 {
 		p.maxDepth = defaultMaxDepth
 	}
-	if p.maxNodes <= 0 {
-		p.maxNodes = defaultMaxNodes
+	if p.maxValues <= 0 {
+		p.maxValues = defaultMaxValues
 	}
 	p.root = c.typeNode(t, false)
-	c.finish(p)
+	finish(c, p)
 	if len(c.problems) > 0 {
 		return nil, &RegistrationError{Type: t.String(), Problems: c.problems}
 	}
@@ -76,11 +77,8 @@ func Compile(t reflect.Type, opts *Options) (*Plan, error) {
 	return p, nil
 }
 
-// Type returns the type that the plan decodes into.
-func (p *Plan) Type() reflect.Type { return p.typ }
-
 // Schema returns the schema. Each call makes a new copy.
-func (p *Plan) Schema() *jsonschema.Schema { return clone(p.schema) }
+func (p *Plan) Schema() *jsonschema.Schema { return schemadoc.Clone(p.schema) }
 
 // JSON returns the schema as JSON, always the same bytes for the same type. It
 // must not be modified.
@@ -90,41 +88,27 @@ func (p *Plan) JSON() json.RawMessage { return p.text }
 // such as a member name that model providers refuse.
 func (p *Plan) Warnings() []Problem { return append([]Problem(nil), p.warnings...) }
 
-// Constrained reports whether a value of the Go type can break the schema. If
-// not, checking results against it is a waste.
-func (p *Plan) Constrained() bool { return p.constrained }
-
 // Decode reads a document into dst, a pointer to the plan's type. It returns
 // nil, or an *Error with every issue; dst is then partly filled. Any other
-// error means that a rule or a method of the type panicked, or that dst has
-// the wrong type.
+// error means that dst has the wrong type. A panic of a rule, or of a method of
+// the type, reaches the caller. The context is for custom rules.
 //
 // No data at all stands for {}. Nothing in dst refers to data afterwards. What
 // dst held before is lost.
-func (p *Plan) Decode(data []byte, dst any) error {
-	return p.DecodeContext(context.Background(), data, dst)
-}
-
-// DecodeContext is Decode with a context for custom rules.
-func (p *Plan) DecodeContext(ctx context.Context, data []byte, dst any) error {
+func (p *Plan) Decode(ctx context.Context, data []byte, dst any) error {
 	return p.decodeInto(ctx, data, dst, nil)
 }
 
-// DecodeReport is DecodeContext that also returns the JSON Pointers of the
-// values that were not taken as they came, such as "5" for an integer, in the
-// order of the document. There are none with Options.Strict.
-func (p *Plan) DecodeReport(ctx context.Context, data []byte, dst any) (coerced []string, err error) {
-	err = p.decodeInto(ctx, data, dst, &coerced)
-	return coerced, err
-}
-
+// decodeInto is Decode that also adds to coerced, unless it is nil, the JSON
+// Pointers of the values that were not taken as they came, such as "5" for an
+// integer, in the order of the document.
 func (p *Plan) decodeInto(ctx context.Context, data []byte, dst any, coerced *[]string) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.typ {
 		return fmt.Errorf("schema: Decode needs a *%s, not %T", p.typ, dst)
 	}
 	v.Elem().SetZero()
-	return p.decode(ctx, orEmpty(data), v.UnsafePointer(), p.lenient(), coerced)
+	return p.decode(ctx, orEmpty(data), slotOf(v), p.lenient(), coerced)
 }
 
 // orEmpty returns {} for no data at all.
@@ -135,37 +119,66 @@ func orEmpty(data []byte) []byte {
 	return data
 }
 
+// lenient reports whether values are coerced. Results never are: they are the
+// server's own, and whoever reads them is strict.
 func (p *Plan) lenient() bool { return !p.opts.Strict && !p.opts.Output }
 
-// Check is Decode without a destination.
+// Check is Decode without a destination and without a context.
 func (p *Plan) Check(data []byte) error {
-	return p.decode(context.Background(), orEmpty(data), reflect.New(p.typ).UnsafePointer(), p.lenient(), nil)
+	return p.decode(context.Background(), orEmpty(data), slotOf(reflect.New(p.typ)), p.lenient(), nil)
 }
 
 // Field is a top-level member of the plan's type.
 type Field struct {
-	Name        string   // member name
-	GoName      string   // name of the struct field
-	Description string   // as in the schema
-	Title       string   // as in the schema
-	Required    bool     // it must be there
-	Type        string   // JSON Schema type; "" if any
-	Format      string   // JSON Schema format; "" if none
-	Enum        []string // the values it can have, as text; nil if they are not listed
-	Default     any      // its default as string, bool, json.Number or json.RawMessage; nil if none
-	Header      string   // HTTP header name of x-mcp-header; "" if none
-	Secret      bool     // its value must not be shown
+	// Name is the member name, and GoName that of the struct field.
+	Name   string
+	GoName string
+	// Description and Title are those of the schema, sentences of rules included.
+	Description string
+	Title       string
+	// Required says that the member must be there in every document. A condition
+	// on other members may demand one that is not required.
+	Required bool
+	// Type is the type of JSON Schema; "" if any.
+	Type string
+	// Format is the format of JSON Schema; "" if none.
+	Format string
+	// Enum has the values that the member can have, as text; nil if they are not
+	// listed.
+	Enum []string
+	// Default is what an absent member becomes, as string, bool, json.Number or
+	// json.RawMessage; nil if there is none.
+	Default any
+	// Header is the name of the HTTP header that mirrors the member; "" if none.
+	Header string
+	// Secret says that the value must not be shown or kept.
+	Secret bool
 }
 
 // Fields returns the top-level members in the order of the schema.
 func (p *Plan) Fields() []Field { return append([]Field(nil), p.fields...) }
 
-// HeaderParam is an argument that clients mirror into an HTTP header.
-type HeaderParam struct {
-	Header string   // name after "Mcp-Param-"
-	Path   []string // member names from the root
-	Kind   string   // "string", "integer" or "boolean"
+// Internal is for the other packages of this module.
+func (p *Plan) Internal(f *facts.Plan) {
+	*f = facts.Plan{Headers: append([]facts.Header(nil), p.headers...), Constrained: p.constrained}
 }
 
-// Headers returns the mirrored arguments, nested ones too.
-func (p *Plan) Headers() []HeaderParam { return append([]HeaderParam(nil), p.headers...) }
+// decode reads data into the value at p, which must be zero.
+func (p *Plan) decode(ctx context.Context, data []byte, dst slot, lenient bool, coerced *[]string) (err error) {
+	d := decoders.Get().(*decoder)
+	d.s.Reset(data)
+	d.s.MaxDepth = p.maxDepth
+	d.plan, d.ctx, d.lenient, d.coerced = p, ctx, lenient, coerced
+	d.path, d.marks, d.values, d.inText = d.path[:0], d.marks[:0], 0, false
+	d.secret, d.inKey, d.more = false, false, false
+	if d.value(p.root, dst) {
+		if end := d.s.End(); end != nil {
+			d.stop(end)
+		} else {
+			d.runDeferred(dst)
+		}
+	}
+	err = d.result()
+	d.release()
+	return err
+}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -9,6 +10,9 @@ import (
 	"time"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 func TestDefaults(t *testing.T) {
@@ -28,7 +32,7 @@ func TestDefaults(t *testing.T) {
 	p := compile[args](t, nil)
 	var a, b args
 	for _, at := range []*args{&a, &b} {
-		if err := p.Decode(nil, at); err != nil {
+		if err := p.Decode(context.Background(), nil, at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +45,7 @@ func TestDefaults(t *testing.T) {
 	if !reflect.DeepEqual(b, want) {
 		t.Errorf("two calls share memory: %+v", b)
 	}
-	if err := p.Decode([]byte(`{"n":null,"in":{}}`), &a); err != nil || a.N != 3 || a.In.X != 7 {
+	if err := p.Decode(context.Background(), []byte(`{"n":null,"in":{}}`), &a); err != nil || a.N != 3 || a.In.X != 7 {
 		t.Errorf("null for a default gives %+v, %v", a, err)
 	}
 }
@@ -106,7 +110,7 @@ func TestNull(t *testing.T) {
 	}
 	for _, c := range tests {
 		var in args
-		if err := p.Decode([]byte(c.input), &in); err != nil || in.S != c.want {
+		if err := p.Decode(context.Background(), []byte(c.input), &in); err != nil || in.S != c.want {
 			t.Errorf("%s gives %+v, %v", c.input, in.S, err)
 		}
 		if back, err := json.Marshal(in); err != nil || string(back) != c.input {
@@ -140,9 +144,10 @@ func TestFieldsAndHeaders(t *testing.T) {
 	if got := p.Fields(); !reflect.DeepEqual(got, want) {
 		t.Errorf("fields are\n%+v\nwant\n%+v", got, want)
 	}
-	headers := []HeaderParam{{"Region", []string{"where", "region"}, "string"}, {"N", []string{"n"}, "integer"}}
-	if got := p.Headers(); !reflect.DeepEqual(got, headers) {
-		t.Errorf("headers are %+v, want %+v", got, headers)
+	known := facts.Plan{Headers: []facts.Header{{Name: "Region", Path: []string{"where", "region"}}, {Name: "N", Path: []string{"n"}}}, Constrained: true}
+	var got facts.Plan
+	if p.Internal(&got); !reflect.DeepEqual(got, known) {
+		t.Errorf("got %+v, want %+v", got, known)
 	}
 	if got := listed(t, p.Check([]byte(`{"level":1,"where":{"region":"eu"},"n":9007199254740993}`))); !reflect.DeepEqual(got, []string{"/n maximum"}) {
 		t.Errorf("issues are %q", got)
@@ -166,7 +171,7 @@ func TestOutput(t *testing.T) {
 		{result{L: []*int{nil}}, nil},
 		{result{L: []*int{}, Mail: "x"}, []string{"/mail email"}},
 	} {
-		text, err := json.Marshal(c.value)
+		text, err := jsonx.Append(nil, c.value)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +179,7 @@ func TestOutput(t *testing.T) {
 			t.Errorf("%s: issues are %q, want %q\n%s", text, got, c.issues, p.JSON())
 		}
 	}
-	if !p.Constrained() {
+	if !p.constrained {
 		t.Error("a result with a rule is not constrained")
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[[]int](), reflect.TypeFor[string](), reflect.TypeFor[base](), reflect.TypeFor[tree]()} {
@@ -182,7 +187,7 @@ func TestOutput(t *testing.T) {
 			t.Errorf("%s: %v", typ, err)
 		}
 	}
-	if compile[listRequired](t, &Options{Output: true}).Constrained() {
+	if compile[listRequired](t, &Options{Output: true}).constrained {
 		t.Error("a result without rules is constrained")
 	}
 }
@@ -194,7 +199,7 @@ func TestInline(t *testing.T) {
 	}
 	p := compile[args](t, nil)
 	var in args
-	if err := p.Decode([]byte(`{"x": [1] ,"n":1,"y":null}`), &in); err != nil || string(in.Rest["x"]) != "[1]" || string(in.Rest["y"]) != "null" {
+	if err := p.Decode(context.Background(), []byte(`{"x": [1] ,"n":1,"y":null}`), &in); err != nil || string(in.Rest["x"]) != "[1]" || string(in.Rest["y"]) != "null" {
 		t.Errorf("rest is %q, %v", in.Rest, err)
 	}
 	if got := listed(t, p.Check([]byte(`{"n":1,"x":1,"x":2}`))); !reflect.DeepEqual(got, []string{"/x duplicate"}) {
@@ -212,7 +217,7 @@ func TestQuotedAndUnits(t *testing.T) {
 	}
 	p := compile[args](t, &Options{Strict: true})
 	var in args
-	if err := p.Decode([]byte(`{"n":"4","f":"1.5","b":"true","s":60,"i":"PT1H"}`), &in); err != nil || in != (args{4, 1.5, true, time.Minute, time.Hour}) {
+	if err := p.Decode(context.Background(), []byte(`{"n":"4","f":"1.5","b":"true","s":60,"i":"PT1H"}`), &in); err != nil || in != (args{4, 1.5, true, time.Minute, time.Hour}) {
 		t.Errorf("decoded %+v, %v", in, err)
 	}
 	if got := listed(t, p.Check([]byte(`{"n":4,"f":"x","b":"TRUE","s":61,"i":"1h"}`))); !reflect.DeepEqual(got, []string{"/n type", "/f type", "/b type", "/s maximum", "/i format"}) {
@@ -234,7 +239,7 @@ func TestDecodeKeepsNothing(t *testing.T) {
 	p := compile[args](t, nil)
 	data := []byte(`{"s":"text","a":{"k":["v",12]},"m":{"key":"value"},"r":{"x":1},"n":12.5,"b":"aGVsbG8="}`)
 	var in args
-	if err := p.Decode(data, &in); err != nil {
+	if err := p.Decode(context.Background(), data, &in); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := json.Marshal(in)
@@ -249,15 +254,15 @@ func TestDecodeKeepsNothing(t *testing.T) {
 func TestDecodeDestination(t *testing.T) {
 	p := compile[intPlain](t, nil)
 	for _, dst := range []any{nil, intPlain{}, (*intPlain)(nil), new(string)} {
-		if err := p.Decode([]byte(`{"n":1}`), dst); err == nil {
+		if err := p.Decode(context.Background(), []byte(`{"n":1}`), dst); err == nil {
 			t.Errorf("Decode into %T gives no error", dst)
 		}
 	}
 	in := intPlain{N: 9}
-	if err := compile[limitOptional](t, nil).Decode(nil, &limitOptional{L: 4}); err != nil {
+	if err := compile[limitOptional](t, nil).Decode(context.Background(), nil, &limitOptional{L: 4}); err != nil {
 		t.Error(err)
 	}
-	if err := p.Decode([]byte(`{"n":1}`), &in); err != nil || in.N != 1 {
+	if err := p.Decode(context.Background(), []byte(`{"n":1}`), &in); err != nil || in.N != 1 {
 		t.Errorf("decoded %+v, %v", in, err)
 	}
 }
@@ -269,7 +274,7 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				var in searchArgs
-				if err := p.Decode([]byte(searchJSON), &in); err != nil || in.Filter.Lang != "en" {
+				if err := p.Decode(context.Background(), []byte(searchJSON), &in); err != nil || in.Filter.Lang != "en" {
 					t.Errorf("decoded %+v, %v", in, err)
 					return
 				}
@@ -298,7 +303,7 @@ func TestStrictIsTheLenientDefault(t *testing.T) {
 	strictPlan, lenientPlan := compile[searchArgs](t, &Options{Strict: true}), compile[searchArgs](t, nil)
 	doc := []byte(`{"query":5,"limit":"25","sort":" asc ","tags":"[\"a\"]","since":"2026-01-31","filter":"{\"lang\":\"en\",\"score\":\"0.5\",\"strict\":\"TRUE\"}"}`)
 	var in searchArgs
-	if err := lenientPlan.Decode(doc, &in); err != nil {
+	if err := lenientPlan.Decode(context.Background(), doc, &in); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(in)

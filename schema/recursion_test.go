@@ -50,7 +50,7 @@ func TestRecursiveTypes(t *testing.T) {
 		if !strings.Contains(string(p.JSON()), `"$ref":"#/$defs/`+c.def+`"`) {
 			t.Errorf("%T: no reference to %s in %s", c.typ, c.def, p.JSON())
 		}
-		if _, err := CompileRaw(p.JSON()); err != nil {
+		if _, err := newJudge(t, p.JSON()); err != nil {
 			t.Errorf("%T: %v", c.typ, err)
 		}
 		if got := listed(t, p.Check([]byte(c.input))); !reflect.DeepEqual(got, c.issues) {
@@ -89,7 +89,7 @@ func TestDefNamesCollide(t *testing.T) {
 	if n := len(p.Schema().Definitions); n != 2 {
 		t.Errorf("%d definitions: %s", n, p.JSON())
 	}
-	raw, err := CompileRaw(p.JSON())
+	raw, err := newJudge(t, p.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestCrossFields(t *testing.T) {
 			Num int    `json:"num,omitempty" validate:"ltecsfield=In.From"`
 		} `json:"list,omitempty"`
 	}
-	p := compile[args](t, nil)
+	p := compile[args](t, &Options{Validator: playground})
 	tests := []struct {
 		input  string
 		issues []string
@@ -91,11 +91,13 @@ func TestStructRules(t *testing.T) {
 		t.Errorf("the schema does not describe the rule: %s", p.JSON())
 	}
 	wild := NewStructRule("panics", func(context.Context, *booking) error { panic("boom") })
+	defer func() {
+		if p := recover(); p != "boom" {
+			t.Errorf("a panic in a rule reaches the caller as %v", p)
+		}
+	}()
 	err := compile[booking](t, &Options{StructRules: []*StructRule{wild}}).Check([]byte(`{"nights":1,"guests":1}`))
-	var e *Error
-	if err == nil || errors.As(err, &e) || !strings.Contains(err.Error(), "boom") {
-		t.Errorf("a panic in a rule gives %v", err)
-	}
+	t.Errorf("a panic in a rule gives %v", err)
 }
 
 func TestCustomRules(t *testing.T) {
@@ -110,10 +112,10 @@ func TestCustomRules(t *testing.T) {
 	}
 	p := compile[args](t, &Options{Rules: []Rule{sku}})
 	var in args
-	if err := p.Decode([]byte(`{"s":["a"]}`), &in); err != nil {
+	if err := p.Decode(context.Background(), []byte(`{"s":["a"]}`), &in); err != nil {
 		t.Error(err)
 	}
-	err := p.DecodeContext(context.WithValue(t.Context(), customKey{}, true), []byte(`{"s":["a"]}`), &in)
+	err := p.Decode(context.WithValue(t.Context(), customKey{}, true), []byte(`{"s":["a"]}`), &in)
 	if err == nil || err.Error() != "/s/0: is sold out" {
 		t.Errorf("error is %v", err)
 	}

@@ -1,11 +1,35 @@
 package schema
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// add records an issue of the value that n describes.
-func (d *decoder) add(n *node, is Issue) {
-	if len(d.issues) >= maxIssues {
+	"github.com/talaria-go/mcp/schema/internal/lexical"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+)
+
+// report collects the issues of one document, each at the path that the walk has
+// come to. What is below a secret is reported without values and without the names
+// that the document made up: both may be what must not be shown.
+type report struct {
+	path    []wording.Step
+	issues  []Issue
+	more    bool      // issues were dropped: there are maxIssues already
+	secret  bool      // inside a value that must not be shown
+	coerced *[]string // where to record what was coerced; nil for nowhere
+}
+
+// add records an issue of the value that n describes, with the text of the
+// field's mcp tag if it has one for the rule; n is nil for issues that no
+// field's text is about. Past maxIssues it only notes that there are more.
+func (r *report) add(n *node, is Issue) {
+	if len(r.issues) >= maxIssues {
+		r.more = true
 		return
+	}
+	if is.Hint == "" {
+		is.Hint = wording.OddHint(is.Got)
 	}
 	if n != nil {
 		for _, m := range n.message {
@@ -14,81 +38,144 @@ func (d *decoder) add(n *node, is Issue) {
 			}
 		}
 	}
-	d.issues = append(d.issues, is)
+	r.issues = append(r.issues, is)
 }
 
 // fail records that a value breaks a check. Got is how it looked, and why what
 // is wrong with it, if the check's words do not say so.
-func (d *decoder) fail(n *node, c *check, got, why string) {
-	d.failAt(n, c, got, why, pointer(d.path))
+func (r *report) fail(n *node, c *rules.Check, got, why string) {
+	r.failAt(n, c, got, why, wording.Pointer(r.path))
 }
 
-func (d *decoder) failAt(n *node, c *check, got, why, path string) {
-	if d.hides(n) {
+// failAt is fail for a value at another path, which rules that waited have
+// kept. Words of the mcp tag for the rule's name come before words for the
+// keyword: msg.min is about min, whatever the keyword for it is.
+func (r *report) failAt(n *node, c *rules.Check, got, why, path string) {
+	if r.hides(n) {
 		got, why = "", ""
 	}
-	is := Issue{Path: path, Rule: c.code, Expected: n.wanted(c), Got: got}
-	is.Message = mustBe(because(is.Expected, why), got)
-	name, _, _ := strings.Cut(c.tag, "=")
+	is := Issue{Path: path, Rule: c.Code, Expected: n.wanted(c), Got: got}
+	is.Message = wording.MustBe(because(is.Expected, why), got)
+	name, _, _ := strings.Cut(c.Tag, "=")
 	for _, m := range n.message {
 		if m.rule != "" && m.rule == name {
 			is.Message = strings.NewReplacer("{expected}", is.Expected, "{got}", got).Replace(m.text)
-			d.add(nil, is)
+			r.add(nil, is)
 			return
 		}
 	}
-	d.add(n, is)
-}
-
-// mustBe is the sentence of most issues. Words of a custom rule may start with
-// "must" themselves.
-func mustBe(expected, got string) string {
-	text := expected
-	if !strings.HasPrefix(text, "must ") {
-		text = "must be " + text
-	}
-	if got == "" {
-		return text
-	}
-	return text + "; got " + got
+	r.add(n, is)
 }
 
 // because puts what is wrong behind what is expected. A wrong form needs no
 // words: what is expected shows the right one.
 func because(expected, why string) string {
-	if why == "" || strings.HasPrefix(why, wrongForm) {
+	if why == "" || why == lexical.WrongForm {
 		return expected
 	}
 	return expected + "; " + why
 }
 
-// mismatch reads over a value that is not of the node's type.
-func (d *decoder) mismatch(n *node) bool {
-	start := d.s.Pos
-	if !d.skip() {
-		return false
-	}
-	d.wrongType(n, d.s.Buf[start:d.s.Pos])
-	return true
-}
-
 // wrongType records that raw is not of the node's type.
-func (d *decoder) wrongType(n *node, raw []byte) {
-	d.misfit(n, "type", n.describe(), gotValue(raw, true), "")
+func (r *report) wrongType(n *node, raw []byte) {
+	r.misfit(n, "type", n.describe(), wording.Got(raw, !n.isKey), "")
 }
 
 // misfit records a value that cannot be stored at all; why says what is wrong
 // with it.
-func (d *decoder) misfit(n *node, rule, expected, got, why string) {
-	if d.hides(n) {
+func (r *report) misfit(n *node, rule, expected, got, why string) {
+	if r.hides(n) {
 		got, why = "", ""
 	}
-	d.add(n, Issue{Path: pointer(d.path), Rule: rule, Expected: expected, Got: got, Message: mustBe(because(expected, why), got)})
+	r.add(n, Issue{Path: wording.Pointer(r.path), Rule: rule, Expected: expected, Got: got, Message: wording.MustBe(because(expected, why), got)})
 }
 
 // coerce records that the value at the path was not taken as it came.
-func (d *decoder) coerce() {
-	if d.coerced != nil {
-		*d.coerced = append(*d.coerced, pointer(d.path))
+func (r *report) coerce() {
+	if r.coerced != nil {
+		*r.coerced = append(*r.coerced, wording.Pointer(r.path))
+	}
+}
+
+// duplicate records that the member at the path is there for the second time.
+// Which of the two counts differs among JSON parsers, so neither may.
+func (r *report) duplicate() {
+	r.add(nil, Issue{Path: wording.Pointer(r.path), Rule: wording.RuleDuplicate, Expected: "each member once", Message: "is there twice", Hint: "keep one of them"})
+}
+
+// missing records that the member at the path is not there. When says in which
+// case it must be.
+func (r *report) missing(n *node, when string) {
+	brief := n.brief()
+	text := "is required"
+	if when != "" {
+		text += " " + when
+	}
+	r.add(n, Issue{Path: wording.Pointer(r.path), Rule: "required", Expected: n.describe(), Message: text + " (" + brief + ")"})
+}
+
+// empty records a member that is there and yet has no value.
+func (r *report) empty(n *node, mark byte, when string) {
+	got := `""`
+	if mark == markNull {
+		got = "null"
+	}
+	r.add(n, Issue{Path: wording.Pointer(r.path), Rule: "required", Expected: n.describe(), Got: got,
+		Message: "must have a value " + when + "; got " + got})
+}
+
+// pushName is push for a name that the document made up, such as a key of a
+// map. Inside a secret it may be one itself.
+func (r *report) pushName(name string) {
+	if r.secret {
+		name = wording.HiddenName
+	}
+	r.push(name)
+}
+
+// push adds a member to the path, whose name the type has declared.
+func (r *report) push(name string) { r.path = append(r.path, wording.Member(name)) }
+
+// pushIndex adds an item to the path.
+func (r *report) pushIndex(i int) { r.path = append(r.path, wording.Item(i)) }
+
+// pop goes back to where the last push was. It is not called when the walk
+// ends: the path is reset with the decoder.
+func (r *report) pop() { r.path = r.path[:len(r.path)-1] }
+
+// hides reports whether values of n must not be shown, for themselves or for
+// what they are in.
+func (r *report) hides(n *node) bool { return r.secret || n.secret }
+
+// unknown records a member that the object does not have. The hint names the
+// nearest member there is, and all of them: models correct a name that they can
+// see. Nothing of the name is told inside a secret, not even what it is near
+// to.
+func (r *report) unknown(n *node, sh *shape, name string) {
+	is := Issue{Path: wording.Pointer(r.path), Rule: wording.RuleUnknown, Message: "unknown property"}
+	if !r.secret {
+		defer func() {
+			if odd := wording.OddHint(wording.Visible(wording.ShortName(name))); odd != "" {
+				is.Hint = odd + "; " + is.Hint
+			}
+			r.add(nil, is)
+		}()
+	} else {
+		defer func() { r.add(nil, is) }()
+	}
+	names := sh.names
+	if sh.skip != "" && !slices.Contains(names, sh.skip) {
+		names = append([]string{sh.skip}, names...)
+	}
+	if len(names) == 0 {
+		is.Expected = "no properties"
+		is.Hint = "the object has no properties"
+	} else {
+		is.Expected = "one of " + strings.Join(names, ", ")
+		is.Hint = "allowed: " + strings.Join(names, ", ")
+		if near := wording.Nearest(name, names); near != "" && !r.secret {
+			parent := r.path[:len(r.path)-1]
+			is.Hint = "did you mean " + wording.Pointer(append(slices.Clone(parent), wording.Member(near))) + "? Allowed: " + strings.Join(names, ", ")
+		}
 	}
 }

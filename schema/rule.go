@@ -2,102 +2,237 @@ package schema
 
 import (
 	"context"
-	"math/big"
+	"errors"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/go-playground/validator/v10"
 	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/schema/internal/regex"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/schemadoc"
+	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
-// valueKind groups the Go types that rules treat alike.
-type valueKind byte
-
-const (
-	kindInvalid  valueKind = iota
-	kindText               // string kinds
-	kindInt                // int … int64
-	kindUint               // uint … uint64
-	kindFloat              // float32, float64
-	kindBool               // bool
-	kindList               // slices and arrays but []byte
-	kindMap                // maps
-	kindObject             // structs
-	kindAny                // interface types: only kind-free rules
-	kindTime               // time.Time
-	kindDate               // Date, TimeOfDay, NaiveDateTime
-	kindDuration           // time.Duration
-	kindBytes              // []byte
-	kindOpaque             // types that bring their own schema or text form
-)
-
-// target is the position a rule is compiled for.
-type target struct {
-	kind valueKind
-	typ  reflect.Type // pointer-free Go type
-	opts *Options
-	// integerUnit is not 0 for a Duration that travels as an integer: the
-	// length of its unit in nanoseconds.
-	integerUnit int64
-	iso         bool // a Duration that travels in ISO 8601 form
+// Rule is a custom validate tag, made by NewRule or ValidatorRule and given to
+// Options.Rules. The zero value is not usable. A Rule may replace a built-in
+// rule on a value, such as email, but not the words that shape a tag, such as
+// required or dive. It is safe for concurrent use if its function is.
+type Rule struct {
+	name string
+	// typ is what the function takes; nil for any type.
+	typ reflect.Type
+	// describe and emit say what the rule checks; one of them has to.
+	describe string
+	emit     func(param string, s *jsonschema.Schema)
+	// run gets a value of typ, or of a type with the same underlying type.
+	run func(ctx context.Context, v reflect.Value, param string) error
+	// fault is what is wrong with the rule itself; "" if nothing is.
+	fault string
 }
 
-// rule is one element of a validate tag: a name with its parameter, or
-// alternatives joined by '|'.
-type rule struct {
-	name, param string
-	hasParam    bool
-	or          []rule // alternatives; name is "" then
-	written     string // as the user wrote it, for messages
+// RuleOption says what a Rule checks, to those who read the schema.
+type RuleOption func(*Rule)
+
+// Emit makes a rule add keywords to the schema of a field: emit gets an empty
+// schema and the parameter in the tag, or "" without one. A pattern is also
+// checked, before the function of the rule runs; it must keep to what RE2 and
+// ECMA-262 read alike. Of other keywords the function must see to it that
+// whatever it accepts is valid by them.
+func Emit(emit func(param string, s *jsonschema.Schema)) RuleOption {
+	return func(r *Rule) { r.emit = emit }
 }
 
-// tagRules is a parsed validate tag: what one field says about itself, and
-// below dive about its elements and keys.
-type tagRules struct {
-	skip         bool   // "-": no rules below
-	structOnly   string // structonly or nostructlevel: no rules on the fields of the struct
-	required     bool   // required
-	omit         string // omitempty, omitnil or omitzero; "" for none
-	isDefault    bool
-	conditionals []rule // required_if … excluded_without_all, skip_unless
-	cross        []rule // eqfield … fieldexcludes, postcode_iso3166_alpha2_field
-	own          []rule // everything else, in the order written
-	keys         *tagRules
-	elem         *tagRules // after dive
+// Describe says in words what the keywords cannot: a fragment that reads well
+// after "must be", or a sentence that starts with "must". It becomes part of
+// the field's description and of the error.
+func Describe(text string) RuleOption {
+	return func(r *Rule) { r.describe = strings.TrimSuffix(strings.TrimSpace(text), ".") }
 }
 
-// check is one compiled rule. Exactly one of the functions is set, the one of
-// its target's kind; each reports whether the value passes. A Duration has
-// integer, which gets nanoseconds; []byte has count, the number of bytes.
-type check struct {
-	tag  string                   // the rule as written, "min=3"
-	code string                   // Issue.Rule: the JSON Schema keyword, or the tag for a residual rule
-	want string                   // Issue.Expected: what a value must be, naming its type: "a UUID"
-	note string                   // sentence for the description, where the schema cannot say it all; "" if it can
-	emit func(*jsonschema.Schema) // adds the keywords; nil if there are none
-
-	bound  *bound              // of a rule that limits a value or a length, to be told with the other end
-	trait  bool                // want does not name the type: it says more about the value
-	why    func(string) string // says what is wrong with a text; "" if want says it all
-	unique *uniqueRule         // finds the items that are equal, in place of value
-
-	text     func(string) bool
-	integer  func(int64) bool
-	unsigned func(uint64) bool
-	float    func(float64) bool
-	decimal  func(*big.Rat) bool // float without rounding, for numbers that a float64 does not hold
-	long     bool                // the parameter is such a number
-	boolean  func(bool) bool
-	count    func(int) bool           // elements of a list, members of a map
-	value    func(reflect.Value) bool // any other, on the decoded value
-
-	// custom is a user's rule. It gets the decoded value and runs after the
-	// whole document has passed, because it may be slow or read other data;
-	// its error text says what is wrong.
-	custom func(context.Context, reflect.Value) error
+// NewRule makes a rule for fields of type T, and of types with the same
+// underlying type if that is a basic one. check gets the decoded value and the
+// parameter in the tag; the text of its error is what the caller of the tool
+// reads. It runs once all other rules have passed.
+//
+// A rule without Emit and without Describe is an error at registration: nobody
+// could know of it.
+func NewRule[T any](name string, check func(ctx context.Context, v T, param string) error, opts ...RuleOption) Rule {
+	r := Rule{name: name, typ: reflect.TypeFor[T]()}
+	r.run = func(ctx context.Context, v reflect.Value, param string) error {
+		return check(ctx, v.Convert(reflect.TypeFor[T]()).Interface().(T), param)
+	}
+	if check == nil {
+		r.fault = "it has no function"
+	}
+	return r.with(opts)
 }
 
-// problem is a fault in a tag, found at registration.
-type problem struct {
-	tag string // the tag with its key: `validate:"min=1.5"`
-	msg string // what is wrong
-	fix string // what to write instead; "" if there is nothing to suggest
+// ValidatorRule makes a rule of a function written for go-playground's
+// validator. The function sees the field alone: its Parent and Top are the
+// value itself, so it cannot look at other fields.
+func ValidatorRule(name string, fn validator.Func, opts ...RuleOption) Rule {
+	r := Rule{name: name}
+	v := validator.New()
+	v.SetTagName("-") // no tags of a struct are read, this one rule is all
+	if err := registerFunc(v, name, fn); err != nil {
+		r.fault = err.Error()
+		return r
+	}
+	r = r.with(opts)
+	describe := r.wants()
+	r.run = func(_ context.Context, value reflect.Value, param string) error {
+		err := v.Var(value.Interface(), rules.PlaygroundTag(name, param, param != ""))
+		var failed validator.ValidationErrors
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &failed):
+			return errors.New("must be " + describe)
+		}
+		return err
+	}
+	return r
+}
+
+// registerFunc keeps go-playground from panicking over a name of its own.
+func registerFunc(v *validator.Validate, name string, fn validator.Func) error {
+	if fn == nil {
+		return errors.New("it has no function")
+	}
+	if tags.ShapeTags[name] {
+		return errors.New("its name belongs to the tag grammar")
+	}
+	return v.RegisterValidation(name, fn)
+}
+
+// with applies the options and looks for what is wrong with the rule itself,
+// which is reported when a type is compiled: where a rule is made, there is
+// nobody to tell.
+func (r Rule) with(opts []RuleOption) Rule {
+	for _, o := range opts {
+		o(&r)
+	}
+	class := rules.ClassOf(r.name)
+	switch {
+	case r.fault != "":
+	case r.name == "" || strings.ContainsAny(r.name, ",|=' \t\n"):
+		r.fault = "its name must be one word without , | = and '"
+	case class == rules.ClassStructure:
+		r.fault = "its name belongs to the tag grammar"
+	case r.describe == "" && r.emit == nil:
+		r.fault = "it says neither to the schema nor in words what it checks; add schema.Emit or schema.Describe"
+	case r.typ != nil && r.typ.Kind() == reflect.Pointer:
+		r.fault = "it must take a value, not a pointer; rules run on values that are there"
+	}
+	return r
+}
+
+// wants is what a value must be, in words.
+func (r Rule) wants() string {
+	text := r.describe
+	for _, prefix := range []string{"Must be ", "must be "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	if text == "" {
+		return "valid for " + r.name
+	}
+	return text
+}
+
+// note is the sentence for the description, if there are words.
+func (r Rule) note() string {
+	switch {
+	case r.describe == "":
+		return ""
+	case strings.HasPrefix(r.describe, "must ") || strings.HasPrefix(r.describe, "Must "):
+		return "M" + r.describe[1:] + "."
+	}
+	return "Must be " + r.describe + "."
+}
+
+// takes reports whether the rule's function can take values of a type: of the
+// same type, of one with the same basic kind, or of one that implements the
+// interface.
+func (r Rule) takes(typ reflect.Type) bool {
+	switch {
+	case r.typ == nil || typ == nil || typ == r.typ:
+		return true
+	case r.typ.Kind() == reflect.Interface:
+		return typ.Implements(r.typ)
+	case typ.Kind() != r.typ.Kind():
+		return false
+	}
+	switch typ.Kind() {
+	case reflect.Struct, reflect.Array, reflect.Slice, reflect.Map, reflect.Interface:
+		return typ.ConvertibleTo(r.typ) && (typ.Name() == "" || r.typ.Name() == "")
+	}
+	return true
+}
+
+// compile makes the checks of a use of the rule: that of its function, and
+// before it that of the pattern that it emits, if there is one.
+func (r Rule) compile(use tags.Rule, t rules.Target) ([]rules.Check, *tags.Problem) {
+	if r.fault != "" {
+		return nil, nil // checkRules has reported it
+	}
+	if t.Kind == rules.KindAny || !r.takes(t.Type) {
+		return nil, use.Fault(fmt.Sprintf("the custom rule %q takes %s, not %s", r.name, r.typ, t.Type), "use it on a field of its type")
+	}
+	c := rules.Check{Tag: use.Written, Code: r.name, Want: r.wants(), Note: r.note(), Trait: true}
+	run := r.run
+	c.Test = rules.CustomTest(func(ctx context.Context, v reflect.Value) error { return run(ctx, v, use.Param) })
+	if r.emit == nil {
+		return []rules.Check{c}, nil
+	}
+	first := &jsonschema.Schema{}
+	r.emit(use.Param, first)
+	pattern := first.Pattern
+	var checks []rules.Check
+	if pattern != "" && t.Kind == rules.KindText {
+		re, rewritten, p := regex.Lint(pattern)
+		if p != nil {
+			return nil, use.Fault(fmt.Sprintf("the custom rule %q emits the pattern %q: %s", r.name, pattern, p.Msg), p.Fix)
+		}
+		pattern = rewritten
+		checks = append(checks, rules.Check{Tag: use.Written, Code: "pattern", Want: c.Want, Trait: true, Test: rules.TextTest(re.MatchString)})
+	}
+	c.Emit = func(s *jsonschema.Schema) {
+		more := &jsonschema.Schema{} // a fresh one: schemas must not share parts
+		r.emit(use.Param, more)
+		more.Pattern = pattern
+		schemadoc.AddAll(s, more)
+	}
+	return append(checks, c), nil
+}
+
+// ownRules are the rules by name; of two with one name the first.
+func ownRules(list []Rule) map[string]rules.CompileFunc {
+	own := make(map[string]rules.CompileFunc, len(list))
+	for _, r := range slices.Backward(list) {
+		own[r.name] = r.compile
+	}
+	return own
+}
+
+// checkRules reports what is wrong with the custom rules themselves, used or
+// not.
+func checkRules(list []Rule) []tags.Problem {
+	var problems []tags.Problem
+	seen := map[string]bool{}
+	for _, r := range list {
+		switch {
+		case r.run == nil && r.fault == "":
+			problems = append(problems, tags.Problem{Tag: "Options.Rules", Msg: "a Rule is empty", Fix: "make it with schema.NewRule or schema.ValidatorRule"})
+		case r.fault != "":
+			problems = append(problems, tags.Problem{Tag: "Options.Rules", Msg: fmt.Sprintf("rule %q: %s", r.name, r.fault)})
+		case seen[r.name]:
+			problems = append(problems, tags.Problem{Tag: "Options.Rules", Msg: fmt.Sprintf("two rules are named %q", r.name), Fix: "choose another name for one"})
+		}
+		seen[r.name] = true
+	}
+	return problems
 }

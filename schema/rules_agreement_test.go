@@ -2,33 +2,44 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-playground/validator/v10"
 	"github.com/invopop/jsonschema"
 	oracle "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/talaria-go/mcp/schema/internal/lexical"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
 // mutantsPerRule keeps the whole package test at a few seconds.
 const mutantsPerRule = 1000
 
-var textTarget = target{kind: kindText, typ: reflect.TypeFor[string](), opts: &Options{}}
+// playground is go-playground's validator, the judge of every rule that has its
+// name, and what decides those that are left to it.
+var playground = validator.New(validator.WithRequiredStructEnabled())
+
+var textTarget = rules.Target{Kind: rules.KindText, Type: reflect.TypeFor[string](), Validator: playground}
 
 // compileTag parses and compiles a tag of one rule.
-func compileTag(tb testing.TB, tag string, t target) []check {
+func compileTag(tb testing.TB, tag string, t rules.Target) []rules.Check {
 	tb.Helper()
-	rules, problems := parseValidate(tag, nil)
+	parsed, problems := tags.Parse(tag, nil, rules.IsKnownTag)
 	if len(problems) > 0 {
 		tb.Fatalf("%s: %v", tag, problems)
 	}
-	var checks []check
-	for _, r := range rules.own {
-		cs, p := compileRule(r, t)
+	var checks []rules.Check
+	for _, r := range parsed.Own {
+		cs, p := rules.Compile(r, t)
 		if p != nil {
 			tb.Fatalf("%s: %+v", tag, *p)
 		}
@@ -38,11 +49,11 @@ func compileTag(tb testing.TB, tag string, t target) []check {
 }
 
 // emitted is the schema that checks add up to.
-func emitted(checks []check) *jsonschema.Schema {
+func emitted(checks []rules.Check) *jsonschema.Schema {
 	s := &jsonschema.Schema{}
 	for _, c := range checks {
-		if c.emit != nil {
-			c.emit(s)
+		if c.Emit != nil {
+			c.Emit(s)
 		}
 	}
 	return s
@@ -72,9 +83,9 @@ func compileOracle(tb testing.TB, s *jsonschema.Schema) *oracle.Schema {
 	return compiled
 }
 
-func textPasses(checks []check, s string) bool {
+func textPasses(checks []rules.Check, s string) bool {
 	for _, c := range checks {
-		if !c.text(s) {
+		if !c.Test.(rules.TextTest)(s) {
 			return false
 		}
 	}
@@ -82,8 +93,8 @@ func textPasses(checks []check, s string) bool {
 }
 
 // residual reports whether the checks say more than the schema.
-func residual(checks []check) bool {
-	return slices.ContainsFunc(checks, func(c check) bool { return c.note != "" })
+func residual(checks []rules.Check) bool {
+	return slices.ContainsFunc(checks, func(c rules.Check) bool { return c.Note != "" })
 }
 
 // stricter names the texts that go-playground takes and the rule does not.
@@ -92,16 +103,16 @@ var stricter = map[string]func(string) bool{
 	"ipv4":     func(s string) bool { return strings.Contains(s, ":") },
 	"ip4_addr": func(s string) bool { return strings.Contains(s, ":") },
 	"email": func(s string) bool { // other scripts, quotes, ~ or a trailing dot in the domain
-		return !matchASCII(s) || strings.ContainsAny(s, `"~`) || strings.HasSuffix(s, ".") || strings.Contains(s, "-.") || strings.Contains(s, ".-")
+		return !rules.MatchASCII(s) || strings.ContainsAny(s, `"~`) || strings.HasSuffix(s, ".") || strings.Contains(s, "-.") || strings.Contains(s, ".-")
 	},
-	"email|oneof=none": func(s string) bool { return !matchASCII(s) || strings.ContainsAny(s, `"~.-`) },
-	"url":              func(s string) bool { return !matchURI(s) },
-	"http_url":         func(s string) bool { return !matchURI(s) },
-	"https_url":        func(s string) bool { return !matchURI(s) },
-	"uri":              func(s string) bool { return !matchURIReference(s) }, // it cuts off the fragment before looking
+	"email|oneof=none": func(s string) bool { return !rules.MatchASCII(s) || strings.ContainsAny(s, `"~.-`) },
+	"url":              func(s string) bool { return !rules.MatchURI(s) },
+	"http_url":         func(s string) bool { return !rules.MatchURI(s) },
+	"https_url":        func(s string) bool { return !rules.MatchURI(s) },
+	"uri":              func(s string) bool { return !rules.MatchURIReference(s) }, // it cuts off the fragment before looking
 	"fqdn":             func(s string) bool { return len(s) > 254 },
 	"datetime=2006-01-02T15:04:05Z07:00": func(s string) bool { // one-digit hours, commas, offsets of 24 hours
-		_, fault := parseRFC3339([]byte(s))
+		_, fault := lexical.ParseRFC3339([]byte(s))
 		return fault != ""
 	},
 }
@@ -113,7 +124,6 @@ var looser = map[string]func(string) bool{
 }
 
 func TestTextRulesAgree(t *testing.T) {
-	playground := validator.New(validator.WithRequiredStructEnabled())
 	for _, tag := range slices.Sorted(maps.Keys(ruleSamples)) {
 		t.Run(tag, func(t *testing.T) {
 			t.Parallel()
@@ -169,10 +179,82 @@ func comparePlayground(t *testing.T, v *validator.Validate, tag, s string, ours 
 	}
 }
 
+// The registers of codes are whole: every text of that length is judged.
+func TestCodesAgree(t *testing.T) {
+	var letters, numbers []string
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			letters = append(letters, string([]rune{a, b}))
+			for c := 'A'; c <= 'Z'; c++ {
+				letters = append(letters, string([]rune{a, b, c}))
+			}
+		}
+	}
+	for n := range 1100 {
+		numbers = append(numbers, strconv.Itoa(n), fmt.Sprintf("%03d", n))
+	}
+	for tag, texts := range map[string][]string{
+		"iso3166_1_alpha2": letters, "iso3166_1_alpha3": letters, "iso4217": letters,
+		"iso3166_1_alpha_numeric": numbers, "iso3166_1_alpha_numeric_eu": numbers,
+		"country_code": slices.Concat(letters, numbers), "eu_country_code": slices.Concat(letters, numbers),
+	} {
+		checks := compileTag(t, tag, textTarget)
+		known := 0
+		for _, s := range texts {
+			ours := textPasses(checks, s)
+			if ours {
+				known++
+			}
+			comparePlayground(t, playground, tag, s, ours)
+		}
+		if known == 0 || known == len(texts) {
+			t.Errorf("%s: %d of %d are known", tag, known, len(texts))
+		}
+	}
+}
+
+// What only go-playground decides is refused where it is not there, and the
+// problem says how to have it.
+func TestWithoutValidator(t *testing.T) {
+	type address struct {
+		Land string `json:"land" validate:"iso3166_1_alpha2"`
+		Code string `json:"code" validate:"postcode_iso3166_alpha2_field=Land"`
+		Area string `json:"area" validate:"iso3166_2"`
+		Home string `json:"home" validate:"postcode_iso3166_alpha2=GB"`
+		Work string `json:"work" validate:"postcode_iso3166_alpha2=NO"`
+	}
+	_, err := Compile(reflect.TypeFor[address](), nil)
+	failed, ok := errors.AsType[*RegistrationError](err)
+	if !ok || len(failed.Problems) != 3 {
+		t.Fatalf("want three problems, got %v", err)
+	}
+	for _, p := range failed.Problems {
+		if !strings.Contains(p.Fix, "schema.Options.Validator") {
+			t.Errorf("no way out: %+v", p)
+		}
+	}
+	p, err := Compile(reflect.TypeFor[address](), &Options{Validator: playground})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in, want := range map[string]int{
+		`{"land":"GB","code":"SW1A 1AA","area":"GB-LND","home":"SW1A 1AA","work":"0150"}`: 0,
+		`{"land":"GB","code":"0150","area":"GB-XXX","home":"0150","work":"SW1A 1AA"}`:     4,
+	} {
+		failed, _ := errors.AsType[*Error](p.Check([]byte(in)))
+		got := 0
+		if failed != nil {
+			got = len(failed.Issues)
+		}
+		if got != want {
+			t.Errorf("%s: %d issues, want %d: %v", in, got, want, failed)
+		}
+	}
+}
+
 func TestPostcodesAgree(t *testing.T) {
-	playground := validator.New()
 	samples := []string{"1234", "12345", "123456", "12 345", "123 45", "1234 AB", "123-4567", "12345-678", "12345-6789", "12-345", "1234-567", "K1A 0B1", "K1A0B1"}
-	for country, pattern := range postcodes {
+	for country, pattern := range rules.Postcodes() {
 		if pattern == "" {
 			continue
 		}
@@ -200,17 +282,17 @@ func TestPostcodesAgree(t *testing.T) {
 // TestMatchersEqualPatterns holds the hand-written matchers to the patterns
 // that are advertised for them.
 func TestMatchersEqualPatterns(t *testing.T) {
-	for _, group := range []map[string]textRule{charRules, encodingRules, codeRules, hostRules, colorRules} {
+	for _, group := range []map[string]rules.TextRule{rules.CharRules(), rules.EncodingRules(), rules.CodeRules(), rules.HostRules(), rules.ColorRules()} {
 		for name, def := range group {
-			if def.match == nil || def.pattern == "" {
+			if def.Match == nil || def.Pattern == "" {
 				continue
 			}
-			byPattern := textRule{pattern: def.pattern}.defaultMatch()
+			byPattern := rules.TextRule{Pattern: def.Pattern}.DefaultMatch()
 			rng := rand.New(rand.NewPCG(4, uint64(len(name))))
 			for range 2 * mutantsPerRule {
 				samples := ruleSamples[name]
 				s := mutate(rng, samples[rng.IntN(len(samples))])
-				if got, want := def.match(s), byPattern(s); got != want {
+				if got, want := def.Match(s), byPattern(s); got != want {
 					t.Errorf("%s %q: matcher %v, pattern %v", name, s, got, want)
 				}
 			}

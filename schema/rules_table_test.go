@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/go-playground/validator/v10"
+
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
 // bakedIn lists the tags and aliases that go-playground brings, read from a
@@ -32,11 +36,11 @@ func bakedIn(t *testing.T) []string {
 func TestEveryBakedInTagIsClassified(t *testing.T) {
 	names := bakedIn(t)
 	for _, name := range names {
-		if !isKnownTag(name) {
+		if !rules.IsKnownTag(name) {
 			t.Errorf("tag %q has no class", name)
 		}
 	}
-	for name := range ruleTable {
+	for name := range rules.Table() {
 		if !slices.Contains(names, name) {
 			t.Errorf("the table has %q, which go-playground has not", name)
 		}
@@ -44,8 +48,8 @@ func TestEveryBakedInTagIsClassified(t *testing.T) {
 }
 
 func TestEveryRuleHasSamples(t *testing.T) {
-	for name, def := range ruleTable {
-		if !def.kinds.has(kindText) || def.class == classRefused {
+	for name, def := range rules.Table() {
+		if !def.Kinds.Has(rules.KindText) || def.Class == rules.ClassRefused {
 			continue
 		}
 		found := false
@@ -68,44 +72,44 @@ func TestResidueIsDescribed(t *testing.T) {
 		}
 		checks := compileTag(t, tag, textTarget)
 		name, _, _ := strings.Cut(tag, "=")
-		class := ruleTable[name].class
+		class := rules.Table()[name].Class
 		switch {
-		case (class == classNecessary || class == classDescribed) && !residual(checks):
+		case (class == rules.ClassNecessary || class == rules.ClassDescribed) && !residual(checks):
 			t.Errorf("%s is not exact and has no note", tag)
-		case class == classExact && name != "datetime" && residual(checks):
-			t.Errorf("%s is exact and has the note %q", tag, checks[0].note)
+		case class == rules.ClassExact && name != "datetime" && residual(checks):
+			t.Errorf("%s is exact and has the note %q", tag, checks[0].Note)
 		}
 		for _, c := range checks {
-			if c.want == "" || c.code == "" || c.tag != tag {
+			if c.Want == "" || c.Code == "" || c.Tag != tag {
 				t.Errorf("%s: incomplete check %+v", tag, c)
 			}
-			if c.note != "" && !(strings.HasSuffix(c.note, ".") && strings.ToUpper(c.note[:1]) == c.note[:1]) {
-				t.Errorf("%s: note %q is no sentence", tag, c.note)
+			if c.Note != "" && !(strings.HasSuffix(c.Note, ".") && strings.ToUpper(c.Note[:1]) == c.Note[:1]) {
+				t.Errorf("%s: note %q is no sentence", tag, c.Note)
 			}
 		}
 	}
 }
 
-var sampleTargets = map[valueKind]reflect.Type{
-	kindText: reflect.TypeFor[string](), kindInt: reflect.TypeFor[int](), kindUint: reflect.TypeFor[uint8](),
-	kindFloat: reflect.TypeFor[float64](), kindBool: reflect.TypeFor[bool](), kindList: reflect.TypeFor[[]string](),
-	kindMap: reflect.TypeFor[map[string]int](), kindObject: reflect.TypeFor[struct{ A int }](), kindAny: reflect.TypeFor[any](),
-	kindTime: reflect.TypeFor[time.Time](), kindDate: reflect.TypeFor[Date](), kindDuration: reflect.TypeFor[time.Duration](),
-	kindBytes: reflect.TypeFor[[]byte](), kindOpaque: reflect.TypeFor[[4]int](),
+var sampleTargets = map[rules.Kind]reflect.Type{
+	rules.KindText: reflect.TypeFor[string](), rules.KindInt: reflect.TypeFor[int](), rules.KindUint: reflect.TypeFor[uint8](),
+	rules.KindFloat: reflect.TypeFor[float64](), rules.KindBool: reflect.TypeFor[bool](), rules.KindList: reflect.TypeFor[[]string](),
+	rules.KindMap: reflect.TypeFor[map[string]int](), rules.KindObject: reflect.TypeFor[struct{ A int }](), rules.KindAny: reflect.TypeFor[any](),
+	rules.KindTime: reflect.TypeFor[time.Time](), rules.KindDate: reflect.TypeFor[civil.Date](), rules.KindDuration: reflect.TypeFor[time.Duration](),
+	rules.KindBytes: reflect.TypeFor[[]byte](), rules.KindOpaque: reflect.TypeFor[[4]int](),
 }
 
 // TestKindSafety tries every rule on every kind: it must be refused with a
 // fix, or give checks of the one function that belongs to the kind.
 func TestKindSafety(t *testing.T) {
-	for name, def := range ruleTable {
+	for name, def := range rules.Table() {
 		for kind, typ := range sampleTargets {
-			r := rule{name: name, written: name}
-			if def.param == paramNeeded {
-				r.param, r.hasParam = def.example, true
+			r := tags.Rule{Name: name, Written: name}
+			if def.Param == rules.ParamNeeded {
+				r.Param, r.HasParam = def.Example, true
 			}
-			checks, p := compileRule(r, target{kind: kind, typ: typ, opts: &Options{AllowServerState: true}})
-			if !def.kinds.has(kind) {
-				if p == nil || p.fix == "" {
+			checks, p := rules.Compile(r, rules.Target{Kind: kind, Type: typ, ServerState: true, Validator: playground})
+			if !def.Kinds.Has(kind) {
+				if p == nil || p.Fix == "" {
 					t.Errorf("%s on %s: want a problem with a fix, got %v, %+v", name, typ, checks, p)
 				}
 				continue
@@ -114,64 +118,48 @@ func TestKindSafety(t *testing.T) {
 				continue
 			}
 			for _, c := range checks {
-				if fitting(c, kind) != 1 || functions(c) != 1 {
-					t.Errorf("%s on %s: wrong functions in %+v", name, typ, c)
+				if !fitting(c, kind) {
+					t.Errorf("%s on %s: the test is a %T", name, typ, c.Test)
 				}
 			}
 		}
 	}
 }
 
-func functions(c check) int {
-	n := 0
-	for _, set := range []bool{c.text != nil, c.integer != nil, c.unsigned != nil, c.float != nil, c.boolean != nil, c.count != nil, c.value != nil, c.custom != nil} {
-		if set {
-			n++
-		}
+func fitting(c rules.Check, kind rules.Kind) (ok bool) {
+	switch c.Test.(type) {
+	case rules.TextTest:
+		return kind == rules.KindText
+	case rules.NumberTest:
+		return kind == rules.KindInt || kind == rules.KindUint || kind == rules.KindFloat || kind == rules.KindDuration
+	case rules.BoolTest:
+		return kind == rules.KindBool
+	case rules.CountTest:
+		return kind == rules.KindList || kind == rules.KindMap || kind == rules.KindBytes
+	case *rules.UniqueRule:
+		return kind == rules.KindList || kind == rules.KindMap
+	case rules.ValueTest:
+		return kind != rules.KindText && kind != rules.KindInt && kind != rules.KindUint && kind != rules.KindFloat && kind != rules.KindBool
 	}
-	return n
-}
-
-func fitting(c check, kind valueKind) int {
-	ok := false
-	switch kind {
-	case kindText:
-		ok = c.text != nil
-	case kindInt, kindDuration:
-		ok = c.integer != nil
-	case kindUint:
-		ok = c.unsigned != nil
-	case kindFloat:
-		ok = c.float != nil
-	case kindBool:
-		ok = c.boolean != nil
-	case kindList, kindMap, kindBytes:
-		ok = c.count != nil || c.value != nil
-	default:
-		ok = c.value != nil
-	}
-	if ok {
-		return 1
-	}
-	return 0
+	return false
 }
 
 func TestRefusedRules(t *testing.T) {
-	for name, def := range ruleTable {
-		if def.class != classRefused {
+	for name, def := range rules.Table() {
+		if def.Class != rules.ClassRefused {
 			continue
 		}
-		r := rule{name: name, written: name}
-		if def.param == paramNeeded {
-			r.param, r.hasParam = def.example, true
+		r := tags.Rule{Name: name, Written: name}
+		if def.Param == rules.ParamNeeded {
+			r.Param, r.HasParam = def.Example, true
 		}
-		if _, p := compileRule(r, textTarget); p == nil || p.fix == "" {
+		if _, p := rules.Compile(r, textTarget); p == nil || p.Fix == "" {
 			t.Errorf("%s: want a problem with a fix, got %+v", name, p)
 		}
 	}
 	dir := t.TempDir()
 	allow := textTarget
-	allow.opts = &Options{AllowServerState: true}
+	allow.ServerState = true
 	if !textPasses(compileTag(t, "dir", allow), dir) || textPasses(compileTag(t, "dir", allow), dir+"/none") {
 		t.Error("dir with AllowServerState does not look at the disk")
 	}

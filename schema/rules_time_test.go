@@ -8,6 +8,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
 func TestDurationRules(t *testing.T) {
@@ -33,30 +37,30 @@ func TestDurationRules(t *testing.T) {
 		{"min=5", 1, `{"minimum":5}`, []time.Duration{5}, []time.Duration{4}},
 	}
 	for _, tt := range tests {
-		target := targetOf[time.Duration](kindDuration)
-		target.integerUnit = tt.unit
+		target := targetOf[time.Duration](rules.KindDuration)
+		target.IntegerUnit = tt.unit
 		checks := compileTag(t, tt.tag, target)
 		if text, _ := json.Marshal(emitted(checks)); string(text) != tt.schema && !(tt.schema == "{}" && string(text) == "true") {
 			t.Errorf("%s unit %d: schema %s, want %s", tt.tag, tt.unit, text, tt.schema)
 		}
 		if residual(checks) != (tt.unit == 0) {
-			t.Errorf("%s unit %d: note %q", tt.tag, tt.unit, checks[0].note)
+			t.Errorf("%s unit %d: note %q", tt.tag, tt.unit, checks[0].Note)
 		}
 		for _, d := range tt.yes {
-			if !checks[0].integer(int64(d)) {
+			if !passesValue(checks, reflect.ValueOf(d)) {
 				t.Errorf("%s refuses %s", tt.tag, d)
 			}
 		}
 		for _, d := range tt.no {
-			if checks[0].integer(int64(d)) {
+			if passesValue(checks, reflect.ValueOf(d)) {
 				t.Errorf("%s accepts %s", tt.tag, d)
 			}
 		}
 	}
-	target := targetOf[time.Duration](kindDuration)
-	target.integerUnit = s
+	target := targetOf[time.Duration](rules.KindDuration)
+	target.IntegerUnit = s
 	for _, param := range []string{"5", "1500ms"} {
-		if _, p := compileRule(rule{name: "eq", param: param, hasParam: true, written: "eq=" + param}, target); p == nil || p.fix == "" {
+		if _, p := rules.Compile(tags.Rule{Name: "eq", Param: param, HasParam: true, Written: "eq=" + param}, target); p == nil || p.Fix == "" {
 			t.Errorf("eq=%s with unit s: want a problem, got %+v", param, p)
 		}
 	}
@@ -76,21 +80,21 @@ func TestTimeRules(t *testing.T) {
 			{"gte=2024-01-31", time.Date(2024, 1, 31, 0, 0, 0, 0, time.FixedZone("", 60)), false},
 			{"lt=2024-01-31T10:00:00+01:00", time.Date(2024, 1, 31, 8, 59, 59, 0, time.UTC), true},
 			{"lt=2024-01-31T10:00:00+01:00", time.Date(2024, 1, 31, 9, 0, 0, 0, time.UTC), false},
-			{"min=2024-01-31", NewDate(2024, 1, 31), true}, {"gt=2024-01-31", NewDate(2024, 1, 31), false},
-			{"max=09:30", NewTimeOfDay(9 * time.Hour), true}, {"lt=09:00", NewTimeOfDay(9 * time.Hour), false},
-			{"gt=2024-01-31T09:30:00", NewDate(2024, 2, 1).At(TimeOfDay{}), true},
+			{"min=2024-01-31", civil.NewDate(2024, 1, 31), true}, {"gt=2024-01-31", civil.NewDate(2024, 1, 31), false},
+			{"max=09:30", civil.NewTimeOfDay(9 * time.Hour), true}, {"lt=09:00", civil.NewTimeOfDay(9 * time.Hour), false},
+			{"gt=2024-01-31T09:30:00", civil.NewDate(2024, 2, 1).At(civil.TimeOfDay{}), true},
 		}
 		for _, tt := range tests {
-			kind := kindDate
+			kind := rules.KindDate
 			if _, ok := tt.value.(time.Time); ok {
-				kind = kindTime
+				kind = rules.KindTime
 			}
 			value := reflect.ValueOf(tt.value)
-			checks := compileTag(t, tt.tag, target{kind: kind, typ: value.Type(), opts: &Options{}})
-			if got := checks[0].value(value); got != tt.want {
+			checks := compileTag(t, tt.tag, rules.Target{Kind: kind, Type: value.Type()})
+			if got := passesValue(checks, value); got != tt.want {
 				t.Errorf("%s on %v: got %v", tt.tag, tt.value, got)
 			}
-			if checks[0].note == "" || checks[0].emit != nil {
+			if checks[0].Note == "" || checks[0].Emit != nil {
 				t.Errorf("%s: must be described, not emitted", tt.tag)
 			}
 		}
@@ -117,18 +121,18 @@ func TestUniqueRule(t *testing.T) {
 		{"unique=A", []item{{1, "x"}, {1, "y"}}, false}, {"unique=a", []*item{{1, "x"}, {2, "x"}}, true},
 		{"unique=B", []*item{nil, nil}, false},
 		{"unique", []time.Time{at, at.UTC()}, false}, {"unique", []time.Time{at, at.Add(1)}, true},
-		{"unique", []Date{NewDate(2024, 1, 1), NewDate(2024, 1, 1)}, false},
+		{"unique", []civil.Date{civil.NewDate(2024, 1, 1), civil.NewDate(2024, 1, 1)}, false},
 		{"unique", []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("::1")}, false},
 		{"unique", map[string]int{"a": 1, "b": 1}, false}, {"unique", map[string]int{"a": 1, "b": 2}, true},
 	}
 	for _, tt := range tests {
 		v := reflect.ValueOf(tt.list)
-		kind := kindList
+		kind := rules.KindList
 		if v.Kind() == reflect.Map {
-			kind = kindMap
+			kind = rules.KindMap
 		}
-		checks := compileTag(t, tt.tag, target{kind: kind, typ: v.Type(), opts: &Options{}})
-		if got := checks[0].value(v); got != tt.want {
+		checks := compileTag(t, tt.tag, rules.Target{Kind: kind, Type: v.Type()})
+		if got := passesValue(checks, v); got != tt.want {
 			t.Errorf("%s on %T %v: got %v", tt.tag, tt.list, tt.list, got)
 		}
 		// What is accepted must also be unique as JSON.
@@ -141,7 +145,7 @@ func TestUniqueRule(t *testing.T) {
 }
 
 func TestBytesRules(t *testing.T) {
-	target := targetOf[[]byte](kindBytes)
+	target := targetOf[[]byte](rules.KindBytes)
 	for n := range 9 {
 		for _, tag := range []string{"min", "max", "len", "gt", "lt", "eq", "ne"} {
 			tag = fmt.Sprintf("%s=%d", tag, max(n, 1))
@@ -151,18 +155,14 @@ func TestBytesRules(t *testing.T) {
 				text, _ := json.Marshal(make([]byte, size))
 				var doc any
 				_ = json.Unmarshal(text, &doc)
-				ok := true
-				for _, c := range checks {
-					ok = ok && c.count(size)
-				}
-				if ok && sch.Validate(doc) != nil {
+				if passesValue(checks, reflect.ValueOf(make([]byte, size))) && sch.Validate(doc) != nil {
 					t.Errorf("%s: %d bytes are accepted, but invalid by the schema", tag, size)
 				}
 			}
 		}
 	}
 	checks := compileTag(t, "json", target)
-	if !checks[0].value(reflect.ValueOf([]byte(`{"a":1}`))) || checks[0].value(reflect.ValueOf([]byte(`{`))) {
+	if !passesValue(checks, reflect.ValueOf([]byte(`{"a":1}`))) || passesValue(checks, reflect.ValueOf([]byte(`{`))) {
 		t.Error("json on []byte does not look at the bytes")
 	}
 }
@@ -170,7 +170,7 @@ func TestBytesRules(t *testing.T) {
 func TestAlternativesMerge(t *testing.T) {
 	tests := []struct {
 		tag    string
-		target target
+		target rules.Target
 		want   string
 	}{
 		{"oneof=a b|eq=c|eq=a", textTarget, `{"enum":["a","b","c"]}`},
@@ -178,7 +178,7 @@ func TestAlternativesMerge(t *testing.T) {
 		{"len=2|eq=abc", textTarget, `{"anyOf":[{"maxLength":2,"minLength":2},{"const":"abc"}]}`},
 		{"json|alpha", textTarget, `{"anyOf":[{"contentMediaType":"application/json"},{"pattern":"^[a-zA-Z]+$"}]}`},
 		{"tcp_addr|alpha", textTarget, `true`},
-		{"eq=1|min=5", targetOf[int](kindInt), `{"anyOf":[{"const":1},{"minimum":5}]}`},
+		{"eq=1|min=5", targetOf[int](rules.KindInt), `{"anyOf":[{"const":1},{"minimum":5}]}`},
 	}
 	for _, tt := range tests {
 		checks := compileTag(t, tt.tag, tt.target)

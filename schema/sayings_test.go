@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/invopop/jsonschema"
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // sayings are documents that break what is no rule of a tag.
@@ -18,13 +20,13 @@ var sayings = []struct {
 	inputs []string
 }{
 	{"dates", struct {
-		V Date `json:"v"`
+		V civil.Date `json:"v"`
 	}{}, []string{`"2024-02-30"`, `"2023-02-29"`, `"2024-04-31"`, `"2024-13-01"`, `"2024-00-01"`, `"2024-01-00"`, `"2024-1-1"`, `"01/02/2024"`, `"tomorrow"`, `""`, `"2024-02-01T00:00:00Z"`, `20240101`, `null`}},
 	{"times of day", struct {
-		V TimeOfDay `json:"v"`
+		V civil.TimeOfDay `json:"v"`
 	}{}, []string{`"24:00"`, `"9:30"`, `"09:60"`, `"09:30:60"`, `"09:30Z"`, `"09:30+02:00"`, `"09:30:00,5"`, `"09:30:00.1234567890"`, `"noon"`, `"9:30 pm"`, `930`}},
 	{"local dates and times", struct {
-		V NaiveDateTime `json:"v"`
+		V civil.NaiveDateTime `json:"v"`
 	}{}, []string{`"2024-02-30T10:00"`, `"2024-02-01T10:00Z"`, `"2024-02-01T10:00+01:00"`, `"2024-02-01 10:00"`, `"2024-02-01"`, `"2024-02-01T25:00"`, `"x"`, `5`}},
 	{"time.Time", struct {
 		V time.Time `json:"v"`
@@ -64,11 +66,11 @@ var sayings = []struct {
 		X float64 `json:"x,string"`
 	}{}, []string{`{"v":"x","w":"x","x":"x"}`, `{}`}},
 	{"lists", struct {
-		V [2]int         `json:"v"`
-		W []int          `json:"w" validate:"min=1,max=3,unique,dive,min=1"`
-		X []uint8        `json:"x,omitempty"`
-		Y map[int]string `json:"y,omitempty" validate:"dive,keys,min=3,endkeys,min=2"`
-		Z map[Date]bool  `json:"z,omitempty"`
+		V [2]int              `json:"v"`
+		W []int               `json:"w" validate:"min=1,max=3,unique,dive,min=1"`
+		X []uint8             `json:"x,omitempty"`
+		Y map[int]string      `json:"y,omitempty" validate:"dive,keys,min=3,endkeys,min=2"`
+		Z map[civil.Date]bool `json:"z,omitempty"`
 	}{}, []string{`{"v":[1],"w":[]}`, `{"v":[1,2,3],"w":[0,0,1]}`, `{"v":5,"w":{},"x":5,"y":[],"z":5}`, `{"v":[1,2],"w":[1,2,3,4],"y":{"1":"x","a":"xx"},"z":{"2024-02-30":true}}`, `{}`}},
 	{"unions", drawing{}, []string{`{"shape":{"kind":"cube"}}`, `{"shape":{"r":1}}`, `{"shape":{"kind":5}}`, `{"shape":[]}`, `{}`, `{"shape":{"kind":"circle","rr":2}}`}},
 	{"unknown members", struct {
@@ -123,7 +125,7 @@ func TestSayings(t *testing.T) {
 			if reflect.TypeOf(c.typ).NumField() == 1 && c.name != "unions" && c.name != "documents" {
 				doc = `{"v":` + in + `}`
 			}
-			fmt.Fprintf(&b, "  %s\n%s\n", cut(in), issueLines(p.Check([]byte(doc))))
+			fmt.Fprintf(&b, "  %s\n%s\n", wording.Cut(in), issueLines(p.Check([]byte(doc))))
 		}
 	}
 	compareText(t, "sayings.txt", b.String())

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-playground/validator/v10"
+
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // StructRule checks a whole struct with a function. It runs after every other
@@ -19,7 +21,8 @@ type StructRule struct {
 	run      func(ctx context.Context, v reflect.Value) ([]fault, error)
 }
 
-// fault is what a struct rule found, at a field or at "" for the struct.
+// fault is what a struct rule found, at a field or, with the Go name "", at the
+// struct.
 type fault struct {
 	goName, rule, msg string
 }
@@ -41,6 +44,8 @@ type fieldError struct{ name, msg string }
 
 func (e *fieldError) Error() string { return e.msg }
 
+// faults takes the error of a struct rule apart, where errors.Join has put
+// several together.
 func faults(err error) []fault {
 	if err == nil {
 		return nil
@@ -52,7 +57,7 @@ func faults(err error) []fault {
 		}
 		return all
 	}
-	f := fault{rule: ruleCustom, msg: err.Error()}
+	f := fault{rule: wording.RuleCustom, msg: err.Error()}
 	var at *fieldError
 	if errors.As(err, &at) {
 		f.goName = at.name
@@ -84,41 +89,4 @@ func ValidatorStructRule[T any](describe string, fn validator.StructLevelFunc) *
 			}
 			return all, nil
 		}}
-}
-
-// structFuncs attaches the struct rules of a type.
-func (c *compiler) structFuncs(sh *shape) {
-	if sh.noRules {
-		return
-	}
-	for _, r := range c.opts.StructRules {
-		if r == nil || r.typ != sh.typ {
-			continue
-		}
-		if r.describe == "" {
-			c.report("", "a struct rule needs a description: callers cannot see what it checks", `write schema.NewStructRule("end must be after start", …)`)
-		}
-		sh.funcs = append(sh.funcs, r)
-	}
-}
-
-// structRules runs the struct rules on one object.
-func (d *decoder) structRules(r *deferred) {
-	v := reflect.NewAt(r.sh.typ, r.at).Elem()
-	for _, fn := range r.sh.funcs {
-		found, err := fn.run(d.ctx, v)
-		if err != nil {
-			d.fault = err
-			return
-		}
-		for _, f := range found {
-			is := Issue{Path: pointer(r.path), Rule: f.rule, Expected: fn.describe, Message: f.msg}
-			for i := range r.sh.fields {
-				if r.sh.fields[i].goName == f.goName {
-					is.Path += pointer([]step{{r.sh.fields[i].name, -1}})
-				}
-			}
-			d.add(nil, is)
-		}
-	}
 }

@@ -3,12 +3,10 @@ package schema
 import (
 	"fmt"
 	"reflect"
-	"slices"
-	"unsafe"
-
-	"github.com/invopop/jsonschema"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // UnionType lists the types that an interface can hold in JSON. Put it into
@@ -45,36 +43,28 @@ func Union[I any](tag string, variants ...VariantType) UnionType {
 	return UnionType{reflect.TypeFor[I](), tag, variants}
 }
 
-// unionShape is a compiled union.
+// unionShape is a compiled union. A variant may hold the interface again, which
+// is noticed when the variants are asked for while they are being compiled.
 type unionShape struct {
-	decl      UnionType
-	variants  []variant
-	names     []string
-	started   bool
-	done      bool
-	recursive bool // a variant holds the interface again
+	decl     UnionType
+	variants []variant
+	// names are those of the variants, for messages.
+	names []string
+	// started and done say how far compiling has come. Who asks for the variants
+	// in between makes the union recursive.
+	started, done, recursive bool
 }
 
+// variant is one type of a compiled union.
 type variant struct {
 	name string
 	typ  reflect.Type // what the interface holds
 	node *node        // of the struct, without pointer
 }
 
-// prepare looks at the options that no type needs to use: custom rules, and
-// the unions that it makes known.
-func (c *compiler) prepare() {
-	c.add(checkRules(c.opts.Rules)...)
-	if slices.Contains(c.opts.StructRules, nil) {
-		c.report("", "Options.StructRules has a rule that is nil", "make it with schema.NewStructRule")
-	}
-	for _, u := range c.opts.Unions {
-		c.unions[u.typ] = &unionShape{decl: u}
-	}
-}
-
-// variants compiles the variants of a union, once.
-func (c *compiler) variants(u *unionShape) {
+// compileVariants compiles the variants of a union, once. Faults of the list
+// are reported at the first type that uses it.
+func compileVariants(c *compiler, u *unionShape) {
 	if u.started {
 		u.recursive = u.recursive || !u.done
 		return
@@ -116,9 +106,10 @@ func (c *compiler) variants(u *unionShape) {
 	}
 }
 
-// discriminate makes a struct one variant of a union: its tag member has one
-// value.
-func (c *compiler) discriminate(sh *shape, tag, name string) {
+// discriminate makes a struct one variant of a union: its tag member is
+// required and has one value. If it is no field, it stands in the schema alone;
+// in results it must be one, because encoding/json would not write it.
+func discriminate(c *compiler, sh *shape, tag, name string) {
 	i, ok := sh.byName[tag]
 	sh.skip, sh.variant = tag, name
 	if !ok {
@@ -135,16 +126,16 @@ func (c *compiler) discriminate(sh *shape, tag, name string) {
 	v := reflect.New(f.node.typ).Elem()
 	v.SetString(name)
 	f.required, f.def = true, nil
-	f.node.checks = append([]check{setCheck(tag, "const", []reflect.Value{v})}, f.node.checks...)
+	f.node.checks = append([]rules.Check{rules.SetCheck(tag, "const", []reflect.Value{v})}, f.node.checks...)
 }
 
-// union reads an object as the variant that it names, so that only the issues
+// readUnion reads an object as the variant that it names, so that only the issues
 // of that variant are reported.
-func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
+func readUnion(d *decoder, n *node, p slot, k jsonx.Kind) bool {
 	if k != jsonx.Object {
 		return d.fromText(n, p, k, jsonx.Object)
 	}
-	name, got, ok := d.discriminator(n.union.decl.tag)
+	name, got, ok := discriminator(d, n.union.decl.tag)
 	if !ok {
 		return false
 	}
@@ -154,22 +145,22 @@ func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 			continue
 		}
 		value := reflect.New(v.node.typ)
-		if !d.object(v.node, v.node.object, value.UnsafePointer(), k) {
+		if !d.object(v.node, v.node.object, slotOf(value), k) {
 			return false
 		}
 		if v.typ.Kind() != reflect.Pointer {
 			value = value.Elem()
 		}
-		reflect.NewAt(n.typ, p).Elem().Set(value)
+		p.value(n.typ).Set(value)
 		return true
 	}
 	d.push(n.union.decl.tag)
-	is := Issue{Path: pointer(d.path), Rule: ruleUnion, Expected: oneOf(anySlice(n.union.names)), Got: got}
+	is := Issue{Path: wording.Pointer(d.path), Rule: wording.RuleUnion, Expected: wording.OneOf(rules.AnySlice(n.union.names)), Got: got}
 	if got != "" {
 		if d.hides(n) {
 			is.Got = ""
 		}
-		is.Message = mustBe(is.Expected, is.Got)
+		is.Message = wording.MustBe(is.Expected, is.Got)
 	} else {
 		is.Rule = "required"
 		is.Message = "is required (" + is.Expected + ")"
@@ -182,7 +173,7 @@ func (d *decoder) union(n *node, p unsafe.Pointer, k jsonx.Kind) bool {
 // discriminator looks ahead for the tag member of the object at the scanner.
 // Nothing is reported: the object is read again. Got describes the member, and
 // is "" if there is none; ok is false on broken JSON.
-func (d *decoder) discriminator(tag string) (name, got string, ok bool) {
+func discriminator(d *decoder, tag string) (name, got string, ok bool) {
 	pos, depth := d.s.Pos, d.s.Depth()
 	more, err := d.s.ObjectStart()
 	for more && err == nil {
@@ -200,7 +191,7 @@ func (d *decoder) discriminator(tag string) (name, got string, ok bool) {
 			} else {
 				_, err = d.s.Skip()
 			}
-			got = gotValue(d.s.Buf[start:d.s.Pos], !isText)
+			got = wording.Got(d.s.Buf[start:d.s.Pos], !isText)
 		} else {
 			_, err = d.s.Skip()
 		}
@@ -219,13 +210,4 @@ func (d *decoder) discriminator(tag string) (name, got string, ok bool) {
 	d.s.Pos = pos
 	d.s.SetDepth(depth)
 	return name, got, true
-}
-
-// union writes a union as anyOf, one branch a variant.
-func (e *emitter) union(u *unionShape) *jsonschema.Schema {
-	s := &jsonschema.Schema{}
-	for _, v := range u.variants {
-		s.AnyOf = append(s.AnyOf, e.node(v.node))
-	}
-	return s
 }

@@ -4,16 +4,19 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
 var testAliases = map[string]string{
 	"short": "max=3,alpha", "yesno": "eq=yes|eq=no", "one": "alpha", "loop": "pool", "pool": "loop", "email": "alpha", "deep": "one,max=5",
 }
 
-func names(rs []rule) string {
+func names(rs []tags.Rule) string {
 	var out []string
 	for _, r := range rs {
-		out = append(out, r.written)
+		out = append(out, r.Written)
 	}
 	return strings.Join(out, " ")
 }
@@ -21,38 +24,38 @@ func names(rs []rule) string {
 func TestParseValidate(t *testing.T) {
 	tests := []struct {
 		tag   string
-		check func(*tagRules) bool
+		check func(*tags.Rules) bool
 	}{
-		{"", func(r *tagRules) bool { return reflect.DeepEqual(r, &tagRules{}) }},
-		{"-", func(r *tagRules) bool { return r.skip }},
-		{"structonly", func(r *tagRules) bool { return r.structOnly == "structonly" && r.skipsFields() }},
-		{"dive,nostructlevel", func(r *tagRules) bool { return r.structOnly == "" && r.skipsFields() }},
-		{"required,min=3,max=5", func(r *tagRules) bool { return r.required && names(r.own) == "min=3 max=5" }},
-		{"omitempty,min=5", func(r *tagRules) bool { return r.omit == "omitempty" && names(r.own) == "min=5" }},
-		{"omitzero,isdefault", func(r *tagRules) bool { return r.omit == "omitzero" && r.isDefault }},
-		{"required_if=K x,omitempty,min=3", func(r *tagRules) bool {
-			return len(r.conditionals) == 1 && r.conditionals[0].param == "K x" && r.omit == "omitempty"
+		{"", func(r *tags.Rules) bool { return reflect.DeepEqual(r, &tags.Rules{}) }},
+		{"-", func(r *tags.Rules) bool { return r.Skip }},
+		{"structonly", func(r *tags.Rules) bool { return r.StructOnly == "structonly" && r.SkipsFields() }},
+		{"dive,nostructlevel", func(r *tags.Rules) bool { return r.StructOnly == "" && r.SkipsFields() }},
+		{"required,min=3,max=5", func(r *tags.Rules) bool { return r.Required && names(r.Own) == "min=3 max=5" }},
+		{"omitempty,min=5", func(r *tags.Rules) bool { return r.Omit == "omitempty" && names(r.Own) == "min=5" }},
+		{"omitzero,isdefault", func(r *tags.Rules) bool { return r.Omit == "omitzero" && r.IsDefault }},
+		{"required_if=K x,omitempty,min=3", func(r *tags.Rules) bool {
+			return len(r.Conditionals) == 1 && r.Conditionals[0].Param == "K x" && r.Omit == "omitempty"
 		}},
-		{"eqfield=A,alpha", func(r *tagRules) bool { return names(r.cross) == "eqfield=A" && names(r.own) == "alpha" }},
-		{"contains=a0x2Cb0x7Cc=d", func(r *tagRules) bool { return r.own[0].param == "a,b|c=d" }},
-		{"eq=", func(r *tagRules) bool { return r.own[0].hasParam && r.own[0].param == "" }},
-		{"alpha|numeric|len=3", func(r *tagRules) bool { return len(r.own) == 1 && names(r.own[0].or) == "alpha numeric len=3" }},
-		{"short", func(r *tagRules) bool { return names(r.own) == "max=3 alpha" }},
-		{"deep,min=1", func(r *tagRules) bool { return names(r.own) == "alpha max=5 min=1" }},
-		{"yesno|numeric", func(r *tagRules) bool { return names(r.own[0].or) == "eq=yes eq=no numeric" }},
-		{"min=1,dive,min=2,dive,alpha", func(r *tagRules) bool {
-			return names(r.own) == "min=1" && names(r.elem.own) == "min=2" && names(r.elem.elem.own) == "alpha"
+		{"eqfield=A,alpha", func(r *tags.Rules) bool { return names(r.Cross) == "eqfield=A" && names(r.Own) == "alpha" }},
+		{"contains=a0x2Cb0x7Cc=d", func(r *tags.Rules) bool { return r.Own[0].Param == "a,b|c=d" }},
+		{"eq=", func(r *tags.Rules) bool { return r.Own[0].HasParam && r.Own[0].Param == "" }},
+		{"alpha|numeric|len=3", func(r *tags.Rules) bool { return len(r.Own) == 1 && names(r.Own[0].Or) == "alpha numeric len=3" }},
+		{"short", func(r *tags.Rules) bool { return names(r.Own) == "max=3 alpha" }},
+		{"deep,min=1", func(r *tags.Rules) bool { return names(r.Own) == "alpha max=5 min=1" }},
+		{"yesno|numeric", func(r *tags.Rules) bool { return names(r.Own[0].Or) == "eq=yes eq=no numeric" }},
+		{"min=1,dive,min=2,dive,alpha", func(r *tags.Rules) bool {
+			return names(r.Own) == "min=1" && names(r.Elem.Own) == "min=2" && names(r.Elem.Elem.Own) == "alpha"
 		}},
-		{"dive", func(r *tagRules) bool { return r.elem != nil && r.keys == nil }},
-		{"dive,keys,alpha,min=2,endkeys,omitempty,min=3", func(r *tagRules) bool {
-			return names(r.keys.own) == "alpha min=2" && names(r.elem.own) == "min=3" && r.elem.omit == "omitempty"
+		{"dive", func(r *tags.Rules) bool { return r.Elem != nil && r.Keys == nil }},
+		{"dive,keys,alpha,min=2,endkeys,omitempty,min=3", func(r *tags.Rules) bool {
+			return names(r.Keys.Own) == "alpha min=2" && names(r.Elem.Own) == "min=3" && r.Elem.Omit == "omitempty"
 		}},
-		{"dive,keys,alpha,endkeys,dive,keys,len=1,endkeys,max=2", func(r *tagRules) bool {
-			return names(r.keys.own) == "alpha" && names(r.elem.keys.own) == "len=1" && names(r.elem.elem.own) == "max=2"
+		{"dive,keys,alpha,endkeys,dive,keys,len=1,endkeys,max=2", func(r *tags.Rules) bool {
+			return names(r.Keys.Own) == "alpha" && names(r.Elem.Keys.Own) == "len=1" && names(r.Elem.Elem.Own) == "max=2"
 		}},
 	}
 	for _, tt := range tests {
-		got, problems := parseValidate(tt.tag, testAliases)
+		got, problems := tags.Parse(tt.tag, testAliases, rules.IsKnownTag)
 		if len(problems) > 0 || !tt.check(got) {
 			t.Errorf("%q: got %+v, problems %+v", tt.tag, got, problems)
 		}
@@ -102,13 +105,13 @@ func TestParseValidateProblems(t *testing.T) {
 		{"email", "hides the built-in"},
 	}
 	for _, tt := range tests {
-		_, problems := parseValidate(tt.tag, testAliases)
+		_, problems := tags.Parse(tt.tag, testAliases, rules.IsKnownTag)
 		found := false
 		for _, p := range problems {
-			if p.fix == "" || !strings.HasPrefix(p.tag, "validate:") {
+			if p.Fix == "" || !strings.HasPrefix(p.Tag, "validate:") {
 				t.Errorf("%q: no fix or tag in %+v", tt.tag, p)
 			}
-			found = found || strings.Contains(p.msg, tt.want)
+			found = found || strings.Contains(p.Msg, tt.want)
 		}
 		if !found {
 			t.Errorf("%q: got %+v, want %q", tt.tag, problems, tt.want)
@@ -130,7 +133,7 @@ func TestSplitWords(t *testing.T) {
 		{"", nil, false},
 	}
 	for _, tt := range tests {
-		got, odd := splitWords(tt.in)
+		got, odd := tags.Words(tt.in)
 		if !reflect.DeepEqual(got, tt.want) || odd != tt.odd {
 			t.Errorf("%q: got %q %v, want %q %v", tt.in, got, odd, tt.want, tt.odd)
 		}
@@ -147,30 +150,30 @@ func FuzzParseValidate(f *testing.F) {
 		f.Add(tag)
 	}
 	f.Fuzz(func(t *testing.T, tag string) {
-		rules, problems := parseValidate(tag, testAliases)
-		for level := rules; level != nil; level = level.elem {
+		parsed, problems := tags.Parse(tag, testAliases, rules.IsKnownTag)
+		for level := parsed; level != nil; level = level.Elem {
 			for kind, typ := range sampleTargets {
-				target := target{kind: kind, typ: typ, opts: &Options{}}
+				target := rules.Target{Kind: kind, Type: typ}
 				sound := true
-				for _, r := range level.own {
-					checks, p := compileRule(r, target)
+				for _, r := range level.Own {
+					checks, p := rules.Compile(r, target)
 					if p != nil {
 						problems = append(problems, *p)
 						sound = false
 					}
 					for _, c := range checks {
-						if c.text != nil {
-							c.text("x")
+						if test, ok := c.Test.(rules.TextTest); ok {
+							test("x")
 						}
 					}
 				}
 				if sound {
-					problems = append(problems, checkConsistency(level.own, target)...)
+					problems = append(problems, rules.Consistency(level.Own, target)...)
 				}
 			}
 		}
 		for _, p := range problems {
-			if p.msg == "" || p.fix == "" || p.tag == "" {
+			if p.Msg == "" || p.Fix == "" || p.Tag == "" {
 				t.Fatalf("%q: incomplete problem %+v", tag, p)
 			}
 		}

@@ -1,12 +1,16 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // TestUniqueBesideFaults checks that equal items are reported together with
@@ -22,7 +26,7 @@ func TestUniqueBesideFaults(t *testing.T) {
 		Items []item         `json:"items,omitempty" validate:"unique"`
 		IDs   []item         `json:"ids,omitempty" validate:"unique=ID"`
 		Map   map[string]int `json:"map,omitempty" validate:"unique,dive,min=1"`
-		Days  []Date         `json:"days,omitempty" validate:"unique"`
+		Days  []civil.Date   `json:"days,omitempty" validate:"unique"`
 	}
 	tests := []struct{ input, want string }{
 		{`{"texts":["a","bb","bb"]}`, `/texts/0: must be at least 2 characters long; got "a"; /texts: must be an array without duplicates; items 1 and 2 are equal`},
@@ -83,7 +87,7 @@ func TestExactNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := CompileRaw(p.JSON())
+		raw, err := newJudge(t, p.JSON())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,14 +112,14 @@ func TestExactNumbers(t *testing.T) {
 }
 
 func TestDateArithmetic(t *testing.T) {
-	day, clock := NewDate(2024, time.February, 28), NewTimeOfDay(23*time.Hour)
+	day, clock := civil.NewDate(2024, time.February, 28), civil.NewTimeOfDay(23*time.Hour)
 	if got := day.At(clock).Add(2 * time.Hour).String(); got != "2024-02-29T01:00:00" {
 		t.Errorf("two hours later it is %s", got)
 	}
 	if got := day.At(clock).Add(-48*time.Hour - time.Nanosecond).String(); got != "2024-02-26T22:59:59.999999999" {
 		t.Errorf("two days before it was %s", got)
 	}
-	if got := day.At(TimeOfDay{}).Add(-1).String(); got != "2024-02-27T23:59:59.999999999" {
+	if got := day.At(civil.TimeOfDay{}).Add(-1).String(); got != "2024-02-27T23:59:59.999999999" {
 		t.Errorf("a moment before midnight it was %s", got)
 	}
 	later := day.At(clock).Add(1)
@@ -125,7 +129,7 @@ func TestDateArithmetic(t *testing.T) {
 	if !day.Before(day.AddDays(1)) || !day.AddDays(1).After(day) || day.Before(day) || day.After(day) {
 		t.Error("Before and After of Date contradict")
 	}
-	noon := NewTimeOfDay(12 * time.Hour)
+	noon := civil.NewTimeOfDay(12 * time.Hour)
 	if !noon.Before(clock) || !clock.After(noon) || noon.Before(noon) || noon.After(noon) {
 		t.Error("Before and After of TimeOfDay contradict")
 	}
@@ -134,10 +138,10 @@ func TestDateArithmetic(t *testing.T) {
 // TestDatesBeyondText checks that a day without a text form is an error when it
 // is written, and that sums never wrap round.
 func TestDatesBeyondText(t *testing.T) {
-	last := NewDate(9999, time.December, 31)
+	last := civil.NewDate(9999, time.December, 31)
 	for want, v := range map[string]any{
 		"date 10000-01-01: JSON has years from 0 to 9999 only":                         last.AddDays(1),
-		"local date and time 10000-01-01T00:30:00: JSON has years from 0 to 9999 only": last.At(NewTimeOfDay(23 * time.Hour)).Add(90 * time.Minute),
+		"local date and time 10000-01-01T00:30:00: JSON has years from 0 to 9999 only": last.At(civil.NewTimeOfDay(23 * time.Hour)).Add(90 * time.Minute),
 	} {
 		if _, err := json.Marshal(v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %q in it", err, want)
@@ -148,10 +152,10 @@ func TestDatesBeyondText(t *testing.T) {
 			t.Errorf("%d days from %s it is %s", n, last, got)
 		}
 	}
-	if got := NewDate(math.MaxInt32, 1, 1); got.Before(last) {
+	if got := civil.NewDate(math.MaxInt32, 1, 1); got.Before(last) {
 		t.Errorf("the year %d is taken for %s", math.MaxInt32, got)
 	}
-	if got := last.At(TimeOfDay{}).Add(math.MaxInt64); !got.After(last.At(TimeOfDay{})) {
+	if got := last.At(civil.TimeOfDay{}).Add(math.MaxInt64); !got.After(last.At(civil.TimeOfDay{})) {
 		t.Errorf("292 years later it is %s", got)
 	}
 }
@@ -171,10 +175,10 @@ func TestExamplesKeepToRules(t *testing.T) {
 		{time.Second, `validate:"max=1m" jsonschema:"example=5s"`, `["5s"]`},
 		{time.Second, `validate:"min=48h" jsonschema:"format=duration"`, `["PT48H"]`},
 		{time.Second, `mcp:"unit=s"`, ``},
-		{TimeOfDay{}, ``, `["09:30","23:59:59"]`},
-		{TimeOfDay{}, `validate:"lt=09:00"`, ``},
-		{TimeOfDay{}, `validate:"min=10:00,max=18:00"`, `["10:00","18:00"]`},
-		{NaiveDateTime{}, `validate:"gte=2027-01-01T00:00:00"`, `["2027-01-01T00:00:00"]`},
+		{civil.TimeOfDay{}, ``, `["09:30","23:59:59"]`},
+		{civil.TimeOfDay{}, `validate:"lt=09:00"`, ``},
+		{civil.TimeOfDay{}, `validate:"min=10:00,max=18:00"`, `["10:00","18:00"]`},
+		{civil.NaiveDateTime{}, `validate:"gte=2027-01-01T00:00:00"`, `["2027-01-01T00:00:00"]`},
 	} {
 		p, err := Compile(holding(c.value, `json:"a" `+c.tags), nil)
 		if err != nil {
@@ -184,7 +188,7 @@ func TestExamplesKeepToRules(t *testing.T) {
 		at, _ := p.Schema().Properties.Get("a")
 		got := ""
 		if at.Examples != nil {
-			got = string(appendAny(nil, at.Examples))
+			got = string(wording.AppendJSON(nil, at.Examples))
 		}
 		if got != c.want {
 			t.Errorf("%T %s: examples are %s, want %s", c.value, c.tags, got, c.want)
@@ -201,7 +205,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		tags, text string
 	}{
 		{"", `validate:"min=50"`, `"` + secret + `"`}, {"", `validate:"email"`, `"` + secret + `"`}, {"", `validate:"datetime=2006-01-02"`, `"` + secret + `"`},
-		{1, ``, `"` + secret + `"`}, {1.5, ``, `"` + secret + `"`}, {true, ``, `"` + secret + `"`}, {Date{}, ``, `"` + secret + `"`},
+		{1, ``, `"` + secret + `"`}, {1.5, ``, `"` + secret + `"`}, {true, ``, `"` + secret + `"`}, {civil.Date{}, ``, `"` + secret + `"`},
 		{time.Second, ``, `"` + secret + `"`}, {time.Time{}, ``, `"` + secret + `"`}, {[]byte{}, ``, `"` + secret + `!"`}, {picky{}, ``, `"` + secret + `"`},
 		{pointed{}, ``, `"HUNTER2 ` + secret + `"`}, {[]string{}, `validate:"dive,max=1"`, `["` + secret + `"]`}, {[]string{}, `validate:"min=3"`, `["` + secret + `"]`},
 		{vowel(""), ``, `"` + secret + `"`}, {Null[string]{}, `validate:"max=1"`, `"` + secret + `"`}, {map[string]int{}, ``, `{"a":"` + secret + `"}`},
@@ -232,21 +236,21 @@ type holdingSecret struct {
 // TestShapesOfValues decodes what has unusual Go types.
 func TestShapesOfValues(t *testing.T) {
 	type args struct {
-		PP   **int            `json:"pp,omitempty"`
-		Arr  [3]bool          `json:"arr"`
-		Grid [2][]int8        `json:"grid"`
-		Ints map[int8]string  `json:"ints,omitempty"`
-		Uns  map[uint]bool    `json:"uns,omitempty"`
-		Days map[Date]int     `json:"days,omitempty"`
-		Ptrs []*string        `json:"ptrs,omitempty"`
-		MP   map[string]*args `json:"mp,omitempty"`
-		Raw  *json.RawMessage `json:"raw,omitempty"`
+		PP   **int              `json:"pp,omitempty"`
+		Arr  [3]bool            `json:"arr"`
+		Grid [2][]int8          `json:"grid"`
+		Ints map[int8]string    `json:"ints,omitempty"`
+		Uns  map[uint]bool      `json:"uns,omitempty"`
+		Days map[civil.Date]int `json:"days,omitempty"`
+		Ptrs []*string          `json:"ptrs,omitempty"`
+		MP   map[string]*args   `json:"mp,omitempty"`
+		Raw  *json.RawMessage   `json:"raw,omitempty"`
 	}
 	p := compile[args](t, &Options{Strict: true})
 	doc := []byte(`{"pp":5,"arr":[true,false,true],"grid":[[1],[]],"ints":{"-8":"x"},"uns":{"7":true},"days":{"2026-01-31":1},"ptrs":["a"],"raw":[1],
 		"mp":{"k":{"arr":[false,false,false],"grid":[[],[2]]}}}`)
 	var in, want args
-	if err := p.Decode(doc, &in); err != nil {
+	if err := p.Decode(context.Background(), doc, &in); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(doc, &want); err != nil {

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // wordingKind is a type of field and values of it, one of which should break
@@ -31,9 +35,9 @@ var wordingKinds = []wordingKind{
 	{"[]byte", reflect.TypeFor[[]byte](), "", []string{`""`, `"aA=="`, `"aGk="`, `"aGhoaA=="`}},
 	{"map", reflect.TypeFor[map[string]int](), "", []string{`{}`, `{"a":1}`, `{"a":1,"b":2}`, `{"a":1,"b":1,"c":1}`}},
 	{"time.Time", reflect.TypeFor[time.Time](), "", []string{`"1990-01-01T00:00:00Z"`, `"2990-01-01T00:00:00Z"`}},
-	{"Date", reflect.TypeFor[Date](), "", []string{`"1990-01-01"`, `"2990-01-01"`}},
-	{"TimeOfDay", reflect.TypeFor[TimeOfDay](), "", []string{`"00:01"`, `"23:00"`}},
-	{"NaiveDateTime", reflect.TypeFor[NaiveDateTime](), "", []string{`"1990-01-01T00:00"`, `"2990-01-01T00:00"`}},
+	{"Date", reflect.TypeFor[civil.Date](), "", []string{`"1990-01-01"`, `"2990-01-01"`}},
+	{"TimeOfDay", reflect.TypeFor[civil.TimeOfDay](), "", []string{`"00:01"`, `"23:00"`}},
+	{"NaiveDateTime", reflect.TypeFor[civil.NaiveDateTime](), "", []string{`"1990-01-01T00:00"`, `"2990-01-01T00:00"`}},
 	{"Duration", reflect.TypeFor[time.Duration](), "", []string{`"1s"`, `"2m"`, `"200h"`}},
 	{"Duration unit=s", reflect.TypeFor[time.Duration](), ` mcp:"unit=s"`, []string{`1`, `120`, `720000`}},
 	{"Duration ISO", reflect.TypeFor[time.Duration](), ` jsonschema:"format=duration"`, []string{`"PT1S"`, `"PT2M"`, `"P9D"`}},
@@ -68,18 +72,18 @@ func wordingParam(name string, k wordingKind) string {
 	switch k.typ {
 	case reflect.TypeFor[time.Time]():
 		return "=2026-01-31T09:30:00Z"
-	case reflect.TypeFor[Date]():
+	case reflect.TypeFor[civil.Date]():
 		return "=2026-01-31"
-	case reflect.TypeFor[TimeOfDay]():
+	case reflect.TypeFor[civil.TimeOfDay]():
 		return "=09:30"
-	case reflect.TypeFor[NaiveDateTime]():
+	case reflect.TypeFor[civil.NaiveDateTime]():
 		return "=2026-01-31T09:30:00"
 	}
-	switch ruleTable[name].param {
-	case paramNone:
+	switch rules.Table()[name].Param {
+	case rules.ParamNone:
 		return ""
-	case paramOptional, paramNeeded:
-		if k.name == "string" && !isBound(operator(name)) && name != "ne" && name != "noneof" {
+	case rules.ParamOptional, rules.ParamNeeded:
+		if k.name == "string" && !rules.IsBound(rules.Operator(name)) && name != "ne" && name != "noneof" {
 			return "=x"
 		}
 		return "=2"
@@ -87,18 +91,18 @@ func wordingParam(name string, k wordingKind) string {
 	return ""
 }
 
-// wording compiles a struct with one field and returns what is said about it:
+// worded compiles a struct with one field and returns what is said about it:
 // a bad value, a value of a wrong type, its absence, and its description.
-func wording(b *strings.Builder, tag string, k wordingKind) {
+func worded(b *strings.Builder, tag string, k wordingKind) {
 	typ := reflect.StructOf([]reflect.StructField{{Name: "V", Type: k.typ, Tag: reflect.StructTag(`json:"v" validate:"` + tag + `"` + k.tag)}})
-	p, err := Compile(typ, &Options{AllowServerState: true})
+	p, err := Compile(typ, &Options{AllowServerState: true, Validator: playground})
 	if err != nil {
 		return
 	}
 	fmt.Fprintf(b, "%s on %s\n", tag, k.name)
 	values := k.values
 	if _, param, ok := strings.Cut(tag, "="); ok && k.name == "string" {
-		values = append([]string{string(appendAny(nil, param)), `"excludes ` + param + ` it ` + param + `"`, `"` + param + `y"`}, values...)
+		values = append([]string{string(wording.AppendJSON(nil, param)), `"excludes ` + param + ` it ` + param + `"`, `"` + param + `y"`}, values...)
 	}
 	broken := "(no value breaks it)"
 	for _, v := range values {
@@ -123,7 +127,7 @@ func wording(b *strings.Builder, tag string, k wordingKind) {
 // file, so that a change of words is seen and read.
 func TestWording(t *testing.T) {
 	var names []string
-	for name := range ruleTable {
+	for name := range rules.Table() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -131,15 +135,15 @@ func TestWording(t *testing.T) {
 	for _, name := range append([]string{"required", "isdefault"}, names...) {
 		for _, k := range wordingKinds {
 			if name == "required" || name == "isdefault" {
-				wording(&b, name, k)
+				worded(&b, name, k)
 				continue
 			}
-			wording(&b, name+wordingParam(name, k), k)
+			worded(&b, name+wordingParam(name, k), k)
 		}
 	}
 	for _, k := range wordingKinds {
 		for _, pair := range [][2]string{{"min", "max"}, {"gt", "lt"}} {
-			wording(&b, pair[0]+wordingParam(pair[0], k)+","+pair[1]+wordingMax(k), k)
+			worded(&b, pair[0]+wordingParam(pair[0], k)+","+pair[1]+wordingMax(k), k)
 		}
 	}
 	for _, tag := range []string{
@@ -147,13 +151,13 @@ func TestWording(t *testing.T) {
 		"datetime=2006-01-02T15:04:05Z07:00", "datetime=15:04:05", "datetime=02.01.2006", "oneof=a 'b c'", "spicedb=id", "contains=a b,excludes=c",
 		"required,email", "required,max=3", "oneof=a b,ne=a",
 	} {
-		wording(&b, tag, wordingKinds[0])
+		worded(&b, tag, wordingKinds[0])
 	}
 	for _, tag := range []string{"min=3,unique", "unique,dive,min=2", "min=1,dive,oneof=a b"} {
-		wording(&b, tag, wordingKinds[5])
+		worded(&b, tag, wordingKinds[5])
 	}
-	wording(&b, "oneof=4 5", wordingKinds[1])
-	wording(&b, "min=4|eq=-1", wordingKinds[1])
+	worded(&b, "oneof=4 5", wordingKinds[1])
+	worded(&b, "min=4|eq=-1", wordingKinds[1])
 	compareText(t, "wording.txt", b.String())
 }
 
@@ -163,11 +167,11 @@ func wordingMax(k wordingKind) string {
 		return "=168h"
 	case k.typ == reflect.TypeFor[time.Time]():
 		return "=2027-01-31"
-	case k.typ == reflect.TypeFor[Date]():
+	case k.typ == reflect.TypeFor[civil.Date]():
 		return "=2027-01-31"
-	case k.typ == reflect.TypeFor[TimeOfDay]():
+	case k.typ == reflect.TypeFor[civil.TimeOfDay]():
 		return "=19:30"
-	case k.typ == reflect.TypeFor[NaiveDateTime]():
+	case k.typ == reflect.TypeFor[civil.NaiveDateTime]():
 		return "=2027-01-31T09:30:00"
 	}
 	return "=5"
@@ -217,13 +221,13 @@ var relationWording = []struct {
 		Ne   int `json:"ne,omitempty" validate:"nefield=From"`
 	}{}, []string{`{"from":5,"gt":5,"gte":4,"lt":5,"lte":6,"eq":4,"ne":5}`}},
 	{"times", struct {
-		From Date `json:"from"`
-		Gt   Date `json:"gt,omitempty" validate:"gtfield=From"`
-		Gte  Date `json:"gte,omitempty" validate:"gtefield=From"`
-		Lt   Date `json:"lt,omitempty" validate:"ltfield=From"`
-		Lte  Date `json:"lte,omitempty" validate:"ltefield=From"`
-		Eq   Date `json:"eq,omitempty" validate:"eqfield=From"`
-		Ne   Date `json:"ne,omitempty" validate:"nefield=From"`
+		From civil.Date `json:"from"`
+		Gt   civil.Date `json:"gt,omitempty" validate:"gtfield=From"`
+		Gte  civil.Date `json:"gte,omitempty" validate:"gtefield=From"`
+		Lt   civil.Date `json:"lt,omitempty" validate:"ltfield=From"`
+		Lte  civil.Date `json:"lte,omitempty" validate:"ltefield=From"`
+		Eq   civil.Date `json:"eq,omitempty" validate:"eqfield=From"`
+		Ne   civil.Date `json:"ne,omitempty" validate:"nefield=From"`
 	}{}, []string{`{"from":"2026-01-31","gt":"2026-01-31","gte":"2026-01-30","lt":"2026-01-31","lte":"2026-02-01","eq":"2026-02-01","ne":"2026-01-31"}`}},
 	{"time.Time", struct {
 		From time.Time `json:"from"`
@@ -286,7 +290,7 @@ var relationWording = []struct {
 func TestRelationWording(t *testing.T) {
 	var b strings.Builder
 	for _, c := range relationWording {
-		p, err := Compile(reflect.TypeOf(c.typ), &Options{Strict: true})
+		p, err := Compile(reflect.TypeOf(c.typ), &Options{Strict: true, Validator: playground})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -310,7 +314,7 @@ func issueLines(err error) string {
 	}
 	var lines []string
 	for _, is := range e.Issues {
-		lines = append(lines, "    "+is.line())
+		lines = append(lines, "    "+(&Error{Issues: []Issue{is}}).Error())
 	}
 	return strings.Join(lines, "\n")
 }

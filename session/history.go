@@ -2,7 +2,9 @@ package session
 
 import (
 	"bytes"
+	"container/list"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,70 +13,204 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// DefaultHistory is how many bytes of events a session keeps for clients that
-// come back.
-const DefaultHistory = 16 << 10
+// maxRecords is how many events a session keeps at most: those without a
+// message have no bytes that count.
+const maxRecords = 1024
+
+// The errors of coming back for a stream.
+var (
+	// ErrUnknownStream: the session keeps nothing of the stream. It may never
+	// have been, or be too long ago, or have made room for others.
+	ErrUnknownStream = errors.New("session: the id names no stream of this session, or one that is too long ago")
+	// ErrNotKept: an event that followed is longer than Config.MaxEvent.
+	ErrNotKept = errors.New("session: what followed is too long to be sent again")
+	// errLost is the error of a question that did not reach its client, and is
+	// not kept.
+	errLost = errors.New("the connection to the client broke, and the question is too long, or too old, to be sent again")
+)
 
 // history is what a session has sent as events, in case the client did not get
 // it. It holds the newest events of all streams. The session's mu guards it.
 type history struct {
-	limit   int // bytes
+	limit   int // bytes of messages
 	size    int
+	cost    int                // in the budget
+	place   *list.Element      // there; nil if nothing is kept
 	records []record           // oldest first
+	lost    []record           // questions that are kept no more
 	open    map[uint64]*Stream // streams that are not over; nil until there is one
 	last    uint64             // number of the last stream of an answer
-	unasked uint64             // number of the last event on the session's own stream
+	own     uint64             // how many streams of the session itself had events
+	unasked uint64             // number of the last event on those
 }
 
-// record is one event. A record without a message ended or primed its stream.
+// record is one event. A record without a message ended or primed its stream,
+// or, if it is long, is of an event too long to be kept.
 type record struct {
 	stream, event uint64
 	message       []byte
+	long          bool
+	question      protocol.ID // of the request to the client that the message is; zero for others
 }
 
-// keep adds an event, and drops the oldest ones for it. The newest stays
-// whatever its size: it may be the answer that the client comes back for.
-func (h *history) keep(r record) {
+// questionOf returns the id of a message that is a request.
+func questionOf(message []byte) (id protocol.ID) {
+	if !bytes.HasPrefix(message, []byte(`{"jsonrpc":"2.0","id":`)) {
+		return id
+	}
+	var m protocol.Message
+	if protocol.Scan(message, protocol.Limits{Depth: len(message)}, &m) == nil && m.IsRequest() {
+		id = m.ID
+	}
+	return id
+}
+
+// recordSize is what a record counts beside its message, in bytes: its own, and
+// those of the room that a list of records has left.
+const recordSize = 128
+
+// cost returns what a record counts in the budget of all sessions.
+func (r *record) cost() int { return recordSize + len(r.message) }
+
+// add adds an event, and drops the oldest ones for it. The newest stays: it
+// may be the answer that the client comes back for. It returns what the dropped
+// ones cost.
+func (h *history) add(r record) (freed int) {
 	h.records = append(h.records, r)
 	h.size += len(r.message)
+	h.cost += r.cost()
 	drop := 0
-	for h.size > h.limit && drop < len(h.records)-1 {
+	for (h.size > h.limit || len(h.records)-drop > maxRecords) && drop < len(h.records)-1 {
 		h.size -= len(h.records[drop].message)
+		freed += h.records[drop].cost()
 		drop++
 	}
 	if drop > 0 {
+		h.lose(h.records[:drop])
 		clear(h.records[:drop])
 		h.records = h.records[drop:]
 	}
+	h.cost -= freed
+	return freed
 }
 
-// after returns the events of a stream that follow one, and whether anything is
-// known of the stream.
-func (h *history) after(stream, event uint64) (missed []record, known bool) {
+// lose notes the questions among records that are kept no more.
+func (h *history) lose(records []record) {
+	for _, r := range records {
+		if !r.question.IsZero() {
+			h.lost = append(h.lost, record{stream: r.stream, event: r.event, question: r.question})
+		}
+	}
+}
+
+// missing fails the questions that a client that comes back to a stream after
+// an event has not got, and will not get. s.mu is held.
+func (s *Session) missing(stream, event uint64) {
+	for _, list := range [][]record{s.history.lost, s.history.records} {
+		for _, r := range list {
+			if r.stream == stream && r.event > event && r.message == nil && !r.question.IsZero() {
+				s.Pending.Fail(r.question, errLost)
+			}
+		}
+	}
+}
+
+// Unsent tells the session that a connection broke over a message of its own
+// stream. If that is a question that is not kept, it fails: it would wait for
+// nothing.
+func (s *Session) Unsent(message []byte) {
+	if id := questionOf(message); !id.IsZero() && (len(message) > s.maxEvent || !s.Resumable()) {
+		s.Pending.Fail(id, errLost)
+	}
+}
+
+// reserved takes the room for a record of message out of the budget. The
+// record has the message unless it is too long, or others leave no room. It is
+// not ok if there is none for the record itself.
+func (s *Session) reserved(stream uint64, message []byte) (r record, ok bool) {
+	r = record{stream: stream, message: message}
+	if len(message) <= s.maxEvent && s.budget.reserve(r.cost()) {
+		return r, true
+	}
+	r.message, r.long = nil, message != nil
+	return r, s.budget.reserve(r.cost())
+}
+
+// keep adds a record whose room is reserved; if there was none, what the
+// session keeps is incomplete, and goes. s.mu is held.
+func (s *Session) keep(r record, ok bool) {
+	switch h := s.history; {
+	case h == nil: // the session has ended
+		if ok {
+			s.budget.release(r.cost())
+		}
+	case ok:
+		if len(h.lost) > 64 {
+			h.lost = slices.DeleteFunc(h.lost, func(r record) bool { return !s.Pending.Waits(r.question) })
+		}
+		s.budget.release(h.add(r))
+		h.place = s.budget.newest(s, h.place)
+	default:
+		s.dropHistory()
+	}
+}
+
+// dropHistory forgets all events, but not the streams that are open. s.mu is
+// held.
+func (s *Session) dropHistory() {
+	if h := s.history; h != nil {
+		s.budget.drop(h.place, h.cost)
+		h.lose(h.records)
+		h.records, h.size, h.cost, h.place = nil, 0, 0, nil
+	}
+}
+
+// after returns the events of a stream that follow one. ErrUnknownStream means
+// that nothing is known of the stream, ErrNotKept that missed has gaps.
+func (h *history) after(stream, event uint64) (missed []record, err error) {
+	err = ErrUnknownStream
 	for _, r := range h.records {
 		if r.stream != stream {
 			continue
 		}
-		known = true
-		if r.event > event {
+		if errors.Is(err, ErrUnknownStream) {
+			err = nil
+		}
+		switch {
+		case r.event <= event:
+		case r.long:
+			err = ErrNotKept
+		default:
 			missed = append(missed, r)
 		}
 	}
-	return missed, known
+	return missed, err
 }
 
 // eventID names an event. An id must be unique in the session, whatever
 // process serves it.
 type eventID struct {
-	life   uint32 // of the Session; 0 in the process that began it
-	stream uint64 // 0 is the session's own
-	event  uint64 // its number in the stream
+	life   uint64 // of the Session; 0 in the process that began it
+	stream uint64 // with the bit ownStream if it is one of the session itself
+	event  uint64 // its number in the stream; in those, in all of them
 }
 
+// ownStream is in the number of each stream that was opened to hear what no
+// request asked for. In the text of an id it is a zero in front, which other
+// numbers do not have.
+const ownStream = 1 << 63
+
 func (id eventID) String() string {
-	text := strconv.FormatUint(id.stream, 36) + "-" + strconv.FormatUint(id.event, 36)
+	text := ""
+	if id.stream&ownStream != 0 {
+		text = "0"
+	}
+	if number := id.stream &^ ownStream; number > 0 {
+		text += strconv.FormatUint(number, 36)
+	}
+	text += "-" + strconv.FormatUint(id.event, 36)
 	if id.life != 0 {
-		text += "." + strconv.FormatUint(uint64(id.life), 36)
+		text += "." + strconv.FormatUint(id.life, 36)
 	}
 	return text
 }
@@ -86,10 +222,12 @@ func parseEventID(text string) (id eventID, ok bool) {
 		life = "0"
 	}
 	var errs [3]error
-	id.stream, errs[0] = strconv.ParseUint(stream, 36, 64)
+	id.stream, errs[0] = strconv.ParseUint(stream, 36, 63)
+	if strings.HasPrefix(stream, "0") {
+		id.stream |= ownStream
+	}
 	id.event, errs[1] = strconv.ParseUint(event, 36, 64)
-	number, err := strconv.ParseUint(life, 36, 32)
-	id.life, errs[2] = uint32(number), err
+	id.life, errs[2] = strconv.ParseUint(life, 36, 64)
 	return id, errors.Join(errs[:]...) == nil
 }
 
@@ -115,8 +253,8 @@ type Stream struct {
 
 	mu    sync.Mutex // held while sending, so that events keep their order
 	event uint64
-	to    Sink          // nil while there is no connection
-	left  chan struct{} // closed when to is no longer this stream's
+	to    Sink   // nil while there is no connection
+	left  func() // called when to is no longer this stream's; may be nil
 	over  bool
 }
 
@@ -130,7 +268,7 @@ func (s *Session) OpenStream(to Sink) *Stream {
 		return nil
 	}
 	h.last++
-	st := &Stream{session: s, number: h.last, to: to, left: make(chan struct{})}
+	st := &Stream{session: s, number: h.last, to: to}
 	if h.open == nil {
 		h.open = make(map[uint64]*Stream)
 	}
@@ -139,7 +277,7 @@ func (s *Session) OpenStream(to Sink) *Stream {
 	if s.revision.Has(protocol.PrimedStreams) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
-		st.put(nil)
+		st.put(nil, protocol.ID{})
 	}
 	return st
 }
@@ -161,7 +299,7 @@ func (st *Stream) Send(message []byte) error {
 	if st.over {
 		return protocol.ErrAnswered
 	}
-	st.put(message)
+	st.put(message, questionOf(message))
 	return nil
 }
 
@@ -173,7 +311,7 @@ func (st *Stream) End(answer []byte) {
 		return
 	}
 	if answer != nil {
-		st.put(answer)
+		st.put(answer, protocol.ID{})
 	}
 	st.over = true
 	st.leave()
@@ -186,25 +324,38 @@ func (st *Stream) End(answer []byte) {
 }
 
 // put keeps an event and sends it if there is a connection. st.mu is held.
-func (st *Stream) put(message []byte) {
+func (st *Stream) put(message []byte, question protocol.ID) {
 	st.event++
 	s := st.session
+	r, room := s.reserved(st.number, message)
+	r.event, r.message, r.question = st.event, bytes.Clone(r.message), question
 	s.mu.Lock()
-	if s.history != nil {
-		s.history.keep(record{st.number, st.event, bytes.Clone(message)})
-	}
+	s.keep(r, room)
 	s.mu.Unlock()
 	if st.to != nil && st.to.Event(s.idOf(st.number, st.event), message) != nil {
 		st.leave()
+	}
+	if st.to == nil && r.message == nil && !question.IsZero() {
+		s.Pending.Fail(question, errLost)
 	}
 }
 
 // leave lets the connection go. st.mu is held.
 func (st *Stream) leave() {
-	if st.to != nil {
-		st.to = nil
-		close(st.left)
+	if st.to == nil {
+		return
 	}
+	st.to = nil
+	if st.left != nil {
+		st.left()
+	}
+}
+
+// has tells whether to is the connection of the stream.
+func (st *Stream) has(to Sink) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.to == to
 }
 
 // Pause ends the connection but not the stream: the client is to come back
@@ -216,7 +367,7 @@ func (st *Stream) Pause(retry time.Duration) bool {
 		return false
 	}
 	if st.event == 0 {
-		st.put(nil) // or the client has nothing to come back with
+		st.put(nil, protocol.ID{}) // or the client has nothing to come back with
 	}
 	if st.to == nil {
 		return false
@@ -237,21 +388,23 @@ func (st *Stream) Detach(to Sink) {
 }
 
 // Resume sends what followed the event of that id, on its very stream, and
-// makes to the connection of what is still to come. left is closed when there
-// is no more for it; lost must be called when to breaks before that.
+// makes to the connection of what is still to come. attached tells whether it
+// still is; wake is called when it is no more, and must neither block nor use s.
+// lost must be called when to breaks before that.
 //
-// ok is false if id names none of the session's answers, or one that is too
-// long ago.
-func (s *Session) Resume(id string, to Sink) (left <-chan struct{}, lost func(), ok bool) {
+// The error is ErrUnknownStream if id names none of the session's answers, or
+// one that is too long ago, and ErrNotKept if not all of them can be sent again;
+// to has got nothing then.
+func (s *Session) Resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
-	if !ok || from.stream == 0 || from.life != s.life {
-		return nil, nil, false
+	if !ok || from.stream&ownStream != 0 || from.life != s.life {
+		return nil, nil, ErrUnknownStream
 	}
 	number, event := from.stream, from.event
 	s.mu.Lock()
 	if s.history == nil {
 		s.mu.Unlock()
-		return nil, nil, false
+		return nil, nil, ErrUnknownStream
 	}
 	st := s.history.open[number]
 	s.mu.Unlock()
@@ -263,81 +416,88 @@ func (s *Session) Resume(id string, to Sink) (left <-chan struct{}, lost func(),
 	if st.over {
 		return s.replay(number, event, to)
 	}
+	missed, err := s.missed(number, event)
+	if errors.Is(err, ErrNotKept) {
+		return nil, nil, err
+	}
 	st.leave()
-	st.to, st.left = to, make(chan struct{})
-	left = st.left
-	missed, _ := s.missed(number, event)
+	st.to, st.left = to, wake
 	for _, r := range missed {
 		if to.Event(s.idOf(r.stream, r.event), r.message) != nil {
 			st.leave()
 			break
 		}
 	}
-	return left, func() { st.Detach(to) }, true
+	return func() bool { return st.has(to) }, func() { st.Detach(to) }, nil
 }
 
 // replay sends what is kept of a stream that is over.
-func (s *Session) replay(number, event uint64, to Sink) (left <-chan struct{}, lost func(), ok bool) {
-	missed, known := s.missed(number, event)
-	if !known {
-		return nil, nil, false
+func (s *Session) replay(number, event uint64, to Sink) (attached func() bool, lost func(), err error) {
+	missed, err := s.missed(number, event)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, r := range missed {
 		if to.Event(s.idOf(r.stream, r.event), r.message) != nil {
 			break
 		}
 	}
-	over := make(chan struct{})
-	close(over)
-	return over, func() {}, true
+	return func() bool { return false }, func() {}, nil
 }
 
-// missed returns the events of a stream after one, and whether any of the
-// stream is known.
-func (s *Session) missed(number, event uint64) (missed []record, known bool) {
+// missed returns the events of a stream after one; see history.after.
+func (s *Session) missed(number, event uint64) (missed []record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.history == nil {
-		return nil, false
+		return nil, ErrUnknownStream
 	}
+	s.missing(number, event)
 	return s.history.after(number, event)
 }
 
-// Claim numbers a message that was taken from out, and keeps it. ok is false
-// if another connection has become the session's stream: the message then goes
-// there. The id is empty if the session keeps no events.
-func (s *Session) Claim(out *Outbox, message []byte) (id string, ok bool) {
-	s.mu.Lock()
-	if s.stream != out {
-		s.mu.Unlock()
-		s.Send(message)
-		return "", false
-	}
-	defer s.mu.Unlock()
-	h := s.kept()
-	if h == nil {
-		return "", true
-	}
-	h.unasked++
-	h.keep(record{0, h.unasked, message})
-	return s.idOf(0, h.unasked), true
+// own reads the id of an event on one of the session's own streams. ok is false
+// for those of other streams, and of another process.
+func (s *Session) own(id string) (from eventID, ok bool) {
+	from, ok = parseEventID(id)
+	return from, ok && from.stream&ownStream != 0 && from.life == s.life
 }
 
-// Missed sends to a connection that continues the session's own stream what
-// followed the event of that id. It does nothing for the id of another stream,
-// or of another process.
+// Missed sends to a connection that goes on with one of the session's own
+// streams what followed the event of that id on this very stream. It does
+// nothing for other ids. The error is ErrNotKept, before anything was sent, if
+// some of that is too long to be kept: once, so that a client that tries again
+// goes on without it.
 func (s *Session) Missed(id string, to Sink) error {
-	from, ok := parseEventID(id)
-	if !ok || from.stream != 0 || from.life != s.life {
+	from, ok := s.own(id)
+	if !ok {
 		return nil
 	}
-	missed, _ := s.missed(0, from.event)
+	missed, err := s.missed(from.stream, from.event)
+	if errors.Is(err, ErrNotKept) {
+		s.skip(from.stream)
+		return err
+	}
 	for _, r := range missed {
-		if err := to.Event(s.idOf(0, r.event), r.message); err != nil {
+		if err := to.Event(s.idOf(r.stream, r.event), r.message); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// skip forgets that there was what is too long to be kept on a stream.
+func (s *Session) skip(stream uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.history == nil {
+		return
+	}
+	for i, r := range s.history.records {
+		if r.stream == stream {
+			s.history.records[i].long = false
+		}
+	}
 }
 
 // Resumable tells whether a client can come back for events of the session.
@@ -347,12 +507,12 @@ func (s *Session) Resumable() bool {
 	return s.kept() != nil
 }
 
-// Unasked tells whether id names an event of the session's own stream, or none
+// Unasked tells whether id names an event of a session's own streams, or none
 // at all: a client that comes back with something else than an id that it was
 // given gets that stream from now on.
 func Unasked(id string) bool {
 	from, ok := parseEventID(id)
-	return !ok || from.stream == 0
+	return !ok || from.stream&ownStream != 0
 }
 
 // forget drops the events of answers that are over, when the session has not
@@ -361,6 +521,7 @@ func (s *Session) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.history; h != nil && len(h.open) == 0 {
-		h.records, h.size, h.open = nil, 0, nil
+		s.dropHistory()
+		h.open = nil
 	}
 }

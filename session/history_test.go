@@ -62,15 +62,6 @@ func sendAll(t *testing.T, st *Stream, messages string) {
 	}
 }
 
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 // A client that lost its connection gets what followed, and then the rest.
 func TestResume(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
@@ -80,22 +71,22 @@ func TestResume(t *testing.T) {
 	first.want(t, "1-1= 1-2=a 1-3=b")
 	first.broken = true
 	sendAll(t, st, "c d")
-	left, lost, ok := s.Resume("1-2", &second)
-	if !ok || closed(left) {
-		t.Fatalf("Resume: %v, over %v", ok, closed(left))
+	attached, lost, err := s.Resume("1-2", &second, nil)
+	if err != nil || !attached() {
+		t.Fatalf("Resume: %v, attached %v", err, attached != nil && attached())
 	}
 	second.want(t, "1-3=b 1-4=c 1-5=d")
 	sendAll(t, st, "e")
 	second.want(t, "1-6=e")
 
 	// Another takes over; what the second does now is of no account.
-	leftThird, _, _ := s.Resume("1-6", &third)
+	thirdAttached, _, _ := s.Resume("1-6", &third, nil)
 	lost()
-	if !closed(left) || closed(leftThird) {
+	if attached() || !thirdAttached() {
 		t.Error("want the second connection over, and the third not")
 	}
 	st.End([]byte("answer"))
-	if !closed(leftThird) {
+	if thirdAttached() {
 		t.Error("the answer did not end the connection")
 	}
 	second.want(t, "")
@@ -106,8 +97,8 @@ func TestResume(t *testing.T) {
 
 	// A client may come back after the end, too.
 	var fourth sink
-	if left, _, ok = s.Resume("1-6", &fourth); !ok || !closed(left) {
-		t.Errorf("Resume of an ended stream: %v", ok)
+	if attached, _, err = s.Resume("1-6", &fourth, nil); err != nil || attached() {
+		t.Errorf("Resume of an ended stream: %v", err)
 	}
 	fourth.want(t, "1-7=answer")
 }
@@ -122,19 +113,19 @@ func TestResumeOwnStreamOnly(t *testing.T) {
 		sendAll(t, two, fmt.Sprint("two", i))
 	}
 	a.want(t, "1-1=one0 1-2=one1 1-3=one2") // this revision has no priming
-	if _, _, ok := s.Resume("2-1", &again); !ok {
+	if _, _, err := s.Resume("2-1", &again, nil); err != nil {
 		t.Fatal("not resumed")
 	}
 	again.want(t, "2-2=two1 2-3=two2")
 	for _, id := range []string{"3-1", "1", "-", "", "x-y-z", "0-1", "é-1", "99999999999999999999-1"} {
-		if _, _, ok := s.Resume(id, &again); ok {
+		if _, _, err := s.Resume(id, &again, nil); err == nil {
 			t.Errorf("Resume(%q) worked", id)
 		}
 	}
 }
 
-// The history keeps the newest events within its limit, and the last whatever
-// its size.
+// The history keeps the newest events within its limit, and the last beyond
+// that.
 func TestHistoryIsBounded(t *testing.T) {
 	s := kept(t, protocol.V20250618, 10)
 	var lost, found sink
@@ -145,17 +136,17 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("kept %d bytes in %d events", s.history.size, len(s.history.records))
 	}
 	st.End([]byte(strings.Repeat("x", 100)))
-	if _, _, ok := s.Resume("1-1", &found); !ok {
+	if _, _, err := s.Resume("1-1", &found, nil); err != nil {
 		t.Fatal("not resumed")
 	}
 	found.want(t, "1-4="+strings.Repeat("x", 100))
 	two := s.OpenStream(&lost)
 	two.End([]byte("y"))
-	if _, _, ok := s.Resume("1-1", &found); ok {
+	if _, _, err := s.Resume("1-1", &found, nil); err == nil {
 		t.Error("the first stream is known though nothing of it is kept")
 	}
 	s.forget()
-	if _, _, ok := s.Resume("2-0", &found); ok || s.history.size != 0 {
+	if _, _, err := s.Resume("2-0", &found, nil); err == nil || s.history.size != 0 {
 		t.Error("forget left something")
 	}
 }
@@ -170,7 +161,7 @@ func TestPause(t *testing.T) {
 	first.want(t, "1-1= retry=1s")
 	st.End([]byte("answer"))
 	first.want(t, "")
-	if left, _, ok := s.Resume("1-1", &second); !ok || !closed(left) {
+	if attached, _, err := s.Resume("1-1", &second, nil); err != nil || attached() {
 		t.Error("not resumed")
 	}
 	second.want(t, "1-2=answer")
@@ -182,9 +173,10 @@ func TestNoHistory(t *testing.T) {
 		if s.OpenStream(&sink{}) != nil || s.Resumable() {
 			t.Errorf("%v: want no resumable stream", s.Revision())
 		}
-		out, leave := s.Listen()
-		if id, ok := s.Claim(out, []byte("m")); id != "" || !ok || s.history != nil {
-			t.Errorf("%v: Claim = %q, %v", s.Revision(), id, ok)
+		out, leave := listen(s, "")
+		send(t, s, "m")
+		if id, m, _ := s.Next(out); id != "" || string(m) != "m" || s.history != nil {
+			t.Errorf("%v: Next = %q, %q", s.Revision(), id, m)
 		}
 		leave()
 	}
@@ -195,21 +187,20 @@ func TestNoHistory(t *testing.T) {
 // to the next.
 func TestUnasked(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
-	out, leave := s.Listen()
+	out, leave := listen(s, "")
 	send(t, s, "a b c")
 	for i := range 2 {
-		if id, ok := s.Claim(out, <-out.C); !ok || id != fmt.Sprint("0-", i+1) || !Unasked(id) {
-			t.Errorf("Claim = %q, %v", id, ok)
+		if id, m, _ := s.Next(out); m == nil || id != fmt.Sprint("0-", i+1) || !Unasked(id) {
+			t.Errorf("Next = %q, %q", id, m)
 		}
 	}
-	taken := <-out.C
 	leave()
-	next, leaveNext := s.Listen()
+	next, leaveNext := listen(s, "")
 	defer leaveNext()
-	if _, ok := s.Claim(out, taken); ok {
-		t.Error("a stream that is over claimed a message")
+	if _, m, over := s.Next(out); m != nil || !over {
+		t.Errorf("a stream that is over got %q, over %v", m, over)
 	}
-	if got := take(next); got != "c" {
+	if got := take(s, next); got != "c" {
 		t.Errorf("the next stream has %q, want c", got)
 	}
 	var to sink
@@ -226,6 +217,50 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
+// Each of the session's own streams has ids of its own: a client that comes back
+// for one of them gets nothing that went out on another.
+func TestUnaskedOnSeveralStreams(t *testing.T) {
+	s := kept(t, protocol.V20251125, 0)
+	claim := func(out *Outbox, message, want string) {
+		t.Helper()
+		send(t, s, message)
+		if id, m, _ := s.Next(out); string(m) != message || id != want {
+			t.Errorf("Next = %q, %q, want %s, %s", id, m, want, message)
+		}
+	}
+	missed := func(id string, want ...string) {
+		t.Helper()
+		var to sink
+		if err := s.Missed(id, &to); err != nil {
+			t.Error(err)
+		}
+		to.want(t, strings.Join(want, " "))
+	}
+	first, leave := listen(s, "")
+	defer leave()
+	claim(first, "a", "0-1")
+	second, leave := listen(s, "")
+	claim(second, "b", "01-2")
+	claim(second, "c", "01-3")
+	missed("0-1")
+	missed("01-2", "01-3=c")
+	leave()
+	claim(first, "d", "0-4")
+	missed("0-1", "0-4=d")
+	again, leave := listen(s, "01-3")
+	defer leave()
+	claim(again, "e", "01-5")
+	missed("01-2", "01-3=c", "01-5=e")
+	for _, id := range []string{"0-1", "01-2"} {
+		if !Unasked(id) {
+			t.Errorf("Unasked does not know %s", id)
+		}
+		if _, _, err := s.Resume(id, &sink{}, nil); !errors.Is(err, ErrUnknownStream) {
+			t.Errorf("Resume(%s): %v, as if it were an answer", id, err)
+		}
+	}
+}
+
 // A session that ends leaves streams that can still be called.
 func TestHistoryAfterClose(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
@@ -238,7 +273,7 @@ func TestHistoryAfterClose(t *testing.T) {
 	if s.OpenStream(&to) != nil {
 		t.Error("an ended session opened a stream")
 	}
-	if _, _, ok := s.Resume("1-1", &to); ok {
+	if _, _, err := s.Resume("1-1", &to, nil); err == nil {
 		t.Error("an ended session resumed a stream")
 	}
 }
@@ -258,12 +293,15 @@ func TestResumeConcurrent(t *testing.T) {
 	last, seen := "1-1", 0
 	for done := false; !done; {
 		to := &sink{}
-		left, lost, ok := s.Resume(last, to)
-		if !ok {
-			t.Fatal("not resumed")
+		gone := make(chan struct{})
+		attached, lost, err := s.Resume(last, to, func() { close(gone) })
+		if err != nil {
+			t.Fatal(err)
 		}
 		if seen > messages/2 {
-			<-left
+			if attached() {
+				<-gone
+			}
 		}
 		lost()
 		to.mu.Lock()

@@ -3,16 +3,25 @@ package session
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/share"
 )
 
 // The limits that a zero Config stands for.
 const (
-	DefaultIdle = 30 * time.Minute
-	DefaultMax  = 10_000
+	DefaultIdle     = 30 * time.Minute
+	DefaultMax      = 10_000
+	DefaultHistory  = 16 << 10 // bytes
+	DefaultMaxEvent = 1 << 20  // bytes
+	DefaultMemory   = 64 << 20 // bytes
 )
 
 // ErrTooMany is the error of opening a session beyond the maximum.
@@ -22,11 +31,30 @@ var ErrTooMany = errors.New("session: too many sessions")
 type Config struct {
 	Idle time.Duration // unused for so long, a session ends; 0 means DefaultIdle, negative never
 	Max  int           // sessions at a time; 0 means DefaultMax
+	// MaxPerPrincipal is how many of them one principal may have; 0 means a
+	// tenth of Max, at least one, negative no limit. Anonymous clients, who are
+	// one principal, may have all, but make room for others while they have more
+	// than half. Where there is no room, sessions that were never used after
+	// initialize end first, the oldest first.
+	MaxPerPrincipal int
 	// History is how many bytes of events each session keeps for a client that
-	// comes back to a broken stream, beside the last event, whatever its size.
-	// A session that is not used for half of Idle drops them. 0 means
-	// DefaultHistory; negative turns coming back off.
+	// comes back to a broken stream; the last event is kept beyond that, if it
+	// has no more than MaxEvent. A session that is not used drops
+	// them between half of Idle and the whole. 0 means DefaultHistory; negative turns coming back off.
 	History int
+	// MaxEvent is how many bytes an event may have to be kept. A client that
+	// comes back for a longer one is refused, and told why. 0 means
+	// DefaultMaxEvent.
+	MaxEvent int
+	// Memory is how many bytes all sessions together keep of messages: in their
+	// histories, and while they wait for streams. When it is used up, sessions
+	// drop their histories, the least recently added to first; when that is not
+	// enough, messages that belong to no request are dropped. As much again is
+	// for the URIs of resources that they subscribed to; beyond that no session
+	// subscribes. And as much for what clients say of themselves, beyond 2 KiB each,
+	// of which a principal may have a tenth: where there is no room, sessions that
+	// were never used after initialize end. 0 means DefaultMemory.
+	Memory int
 	// Store keeps the state of sessions outside the process. nil means that
 	// they end with it. With a Store, sessions that live when the server shuts
 	// down are saved and not ended: another process goes on with them.
@@ -43,12 +71,19 @@ const storeTimeout = 5 * time.Second
 type Manager struct {
 	config Config
 	name   string // in the Store, among other processes
-	ctx    context.Context
-	stop   context.CancelCauseFunc
+	budget budget // of all sessions
+	uris   budget // the same, of what they subscribed to
+	// clients counts the bytes of what clients say of themselves.
+	clients *share.Shares
+	ctx     context.Context
+	stop    context.CancelCauseFunc
 
 	mu       sync.Mutex
 	closed   bool
 	sessions map[string]*Session
+	ended    map[string]bool          // ids that End has ended lately, which the Store may still have
+	owned    map[string]int           // sessions, by principal
+	fresh    []*Session               // the oldest first: all that were never used, and others
 	attached map[*Session]func(error) // sessions of connections, and what ends them
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
@@ -63,10 +98,21 @@ func NewManager(config Config) *Manager {
 	if config.Max <= 0 {
 		config.Max = DefaultMax
 	}
+	if config.MaxPerPrincipal == 0 {
+		config.MaxPerPrincipal = max(1, config.Max/10)
+	}
 	if config.History == 0 {
 		config.History = DefaultHistory
 	}
-	m := &Manager{config: config, name: rand.Text(), sessions: make(map[string]*Session), attached: make(map[*Session]func(error))}
+	if config.MaxEvent <= 0 {
+		config.MaxEvent = DefaultMaxEvent
+	}
+	if config.Memory <= 0 {
+		config.Memory = DefaultMemory
+	}
+	m := &Manager{config: config, name: rand.Text(), sessions: make(map[string]*Session), ended: make(map[string]bool), owned: make(map[string]int), attached: make(map[*Session]func(error))}
+	m.budget.limit, m.uris.limit = config.Memory, config.Memory
+	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0))
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	return m
 }
@@ -78,58 +124,158 @@ func (m *Manager) OnRestore(fn func(s *Session, reason error)) { m.onEnd = fn }
 
 // Open makes a session with a new id of 128 random bits.
 func (m *Manager) Open(c Client) (*Session, error) {
-	var raw [16]byte
-	// crypto/rand.Read never fails since Go 1.24.
-	_, _ = rand.Read(raw[:])
-	return m.add(New(m.ctx, base64.RawURLEncoding.EncodeToString(raw[:]), c))
+	return m.add(New(m.ctx, opaque.NewID(), c))
 }
 
-// add takes a session in; if there is one of that id, it returns that.
+// add takes a session in; if there is one of that id, it returns that. When
+// there is no room, another one may have to end.
 func (m *Manager) add(s *Session) (*Session, error) {
+	there, crowded, err := m.enter(s)
+	m.endUnused(crowded, ErrCrowded)
+	return there, err
+}
+
+func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	if there, ok := m.sessions[s.id]; ok {
-		return there, nil
+		return there, nil, nil
 	}
-	if len(m.sessions) >= m.config.Max {
-		return nil, ErrTooMany
+	if m.ended[s.id] {
+		return nil, nil, nil // it was read from the Store before it ended
 	}
-	s.limit = m.config.History
+	if crowded, err = m.makeRoom(s); err != nil {
+		return nil, crowded, err
+	}
+	s.limit, s.maxEvent, s.budget = m.config.History, m.config.MaxEvent, &m.budget
+	s.countURIs(&m.uris)
 	if m.config.Store != nil {
 		s.save = m.save
+		s.begin()
 	}
 	m.sessions[s.id] = s
+	m.owned[s.principal]++
+	if len(m.fresh) > 2*len(m.sessions)+16 { // most have ended, or are used
+		m.fresh = slices.DeleteFunc(m.fresh, func(s *Session) bool { return !m.isFresh(s) })
+	}
+	m.fresh = append(m.fresh, s)
 	m.schedule()
-	return s, nil
+	return s, crowded, nil
 }
 
-// Get finds a session, in the Store if need be.
-func (m *Manager) Get(id string) (*Session, bool) {
+// makeRoom takes sessions out of the table, which are to end, until there is a
+// place for s and for what its client says. m.mu is held.
+func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
+	own := func(other *Session) bool { return other.principal == s.principal }
+	out := func(first *Session, format string, args ...any) error {
+		if first == nil {
+			return fmt.Errorf("%w"+format, append([]any{ErrTooMany}, args...)...)
+		}
+		m.remove(first)
+		crowded = append(crowded, first)
+		return nil
+	}
+	switch most := m.config.MaxPerPrincipal; {
+	case s.principal != "" && most > 0 && m.owned[s.principal] >= most:
+		err = out(m.unused(own), " of this user: %d, which is the limit", most)
+	case len(m.sessions) >= m.config.Max:
+		err = out(m.dispensable(s.principal), ": %d, which is the limit", m.config.Max)
+	}
+	for err == nil {
+		full := m.clients.Take(s.principal, s.cost)
+		if full == nil {
+			return crowded, nil
+		}
+		whose, _ := errors.AsType[*share.FullError](full)
+		err = out(m.unused(func(other *Session) bool { return other.cost > 0 && (!whose.Own || own(other)) }), ": %w", full)
+	}
+	return crowded, err
+}
+
+// unused returns the oldest such session that was never used; nil if there is
+// none. m.mu is held.
+func (m *Manager) unused(such func(s *Session) bool) *Session {
+	for len(m.fresh) > 0 && !m.isFresh(m.fresh[0]) {
+		m.fresh[0], m.fresh = nil, m.fresh[1:]
+	}
+	for _, s := range m.fresh {
+		if m.isFresh(s) && s.unused() && such(s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// isFresh tells whether a session is there, and has not been used. m.mu is held.
+func (m *Manager) isFresh(s *Session) bool { return m.sessions[s.id] == s && !s.used() }
+
+// dispensable returns the session that ends first to make room for one of
+// principal: the oldest that was never used, or, for somebody with a name, the
+// anonymous one that was not used for the longest time, as long as anonymous
+// clients have more than half of the room. It returns nil if there is none.
+// m.mu is held.
+func (m *Manager) dispensable(principal string) (first *Session) {
+	if first = m.unused(func(*Session) bool { return true }); first != nil {
+		return first
+	}
+	if principal == "" || m.owned[""] <= m.config.Max/2 {
+		return nil
+	}
+	var oldest time.Time
+	for _, s := range m.sessions {
+		if s.principal != "" {
+			continue
+		}
+		if used, idle := s.idleSince(); idle && (first == nil || used.Before(oldest)) {
+			first, oldest = s, used
+		}
+	}
+	return first
+}
+
+// remove takes a session out of the table. m.mu is held.
+func (m *Manager) remove(s *Session) {
+	delete(m.sessions, s.id)
+	m.clients.Give(s.principal, s.cost)
+	if m.owned[s.principal]--; m.owned[s.principal] == 0 {
+		delete(m.owned, s.principal)
+	}
+}
+
+// Get finds a session, in the Store if need be; nil if there is none. The error
+// is that of the Store, or ErrTooMany for a session of the Store that finds no
+// room here.
+func (m *Manager) Get(id string) (*Session, error) {
 	m.mu.Lock()
-	s, ok := m.sessions[id]
+	s, ended := m.sessions[id], m.ended[id]
 	m.mu.Unlock()
-	if ok || m.config.Store == nil {
-		return s, ok
+	if s != nil || ended || m.config.Store == nil || !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
+		return s, nil
 	}
 	return m.restore(id)
 }
 
-// restore takes a session in that another process has left in the Store.
-func (m *Manager) restore(id string) (*Session, bool) {
+// restore takes a session in that another process has left in the Store. One
+// that cannot be read is none.
+func (m *Manager) restore(id string) (*Session, error) {
 	ctx, cancel := context.WithTimeout(m.ctx, storeTimeout)
 	defer cancel()
-	snapshot, err := m.config.Store.Load(ctx, id)
-	if err != nil || snapshot == nil || snapshot.ID != id {
-		m.failed(err)
-		return nil, false
-	}
-	restored, err := Restore(m.ctx, snapshot)
+	snapshot, err := m.load(ctx, id)
 	if err != nil {
 		m.failed(err)
-		return nil, false
+		return nil, err
+	}
+	if snapshot == nil || snapshot.ID != id {
+		return nil, nil
+	}
+	var restored *Session
+	err = safely.Try(func() (err error) { restored, err = Restore(m.ctx, snapshot); return err })
+	if err != nil {
+		m.failed(err)
+		return nil, nil
 	}
 	foreign := snapshot.Owner != m.name
 	restored.changed.Store(foreign)
@@ -137,18 +283,27 @@ func (m *Manager) restore(id string) (*Session, bool) {
 	s, err := m.add(restored)
 	if err != nil {
 		m.failed(err)
-		return nil, false
+		return nil, err
 	}
 	if s == restored && m.onEnd != nil {
 		s.OnEnd(func(reason error) { m.onEnd(s, reason) })
 	}
-	return s, true
+	return s, nil
 }
 
+// failed tells of an error of the Store. The Store, StoreFailed, and what a
+// session keeps are users' code, which runs on goroutines of its own: sessions
+// are saved, and end, on goroutines that have more to do.
 func (m *Manager) failed(err error) {
 	if err != nil && m.config.StoreFailed != nil {
-		m.config.StoreFailed(err)
+		_ = safely.Apart(func() { m.config.StoreFailed(safely.Known(err)) }) // there is nobody else to tell
 	}
+}
+
+// load asks the Store for a session; nil if it has none.
+func (m *Manager) load(ctx context.Context, id string) (snapshot *Snapshot, err error) {
+	err = safely.Try(func() (err error) { snapshot, err = m.config.Store.Load(ctx, id); return err })
+	return snapshot, err
 }
 
 // save keeps the state of s in the Store if it has changed, or so long ago
@@ -166,12 +321,19 @@ func (m *Manager) save(s *Session) {
 	}
 	s.saved = time.Now()
 	s.mu.Unlock()
+	s.saving.Lock() // so that what is saved last is the last state, and nothing is after the end
+	defer s.saving.Unlock()
+	if s.Ended() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
 	defer cancel()
 	// A session is used up to Idle/4 after it was saved, and then Idle long.
-	snapshot := s.Snapshot()
-	snapshot.Owner = m.name
-	if err := m.config.Store.Save(ctx, snapshot, max(m.config.Idle+m.config.Idle/2, 0)); err != nil {
+	if err := safely.Try(func() error {
+		snapshot := s.Snapshot()
+		snapshot.Owner = m.name
+		return m.config.Store.Save(ctx, snapshot, max(m.config.Idle+m.config.Idle/2, 0))
+	}); err != nil {
 		s.changed.Store(true)
 		m.failed(err)
 	}
@@ -181,10 +343,23 @@ func (m *Manager) save(s *Session) {
 func (m *Manager) End(id string, reason error) bool {
 	m.mu.Lock()
 	s, ok := m.sessions[id]
-	delete(m.sessions, id)
+	if ok {
+		m.remove(s)
+	}
+	if ok && m.config.Store != nil {
+		m.ended[id] = true
+	}
 	m.mu.Unlock()
 	if ok {
 		m.close(s, reason)
+	}
+	if ok && m.config.Store != nil {
+		// Until then somebody may have read it who is about to take it in.
+		time.AfterFunc(storeTimeout, func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.ended, id)
+		})
 	}
 	return ok
 }
@@ -195,9 +370,11 @@ func (m *Manager) close(s *Session, reason error) {
 	if m.config.Store == nil {
 		return
 	}
+	s.saving.Lock()
+	defer s.saving.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
 	defer cancel()
-	m.failed(m.config.Store.Delete(ctx, s.id))
+	m.failed(safely.Try(func() error { return m.config.Store.Delete(ctx, s.id) }))
 }
 
 // owns tells whether a session is this process's to end: no other one has taken
@@ -209,7 +386,7 @@ func (m *Manager) owns(s *Session) (yes, ok bool) {
 	// Not m.ctx: Close, too, ends no session that lives on elsewhere.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
 	defer cancel()
-	snapshot, err := m.config.Store.Load(ctx, s.id)
+	snapshot, err := m.load(ctx, s.id)
 	switch {
 	case err != nil:
 		m.failed(err)
@@ -271,8 +448,16 @@ func (m *Manager) Each(fn func(*Session)) {
 	}
 }
 
-// EndStreams ends the open streams of every session; the sessions live on.
-func (m *Manager) EndStreams() { m.Each((*Session).endStream) }
+// EndStreams ends the open streams of the sessions; these live on. That of a
+// connection is left to the connection: no other one comes for what waits in it.
+func (m *Manager) EndStreams() {
+	m.mu.Lock()
+	list := slices.Collect(maps.Values(m.sessions))
+	m.mu.Unlock()
+	for _, s := range list {
+		s.endStreams()
+	}
+}
 
 // Close closes every session for that reason and opens no more. Sessions that
 // a Store keeps are only let go.
@@ -280,7 +465,7 @@ func (m *Manager) Close(reason error) {
 	m.mu.Lock()
 	m.closed = true
 	sessions := m.sessions
-	m.sessions = make(map[string]*Session)
+	m.sessions, m.owned, m.fresh = make(map[string]*Session), make(map[string]int), nil
 	if m.sweep != nil && m.sweep.Stop() {
 		m.sweeping.Done()
 	}
@@ -311,11 +496,11 @@ func (m *Manager) endIdle() {
 	var expired, quiet []*Session
 	now := time.Now()
 	m.mu.Lock()
-	for id, s := range m.sessions {
+	for _, s := range m.sessions {
 		used, idle := s.idleSince()
 		switch since := now.Sub(used); {
 		case idle && since >= m.config.Idle:
-			delete(m.sessions, id)
+			m.remove(s)
 			expired = append(expired, s)
 		case idle && since >= m.config.Idle/2:
 			quiet = append(quiet, s)
@@ -326,26 +511,26 @@ func (m *Manager) endIdle() {
 		m.schedule()
 	}
 	m.mu.Unlock()
-	m.endExpired(expired)
+	m.endUnused(expired, ErrIdle)
 	for _, s := range quiet {
 		s.forget()
 	}
 }
 
-// endExpired ends sessions that were not used for too long. Those that are, or
-// may be, another process's it only lets go.
-func (m *Manager) endExpired(expired []*Session) {
+// endUnused ends sessions that nobody uses. Those that are, or may be, another
+// process's it only lets go.
+func (m *Manager) endUnused(unused []*Session, reason error) {
 	known := true // the Store answers
-	for _, s := range expired {
+	for _, s := range unused {
 		own := false
 		if known {
 			own, known = m.owns(s)
 		}
 		if own {
-			m.close(s, ErrIdle)
+			m.close(s, reason)
 			continue
 		}
 		s.OnEnd(nil)
-		s.Close(ErrIdle)
+		s.Close(reason)
 	}
 }

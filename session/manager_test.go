@@ -37,8 +37,8 @@ func TestManagerOpen(t *testing.T) {
 			}
 		}
 		ids[id] = true
-		if got, ok := m.Get(id); !ok || got != s {
-			t.Fatalf("Get(%q) = %v, %v", id, got, ok)
+		if got, err := m.Get(id); err != nil || got != s {
+			t.Fatalf("Get(%q) = %v, %v", id, got, err)
 		}
 	}
 	if got := m.Len(); got != 100 {
@@ -78,7 +78,7 @@ func TestManagerEnd(t *testing.T) {
 	if m.End(s.ID(), ErrDeleted) {
 		t.Error("End found it twice")
 	}
-	if _, ok := m.Get(s.ID()); ok {
+	if got, _ := m.Get(s.ID()); got != nil {
 		t.Error("Get finds it still")
 	}
 	if got := context.Cause(s.Context()); !errors.Is(got, ErrClosed) {
@@ -116,10 +116,10 @@ func TestManagerEndStreams(t *testing.T) {
 	m := NewManager(Config{})
 	defer m.Close(ErrClosed)
 	one, two := mustOpen(t, m), mustOpen(t, m)
-	first, leave := one.Listen()
+	first, leave := listen(one, "")
 	defer leave()
 	m.EndStreams()
-	if !over(first) {
+	if !over(one, first) {
 		t.Error("the stream is still open")
 	}
 	if one.Context().Err() != nil || two.Context().Err() != nil {
@@ -143,7 +143,8 @@ func TestIdleExpiry(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			for i, s := range []*Session{unused, called, busy, listening} {
-				_, ok := m.Get(s.ID())
+				got, _ := m.Get(s.ID())
+				ok := got != nil
 				if ok != want[i] || ok != (s.Context().Err() == nil) {
 					t.Errorf("%s: session %d there %v, context %v; want there %v", when, i, ok, s.Context().Err(), want[i])
 				}
@@ -176,7 +177,7 @@ func TestIdleExpiry(t *testing.T) {
 		}
 		last := mustOpen(t, m)
 		time.Sleep(time.Hour)
-		if _, ok := m.Get(last.ID()); ok {
+		if got, _ := m.Get(last.ID()); got != nil {
 			t.Error("the timer did not start again")
 		}
 	})
@@ -188,7 +189,7 @@ func TestIdleNever(t *testing.T) {
 		defer m.Close(ErrClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
-		if _, ok := m.Get(s.ID()); !ok {
+		if got, _ := m.Get(s.ID()); got == nil {
 			t.Error("a session expired though the idle time is negative")
 		}
 	})
@@ -200,11 +201,11 @@ func TestIdleDefault(t *testing.T) {
 		defer m.Close(ErrClosed)
 		s := mustOpen(t, m)
 		time.Sleep(DefaultIdle - time.Minute)
-		if _, ok := m.Get(s.ID()); !ok {
+		if got, _ := m.Get(s.ID()); got == nil {
 			t.Error("a session expired before the default idle time")
 		}
 		time.Sleep(DefaultIdle/2 + time.Minute)
-		if _, ok := m.Get(s.ID()); ok {
+		if got, _ := m.Get(s.ID()); got != nil {
 			t.Error("a session lives past one and a half of the default idle time")
 		}
 	})
@@ -216,7 +217,7 @@ func TestSessionsCostNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 500 {
 		s := mustOpen(t, m)
-		_, leave := s.Listen()
+		_, leave := listen(s, "")
 		leave()
 	}
 	timer := m.sweep
@@ -246,7 +247,7 @@ func TestManagerConcurrent(t *testing.T) {
 				}
 				s.Use()
 				release := s.Release
-				_, leave := s.Listen()
+				_, leave := listen(s, "")
 				m.Each(func(s *Session) { s.Send([]byte("news")) })
 				leave()
 				release()

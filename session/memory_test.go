@@ -56,7 +56,7 @@ func TestIdleSessionIsSmall(t *testing.T) {
 		"after a call, an assign and a stream": func(s *Session) {
 			callOnce(s)
 			s.Assigns().Set("n", 1)
-			_, leave := s.Listen()
+			_, leave := listen(s, "")
 			leave()
 			st := s.OpenStream(&sink{})
 			_ = st.Send([]byte("message"))

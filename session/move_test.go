@@ -3,11 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -53,8 +55,8 @@ func newMoving(t *testing.T) *moving {
 // use has a process serve a request that takes so long.
 func (m *moving) use(t *testing.T, by *Manager, takes time.Duration) {
 	t.Helper()
-	s, ok := by.Get(m.id)
-	if !ok {
+	s, err := by.Get(m.id)
+	if s == nil || err != nil {
 		t.Fatal("the session is not found")
 	}
 	s.Use()
@@ -99,8 +101,8 @@ func TestMoveWhileAlive(t *testing.T) {
 			m.use(t, m.second, 3*idle)
 		}, "second"},
 		{"a stream alone", func(t *testing.T, m *moving) {
-			s, ok := m.second.Get(m.id)
-			if !ok {
+			s, err := m.second.Get(m.id)
+			if s == nil || err != nil {
 				t.Fatal("the session is not found")
 			}
 			release := s.Hold()
@@ -168,27 +170,27 @@ func TestEventIDsAfterMove(t *testing.T) {
 	}
 	stream = second.OpenStream(&to)
 	stream.End([]byte("b"))
-	life := second.idOf(0, 0)[len("0-0"):]
+	life := second.idOf(ownStream, 0)[len("0-0"):]
 	if len(life) < 2 {
 		t.Fatalf("ids of the second process end with %q", life)
 	}
 	to.want(t, "1-1"+life+"= 1-2"+life+"=b")
 	for id, want := range map[string]bool{"1-1": false, "1-1" + life: true, "1-1.1": false, "1-1" + life + ".1": false} {
-		if _, _, ok := second.Resume(id, &to); ok != want {
-			t.Errorf("Resume(%q) = %v, want %v", id, ok, want)
+		if _, _, err := second.Resume(id, &to, nil); (err == nil) != want {
+			t.Errorf("Resume(%q) = %v, want %v", id, err, want)
 		}
 	}
 	to.want(t, "1-2"+life+"=b")
-	if _, _, ok := first.Resume("1-1"+life, &to); ok {
+	if _, _, err := first.Resume("1-1"+life, &to, nil); err == nil {
 		t.Error("the first process takes an id of the second for its own")
 	}
 
-	out, leave := second.Listen()
+	out, leave := listen(second, "")
 	defer leave()
 	second.Send([]byte("c"))
-	id, ok := second.Claim(out, <-out.C)
-	if !ok || id != "0-1"+life || !Unasked(id) || !Unasked("0-1") {
-		t.Errorf("own stream: id %q, %v", id, ok)
+	id, message, _ := second.Next(out)
+	if string(message) != "c" || id != "0-1"+life || !Unasked(id) || !Unasked("0-1") {
+		t.Errorf("own stream: id %q, %q", id, message)
 	}
 	if err := second.Missed("0-0", &to); err != nil {
 		t.Error(err)
@@ -198,4 +200,20 @@ func TestEventIDsAfterMove(t *testing.T) {
 		t.Error(err)
 	}
 	to.want(t, "0-1"+life+"=c")
+}
+
+// A Store is asked for what can be an id alone.
+func TestStoreIsAskedForIDsAlone(t *testing.T) {
+	store := &unreliable{}
+	store.fail.Store(true)
+	m := NewManager(Config{Store: store})
+	defer m.Close(ErrClosed)
+	for _, id := range []string{"", "x", strings.Repeat("A", 1<<20), "../../etc/passwd", "AAAAAAAAAAAAAAAAAAAAA\x00", "AAAAAAAAAAAAAAAAAAAA' --"} {
+		if s, err := m.Get(id); s != nil || err != nil {
+			t.Errorf("%.30q: %v, %v; want no session, without a word of the Store", id, s, err)
+		}
+	}
+	if _, err := m.Get(opaque.NewID()); err == nil {
+		t.Error("the Store is not asked for what can be one")
+	}
 }

@@ -22,96 +22,136 @@ func send(t *testing.T, s *Session, messages string) {
 	}
 }
 
-// take returns what waits in a stream.
-func take(out *Outbox) string {
+// listen opens a stream that nobody waits for.
+func listen(s *Session, last string) (out *Outbox, leave func()) { return s.Listen(last, func() {}) }
+
+// take returns what waits in a stream, and takes it.
+func take(s *Session, out *Outbox) string {
 	var got []string
 	for {
-		select {
-		case m := <-out.C:
-			got = append(got, string(m))
-		default:
+		_, m, _ := s.Next(out)
+		if m == nil {
 			return strings.Join(got, " ")
 		}
+		got = append(got, string(m))
 	}
 }
 
-func over(out *Outbox) bool {
-	select {
-	case <-out.Done:
-		return true
-	default:
-		return false
-	}
+func over(s *Session, out *Outbox) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return out.over
 }
 
 func TestSendAndListen(t *testing.T) {
 	s := open(t)
 	send(t, s, "a b a") // nobody listens yet
-	out, leave := s.Listen()
+	out, leave := listen(s, "")
 	send(t, s, "c a b c") // a, b wait still
-	if got := take(out); got != "a b c" {
+	if got := take(s, out); got != "a b c" {
 		t.Errorf("first stream: %q, want a b c, each once", got)
 	}
 	send(t, s, "a") // taken before: it is news again
-	if got := take(out); got != "a" {
+	if got := take(s, out); got != "a" {
 		t.Errorf("after taking: %q, want a", got)
 	}
 	leave()
-	if !over(out) {
+	if !over(s, out) {
 		t.Error("leave did not end the stream")
 	}
 	send(t, s, "d")
-	out, leave = s.Listen()
+	out, leave = listen(s, "")
 	defer leave()
-	if got := take(out); got != "d" {
+	if got := take(s, out); got != "d" {
 		t.Errorf("second stream: %q, want d", got)
 	}
 }
 
-// Another stream takes over what the first has not taken; nothing is lost and
-// nothing goes out on both.
-func TestListenTakeover(t *testing.T) {
+// The newest stream gets what the one before has not taken, and every message
+// from then on; when it ends, the one before goes on with what it has left.
+// Nothing is lost and nothing goes out on both.
+func TestListenTwice(t *testing.T) {
 	s := open(t)
-	first, leaveFirst := s.Listen()
+	first, leaveFirst := listen(s, "")
 	send(t, s, "a b c")
-	if got := string(<-first.C); got != "a" {
-		t.Fatalf("got %q", got)
+	if _, got, _ := s.Next(first); string(got) != "a" {
+		t.Errorf("the first stream got %q, want a", got)
 	}
-	second, leaveSecond := s.Listen()
-	if !over(first) || over(second) {
-		t.Errorf("over: first %v, second %v; want the first alone", over(first), over(second))
+	second, leaveSecond := listen(s, "")
+	if over(s, first) || over(s, second) {
+		t.Errorf("over: first %v, second %v; want neither", over(s, first), over(s, second))
 	}
 	send(t, s, "d")
-	leaveFirst() // late, as a handler's defer is: it must not end the second
-	send(t, s, "e")
-	if got := take(first); got != "" {
-		t.Errorf("the first stream still got %q", got)
+	if got := take(s, first); got != "" {
+		t.Errorf("the first stream got %q", got)
 	}
-	if over(second) {
-		t.Error("the first stream's end ended the second")
-	}
-	if got := take(second); got != "b c d e" {
-		t.Errorf("second stream: %q, want b c d e", got)
+	if _, got, _ := s.Next(second); string(got) != "b" {
+		t.Errorf("the second stream got %q, want b", got)
 	}
 	leaveSecond()
+	leaveSecond()
+	send(t, s, "c e")
+	if got := take(s, first); got != "c d e" {
+		t.Errorf("the first stream has %q, want c d e", got)
+	}
+	leaveFirst()
+	if !over(s, first) || !over(s, second) {
+		t.Errorf("over: first %v, second %v; want both", over(s, first), over(s, second))
+	}
+}
+
+// A stream that ends while it is not the newest takes nothing with it.
+func TestListenEndsBehind(t *testing.T) {
+	s := open(t)
+	first, leaveFirst := listen(s, "")
+	second, leaveSecond := listen(s, "")
+	defer leaveSecond()
+	send(t, s, "a")
+	leaveFirst()
+	send(t, s, "b")
+	if got := take(s, second); !over(s, first) || over(s, second) || got != "a b" {
+		t.Errorf("over: first %v, second %v; the second has %q", over(s, first), over(s, second), got)
+	}
+}
+
+// Of too many streams the oldest ends.
+func TestListenIsBounded(t *testing.T) {
+	s := open(t)
+	var all []*Outbox
+	for range maxStreams + 2 {
+		out, leave := listen(s, "")
+		defer leave()
+		all = append(all, out)
+	}
+	for i, out := range all {
+		if over(s, out) != (i < 2) {
+			t.Errorf("stream %d of %d: over %v", i+1, len(all), over(s, out))
+		}
+	}
+	s.endStreams()
+	for i, out := range all {
+		if !over(s, out) {
+			t.Errorf("stream %d is open after endStreams", i+1)
+		}
+	}
 }
 
 // What a stream has not taken when it breaks waits for the next.
 func TestListenAgain(t *testing.T) {
 	for name, end := range map[string]func(s *Session, leave func()){
 		"leave":      func(_ *Session, leave func()) { leave() },
-		"EndStreams": func(s *Session, leave func()) { s.endStream(); leave(); s.endStream() },
+		"EndStreams": func(s *Session, leave func()) { s.endStreams(); leave(); s.endStreams() },
 	} {
 		s := open(t)
-		out, leave := s.Listen()
+		out, leave := listen(s, "")
 		send(t, s, "a b")
 		end(s, leave)
-		if !over(out) {
+		if !over(s, out) {
 			t.Errorf("%s: the stream is not over", name)
 		}
 		send(t, s, "b c")
-		out, leave = s.Listen()
-		if got := take(out); got != "a b c" {
+		out, leave = listen(s, "")
+		if got := take(s, out); got != "a b c" {
 			t.Errorf("%s: next stream %q, want a b c", name, got)
 		}
 		leave()
@@ -135,18 +175,39 @@ func TestSendIsBounded(t *testing.T) {
 		}
 	}
 	fill()
-	out, leave := s.Listen()
+	out, leave := listen(s, "")
 	defer leave()
-	if got := len(out.C); got != outboxSize {
+	if got := len(out.queue); got != outboxSize {
 		t.Fatalf("%d messages went over to the stream, want %d", got, outboxSize)
 	}
 	if s.Send([]byte("more")) {
 		t.Error("a full stream took one more")
 	}
-	take(out)
+	take(s, out)
+	if out.queue != nil || s.queued != 0 {
+		t.Errorf("the stream keeps %d messages and %d bytes after they were taken", len(out.queue), s.queued)
+	}
 	fill()
-	if got := len(out.sent); got != outboxSize {
-		t.Errorf("the stream remembers %d messages, want %d", got, outboxSize)
+}
+
+// What streams leave behind when all of them end comes together, and makes no
+// room for more than any one may have.
+func TestSendIsBoundedAfterTheEnd(t *testing.T) {
+	s := open(t)
+	out, leave := listen(s, "")
+	for i := range outboxSize {
+		s.Send(fmt.Append(nil, "first ", i))
+	}
+	s.endStreams() // out still has what it has not sent
+	s.Send([]byte("second"))
+	leave()
+	if s.Send([]byte("third")) {
+		t.Errorf("%d messages waited, and one more was let in", len(s.waiting))
+	}
+	out, leave = listen(s, "")
+	defer leave()
+	if got := len(strings.Fields(strings.ReplaceAll(take(s, out), "first ", "first"))); got != outboxSize+1 {
+		t.Errorf("%d messages were kept, want %d", got, outboxSize+1)
 	}
 }
 
@@ -161,14 +222,26 @@ func TestSendConcurrent(t *testing.T) {
 	for range 3 {
 		listening.Go(func() {
 			for {
-				out, leave := s.Listen()
-				for range 3 {
+				wake := make(chan struct{}, 1)
+				out, leave := s.Listen("", func() {
 					select {
-					case m := <-out.C:
+					case wake <- struct{}{}:
+					default:
+					}
+				})
+				for range 3 {
+					_, m, over := s.Next(out)
+					if m != nil {
 						mu.Lock()
 						got = append(got, string(m))
 						mu.Unlock()
-					case <-out.Done:
+						continue
+					}
+					if over {
+						break
+					}
+					select {
+					case <-wake:
 					case <-stop:
 						leave()
 						return
@@ -190,9 +263,9 @@ func TestSendConcurrent(t *testing.T) {
 	sending.Wait()
 	close(stop)
 	listening.Wait()
-	out, leave := s.Listen()
+	out, leave := listen(s, "")
 	defer leave()
-	got = append(got, strings.Fields(take(out))...)
+	got = append(got, strings.Fields(take(s, out))...)
 	slices.Sort(got)
 	if unique := slices.Compact(slices.Clone(got)); len(got) != senders*each || len(unique) != len(got) {
 		t.Errorf("%d messages arrived, %d of them different; want %d", len(got), len(unique), senders*each)

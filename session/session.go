@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -22,6 +23,7 @@ var (
 	ErrClosed  = errors.New("session: closed")
 	ErrDeleted = fmt.Errorf("%w by its client", ErrClosed)
 	ErrIdle    = fmt.Errorf("%w because it was not used", ErrClosed)
+	ErrCrowded = fmt.Errorf("%w to make room for others", ErrClosed)
 )
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
@@ -32,6 +34,7 @@ type Session struct {
 	revision     protocol.Revision
 	info         *protocol.Implementation
 	capabilities *protocol.ClientCapabilities
+	cost         int // of the client, in bytes, beyond freeCost
 
 	Inflight peer.Inflight // requests under way, for notifications/cancelled
 	Pending  peer.Pending  // requests to the client
@@ -40,12 +43,17 @@ type Session struct {
 	changed     atomic.Bool // there is something to save
 	unclaimed   atomic.Bool // another process saved it last, and may take it for its own
 	level       atomic.Uint32
+	identity    atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
 	assigns     frame.Assigns
 	save        func(*Session) // keeps the state elsewhere; nil if nothing does
+	saving      sync.Mutex     // held while the Store saves the session, or deletes it
 
-	parent context.Context
-	limit  int    // bytes of history
-	life   uint32 // which process serves it, for the ids of events; 0 where it began
+	parent   context.Context
+	limit    int     // bytes of history
+	maxEvent int     // bytes of an event that the history keeps
+	budget   *budget // of all sessions; nil without a Manager
+	uris     *budget // the same, of what they subscribed to
+	life     uint64  // for the ids of events and questions, if several processes may serve it; else 0
 
 	mu       sync.Mutex
 	ctx      context.Context // nil until asked for
@@ -55,9 +63,11 @@ type Session struct {
 	lastUsed time.Time
 	saved    time.Time // when the Store last got the state
 	calls    int       // requests under way
-	streams  int       // streams, which keep the session alive as calls do
-	stream   *Outbox   // where unasked messages go; nil if nobody listens
+	uses     int       // requests so far; initialize is the first
+	streams  int       // held open, which keep the session alive as calls do
+	open     []*Outbox // streams, oldest first; the last gets unasked messages
 	waiting  [][]byte  // messages for the next stream
+	queued   int       // bytes of these, or of what the stream holds
 	history  *history  // nil until an event is kept
 
 	subscriptions map[string]struct{} // URIs of resources; nil if none
@@ -72,14 +82,34 @@ type Client struct {
 	Info         *protocol.Implementation
 	Capabilities *protocol.ClientCapabilities // nil means none
 	Principal    string                       // who opened the session; "" for an anonymous client
+	// Cost is what Info and Capabilities take, in bytes, as ClientCost tells; see
+	// Config.Memory.
+	Cost int
 }
+
+// ClientCost returns about how many bytes the parts of initialize take when they
+// are decoded.
+func ClientCost(parts ...[]byte) (bytes int) {
+	for _, text := range parts {
+		bytes += len(text)
+		for _, c := range text {
+			if c == ',' { // it parts members and items
+				bytes += 112
+			}
+		}
+	}
+	return bytes
+}
+
+// freeCost is what a client may take that does not count.
+const freeCost = 2 << 10
 
 // New returns a session that no Manager knows, as a stdio connection has it.
 // Its context is a child of ctx.
 func New(ctx context.Context, id string, c Client) *Session {
 	s := &Session{
 		id: id, principal: c.Principal, revision: c.Revision, info: c.Info, capabilities: c.Capabilities,
-		parent: ctx, lastUsed: time.Now(),
+		cost: max(0, c.Cost-freeCost), parent: ctx, lastUsed: time.Now(),
 	}
 	if s.capabilities == nil {
 		s.capabilities = &noCapabilities
@@ -97,6 +127,17 @@ func (s *Session) ID() string { return s.id }
 
 // Principal returns who opened the session: nobody else may use it.
 func (s *Session) Principal() string { return s.principal }
+
+// Identity returns who the newest request came from, and with which scopes; nil
+// for an anonymous client.
+func (s *Session) Identity() *frame.Identity { return s.identity.Load() }
+
+// SetIdentity notes it.
+func (s *Session) SetIdentity(id *frame.Identity) {
+	if s.identity.Load() != id {
+		s.identity.Store(id)
+	}
+}
 
 // Revision returns the negotiated revision.
 func (s *Session) Revision() protocol.Revision { return s.revision }
@@ -163,7 +204,9 @@ func (s *Session) takeEnd() func() {
 		return func() {}
 	}
 	s.onEnd = nil
-	return func() { fn(reason) }
+	// It is users' code, and whoever ends a session, or its last request, has more
+	// to do.
+	return func() { _ = safely.Apart(func() { fn(reason) }) } // the server logs what panics in it
 }
 
 // Close ends the session for that reason: its requests are cancelled and its
@@ -178,9 +221,13 @@ func (s *Session) Close(reason error) {
 	if s.cancel != nil {
 		s.cancel(reason)
 	}
+	s.dropHistory()
 	s.history = nil
+	s.unsubscribeAll()
 	s.limit = 0
-	s.waiting = nil
+	s.budget.release(s.queued)
+	s.waiting, s.queued = nil, 0
+	s.endOpen()
 	ended := s.takeEnd()
 	s.mu.Unlock()
 	s.Inflight.CancelAll(reason)
@@ -201,6 +248,28 @@ func (s *Session) Use() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
+	s.uses++
+}
+
+// Ended tells whether the session was closed.
+func (s *Session) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason != nil
+}
+
+// used tells whether there was more than initialize.
+func (s *Session) used() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.uses > 1
+}
+
+// unused tells whether there was nothing but initialize, which is over.
+func (s *Session) unused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.uses == 1 && s.calls == 0
 }
 
 // Release takes back one Use.
@@ -222,6 +291,7 @@ func (s *Session) Hold() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams++
+	s.uses += 2 // more than initialize
 	return func() {
 		if s.save != nil {
 			s.save(s)

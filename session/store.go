@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -77,12 +78,14 @@ func Restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
 	if snapshot.Version != SnapshotVersion || !ok || rev.Modern() || snapshot.ID == "" {
 		return nil, fmt.Errorf("session: snapshot %d of revision %q cannot be restored", snapshot.Version, snapshot.Revision)
 	}
+	info, _ := json.Marshal(snapshot.ClientInfo) // it came as JSON
+	capabilities, _ := json.Marshal(snapshot.Capabilities)
 	s := New(ctx, snapshot.ID, Client{
 		Revision: rev, Info: snapshot.ClientInfo, Capabilities: snapshot.Capabilities, Principal: snapshot.Principal,
+		Cost: ClientCost(info, capabilities),
 	})
-	for s.life == 0 { // what another process sent has other ids
-		s.life = rand.Uint32()
-	}
+	s.begin()
+	s.uses = 2 // by another process
 	s.initialized.Store(snapshot.Initialized)
 	s.level.Store(uint32(snapshot.LogLevel))
 	if err := s.assigns.Restore(snapshot.Assigns); err != nil {
@@ -93,6 +96,15 @@ func Restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
 	}
 	s.changed.Store(false)
 	return s, nil
+}
+
+// begin gives what the session sends ids that no other process gives, which
+// may serve the same session.
+func (s *Session) begin() {
+	for s.life == 0 {
+		s.life = rand.Uint64()
+	}
+	s.Pending.Name(strconv.FormatUint(s.life, 36))
 }
 
 // Memory is a Store within the process, for tests and for servers that share

@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 type cart struct{ Items []string }
 
 var (
-	cartKey    = frame.NewStoredKey[cart]("example.com/cart")
-	privateKey = frame.NewKey[cart]("private")
+	cartKey    = frame.NewKey[cart](call.Private{}, "example.com/cart", true)
+	privateKey = frame.NewKey[cart](call.Private{}, "private", false)
 )
 
 func frameIn(s *Session) *frame.Frame {
@@ -40,8 +42,12 @@ func TestSnapshot(t *testing.T) {
 		"s": "x", "b": true, "i": 3, "i64": int64(1) << 60, "f": 1.0, "list": []string{"a"}, "map": map[string]string{"k": "v"},
 		"any": map[string]any{"deep": []any{nil, 1.5}},
 	}
-	f.AssignAll(values)
-	f.AssignAll(map[string]any{"func": func() {}, "struct": cart{}, "deep": map[string]any{"n": 1}, "items": []any{int8(1)}})
+	stays := map[string]any{"func": func() {}, "struct": cart{}, "deep": map[string]any{"n": 1}, "items": []any{int8(1)}}
+	for _, all := range []map[string]any{values, stays} {
+		for name, value := range all {
+			f.Assign(name, value)
+		}
+	}
 	cartKey.Set(f, cart{[]string{"tea"}})
 	privateKey.Set(f, cart{[]string{"coffee"}})
 
@@ -71,7 +77,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("assign %s: %#v, want %#v", name, got, want)
 		}
 	}
-	for _, name := range []string{"func", "struct", "deep", "items"} {
+	for name := range stays {
 		if got, ok := g.Get(name); ok {
 			t.Errorf("assign %s moved, as %#v", name, got)
 		}
@@ -83,7 +89,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("a key that is not stored moved: %+v", got)
 	}
 	cartKey.Update(g, func(c cart) cart { return cart{append(c.Items, "milk")} })
-	if again, _ := Restore(t.Context(), back.Snapshot()); len(cartKey.New(frameIn(again), func() cart { return cart{} }).Items) != 2 {
+	if again, _ := Restore(t.Context(), back.Snapshot()); len(cartKey.GetOrSet(frameIn(again), func() cart { return cart{} }).Items) != 2 {
 		t.Error("an update after the move was lost")
 	}
 }
@@ -135,19 +141,19 @@ func TestStoreMoves(t *testing.T) {
 		}
 		ended = append(ended, x.ID())
 	})
-	back, ok := second.Get(s.ID())
-	if again, _ := second.Get(s.ID()); !ok || again != back {
-		t.Fatalf("Get = %v, then another", ok)
+	back, err := second.Get(s.ID())
+	if again, _ := second.Get(s.ID()); back == nil || err != nil || again != back {
+		t.Fatalf("Get = %v, then another", err)
 	}
 	if n, _ := frameIn(back).Get("n"); n != 1 {
 		t.Errorf("assign %v", n)
 	}
-	if _, ok := second.Get("unknown"); ok {
+	if got, err := second.Get(opaque.NewID()); got != nil || err != nil {
 		t.Error("an unknown id was found")
 	}
 	second.End(back.ID(), ErrDeleted)
-	if _, ok := second.Get(back.ID()); ok || len(ended) != 1 || ended[0] != s.ID() {
-		t.Errorf("found %v after its end, terminated %q", ok, ended)
+	if got, _ := second.Get(back.ID()); got != nil || len(ended) != 1 || ended[0] != s.ID() {
+		t.Errorf("found %v after its end, terminated %q", err, ended)
 	}
 	second.Close(ErrClosed)
 	if len(ended) != 1 {
@@ -243,4 +249,93 @@ func TestOnEnd(t *testing.T) {
 	if !ran {
 		t.Error("a session that has ended before OnEnd did not run it")
 	}
+}
+
+// held is a Store whose Save and Delete wait until they are let go.
+type held struct {
+	Memory
+	hold      atomic.Bool
+	come, let chan struct{}
+}
+
+func (h *held) wait() {
+	if h.hold.Load() {
+		h.come <- struct{}{}
+		<-h.let
+	}
+}
+
+func (h *held) Save(ctx context.Context, s *Snapshot, ttl time.Duration) error {
+	h.wait()
+	return h.Memory.Save(ctx, s, ttl)
+}
+
+func (h *held) Delete(ctx context.Context, id string) error {
+	h.wait()
+	return h.Memory.Delete(ctx, id)
+}
+
+// A session that its client has ended stays ended, whatever else the Store is
+// doing with it at that time.
+func TestEndedStaysEnded(t *testing.T) {
+	open := func(t *testing.T) (*Manager, *held, *Session) {
+		store := &held{come: make(chan struct{}), let: make(chan struct{})}
+		m := NewManager(Config{Store: store})
+		t.Cleanup(func() { m.Close(ErrClosed) })
+		s, err := m.Open(Client{Revision: protocol.V20251125})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Use()
+		s.SetInitialized()
+		s.Release()
+		return m, store, s
+	}
+	over := func(t *testing.T, m *Manager, store *held, id string) {
+		t.Helper()
+		if s, err := m.Get(id); s != nil || err != nil {
+			t.Errorf("Get: %v, %v; the session has ended", s, err)
+		}
+		if kept, err := store.Load(t.Context(), id); kept != nil || err != nil {
+			t.Errorf("the Store has %v, %v", kept, err)
+		}
+	}
+	t.Run("while it is deleted", func(t *testing.T) {
+		m, store, s := open(t)
+		store.hold.Store(true)
+		ended := make(chan struct{})
+		go func() {
+			m.End(s.ID(), ErrDeleted)
+			close(ended)
+		}()
+		<-store.come
+		if other, err := m.Get(s.ID()); other != nil || err != nil {
+			t.Errorf("Get while it is deleted: %v, %v", other, err)
+		}
+		store.let <- struct{}{}
+		<-ended
+		over(t, m, store, s.ID())
+	})
+	t.Run("while it is saved", func(t *testing.T) {
+		m, store, s := open(t)
+		store.hold.Store(true)
+		saved, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			s.Use()
+			s.SetLogLevel(protocol.LevelError)
+			s.Release()
+			close(saved)
+		}()
+		<-store.come
+		store.hold.Store(false)
+		go func() {
+			m.End(s.ID(), ErrDeleted)
+			close(ended)
+		}()
+		<-s.Context().Done() // End has come as far as it can
+		store.let <- struct{}{}
+		<-saved
+		<-ended
+		over(t, m, store, s.ID())
+	})
 }

@@ -66,7 +66,7 @@ func TestAttach(t *testing.T) {
 	if got := seen(); !slices.Equal(got, []string{"false", "true"}) {
 		t.Errorf("while attached: got %q", got)
 	}
-	if _, ok := m.Get(""); ok {
+	if got, _ := m.Get(""); got != nil {
 		t.Error("an attached session is found by id")
 	}
 	detach()

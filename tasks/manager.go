@@ -2,8 +2,6 @@ package tasks
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -19,6 +19,7 @@ const (
 	DefaultTTL     = time.Hour
 	DefaultMax     = 10_000
 	DefaultRunning = 64
+	DefaultMemory  = 256 << 20 // bytes
 )
 
 // Config bounds the tasks of a server.
@@ -31,6 +32,18 @@ type Config struct {
 	// at least one, negative no limit. Anonymous clients, who are one owner, have
 	// none but Max.
 	MaxPerOwner int
+	// MaxRunningPerOwner is how many run of one principal; 0 means a quarter of
+	// MaxRunning, at least one, negative no limit. Anonymous clients, who are one
+	// owner, have none until the first client with a name has come.
+	MaxRunningPerOwner int
+	// Memory is how many bytes tasks keep of results, errors and questions. What
+	// exceeds it is not kept: a task with such a result fails and says so, and no
+	// task begins while three quarters are used, or by a principal who uses a tenth.
+	// 0 means DefaultMemory.
+	Memory int
+	// StoreFailed is told of panics of Store, and of errors of which no client
+	// hears. nil means that the Server logs them.
+	StoreFailed func(error)
 }
 
 // ErrCancelled is the cause of the context of a task that its client
@@ -47,10 +60,17 @@ type Manager struct {
 
 	mu      sync.Mutex
 	kept    int
-	owned   map[string]int // kept, by principal
 	running int
+	bytes   int               // of what is kept
+	owned   map[string]*share // of those who have any
+	named   bool              // whether a client with a name has come
 	live    map[string]*Task
+	owed    map[string]time.Time // tasks that ended and of which nobody has heard, and until when that may be waited for
+	turn    chan struct{}        // closed when running or owed are others; made by Drain
 }
+
+// share is what one owner has of what the Manager bounds.
+type share struct{ kept, running, bytes int }
 
 // NewManager returns a Manager without tasks. changed, if not nil, is told of
 // every change of a task; it must return soon.
@@ -70,51 +90,77 @@ func NewManager(config Config, changed func(Record)) *Manager {
 	if config.MaxPerOwner == 0 {
 		config.MaxPerOwner = max(1, config.Max/10)
 	}
+	if config.MaxRunningPerOwner == 0 {
+		config.MaxRunningPerOwner = max(1, config.MaxRunning/4)
+	}
+	if config.Memory <= 0 {
+		config.Memory = DefaultMemory
+	}
 	if changed == nil {
 		changed = func(Record) {}
 	}
-	return &Manager{config: config, changed: changed, live: make(map[string]*Task), owned: make(map[string]int)}
+	return &Manager{config: config, changed: changed, live: make(map[string]*Task), owned: make(map[string]*share), owed: make(map[string]time.Time)}
 }
 
 // Create makes a task of owner that works. cancel ends its work. Task.Finish
 // must be called when that has ended.
 func (m *Manager) Create(owner string, ttl, poll time.Duration, cancel context.CancelCauseFunc) (*Task, error) {
+	t, err := m.Reserve(owner, ttl, poll, cancel)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Keep(); err != nil {
+		t.Drop()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Reserve is Create for work that may end before anybody is told of a task. It
+// takes the place of one. Task.Keep makes it one that clients can ask for, from
+// then on; without that, Task.Drop must be called when the work has ended.
+func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.CancelCauseFunc) (*Task, error) {
 	if ttl <= 0 {
 		ttl = m.config.TTL
 	}
-	var raw [16]byte
-	_, _ = rand.Read(raw[:]) // never fails since Go 1.24
-	now := time.Now()
-	t := &Task{manager: m, cancel: cancel, used: map[string]int{}, answers: map[string]chan json.RawMessage{}, record: Record{
-		ID: base64.RawURLEncoding.EncodeToString(raw[:]), Owner: owner, Status: Working,
-		Created: now, Updated: now, TTL: ttl, PollInterval: poll,
+	t := &Task{manager: m, cancel: cancel, used: map[string]int{}, answers: map[string]chan json.RawMessage{}, saving: make(chan struct{}, 1), record: Record{
+		ID: opaque.NewID(), Owner: owner, Status: Working,
+		TTL: ttl, PollInterval: poll,
 	}}
 	if err := m.enter(t); err != nil {
 		return nil, err
 	}
-	if err := m.config.Store.Save(context.Background(), t.record); err != nil {
-		m.leave(t)
-		m.forget(t)
-		return nil, protocol.Errorf(protocol.CodeInternal, "the task could not be kept: %w", err)
-	}
-	time.AfterFunc(ttl, func() { m.expire(t) })
 	return t, nil
 }
 
 func (m *Manager) enter(t *Task) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	owner := t.record.Owner
+	named := owner != ""
+	m.named = m.named || named
+	own := m.owned[owner]
+	if own == nil {
+		own = &share{}
+	}
+	limit := func(n, limit int) bool { return limit > 0 && n >= limit }
 	switch {
 	case m.running >= m.config.MaxRunning:
 		return protocol.Errorf(protocol.CodeBusy, "%d tasks are running, which is the limit", m.running)
+	case m.named && limit(own.running, m.config.MaxRunningPerOwner):
+		return protocol.Errorf(protocol.CodeBusy, "%d tasks of this user are running, which is the limit", own.running)
 	case m.kept >= m.config.Max:
 		return protocol.Errorf(protocol.CodeBusy, "%d tasks are kept, which is the limit", m.kept)
-	case t.record.Owner != "" && m.config.MaxPerOwner > 0 && m.owned[t.record.Owner] >= m.config.MaxPerOwner:
-		return protocol.Errorf(protocol.CodeBusy, "%d tasks of this user are kept, which is the limit", m.owned[t.record.Owner])
+	case named && limit(own.kept, m.config.MaxPerOwner):
+		return protocol.Errorf(protocol.CodeBusy, "%d tasks of this user are kept, which is the limit", own.kept)
+	case m.bytes >= max(1, m.config.Memory/4*3) || named && m.config.MaxPerOwner > 0 && own.bytes >= max(1, m.config.Memory/10):
+		return protocol.Errorf(protocol.CodeBusy, "the results of tasks that are kept leave no room for another")
 	}
 	m.running++
 	m.kept++
-	m.owned[t.record.Owner]++
+	own.running++
+	own.kept++
+	m.owned[owner] = own
 	m.live[t.record.ID] = t
 	return nil
 }
@@ -126,6 +172,64 @@ func (m *Manager) leave(t *Task) {
 	if _, ok := m.live[t.record.ID]; ok {
 		delete(m.live, t.record.ID)
 		m.running--
+		m.owned[t.record.Owner].running--
+		if t.kept {
+			m.owed[t.record.ID] = time.Now().Add(t.record.patience())
+		}
+		m.turned()
+	}
+}
+
+// turned tells Drain to look again. m.mu is held.
+func (m *Manager) turned() {
+	if m.turn != nil {
+		close(m.turn)
+		m.turn = nil
+	}
+}
+
+// Told notes that the client of a task hears how it ended.
+func (m *Manager) Told(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.owed[id]; ok {
+		delete(m.owed, id)
+		m.turned()
+	}
+}
+
+// Drain returns when no task runs and the client of each that ended was Told
+// so, or has not asked for longer than its interval; or when ctx ends.
+func (m *Manager) Drain(ctx context.Context) {
+	for {
+		m.mu.Lock()
+		var last time.Time
+		for id, until := range m.owed {
+			if !until.After(time.Now()) {
+				delete(m.owed, id)
+			} else if until.After(last) {
+				last = until
+			}
+		}
+		if m.running == 0 && len(m.owed) == 0 {
+			m.mu.Unlock()
+			return
+		}
+		if m.turn == nil {
+			m.turn = make(chan struct{})
+		}
+		turn, running := m.turn, m.running > 0
+		m.mu.Unlock()
+		var late <-chan time.Time
+		if !running {
+			late = time.After(time.Until(last))
+		}
+		select {
+		case <-turn:
+		case <-late:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -133,25 +237,90 @@ func (m *Manager) leave(t *Task) {
 func (m *Manager) forget(t *Task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	own := m.owned[t.record.Owner]
 	m.kept--
-	if m.owned[t.record.Owner]--; m.owned[t.record.Owner] == 0 {
+	delete(m.owed, t.record.ID)
+	m.turned()
+	m.bytes -= t.bytes
+	own.bytes -= t.bytes
+	if own.kept--; own.kept == 0 {
 		delete(m.owned, t.record.Owner)
 	}
+}
+
+// resize notes that a task keeps so many bytes. It tells false if there is no
+// room for them.
+func (m *Manager) resize(t *Task, bytes int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own, more := m.owned[t.record.Owner], bytes-t.bytes
+	if own == nil { // it is kept no more
+		return true
+	}
+	if more > 0 && m.bytes+more > m.config.Memory {
+		return false
+	}
+	t.bytes = bytes
+	m.bytes += more
+	own.bytes += more
+	return true
 }
 
 // expire ends and forgets a task whose time is up.
 func (m *Manager) expire(t *Task) {
 	t.cancel(ErrExpired)
 	t.gone()
-	// A store that fails to delete keeps what it has; there is nobody to tell.
-	_ = m.config.Store.Delete(context.Background(), t.record.ID)
+	t.discard()
 	m.forget(t)
 }
+
+// use runs code of the Store, on a goroutine of its own: it may be at the end of
+// a task, of which the record must be kept and the place given back. What it
+// panics with is no client's to hear.
+func (m *Manager) use(fn func() error) error {
+	err := safely.Try(fn)
+	if failure, ok := errors.AsType[*safely.Failure](err); ok {
+		m.failed(failure.Detail())
+		return errStore
+	}
+	return err
+}
+
+// errStore is the error of a Store that did not return.
+var errStore = errors.New("the store failed")
+
+func (m *Manager) failed(err error) {
+	if err != errStore && m.config.StoreFailed != nil {
+		_ = safely.Apart(func() { m.config.StoreFailed(err) }) // there is nobody else to tell
+	}
+}
+
+// keep saves a record.
+func (m *Manager) keep(r Record) error {
+	return m.useSoon(func(ctx context.Context) error { return m.config.Store.Save(ctx, r) })
+}
+
+// useSoon is use for what has to be done although its request may have gone, so
+// that only the time ends it.
+func (m *Manager) useSoon(fn func(ctx context.Context) error) error {
+	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
+	defer stop()
+	return m.use(func() error { return fn(ctx) })
+}
+
+// storeTimeout bounds each of these uses of the Store: what changes a task waits
+// until that is kept.
+const storeTimeout = 5 * time.Second
 
 // Get returns the record of a task of owner. One that does not exist, or is
 // another's, is a protocol error, -32602.
 func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
-	r, ok, err := m.config.Store.Load(ctx, id)
+	if !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
+		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: what was sent has not the form of a taskId")
+	}
+	var r Record
+	var ok bool
+	err := m.use(func() (err error) { r, ok, err = m.config.Store.Load(ctx, id); return err })
 	if err != nil {
 		return Record{}, err
 	}
@@ -180,6 +349,7 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 	if t := m.task(id); t != nil {
 		// Its state first: the work may be quick to end, and to call that its result.
 		err := t.Finish(Cancelled, nil, nil)
+		m.Told(id) // by itself
 		t.cancel(ErrCancelled)
 		return err
 	}
@@ -196,12 +366,20 @@ func (m *Manager) task(id string) *Task {
 type Task struct {
 	manager *Manager
 	cancel  context.CancelCauseFunc
+	kept    bool // clients can ask for it; held by manager.mu
 
 	mu      sync.Mutex
 	record  Record
+	changes int // so many have made it what it is
 	deleted bool
 	used    map[string]int // how often a key was asked
 	answers map[string]chan json.RawMessage
+
+	saving  chan struct{} // has one element while the Store saves the record, or deletes it; mu is free then
+	saved   int           // the last of changes that was to be saved; for who saves
+	saveErr error         // what became of it; for who saves
+
+	bytes int // what it keeps; the Manager's mu guards it
 }
 
 // Record returns the task as it is now.
@@ -219,30 +397,113 @@ func (t *Task) copy() Record {
 
 // change changes the record with fn, unless it is final, and keeps it.
 func (t *Task) change(fn func(r *Record)) error {
+	r, change, err := t.apply(fn)
+	if change == 0 {
+		return err
+	}
+	return t.save(r, change, t.manager.changed)
+}
+
+// save keeps what the record has become by that change, and tells of it, unless
+// a later one came before: the last state is saved last, and told last.
+func (t *Task) save(r Record, change int, tell func(Record)) error {
+	t.saving <- struct{}{}
+	defer func() { <-t.saving }()
+	if change <= t.saved || t.isDeleted() {
+		return t.saveErr
+	}
+	t.saved, t.saveErr = change, t.manager.keep(r)
+	if t.saveErr == nil {
+		tell(r)
+	}
+	return t.saveErr
+}
+
+// discard makes the Store forget the task, which is gone. A Store that fails to
+// keeps what it has.
+func (t *Task) discard() {
+	t.saving <- struct{}{}
+	defer func() { <-t.saving }()
+	m := t.manager
+	if err := m.useSoon(func(ctx context.Context) error { return m.config.Store.Delete(ctx, t.record.ID) }); err != nil {
+		m.failed(err)
+	}
+}
+
+func (t *Task) isDeleted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.deleted
+}
+
+// apply changes the record with fn, and returns what it has become and the
+// number of the change; 0 if there was none.
+func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.deleted || t.record.Status.Final() {
-		return nil
+		return r, 0, nil
 	}
+	before := t.record
 	fn(&t.record)
-	t.record.Updated = time.Now()
-	r := t.copy()
-	if err := t.manager.config.Store.Save(context.Background(), r); err != nil {
-		return err
+	if bytes := t.record.bytes(); !t.manager.resize(t, bytes) {
+		tooLong := protocol.Errorf(protocol.CodeBusy, "%d bytes of a task are more than the server has room to keep", bytes)
+		if !t.record.Status.Final() {
+			t.record = before
+			return r, 0, tooLong
+		}
+		t.record.Status, t.record.StatusMessage = Failed, tooLong.Message
+		t.record.Result, t.record.Fault = nil, tooLong.Append(nil)
+		t.manager.resize(t, 0)
 	}
-	t.manager.changed(r)
+	t.record.Updated = time.Now()
+	t.changes++
+	return t.copy(), t.changes, nil
+}
+
+// Keep makes a reserved task one that clients can ask for.
+func (t *Task) Keep() error {
+	t.mu.Lock()
+	t.record.Created = time.Now()
+	t.record.Updated = t.record.Created
+	t.changes++
+	r, change := t.copy(), t.changes
+	t.mu.Unlock()
+	if err := t.save(r, change, func(Record) {}); err != nil {
+		return protocol.Errorf(protocol.CodeInternal, "the task could not be kept: %w", err)
+	}
+	t.manager.mu.Lock()
+	t.kept = true
+	t.manager.mu.Unlock()
+	time.AfterFunc(r.TTL, func() { t.manager.expire(t) })
 	return nil
 }
 
-// Note sets the message of a task's state.
-func (t *Task) Note(message string) error {
-	return t.change(func(r *Record) { r.StatusMessage = message })
+// Drop gives back the place of a reserved task that was not kept.
+func (t *Task) Drop() {
+	t.manager.leave(t)
+	t.manager.forget(t)
+}
+
+// Note sets how far a task has come, and the message of its state if p has one.
+// What was overtaken meanwhile is left out.
+func (t *Task) Note(p protocol.Progress) error {
+	return t.change(func(r *Record) {
+		if r.Progress != nil && p.Progress < r.Progress.Progress {
+			return
+		}
+		r.Progress = &Progress{Progress: p.Progress, Total: p.Total}
+		if p.Message != "" {
+			r.StatusMessage = p.Message
+		}
+	})
 }
 
 // Finish ends the task: with a result, or an error, whose message becomes that
 // of the state, or cancelled. What comes after the first end counts no more.
 func (t *Task) Finish(status Status, result, fault json.RawMessage) error {
-	err := t.change(func(r *Record) {
+	t.manager.leave(t) // first: who sees the end may start the next at once
+	return t.change(func(r *Record) {
 		r.Status, r.Result, r.Fault, r.Requests = status, result, fault, nil
 		if status == Failed {
 			var wire struct{ Message string }
@@ -250,8 +511,6 @@ func (t *Task) Finish(status Status, result, fault json.RawMessage) error {
 			r.StatusMessage = wire.Message
 		}
 	})
-	t.manager.leave(t)
-	return err
 }
 
 // gone keeps the task from being saved again.

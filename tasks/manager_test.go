@@ -321,3 +321,95 @@ func TestStoreFails(t *testing.T) {
 		t.Errorf("kept %d, running %d, owners %v", m.kept, m.running, m.owned)
 	}
 }
+
+// One principal cannot take all that may run, and neither can the anonymous
+// clients of a server that has others.
+func TestRunningPerOwner(t *testing.T) {
+	for _, tt := range []struct {
+		config Config
+		owner  string
+		want   int
+	}{
+		{Config{}, "alice", DefaultRunning / 4},
+		{Config{MaxRunning: 3}, "alice", 1},
+		{Config{MaxRunning: 10, MaxRunningPerOwner: 7}, "alice", 7},
+		{Config{MaxRunning: 10, MaxRunningPerOwner: -1}, "alice", 10},
+		{Config{MaxRunning: 10}, "", 10},
+	} {
+		m := NewManager(tt.config, nil)
+		var last *Task
+		for range tt.want {
+			last, _ = start(t, m, tt.owner)
+		}
+		one := func(owner string) error {
+			_, err := m.Create(owner, 0, 0, func(error) {})
+			return err
+		}
+		var busy *protocol.Error
+		if err := one(tt.owner); !errors.As(err, &busy) || busy.Code != protocol.CodeBusy || !strings.Contains(err.Error(), "running, which is the limit") {
+			t.Errorf("%+v, %q: one more: %v", tt.config, tt.owner, err)
+		}
+		if err := one("bob"); (err == nil) != (tt.want < m.config.MaxRunning) {
+			t.Errorf("%+v: bob: %v", tt.config, err)
+		}
+		if err := last.Finish(Completed, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		// Somebody with a name has come: the anonymous have a share now, too.
+		if err := one(tt.owner); (err == nil) != (tt.owner != "") {
+			t.Errorf("%+v, %q: after one has ended: %v", tt.config, tt.owner, err)
+		}
+	}
+}
+
+// What tasks keep has a bound: a result beyond it is not kept and fails its
+// task, and nothing is lost of the others.
+func TestMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{Memory: 1000, TTL: time.Hour, MaxPerOwner: -1}, nil)
+		result := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }
+		first, _ := start(t, m, "alice")
+		second, _ := start(t, m, "bob")
+		for _, task := range []*Task{first, second} {
+			if err := task.Finish(Completed, result(600), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := m.Get(t.Context(), "alice", first.Record().ID); err != nil || r.Status != Completed || len(r.Result) != 600 {
+			t.Errorf("the first: %v, %v", r, err)
+		}
+		r, err := m.Get(t.Context(), "bob", second.Record().ID)
+		if err != nil || r.Status != Failed || r.Result != nil || !strings.Contains(string(r.Fault), "600 bytes of a task are more than the server has room to keep") {
+			t.Errorf("the second: %v, %v", r, err)
+		}
+		asking, _ := start(t, m, "bob")
+		_, err = asking.Ask(t.Context(), []protocol.InputRequest{{Key: "k", Params: result(500)}})
+		if err == nil || !strings.Contains(err.Error(), "more than the server has room to keep") || asking.Record().Status != Working {
+			t.Errorf("a question beyond it: %v, %v", err, asking.Record())
+		}
+		if err := asking.Finish(Completed, result(200), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Create("carol", 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "leave no room") {
+			t.Errorf("one more: %v", err)
+		}
+		time.Sleep(time.Hour + 1)
+		synctest.Wait()
+		if m.bytes != 0 || len(m.owned) != 0 {
+			t.Errorf("%d bytes, owners %v", m.bytes, m.owned)
+		}
+		again, _ := start(t, m, "carol")
+		if err := again.Finish(Completed, result(1000), nil); err != nil || again.Record().Status != Completed {
+			t.Errorf("%v, %v", err, again.Record())
+		}
+	})
+	m := NewManager(Config{Memory: 1000}, nil)
+	alice, _ := start(t, m, "alice")
+	if err := alice.Finish(Completed, json.RawMessage(`"`+strings.Repeat("x", 100)+`"`), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Create("alice", 0, 0, func(error) {}); err == nil {
+		t.Error("alice has used her share and begins another task")
+	}
+	start(t, m, "bob")
+}

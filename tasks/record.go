@@ -4,6 +4,7 @@
 package tasks
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Extension is the identifier of the extension in capabilities.
-const Extension = "io.modelcontextprotocol/tasks"
+const Extension = protocol.TasksExtension
 
 // Status is the state of a task.
 type Status string
@@ -38,9 +39,43 @@ type Record struct {
 	Updated       time.Time
 	TTL           time.Duration // from Created; the task may be discarded then
 	PollInterval  time.Duration // how often a client should ask; 0 leaves it to the client
+	Progress      *Progress     // the newest that its work has told; nil if it told none
 	Requests      []protocol.InputRequest
 	Result        json.RawMessage // of a completed task
 	Fault         json.RawMessage // of a failed one: a JSON-RPC error
+}
+
+// patience returns how long a client may take to look at a task that has ended:
+// its interval, and a second for the way.
+func (r *Record) patience() time.Duration {
+	return min(cmp.Or(r.PollInterval, time.Second), mostPatience) + time.Second
+}
+
+const mostPatience = 10 * time.Second
+
+// Progress is how far the work of a task has come.
+type Progress struct {
+	Progress float64 `json:"progress"`        // grows
+	Total    float64 `json:"total,omitempty"` // 0 means unknown
+}
+
+// ProgressKey is where the _meta of a task's state has its Progress. The
+// extension has none: it gives tasks a message alone.
+const ProgressKey = "io.github.talaria-go/progress"
+
+func (r *Record) meta() protocol.MetaMap {
+	if r.Progress == nil {
+		return nil
+	}
+	return protocol.MetaMap{ProgressKey: r.Progress}
+}
+
+// bytes returns what the record counts in the memory of all tasks.
+func (r *Record) bytes() (n int) {
+	for _, q := range r.Requests {
+		n += len(q.Key) + len(q.Params)
+	}
+	return n + len(r.StatusMessage) + len(r.Result) + len(r.Fault)
 }
 
 // Append appends the members of the record, without braces, as tasks/get and
@@ -88,7 +123,7 @@ func (h Handle) Append(dst []byte, to protocol.Wire) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protocol.AppendTyped(dst, "task", text, to)
+	return protocol.AppendTyped(dst, "task", text, h.Record.meta(), to)
 }
 
 // State is the result of tasks/get.
@@ -100,11 +135,24 @@ func (s State) Append(dst []byte, to protocol.Wire) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protocol.AppendTyped(dst, "complete", text, to)
+	return protocol.AppendTyped(dst, "complete", text, s.Record.meta(), to)
 }
 
 // MethodStatus is the notification of a task's state.
 const MethodStatus = "notifications/tasks"
 
-// Params returns the params of notifications/tasks for a record.
-func (r *Record) Params() (json.RawMessage, error) { return r.members(true) }
+// Change returns the notification notifications/tasks for a record.
+func (r *Record) Change() (*protocol.Change, error) {
+	members, err := r.members(true)
+	if err != nil {
+		return nil, err
+	}
+	var meta []byte
+	if all := r.meta(); all != nil {
+		if meta, err = json.Marshal(all); err != nil {
+			return nil, err
+		}
+		meta = meta[1 : len(meta)-1]
+	}
+	return protocol.NewChangeMeta(MethodStatus, members[1:len(members)-1], meta), nil
+}

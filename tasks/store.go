@@ -8,6 +8,10 @@ import (
 // Store keeps records of tasks. Its methods are called from many goroutines;
 // a Record that it is given or gives is not shared.
 type Store interface {
+	// The ctx of Save and Delete ends after five seconds, which a Store has to
+	// heed: what changes the task waits meanwhile. They are called for one state
+	// of a task after the other; a state that was overtaken is left out.
+
 	// Save keeps r, over what was kept under its ID before.
 	Save(ctx context.Context, r Record) error
 	// Load returns the record of a task; ok is false if there is none.

@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/visible"
 )
 
 // DefaultGrace is how long a child process may take to end, first after its
@@ -26,10 +29,19 @@ const (
 
 // CommandOptions shape a child process. nil means the defaults.
 type CommandOptions struct {
-	// Env are variables, each "NAME=value", beside and over the few that every
-	// child gets: HOME, LOGNAME, PATH, SHELL, TERM and USER, on Windows their
-	// likes. The rest of this process's environment, where secrets may be, is
-	// kept from it.
+	// Env are variables, each "NAME=value", beside and over those that every
+	// child gets of this process's environment, on Windows their likes:
+	//
+	//   - HOME, LOGNAME, PATH, SHELL, TERM, USER, TMPDIR and XDG_*;
+	//   - HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in lower case too;
+	//   - SSL_CERT_FILE, SSL_CERT_DIR, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE and
+	//     CURL_CA_BUNDLE;
+	//   - npm_config_*, in upper case too; LANG, LANGUAGE, LC_* and TZ.
+	//
+	// The rest is kept from it, because secrets may be there. So is one of these
+	// whose name speaks of a secret (npm_config__authToken), or whose value is a URL
+	// with a user or a password, such as that of a proxy: put it here, if the
+	// child may know it.
 	Env []string
 	// Dir is the working directory; "" means that of this process.
 	Dir string
@@ -56,6 +68,8 @@ type Command struct {
 	stdout *os.File
 	stderr *tail
 	grace  time.Duration
+	// withheld are variables of this process that the child may miss.
+	withheld []string
 
 	exited  chan struct{} // closed when the process is gone and reaped
 	closed  atomic.Bool
@@ -72,6 +86,9 @@ type ExitError struct {
 	Name   string           // of the command
 	State  *os.ProcessState // nil if the process still runs
 	Stderr string           // the end of what it wrote to standard error
+	// Withheld are variables that are set here and that it did not get; see
+	// Command.Withheld.
+	Withheld []string
 }
 
 // Error names the command, how it ended and what it said last.
@@ -83,7 +100,7 @@ func (e *ExitError) Error() string {
 	if e.Stderr == "" {
 		return text + "; it wrote nothing to standard error"
 	}
-	return text + "; it wrote to standard error:\n" + e.Stderr
+	return text + "; it wrote to standard error:\n" + visible.Text(e.Stderr, tailSize)
 }
 
 // Unwrap returns ErrPeerGone.
@@ -102,12 +119,12 @@ func StartCommand(name string, args []string, opts *CommandOptions) (*Command, e
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
 	}
-	env := commandEnv(o.Env)
+	env, withheld := commandEnv(o.Env)
 	path, err := findCommand(name, o.Dir, env)
 	if err != nil {
 		return nil, err
 	}
-	c := &Command{name: name, grace: o.Grace, stderr: &tail{to: o.Stderr}, exited: make(chan struct{}), ended: make(chan struct{})}
+	c := &Command{name: name, grace: o.Grace, withheld: withheld, stderr: &tail{to: o.Stderr}, exited: make(chan struct{}), ended: make(chan struct{})}
 	c.cmd = exec.Command(path, args...)
 	c.cmd.Env, c.cmd.Dir, c.cmd.Stderr = env, o.Dir, c.stderr
 	c.cmd.WaitDelay = lastData // a grandchild may hold standard error open
@@ -231,7 +248,7 @@ func (c *Command) gone() error {
 	if c.closed.Load() {
 		return ErrClosed
 	}
-	return &ExitError{Name: c.name, State: c.State(), Stderr: c.stderr.String()}
+	return &ExitError{Name: c.name, State: c.State(), Stderr: c.stderr.String(), Withheld: c.Withheld()}
 }
 
 // State returns how the process ended, nil while it runs.
@@ -247,6 +264,11 @@ func (c *Command) State() *os.ProcessState {
 // Stderr returns the end of what the process has written to standard error, at
 // most 8 KiB.
 func (c *Command) Stderr() string { return c.stderr.String() }
+
+// Withheld returns the names of variables that are set here and that the process
+// did not get although servers often need such: secrets, proxies with a password,
+// and what else is widely known. CommandOptions.Env passes them on.
+func (c *Command) Withheld() []string { return slices.Clone(c.withheld) }
 
 // Pid returns the id of the process.
 func (c *Command) Pid() int { return c.cmd.Process.Pid }

@@ -211,6 +211,78 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
+// Children reach the network, know whom to trust there and speak the user's
+// language, and get no secret by that. What they may miss has a name.
+func TestCommandInherits(t *testing.T) {
+	for _, tt := range []struct {
+		name, value string
+		passes      bool
+		withheld    bool // and named
+	}{
+		{"HTTPS_PROXY", "http://proxy.example:3128", true, false},
+		{"https_proxy", "proxy.example:3128", true, false},
+		{"HTTP_PROXY", "http://ann:hunter2@proxy.example:3128", false, true},
+		{"http_proxy", "ann:hunter2@proxy.example:3128", false, true},
+		{"ALL_PROXY", "socks5://%zz@proxy.example", false, true},
+		{"no_proxy", "localhost,.example.com", true, false},
+		{"SSL_CERT_FILE", "/etc/ca.pem", true, false},
+		{"SSL_CERT_DIR", "/etc/ca", true, false},
+		{"NODE_EXTRA_CA_CERTS", "/etc/ca.pem", true, false},
+		{"REQUESTS_CA_BUNDLE", "/etc/ca.pem", true, false},
+		{"CURL_CA_BUNDLE", "/etc/ca.pem", true, false},
+		{"npm_config_registry", "https://npm.example/", true, false},
+		{"npm_config_cafile", "/etc/ca.pem", true, false},
+		{"NPM_CONFIG_PROXY", "http://proxy.example:3128", true, false},
+		{"npm_config_proxy", "http://ann:hunter2@proxy.example:3128", false, true},
+		{"npm_config__auth", "hunter2", false, true},
+		{"npm_config_//npm.example/:_authToken", "hunter2", false, true},
+		{"npm_config__password", "hunter2", false, true},
+		{"npm_config_key", "hunter2", false, true},
+		{"npm_config_cert", "hunter2", false, true},
+		{"npm_config_otp", "hunter2", false, true},
+		{"npm_config_//npm.example/", "1", true, false},
+		{"LANG", "fr_FR.UTF-8", true, false},
+		{"LC_TIME", "fr_FR.UTF-8", true, false},
+		{"LANGUAGE", "fr", true, false},
+		{"TZ", "Europe/Paris", true, false},
+		{"TMPDIR", "/var/tmp", true, false},
+		{"XDG_CONFIG_HOME", "/home/ann/.config", true, false},
+		{"XDG_SESSION_COOKIE", "hunter2", false, true},
+		{"GITHUB_TOKEN", "hunter2", false, true},
+		{"OPENAI_API_KEY", "hunter2", false, true},
+		{"CLIENT_SECRET", "hunter2", false, true},
+		{"PGPASSWORD", "hunter2", false, true},
+		{"NODE_OPTIONS", "--require=x", false, true},
+		{"GIT_AUTHOR_NAME", "ann", false, false},
+		{"SOMETHING_ELSE", "x", false, false},
+		{"EMPTY_TOKEN", "", false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv(tt.name, tt.value)
+			c := start(t, "environment", transport.CommandOptions{})
+			line, _ := c.Read()
+			if got := strings.Contains(" "+string(line)+" ", " "+tt.name+"="+tt.value+" "); got != tt.passes {
+				t.Errorf("passes is %v; the child has %s", got, line)
+			}
+			if got := slices.Contains(c.Withheld(), tt.name); got != tt.withheld {
+				t.Errorf("withheld are %q", c.Withheld())
+			}
+			given := start(t, "environment", transport.CommandOptions{Env: []string{tt.name + "=given"}})
+			if line, _ := given.Read(); !strings.Contains(string(line), tt.name+"=given") || slices.Contains(given.Withheld(), tt.name) {
+				t.Errorf("given, the child has %s without %q", line, given.Withheld())
+			}
+		})
+	}
+}
+
+// What a child wrote is fit for a terminal in the error; the field has all.
+func TestExitErrorShown(t *testing.T) {
+	err := &transport.ExitError{Name: "x", Stderr: "one\x1b[2J\u202e\ntwo"}
+	if text := err.Error(); !strings.HasSuffix(text, "one␛[2J\ufffd\ntwo") {
+		t.Errorf("%q", text)
+	}
+}
+
 // Who reads and who writes hears how the process ended and what it said last,
 // all of which was copied too.
 func TestCommandExit(t *testing.T) {

@@ -1,7 +1,11 @@
 package transport
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"net"
+	"os"
 	"time"
 )
 
@@ -9,31 +13,80 @@ import (
 // options name no time.
 const DefaultWriteTimeout = 30 * time.Second
 
+// DefaultReadTimeout is how long a peer may take for the rest of a message that
+// it has begun if options name no time.
+const DefaultReadTimeout = 30 * time.Second
+
+// ErrHalfMessage is the error of a Conn whose peer began a message and did not
+// end it in time. Nothing more can be read.
+var ErrHalfMessage = errors.New("transport: the peer has begun a message and not ended it in time")
+
 // SocketOptions bound a socket; nil means the defaults.
 type SocketOptions struct {
 	MaxMessage   int           // bytes; 0 means DefaultMaxMessage
+	ReadTimeout  time.Duration // for the rest of a message that has begun; 0 means DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for each 64 KiB; 0 means DefaultWriteTimeout, negative none
 }
 
 // NewSocket returns a Stream over a connection of package net: TCP, Unix, TLS.
 // A peer that does not read what is written to it for the time allowed loses
-// the connection: Read and Write fail then.
+// the connection: Read and Write fail then. One that begins a message and does
+// not end it makes Read fail, with ErrHalfMessage. A peer that is quiet between
+// messages may be so for ever.
 func NewSocket(conn net.Conn, opts *SocketOptions) *Stream {
-	s := &timedConn{Conn: conn, timeout: DefaultWriteTimeout}
+	s := &timedConn{Conn: conn, read: DefaultReadTimeout, write: DefaultWriteTimeout}
 	var max int
 	if opts != nil {
 		max = opts.MaxMessage
+		if opts.ReadTimeout != 0 {
+			s.read = opts.ReadTimeout
+		}
 		if opts.WriteTimeout != 0 {
-			s.timeout = opts.WriteTimeout
+			s.write = opts.WriteTimeout
 		}
 	}
 	return NewStream(s, s, &StreamOptions{MaxMessage: max})
 }
 
-// timedConn is a net.Conn whose writes have a deadline.
+// timedConn is a net.Conn whose writes have a deadline, and whose reads have one
+// within a line.
 type timedConn struct {
 	net.Conn
-	timeout time.Duration // none unless positive
+	read, write time.Duration // none unless positive
+
+	begun bool          // the line that is being read; of Read alone
+	spent time.Duration // waiting for it
+}
+
+// Read implements io.Reader. Only the time counts that passes here: whoever
+// reads may be late itself.
+func (s *timedConn) Read(p []byte) (n int, err error) {
+	if s.read <= 0 {
+		return s.Conn.Read(p)
+	}
+	begin := time.Now()
+	if s.begun {
+		err = s.SetReadDeadline(begin.Add(s.read - s.spent))
+	}
+	if err == nil {
+		n, err = s.Conn.Read(p)
+	}
+	if s.begun && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w, which is %v: a message is one line, and ends with a newline", ErrHalfMessage, s.read)
+	}
+	if n == 0 {
+		return n, err
+	}
+	end := bytes.LastIndexByte(p[:n], '\n') + 1
+	if end == 0 && s.begun {
+		s.spent += time.Since(begin)
+		return n, err
+	}
+	if s.begun {
+		err = errors.Join(err, s.SetReadDeadline(time.Time{}))
+	}
+	s.begun, s.spent = end < n, 0
+	return n, err
 }
 
 // chunk is how much is written under one deadline, so that a slow but steady
@@ -46,8 +99,8 @@ const chunk = 64 << 10
 func (s *timedConn) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {
 		part := p[:min(len(p), chunk)]
-		if s.timeout > 0 {
-			err = s.SetWriteDeadline(time.Now().Add(s.timeout))
+		if s.write > 0 {
+			err = s.SetWriteDeadline(time.Now().Add(s.write))
 		}
 		if err == nil {
 			var sent int

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/talaria-go/mcp/internal/safely"
 )
 
 // DefaultMaxMessage is the longest message, in bytes, that a Stream reads if
@@ -72,7 +74,11 @@ func closeOther(r, w any) error {
 // Read implements Conn.
 func (s *Stream) Read() ([]byte, error) {
 	for {
-		line, err := s.readLine()
+		var line []byte
+		var err error
+		if failed := safely.Call(func() { line, err = s.readLine() }); failed != nil {
+			err = safely.Known(failed)
+		}
 		if s.closed.Load() {
 			return nil, ErrClosed
 		}
@@ -183,9 +189,7 @@ func (s *Stream) carry(gather bool) {
 		}
 		batch := s.unsent
 		s.unsent = s.spare[:0]
-		s.mu.Unlock()
-		_, err := s.out.Write(batch)
-		s.mu.Lock()
+		err := s.push(batch)
 		if s.spare = batch; cap(batch) > maxUnsent {
 			s.spare = nil
 		}
@@ -196,6 +200,29 @@ func (s *Stream) carry(gather bool) {
 	}
 	s.writing = false
 	s.space.Broadcast()
+}
+
+// errWriter is why nothing can be written after a Write that ended its goroutine.
+var errWriter = errors.New("transport: the writer of the stream failed")
+
+// push writes one batch. s.mu is held, but not meanwhile. The Writer may be
+// users' code: if it does not return, the stream is broken, and others that wait
+// for it go on.
+func (s *Stream) push(batch []byte) (err error) {
+	s.mu.Unlock()
+	returned := false
+	defer func() {
+		s.mu.Lock()
+		if !returned {
+			s.err, s.writing = errWriter, false
+			s.space.Broadcast()
+		}
+	}()
+	if failed := safely.Call(func() { _, err = s.out.Write(batch) }); failed != nil {
+		err = safely.Known(failed)
+	}
+	returned = true
+	return err
 }
 
 // Close implements Conn.

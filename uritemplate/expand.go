@@ -1,9 +1,17 @@
 package uritemplate
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
 
-// Expand returns the URI for values. Variables without a value are left out;
-// values of names that are not in the template are ignored.
+// Expand returns the URI for values, which Match reads. Variables without a
+// value are left out; values of names that are not in the template are ignored.
+// Values are text: bytes that are no UTF-8 become U+FFFD. In {+a} and {#a}
+// reserved characters and escapes stay as they are, but for the characters that
+// end the value or begin a later expression: those are encoded, so that they are
+// read as part of the value.
 func (t *Template) Expand(values Values) string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -19,13 +27,14 @@ func (t *Template) Expand(values Values) string {
 			}
 			b.WriteString(before)
 			before = p.op.sep
-			p.op.expand(&b, v, list)
+			p.expand(&b, v, list)
 		}
 	}
 	return b.String()
 }
 
-func (op *operator) expand(b *strings.Builder, v variable, list []string) {
+func (p *part) expand(b *strings.Builder, v variable, list []string) {
+	op := p.op
 	sep := ","
 	if v.explode {
 		sep = op.sep
@@ -36,26 +45,37 @@ func (op *operator) expand(b *strings.Builder, v variable, list []string) {
 		}
 		if op.named && (i == 0 || v.explode) {
 			b.WriteString(v.name)
-			if value == "" && len(list) == 1 {
+			if value == "" && (v.explode || len(list) == 1) {
 				b.WriteString(op.empty)
 				continue
 			}
 			b.WriteByte('=')
 		}
-		op.escape(b, value)
+		p.escape(b, value)
 	}
 }
 
 const upperHex = "0123456789ABCDEF"
 
 // escape writes value with every character encoded that may not stand there.
-func (op *operator) escape(b *strings.Builder, value string) {
+func (p *part) escape(b *strings.Builder, value string) {
+	value = strings.ToValidUTF8(value, "\uFFFD")
+	escaped := p.escaped(value, p.op.reserved)
+	if text, err := url.PathUnescape(escaped); err != nil || !utf8.ValidString(text) {
+		escaped = p.escaped(value, false) // its escapes stand for no text
+	}
+	b.WriteString(escaped)
+}
+
+// escaped is value escaped; with keep, its own escapes stay as they are.
+func (p *part) escaped(value string, keep bool) string {
+	var b strings.Builder
 	for i := range len(value) {
 		c := value[i]
 		switch {
 		case isLetterOrDigit(c), strings.IndexByte("-._~", c) >= 0,
-			op.reserved && strings.IndexByte(":/?#[]@!$&'()*+,;=", c) >= 0,
-			op.reserved && c == '%' && i+2 < len(value) && isHex(value[i+1]) && isHex(value[i+2]):
+			p.op.reserved && strings.IndexByte(":/?#[]@!$&'()*+,;=", c) >= 0 && strings.IndexByte(p.except, c) < 0,
+			keep && c == '%' && i+2 < len(value) && isHex(value[i+1]) && isHex(value[i+2]):
 			b.WriteByte(c)
 		default:
 			b.WriteByte('%')
@@ -63,4 +83,5 @@ func (op *operator) escape(b *strings.Builder, value string) {
 			b.WriteByte(upperHex[c&15])
 		}
 	}
+	return b.String()
 }

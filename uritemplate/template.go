@@ -29,6 +29,7 @@ type part struct {
 	literal string
 	vars    []variable // of an expression; nil for a literal
 	op      *operator
+	except  string // characters that do not stand for themselves in its values
 }
 
 type variable struct {
@@ -45,22 +46,25 @@ type operator struct {
 	named    bool   // name=value
 	empty    string // after the name of an empty value
 	reserved bool   // reserved characters stand for themselves
+	ends     string // characters that cannot be in a value when a URI is read
+	place    int    // in a URI: 0 for its path, 1 for the query, 2 for the fragment
 }
 
 var operators = []operator{
-	{0, "", ",", false, "", false},
-	{'+', "", ",", false, "", true},
-	{'#', "#", ",", false, "", true},
-	{'.', ".", ".", false, "", false},
-	{'/', "/", "/", false, "", false},
-	{';', ";", ";", true, "", false},
-	{'?', "?", "&", true, "=", false},
-	{'&', "&", "&", true, "=", false},
+	{0, "", ",", false, "", false, "/?#", 0},
+	{'+', "", ",", false, "", true, "#", 0},
+	{'#', "#", ",", false, "", true, "", 2},
+	{'.', ".", ".", false, "", false, "/?#", 0},
+	{'/', "/", "/", false, "", false, "/?#", 0},
+	{';', ";", ";", true, "", false, ";/?#", 0},
+	{'?', "?", "&", true, "=", false, "&#", 1},
+	{'&', "&", "&", true, "=", false, "&#", 1},
 }
 
 // Parse reads a template. A variable may stand in it once. The prefix modifier
 // ({name:3}) is refused, because the value could not be read back from a URI;
-// so are neighbours that a URI could not tell apart, such as {a}{b}.
+// so are expressions that a URI could not tell apart, such as {a}{b}, and those
+// in an order that URIs do not have, such as {&a}{?b}.
 func Parse(text string) (*Template, error) {
 	t := &Template{text: text}
 	for rest := text; rest != ""; {

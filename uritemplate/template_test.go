@@ -123,32 +123,6 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip: what Expand makes of values that are not empty, Match reads
-// back.
-func FuzzRoundTrip(f *testing.F) {
-	f.Add("7", "a/b", "x")
-	f.Add("..", "%2e", "ö&=#")
-	template, err := uritemplate.Parse("t://{id}/f/{+path}{?q}")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, id, path, q string) {
-		for _, s := range []string{id, path, q} {
-			if s == "" || strings.ToValidUTF8(s, "") != s {
-				t.Skip("no text")
-			}
-		}
-		if strings.ContainsAny(path, "?#%,") {
-			t.Skip("{+path} leaves these as they are")
-		}
-		uri := template.Expand(uritemplate.Values{"id": {id}, "path": {path}, "q": {q}})
-		got, ok := template.Match(uri)
-		if !ok || fmt.Sprint(got["id"], got["path"], got["q"]) != fmt.Sprint([]string{id}, []string{path}, []string{q}) {
-			t.Errorf("%s: got %q, want %q %q %q", uri, got, id, path, q)
-		}
-	})
-}
-
 func ExampleTemplate() {
 	t, err := uritemplate.Parse("users://{id}/files/{+path}")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // server, which others disturb.
 func TestLoopback(t *testing.T) {
 	w := newWorld(t)
-	store := MemoryStore()
+	store := NewMemoryStore()
 	var uris []string
 	prompted := 0
 	browse := func(ctx context.Context, address string) error {
@@ -119,7 +119,7 @@ func TestManual(t *testing.T) {
 	follow := func(t *testing.T, w *world, bend func(string) string) (*Client, *bytes.Buffer) {
 		var shown bytes.Buffer
 		in, paste := io.Pipe()
-		ask := AskOn(in, &shown)
+		ask := AskUser(in, &shown)
 		manual := &Manual{Ask: func(ctx context.Context, address string) (string, error) {
 			redirected, err := (&consent{}).Authorize(ctx, address)
 			if err != nil {
@@ -156,7 +156,7 @@ func TestManual(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (&Manual{RedirectURI: "http://evil.example/", Ask: AskOn(nil, nil)}).Open(t.Context(), nil); err == nil {
+	if _, err := (&Manual{RedirectURI: "http://evil.example/", Ask: AskUser(nil, nil)}).Open(t.Context(), nil); err == nil {
 		t.Error("a redirect over http to another host is taken")
 	}
 	if _, err := (&Manual{}).Open(t.Context(), nil); err == nil {

@@ -6,18 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os/exec"
 	"runtime"
 	"strings"
+
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // OpenBrowser shows an http or https URL in the user's browser. It returns once
 // the browser has been asked, not when the user is done.
 func OpenBrowser(ctx context.Context, address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return errors.New("only http and https URLs are opened")
+	if err := protocol.CheckWebURL(address); err != nil {
+		return fmt.Errorf("only http and https URLs are opened: %w", err)
 	}
 	// No shell: the URL comes from a server.
 	var opener []string
@@ -29,16 +29,16 @@ func OpenBrowser(ctx context.Context, address string) error {
 	default:
 		opener = []string{"xdg-open"}
 	}
-	cmd := exec.CommandContext(ctx, opener[0], append(opener[1:], u.String())...)
+	cmd := exec.CommandContext(ctx, opener[0], append(opener[1:], address)...)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", opener[0], err)
 	}
 	return nil
 }
 
-// AskOn returns a function for Manual.Ask that writes to out and reads one line
+// AskUser returns a function for Manual.Ask that writes to out and reads one line
 // from in. Reading does not end with the context.
-func AskOn(in io.Reader, out io.Writer) func(context.Context, string) (string, error) {
+func AskUser(in io.Reader, out io.Writer) func(context.Context, string) (string, error) {
 	lines := bufio.NewReader(in)
 	return func(ctx context.Context, authorizeURL string) (string, error) {
 		_, err := fmt.Fprintf(out, "Open this address in a browser:\n\n  %s\n\nThen paste the address that the browser ends at, even if its page cannot be loaded:\n", authorizeURL)

@@ -1,10 +1,15 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,21 +21,30 @@ import (
 // Client gets, keeps and sends the access tokens for one MCP server. It is safe
 // for concurrent use.
 type Client struct {
-	opts     Options
-	server   *url.URL
-	outbound *outbound.Client
-	nonces   nonces
+	*setup
+	discovery *discovery
+	storage   *storage
+	registrar *registrar
+	endpoints *endpoints
 
 	// flow is held by whoever changes the token: one refresh, one visit of the
 	// user at a time.
 	flow   chan struct{}
 	loaded bool // under flow: the store has been asked
 
-	mu       sync.Mutex
-	token    *record // the newest; what it points to is never changed
-	flights  uint64  // flows that have ended
-	failure  error   // of the newest flow
-	metadata map[string]*serverMetadata
+	mu      sync.Mutex
+	token   *record // the newest; what it points to is never changed
+	flights uint64  // flows that have ended
+	failure error   // of the newest flow
+}
+
+// setup is what the parts of a client share. Nothing of it changes after New,
+// but for the nonces, which have a lock of their own.
+type setup struct {
+	opts     Options
+	server   *url.URL
+	outbound *outbound.Client
+	nonces   nonces
 }
 
 // New returns a client for the MCP server with this URL. nil options are those
@@ -48,13 +62,13 @@ func New(serverURL string, options *Options) (*Client, error) {
 		Insecure:  opts.AllowInsecure,
 		Transport: opts.Outbound,
 	}
-	return &Client{
-		opts:     opts,
-		server:   server,
-		outbound: outbound.New(config),
-		flow:     make(chan struct{}, 1),
-		metadata: map[string]*serverMetadata{},
-	}, nil
+	shared := &setup{opts: opts, server: server, outbound: outbound.New(config)}
+	c := &Client{setup: shared, flow: make(chan struct{}, 1)}
+	c.discovery = &discovery{setup: shared, metadata: map[string]*serverMetadata{}}
+	c.storage = &storage{shared}
+	c.registrar = &registrar{shared, c.storage}
+	c.endpoints = &endpoints{shared}
+	return c, nil
 }
 
 // HTTPClient returns an HTTP client that authorizes requests to the MCP server.
@@ -177,70 +191,183 @@ func (c *Client) use(rec *record) {
 	c.token = rec
 }
 
-// remember keeps checked metadata for later requests to the same issuer.
-func (c *Client) remember(server *serverMetadata) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.metadata[server.Issuer] = server
+// MetadataDocument returns the Client ID Metadata Document to serve at
+// Options.Document.URL. The redirect URIs are those of the application; for a
+// native one they are http://127.0.0.1/callback, since authorization servers
+// let any port of a loopback address pass (RFC 8252, section 7.3).
+func (c *Client) MetadataDocument(redirectURIs ...string) ([]byte, error) {
+	doc := c.opts.Document
+	if doc == nil || len(redirectURIs) == 0 {
+		return nil, &Error{Step: StepRegistration, Problem: "a metadata document needs Options.Document and a redirect URI"}
+	}
+	meta := c.registrar.codeMetadata(redirectURIs...)
+	meta.ClientID = doc.URL
+	if doc.Key != nil {
+		key, err := publicJWK(doc.Key, doc.KeyID)
+		if err != nil {
+			return nil, &Error{Step: StepRegistration, Err: err}
+		}
+		meta.AuthMethod = AuthPrivateKeyJWT
+		meta.JWKS = json.RawMessage(`{"keys":[` + string(key) + `]}`)
+	}
+	return json.MarshalIndent(meta, "", "  ")
 }
 
-// issuerMetadata returns the metadata of an issuer that has been met before,
-// maybe by another program.
-func (c *Client) issuerMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
-	c.mu.Lock()
-	known := c.metadata[issuer]
-	c.mu.Unlock()
-	if known != nil {
-		return known, nil
+// RoundTrip sends a request to the MCP server with a token, and authorizes it
+// as often as it has to. Requests to other origins, and requests that have an
+// Authorization header already, pass through as they are. Redirects are up to
+// the http.Client; none takes the token elsewhere.
+func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
+	if origin(req.URL) != origin(c.server) || req.Header.Get("Authorization") != "" {
+		return c.opts.Transport.RoundTrip(req)
 	}
-	server, err := c.serverMetadata(ctx, issuer)
-	if err != nil || server != nil {
-		return server, err
+	body, err := replayable(req)
+	if err != nil {
+		return nil, &Error{Step: StepRequest, URL: c.server.String(), Err: err}
 	}
-	legacy, err := c.legacyAuthority(ctx, challenge{})
+	rec, err := c.current(req.Context())
 	if err != nil {
 		return nil, err
 	}
-	if legacy.server.Issuer != issuer {
-		return nil, &Error{Step: StepServer, URL: issuer, Problem: "there is none any more; log in again"}
+	attempt := attempt{client: c, req: req, body: body, rec: rec}
+	return attempt.run()
+}
+
+// Status describes the token that is in use or stored, nil if there is none. It
+// asks nothing of any server: whether the token was revoked is unknown.
+func (c *Client) Status(ctx context.Context) (*Status, error) {
+	rec, err := c.stored(ctx)
+	if err != nil || rec == nil {
+		return nil, err
 	}
-	return legacy.server, nil
+	return &Status{
+		Issuer: rec.Issuer, ClientID: rec.ClientID, Scopes: slices.Clone(rec.Granted), Expiry: rec.Expiry,
+		Refreshable: rec.RefreshToken != "", DPoP: rec.TokenType == tokenTypeDPoP,
+	}, nil
 }
 
-// record is a token with what belongs to it, as the store keeps it.
-type record struct {
-	Issuer       string    `json:"issuer"`
-	Resource     string    `json:"resource"`
-	ClientID     string    `json:"client_id,omitempty"`
-	Grant        string    `json:"grant"`
-	AccessToken  string    `json:"access_token"`
-	TokenType    string    `json:"token_type"` // Bearer or DPoP
-	RefreshToken string    `json:"refresh_token,omitempty"`
-	Expiry       time.Time `json:"expiry,omitzero"`
-	Requested    scopes    `json:"requested,omitempty"`
-	Granted      scopes    `json:"granted,omitempty"`
-	Key          []byte    `json:"dpop_key,omitempty"` // PKCS #8
+// attempt is one request on its way through challenges.
+type attempt struct {
+	client *Client
+	req    *http.Request
+	body   func() (io.ReadCloser, error)
+	rec    *record
+	since  uint64 // flights before the request was sent
 
-	key     *dpopKey // of Key
-	granted bool     // by a grant, in this program; not loaded, not refreshed
+	renewals, stepUps int
+	nonceRetried      bool
 }
 
-// usable says whether the access token is worth sending.
-func (r *record) usable() bool {
-	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || time.Now().Before(r.Expiry))
-}
-
-// sent says whether requests carry the access token. They do even if it has
-// expired: to a server that also serves strangers, who sends none is one.
-func (r *record) sent() bool { return r != nil && r.AccessToken != "" }
-
-// early is an expiry a little before the real one, so that a token does not
-// expire on its way.
-func early(expiry time.Time) time.Time {
-	if expiry.IsZero() {
-		return expiry
+func (a *attempt) run() (*http.Response, error) {
+	for {
+		a.since = a.client.flown()
+		resp, err := a.send()
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, nil
+		}
+		ch := readChallenge(resp.Header)
+		if ch.foreign || resp.StatusCode == http.StatusForbidden && ch.errorCode != "insufficient_scope" {
+			return resp, nil // not a matter of tokens
+		}
+		discard(resp)
+		if ch.err != nil {
+			return nil, &Error{Step: StepRequest, URL: a.client.server.String(), Status: resp.StatusCode, Err: ch.err}
+		}
+		if err := a.answer(ch, resp.StatusCode); err != nil {
+			return nil, err
+		}
 	}
-	return expiry.Add(-min(10*time.Second, time.Until(expiry)/10))
+}
+
+// answer does what a challenge asks for, so that the request can be sent again.
+func (a *attempt) answer(ch challenge, status int) error {
+	ctx, c := a.req.Context(), a.client
+	refused := func(step Step, problem string) error {
+		return &Error{Step: step, URL: c.server.String(), Code: ch.errorCode, Status: status, Problem: problem}
+	}
+	var err error
+	switch {
+	case ch.errorCode == "use_dpop_nonce" && a.rec.sent() && a.rec.key != nil:
+		if a.nonceRetried {
+			return refused(StepRequest, "the MCP server refuses the nonce that it has given")
+		}
+		a.nonceRetried = true
+		return nil
+	case ch.errorCode == "insufficient_scope" && a.rec.sent():
+		if a.stepUps >= c.opts.MaxStepUps {
+			return refused(StepStepUp, fmt.Sprintf("the MCP server demands more scopes after %d step-ups of one request", a.stepUps))
+		}
+		a.stepUps++
+		a.rec, err = c.stepUp(ctx, need{challenge: ch, stale: a.rec, since: a.since})
+	default:
+		// A token that was refreshed may be of no use any more; one that was
+		// granted for this request is refused for good.
+		if a.renewals >= maxRenewals || a.renewals > 0 && a.rec.sent() && a.rec.granted {
+			return refused(StepRequest, "the MCP server refuses the token that its authorization server has just issued")
+		}
+		a.rec, err = c.renew(ctx, need{challenge: ch, stale: a.rec, since: a.since, anew: a.renewals > 0})
+		a.renewals++
+	}
+	a.nonceRetried = false
+	return err
+}
+
+// send sends the request once, with the token if there is one.
+func (a *attempt) send() (*http.Response, error) {
+	body, err := a.body()
+	if err != nil {
+		return nil, &Error{Step: StepRequest, URL: a.client.server.String(), Err: err}
+	}
+	req := a.req.Clone(a.req.Context())
+	req.Body = body
+	if a.rec.sent() {
+		req.Header.Set("Authorization", a.rec.TokenType+" "+a.rec.AccessToken)
+		if a.rec.key != nil {
+			proof, err := a.rec.key.proof(req.Method, req.URL, a.client.nonces.get(nonceResource, req.URL), a.rec.AccessToken)
+			if err != nil {
+				body.Close()
+				return nil, &Error{Step: StepRequest, URL: a.client.server.String(), Problem: "cannot sign a DPoP proof", Err: err}
+			}
+			req.Header.Set("DPoP", proof)
+		}
+	}
+	resp, err := a.client.opts.Transport.RoundTrip(req)
+	if err == nil {
+		a.client.nonces.note(nonceResource, req.URL, resp.Header)
+	}
+	return resp, err
+}
+
+// replayable returns a function that gives the body of a request each time it
+// is called, and closes the one that the request has.
+func replayable(req *http.Request) (func() (io.ReadCloser, error), error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return func() (io.ReadCloser, error) { return http.NoBody, nil }, nil
+	}
+	defer req.Body.Close()
+	if req.GetBody != nil {
+		return req.GetBody, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(req.Body, maxReplay+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxReplay {
+		return nil, fmt.Errorf("the body has more than %d bytes and cannot be sent again; set Request.GetBody", maxReplay)
+	}
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }, nil
+}
+
+// discard reads what is left of a small answer, so that the connection can be
+// used again. One that does not end is closed.
+func discard(resp *http.Response) {
+	timer := time.AfterFunc(lastBytes, func() { resp.Body.Close() })
+	defer timer.Stop()
+	io.CopyN(io.Discard, resp.Body, 64<<10)
+	resp.Body.Close()
 }
 
 // plain takes the method and URL off an error of net/http: Error names the
@@ -250,4 +377,32 @@ func plain(err error) error {
 		return wrapped.Err
 	}
 	return err
+}
+
+// maxReplay bounds the bodies that are kept to be sent again, in bytes. It
+// matters only for requests without GetBody.
+const maxReplay = 4 << 20
+
+// maxRenewals is how often one request may have its token replaced after 401:
+// once by refreshing, once by a new login.
+const maxRenewals = 2
+
+// lastBytes is how long what is left of an answer may take.
+const lastBytes = time.Second
+
+// Status describes a token without giving it away.
+type Status struct {
+	// Issuer is the authorization server that issued it.
+	Issuer string
+	// ClientID is the client that it was issued to; it may be empty.
+	ClientID string
+	// Scopes are those that were granted.
+	Scopes []string
+	// Expiry is when the access token ends; zero means unknown. It may be past.
+	Expiry time.Time
+	// Refreshable says that there is a refresh token, so that the end of the
+	// access token is not that of the login.
+	Refreshable bool
+	// DPoP says that the token is bound to a key.
+	DPoP bool
 }

@@ -39,9 +39,12 @@ type Visit interface {
 	Close() error
 }
 
-func (*AuthorizationCode) check() error       { return nil }
-func (*AuthorizationCode) kind() string       { return grantCode }
-func (*AuthorizationCode) interactive() bool  { return true }
+func (*AuthorizationCode) check() error { return nil }
+
+func (*AuthorizationCode) kind() string { return grantCode }
+
+func (*AuthorizationCode) interactive() bool { return true }
+
 func (*AuthorizationCode) trusts() []*url.URL { return nil }
 
 func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
@@ -53,8 +56,8 @@ func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*oauth
 		// The authorization server has dropped the client. If it was registered
 		// dynamically, a new one is made, once.
 		c, issuer := r.client, r.authority.server.Issuer
-		if known, _ := c.registered(ctx, issuer); known != nil && known.ClientID == r.used.ClientID {
-			if err := c.forgetClient(ctx, issuer, known.ClientID); err != nil {
+		if known, _ := c.storage.registered(ctx, issuer); known != nil && known.ClientID == r.used.ClientID {
+			if err := c.storage.forgetClient(ctx, issuer, known.ClientID); err != nil {
 				return nil, err
 			}
 			return g.visit(ctx, r)
@@ -75,7 +78,7 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 	if agent == nil {
 		agent = &Loopback{}
 	}
-	known, err := c.registered(ctx, server.Issuer)
+	known, err := c.storage.registered(ctx, server.Issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +95,7 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 			err = failed(closing)
 		}
 	}()
-	client, err := c.registration(ctx, server, c.codeMetadata(visit.RedirectURI()))
+	client, err := c.registrar.registration(ctx, server, c.registrar.codeMetadata(visit.RedirectURI()))
 	if err != nil {
 		return nil, err
 	}

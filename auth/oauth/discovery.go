@@ -9,27 +9,37 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 	"github.com/talaria-go/mcp/protocol"
 )
+
+// discovery finds out who may issue tokens for the MCP server, and what they
+// say of themselves.
+type discovery struct {
+	*setup
+	mu       sync.Mutex
+	metadata map[string]*serverMetadata // checked, by issuer
+}
 
 // discover finds out who may issue tokens for the MCP server. preferred is the
 // issuer that did so before.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/authorization-server-discovery
-func (c *Client) discover(ctx context.Context, ch challenge, preferred string) (*authority, error) {
-	resource, err := c.resourceMetadata(ctx, ch.metadata)
+func (d *discovery) discover(ctx context.Context, ch challenge, preferred string) (*authority, error) {
+	resource, err := d.resourceMetadata(ctx, ch.metadata)
 	if err != nil {
 		return nil, err
 	}
 	if resource == nil {
-		return c.legacyAuthority(ctx, ch)
+		return d.legacyAuthority(ctx, ch)
 	}
-	issuer, err := c.chooseIssuer(resource.AuthorizationServers, preferred)
+	issuer, err := d.chooseIssuer(resource.AuthorizationServers, preferred)
 	if err != nil {
 		return nil, err
 	}
-	server, err := c.serverMetadata(ctx, issuer)
+	server, err := d.serverMetadata(ctx, issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +58,12 @@ func (c *Client) discover(ctx context.Context, ch challenge, preferred string) (
 
 // resourceMetadata fetches the document that the challenge names or, if it
 // names none, those at the well-known places. It returns nil if there is none.
-func (c *Client) resourceMetadata(ctx context.Context, named string) (*resourceMetadata, error) {
+func (d *discovery) resourceMetadata(ctx context.Context, named string) (*resourceMetadata, error) {
 	places := []string{named}
 	if named == "" {
 		const wellKnown = "/.well-known/oauth-protected-resource"
-		base := c.server.Scheme + "://" + c.server.Host + wellKnown
-		if path := strings.TrimRight(c.server.EscapedPath(), "/"); path != "" {
+		base := d.server.Scheme + "://" + d.server.Host + wellKnown
+		if path := strings.TrimRight(d.server.EscapedPath(), "/"); path != "" {
 			places = []string{base + path, base}
 		} else {
 			places = []string{base}
@@ -61,14 +71,14 @@ func (c *Client) resourceMetadata(ctx context.Context, named string) (*resourceM
 	}
 	for _, place := range places {
 		var found resourceMetadata
-		ok, err := c.fetch(ctx, StepResource, place, &found)
+		ok, err := d.fetch(ctx, StepResource, place, &found)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
 		}
-		if err := c.checkResource(&found); err != nil {
+		if err := d.checkResource(&found); err != nil {
 			return nil, &Error{Step: StepResource, URL: place, Err: err}
 		}
 		return &found, nil
@@ -81,17 +91,17 @@ func (c *Client) resourceMetadata(ctx context.Context, named string) (*resourceM
 
 // checkResource makes sure that metadata is about this server and no other: the
 // resource is the server's URL, or what a path of whole segments has above it.
-func (c *Client) checkResource(m *resourceMetadata) error {
+func (d *discovery) checkResource(m *resourceMetadata) error {
 	u, err := url.Parse(m.Resource)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || strings.Contains(m.Resource, "#") {
 		return fmt.Errorf("resource %s is no absolute URL without fragment", printable(m.Resource))
 	}
 	above := strings.TrimRight(u.EscapedPath(), "/")
-	path := strings.TrimRight(c.server.EscapedPath(), "/")
+	path := strings.TrimRight(d.server.EscapedPath(), "/")
 	within := path == above || strings.HasPrefix(path, above+"/")
-	if origin(u) != origin(c.server) || !within || u.RawQuery != "" && u.RawQuery != c.server.RawQuery {
+	if origin(u) != origin(d.server) || !within || u.RawQuery != "" && u.RawQuery != d.server.RawQuery {
 		return fmt.Errorf("resource is %s, not the MCP server %s: a token for it is of no use here, and metadata of another server is not to be trusted",
-			printable(m.Resource), c.server)
+			printable(m.Resource), d.server)
 	}
 	if len(m.AuthorizationServers) == 0 {
 		return errors.New("authorization_servers is empty")
@@ -104,18 +114,18 @@ func (c *Client) checkResource(m *resourceMetadata) error {
 	return nil
 }
 
-func (c *Client) chooseIssuer(issuers []string, preferred string) (string, error) {
-	if c.opts.ChooseIssuer != nil {
-		issuer, err := c.opts.ChooseIssuer(slices.Clone(issuers))
+func (d *discovery) chooseIssuer(issuers []string, preferred string) (string, error) {
+	if d.opts.ChooseIssuer != nil {
+		issuer, err := d.opts.ChooseIssuer(slices.Clone(issuers))
 		if err == nil && !slices.Contains(issuers, issuer) {
 			err = fmt.Errorf("Options.ChooseIssuer chose %q, which the resource does not list", issuer)
 		}
 		if err != nil {
-			return "", &Error{Step: StepResource, URL: c.server.String(), Err: err}
+			return "", &Error{Step: StepResource, URL: d.server.String(), Err: err}
 		}
 		return issuer, nil
 	}
-	for _, client := range c.opts.Clients {
+	for _, client := range d.opts.Clients {
 		if client.Issuer != "" && slices.Contains(issuers, client.Issuer) {
 			return client.Issuer, nil
 		}
@@ -128,12 +138,12 @@ func (c *Client) chooseIssuer(issuers []string, preferred string) (string, error
 
 // serverMetadata fetches the metadata of an issuer, in the order of the
 // specification. It returns nil if there is none.
-func (c *Client) serverMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
+func (d *discovery) serverMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || strings.ContainsAny(issuer, "?#") || !sendable(issuer) { // with a space it would be two words of a key of the store
 		return nil, &Error{Step: StepServer, URL: printable(issuer), Problem: "an issuer is a URL without query, fragment and space (RFC 8414, section 2)"}
 	}
-	if err := c.outbound.Check(u); err != nil {
+	if err := d.outbound.Check(u); err != nil {
 		return nil, &Error{Step: StepServer, URL: printable(issuer), Err: err}
 	}
 	const oauthPlace, openidPlace = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
@@ -144,17 +154,17 @@ func (c *Client) serverMetadata(ctx context.Context, issuer string) (*serverMeta
 	}
 	for _, place := range places {
 		var found serverMetadata
-		ok, err := c.fetch(ctx, StepServer, place, &found)
+		ok, err := d.fetch(ctx, StepServer, place, &found)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
 		}
-		if err := c.checkServer(&found, issuer); err != nil {
+		if err := d.checkServer(&found, issuer); err != nil {
 			return nil, &Error{Step: StepServer, URL: place, Err: err}
 		}
-		c.remember(&found)
+		d.remember(&found)
 		return &found, nil
 	}
 	return nil, nil
@@ -163,7 +173,7 @@ func (c *Client) serverMetadata(ctx context.Context, issuer string) (*serverMeta
 // checkServer checks what everything else relies on: metadata speaks for the
 // issuer that it was fetched for (RFC 8414, section 3.3), and its endpoints may
 // be asked.
-func (c *Client) checkServer(m *serverMetadata, issuer string) error {
+func (d *discovery) checkServer(m *serverMetadata, issuer string) error {
 	if m.Issuer != issuer {
 		return fmt.Errorf("issuer is %s, but the metadata was fetched for %s; they must be identical", printable(m.Issuer), issuer)
 	}
@@ -179,7 +189,7 @@ func (c *Client) checkServer(m *serverMetadata, issuer string) error {
 		}
 		u, err := url.Parse(endpoint)
 		if err == nil {
-			err = c.outbound.Check(u)
+			err = d.outbound.Check(u)
 		}
 		if err == nil && u.Fragment != "" {
 			err = errors.New("it has a fragment")
@@ -195,13 +205,13 @@ func (c *Client) checkServer(m *serverMetadata, issuer string) error {
 // origin is the authorization server, with or without metadata.
 //
 // https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization
-func (c *Client) legacyAuthority(ctx context.Context, ch challenge) (*authority, error) {
-	base := c.server.Scheme + "://" + c.server.Host
-	if c.opts.NoLegacyDiscovery {
+func (d *discovery) legacyAuthority(ctx context.Context, ch challenge) (*authority, error) {
+	base := d.server.Scheme + "://" + d.server.Host
+	if d.opts.NoLegacyDiscovery {
 		return nil, &Error{Step: StepResource, URL: base,
 			Problem: "the MCP server demands authorization but has no metadata; set a token by hand, or allow the fallbacks of 2025-03-26"}
 	}
-	server, err := c.serverMetadata(ctx, base)
+	server, err := d.serverMetadata(ctx, base)
 	if err != nil {
 		return nil, err
 	}
@@ -211,12 +221,12 @@ func (c *Client) legacyAuthority(ctx context.Context, ch challenge) (*authority,
 			AuthorizationEndpoint: base + "/authorize",
 			TokenEndpoint:         base + "/token",
 			RegistrationEndpoint:  base + "/register",
-			TokenAuthMethods:      []string{AuthNone, AuthSecretBasic, AuthSecretPost},
+			TokenAuthMethods:      []string{string(AuthNone), string(AuthSecretBasic), string(AuthSecretPost)},
 			legacy:                true,
 		}
-		c.remember(server)
+		d.remember(server)
 	}
-	resource := strings.TrimSuffix(c.server.String(), "/")
+	resource := strings.TrimSuffix(d.server.String(), "/")
 	return &authority{resource: resource, server: server, dpop: ch.dpop, bearer: ch.bearer || !ch.dpop}, nil
 }
 
@@ -224,12 +234,12 @@ func (c *Client) legacyAuthority(ctx context.Context, ch challenge) (*authority,
 // server says so with a 4xx status, or has something else than JSON there. That
 // the server is broken or out of reach is an error, lest an attacker who can
 // disturb it choose the fallback.
-func (c *Client) fetch(ctx context.Context, step, place string, into any) (bool, error) {
+func (d *discovery) fetch(ctx context.Context, step Step, place string, into any) (bool, error) {
 	header := http.Header{}
-	if strings.HasPrefix(place, c.server.Scheme+"://"+c.server.Host+"/") {
+	if strings.HasPrefix(place, d.server.Scheme+"://"+d.server.Host+"/") {
 		header.Set("MCP-Protocol-Version", protocol.Latest.String()) // 2025-03-26 asks for it
 	}
-	answer, err := c.outbound.Get(ctx, place, header)
+	answer, err := d.outbound.Get(ctx, place, header)
 	if err != nil {
 		return false, &Error{Step: step, URL: place, Err: err}
 	}
@@ -246,4 +256,110 @@ func (c *Client) fetch(ctx context.Context, step, place string, into any) (bool,
 		return false, &Error{Step: step, URL: place, Problem: "the document is no JSON of the right form", Err: err}
 	}
 	return true, nil
+}
+
+// issuerMetadata returns the metadata of an issuer that has been met before,
+// maybe by another program.
+func (d *discovery) issuerMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
+	d.mu.Lock()
+	known := d.metadata[issuer]
+	d.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	server, err := d.serverMetadata(ctx, issuer)
+	if err != nil || server != nil {
+		return server, err
+	}
+	legacy, err := d.legacyAuthority(ctx, challenge{})
+	if err != nil {
+		return nil, err
+	}
+	if legacy.server.Issuer != issuer {
+		return nil, &Error{Step: StepServer, URL: issuer, Problem: "there is none any more; log in again"}
+	}
+	return legacy.server, nil
+}
+
+// remember keeps checked metadata for later requests to the same issuer.
+func (d *discovery) remember(server *serverMetadata) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.metadata[server.Issuer] = server
+}
+
+// resourceMetadata is what a protected resource says of itself (RFC 9728,
+// section 2), as far as a client needs it.
+type resourceMetadata struct {
+	Resource             string   `json:"resource"`
+	AuthorizationServers []string `json:"authorization_servers"`
+	ScopesSupported      []string `json:"scopes_supported"`
+	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required"`
+}
+
+// serverMetadata is what an authorization server says of itself (RFC 8414,
+// section 2), as far as a client needs it.
+type serverMetadata struct {
+	Issuer                 string   `json:"issuer"`
+	AuthorizationEndpoint  string   `json:"authorization_endpoint"`
+	TokenEndpoint          string   `json:"token_endpoint"`
+	RegistrationEndpoint   string   `json:"registration_endpoint"`
+	RevocationEndpoint     string   `json:"revocation_endpoint"`
+	ScopesSupported        []string `json:"scopes_supported"`
+	ResponseTypes          []string `json:"response_types_supported"`
+	GrantTypes             []string `json:"grant_types_supported"`
+	CodeChallengeMethods   []string `json:"code_challenge_methods_supported"`
+	TokenAuthMethods       []string `json:"token_endpoint_auth_methods_supported"`
+	TokenAuthAlgorithms    []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+	RevocationAuthMethods  []string `json:"revocation_endpoint_auth_methods_supported"`
+	DPoPAlgorithms         []string `json:"dpop_signing_alg_values_supported"`
+	DocumentsSupported     bool     `json:"client_id_metadata_document_supported"`
+	IssuerParameterPromise bool     `json:"authorization_response_iss_parameter_supported"`
+
+	// legacy says that these are the default endpoints of 2025-03-26, of a
+	// server without metadata.
+	legacy bool
+}
+
+// supportsGrant says whether a grant type can be used. A list that is left out
+// means the authorization code (RFC 8414, section 2), though servers with
+// other grants leave it out too.
+func (m *serverMetadata) supportsGrant(grant string) bool {
+	return len(m.GrantTypes) == 0 || slices.Contains(m.GrantTypes, grant)
+}
+
+// checkCode says what keeps the authorization code flow from being used.
+func (m *serverMetadata) checkCode() error {
+	problem := ""
+	switch {
+	case m.AuthorizationEndpoint == "":
+		problem = "it has no authorization_endpoint"
+	case !m.supportsGrant(grantCode):
+		problem = fmt.Sprintf("it does not support the grant type authorization_code, only %q", m.GrantTypes)
+	case len(m.ResponseTypes) > 0 && !slices.Contains(m.ResponseTypes, "code"):
+		problem = fmt.Sprintf("it does not support the response type code, only %q", m.ResponseTypes)
+	case m.legacy: // no metadata to look into; PKCE is used, as 2025-03-26 demands
+	case len(m.CodeChallengeMethods) == 0:
+		problem = "it does not support PKCE: its metadata has no code_challenge_methods_supported"
+	case !slices.Contains(m.CodeChallengeMethods, "S256"):
+		problem = fmt.Sprintf("it does not support PKCE with S256, only %q", m.CodeChallengeMethods)
+	}
+	if problem == "" {
+		return nil
+	}
+	return &Error{Step: StepAuthorization, URL: m.Issuer, Problem: problem}
+}
+
+// authority is what discovery finds: who may issue tokens for a resource.
+type authority struct {
+	resource string // its identifier, for the resource parameter
+	scopes   scopes // that it lists
+	server   *serverMetadata
+	dpop     bool // the resource takes DPoP tokens
+	bearer   bool // the resource takes Bearer tokens
+}
+
+// origin is scheme, host and port of a URL, written in one way.
+func origin(u *url.URL) string {
+	return strings.ToLower(u.Scheme) + "://" + outbound.HostPort(u)
 }

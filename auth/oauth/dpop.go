@@ -3,15 +3,12 @@ package oauth
 import (
 	"crypto"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,33 +23,6 @@ type dpopKey struct {
 	private    *ecdsa.PrivateKey
 	signer     jose.Signer // puts the public half into the header
 	thumbprint string      // of the public half (RFC 7638)
-}
-
-// dpopKey returns the key to bind a token to, nil for a token that is not
-// bound. A key stays the same for as long as the issuer does.
-func (c *Client) dpopKey(auth *authority, previous *record) (*dpopKey, error) {
-	supported := slices.Contains(auth.server.DPoPAlgorithms, string(jose.ES256))
-	failed := func(problem string) error {
-		return &Error{Step: StepAuthorization, URL: auth.server.Issuer, Problem: problem}
-	}
-	switch {
-	case c.opts.DPoP == DPoPOff && auth.dpop && !auth.bearer:
-		return nil, failed("the MCP server takes only tokens that are bound by DPoP, which Options.DPoP turns off")
-	case c.opts.DPoP == DPoPOff, c.opts.DPoP == DPoPAuto && !auth.dpop:
-		return nil, nil
-	case !supported && c.opts.DPoP == DPoPAuto && auth.bearer:
-		return nil, nil
-	case !supported:
-		return nil, failed("tokens must be bound by DPoP, but the authorization server does not list ES256 in dpop_signing_alg_values_supported")
-	}
-	if previous != nil && previous.key != nil && previous.Issuer == auth.server.Issuer {
-		return previous.key, nil
-	}
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, &Error{Step: StepAuthorization, Problem: "cannot make a DPoP key", Err: err}
-	}
-	return newDPoPKey(private)
 }
 
 func newDPoPKey(private *ecdsa.PrivateKey) (*dpopKey, error) {
@@ -90,20 +60,6 @@ func (k *dpopKey) proof(method string, u *url.URL, nonce, accessToken string) (s
 
 // marshal writes the private key for the store.
 func (k *dpopKey) marshal() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(k.private) }
-
-// restore makes a record whole that comes from the store.
-func (r *record) restore() error {
-	if len(r.Key) == 0 {
-		return nil
-	}
-	key, err := x509.ParsePKCS8PrivateKey(r.Key)
-	private, ok := key.(*ecdsa.PrivateKey)
-	if err != nil || !ok {
-		return &Error{Step: StepStore, Err: errors.New("the stored DPoP key is none; log out and in again")}
-	}
-	r.key, err = newDPoPKey(private)
-	return err
-}
 
 // Who gives nonces: authorization servers and resource servers each have their
 // own, even at one origin.

@@ -110,7 +110,7 @@ func TestDPoP(t *testing.T) {
 				}
 				w.mcp(rw, r)
 			}
-			store, user := MemoryStore(), &consent{}
+			store, user := NewMemoryStore(), &consent{}
 			c := w.client(&Options{Store: store, Grant: &AuthorizationCode{Agent: user}})
 			mustCall(t, c)
 			mustCall(t, c)

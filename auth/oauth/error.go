@@ -10,18 +10,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Steps of authorization, as [Error] names them.
+// Step is a step of authorization, as [Error] names it.
+type Step string
+
+// The steps.
 const (
-	StepResource      = "protected resource metadata"
-	StepServer        = "authorization server metadata"
-	StepRegistration  = "client registration"
-	StepAuthorization = "authorization"
-	StepToken         = "token request"
-	StepExchange      = "token exchange"
-	StepStepUp        = "step-up"
-	StepRevocation    = "revocation"
-	StepRequest       = "request"
-	StepStore         = "token store"
+	StepResource      Step = "protected resource metadata"
+	StepServer        Step = "authorization server metadata"
+	StepRegistration  Step = "client registration"
+	StepAuthorization Step = "authorization"
+	StepToken         Step = "token request"
+	StepExchange      Step = "token exchange"
+	StepStepUp        Step = "step-up"
+	StepRevocation    Step = "revocation"
+	StepRequest       Step = "request"
+	StepStore         Step = "token store"
 )
 
 // ErrLoginRequired is the error of [Client.Token] when there is no token and
@@ -31,8 +34,8 @@ var ErrLoginRequired = errors.New("no access token; call Login")
 // Error is the one error type of this package. It names the step that failed
 // and the place. It never has a token, a code or a secret in it.
 type Error struct {
-	// Step is one of the Step constants.
-	Step string
+	// Step is what failed.
+	Step Step
 	// URL is the place: an issuer, an endpoint or a metadata document.
 	URL string
 	// Code is an OAuth error code such as invalid_grant, when a server gave one.
@@ -49,7 +52,7 @@ type Error struct {
 // a say in it.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString("oauth: " + e.Step)
+	b.WriteString("oauth: " + string(e.Step))
 	if e.URL != "" {
 		b.WriteString(" at " + e.URL)
 	}
@@ -85,7 +88,7 @@ func hasCode(err error, codes ...string) bool {
 // fromEndpoint makes an Error of what a token endpoint answered. The body is
 // left out, and so are the secrets of the request: nobody knows what a server
 // repeats.
-func fromEndpoint(step, url string, err error, secrets []string) *Error {
+func fromEndpoint(step Step, url string, err error, secrets []string) *Error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
 		return &Error{Step: step, URL: url, Err: plain(err)}

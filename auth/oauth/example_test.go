@@ -3,8 +3,10 @@ package oauth_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/talaria-go/mcp/auth/oauth"
 )
@@ -12,14 +14,14 @@ import (
 // A command-line tool: the first request that needs it opens the browser, later
 // runs of the program use what the file keeps.
 func Example() {
-	path, err := oauth.DefaultStorePath()
+	dir, err := os.UserConfigDir()
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
+	path := filepath.Join(dir, "notes", "oauth.json")
 	authorized, err := oauth.New("https://notes.example.com/mcp", &oauth.Options{
 		Document: &oauth.Document{URL: "https://app.example.com/client.json"},
-		Store:    oauth.FileStore(path),
+		Store:    oauth.NewFileStore(path),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -34,7 +36,7 @@ func Example() {
 // the one that the browser ends at.
 func ExampleManual() {
 	_, err := oauth.New("https://notes.example.com/mcp", &oauth.Options{
-		Grant: &oauth.AuthorizationCode{Agent: &oauth.Manual{Ask: oauth.AskOn(os.Stdin, os.Stderr)}},
+		Grant: &oauth.AuthorizationCode{Agent: &oauth.Manual{Ask: oauth.AskUser(os.Stdin, os.Stderr)}},
 	})
 	fmt.Println(err)
 	// Output: <nil>

@@ -17,27 +17,21 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// DefaultStorePath is where programs of one user share logins:
-// talaria/oauth.json in the directory for configuration of the system.
-func DefaultStorePath() (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", &Error{Step: StepStore, Problem: "the system names no directory for configuration; choose a path for FileStore", Err: err}
-	}
-	return filepath.Join(dir, "talaria", "oauth.json"), nil
-}
-
-// FileStore returns a store in one JSON file that only its owner can read (mode
+// NewFileStore returns a store in one JSON file that only its owner can read (mode
 // 0600; a file that others can read is refused). Writes are atomic. Files beside
 // it, whose names begin with its own and end in .lock, keep programs from
 // writing at the same time. The file and its directory are made when something
 // is to be kept.
-func FileStore(path string) Store { return &fileStore{path: path} }
+func NewFileStore(path string) Store { return &fileStore{path: path} }
 
 type fileStore struct{ path string }
 
 // lockInterval is how often a store looks whether another program has let go.
 const lockInterval = 20 * time.Millisecond
+
+// lockTime is how long a store waits for that: as long as the other one may take to
+// refresh a token.
+const lockTime = 90 * time.Second
 
 func (f *fileStore) Load(_ context.Context, key string) (json.RawMessage, error) {
 	values, err := f.read()
@@ -63,12 +57,18 @@ func (f *fileStore) Update(ctx context.Context, key string, change func(json.Raw
 }
 
 // locked runs do while nobody else holds the lock of this name.
-func (f *fileStore) locked(ctx context.Context, name string, do func() error) error {
+func (f *fileStore) locked(ctx context.Context, name string, do func() error) (err error) {
+	limited, stop := context.WithTimeout(ctx, lockTime)
+	defer stop()
 	lock := flock.New(f.path+name+".lock", flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockInterval); err != nil {
+	if _, err := lock.TryLockContext(limited, lockInterval); err != nil {
+		if ctx.Err() == nil && limited.Err() != nil {
+			err = fmt.Errorf("another program has held it for %v: %w", lockTime, err)
+		}
 		return f.failed("lock", err)
 	}
-	return errors.Join(do(), lock.Unlock())
+	defer func() { err = errors.Join(err, lock.Unlock()) }() // also if what do calls panics
+	return do()
 }
 
 // put changes one value in the file as it is now: other keys may have changed

@@ -2,7 +2,9 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
 )
 
@@ -23,7 +25,7 @@ func (c *Client) current(ctx context.Context) (*record, error) {
 		return rec, err
 	}
 	return c.fly(ctx, c.flown(), replaced(rec), func() (*record, error) {
-		server, err := c.issuerMetadata(ctx, rec.Issuer)
+		server, err := c.discovery.issuerMetadata(ctx, rec.Issuer)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +51,7 @@ func (c *Client) authorize(ctx context.Context, n need) (*record, error) {
 	if !n.force && stored.usable() && (n.stale == nil || stored.AccessToken != n.stale.AccessToken) {
 		return stored, nil // another program has been quicker
 	}
-	auth, err := c.discover(ctx, n.challenge, previous.issuer())
+	auth, err := c.discovery.discover(ctx, n.challenge, previous.issuer())
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func (c *Client) stepUp(ctx context.Context, n need) (*record, error) {
 		if previous == nil {
 			previous = n.stale
 		}
-		auth, err := c.discover(ctx, n.challenge, previous.issuer())
+		auth, err := c.discovery.discover(ctx, n.challenge, previous.issuer())
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +96,7 @@ func (c *Client) stepUp(ctx context.Context, n need) (*record, error) {
 
 // obtain runs the grant and keeps what it gives.
 func (c *Client) obtain(ctx context.Context, auth *authority, want scopes, previous *record) (*record, error) {
-	key, err := c.dpopKey(auth, previous)
+	key, err := c.endpoints.dpopKey(auth, previous)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func (c *Client) obtain(ctx context.Context, auth *authority, want scopes, previ
 		return nil, err
 	}
 	rec.granted = true
-	return rec, c.save(ctx, rec)
+	return rec, c.storage.save(ctx, rec)
 }
 
 // selectScopes is the scopes to ask for: those of the challenge or else those
@@ -130,11 +132,6 @@ func (c *Client) selectScopes(auth *authority, challenged scopes, previous *reco
 		want = want.with(offlineAccess)
 	}
 	return want
-}
-
-// replaced says of a token that it is a usable one other than stale.
-func replaced(stale *record) func(*record) bool {
-	return func(rec *record) bool { return rec != stale && rec.usable() }
 }
 
 // flown is the number of flows that have ended.
@@ -175,4 +172,156 @@ func (c *Client) fly(ctx context.Context, since uint64, done func(*record) bool,
 	}
 	c.token, c.loaded = rec, true
 	return rec, nil
+}
+
+// refresh trades the refresh token for a new access token (RFC 6749, section
+// 6), at the issuer that gave it. The store holds off other programs meanwhile:
+// a refresh token that rotates is good for one use. If the grant has ended, it
+// returns what is left, which is not usable, or nil if somebody has logged out.
+func (c *Client) refresh(ctx context.Context, server *serverMetadata, rec *record) (*record, error) {
+	client, err := c.registrar.clientOf(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	var fresh *record
+	var dropped bool
+	err = c.opts.Store.Update(ctx, rec.binding().tokenKey(), func(old json.RawMessage) (json.RawMessage, error) {
+		if old == nil {
+			return nil, nil // logged out
+		}
+		var stored record
+		if err := decode(old, &stored); err != nil {
+			return nil, err
+		}
+		if err := stored.restore(); err != nil {
+			return nil, err
+		}
+		if stored.AccessToken != rec.AccessToken && stored.usable() {
+			fresh = &stored
+			return old, nil
+		}
+		fresh, err = c.refreshed(ctx, server, client, &stored)
+		if hasCode(err, "invalid_grant", "invalid_client", "unauthorized_client") {
+			dropped = hasCode(err, "invalid_client", "unauthorized_client")
+			fresh, err = stored.ended(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(fresh)
+	})
+	if err != nil {
+		return nil, storeError(err)
+	}
+	if dropped {
+		return fresh, c.storage.forgetClient(ctx, rec.Issuer, rec.ClientID)
+	}
+	return fresh, nil
+}
+
+func (c *Client) refreshed(ctx context.Context, server *serverMetadata, client *Registration, old *record) (*record, error) {
+	if client == nil || old.RefreshToken == "" {
+		return nil, &Error{Step: StepToken, URL: server.TokenEndpoint, Code: "invalid_grant", Problem: "there is nothing to refresh with"}
+	}
+	token, err := c.endpoints.requestToken(ctx, StepToken, server, client, old.key, url.Values{
+		"grant_type":    {"refresh_token"},
+		"refresh_token": {old.RefreshToken},
+		"resource":      {old.Resource},
+	})
+	if err != nil {
+		return nil, err
+	}
+	grant := &grantRequest{
+		client:    c,
+		authority: &authority{resource: old.Resource, server: server},
+		scopes:    old.Granted,
+		key:       old.key,
+		used:      client,
+	}
+	fresh, err := grant.record(token)
+	if err != nil {
+		return nil, err
+	}
+	fresh.Requested = old.Requested
+	if fresh.RefreshToken == "" {
+		fresh.RefreshToken = old.RefreshToken // it has not been rotated
+	}
+	return fresh, nil
+}
+
+// revoke tells the authorization server that the tokens have ended (RFC 7009).
+func (c *Client) revoke(ctx context.Context, rec *record) error {
+	server, err := c.discovery.issuerMetadata(ctx, rec.Issuer)
+	if err != nil || server.RevocationEndpoint == "" {
+		return err
+	}
+	client, err := c.registrar.clientOf(ctx, rec)
+	if err != nil || client == nil {
+		return err
+	}
+	// The refresh token comes first: with it an authorization server revokes
+	// the whole grant.
+	for _, each := range []struct{ token, hint string }{{rec.RefreshToken, "refresh_token"}, {rec.AccessToken, "access_token"}} {
+		if each.token == "" {
+			continue
+		}
+		if err := c.endpoints.revokeOne(ctx, server, client, each.token, each.hint); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stored returns the token in use. The first time it asks the store.
+func (c *Client) stored(ctx context.Context) (*record, error) {
+	c.mu.Lock()
+	rec, loaded := c.token, c.loaded
+	c.mu.Unlock()
+	if loaded {
+		return rec, nil
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	c.mu.Lock()
+	rec, loaded = c.token, c.loaded
+	c.mu.Unlock()
+	if loaded {
+		return rec, nil
+	}
+	if rec, err = c.load(ctx); err != nil {
+		return nil, err
+	}
+	c.use(rec)
+	return rec, nil
+}
+
+// load reads the token from the store, nil if there is none. If it is the one
+// in use, that is what it returns.
+func (c *Client) load(ctx context.Context) (*record, error) {
+	var bound binding
+	if found, err := c.storage.read(ctx, c.storage.serverKey(), &bound); err != nil || !found {
+		return nil, err
+	}
+	var rec record
+	if found, err := c.storage.read(ctx, bound.tokenKey(), &rec); err != nil || !found {
+		return nil, err
+	}
+	if newest := c.newest(); newest != nil && newest.AccessToken == rec.AccessToken && newest.RefreshToken == rec.RefreshToken {
+		return newest, nil
+	}
+	return &rec, rec.restore()
+}
+
+// forget removes a token.
+func (c *Client) forget(ctx context.Context, rec *record) error {
+	c.use(nil)
+	return errors.Join(c.storage.write(ctx, rec.binding().tokenKey(), nil), c.storage.write(ctx, c.storage.serverKey(), nil))
+}
+
+// replaced says of a token that it is a usable one other than stale.
+func replaced(stale *record) func(*record) bool {
+	return func(rec *record) bool { return rec != stale && rec.usable() }
 }

@@ -136,7 +136,7 @@ func TestLegacyDiscovery(t *testing.T) {
 					})
 				}
 			}
-			store := MemoryStore()
+			store := NewMemoryStore()
 			mustCall(t, w.client(&Options{Store: store}))
 			// Another program finds the same endpoints when it has to refresh.
 			expireStored(t, store)

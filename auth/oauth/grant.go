@@ -36,7 +36,7 @@ type grantRequest struct {
 func (r *grantRequest) ask(ctx context.Context, client *Registration, form url.Values) (*oauth2.Token, error) {
 	r.used = client
 	form.Set("resource", r.authority.resource)
-	return r.client.requestToken(ctx, StepToken, r.authority.server, client, r.key, form)
+	return r.client.endpoints.requestToken(ctx, StepToken, r.authority.server, client, r.key, form)
 }
 
 // scoped adds the scope parameter, if there is anything to ask for.

@@ -163,7 +163,7 @@ type Manual struct {
 	// empty.
 	RedirectURI string
 	// Ask shows a URL to the user and returns the URL that he gives back. See
-	// AskOn.
+	// AskUser.
 	Ask func(ctx context.Context, authorizeURL string) (redirected string, err error)
 }
 

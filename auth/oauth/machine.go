@@ -2,10 +2,19 @@ package oauth
 
 import (
 	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
+	"github.com/go-jose/go-jose/v4"
 	"golang.org/x/oauth2"
 )
 
@@ -16,9 +25,12 @@ import (
 // https://github.com/modelcontextprotocol/ext-auth, OAuth Client Credentials Extension
 type ClientCredentials struct{}
 
-func (*ClientCredentials) check() error       { return nil }
-func (*ClientCredentials) kind() string       { return grantCredentials }
-func (*ClientCredentials) interactive() bool  { return false }
+func (*ClientCredentials) check() error { return nil }
+
+func (*ClientCredentials) kind() string { return grantCredentials }
+
+func (*ClientCredentials) interactive() bool { return false }
+
 func (*ClientCredentials) trusts() []*url.URL { return nil }
 
 func (*ClientCredentials) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
@@ -36,12 +48,12 @@ func (r *grantRequest) machineClient(ctx context.Context, grant string) (*Regist
 		return nil, &Error{Step: StepToken, URL: server.Issuer,
 			Problem: fmt.Sprintf("the authorization server does not support the grant type %s, only %q", grant, server.GrantTypes)}
 	}
-	client, err := c.preregistered(ctx, server.Issuer)
+	client, err := c.registrar.preregistered(ctx, server.Issuer)
 	if client != nil || err != nil {
 		return client, err
 	}
 	if c.opts.Document != nil && server.DocumentsSupported {
-		return c.documentClient(server.Issuer), nil
+		return c.registrar.documentClient(server.Issuer), nil
 	}
 	return nil, &Error{Step: StepRegistration, URL: server.Issuer,
 		Problem: "Options.Clients has no client for this authorization server"}
@@ -65,8 +77,10 @@ func (g *WorkloadIdentity) check() error {
 	return nil
 }
 
-func (*WorkloadIdentity) kind() string       { return "workload_identity" }
-func (*WorkloadIdentity) interactive() bool  { return false }
+func (*WorkloadIdentity) kind() string { return "workload_identity" }
+
+func (*WorkloadIdentity) interactive() bool { return false }
+
 func (*WorkloadIdentity) trusts() []*url.URL { return nil }
 
 func (g *WorkloadIdentity) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
@@ -128,7 +142,8 @@ func (g *EnterpriseManaged) check() error {
 	return errors.Join(problems...)
 }
 
-func (*EnterpriseManaged) kind() string      { return "enterprise_managed" }
+func (*EnterpriseManaged) kind() string { return "enterprise_managed" }
+
 func (*EnterpriseManaged) interactive() bool { return false }
 
 func (g *EnterpriseManaged) trusts() []*url.URL {
@@ -145,7 +160,7 @@ func (g *EnterpriseManaged) obtain(ctx context.Context, r *grantRequest) (*oauth
 	c, server := r.client, r.authority.server
 	client, err := r.machineClient(ctx, grantJWTBearer)
 	if client == nil && server.RegistrationEndpoint != "" && len(c.opts.Clients) == 0 && server.supportsGrant(grantJWTBearer) {
-		client, err = c.registration(ctx, server, clientMetadata{
+		client, err = c.registrar.registration(ctx, server, clientMetadata{
 			ClientName: c.opts.ClientName, ClientURI: c.opts.ClientURI, GrantTypes: []string{grantJWTBearer}, ApplicationType: "native",
 		})
 	}
@@ -165,7 +180,7 @@ func (g *EnterpriseManaged) exchange(ctx context.Context, r *grantRequest) (stri
 	provider := &serverMetadata{Issuer: g.Provider, TokenEndpoint: g.TokenEndpoint}
 	if g.TokenEndpoint == "" {
 		var err error
-		if provider, err = r.client.serverMetadata(ctx, g.Provider); err != nil {
+		if provider, err = r.client.discovery.serverMetadata(ctx, g.Provider); err != nil {
 			return "", err
 		}
 		if provider == nil {
@@ -180,7 +195,7 @@ func (g *EnterpriseManaged) exchange(ctx context.Context, r *grantRequest) (stri
 	if subjectType == "" {
 		subjectType = tokenTypeIDToken
 	}
-	token, err := r.client.requestToken(ctx, StepExchange, provider, &g.Client, nil, r.scoped(url.Values{
+	token, err := r.client.endpoints.requestToken(ctx, StepExchange, provider, &g.Client, nil, r.scoped(url.Values{
 		"grant_type":           {grantExchange},
 		"requested_token_type": {tokenTypeIDJAG},
 		"audience":             {r.authority.server.Issuer},
@@ -196,4 +211,75 @@ func (g *EnterpriseManaged) exchange(ctx context.Context, r *grantRequest) (stri
 			Problem: "the identity provider has issued " + printable(issued) + ", not an ID-JAG"}
 	}
 	return token.AccessToken, nil
+}
+
+// ParseKey reads a private key from PEM: PKCS #8, or the older forms for RSA
+// and elliptic curves.
+func ParseKey(text []byte) (crypto.PrivateKey, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("oauth: the private key is not PEM")
+	}
+	var key any
+	var err error
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	default:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	if err != nil {
+		// The error of x509 names formats, not contents.
+		return nil, fmt.Errorf("oauth: the private key: %w", err)
+	}
+	if err := checkKey("the private key", key); err != nil {
+		return nil, fmt.Errorf("oauth: %w", err)
+	}
+	return key, nil
+}
+
+func checkKey(where string, key crypto.PrivateKey) error {
+	if key == nil || len(signingMethods(key)) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %T cannot sign JWTs; use an *rsa.PrivateKey, *ecdsa.PrivateKey or ed25519.PrivateKey", where, key)
+}
+
+// signingMethods lists the algorithms that a key can sign with, best first.
+func signingMethods(key crypto.PrivateKey) []jose.SignatureAlgorithm {
+	switch key := key.(type) {
+	case *ecdsa.PrivateKey:
+		switch key.Curve.Params().BitSize {
+		case 256:
+			return []jose.SignatureAlgorithm{jose.ES256}
+		case 384:
+			return []jose.SignatureAlgorithm{jose.ES384}
+		case 521:
+			return []jose.SignatureAlgorithm{jose.ES512}
+		}
+	case ed25519.PrivateKey:
+		return []jose.SignatureAlgorithm{jose.EdDSA}
+	case *rsa.PrivateKey:
+		return []jose.SignatureAlgorithm{jose.RS256, jose.PS256}
+	}
+	return nil
+}
+
+// signer signs JWTs with an algorithm that the other side supports too; it may
+// support all of them, which no list says.
+func signer(key crypto.PrivateKey, id string, supported []string) (jose.Signer, error) {
+	for _, algorithm := range signingMethods(key) {
+		if len(supported) == 0 || slices.Contains(supported, string(algorithm)) {
+			options := &jose.SignerOptions{}
+			return jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: key, KeyID: id}}, options.WithType("JWT"))
+		}
+	}
+	return nil, fmt.Errorf("the key cannot sign with any of %q", supported)
+}
+
+// publicJWK writes the public half of a key as a JWK (RFC 7517).
+func publicJWK(key crypto.PrivateKey, id string) (json.RawMessage, error) {
+	return (&jose.JSONWebKey{Key: key, KeyID: id}).Public().MarshalJSON()
 }

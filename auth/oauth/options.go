@@ -46,7 +46,7 @@ type Options struct {
 	// DPoP says when tokens are bound to a key.
 	DPoP DPoPMode
 
-	// Store keeps registered clients and tokens; nil means MemoryStore().
+	// Store keeps registered clients and tokens; nil means NewMemoryStore().
 	Store Store
 	// ChooseIssuer picks one of several authorization servers of a resource.
 	// The default prefers the one of Clients, then the one that gave the
@@ -89,12 +89,16 @@ const (
 	DPoPOff
 )
 
-// Methods of client authentication at the token endpoint.
+// AuthMethod is how a client proves at the token endpoint that it is itself; the
+// zero value leaves that to what the client has and the server supports.
+type AuthMethod string
+
+// The methods of OpenID Connect Core, section 9, that are supported.
 const (
-	AuthNone          = "none"
-	AuthSecretBasic   = "client_secret_basic"
-	AuthSecretPost    = "client_secret_post"
-	AuthPrivateKeyJWT = "private_key_jwt"
+	AuthNone          AuthMethod = "none"
+	AuthSecretBasic   AuthMethod = "client_secret_basic"
+	AuthSecretPost    AuthMethod = "client_secret_post"
+	AuthPrivateKeyJWT AuthMethod = "private_key_jwt"
 )
 
 // Registration is a client that an authorization server knows. Printing one
@@ -109,9 +113,9 @@ type Registration struct {
 	ClientID string `json:"client_id"`
 	// ClientSecret is empty for public clients and for those with a key.
 	ClientSecret string `json:"client_secret,omitempty"`
-	// AuthMethod is one of the Auth constants. If it is empty, it is chosen: by
+	// AuthMethod is how the client authenticates. If it is empty, it is chosen: by
 	// key, by secret or without either, as the authorization server supports.
-	AuthMethod string `json:"token_endpoint_auth_method,omitempty"`
+	AuthMethod AuthMethod `json:"token_endpoint_auth_method,omitempty"`
 	// Key signs assertions for private_key_jwt: an *rsa.PrivateKey,
 	// *ecdsa.PrivateKey or ed25519.PrivateKey. ParseKey reads one.
 	Key crypto.PrivateKey `json:"-"`
@@ -168,7 +172,7 @@ func (o *Options) complete(server string) (Options, *url.URL, error) {
 		opts.MaxStepUps = defaultMaxStepUps
 	}
 	if opts.Store == nil {
-		opts.Store = MemoryStore()
+		opts.Store = NewMemoryStore()
 	}
 	if opts.Transport == nil {
 		opts.Transport = http.DefaultTransport
@@ -226,11 +230,11 @@ func (r *Registration) check() error {
 	case "", AuthNone:
 	case AuthSecretBasic, AuthSecretPost:
 		if r.ClientSecret == "" {
-			return errors.New(where + r.AuthMethod + " needs a ClientSecret")
+			return fmt.Errorf("%s%s needs a ClientSecret", where, r.AuthMethod)
 		}
 	case AuthPrivateKeyJWT:
 		if r.Key == nil {
-			return errors.New(where + r.AuthMethod + " needs a Key")
+			return fmt.Errorf("%s%s needs a Key", where, r.AuthMethod)
 		}
 	default:
 		return fmt.Errorf("%sunknown AuthMethod %q", where, r.AuthMethod)

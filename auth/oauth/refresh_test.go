@@ -17,7 +17,7 @@ import (
 func TestRefresh(t *testing.T) {
 	t.Run("rotates", func(t *testing.T) {
 		w := newWorld(t)
-		store := MemoryStore()
+		store := NewMemoryStore()
 		c := w.client(&Options{Store: store})
 		mustCall(t, c)
 		for range 3 {
@@ -45,7 +45,7 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("before it is sent when expired", func(t *testing.T) {
 		w := newWorld(t)
-		store := MemoryStore()
+		store := NewMemoryStore()
 		mustCall(t, w.client(&Options{Store: store}))
 		expireStored(t, store)
 		c := w.client(&Options{Store: store})
@@ -76,7 +76,7 @@ func TestRefresh(t *testing.T) {
 		}
 	})
 	t.Run("ended, at a server that serves strangers", func(t *testing.T) {
-		w, store := newWorld(t), MemoryStore()
+		w, store := newWorld(t), NewMemoryStore()
 		mustCall(t, w.client(&Options{Store: store}))
 		expireStored(t, store)
 		clear(w.refresh)
@@ -146,11 +146,11 @@ func TestRefresh(t *testing.T) {
 func TestSharedStore(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(t.TempDir(), "sub", "tokens.json")
-	mustCall(t, w.client(&Options{Store: FileStore(path)}))
-	expireStored(t, FileStore(path))
+	mustCall(t, w.client(&Options{Store: NewFileStore(path)}))
+	expireStored(t, NewFileStore(path))
 	var calls sync.WaitGroup
 	for range 6 {
-		c := w.client(&Options{Store: FileStore(path)})
+		c := w.client(&Options{Store: NewFileStore(path)})
 		calls.Go(func() { mustCall(t, c) })
 	}
 	calls.Wait()
@@ -197,7 +197,7 @@ func expireStored(t *testing.T, store Store) {
 
 func TestMigration(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
-	store := MemoryStore()
+	store := NewMemoryStore()
 	c := w.client(&Options{Store: store})
 	mustCall(t, c)
 	first := c.newest()
@@ -246,7 +246,7 @@ func TestMigration(t *testing.T) {
 // TestUnboundClient: a client without an issuer belongs to the first one.
 func TestUnboundClient(t *testing.T) {
 	w := newWorld(t)
-	store := MemoryStore()
+	store := NewMemoryStore()
 	options := func() *Options {
 		return &Options{Store: store, Clients: []Registration{{ClientID: "mine", ClientSecret: "secret"}}}
 	}
@@ -264,7 +264,7 @@ func TestUnboundClient(t *testing.T) {
 
 func TestLoginAndLogout(t *testing.T) {
 	w := newWorld(t)
-	store := FileStore(filepath.Join(t.TempDir(), "tokens.json"))
+	store := NewFileStore(filepath.Join(t.TempDir(), "tokens.json"))
 	c := w.client(&Options{Store: store})
 	if _, err := c.Token(t.Context()); !errors.Is(err, ErrLoginRequired) {
 		t.Errorf("before: %v", err)

@@ -99,11 +99,11 @@ func TestRegistrationRequest(t *testing.T) {
 		}
 		c := w.client(&Options{ClientName: "Test", ClientURI: "https://app.example"})
 		server := &serverMetadata{Issuer: w.issuer.URL, RegistrationEndpoint: w.issuer.URL + "/register", TokenAuthMethods: []string{test.supported}}
-		client, err := c.registration(t.Context(), server, c.codeMetadata(test.uri))
-		if err != nil || client.ClientID != "x" || client.AuthMethod != test.method {
+		client, err := c.registrar.registration(t.Context(), server, c.registrar.codeMetadata(test.uri))
+		if err != nil || client.ClientID != "x" || string(client.AuthMethod) != test.method {
 			t.Fatalf("got %v, %v", client, err)
 		}
-		if got.ApplicationType != test.application || got.AuthMethod != test.method || got.ClientName != "Test" || got.RedirectURIs[0] != test.uri ||
+		if got.ApplicationType != test.application || string(got.AuthMethod) != test.method || got.ClientName != "Test" || got.RedirectURIs[0] != test.uri ||
 			strings.Join(got.GrantTypes, " ") != "authorization_code refresh_token" {
 			t.Errorf("%s: the client says %+v", test.uri, got)
 		}

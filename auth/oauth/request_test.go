@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 // TestConcurrentRequests: requests that are refused together visit the user
@@ -167,4 +168,13 @@ func TestForeignChallenge(t *testing.T) {
 	if status, _, err := call(w.client(nil)); status != 401 || err != nil || len(w.log) != 1 {
 		t.Errorf("got %d, %v after %q", status, err, w.log)
 	}
+}
+
+// A refusal whose body does not end is answered all the same.
+func TestRefusalWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body, end := io.Pipe()
+		defer end.Close()
+		discard(&http.Response{Body: body}) // returns
+	})
 }

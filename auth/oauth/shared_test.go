@@ -15,7 +15,7 @@ import (
 // TestOtherPrograms: what another program has done to the store is respected.
 func TestOtherPrograms(t *testing.T) {
 	t.Run("refreshed", func(t *testing.T) {
-		w, store := newWorld(t), MemoryStore()
+		w, store := newWorld(t), NewMemoryStore()
 		one, two := w.client(&Options{Store: store}), w.client(&Options{Store: store})
 		mustCall(t, one)
 		mustCall(t, two)
@@ -27,7 +27,7 @@ func TestOtherPrograms(t *testing.T) {
 		}
 	})
 	t.Run("something else", func(t *testing.T) {
-		w, store := newWorld(t), MemoryStore()
+		w, store := newWorld(t), NewMemoryStore()
 		clients := []Registration{{Issuer: w.issuer.URL, ClientID: "mine", ClientSecret: "s"}}
 		all := []*Client{
 			w.client(&Options{Store: store}),
@@ -51,7 +51,7 @@ func TestOtherPrograms(t *testing.T) {
 		}
 	})
 	t.Run("logged out", func(t *testing.T) {
-		w, store := newWorld(t), MemoryStore()
+		w, store := newWorld(t), NewMemoryStore()
 		one, two := w.client(&Options{Store: store}), w.client(&Options{Store: store})
 		mustCall(t, one)
 		mustCall(t, two)
@@ -64,7 +64,7 @@ func TestOtherPrograms(t *testing.T) {
 		}
 	})
 	t.Run("logged out while the token had expired", func(t *testing.T) {
-		w, store := newWorld(t), MemoryStore()
+		w, store := newWorld(t), NewMemoryStore()
 		mustCall(t, w.client(&Options{Store: store}))
 		expireStored(t, store)
 		two := w.client(&Options{Store: store})
@@ -84,11 +84,11 @@ func TestOtherPrograms(t *testing.T) {
 func TestBrokenStore(t *testing.T) {
 	full := errors.New("disk full")
 	w := newWorld(t)
-	c := w.client(&Options{Store: brokenStore{MemoryStore(), full}})
+	c := w.client(&Options{Store: brokenStore{NewMemoryStore(), full}})
 	if _, _, err := call(c); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
-	if err := w.client(&Options{Store: FileStore(filepath.Join(os.DevNull, "x"))}).Login(t.Context()); err == nil {
+	if err := w.client(&Options{Store: NewFileStore(filepath.Join(os.DevNull, "x"))}).Login(t.Context()); err == nil {
 		t.Error("a store within a device")
 	}
 }
@@ -128,7 +128,7 @@ func TestClientDropped(t *testing.T) {
 }
 
 func TestTokenWithoutExpiry(t *testing.T) {
-	w, store := newWorld(t), MemoryStore()
+	w, store := newWorld(t), NewMemoryStore()
 	w.given = func(doc map[string]any) { delete(doc, "expires_in") }
 	mustCall(t, w.client(&Options{Store: store}))
 	token, err := w.client(&Options{Store: store}).Token(t.Context())
@@ -176,21 +176,6 @@ func TestBrowserIsAsked(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if err := OpenBrowser(t.Context(), address); err == nil || !strings.Contains(err.Error(), "xdg-open") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestDefaultStorePath(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("sets the variables of Linux")
-	}
-	t.Setenv("XDG_CONFIG_HOME", "/home/x/.config")
-	if path, err := DefaultStorePath(); path != "/home/x/.config/talaria/oauth.json" {
-		t.Errorf("got %q, %v", path, err)
-	}
-	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Setenv("HOME", "")
-	if _, err := DefaultStorePath(); err == nil {
-		t.Error("a path without a home")
 	}
 }
 

@@ -22,9 +22,9 @@ type Store interface {
 	Update(ctx context.Context, key string, change func(old json.RawMessage) (json.RawMessage, error)) error
 }
 
-// MemoryStore returns a store that forgets everything when the program ends. It
+// NewMemoryStore returns a store that forgets everything when the program ends. It
 // is the default.
-func MemoryStore() Store {
+func NewMemoryStore() Store {
 	return &memoryStore{values: map[string]json.RawMessage{}, busy: map[string]chan struct{}{}}
 }
 

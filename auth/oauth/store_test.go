@@ -16,8 +16,8 @@ import (
 // TestStores holds every store to the contract of the interface.
 func TestStores(t *testing.T) {
 	stores := map[string]func(t *testing.T) Store{
-		"memory": func(*testing.T) Store { return MemoryStore() },
-		"file":   func(t *testing.T) Store { return FileStore(filepath.Join(t.TempDir(), "deep", "oauth.json")) },
+		"memory": func(*testing.T) Store { return NewMemoryStore() },
+		"file":   func(t *testing.T) Store { return NewFileStore(filepath.Join(t.TempDir(), "deep", "oauth.json")) },
 	}
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestFileStore(t *testing.T) {
 		t.Skip("files have no modes here")
 	}
 	path := filepath.Join(t.TempDir(), "sub", "oauth.json")
-	store := FileStore(path)
+	store := NewFileStore(path)
 	put := func() error {
 		return store.Update(t.Context(), "k", func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`"v"`), nil })
 	}
@@ -134,7 +134,7 @@ func TestFileStore(t *testing.T) {
 		if err := spoil(other); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := FileStore(other).Load(t.Context(), "k"); err == nil {
+		if _, err := NewFileStore(other).Load(t.Context(), "k"); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -164,9 +164,9 @@ func TestSpoiledStore(t *testing.T) {
 		"no object": `["secret"]`, "wrong form": `{"issuer": 7, "access_token": "secret"}`, "bad key": `{"dpop_key": "c2VjcmV0"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := MemoryStore().(*memoryStore)
+			store := NewMemoryStore().(*memoryStore)
 			c := w.client(&Options{Store: store})
-			store.values[c.serverKey()] = json.RawMessage(`{"issuer":"i","resource":"r"}`)
+			store.values[c.storage.serverKey()] = json.RawMessage(`{"issuer":"i","resource":"r"}`)
 			store.values["token i  r "] = json.RawMessage(value)
 			_, err := c.Token(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "log out and in again") || strings.Contains(err.Error(), "secret") {

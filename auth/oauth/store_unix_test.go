@@ -14,7 +14,7 @@ func TestFileStoreIsNoPipe(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FileStore(path).Load(t.Context(), "k"); err == nil {
+	if _, err := NewFileStore(path).Load(t.Context(), "k"); err == nil {
 		t.Error("no error")
 	}
 }

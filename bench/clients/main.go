@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// maxRatio is the limit that issue 4 sets: Talaria's client for one call, as a
-// share of the SDK's.
+// maxRatio is how much processor time one call may cost Talaria's client, as a
+// share of what it costs the SDK's.
 const maxRatio = 0.5
 
 // job is what a client process does.

@@ -108,23 +108,23 @@ func TestRatios(t *testing.T) {
 		return samples
 	}
 	tb := table{name: "http/modern/add", servers: servers,
-		samples: map[string][]sample{"floor": cpu(10, 20, 10), "talaria": cpu(11, 24, 30), "sdk": cpu(100)}}
-	if r := tb.ratio("talaria", "floor"); r != 1.2 {
-		t.Errorf("ratio %v, want the middle of 1.1, 1.2 and 3", r)
+		samples: map[string][]sample{"floor": cpu(20, 20, 20), "talaria": cpu(21, 23, 30), "sdk": cpu(100)}}
+	if r := tb.ratio("talaria", "floor"); r != 1.15 {
+		t.Errorf("ratio %v, want the middle of 1.05, 1.15 and 1.5", r)
 	}
 	if r := tb.ratio("talaria", "mcp-go"); r != 0 {
 		t.Errorf("ratio to a server without samples is %v", r)
 	}
 	var out strings.Builder
 	tb.print(&out)
-	if !strings.Contains(out.String(), "mcp-go") || !strings.Contains(out.String(), "24.0") {
+	if !strings.Contains(out.String(), "mcp-go") || !strings.Contains(out.String(), "23.0") {
 		t.Errorf("table:\n%s", out.String())
 	}
 	if !printLimits(io.Discard, []table{tb}) {
-		t.Error("1.2 is over the limit of 1.2")
+		t.Error("1.15 is over the limit of 1.15")
 	}
-	tb.samples["talaria"] = cpu(11, 25, 30)
+	tb.samples["talaria"] = cpu(20, 24, 30)
 	if printLimits(io.Discard, []table{tb}) {
-		t.Error("1.25 is within the limit of 1.2")
+		t.Error("1.2 is within the limit of 1.15")
 	}
 }

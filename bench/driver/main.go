@@ -24,6 +24,7 @@ type server struct {
 }
 
 var servers = []server{
+	{name: "constant", dir: "constant", bare: true},
 	{name: "floor", dir: "floor", bare: true},
 	{name: "sdk", dir: "sdk", module: "github.com/modelcontextprotocol/go-sdk"},
 	{name: "mcp-go", dir: "mcpgo", module: "github.com/mark3labs/mcp-go"},
@@ -59,7 +60,7 @@ type unsupported struct{ error }
 
 func main() {
 	var o options
-	flag.StringVar(&o.servers, "servers", "floor,sdk,mcp-go,talaria", "servers to compare, a comma-separated `list`")
+	flag.StringVar(&o.servers, "servers", "constant,floor,sdk,mcp-go,talaria", "servers to compare, a comma-separated `list`")
 	flag.StringVar(&o.cases, "cases", "", "cases whose name contains one of this comma-separated `list`, such as http/modern or stdio/legacy/add (default all)")
 	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each server in each case")
 	flag.DurationVar(&o.length, "for", 500*time.Millisecond, "length of a measurement")
@@ -124,7 +125,7 @@ func choose(list string) ([]server, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(servers, func(s server) bool { return s.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no server %q; there are floor, sdk, mcp-go, talaria, unchecked and protected", name)
+			return nil, fmt.Errorf("no server %q; there are constant, floor, sdk, mcp-go, talaria, unchecked and protected", name)
 		}
 		chosen = append(chosen, servers[i])
 	}

@@ -96,9 +96,10 @@ var limits = []struct {
 	transport, tool string
 	most            float64
 }{
-	{"talaria", "floor", "http/", "/add", 1.2},
-	{"talaria", "floor", "http/", "/search", 0.9},
-	{"talaria", "floor", "stdio/", "/add", 1.5},
+	{"talaria", "constant", "http/", "/add", 1.35},
+	{"talaria", "floor", "http/", "/add", 1.15},
+	{"talaria", "floor", "http/", "/search", 0.7},
+	{"talaria", "floor", "stdio/", "/add", 1.1},
 	{"protected", "unchecked", "http/", "", 1.15},
 }
 

@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	if want := `"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":100000}}`; !bytes.Contains(listens.message, []byte(want)) {
 		t.Errorf("heard %q, want %s", listens.message, want)
 	}
-	bare, err := run("bare", n, rounds, func(int) string { return "\n" }, listens.message)
+	bare, err := run("bare", n, rounds, func(string, int) (string, error) { return "\n", nil }, listens.message)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 // Command listens measures what open subscriptions cost a server: its memory
 // for each subscriptions/listen over HTTP, and its processor time for telling
 // all of them of one change, beside writing the same bytes to as many bare
-// connections. Linux only; it opens -n files and a few, here and in the server.
+// connections. With -sessions each is the stream that a legacy session opens
+// with GET, and the session is a part of its memory. Linux only; it opens -n
+// files and a few, here and in the server.
 //
 //	go run ./listens -n 10000 -rounds 20
 package main
@@ -20,15 +22,16 @@ import (
 	"time"
 )
 
-// The limits that issue 3 sets.
+// What one open subscription may cost.
 const (
-	maxKiB   = 25
-	maxRatio = 3.0
+	maxKiB   = 25  // of resident memory
+	maxRatio = 3.0 // processor time to tell it of a change, as a multiple of a write to a bare connection
 )
 
 func main() {
 	n := flag.Int("n", 10_000, "`number` of open subscriptions")
 	rounds := flag.Int("rounds", 20, "`number` of changes to tell of")
+	sessions := flag.Bool("sessions", false, "measure the streams of legacy sessions")
 	enforce := flag.Bool("enforce", false, "exit with status 1 if a limit is missed")
 	serve := flag.String("serve", "", "be a server of this `kind` for the measurement: talaria or bare")
 	flag.Parse()
@@ -36,7 +39,7 @@ func main() {
 	if *serve != "" {
 		err = runServer(*serve)
 	} else {
-		err = measure(*n, *rounds, *enforce)
+		err = measure(*n, *rounds, *sessions, *enforce)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "listens:", err)
@@ -44,7 +47,11 @@ func main() {
 	}
 }
 
-func measure(n, rounds int, enforce bool) error {
+func measure(n, rounds int, sessions, enforce bool) error {
+	request := request
+	if sessions {
+		request = sessionRequest
+	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return err
@@ -56,12 +63,16 @@ func measure(n, rounds int, enforce bool) error {
 	if err != nil {
 		return fmt.Errorf("talaria: %w", err)
 	}
-	bare, err := run("bare", n, rounds, func(int) string { return "\n" }, listens.message)
+	bare, err := run("bare", n, rounds, func(string, int) (string, error) { return "\n", nil }, listens.message)
 	if err != nil {
 		return fmt.Errorf("bare connections: %w", err)
 	}
 	ratio := median(listens.cpu) / median(bare.cpu)
-	fmt.Printf("%d open subscriptions, %s, %d processors\n\n", n, runtime.Version(), runtime.NumCPU())
+	what := "subscriptions"
+	if sessions {
+		what = "streams of sessions"
+	}
+	fmt.Printf("%d open %s, %s, %d processors\n\n", n, what, runtime.Version(), runtime.NumCPU())
 	fmt.Printf("memory of each   %.1f KiB resident, %.1f KiB after a collection (limit %d KiB)\n", listens.resident/1024, listens.collected/1024, maxKiB)
 	fmt.Printf("                 bare connection: %.1f KiB resident\n", bare.resident/1024)
 	fmt.Printf("telling each     %.2f µs CPU, bare connection %.2f µs, ratio %.2f (limit %.1f)\n", median(listens.cpu), median(bare.cpu), ratio, maxRatio)
@@ -82,7 +93,7 @@ type figures struct {
 
 // run measures a server of that kind with n connections, each of which says
 // first what request returns. The bare server writes message.
-func run(kind string, n, rounds int, request func(i int) string, message []byte) (*figures, error) {
+func run(kind string, n, rounds int, request func(addr string, i int) (string, error), message []byte) (*figures, error) {
 	s, err := start(kind)
 	if err != nil {
 		return nil, err

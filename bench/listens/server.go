@@ -91,7 +91,9 @@ func used() (string, error) {
 }
 
 func newServer() (*mcp.Server, error) {
-	s := mcp.NewServer(mcp.Info{Name: "listens", Version: "1.0.0"}, nil)
+	s := mcp.NewServer(mcp.Info{Name: "listens", Version: "1.0.0"}, &mcp.Options{
+		Limits: mcp.Limits{Sessions: 50_000}, // all clients are anonymous
+	})
 	return s, s.Add(greeting("first"))
 }
 
@@ -101,7 +103,7 @@ func greeting(name string) mcp.Component {
 
 // change makes one change to the list of tools.
 func change(s *mcp.Server) error {
-	if s.RemoveTools("second") == 1 {
+	if s.Remove(mcp.KindTool, "second") == 1 {
 		return nil
 	}
 	return s.Add(greeting("second"))

@@ -16,6 +16,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	mcpclient "github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // command starts this program as a process of its own, with its files in dir.
@@ -271,5 +275,59 @@ func TestInterrupt(t *testing.T) {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%q: %v: %s", args, err, stderr.String())
 		}
+	}
+}
+
+// Who interrupts the command while an import runs as a task does not take its
+// result from the client.
+func TestInterruptTask(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted there")
+	}
+	for _, args := range [][]string{{"-http", "127.0.0.1:0"}, {"-stdio"}} {
+		cmd := command(t, sampleDir(t), args...)
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		to := mcpclient.Conn(func(context.Context) (transport.Conn, error) { return transport.NewStream(stdout, stdin, nil), nil })
+		if args[0] == "-http" {
+			lines := bufio.NewReader(stdout)
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			to = mcpclient.HTTP(regexp.MustCompile(`http://\S+/mcp`).FindString(line), nil)
+			go func() { _, _ = io.Copy(io.Discard, lines) }()
+		}
+		c, err := mcpclient.Connect(t.Context(), to, &mcpclient.Options{Revisions: []protocol.Revision{protocol.Latest}, NoReconnect: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var interrupted bool
+		r, err := c.Call(t.Context(), "import_events", map[string]any{"path": "events.csv", "pace": "60ms"}, mcpclient.OnTask(func(*mcpclient.Task) {
+			if !interrupted {
+				interrupted = true
+				if err := cmd.Process.Signal(os.Interrupt); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+		if err != nil || r.IsError || !interrupted {
+			t.Errorf("%q: %+v, %v, interrupted: %v", args, r, err, interrupted)
+		}
+		if err := cmd.Wait(); err != nil { // before Close, which breaks the pipe that it writes to
+			t.Errorf("%q: %v: %s", args, err, stderr.String())
+		}
+		_ = c.Close() // the server is gone
 	}
 }

@@ -39,7 +39,7 @@ func TestDeleteAsks(t *testing.T) {
 			{mcptest.Cancel(), false},
 		} {
 			var asked []string
-			c := mcptest.New(t, newServer(newBench(t, t.TempDir())), mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(q mcptest.Elicitation) mcptest.Answer {
+			c := mcptest.New(t, newServer(newBench(t, t.TempDir())), mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(q *protocol.ElicitParams) mcptest.Answer {
 				asked = append(asked, q.Message)
 				return test.answer
 			}))
@@ -73,7 +73,7 @@ func TestNotesAreWatched(t *testing.T) {
 		if rev.Has(protocol.PerRequestMeta) {
 			go func() {
 				defer close(ended)
-				_, _ = c.DoContext(ctx, "subscriptions/listen", map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"notes://all"}}})
+				_, _ = c.RequestContext(ctx, "subscriptions/listen", map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"notes://all"}}})
 			}()
 			c.WaitFor("notifications/subscriptions/acknowledged")
 		} else {
@@ -130,7 +130,7 @@ func TestImportAsTask(t *testing.T) {
 		return state.TaskID
 	}
 	until := func(id string, fits func(taskState) bool) taskState {
-		deadline := time.After(mcptest.DefaultTimeout)
+		deadline := time.After(10 * time.Second)
 		for {
 			state := decoded[taskState](t, c.Request("tasks/get", map[string]string{"taskId": id}))
 			if fits(state) {
@@ -149,12 +149,12 @@ func TestImportAsTask(t *testing.T) {
 	c.Request("tasks/cancel", map[string]string{"taskId": slow})
 	until(slow, func(s taskState) bool { return s.Status == "cancelled" })
 
-	quick := start("0s")
-	done := until(quick, func(s taskState) bool { return s.Status == "completed" })
+	brief := start("200ms")
+	done := until(brief, func(s taskState) bool { return s.Status == "completed" })
 	if got := done.Result.StructuredContent; got.Imported != 2 || got.Rejected != 0 {
 		t.Errorf("got %+v, want both events: the cancelled import has kept nothing", got)
 	}
-	if _, err := c.Do("tasks/get", map[string]string{"taskId": "none"}); err == nil {
+	if _, err := c.TryRequest("tasks/get", map[string]string{"taskId": "none"}); err == nil {
 		t.Error("a task that is not there has a state")
 	} else if _, ok := errors.AsType[*mcp.Error](err); !ok {
 		t.Error(err)

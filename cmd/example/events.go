@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/civil"
 )
 
 // Event is an entry of the calendar. It has no time zone: it takes place when
 // the clock on the wall shows its start.
 type Event struct {
-	ID    int                  `json:"id" jsonschema_description:"number of the event"`
-	Title string               `json:"title"`
-	Start schema.NaiveDateTime `json:"start"`
-	End   schema.NaiveDateTime `json:"end"`
+	ID    int                 `json:"id" jsonschema_description:"number of the event"`
+	Title string              `json:"title"`
+	Start civil.NaiveDateTime `json:"start"`
+	End   civil.NaiveDateTime `json:"end"`
 }
 
 func (e Event) number() int { return e.ID }
@@ -36,14 +36,14 @@ func (e Event) String() string {
 // Plan is when something takes place. Its tags are the rules for the tool's
 // arguments and, in importing.go, for the rows of a file.
 type Plan struct {
-	Title    string           `json:"title" validate:"required,max=200" jsonschema_description:"what takes place"`
-	Date     schema.Date      `json:"date" jsonschema_description:"day on which it begins"`
-	Start    schema.TimeOfDay `json:"start" jsonschema_description:"time of day at which it begins"`
-	Duration time.Duration    `json:"duration,omitempty" validate:"min=1m,max=168h" jsonschema:"default=1h" jsonschema_description:"how long it takes"`
+	Title    string          `json:"title" validate:"required,max=200" jsonschema_description:"what takes place"`
+	Date     civil.Date      `json:"date" jsonschema_description:"day on which it begins"`
+	Start    civil.TimeOfDay `json:"start" jsonschema_description:"time of day at which it begins"`
+	Duration time.Duration   `json:"duration,omitempty" validate:"min=1m,max=168h" jsonschema:"default=1h" jsonschema_description:"how long it takes"`
 }
 
 // lastDay is the last that a Date can be written for.
-var lastDay = schema.NewDate(9999, time.December, 31)
+var lastDay = civil.NewDate(9999, time.December, 31)
 
 // check looks at what no tag says: whether the end is still in the calendar.
 func (p Plan) check() error {
@@ -56,7 +56,7 @@ func (p Plan) check() error {
 func (p Plan) event(id int) Event {
 	start := p.Date.At(p.Start)
 	// In UTC every day has 24 hours, as on a plain calendar.
-	return Event{ID: id, Title: p.Title, Start: start, End: schema.NaiveDateTimeOf(start.In(time.UTC).Add(p.Duration))}
+	return Event{ID: id, Title: p.Title, Start: start, End: civil.NaiveDateTimeOf(start.In(time.UTC).Add(p.Duration))}
 }
 
 // ScheduleIn is an event to put into the calendar.
@@ -67,17 +67,17 @@ type ScheduleIn struct {
 
 // ListEventsIn is a range of days.
 type ListEventsIn struct {
-	From  schema.Date `json:"from,omitzero" jsonschema_description:"first day; today if left out"`
-	To    schema.Date `json:"to,omitzero" validate:"gtefield=From" jsonschema_description:"last day; 30 days after the first if left out"`
-	Limit int         `json:"limit,omitempty" validate:"min=1,max=500" jsonschema:"default=100" jsonschema_description:"how many events to return at most"`
+	From  civil.Date `json:"from,omitzero" jsonschema_description:"first day; today if left out"`
+	To    civil.Date `json:"to,omitzero" validate:"gtefield=From" jsonschema_description:"last day; 30 days after the first if left out"`
+	Limit int        `json:"limit,omitempty" validate:"min=1,max=500" jsonschema:"default=100" jsonschema_description:"how many events to return at most"`
 }
 
 // ListEventsOut are the events of a range of days, in their order.
 type ListEventsOut struct {
-	From   schema.Date `json:"from"`
-	To     schema.Date `json:"to"`
-	Total  int         `json:"total" jsonschema_description:"how many events there are, returned or not"`
-	Events []Event     `json:"events"`
+	From   civil.Date `json:"from"`
+	To     civil.Date `json:"to"`
+	Total  int        `json:"total" jsonschema_description:"how many events there are, returned or not"`
+	Events []Event    `json:"events"`
 }
 
 // span is how many days list_events shows after the first, unless told.
@@ -140,7 +140,7 @@ func list(events []Event) string {
 func (w *workbench) listEvents(f *mcp.Frame, in ListEventsIn) (ListEventsOut, error) {
 	out := ListEventsOut{From: in.From, To: in.To, Events: []Event{}}
 	if out.From.IsZero() {
-		out.From = schema.DateOf(w.now())
+		out.From = civil.DateOf(w.now())
 	}
 	if out.To.IsZero() {
 		out.To = out.From.AddDays(min(span, lastDay.DaysSince(out.From)))
@@ -148,7 +148,7 @@ func (w *workbench) listEvents(f *mcp.Frame, in ListEventsIn) (ListEventsOut, er
 	if out.To.Compare(out.From) < 0 {
 		return out, fmt.Errorf("to (%s) is before from, which is today (%s) if left out; give from too", out.To, out.From)
 	}
-	var midnight schema.TimeOfDay
+	var midnight civil.TimeOfDay
 	days := Event{Start: out.From.At(midnight), End: out.To.AddDays(1).At(midnight)}
 	err := w.events.View(f, func(events []Event) error {
 		out.Events = append(out.Events, conflicts(events, days)...)

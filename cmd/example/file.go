@@ -56,15 +56,26 @@ func openFile[T record](what, path string, maxRecords int) (*file[T], error) {
 		path = target // a link is followed, not replaced
 	}
 	f := &file[T]{what: what, path: path, max: maxRecords, turn: make(chan struct{}, 1)}
-	if dir, err := os.Stat(filepath.Dir(path)); err != nil {
-		return nil, f.fault(fmt.Errorf("its directory: %w", reason(err)))
-	} else if !dir.IsDir() {
-		return nil, f.fault(errors.New("its directory is a file"))
+	if err := f.first(); err != nil {
+		return nil, fmt.Errorf("in %s: %w", filepath.Dir(path), err)
 	}
-	return f, f.refresh()
+	return f, nil
 }
 
-func (f *file[T]) fault(err error) error { return fmt.Errorf("%s file %s: %w", f.what, f.path, err) }
+// first looks at the file and its directory when the program starts.
+func (f *file[T]) first() error {
+	if dir, err := os.Stat(filepath.Dir(f.path)); err != nil {
+		return f.fault(fmt.Errorf("its directory: %w", reason(err)))
+	} else if !dir.IsDir() {
+		return f.fault(errors.New("its directory is a file"))
+	}
+	return f.refresh()
+}
+
+// fault names the file without its directory, which is no business of clients.
+func (f *file[T]) fault(err error) error {
+	return fmt.Errorf("%s file %s: %w", f.what, filepath.Base(f.path), err)
+}
 
 // View calls fn with the records, which fn must not change or keep.
 func (f *file[T]) View(ctx context.Context, fn func(records []T) error) error {

@@ -90,7 +90,7 @@ func serveOn(ctx context.Context, s *mcp.Server, listener net.Listener, h http.H
 	err = errors.Join(err, web.Shutdown(last))
 	<-served
 	if err != nil {
-		return errors.New("some calls did not finish in time and were cut off")
+		return errCutOff
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -55,7 +56,7 @@ func (w *workbench) importTool() mcp.Component {
 	return mcp.Tool("import_events", w.importEvents, mcp.Title("Import events"),
 		mcp.Doc("Imports events from a CSV file, tells its progress and reports bad rows by line. If it is cancelled, nothing is kept"),
 		mcp.Destructive(false), mcp.OpenWorld(false),
-		mcp.AsTask(mcp.TaskOptions{TTL: timeLimit, PollInterval: time.Second})) // who takes tasks need not wait
+		mcp.AsTask(&mcp.TaskOptions{TTL: timeLimit, PollInterval: time.Second})) // who takes tasks need not wait
 }
 
 func (w *workbench) importEvents(f *mcp.Frame, in ImportIn) (ImportOut, error) {
@@ -90,12 +91,12 @@ func (w *workbench) importEvents(f *mcp.Frame, in ImportIn) (ImportOut, error) {
 func (w *workbench) openImport(path string) (*os.File, int64, error) {
 	path = filepath.FromSlash(path)
 	if !filepath.IsLocal(path) {
-		return nil, 0, fmt.Errorf("the path must be relative and stay inside the files directory, %s", w.files.Name())
+		return nil, 0, fmt.Errorf("the path must be relative and stay inside the files directory")
 	}
 	info, err := w.files.Stat(path) // before Open, which would wait for the other end of a pipe
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, fmt.Errorf("there is no such file in the files directory, %s", w.files.Name())
+		return nil, 0, fmt.Errorf("there is no such file in the files directory")
 	case err != nil:
 		return nil, 0, reason(err)
 	case !info.Mode().IsRegular():
@@ -131,7 +132,7 @@ type plannedRow struct {
 // are is not known before the end.
 func (im *importer) read(f *mcp.Frame) error {
 	for {
-		plan, line, err := im.rows.next()
+		plan, line, err := im.rows.next(f)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -239,7 +240,7 @@ func (e *badRowError) Error() string { return e.text }
 
 // next returns the next row and where it begins. The error is a *badRowError,
 // io.EOF at the end, or that of reading.
-func (r *rowReader) next() (plan Plan, line int, err error) {
+func (r *rowReader) next(ctx context.Context) (plan Plan, line int, err error) {
 	fields, err := r.csv.Read()
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		return plan, parse.StartLine, &badRowError{csvReason(err).Error()}
@@ -265,7 +266,7 @@ func (r *rowReader) next() (plan Plan, line int, err error) {
 		return plan, line, err
 	}
 	// The rules for a row are those for the arguments of schedule_event.
-	err = r.plan.Decode(text, &plan)
+	err = r.plan.Decode(ctx, text, &plan)
 	if faults, ok := errors.AsType[*schema.Error](err); ok {
 		return plan, line, &badRowError{describe(faults.Issues)}
 	}

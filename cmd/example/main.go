@@ -67,11 +67,30 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		return serveHTTP(ctx, server, opts, stdout, stderr)
 	}
 	// Standard output belongs to the protocol from here on.
-	if err := server.ServeStdio(ctx); ctx.Err() == nil {
-		return err
+	return serveStdio(ctx, server)
+}
+
+// serveStdio serves one client until it leaves or ctx ends, and then lets
+// running calls and tasks finish.
+func serveStdio(ctx context.Context, server *mcp.Server) error {
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		stopped <- server.Shutdown(end)
+	})
+	err := server.ServeStdio(context.WithoutCancel(ctx))
+	if stop() {
+		return err // the client has left
+	}
+	if <-stopped != nil {
+		return errCutOff
 	}
 	return nil
 }
+
+// errCutOff is the error of a server that was stopped.
+var errCutOff = errors.New("some calls did not finish in time and were cut off")
 
 // logger writes for people: warnings and worse, or every request.
 func logger(opts options, stderr io.Writer) *zerolog.Logger {
@@ -88,8 +107,8 @@ func (w *workbench) server(logger *zerolog.Logger) *mcp.Server {
 	s := mcp.NewServer(mcp.Info{Name: "workbench", Title: "Workbench", Version: "1.0.0"}, &mcp.Options{
 		Instructions: "Calculate, keep notes, plan events, import events from CSV files and draw bar charts. " +
 			"Dates are YYYY-MM-DD, times of day HH:MM on a 24-hour clock, without a time zone.",
-		Logger:  logger,
-		Timeout: timeLimit,
+		Logger:   logger,
+		Timeouts: mcp.Timeouts{Call: timeLimit},
 	})
 	w.updated = s.ResourceUpdated
 	s.MustAdd(calculatorTool())

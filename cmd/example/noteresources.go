@@ -27,7 +27,7 @@ type SummaryIn struct {
 func (w *workbench) noteResources() []mcp.Component {
 	return []mcp.Component{
 		mcp.Resource("notes://all", w.allNotes, mcp.Name("notes"), mcp.Title("All notes"), mcp.Doc("Every note, the newest first")),
-		mcp.Resource("notes://{id}", w.oneNote, mcp.Name("note"), mcp.Title("A note"), mcp.Doc("One note by its number"),
+		mcp.Template("notes://{id}", w.oneNote, mcp.Name("note"), mcp.Title("A note"), mcp.Doc("One note by its number"),
 			mcp.Complete("id", w.completeID)),
 		mcp.Prompt("summarize_notes", w.summarize, mcp.Title("Summarize notes"),
 			mcp.Doc("Asks for a summary of the newest notes"), mcp.Complete("tag", w.completeTag)),
@@ -41,7 +41,7 @@ func (w *workbench) newest(f *mcp.Frame, in SearchNotesIn) ([]Note, error) {
 	return out.Notes, err
 }
 
-func (w *workbench) allNotes(f *mcp.Frame, _ struct{}) ([]Note, error) {
+func (w *workbench) allNotes(f *mcp.Frame) ([]Note, error) {
 	return w.newest(f, SearchNotesIn{Limit: maxNotes})
 }
 
@@ -80,7 +80,7 @@ func (w *workbench) summarize(f *mcp.Frame, in SummaryIn) (*mcp.Messages, error)
 }
 
 func (w *workbench) completeID(f *mcp.Frame, q mcp.CompletionQuery) (mcp.Completion, error) {
-	notes, err := w.allNotes(f, struct{}{})
+	notes, err := w.allNotes(f)
 	var ids []string
 	for _, note := range notes {
 		ids = append(ids, strconv.Itoa(note.ID))
@@ -89,7 +89,7 @@ func (w *workbench) completeID(f *mcp.Frame, q mcp.CompletionQuery) (mcp.Complet
 }
 
 func (w *workbench) completeTag(f *mcp.Frame, q mcp.CompletionQuery) (mcp.Completion, error) {
-	notes, err := w.allNotes(f, struct{}{})
+	notes, err := w.allNotes(f)
 	var tags []string
 	for _, note := range notes {
 		tags = append(tags, note.Tags...)

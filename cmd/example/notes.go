@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/civil"
 )
 
 // Note is a text that was written down.
@@ -30,11 +30,11 @@ type AddNoteIn struct {
 
 // SearchNotesIn says which notes to return; what is left out does not matter.
 type SearchNotesIn struct {
-	Text  string      `json:"text,omitempty" validate:"max=200" jsonschema_description:"text that the note contains; upper and lower case are the same"`
-	Tags  []string    `json:"tags,omitempty" validate:"max=10,dive,min=1,max=40" jsonschema_description:"tags that the note has, all of them"`
-	Since schema.Date `json:"since,omitzero" jsonschema_description:"day on or after which the note was written"`
-	Limit int         `json:"limit,omitempty" validate:"min=1,max=100" jsonschema:"default=20" jsonschema_description:"how many notes to return at most"`
-	Sort  string      `json:"sort,omitempty" validate:"oneof=newest oldest text" jsonschema:"default=newest" jsonschema_description:"what comes first; text sorts by the alphabet"`
+	Text  string     `json:"text,omitempty" validate:"max=200" jsonschema_description:"text that the note contains; upper and lower case are the same"`
+	Tags  []string   `json:"tags,omitempty" validate:"max=10,dive,min=1,max=40" jsonschema_description:"tags that the note has, all of them"`
+	Since civil.Date `json:"since,omitzero" jsonschema_description:"day on or after which the note was written"`
+	Limit int        `json:"limit,omitempty" validate:"min=1,max=100" jsonschema:"default=20" jsonschema_description:"how many notes to return at most"`
+	Sort  string     `json:"sort,omitempty" validate:"oneof=newest oldest text" jsonschema:"default=newest" jsonschema_description:"what comes first; text sorts by the alphabet"`
 }
 
 // SearchNotesOut are the notes that were found.
@@ -50,12 +50,12 @@ type DeleteIn struct {
 
 func (w *workbench) noteTools() []mcp.Component {
 	return []mcp.Component{
-		mcp.Tool("add_note", w.addNote, w.needs(scopeWrite, mcp.Title("Add a note"),
-			mcp.Doc("Keeps a note. It survives a restart"), mcp.Destructive(false), mcp.OpenWorld(false))...),
+		mcp.Tool("add_note", w.addNote, w.needs(scopeWrite), mcp.Title("Add a note"),
+			mcp.Doc("Keeps a note. It survives a restart"), mcp.Destructive(false), mcp.OpenWorld(false)),
 		mcp.Tool("search_notes", w.searchNotes, mcp.Title("Search notes"),
 			mcp.Doc("Finds notes by text, tags and age. Without arguments it returns the newest"), mcp.ReadOnly(), mcp.OpenWorld(false)),
-		mcp.Tool("delete_note", w.deleteNote, w.needs(scopeWrite, mcp.Title("Delete a note"),
-			mcp.Doc("Deletes a note for good and returns it, once the user has agreed"), mcp.Destructive(true), mcp.OpenWorld(false))...),
+		mcp.Tool("delete_note", w.deleteNote, w.needs(scopeWrite), mcp.Title("Delete a note"),
+			mcp.Doc("Deletes a note for good and returns it. Asks the user first, if the client can ask"), mcp.Destructive(true), mcp.OpenWorld(false)),
 	}
 }
 

@@ -23,9 +23,8 @@ const (
 
 // protection is the authorization of the workbench: what -auth turns on.
 type protection struct {
-	issuer  *devauth.Server
-	options *auth.Options
-	guard   func(http.Handler) http.Handler
+	issuer   *devauth.Server
+	resource *auth.Resource
 }
 
 // protect returns the protection of the endpoint at resource, with an
@@ -43,7 +42,7 @@ func protect(resource string) (*protection, error) {
 	if err != nil {
 		return nil, err
 	}
-	verifier, err := auth.NewJWT(issuer, resource, &auth.JWTOptions{
+	verifier := auth.NewJWT(issuer, &auth.JWTOptions{
 		// A JWT does not tell that it was revoked, but this server can.
 		Check: func(_ context.Context, id *auth.Identity) error {
 			if dev.Revoked(id.Claims) {
@@ -52,33 +51,29 @@ func protect(resource string) (*protection, error) {
 			return nil
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	p := &protection{issuer: dev, options: &auth.Options{
-		Resource: resource, AuthorizationServers: []string{issuer}, Scopes: []string{scopeRead}, Name: "Workbench",
+	protected, err := auth.New(resource, verifier, &auth.Options{
+		Scopes: []string{scopeRead}, Name: "Workbench",
 		DPoP:     auth.DPoPOptions{Offer: true, NonceKey: []byte(rand.Text())},
 		CacheFor: -1, // so that a revocation is seen at once
-	}}
-	p.guard = auth.Bearer(verifier, p.options)
-	return p, nil
+	})
+	return &protection{dev, protected}, err
 }
 
 // register puts the metadata and the authorization server into the router, and
 // the endpoint behind its guard.
 func (p *protection) register(r chi.Router, endpoint http.Handler) {
-	auth.HandleMetadata(r, p.options)
+	r.Use(p.resource.Metadata)
 	p.issuer.Register(r)
-	r.With(p.guard).Mount("/mcp", endpoint)
+	r.With(p.resource.Bearer).Mount("/mcp", endpoint)
 }
 
-// needs adds the scope to the options of a component, if -auth is on: without,
-// nobody has any scope.
-func (w *workbench) needs(scope string, options ...mcp.ComponentOption) []mcp.ComponentOption {
-	if w.protected {
-		options = append(options, mcp.Scopes(scope))
+// needs makes a component need the scope, if -auth is on: without, nobody has
+// any scope.
+func (w *workbench) needs(scope string) mcp.Option {
+	if !w.protected {
+		return mcp.Bundle{}
 	}
-	return options
+	return mcp.Scopes(scope)
 }
 
 // protectedGreeting tells what to do with a protected server at url.
@@ -106,7 +101,7 @@ Ctrl-C stops it.
 func metadataURL(resource string) string {
 	u, err := url.Parse(resource)
 	if err != nil {
-		return auth.WellKnown
+		return ""
 	}
-	return u.Scheme + "://" + u.Host + auth.MetadataPath(resource)
+	return u.Scheme + "://" + u.Host + "/.well-known/oauth-protected-resource" + u.Path
 }

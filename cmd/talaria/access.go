@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/talaria-go/mcp/auth/oauth"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
 // tokenVariable is the environment variable with an access token.
@@ -23,8 +23,8 @@ const tokenVariable = "TALARIA_TOKEN"
 // a login.
 type access struct {
 	token, tokenFile string
-	desk             *desk.Desk // where the user can be taken to a browser; nil means nowhere
-	authorized       bool       // set by authorize: requests have a token
+	terminal         *terminal.Terminal // where the user can be taken to a browser; nil means nowhere
+	authorized       bool               // set by authorize: requests have a token
 }
 
 func (a *access) add(flags *pflag.FlagSet) {
@@ -89,7 +89,7 @@ func (f *connectFlags) authorize(address string, header http.Header) (*http.Clie
 	}
 	if token != "" {
 		if u.Scheme != "https" && u.Scheme != "wss" && !loopback(u.Hostname()) {
-			return nil, usage("%s is not https: the token would travel in the clear", target).
+			return nil, usage("%s is not https: the token would travel in the clear", login.Shown(target)).
 				with("if the network is yours: --header \"Authorization=Bearer TOKEN\"")
 		}
 		header.Set("Authorization", "Bearer "+token)
@@ -108,19 +108,19 @@ func (f *connectFlags) authorize(address string, header http.Header) (*http.Clie
 
 // stored makes the client of a stored login, nil if there is none.
 func (f *connectFlags) stored(target string, next http.RoundTripper) (*http.Client, error) {
-	book, err := login.Open()
+	store, err := login.Open()
 	if err != nil {
 		return nil, nil // without such a directory nobody has logged in
 	}
-	known, err := book.Find(context.Background(), target)
+	known, err := store.Find(context.Background(), target)
 	if err != nil || known == nil {
 		return nil, err
 	}
 	agent := &login.Agent{Login: known}
-	if f.desk != nil && f.desk.Attended() {
-		agent.Ask = f.desk.Hold
+	if f.terminal != nil && f.terminal.Attended() {
+		agent.Ask = f.terminal.Hold
 	}
-	c, err := book.Client(known, agent, next)
+	c, err := store.Client(known, agent, next)
 	if err != nil {
 		return nil, err
 	}

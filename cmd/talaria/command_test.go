@@ -16,10 +16,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -31,6 +32,14 @@ var example string
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == consenting {
 		browse(os.Args[2])
+		return
+	}
+	if len(os.Args) == 2 && (os.Args[1] == "hostile" || os.Args[1] == "hostile-modern") {
+		hostileServer(os.Args[1] == "hostile-modern")
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == "cunning" {
+		cunningServer()
 		return
 	}
 	if os.Getenv("TALARIA_COMMAND") == "1" {
@@ -164,11 +173,11 @@ func transcript(t *testing.T, name string, replace ...string) {
 			}
 			continue
 		}
-		list, err := words.Split(strings.NewReplacer(replace...).Replace(command))
+		list, err := shellwords.Split(strings.NewReplacer(replace...).Replace(command))
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		got := talaria(t, "", words.Texts(list)...)
+		got := talaria(t, "", shellwords.Texts(list)...)
 		fmt.Fprintf(&out, "%s\n%s", line, stable(got.stdout, back...))
 		for errLine := range strings.SplitSeq(strings.TrimSuffix(got.stderr, "\n"), "\n") {
 			if got.stderr != "" {
@@ -207,7 +216,7 @@ func compare(t *testing.T, path, got string) {
 
 func TestOnceStdio(t *testing.T) {
 	t.Parallel()
-	transcript(t, "once-stdio.txt", "SERVER", words.Quote(words.Join(stdioExample(t, t.TempDir()))), "OUT", t.TempDir())
+	transcript(t, "once-stdio.txt", "SERVER", shellwords.Quote(shellwords.Join(stdioExample(t, t.TempDir()))), "OUT", t.TempDir())
 }
 
 func TestOnceHTTP(t *testing.T) {
@@ -282,13 +291,14 @@ func TestDeadServers(t *testing.T) {
 		{"it is silent on a pipe", []string{"ping", "sleep 60", "--timeout", "300ms"}, exitConnect, "--timeout sets how long"},
 		{"it talks nonsense", []string{"ping", "http://" + garbage + "/mcp"}, exitConnect, "cannot connect"},
 		{"it prints nonsense", []string{"ping", "echo hello", "--timeout", "5s"}, exitConnect, "cannot connect"},
-		{"401", []string{"ping", web(401)}, exitAuth, "run: talaria login http"},
+		{"401, and nowhere to log in", []string{"ping", web(401)}, exitAuth, "--token-file FILE"},
+		{"403", []string{"ping", web(403)}, exitAuth, "check the host in the URL"},
 		{"500", []string{"ping", web(500)}, exitConnect, "500"},
 		{"a page", []string{"ping", web(200)}, exitConnect, "many servers have /mcp"},
 		{"no TLS", []string{"ping", strings.Replace(web(200), "http:", "https:", 1)}, exitConnect, "try http://"},
 		{"no socket", []string{"ping", "unix://" + filepath.Join(t.TempDir(), "none.sock")}, exitConnect, "there is no such socket"},
 		{"a banner", []string{"ping", "sh -c 'echo Ready.; sleep 60'", "--timeout", "300ms"}, exitConnect, `it sent what is no message, lastly "Ready."`},
-		{"another revision", append([]string{"ping"}, words.Join(stdioExample(t, t.TempDir())), "--revision", "2024-11-05"), exitOK, ""},
+		{"another revision", append([]string{"ping"}, shellwords.Join(stdioExample(t, t.TempDir())), "--revision", "2024-11-05"), exitOK, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -407,7 +417,60 @@ func TestInstall(t *testing.T) {
 		t.Errorf("after removing: got %s, want what was there before", text)
 	}
 	bridge := talaria(t, "", "install", "--dry-run", "--host", "claude-desktop", "--name", "far", "--file", file, "--header", "X-Key=k", "https://example.com/mcp")
-	if bridge.code != 0 || !strings.Contains(bridge.stdout, `"serve-proxy", "--stdio", "https://example.com/mcp", "--header", "X-Key=k"`) {
+	if bridge.code != 0 || !strings.Contains(bridge.stdout, `"serve-proxy", "--stdio", "https://example.com/mcp", "--header-env", "X-Key=TALARIA_HEADER_1"`) ||
+		!strings.Contains(bridge.stdout, `"TALARIA_HEADER_1": "…"`) || !strings.Contains(bridge.stderr, "as they are") {
 		t.Errorf("a URL for a host that starts commands alone: got %+v", bridge)
+	}
+	const secret = "s3cret&amp"
+	for _, host := range []string{"claude-desktop", "cursor", "vscode"} {
+		file := filepath.Join(t.TempDir(), "mcp.json")
+		got := talaria(t, "", "install", "--yes", "--host", host, "--name", "far", "--file", file, "https://example.com/mcp?user=1&key="+secret)
+		text, err := os.ReadFile(file)
+		if got.code != 0 || err != nil || !strings.Contains(got.stdout, "key=…") && host != "claude-desktop" || !strings.Contains(got.stderr, "as they are") || strings.Contains(got.stdout+got.stderr, "s3cret") {
+			t.Errorf("%s, a URL with a key: got %+v, %v", host, got, err)
+		}
+		if !bytes.Contains(text, []byte("s3cret")) || host == "claude-desktop" &&
+			(!bytes.Contains(text, []byte(`"args": ["serve-proxy", "--stdio", "--url-env", "TALARIA_URL"]`)) || !bytes.Contains(text, []byte(`"TALARIA_URL": "https://example.com/mcp?user=1`))) {
+			t.Errorf("%s, a URL with a key: wrote %s", host, text)
+		}
+	}
+	if got := talaria(t, "", "serve-proxy", "--stdio", "--url-env", "TALARIA_NO_SUCH"); got.code != exitUsage || !strings.Contains(got.stderr, "no such variable") {
+		t.Errorf("--url-env without a variable: got %+v", got)
+	}
+}
+
+// A call that becomes a task ends when the task does, as long as the server may
+// keep its clients from looking; --no-task takes none.
+func TestCallAsTask(t *testing.T) {
+	t.Parallel()
+	server := mcp.NewServer(mcp.Info{Name: "later", Version: "1"}, nil)
+	server.MustAdd(mcp.Tool("later", func(f *mcp.Frame, in struct {
+		Fail bool `json:"fail,omitempty"`
+	}) (string, error) {
+		if in.Fail {
+			return "", fmt.Errorf("no luck; a task: %v", f.Detached())
+		}
+		return fmt.Sprint("a task: ", f.Detached()), nil
+	}, mcp.AsTask(&mcp.TaskOptions{Wait: -1, PollInterval: time.Hour})))
+	web := httptest.NewServer(server.Handler())
+	defer web.Close()
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, 0, "a task: true"},
+		{[]string{"fail=true"}, exitTool, "no luck; a task: true"},
+		{[]string{"--no-task"}, 0, "a task: false"},
+		{[]string{"--no-task", "fail=true"}, exitTool, "no luck; a task: false"},
+		{[]string{"--revision", "2025-11-25"}, 0, "a task: false"},
+	} {
+		got := talaria(t, "", append([]string{"call", web.URL, "later", "--timeout", "1m"}, test.args...)...)
+		if got.code != test.code || !strings.Contains(got.stdout+got.stderr, test.want) {
+			t.Errorf("%q: got %+v", test.args, got)
+		}
+	}
+	if got := talaria(t, "call later\n", "http", web.URL); !strings.Contains(got.stdout, "a task: true") {
+		t.Errorf("the shell: %+v", got)
 	}
 }

@@ -21,24 +21,30 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
+	"github.com/talaria-go/mcp/client/config"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // connectFlags say how to connect to a server and how to behave towards it.
 type connectFlags struct {
-	header, env, roots []string
-	cwd, revision      string
-	config             string
-	timeout            time.Duration
-	answers            []string
-	sample             string
-	save               string
-	verbose            int
+	noTask            bool // of call alone
+	header, headerEnv []string
+	env, roots        []string
+	cwd, revision     string
+	config            string
+	timeout           time.Duration
+	answers           []string
+	sample            string
+	save              string
+	verbose           int
 	access
 }
 
@@ -49,6 +55,7 @@ const (
 
 func (f *connectFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.header, "header", "H", nil, "send an HTTP header, `NAME=value`; again for more")
+	flags.StringArrayVar(&f.headerEnv, "header-env", nil, "send an HTTP header with the value of an environment variable, `NAME=VARIABLE`; again for more")
 	f.access.add(flags)
 	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the command, `NAME=value`; NAME alone passes it on")
 	flags.StringVar(&f.cwd, "cwd", "", "start the command in this `directory`")
@@ -58,7 +65,7 @@ func (f *connectFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.roots, "root", nil, "let the server work in this `directory`; again for more")
 	flags.StringArrayVar(&f.answers, "answer", nil, "answer the server's forms with this `NAME=value`, without asking; again for more")
 	flags.StringVar(&f.sample, "sample", "", "answer in the place of a model: with this `text`, or with ask, by asking you (default: refuse)")
-	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory`, which is made if it is missing (default: the current one)")
+	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory`, which is made if it is missing (default: the current one); a name that a system would run ends with .bin")
 	flags.CountVarP(&f.verbose, "verbose", "v", "show warnings; -vv information, -vvv everything")
 }
 
@@ -83,7 +90,7 @@ func (f *connectFlags) transport(k kind, target []string, stderr io.Writer) (cli
 		return f.command(k, target, stderr)
 	}
 	if len(f.env) > 0 || f.cwd != "" {
-		return nil, usage("--env and --cwd are for commands, and %s is a URL", text)
+		return nil, usage("--env and --cwd are for commands, and %s is a URL", login.Shown(text))
 	}
 	if address, ok := strings.CutPrefix(text, "unix:"); ok {
 		return client.Dial("unix", strings.TrimPrefix(address, "//")), nil
@@ -91,7 +98,7 @@ func (f *connectFlags) transport(k kind, target []string, stderr io.Writer) (cli
 	rest, isSSE := strings.CutPrefix(text, "sse+")
 	u, err := url.Parse(rest)
 	if err != nil || u.Host == "" {
-		return nil, usage("%q is no URL", text).with("write a URL such as http://127.0.0.1:8080/mcp")
+		return nil, usage("%q is no URL", login.Shown(text)).with("write a URL such as http://127.0.0.1:8080/mcp")
 	}
 	if u.Scheme == "tcp" {
 		return client.Dial("tcp", u.Host), nil
@@ -109,13 +116,24 @@ func (f *connectFlags) transport(k kind, target []string, stderr io.Writer) (cli
 	case k == kindHTTP && web, web && k == kindAny:
 		return client.HTTP(rest, o), nil
 	}
-	return nil, usage("%s is no URL for this: the scheme is %q", text, u.Scheme).with("schemes: http, https, ws, wss, sse+http, sse+https, tcp, unix")
+	return nil, usage("%s is no URL for this: the scheme is %q", login.Shown(text), u.Scheme).with("schemes: http, https, ws, wss, sse+http, sse+https, tcp, unix")
 }
 
 func (f *connectFlags) httpOptions(address string) (*client.HTTPOptions, error) {
 	headers, err := pairs("--header", f.header)
 	if err != nil {
 		return nil, err
+	}
+	variables, err := pairs("--header-env", f.headerEnv)
+	if err != nil {
+		return nil, err
+	}
+	for name, variable := range variables {
+		value, ok := os.LookupEnv(variable)
+		if !ok {
+			return nil, usage("--header-env %s=%s: there is no such variable", name, variable)
+		}
+		headers[name] = value
 	}
 	o := &client.HTTPOptions{Header: http.Header{}, MaxMessage: maxMessage}
 	for name, value := range headers {
@@ -129,19 +147,19 @@ func (f *connectFlags) httpOptions(address string) (*client.HTTPOptions, error) 
 // does; several are taken as they are.
 func (f *connectFlags) command(k kind, target []string, stderr io.Writer) (client.Transport, error) {
 	if len(target) == 1 {
-		list, err := words.Split(target[0])
+		list, err := shellwords.Split(target[0])
 		if err != nil || len(list) == 0 {
 			return nil, usage("%q is no command: %v", target[0], errors.Join(err, errEmpty(list)))
 		}
 		if _, err := exec.LookPath(target[0]); err != nil || !strings.ContainsAny(target[0], " \t") {
-			target = words.Texts(list)
+			target = shellwords.Texts(list)
 		}
 	}
-	if len(f.header) > 0 || f.given() {
+	if len(f.header)+len(f.headerEnv) > 0 || f.given() {
 		return nil, usage("--header and --token are for URLs, and %s is a command", target[0])
 	}
 	if k == kindCommand && isURL(target[0]) {
-		return nil, usage("%s is a URL, not a command", target[0]).with("talaria http, sse or ws connect to URLs")
+		return nil, usage("%s is a URL, not a command", login.Shown(target[0])).with("talaria http, sse or ws connect to URLs")
 	}
 	return f.run(target, stderr)
 }
@@ -168,7 +186,7 @@ func (f *connectFlags) run(target []string, stderr io.Writer) (client.Transport,
 	return t, nil
 }
 
-func errEmpty(list []words.Word) error {
+func errEmpty(list []shellwords.Word) error {
 	if len(list) == 0 {
 		return errors.New("it is empty")
 	}
@@ -177,7 +195,7 @@ func errEmpty(list []words.Word) error {
 
 // configured takes the server from a configuration file.
 func (f *connectFlags) configured(target []string, stderr io.Writer) (client.Transport, error) {
-	config, err := client.ReadConfig(f.config, nil)
+	config, err := config.Read(f.config, nil)
 	if err != nil {
 		return nil, usage("--config: %w", err)
 	}
@@ -217,26 +235,26 @@ func (f *connectFlags) configured(target []string, stderr io.Writer) (client.Tra
 // session is a connection with a person or a script behind it.
 type session struct {
 	*client.Client
-	app    *app
-	desk   *desk.Desk
-	editor *editor.Editor
-	render *render.Renderer
-	call   []client.CallOption // for requests that may take a while
+	app      *app
+	terminal *terminal.Terminal
+	editor   *editor.Editor
+	render   *render.Renderer
+	call     []client.CallOption // for requests that may take a while
 	// authorized says that requests have a token, which may decide about what is
 	// listed.
 	authorized bool
 }
 
-// desk makes the place where a person, or a script, works with a server.
-func (a *app) desk(f *connectFlags, ed *editor.Editor) (*desk.Desk, error) {
+// terminal makes the place where a person, or a script, works with a server.
+func (a *app) terminal(f *connectFlags, ed *editor.Editor) (*terminal.Terminal, error) {
 	if f.timeout < 0 {
 		return nil, usage("--timeout %v: must not be less than 0", f.timeout)
 	}
-	return desk.New(desk.Options{Console: a.console, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose}), nil
+	return terminal.New(terminal.Options{Console: a.console, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose}), nil
 }
 
 // unfit warns of answers that fitted nothing that was asked.
-func (a *app) unfit(d *desk.Desk) {
+func (a *app) unfit(d *terminal.Terminal) {
 	for _, name := range d.Unfit() {
 		a.console.Warnf("--answer %s: no form that the server asked has such a field", name)
 	}
@@ -244,7 +262,7 @@ func (a *app) unfit(d *desk.Desk) {
 
 // open connects to a target. The caller closes the session.
 func (a *app) open(ctx context.Context, f *connectFlags, target []string, ed *editor.Editor) (*session, error) {
-	d, err := a.desk(f, ed)
+	d, err := a.terminal(f, ed)
 	if err != nil {
 		return nil, err
 	}
@@ -252,8 +270,8 @@ func (a *app) open(ctx context.Context, f *connectFlags, target []string, ed *ed
 	if err != nil {
 		return nil, err
 	}
-	opts.NoReconnect, f.desk = true, d
-	t, err := f.transport(kindAny, target, &noticeWriter{desk: d})
+	opts.NoReconnect, f.terminal = true, d
+	t, err := f.transport(kindAny, target, notices(d))
 	if err != nil {
 		return nil, err
 	}
@@ -261,10 +279,10 @@ func (a *app) open(ctx context.Context, f *connectFlags, target []string, ed *ed
 	if err != nil {
 		return nil, err
 	}
-	return &session{Client: c, app: a, desk: d, editor: ed, render: &render.Renderer{Console: a.console, Dir: f.save}, authorized: f.authorized}, nil
+	return &session{Client: c, app: a, terminal: d, editor: ed, render: &render.Renderer{Console: a.console, Dir: f.save}, authorized: f.authorized}, nil
 }
 
-func connect(ctx context.Context, d *desk.Desk, t client.Transport, opts *client.Options) (c *client.Client, err error) {
+func connect(ctx context.Context, d *terminal.Terminal, t client.Transport, opts *client.Options) (c *client.Client, err error) {
 	err = d.Run(ctx, func(ctx context.Context, _ ...client.CallOption) (err error) {
 		c, err = client.Connect(ctx, t, opts)
 		return err
@@ -276,8 +294,11 @@ func connect(ctx context.Context, d *desk.Desk, t client.Transport, opts *client
 }
 
 // options makes the options of a client.
-func (f *connectFlags) options(d *desk.Desk) (*client.Options, error) {
+func (f *connectFlags) options(d *terminal.Terminal) (*client.Options, error) {
 	opts := &client.Options{Info: protocol.Implementation{Name: "talaria", Title: "Talaria", Version: version()}, Roots: []protocol.Root{}}
+	if f.noTask {
+		opts.Tasks = client.TasksOff
+	}
 	if err := f.pin(opts); err != nil {
 		return nil, err
 	}
@@ -295,7 +316,7 @@ func (f *connectFlags) options(d *desk.Desk) (*client.Options, error) {
 	}
 	levels := []zerolog.Level{zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel}
 	if f.verbose > 0 {
-		logger := zerolog.New(zerolog.ConsoleWriter{Out: &noticeWriter{desk: d}, NoColor: true, PartsExclude: []string{zerolog.TimestampFieldName}}).
+		logger := zerolog.New(zerolog.ConsoleWriter{Out: notices(d), NoColor: true, PartsExclude: []string{zerolog.TimestampFieldName}}).
 			Level(levels[min(f.verbose, 3)])
 		opts.Logger = &logger
 	}
@@ -333,14 +354,9 @@ func rootOf(dir string) (protocol.Root, error) {
 	return protocol.Root{URI: u.String(), Name: filepath.Base(abs)}, nil
 }
 
-// noticeWriter shows lines that come at any time, above the prompt.
-type noticeWriter struct{ desk *desk.Desk }
-
-func (w *noticeWriter) Write(p []byte) (int, error) {
-	for line := range strings.SplitSeq(strings.TrimRight(string(p), "\n"), "\n") {
-		w.desk.Notice("%s", line)
-	}
-	return len(p), nil
+// notices shows lines that come at any time, above the prompt.
+func notices(d *terminal.Terminal) io.Writer {
+	return console.Lines(func(line string) { d.Notice("%s", line) })
 }
 
 func isCommand(t client.Transport) bool {
@@ -350,7 +366,7 @@ func isCommand(t client.Transport) bool {
 
 // unreachable is the error of a connection that did not come about.
 func unreachable(t client.Transport, err error) error {
-	if errors.Is(err, desk.ErrInterrupted) {
+	if errors.Is(err, terminal.ErrInterrupted) {
 		return err
 	}
 	if f := refused(err); f != nil {
@@ -359,6 +375,7 @@ func unreachable(t client.Transport, err error) error {
 	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", t, reason(err)))
 	var dns *net.DNSError
 	var plain tls.RecordHeaderError
+	var silent *client.SilentError
 	status := client.StatusCode(err)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -367,15 +384,20 @@ func unreachable(t client.Transport, err error) error {
 		f.hint = "there is no such socket: is the server running, and is the path right?"
 	case errors.As(err, &dns):
 		f.hint = "check the name of the host"
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case status == http.StatusForbidden:
+		f.code, f.hint = exitAuth, "the server refuses whoever asks so: check the host in the URL, and who may use it"
+	case status == http.StatusUnauthorized:
 		f.code, f.hint = exitAuth, "the server wants to know who you are: --header \"Authorization=…\", or what else it takes"
 	case errors.As(err, &plain):
 		f.hint = "it does not speak TLS there: try http:// (or ws://) instead"
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
 		status/100 == 2: // which is a page for people
 		f.hint = "check the path of the URL; many servers have /mcp"
-	case isCommand(t) && strings.Contains(err.Error(), tokenVariable):
-		f.hint = "a command does not inherit " + tokenVariable + ": --env " + tokenVariable + " passes it on"
+	case errors.As(err, &silent):
+		f.err = fmt.Errorf("%w\n%s", f.err, said(silent))
+		f.hint = "--timeout sets how long to wait" + keptBack(silent.Withheld)
+	case isCommand(t) && missed(err) != "":
+		f.hint = "a command does not inherit " + missed(err) + ": --env " + missed(err) + " passes it on"
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		f.hint = "a TARGET is a URL that begins with http:// or the like, or a command in quotes, such as \"npx -y some-server\""
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
@@ -384,4 +406,45 @@ func unreachable(t client.Transport, err error) error {
 		f.hint = "leave --revision out to speak what the server speaks"
 	}
 	return f
+}
+
+// said tells what a command that does not answer has written.
+func said(silent *client.SilentError) string {
+	if silent.Stderr == "" {
+		return "it has written nothing to standard error"
+	}
+	lines := strings.Split(silent.Stderr, "\n")
+	return "its last lines on standard error:\n  " + strings.Join(lines[max(0, len(lines)-lastLines):], "\n  ")
+}
+
+const (
+	lastLines = 10 // of standard error
+	mostNames = 12 // of variables
+)
+
+// keptBack names variables that a command did not get.
+func keptBack(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	text := strings.Join(names[:min(len(names), mostNames)], ", ")
+	if len(names) > mostNames {
+		text += fmt.Sprintf(" and %d more", len(names)-mostNames)
+	}
+	return "; set here, and not passed to the command (--env NAME does): " + text
+}
+
+// missed returns a variable that is set here, that the command did not get, and
+// that its last words name; "" if there is none.
+func missed(err error) string {
+	exit, ok := errors.AsType[*transport.ExitError](err)
+	if !ok {
+		return ""
+	}
+	for _, name := range exit.Withheld {
+		if strings.Contains(exit.Stderr, name) {
+			return name
+		}
+	}
+	return ""
 }

@@ -45,10 +45,11 @@ of a Go module such as github.com/you/weather.`,
 			for _, name := range files {
 				a.console.Printf("%s %s", a.console.Paint(console.Good, "wrote"), filepath.Join(dir, name))
 			}
-			if !noTidy {
-				a.tidy(cmd, dir)
-			}
+			tidied := noTidy || a.tidy(cmd, dir)
 			a.console.Printf("\nNext:\n  cd %s\n  go test ./...\n  talaria stdio go run .", dir)
+			if !tidied {
+				return &failure{code: exitTool} // which was said, and scripts see
+			}
 			return nil
 		},
 	}
@@ -60,11 +61,13 @@ of a Go module such as github.com/you/weather.`,
 
 // tidy lets Go find the modules. Without Go or a network the project is as good;
 // it only has to be done later.
-func (a *app) tidy(cmd *cobra.Command, dir string) {
+func (a *app) tidy(cmd *cobra.Command, dir string) (ok bool) {
 	tidy := exec.CommandContext(cmd.Context(), "go", "mod", "tidy")
 	tidy.Dir = dir
-	if out, err := tidy.CombinedOutput(); err != nil {
+	out, err := tidy.CombinedOutput()
+	if err != nil {
 		a.console.Warnf("go mod tidy failed: %v\n%s", err, out)
 		a.console.Notef("run it again in %s when its cause is gone", dir)
 	}
+	return err == nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // The help of every command has examples, and those for the workbench work on
@@ -22,12 +22,12 @@ func TestExamples(t *testing.T) {
 			if cmd.GroupID != groupOnce || cmd.Name() == "watch" || !strings.Contains(line, workbench) {
 				continue
 			}
-			line = strings.NewReplacer(workbench, url, "--out notes.json", "--out "+words.Quote(filepath.Join(dir, "notes.json"))).Replace(line)
-			list, err := words.Split(strings.TrimPrefix(line, "  talaria "))
+			line = strings.NewReplacer(workbench, url, "--out notes.json", "--out "+shellwords.Quote(filepath.Join(dir, "notes.json"))).Replace(line)
+			list, err := shellwords.Split(strings.TrimPrefix(line, "  talaria "))
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			if got := talaria(t, "", words.Texts(list)...); got.code != exitOK || got.stdout == "" && !strings.Contains(line, "--out") {
+			if got := talaria(t, "", shellwords.Texts(list)...); got.code != exitOK || got.stdout == "" && !strings.Contains(line, "--out") {
 				t.Errorf("%s: exit %d, %q, %q", line, got.code, got.stdout, got.stderr)
 			}
 			ran++

@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -62,7 +61,7 @@ func explain(err error) (code int, text, hint string) {
 	f, known := errors.AsType[*failure](err)
 	if !known {
 		if f = refused(err); f != nil {
-			return f.code, lines(console.Visible(f.Error())), f.hint
+			return f.code, lines(f.Error()), f.hint
 		}
 	}
 	if known {
@@ -74,13 +73,13 @@ func explain(err error) (code int, text, hint string) {
 	text = lines(reason(err).Error())
 	switch {
 	case known:
-	case errors.Is(err, desk.ErrInterrupted):
+	case errors.Is(err, terminal.ErrInterrupted):
 		return exitInterrupted, text, ""
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		code, hint = exitTimeout, "--timeout sets how long to wait; 0 waits for ever"
 	case errors.Is(err, client.ErrUnsupported):
 		code, hint = exitProtocol, "talaria inspect shows what the server offers"
-	case errors.Is(err, client.ErrClosed), errors.Is(err, client.ErrSessionExpired):
+	case errors.Is(err, client.ErrClosed), errors.Is(err, client.ErrConnection), errors.Is(err, client.ErrSessionExpired):
 		code = exitProtocol
 	default:
 		code = exitTool
@@ -104,19 +103,15 @@ func lines(text string) string {
 	return strings.ReplaceAll(strings.Join(list, "\n       "), "\n              ", "\n       ")
 }
 
-// reason leaves out what a person knows: that a client did it, and the
-// connection that every command begins with.
+// reason leaves out what a person knows: the connection that every command
+// begins with.
 func reason(err error) error {
 	var own *client.Error
-	if !errors.As(err, &own) || own.Err == nil || !strings.HasPrefix(err.Error(), "mcp client: ") {
+	if !errors.As(err, &own) || own.Err == nil || !strings.HasPrefix(own.Op, "connect") || !strings.HasPrefix(err.Error(), own.Op) {
 		return err
 	}
-	text := strings.TrimPrefix(err.Error(), "mcp client: ")
-	if own.Op != "" && !strings.HasPrefix(own.Op, "connect") {
-		return &shortError{text, err}
-	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, own.Op), ": ")
-	for _, prefix := range []string{"mcp: ", "transport: "} {
+	text := strings.TrimPrefix(err.Error(), own.Op)
+	for _, prefix := range []string{": ", client.ErrConnection.Error() + ": ", "mcp: ", "transport: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return &shortError{text, err}

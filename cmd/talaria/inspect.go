@@ -29,37 +29,33 @@ func (a *app) inspectCommand() *cobra.Command {
 	o := &once{app: a}
 	return o.command("inspect TARGET", "Show everything that a server offers", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
 		all, err := s.offer(ctx)
-		switch {
-		case err != nil:
-			return err
-		case o.json:
-			return a.console.JSON(all)
+		if o.json {
+			return errors.Join(a.console.JSON(all), err)
 		}
 		s.showOffer(all)
-		return nil
+		return err
 	})
 }
 
-// offer asks for all lists. Those that the server does not have are empty.
-func (s *session) offer(ctx context.Context) (all *offer, err error) {
-	all = &offer{Server: s.ServerInfo(), Revision: s.Revision().String(), Instructions: s.Instructions(), Capabilities: s.ServerCapabilities()}
-	if all.Tools, err = offered(s.Tools(ctx)); err != nil {
-		return nil, err
-	}
-	if all.Prompts, err = offered(s.Prompts(ctx)); err != nil {
-		return nil, err
-	}
-	if all.Resources, err = offered(s.Resources(ctx)); err != nil {
-		return nil, err
-	}
-	all.Templates, err = offered(s.Templates(ctx))
-	return all, err
+// offer asks for all lists. Those that the server does not have are empty, and so
+// are those of the error.
+func (s *session) offer(ctx context.Context) (*offer, error) {
+	all := &offer{Server: s.Server().Info, Revision: s.Revision().String(), Instructions: s.Server().Instructions, Capabilities: s.Server().Capabilities}
+	var faults [4]error
+	all.Tools, faults[0] = offered(s.Tools(ctx))
+	all.Prompts, faults[1] = offered(s.Prompts(ctx))
+	all.Resources, faults[2] = offered(s.Resources(ctx))
+	all.Templates, faults[3] = offered(s.Templates(ctx))
+	return all, errors.Join(faults[:]...)
 }
 
 func offered[T any](list func(func(T, error) bool)) ([]T, error) {
 	items, err := collect(list)
 	if errors.Is(err, client.ErrUnsupported) {
 		return []T{}, nil
+	}
+	if err != nil {
+		items = []T{}
 	}
 	return items, err
 }
@@ -69,7 +65,7 @@ func (s *session) showOffer(all *offer) {
 	c.Print(c.Paint(console.Bold, render.Server(all.Server)))
 	c.Printf("speaks revision %s and offers: %s", all.Revision, strings.Join(render.Capabilities(all.Capabilities), ", "))
 	if all.Instructions != "" {
-		c.Print(c.Wrap(console.Visible(all.Instructions), "  "))
+		c.Print(c.Wrap(all.Instructions, "  "))
 	}
 	section(c, "Tools", all.Tools, s.render.Tools)
 	section(c, "Prompts", all.Prompts, s.render.Prompts)

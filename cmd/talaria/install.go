@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/hosts"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 )
 
 type installFlags struct {
@@ -74,7 +77,7 @@ func (a *app) install(f installFlags, args []string) error {
 	var text []byte
 	if f.remove {
 		if len(args) > 0 {
-			return usage("--remove takes no server, but there is %q", args[0])
+			return usage("--remove takes no server, but there is %q", login.Shown(args[0]))
 		}
 		text, err = host.Remove(old, f.name)
 	} else {
@@ -87,7 +90,28 @@ func (a *app) install(f installFlags, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return a.replace(f, host, path, old, text)
+	secrets := masks(f, args)
+	if len(secrets) > 0 {
+		a.console.Warnf("the values of --header and --env, and the whole URL, are written into %s as they are: let nobody else read it", path)
+	}
+	return a.replace(f, host, path, old, text, secrets)
+}
+
+// masks are the texts of the file that no screen shows, each with what stands for
+// it there.
+func masks(f installFlags, args []string) map[string]string {
+	list := map[string]string{}
+	for _, pair := range slices.Concat(f.env, f.header) {
+		if _, value, ok := strings.Cut(pair, "="); ok && value != "" {
+			list[value] = "…"
+		}
+	}
+	if len(args) > 0 && isURL(args[0]) {
+		if shown := login.Shown(args[0]); shown != args[0] {
+			list[args[0]] = shown
+		}
+	}
+	return list
 }
 
 func (f installFlags) path(host hosts.Host) (string, error) {
@@ -155,18 +179,29 @@ func (a *app) bridged(s hosts.Server, host hosts.Host) (hosts.Server, error) {
 		return s, err
 	}
 	a.console.Notef("%s starts commands alone; %s will connect it", host.Name, self)
-	s.Command, s.Args = self, []string{"serve-proxy", "--stdio", s.URL}
-	for _, name := range sortedKeys(s.Headers) {
-		s.Args = append(s.Args, "--header", name+"="+s.Headers[name])
+	s.Command, s.Args = self, []string{"serve-proxy", "--stdio"}
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	// Arguments are in every list of processes, the environment is not.
+	if login.Shown(s.URL) == s.URL {
+		s.Args = append(s.Args, s.URL)
+	} else {
+		const variable = "TALARIA_URL"
+		s.Args, s.Env[variable] = append(s.Args, "--url-env", variable), s.URL
+	}
+	for i, name := range sortedKeys(s.Headers) {
+		variable := fmt.Sprintf("TALARIA_HEADER_%d", i+1)
+		s.Args, s.Env[variable] = append(s.Args, "--header-env", name+"="+variable), s.Headers[name]
 	}
 	s.URL, s.Headers = "", nil
 	return s, nil
 }
 
 // replace shows the change, asks, and writes.
-func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []byte) error {
-	diff := udiff.Unified(path, path+" (new)", string(old), string(text))
-	if diff == "" {
+func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []byte, secrets map[string]string) error {
+	diff := udiff.Unified(path, path+" (new)", hosts.Masked(old, secrets), hosts.Masked(text, secrets))
+	if bytes.Equal(old, text) {
 		a.console.Printf("%s has it already; nothing to do", path)
 		return nil
 	}
@@ -178,7 +213,7 @@ func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []
 		case strings.HasPrefix(line, "-"):
 			style = console.Bad
 		}
-		a.console.Print(a.console.Paint(style, console.Visible(line)))
+		a.console.Print(a.console.Paint(style, line))
 	}
 	if f.dryRun {
 		a.console.Notef("nothing was written (--dry-run)")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,10 +16,10 @@ import (
 
 	"github.com/talaria-go/mcp/auth/oauth"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
 // secretVariable is the environment variable with a client secret.
@@ -69,7 +70,7 @@ func (a *app) loginCommand() *cobra.Command {
 			}
 			err := a.login(ctx, &f, args[0], cmd.Flags().Changed)
 			if ctx.Err() != nil && cmd.Context().Err() == nil {
-				return desk.ErrInterrupted
+				return terminal.ErrInterrupted
 			}
 			return err
 		},
@@ -100,11 +101,11 @@ func (a *app) login(ctx context.Context, f *loginFlags, target string, changed f
 	if f.URL, err = login.Normal(target); err != nil {
 		return usage("%w", err).with("only servers behind http and https URLs have logins")
 	}
-	book, err := login.Open()
+	store, err := login.Open()
 	if err != nil {
 		return err
 	}
-	before, err := book.Find(ctx, f.URL)
+	before, err := store.Find(ctx, f.URL)
 	if err != nil {
 		return err
 	}
@@ -113,18 +114,18 @@ func (a *app) login(ctx context.Context, f *loginFlags, target string, changed f
 	}
 	switch needs, err := login.Probe(ctx, f.URL); {
 	case err != nil:
-		return failed(exitConnect, fmt.Errorf("cannot log in to %s: %w", f.URL, err)).with("check the URL; many servers have the path /mcp")
+		return failed(exitConnect, fmt.Errorf("cannot log in to %s: %w", login.Shown(f.URL), err)).with("check the URL; many servers have the path /mcp")
 	case !needs:
-		a.console.Printf("%s needs no login", f.URL)
+		a.console.Printf("%s needs no login", login.Shown(f.URL))
 		return nil
 	}
 	f.Since = time.Now().UTC().Truncate(time.Second)
-	tokens := book
+	tokens := store
 	if f.register {
-		tokens = book.Anew()
+		tokens = store.Anew()
 	}
 	c, err := tokens.Client(&f.Login, &login.Familiar{UserAgent: a.agent(f), Tell: func() {
-		a.console.Notef("If the page does not know this client: talaria login %s --register", login.Quote(f.URL))
+		a.console.Notef("If the page does not know this client: talaria login %s --register", login.Quote(login.Shown(f.URL)))
 	}}, nil)
 	if err != nil {
 		return usage("%w", err)
@@ -133,11 +134,11 @@ func (a *app) login(ctx context.Context, f *loginFlags, target string, changed f
 	if err := c.Login(ctx); err != nil {
 		return a.loginFailed(err)
 	}
-	if err := book.Put(ctx, &f.Login); err != nil {
+	if err := store.Put(ctx, &f.Login); err != nil {
 		return err
 	}
 	if before != nil && !before.SameToken(&f.Login) {
-		a.forget(ctx, book, before) // nobody would find its token again
+		a.forget(ctx, store, before) // nobody would find its token again
 	}
 	return a.greet(ctx, c, f.URL)
 }
@@ -245,7 +246,7 @@ func (a *app) pasted(ctx context.Context, address string) (string, error) {
 	case got := <-answers:
 		got.err = errors.Join(got.err, ed.Close())
 		if errors.Is(got.err, form.ErrCancel) && a.console.InTerminal {
-			return "", desk.ErrInterrupted
+			return "", terminal.ErrInterrupted
 		}
 		if errors.Is(got.err, form.ErrCancel) || errors.Is(got.err, form.ErrDecline) {
 			return "", errors.New("no address was given")
@@ -258,13 +259,15 @@ func (a *app) pasted(ctx context.Context, address string) (string, error) {
 
 // loginFailed says what can be done about a login that failed.
 func (a *app) loginFailed(err error) error {
-	if errors.Is(err, desk.ErrInterrupted) {
-		return desk.ErrInterrupted
+	if errors.Is(err, terminal.ErrInterrupted) {
+		return terminal.ErrInterrupted
 	}
 	f := failed(exitAuth, fmt.Errorf("the login failed: %w", err))
 	own, ok := errors.AsType[*oauth.Error](err)
 	switch {
 	case !ok:
+	case own.Step == oauth.StepRegistration && (own.Status == http.StatusNotFound || own.Status == http.StatusMethodNotAllowed || own.Status == http.StatusUnauthorized):
+		f.hint = "nothing there registers clients; the server may want an API key (--header NAME=value), a token (--token-file), or a client that is registered (--client-id)"
 	case own.Step == oauth.StepRegistration:
 		f.hint = "register talaria with " + console.Line(own.URL) + " and give --client-id (and --client-secret-file)"
 	case own.Err == nil && (own.Step == oauth.StepResource || own.Step == oauth.StepServer):
@@ -282,7 +285,7 @@ func (a *app) greet(ctx context.Context, c *oauth.Client, address string) error 
 	if err != nil || status == nil {
 		return err
 	}
-	text := "logged in to " + address
+	text := "logged in to " + login.Shown(address)
 	if len(status.Scopes) > 0 {
 		text += " for " + console.Line(strings.Join(status.Scopes, " "))
 	}

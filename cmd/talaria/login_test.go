@@ -19,13 +19,13 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // consenting makes this test binary a browser whose user agrees to everything.
 const consenting = "consent"
 
-func browser() string { return words.Quote(os.Args[0]) + " " + consenting + " %s" }
+func browser() string { return shellwords.Quote(os.Args[0]) + " " + consenting + " %s" }
 
 var (
 	formID       = regexp.MustCompile(`name="id" value="([^"]+)"`)

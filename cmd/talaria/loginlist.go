@@ -23,17 +23,17 @@ type shownLogin struct {
 }
 
 func (a *app) listLogins(ctx context.Context, asJSON bool) error {
-	book, err := login.Open()
+	store, err := login.Open()
 	if err != nil {
 		return err
 	}
-	logins, err := book.All(ctx)
+	logins, err := store.All(ctx)
 	if err != nil {
 		return err
 	}
 	list := []shownLogin{}
 	for i := range logins {
-		list = append(list, show(ctx, book, &logins[i]))
+		list = append(list, show(ctx, store, &logins[i]))
 	}
 	switch {
 	case asJSON:
@@ -47,13 +47,13 @@ func (a *app) listLogins(ctx context.Context, asJSON bool) error {
 		rows = append(rows, []string{l.URL, console.Line(l.Issuer), state(l, time.Now()), console.Line(strings.Join(l.Scopes, " "))})
 	}
 	a.console.Table([]string{"url", "authorization server", "state", "scopes"}, rows)
-	a.console.Notef("kept in %s", book.Path)
+	a.console.Notef("kept in %s", store.Path)
 	return nil
 }
 
-func show(ctx context.Context, book *login.Book, l *login.Login) shownLogin {
+func show(ctx context.Context, store *login.Store, l *login.Login) shownLogin {
 	s := shownLogin{URL: l.URL, Client: l.ClientID, Issuer: l.Issuer, Scopes: []string{}, Since: l.Since}
-	c, err := book.Client(l, nil, nil)
+	c, err := store.Client(l, nil, nil)
 	if err != nil {
 		s.Problem = err.Error()
 		return s

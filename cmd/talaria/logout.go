@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 )
 
@@ -33,11 +32,11 @@ func (a *app) logoutCommand() *cobra.Command {
 
 // logout ends the login for a URL, or all without one.
 func (a *app) logout(ctx context.Context, args []string) error {
-	book, err := login.Open()
+	store, err := login.Open()
 	if err != nil {
 		return err
 	}
-	logins, err := book.All(ctx)
+	logins, err := store.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,8 +58,8 @@ func (a *app) logout(ctx context.Context, args []string) error {
 	}
 	ok := true
 	for i := range logins {
-		revoked := a.forget(ctx, book, &logins[i])
-		if err := book.Remove(ctx, logins[i].URL); err != nil {
+		revoked := a.forget(ctx, store, &logins[i])
+		if err := store.Remove(ctx, logins[i].URL); err != nil {
 			return err
 		}
 		a.console.Printf("logged out of %s", logins[i].URL)
@@ -73,14 +72,14 @@ func (a *app) logout(ctx context.Context, args []string) error {
 }
 
 // forget revokes the token of a login and removes it.
-func (a *app) forget(ctx context.Context, book *login.Book, l *login.Login) bool {
-	c, err := book.Client(l, nil, http.DefaultTransport)
+func (a *app) forget(ctx context.Context, store *login.Store, l *login.Login) bool {
+	c, err := store.Client(l, nil, http.DefaultTransport)
 	if err == nil {
 		defer c.CloseIdleConnections()
 		err = c.Logout(ctx)
 	}
 	if err != nil {
-		a.console.Warnf("%s: the token is forgotten here, but could not be revoked: %s", l.URL, console.Visible(err.Error()))
+		a.console.Warnf("%s: the token is forgotten here, but could not be revoked: %s", l.URL, err)
 	}
 	return err == nil
 }

@@ -37,8 +37,8 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 				return err
 			}
 			defer s.Close()
-			defer o.app.unfit(s.desk)
-			return s.desk.Run(cmd.Context(), func(ctx context.Context, call ...client.CallOption) error {
+			defer o.app.unfit(s.terminal)
+			return s.terminal.Run(cmd.Context(), func(ctx context.Context, call ...client.CallOption) error {
 				s.call = call
 				return run(ctx, s, args[1:])
 			})
@@ -64,7 +64,7 @@ func (a *app) callCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		result, err := s.desk.Call(ctx, s.Client, args[0], given, s.call...)
+		result, err := s.Client.Call(ctx, args[0], given, s.call...)
 		if _, refused := errors.AsType[*protocol.Error](err); refused && !listed && !unchecked {
 			return s.unknownTool(ctx, args[0], "")
 		}
@@ -81,6 +81,7 @@ func (a *app) callCommand() *cobra.Command {
 		}
 		return err
 	})
+	cmd.Flags().BoolVar(&o.flags.noTask, "no-task", false, "take no task in place of the result: the server answers the call itself")
 	cmd.Flags().BoolVar(&unchecked, "no-check", false, "send the arguments as they are, and let the server judge")
 	cmd.Example = `  talaria call http://127.0.0.1:8080/mcp calculate operation=add a=1 b=2
   talaria call "npx -y server-files" read path=notes.txt --json
@@ -287,6 +288,10 @@ func (s *session) write(out string, result *protocol.ReadResourceResult) error {
 			data = append(data, c.Text...)
 		}
 	}
+	if out == "-" && s.app.console.OutTerminal {
+		s.app.console.Data(string(data))
+		return nil
+	}
 	if out == "-" {
 		_, _ = s.app.console.Write(data) // run says what failed
 		return nil
@@ -354,7 +359,7 @@ func (a *app) pingCommand() *cobra.Command {
 		}
 		took := time.Since(start)
 		if o.json {
-			return s.app.console.JSON(map[string]any{"server": s.ServerInfo(), "revision": s.Revision().String(), "milliseconds": float64(took.Microseconds()) / 1000})
+			return s.app.console.JSON(map[string]any{"server": s.Server().Info, "revision": s.Revision().String(), "milliseconds": float64(took.Microseconds()) / 1000})
 		}
 		s.app.console.Printf("pong (%v)", took.Round(10*time.Microsecond))
 		return nil

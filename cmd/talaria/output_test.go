@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // full is an output that takes nothing.
@@ -23,7 +23,7 @@ func (f full) Write([]byte) (int, error) {
 // pipe that was closed is none of anybody's business.
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
-	server := words.Join(stdioExample(t, t.TempDir()))
+	server := shellwords.Join(stdioExample(t, t.TempDir()))
 	for _, args := range [][]string{
 		{"call", server, "calculate", "operation=add", "a=1", "b=2"},
 		{"call", server, "calculate", "operation=add", "a=1", "b=2", "--json"},
@@ -86,7 +86,7 @@ func TestWatchUnwritten(t *testing.T) {
 func TestSave(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := words.Join(stdioExample(t, dir))
+	server := shellwords.Join(stdioExample(t, dir))
 	chart := []string{"call", server, "draw_bar_chart", `bars:=[{"label": "a", "value": 1}]`, "--save"}
 	missing := filepath.Join(dir, "not", "there")
 	if got := talaria(t, "", append(chart, missing)...); got.code != exitOK || !strings.Contains(got.stdout, "saved as "+missing) {

@@ -43,6 +43,7 @@ func newRoot(a *app) *cobra.Command {
 		Use:           "talaria",
 		Short:         "Talaria works with MCP servers",
 		Long:          rootHelp,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -145,14 +146,21 @@ func versionCommand(a *app) *cobra.Command {
 	}
 }
 
-// version is that of the module, or of the commit that this was built from.
+// library is the module path of the framework.
+const library = "github.com/talaria-go/mcp"
+
+// version is that of the framework that this was built with, or the commit that
+// it was built from. The command is a module of its own: the framework is one of
+// its dependencies, and both are released with the same version.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
+	for _, dep := range info.Deps {
+		if dep.Path == library && dep.Replace == nil && dep.Version != "(devel)" {
+			return dep.Version
+		}
 	}
 	commit, dirty := "", ""
 	for _, s := range info.Settings {

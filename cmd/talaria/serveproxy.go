@@ -17,15 +17,17 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
 
 type proxyFlags struct {
 	connectFlags
-	http  string
-	path  string
-	stdio bool
+	http   string
+	path   string
+	urlEnv string
+	stdio  bool
 }
 
 func (a *app) proxyCommand() *cobra.Command {
@@ -41,8 +43,13 @@ Over HTTP each session has a server process, or a connection, of its own; client
 pass with --stdio, and from and to 2026-07-28; elsewhere they are refused. There is
 no authentication: leave the address on 127.0.0.1 unless something before it has.`,
 		Example: "  talaria serve-proxy --http 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-everything\n  talaria serve-proxy --stdio https://example.com/mcp --header \"Authorization=Bearer TOKEN\"",
-		Args:    between(1, -1, "URL or COMMAND"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.serveProxy(cmd.Context(), &f, args) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.urlEnv != "" {
+				return between(0, 0, "URL beside --url-env")(cmd, args)
+			}
+			return between(1, -1, "URL or COMMAND")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.serveProxy(cmd.Context(), &f, args) },
 	}
 	flags := cmd.Flags()
 	f.add(flags)
@@ -51,6 +58,7 @@ no authentication: leave the address on 127.0.0.1 unless something before it has
 	}
 	flags.StringVar(&f.http, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 takes a free one")
 	flags.StringVar(&f.path, "path", "/mcp", "the `path` of the HTTP endpoint")
+	flags.StringVar(&f.urlEnv, "url-env", "", "take the URL from this environment `variable`, because it has a key in it")
 	flags.BoolVar(&f.stdio, "stdio", false, "serve standard input and output")
 	return cmd
 }
@@ -64,11 +72,18 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 			return usage("--http %q is no address; write host:port, such as 127.0.0.1:8080", f.http)
 		}
 	}
+	if f.urlEnv != "" {
+		address, ok := os.LookupEnv(f.urlEnv)
+		if !ok || !isURL(address) {
+			return usage("--url-env %s: there is no such variable, or it has no URL", f.urlEnv)
+		}
+		target = []string{address}
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	levels := []zerolog.Level{zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel}
-	logger := zerolog.New(zerolog.ConsoleWriter{Out: a.console.Err, NoColor: true}).Level(levels[min(f.verbose, 3)]).With().Timestamp().Logger()
-	t, err := f.transport(kindAny, target, a.console.Err)
+	logger := zerolog.New(zerolog.ConsoleWriter{Out: a.console.ErrLines(), NoColor: true}).Level(levels[min(f.verbose, 3)]).With().Timestamp().Logger()
+	t, err := f.transport(kindAny, target, a.console.ErrLines())
 	if err != nil {
 		return err
 	}
@@ -93,7 +108,7 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 		return unreachable(t, err)
 	}
 	if f.stdio {
-		err = p.Server().ServeConn(ctx, p.Tap(transport.NewStream(os.Stdin, os.Stdout, &transport.StreamOptions{MaxMessage: maxMessage})))
+		err = p.Server().ServeConn(ctx, p.Conn(transport.NewStream(os.Stdin, os.Stdout, &transport.StreamOptions{MaxMessage: maxMessage})))
 	} else {
 		err = a.serveHTTP(ctx, f, p)
 	}
@@ -118,6 +133,7 @@ func wanting(err error) *protocol.Error {
 	}
 	if needed.Answer != nil {
 		fault = *needed.Answer
+		fault.Message = visible.Line(fault.Message, visible.Sentence)
 	}
 	fault.Message += "; " + strings.ReplaceAll(needed.Hint(), "\n", " ")
 	return &fault

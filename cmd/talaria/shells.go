@@ -93,7 +93,7 @@ func (a *app) shell(ctx context.Context, f *connectFlags, k kind, target []strin
 	}
 	ed := editor.New(a.console, history)
 	defer ed.Close()
-	d, err := a.desk(f, ed)
+	d, err := a.terminal(f, ed)
 	if err != nil {
 		return err
 	}
@@ -101,12 +101,12 @@ func (a *app) shell(ctx context.Context, f *connectFlags, k kind, target []strin
 	if err != nil {
 		return err
 	}
-	f.desk = d
-	t, err := f.transport(k, target, &noticeWriter{desk: d})
+	f.terminal = d
+	t, err := f.transport(k, target, notices(d))
 	if err != nil {
 		return err
 	}
-	s := &shell.Shell{Console: a.console, Editor: ed, Desk: d, Render: &render.Renderer{Console: a.console, Dir: f.save},
+	s := &shell.Shell{Console: a.console, Editor: ed, Terminal: d, Render: &render.Renderer{Console: a.console, Dir: f.save},
 		Connect: func(ctx context.Context) (*client.Client, error) { return connect(ctx, d, t, opts) },
 		Explain: func(err error) (string, string) {
 			_, text, hint := explain(err)

@@ -14,7 +14,7 @@ func TestStepUpInTerminal(t *testing.T) {
 	alice.wants(exitOK, "for notes:read\n", "login", target)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(alice.home, "config"))
 	t.Setenv("BROWSER", browser())
-	x := openTerminal(t, alice.home, "http", target)
+	x := startPerson(t, alice.home, "http", target)
 	x.expect("mcp> ")
 	x.press("call_tool add_note text=milk" + enter)
 	x.glimpse("the server asks for a login for notes:read notes:write")

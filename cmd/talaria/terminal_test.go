@@ -14,7 +14,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // The keys that tests press.
@@ -26,8 +26,8 @@ const (
 	up    = "\x1b[A"
 )
 
-// terminal is a person before a terminal in which the command runs.
-type terminal struct {
+// person is a user before a terminal in which the command runs.
+type person struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	file *os.File
@@ -40,21 +40,26 @@ type terminal struct {
 }
 
 // open starts the command in a terminal of 100 columns, with a home of its own.
-func openTerminal(t *testing.T, home string, args ...string) *terminal {
+func startPerson(t *testing.T, home string, args ...string) *person {
+	t.Helper()
+	return startPersonOf(t, 100, home, args...)
+}
+
+func startPersonOf(t *testing.T, columns uint16, home string, args ...string) *person {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "TALARIA_COMMAND=1", "TERM=xterm", "NO_COLOR=1", "HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"))
-	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 100})
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: columns})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, cmd: cmd, file: file, changed: make(chan struct{})}
+	x := &person{t: t, cmd: cmd, file: file, changed: make(chan struct{})}
 	go x.read()
 	t.Cleanup(func() { file.Close() })
 	return x
 }
 
-func (x *terminal) read() {
+func (x *person) read() {
 	buffer := make([]byte, 4096)
 	for {
 		n, err := x.file.Read(buffer)
@@ -72,7 +77,7 @@ func (x *terminal) read() {
 }
 
 // wait waits until done says that the screen is right.
-func (x *terminal) wait(what string, done func() bool) {
+func (x *person) wait(what string, done func() bool) {
 	x.t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
@@ -95,7 +100,7 @@ func (x *terminal) wait(what string, done func() bool) {
 }
 
 // expect waits until the last line of the screen is text.
-func (x *terminal) expect(text string) {
+func (x *person) expect(text string) {
 	x.t.Helper()
 	x.wait(`the line "`+text+`"`, func() bool {
 		list := strings.Split(strings.TrimRight(x.screen.String(), "\n"), "\n")
@@ -104,7 +109,7 @@ func (x *terminal) expect(text string) {
 }
 
 // glimpse waits until text was on the screen at any time since the last one.
-func (x *terminal) glimpse(text string) {
+func (x *person) glimpse(text string) {
 	x.t.Helper()
 	x.wait(`"`+text+`"`, func() bool {
 		_, rest, ok := strings.Cut(x.seen, text)
@@ -115,7 +120,7 @@ func (x *terminal) glimpse(text string) {
 	})
 }
 
-func (x *terminal) press(keys string) {
+func (x *person) press(keys string) {
 	x.t.Helper()
 	if _, err := x.file.WriteString(keys); err != nil {
 		x.t.Fatal(err)
@@ -123,7 +128,7 @@ func (x *terminal) press(keys string) {
 }
 
 // enters types a line, and waits for the prompt that comes after it.
-func (x *terminal) enters(line, prompt string) {
+func (x *person) enters(line, prompt string) {
 	x.t.Helper()
 	x.press(line)
 	x.wait("the echo of "+line, func() bool { return strings.Contains(x.screen.String(), line) })
@@ -133,7 +138,7 @@ func (x *terminal) enters(line, prompt string) {
 }
 
 // exit waits for the end of the command and returns its exit code.
-func (x *terminal) exit() int {
+func (x *person) exit() int {
 	x.t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -144,12 +149,12 @@ func (x *terminal) exit() int {
 	case <-done:
 		return x.cmd.ProcessState.ExitCode()
 	case <-time.After(20 * time.Second):
-		x.t.Fatalf("it does not end:\n%s", x.screen.String())
+		x.t.Fatalf("it does not end:\n%s", x.text())
 		return -1
 	}
 }
 
-func (x *terminal) text() string {
+func (x *person) text() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.screen.String()
@@ -161,7 +166,7 @@ func TestShell(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	server := stdioExample(t, t.TempDir())
-	x := openTerminal(t, home, append([]string{"stdio"}, server...)...)
+	x := startPerson(t, home, append([]string{"stdio"}, server...)...)
 	x.expect("mcp>")
 	x.enters("ping", "mcp>")
 
@@ -223,7 +228,7 @@ func TestShell(t *testing.T) {
 	compare(t, filepath.Join("testdata", "shell.txt"), stable(x.text(), "[resource changed: notes://all]\n", ""))
 
 	// The history is there the next time.
-	x = openTerminal(t, home, append([]string{"stdio"}, server...)...)
+	x = startPerson(t, home, append([]string{"stdio"}, server...)...)
 	x.expect("mcp>")
 	x.press(up)
 	x.expect("mcp> set_level loud")
@@ -243,7 +248,7 @@ func TestShell(t *testing.T) {
 func TestShellInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{"2025-06-18", "2026-07-28"} { // an ordinary call, and a task
-		x := openTerminal(t, t.TempDir(), append([]string{"stdio", "--revision", revision}, stdioExample(t, t.TempDir())...)...)
+		x := startPerson(t, t.TempDir(), append([]string{"stdio", "--revision", revision}, stdioExample(t, t.TempDir())...)...)
 		x.expect("mcp>")
 		x.press("call_tool import_events path=events.csv pace=500ms" + enter)
 		x.glimpse("rows read: ")
@@ -261,7 +266,7 @@ func TestShellInterrupt(t *testing.T) {
 // The same for a one-shot command, which it ends.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	x := openTerminal(t, t.TempDir(), "call", words.Join(stdioExample(t, t.TempDir())), "import_events", "path=events.csv", "pace=500ms")
+	x := startPerson(t, t.TempDir(), "call", shellwords.Join(stdioExample(t, t.TempDir())), "import_events", "path=events.csv", "pace=500ms")
 	x.glimpse("rows read: ")
 	x.press(ctrlC)
 	if code := x.exit(); code != exitInterrupted {
@@ -282,7 +287,7 @@ read -r line; echo ` + ready + ` >&2; exec sleep 100`
 	for name, script := range map[string]string{"before the handshake": silent, "it does not listen to Ctrl-C": deaf, "before it listens": listening} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := openTerminal(t, t.TempDir(), "stdio", "-v", "sh", "-c", script)
+			x := startPerson(t, t.TempDir(), "stdio", "-v", "sh", "-c", script)
 			x.glimpse(ready)
 			x.press(ctrlC)
 			if code := x.exit(); code != exitInterrupted {
@@ -296,14 +301,66 @@ read -r line; echo ` + ready + ` >&2; exec sleep 100`
 	}
 }
 
+// A Ctrl-C that the terminal has made a signal ends the question that is there,
+// with the call.
+func TestShellInterruptedByTheWay(t *testing.T) {
+	t.Parallel()
+	x := startPerson(t, t.TempDir(), "stdio", os.Args[0], "cunning")
+	x.expect("mcp>")
+	x.enters("call_tool nag", "  more [@]:")
+	if err := x.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	x.glimpse("error: interrupted")
+	x.expect("mcp>")
+	x.press(up) // the editor is as it was
+	x.expect("mcp> call_tool nag")
+	x.press(ctrlC)
+	x.expect("mcp>")
+	x.press(ctrlD)
+	if code := x.exit(); code != 0 {
+		t.Errorf("got the exit code %d", code)
+	}
+}
+
+// A terminal may have no columns, from the beginning or all at once.
+func TestShellWithoutColumns(t *testing.T) {
+	t.Parallel()
+	x := startPersonOf(t, 0, t.TempDir(), "stdio", os.Args[0], "cunning")
+	x.expect("mcp>")
+	x.enters("list_tools", "mcp>")
+	x.glimpse("greet")
+	x.enters("call_tool nag", "  more [@]:")
+	x.press(ctrlC) // a signal here, since nothing is edited
+	x.glimpse("error: interrupted")
+	x.glimpse("mcp>") // perhaps twice, if the server's next question comes with it
+	x.press("exit" + enter)
+	if code := x.exit(); code != 0 {
+		t.Errorf("got the exit code %d", code)
+	}
+
+	x = startPerson(t, t.TempDir(), "stdio", os.Args[0], "cunning")
+	x.expect("mcp>")
+	x.glimpse("mcp>")
+	if err := pty.Setsize(x.file, &pty.Winsize{Rows: 50}); err != nil {
+		t.Fatal(err)
+	}
+	x.glimpse("mcp>") // another one
+	x.enters("list_tools", "mcp>")
+	x.press("exit" + enter)
+	if code := x.exit(); code != 0 {
+		t.Errorf("got the exit code %d", code)
+	}
+}
+
 // A one-shot command asks, too, if somebody is there.
 func TestAskedOnce(t *testing.T) {
 	t.Parallel()
-	server := words.Join(stdioExample(t, t.TempDir()))
+	server := shellwords.Join(stdioExample(t, t.TempDir()))
 	if got := talaria(t, "", "call", server, "add_note", "text=x"); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
-	x := openTerminal(t, t.TempDir(), "call", server, "delete_note", "id=1")
+	x := startPerson(t, t.TempDir(), "call", server, "delete_note", "id=1")
 	x.expect("  delete [false]:")
 	x.press("y")
 	x.expect("  delete [false]: y")
@@ -319,11 +376,11 @@ func TestShellServerDies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "server")
-	text := "#!/bin/sh\necho $$ >" + filepath.Join(dir, "pid") + "\nexec " + words.Join(stdioExample(t, dir)) + "\n"
+	text := "#!/bin/sh\necho $$ >" + filepath.Join(dir, "pid") + "\nexec " + shellwords.Join(stdioExample(t, dir)) + "\n"
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	x := openTerminal(t, t.TempDir(), "stdio", script)
+	x := startPerson(t, t.TempDir(), "stdio", script)
 	x.expect("mcp>")
 	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
 	if err != nil {
@@ -346,7 +403,7 @@ func TestShellServerDies(t *testing.T) {
 // SIGTERM at the prompt gives the terminal back.
 func TestShellTerminated(t *testing.T) {
 	t.Parallel()
-	x := openTerminal(t, t.TempDir(), append([]string{"stdio"}, stdioExample(t, t.TempDir())...)...)
+	x := startPerson(t, t.TempDir(), append([]string{"stdio"}, stdioExample(t, t.TempDir())...)...)
 	x.expect("mcp>")
 	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -358,7 +415,7 @@ func TestShellTerminated(t *testing.T) {
 
 func TestShellCannotConnect(t *testing.T) {
 	t.Parallel()
-	x := openTerminal(t, t.TempDir(), "http", "http://127.0.0.1:1/mcp")
+	x := startPerson(t, t.TempDir(), "http", "http://127.0.0.1:1/mcp")
 	x.glimpse("is the server running")
 	x.expect("mcp>")
 	x.enters("list_tools", "mcp>")

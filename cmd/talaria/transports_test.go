@@ -12,17 +12,17 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // small is a server that asks a model, and knows who called.
 func small() *mcp.Server {
-	s := mcp.NewServer(mcp.Info{Name: "small", Version: "1"}, &mcp.Options{HTTP: streamable.Options{SSE: true}})
+	s := mcp.NewServer(mcp.Info{Name: "small", Version: "1"}, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}})
 	s.MustAdd(
 		mcp.Tool("key", func(f *mcp.Frame, _ struct{}) (string, error) { return "key " + f.Header("X-Key"), nil }),
 		mcp.Tool("think", func(f *mcp.Frame, _ struct{}) (string, error) {
-			r, err := mcp.Sample(f, "think", mcp.SampleParams{MaxTokens: 10, Messages: []mcp.SampleMessage{
+			r, err := frame.Sample(f, "think", protocol.SampleParams{MaxTokens: 10, Messages: []protocol.SampleMessage{
 				{Role: mcp.RoleUser, Content: []mcp.Content{mcp.TextContent{Text: "What is it?"}}}}})
 			if err != nil {
 				return "", err
@@ -30,13 +30,13 @@ func small() *mcp.Server {
 			return "it is " + r.Text(), nil
 		}),
 		mcp.Tool("where", func(f *mcp.Frame, _ struct{}) (string, error) {
-			roots, err := mcp.Roots(f, "where")
+			roots, err := frame.Roots(f, "where")
 			if err != nil || len(roots) == 0 {
 				return "nowhere", err
 			}
 			return roots[0].URI, nil
 		}),
-		mcp.Resource("note://1", func(*mcp.Frame, struct{}) ([]byte, error) { return []byte{0, 1, 255}, nil }, mcp.MIME("application/x-note")),
+		mcp.Resource("note://1", func(*mcp.Frame) ([]byte, error) { return []byte{0, 1, 255}, nil }, mcp.MIME("application/x-note")),
 	)
 	return s
 }

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -15,10 +18,10 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := o.command("watch TARGET [URI…]", "Print what the server tells, until Ctrl-C",
 		"Watch prints a line for each notification: changes of lists, and of the resources that\nare named. It ends when the server ends it, or with Ctrl-C.",
 		between(1, -1, "TARGET"), func(ctx context.Context, s *session, args []string) error {
-			filter := render.Changes(s.ServerCapabilities())
+			filter := render.Changes(s.Server().Capabilities)
 			filter.ResourceSubscriptions = args
 			broken := make(chan struct{}, 1)
-			sub, err := s.Listen(ctx, filter, func(e client.Event) {
+			sub, err := s.Listen(ctx, filter, func(e client.Notification) {
 				s.tell(o.json, e)
 				if a.console.Broken() != nil {
 					select {
@@ -34,7 +37,10 @@ func (a *app) watchCommand() *cobra.Command {
 			a.console.Notef("watching; Ctrl-C ends it")
 			select {
 			case <-ctx.Done():
-				return context.Cause(ctx)
+				if cause := context.Cause(ctx); errors.Is(cause, terminal.ErrIdle) {
+					return cause
+				}
+				return nil // Ctrl-C is how it ends
 			case <-broken:
 				return nil // run says it
 			case <-sub.Done():
@@ -47,14 +53,14 @@ func (a *app) watchCommand() *cobra.Command {
 }
 
 // tell prints a notification on one line.
-func (s *session) tell(asJSON bool, e client.Event) {
+func (s *session) tell(asJSON bool, e client.Notification) {
 	if asJSON {
 		line, err := json.Marshal(struct {
 			Method string          `json:"method"`
 			Params json.RawMessage `json:"params,omitempty"`
 		}{e.Method, e.Params})
 		if err == nil {
-			s.app.console.Print(string(line))
+			s.app.console.Print(console.JSONText(line))
 		}
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // The forms that the tools show.
@@ -48,7 +49,7 @@ func askingTools() []mcp.Component {
 		mcp.Tool("test_sampling", func(f *mcp.Frame, in struct {
 			Prompt string `json:"prompt"`
 		}) (string, error) {
-			r, err := mcp.Sample(f, "sample", prompt(in.Prompt))
+			r, err := frame.Sample(f, "sample", prompt(in.Prompt))
 			if err != nil {
 				return "", err
 			}
@@ -71,14 +72,14 @@ func askingTools() []mcp.Component {
 			return "Hello, " + who.Value.Name + "!", err
 		}, mcp.Doc("Asks for a name first")),
 		mcp.Tool("test_input_required_result_sampling", func(f *mcp.Frame, _ none) (string, error) {
-			r, err := mcp.Sample(f, "capital", prompt("What is the capital of France?"))
+			r, err := frame.Sample(f, "capital", prompt("What is the capital of France?"))
 			if err != nil {
 				return "", err
 			}
 			return "The model says: " + r.Text(), nil
 		}, mcp.Doc("Asks the model first")),
 		mcp.Tool("test_input_required_result_list_roots", func(f *mcp.Frame, _ none) (string, error) {
-			roots, err := mcp.Roots(f, "roots")
+			roots, err := frame.Roots(f, "roots")
 			return fmt.Sprintf("%d roots: %v", len(roots), roots), err
 		}, mcp.Doc("Asks for the roots first")),
 		mcp.Tool("test_input_required_result_request_state", confirmed, mcp.Doc("Asks for a confirmation, with state")),
@@ -99,8 +100,8 @@ func askingPrompts() []mcp.Component {
 	}
 }
 
-func prompt(text string) mcp.SampleParams {
-	return mcp.SampleParams{MaxTokens: 100, Messages: []mcp.SampleMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.TextContent{Text: text}}}}}
+func prompt(text string) protocol.SampleParams {
+	return protocol.SampleParams{MaxTokens: 100, Messages: []protocol.SampleMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.TextContent{Text: text}}}}}
 }
 
 func elicited[T any](answer mcp.Elicited[T], err error) (string, error) {
@@ -119,10 +120,10 @@ func confirmed(f *mcp.Frame, _ none) (string, error) {
 
 func multipleInputs(f *mcp.Frame, _ none) (string, error) {
 	var who mcp.Elicited[nameForm]
-	var greeting mcp.SampleResult
-	var roots []mcp.Root
+	var greeting protocol.SampleResult
+	var roots []protocol.Root
 	err := mcp.Ask(f,
-		frame.ElicitQuestion("user_name", "What is your name?", &who),
+		mcp.ElicitQuestion("user_name", "What is your name?", &who),
 		frame.SampleQuestion("greeting", prompt("Generate a greeting"), &greeting),
 		frame.RootsQuestion("client_roots", &roots),
 	)
@@ -145,10 +146,10 @@ func whatItCan(f *mcp.Frame, _ none) (string, error) {
 	var questions []*mcp.Question
 	can := f.ClientCapabilities()
 	if can.Elicitation != nil {
-		questions = append(questions, frame.ElicitQuestion("user_name", "What is your name?", &mcp.Elicited[nameForm]{}))
+		questions = append(questions, mcp.ElicitQuestion("user_name", "What is your name?", &mcp.Elicited[nameForm]{}))
 	}
 	if can.Sampling != nil {
-		questions = append(questions, frame.SampleQuestion("greeting", prompt("Generate a greeting"), &mcp.SampleResult{}))
+		questions = append(questions, frame.SampleQuestion("greeting", prompt("Generate a greeting"), &protocol.SampleResult{}))
 	}
 	if err := mcp.Ask(f, questions...); err != nil {
 		return "", err

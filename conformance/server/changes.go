@@ -16,13 +16,13 @@ func changeTools(s *mcp.Server) []mcp.Component {
 		mcp.Tool("test_trigger_tool_change", func(*mcp.Frame, none) (string, error) {
 			name := fmt.Sprintf("temporary_tool_%d", calls.Add(1))
 			err := s.Add(mcp.Tool(name, func(*mcp.Frame, none) (string, error) { return name, nil }, mcp.Doc("Is gone at once")))
-			s.RemoveTools(name)
+			s.Remove(mcp.KindTool, name)
 			return "The list of tools has changed", err
 		}, mcp.Doc("Changes the list of tools")),
 		mcp.Tool("test_trigger_prompt_change", func(*mcp.Frame, none) (string, error) {
 			name := fmt.Sprintf("temporary_prompt_%d", calls.Add(1))
 			err := s.Add(mcp.Prompt(name, func(*mcp.Frame, none) (string, error) { return name, nil }, mcp.Doc("Is gone at once")))
-			s.RemovePrompts(name)
+			s.Remove(mcp.KindPrompt, name)
 			return "The list of prompts has changed", err
 		}, mcp.Doc("Changes the list of prompts")),
 	}

@@ -37,7 +37,7 @@ func contentTools() []mcp.Component {
 			}, nil
 		}, mcp.Doc("Returns a text, an image and a resource")),
 		mcp.Tool("test_error_handling", func(*mcp.Frame, none) (*mcp.Result, error) {
-			return mcp.ErrorResult(intended), nil
+			return mcp.NewResult().Text(intended).Fail(), nil
 		}, mcp.Doc("Fails always")),
 	}
 }

@@ -10,14 +10,13 @@ package main
 import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/undertest"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 func main() { undertest.Server(newServer) }
 
 // newServer returns the server with everything that the suite asks for.
 func newServer() *mcp.Server {
-	s := mcp.NewServer(mcp.Info{Name: "talaria-conformance", Version: "1.0.0"}, &mcp.Options{HTTP: streamable.Options{Polling: true, Retry: 5 * step}})
+	s := mcp.NewServer(mcp.Info{Name: "talaria-conformance", Version: "1.0.0"}, &mcp.Options{HTTP: mcp.HTTPOptions{Polling: true}})
 	s.MustAdd(contentTools()...)
 	s.MustAdd(behaviourTools()...)
 	s.MustAdd(askingTools()...)

@@ -14,10 +14,10 @@ func resources() []mcp.Component {
 		mcp.Bytes("test://static-text", []byte("This is the content of the static text resource."),
 			mcp.Name("static-text"), mcp.Doc("A text"), mcp.MIME("text/plain")),
 		mcp.Bytes("test://static-binary", pixel.Data, mcp.Name("static-binary"), mcp.Doc("An image"), mcp.MIME(pixel.MIMEType)),
-		mcp.Resource("test://watched-resource", func(*mcp.Frame, none) (string, error) {
+		mcp.Resource("test://watched-resource", func(*mcp.Frame) (string, error) {
 			return "Watched resource content", nil
 		}, mcp.Name("watched-resource"), mcp.Doc("A text to subscribe to")),
-		mcp.Resource("test://template/{id}/data", templateData, mcp.Name("template-data"), mcp.Doc("Data by id")),
+		mcp.Template("test://template/{id}/data", templateData, mcp.Name("template-data"), mcp.Doc("Data by id")),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -20,7 +19,7 @@ const poll = 50 * time.Millisecond
 
 // taskTools run as tasks.
 func taskTools() []mcp.Component {
-	asTask := mcp.AsTask(mcp.TaskOptions{PollInterval: poll, TTL: 5 * time.Minute})
+	asTask := mcp.AsTask(&mcp.TaskOptions{PollInterval: poll, TTL: 5 * time.Minute, Wait: -1})
 	return []mcp.Component{
 		mcp.Tool("greet", func(_ *mcp.Frame, in struct {
 			Name string `json:"name"`
@@ -42,7 +41,7 @@ func taskTools() []mcp.Component {
 			}
 			return "", fmt.Errorf("the job failed")
 		}, mcp.Doc("Fails after a second"), mcp.InputSchema([]byte(`{"type":"object"}`)),
-			mcp.AsTask(mcp.TaskOptions{PollInterval: poll, Required: true})),
+			mcp.AsTask(&mcp.TaskOptions{PollInterval: poll, Required: true, Wait: -1})),
 		mcp.Tool("protocol_error_job", func(f *mcp.Frame, _ any) (string, error) {
 			return "", &mcp.Error{Code: protocol.CodeInternal, Message: "the job broke down"}
 		}, mcp.Doc("Breaks down"), mcp.InputSchema([]byte(`{"type":"object"}`)), asTask),
@@ -60,7 +59,7 @@ func taskTools() []mcp.Component {
 		}, mcp.Doc("Deletes a file once confirmed"), asTask),
 		mcp.Tool("multi_input", func(f *mcp.Frame, _ any) (string, error) {
 			var first, second mcp.Elicited[confirmForm]
-			err := mcp.Ask(f, frame.ElicitQuestion("first", "First?", &first), frame.ElicitQuestion("second", "Second?", &second))
+			err := mcp.Ask(f, mcp.ElicitQuestion("first", "First?", &first), mcp.ElicitQuestion("second", "Second?", &second))
 			return first.Value.Name + " and " + second.Value.Name, err
 		}, mcp.Doc("Asks two things at once"), mcp.InputSchema([]byte(`{"type":"object"}`)), asTask),
 		mcp.Tool("test_tool_with_task", func(f *mcp.Frame, _ none) (string, error) {
@@ -73,6 +72,6 @@ func taskTools() []mcp.Component {
 			}
 			return "Hello from a task, " + who.Value.Name + "!", pause.For(f, 100*time.Millisecond)
 		}, mcp.Doc("Asks for a name, then becomes a task"),
-			mcp.AsTask(mcp.TaskOptions{PollInterval: poll, Required: true, Manual: true})),
+			mcp.AsTask(&mcp.TaskOptions{PollInterval: poll, Required: true, Manual: true})),
 	}
 }

@@ -34,6 +34,7 @@ async function connect(revision, transport, user) {
     client,
     revision: client.getNegotiatedProtocolVersion(),
     joinsPages: true,
+    keeps: modern,
     notFound: -32602, // that of the modern era, which it makes of -32002 too
     call: (params, options) => client.callTool(params, options),
     watch: async (uri) => {

@@ -2,9 +2,8 @@
 // "ok WHAT" or "FAIL WHAT: WHY", and the stack of an error to standard error.
 import assert from "node:assert/strict";
 
-const patience = 10_000; // milliseconds for one check
-
-export async function check(what, body) {
+// check allows a body thirty seconds, or so many milliseconds.
+export async function check(what, body, patience = 30_000) {
   let timer;
   const late = new Promise((_, reject) => {
     timer = setTimeout(reject, patience, new Error(`nothing within ${patience} ms`));

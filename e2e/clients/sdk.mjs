@@ -33,6 +33,7 @@ async function connect(revision, transport, user) {
     client,
     revision: negotiated(),
     joinsPages: false,
+    keeps: false,
     notFound: -32002,
     call: (params, options) => client.callTool(params, undefined, options),
     watch: async (uri) => {

@@ -32,16 +32,16 @@ func newNotes(t *testing.T, p *provider) string {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	p.resource = server.URL + "/mcp"
-	verifier, err := auth.NewIntrospection(p.url+"/oauth/introspect", p.resource, &auth.IntrospectionOptions{ClientID: apiID, ClientSecret: apiSecret})
+	verifier := auth.NewIntrospection(p.url+"/oauth/introspect", &auth.IntrospectionOptions{ClientID: apiID, ClientSecret: apiSecret})
+	notes, err := auth.New(p.resource, verifier, &auth.Options{
+		AuthorizationServers: []string{p.url}, Scopes: []string{"notes:read"},
+		CacheFor: -1, // so that a revocation is seen at once
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := &auth.Options{
-		Resource: p.resource, AuthorizationServers: []string{p.url}, Scopes: []string{"notes:read"},
-		CacheFor: -1, // so that a revocation is seen at once
-	}
-	auth.HandleMetadata(mux, options)
-	mux.Handle("/mcp", auth.Bearer(verifier, options)(s.Handler()))
+	mux.Handle("/.well-known/", notes.Metadata(http.NotFoundHandler()))
+	mux.Handle("/mcp", notes.Bearer(s.Handler()))
 	return p.resource
 }
 
@@ -52,7 +52,7 @@ func TestLogin(t *testing.T) {
 		t.Run(revision.String(), func(t *testing.T) {
 			p := newProvider(t)
 			url := newNotes(t, p)
-			store := oauth.FileStore(filepath.Join(t.TempDir(), "oauth.json"))
+			store := oauth.NewFileStore(filepath.Join(t.TempDir(), "oauth.json"))
 			login := func() *oauth.Client {
 				c, err := oauth.New(url, &oauth.Options{
 					Grant:   &oauth.AuthorizationCode{Agent: &oauth.Loopback{Browse: p.browse}},

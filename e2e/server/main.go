@@ -8,11 +8,8 @@
 package main
 
 import (
-	"time"
-
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/undertest"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 func main() { undertest.Server(newServer) }
@@ -23,7 +20,7 @@ func newServer() *mcp.Server {
 	s := mcp.NewServer(mcp.Info{Name: "talaria-e2e", Title: "Something of everything", Version: "1.0.0"}, &mcp.Options{
 		Instructions: "Try everything.",
 		PageSize:     3,
-		HTTP:         streamable.Options{SSE: true, Polling: true, Retry: 50 * time.Millisecond},
+		HTTP:         mcp.HTTPOptions{SSE: true, Polling: true},
 	})
 	s.MustAdd(answering()...)
 	s.MustAdd(asking()...)

@@ -29,7 +29,7 @@ func changing(s *mcp.Server) []mcp.Component {
 			)
 		}, mcp.Doc("Adds a tool, a prompt and a resource")),
 		mcp.Tool("shrink", func(_ *mcp.Frame, in GreetIn) (string, error) {
-			n := s.RemoveTools(in.Name) + s.RemovePrompts(in.Name) + s.RemoveResources("e2e://new/"+in.Name)
+			n := s.Remove(mcp.KindTool, in.Name) + s.Remove(mcp.KindPrompt, in.Name) + s.Remove(mcp.KindResource, "e2e://new/"+in.Name)
 			return fmt.Sprintf("%d removed", n), nil
 		}, mcp.Doc("Removes what grow added")),
 	}
@@ -48,19 +48,19 @@ type WordOut struct {
 
 func resources() []mcp.Component {
 	var reads atomic.Int64
-	watched := func(*mcp.Frame, none) (string, error) { return "Watched", nil }
+	watched := func(*mcp.Frame) (string, error) { return "Watched", nil }
 	return []mcp.Component{
 		mcp.Bytes("e2e://text", []byte("A text."), mcp.Name("text"), mcp.Doc("A text"), mcp.MIME("text/plain")),
 		mcp.Bytes("e2e://blob", picture(), mcp.Name("blob"), mcp.Doc("An image"), mcp.MIME("image/gif")),
 		mcp.Resource("e2e://watched/1", watched, mcp.Name("watched-1"), mcp.Doc("A text to subscribe to")),
 		mcp.Resource("e2e://watched/2", watched, mcp.Name("watched-2"), mcp.Doc("Another text to subscribe to")),
-		mcp.Resource("e2e://reads", func(*mcp.Frame, none) (string, error) {
+		mcp.Resource("e2e://reads", func(*mcp.Frame) (string, error) {
 			return fmt.Sprint(reads.Add(1)), nil
-		}, mcp.Name("reads"), mcp.Doc("Counts how often it is read; may be kept"), mcp.Cache(time.Hour, mcp.CachePrivate)),
-		mcp.Resource("e2e://words/{word}", func(_ *mcp.Frame, in WordIn) (WordOut, error) {
+		}, mcp.Name("reads"), mcp.Doc("Counts how often it is read; may be kept"), mcp.Cache(time.Hour)),
+		mcp.Template("e2e://words/{word}", func(_ *mcp.Frame, in WordIn) (WordOut, error) {
 			return WordOut{in.Word, strings.ToUpper(in.Word)}, nil
 		}, mcp.Name("words"), mcp.Doc("A word, and how it is shouted"), mcp.CompleteFrom("word", "alpha", "beta", "alphabet")),
-		mcp.Resource("e2e://numbers/{n}", func(_ *mcp.Frame, in struct {
+		mcp.Template("e2e://numbers/{n}", func(_ *mcp.Frame, in struct {
 			N int `json:"n"`
 		}) (string, error) {
 			return fmt.Sprint(in.N * in.N), nil

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // none is the input of tools without arguments.
@@ -108,13 +110,13 @@ func asking() []mcp.Component {
 			return first.Value.Name + " and " + second.Value.Name, err
 		}, mcp.Doc("Asks the user for two names, one after the other")),
 		mcp.Tool("ask_visit", func(f *mcp.Frame, _ none) (string, error) {
-			action, err := mcp.ElicitURL(f, "visit", "Please sign in", "https://example.com/sign-in")
-			return "visit: " + string(action), err
+			answer, err := mcp.ElicitURL(f, "visit", "Please sign in", "https://example.com/sign-in")
+			return "visit: " + string(answer.Action), err
 		}, mcp.Doc("Sends the user to a web page")),
 		mcp.Tool("ask_model", func(f *mcp.Frame, in CountIn) (string, error) {
-			r, err := mcp.Sample(f, "model", mcp.SampleParams{
+			r, err := frame.Sample(f, "model", protocol.SampleParams{
 				MaxTokens: 50, SystemPrompt: "Answer with one word.",
-				Messages: []mcp.SampleMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.TextContent{Text: in.Text}}}},
+				Messages: []protocol.SampleMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.TextContent{Text: in.Text}}}},
 			})
 			if err != nil {
 				return "", err
@@ -122,7 +124,7 @@ func asking() []mcp.Component {
 			return r.Model + " says: " + r.Text(), nil
 		}, mcp.Doc("Asks the client's model")),
 		mcp.Tool("ask_roots", func(f *mcp.Frame, _ none) (string, error) {
-			roots, err := mcp.Roots(f, "roots")
+			roots, err := frame.Roots(f, "roots")
 			var uris []string
 			for _, root := range roots {
 				uris = append(uris, root.URI)

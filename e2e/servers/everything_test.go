@@ -17,12 +17,12 @@ import (
 
 func TestEverything(t *testing.T) {
 	server := npm(t, "server-everything")
-	for _, kind := range []string{"stdio", "streamableHttp", "sse"} {
-		t.Run(kind, func(t *testing.T) {
+	for kind, argument := range map[string]string{"stdio": "stdio", "http": "streamableHttp", "sse": "sse"} {
+		t.Run("typescript server 2025-11-25 "+kind, func(t *testing.T) {
 			t.Parallel()
-			var transport client.Transport = server.stdio("stdio")
+			var transport client.Transport = server.stdio(argument)
 			if kind != "stdio" {
-				transport = server.web(t, kind)
+				transport = server.web(t, argument)
 			}
 			u := newUser()
 			s := connect(t, transport, u)
@@ -68,7 +68,7 @@ func TestRevisions(t *testing.T) {
 		if revision.Modern() {
 			continue
 		}
-		t.Run(revision.String(), func(t *testing.T) {
+		t.Run("typescript server "+revision.String()+" stdio", func(t *testing.T) {
 			t.Parallel()
 			s := connect(t, server.stdio("stdio"), newUser(), revision)
 			if s.Revision() != revision {
@@ -83,16 +83,16 @@ func TestRevisions(t *testing.T) {
 }
 
 func (s session) everythingHello(t *testing.T) {
-	if got := s.ServerInfo(); got.Name != "mcp-servers/everything" || got.Title != "Everything Reference Server" {
+	if got := s.Server().Info; got.Name != "mcp-servers/everything" || got.Title != "Everything Reference Server" {
 		t.Errorf("got server %+v", got)
 	}
 	if got := s.Revision().String(); got != "2025-11-25" {
 		t.Errorf("got revision %s, want 2025-11-25", got)
 	}
-	if s.Instructions() == "" {
+	if s.Server().Instructions == "" {
 		t.Error("no instructions")
 	}
-	caps := s.ServerCapabilities()
+	caps := s.Server().Capabilities
 	if caps.Tools == nil || caps.Prompts == nil || caps.Resources == nil || !caps.Resources.Subscribe || caps.Logging == nil || caps.Completions == nil {
 		t.Errorf("got capabilities %+v", caps)
 	}
@@ -220,25 +220,23 @@ func (s session) everythingChanges(t *testing.T) {
 
 func (s session) everythingSubscriptions(t *testing.T) {
 	const uri = "demo://resource/dynamic/text/9"
-	if err := s.Subscribe(within(t), uri); err != nil {
-		t.Fatal(err)
-	}
+	first := s.subscribe(t, uri)
 	s.user.reads(t, "Received Subscribe Resource request for URI: "+uri)
 	s.says(t, "toggle-subscriber-updates", nil, "Started")
 	s.user.hears(t, protocol.MethodResourceUpdated, uri)
-	if err := s.Unsubscribe(within(t), uri); err != nil {
+	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s.user.reads(t, "Received Unsubscribe Resource request: "+uri)
 	s.says(t, "toggle-subscriber-updates", nil, "Stopped")
 
-	heard := make(chan client.Event, 10)
-	sub, err := s.Listen(within(t), protocol.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(e client.Event) { offer(heard, e) })
+	heard := make(chan client.Notification, 10)
+	sub, err := s.Listen(within(t), protocol.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(e client.Notification) { offer(heard, e) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.says(t, "toggle-subscriber-updates", nil, "Started")
-	await(t, heard, "an update", func(e client.Event) bool { return strings.Contains(string(e.Params), uri) })
+	await(t, heard, "an update", func(e client.Notification) bool { return strings.Contains(string(e.Params), uri) })
 	if err := sub.Close(); err != nil {
 		t.Error(err)
 	}
@@ -280,7 +278,7 @@ func (s session) everythingCancel(t *testing.T) {
 	long := map[string]any{"duration": 60, "steps": 600}
 	start := time.Now()
 	_, err := s.Call(within(t), "trigger-long-running-operation", long, client.OnProgress(func(client.Progress) {
-		if ended := s.CancelAll("the user is tired of waiting"); len(ended) != 1 || ended[0].Name != "trigger-long-running-operation" {
+		if ended := s.cancelAll(t, "the user is tired of waiting"); len(ended) != 1 || ended[0].Name != "trigger-long-running-operation" {
 			t.Errorf("cancelled %+v, want the one call", ended)
 		}
 	}))

@@ -31,7 +31,7 @@ func (s session) everythingElicitation(t *testing.T) {
 	contains(t, "schema", string(asked[0].RequestedSchema), "Green Lantern")
 	s.user.answers(func(*protocol.ElicitParams) (*protocol.ElicitResult, error) { return client.Decline() })
 	s.says(t, tool, nil, "User declined")
-	s.user.answers(func(*protocol.ElicitParams) (*protocol.ElicitResult, error) { return client.Dismiss() })
+	s.user.answers(func(*protocol.ElicitParams) (*protocol.ElicitResult, error) { return client.Cancel() })
 	s.says(t, tool, nil, "User cancelled")
 }
 
@@ -55,12 +55,12 @@ func (s session) everythingURL(t *testing.T) {
 
 func (s session) everythingRoots(t *testing.T) {
 	s.says(t, "get-roots-list", nil, "1 total", "home", "file:///home/ada")
-	if err := s.AddRoot(within(t), protocol.Root{URI: "file:///srv", Name: "srv"}); err != nil {
+	if err := s.SetRoots(within(t), append(s.Roots(), client.Root{URI: "file:///srv", Name: "srv"})); err != nil {
 		t.Fatal(err)
 	}
 	s.user.reads(t, "Roots updated: 2")
 	s.says(t, "get-roots-list", nil, "2 total", "file:///srv")
-	if err := s.RemoveRoot(within(t), "file:///srv"); err != nil {
+	if err := s.SetRoots(within(t), s.Roots()[:1]); err != nil {
 		t.Fatal(err)
 	}
 	s.user.reads(t, "Roots updated: 1")

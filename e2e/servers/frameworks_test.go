@@ -34,20 +34,20 @@ func TestFrameworks(t *testing.T) {
 		transport      func(t *testing.T) client.Transport
 		quirks         quirks
 	}{
-		{"gosdk stdio", "2026-07-28", stdio(gosdk), quirks{}},
-		{"gosdk stdio", "2025-11-25", stdio(gosdk), quirks{}},
-		{"gosdk stateless", "2026-07-28", over(gosdk, "/mcp", "-stateless"), quirks{}},
-		{"gosdk stateful", "2025-11-25", over(gosdk, "/mcp"), quirks{}},
-		{"gosdk stateful", "2025-06-18", over(gosdk, "/mcp"), quirks{}},
-		{"gosdk sse", "2025-11-25", over(gosdk, "/sse", "-sse"), quirks{}},
-		{"mcpgo stdio", "2026-07-28", stdio(mcpgo), quirks{untagged: true}},
-		{"mcpgo stdio", "2025-11-25", stdio(mcpgo), quirks{}},
-		{"mcpgo http", "2026-07-28", over(mcpgo, "/mcp"), quirks{noUpdates: true}},
-		{"mcpgo http", "2025-11-25", over(mcpgo, "/mcp"), quirks{}},
-		{"mcpgo http", "2025-06-18", over(mcpgo, "/mcp"), quirks{}},
-		{"mcpgo sse", "2025-11-25", over(mcpgo, "/sse", "-sse"), quirks{noQuestions: true}},
+		{"gosdk server 2026-07-28 stdio", "2026-07-28", stdio(gosdk), quirks{}},
+		{"gosdk server 2025-11-25 stdio", "2025-11-25", stdio(gosdk), quirks{}},
+		{"gosdk server 2026-07-28 http", "2026-07-28", over(gosdk, "/mcp", "-stateless"), quirks{}},
+		{"gosdk server 2025-11-25 http", "2025-11-25", over(gosdk, "/mcp"), quirks{}},
+		{"gosdk server 2025-06-18 http", "2025-06-18", over(gosdk, "/mcp"), quirks{}},
+		{"gosdk server 2025-11-25 sse", "2025-11-25", over(gosdk, "/sse", "-sse"), quirks{}},
+		{"mcpgo server 2026-07-28 stdio", "2026-07-28", stdio(mcpgo), quirks{untagged: true}},
+		{"mcpgo server 2025-11-25 stdio", "2025-11-25", stdio(mcpgo), quirks{}},
+		{"mcpgo server 2026-07-28 http", "2026-07-28", over(mcpgo, "/mcp"), quirks{noUpdates: true}},
+		{"mcpgo server 2025-11-25 http", "2025-11-25", over(mcpgo, "/mcp"), quirks{}},
+		{"mcpgo server 2025-06-18 http", "2025-06-18", over(mcpgo, "/mcp"), quirks{}},
+		{"mcpgo server 2025-11-25 sse", "2025-11-25", over(mcpgo, "/sse", "-sse"), quirks{noQuestions: true}},
 	} {
-		t.Run(mode.name+" "+mode.revision, func(t *testing.T) {
+		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			want := revision(t, mode.revision)
 			s := connect(t, mode.transport(t), newUser(), want)
@@ -72,17 +72,10 @@ func TestFrameworks(t *testing.T) {
 func (s session) frameworkPages(t *testing.T) {
 	var found []string
 	var sizes []int
-	for cursor := ""; ; {
-		page, err := s.ListResources(within(t), cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sizes = append(sizes, len(page.Items))
-		for _, r := range page.Items {
+	for page := range s.resourcePages(t) {
+		sizes = append(sizes, len(page))
+		for _, r := range page {
 			found = append(found, r.URI)
-		}
-		if cursor = page.Next; cursor == "" {
-			break
 		}
 	}
 	want := []string{"e2e://1", "e2e://2", "e2e://3", "e2e://4", "e2e://5"}
@@ -106,25 +99,19 @@ func (s session) frameworkCancel(t *testing.T) {
 		if p.Progress != 1 || p.Message != "waiting" {
 			t.Errorf("got %+v", p)
 		}
-		s.CancelAll("enough")
+		s.cancelAll(t, "enough")
 	}))
 	if !errors.Is(err, client.ErrCancelled) {
 		t.Fatalf("got %v, want ErrCancelled", err)
 	}
-	for ctx := within(t); s.call(t, "cancelled", nil).Text() != "1"; {
-		if ctx.Err() != nil {
-			t.Fatal("the server never noticed")
-		}
-	}
+	s.cancels(t, 1)
 }
 
 // frameworkSubscriptions hears of the resources that it subscribed to.
 func (s session) frameworkSubscriptions(t *testing.T, q quirks) {
-	if err := s.Subscribe(within(t), "e2e://1"); err != nil {
-		t.Fatal(err)
-	}
-	heard := make(chan client.Event, 10)
-	sub, err := s.Listen(within(t), protocol.SubscriptionFilter{ResourceSubscriptions: []string{"e2e://2"}}, func(e client.Event) { offer(heard, e) })
+	first := s.subscribe(t, "e2e://1")
+	heard := make(chan client.Notification, 10)
+	sub, err := s.Listen(within(t), protocol.SubscriptionFilter{ResourceSubscriptions: []string{"e2e://2"}}, func(e client.Notification) { offer(heard, e) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,19 +122,19 @@ func (s session) frameworkSubscriptions(t *testing.T, q quirks) {
 		s.user.hears(t, protocol.MethodResourceUpdated, "e2e://2")
 	}
 	if !q.noUpdates && !q.untagged {
-		if e := await(t, heard, "an update", func(client.Event) bool { return true }); !strings.Contains(string(e.Params), "e2e://2") {
+		if e := await(t, heard, "an update", func(client.Notification) bool { return true }); !strings.Contains(string(e.Params), "e2e://2") {
 			t.Errorf("got %s, want an update of e2e://2", e.Params)
 		}
 	}
-	if err := errors.Join(sub.Close(), s.Unsubscribe(within(t), "e2e://1")); err != nil {
+	if err := errors.Join(sub.Close(), first.Close()); err != nil {
 		t.Error(err)
 	}
 }
 
 // frameworkChanges sees the server grow and shrink.
 func (s session) frameworkChanges(t *testing.T, q quirks) {
-	heard := make(chan client.Event, 10)
-	sub, err := s.Listen(within(t), protocol.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true}, func(e client.Event) { offer(heard, e) })
+	heard := make(chan client.Notification, 10)
+	sub, err := s.Listen(within(t), protocol.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true}, func(e client.Notification) { offer(heard, e) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +142,7 @@ func (s session) frameworkChanges(t *testing.T, q quirks) {
 		t.Helper()
 		s.user.hears(t, method, "")
 		if !q.untagged {
-			await(t, heard, method, func(e client.Event) bool { return e.Method == method })
+			await(t, heard, method, func(e client.Notification) bool { return e.Method == method })
 		}
 	}
 	s.call(t, "grow", args{"name": "fresh"})

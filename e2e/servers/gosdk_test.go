@@ -33,23 +33,23 @@ func revision(t *testing.T, name string) protocol.Revision {
 func TestGoSDK(t *testing.T) {
 	server := build(t, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
 	for _, mode := range []struct {
-		name, revision string
+		kind, revision string
 		transport      func(t *testing.T) client.Transport
 	}{
-		{"stateless", "2026-07-28", func(t *testing.T) client.Transport { return server.listening(t) }},
-		{"stateful", "2025-11-25", func(t *testing.T) client.Transport { return server.listening(t, "-stateless=false") }},
+		{"http", "2026-07-28", func(t *testing.T) client.Transport { return server.listening(t) }},
+		{"http", "2025-11-25", func(t *testing.T) client.Transport { return server.listening(t, "-stateless=false") }},
 		{"stdio", "2026-07-28", func(t *testing.T) client.Transport { return server.stdio() }},
 		{"stdio", "2025-11-25", func(t *testing.T) client.Transport { return server.stdio() }},
 		{"stdio", "2024-11-05", func(t *testing.T) client.Transport { return server.stdio() }},
 	} {
-		t.Run(mode.name+" "+mode.revision, func(t *testing.T) {
+		t.Run("gosdk server "+mode.revision+" "+mode.kind, func(t *testing.T) {
 			t.Parallel()
 			want := revision(t, mode.revision)
 			s := connect(t, mode.transport(t), newUser(), want)
 			if s.Revision() != want {
 				t.Fatalf("got revision %v, want %v", s.Revision(), want)
 			}
-			s.suite(t, quirks{textFaults: mode.name == "stateful"})
+			s.suite(t, quirks{textFaults: mode.kind == "http" && !want.Modern()})
 			t.Run("completion", func(t *testing.T) {
 				s.completes(t, client.Completion{Prompt: "test_prompt_with_arguments", Argument: "arg1", Value: "x"}, []string{}...)
 			})
@@ -66,30 +66,28 @@ func TestGoSDK(t *testing.T) {
 
 func (s session) goSDKSubscriptions(t *testing.T) {
 	const uri = "test://watched-resource" // changes every 3 seconds
-	if err := s.Subscribe(within(t), uri); err != nil {
-		t.Fatal(err)
-	}
+	sub := s.subscribe(t, uri)
 	s.user.hears(t, protocol.MethodResourceUpdated, uri)
-	if err := s.Unsubscribe(within(t), uri); err != nil {
+	if err := sub.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
 func (s session) goSDKChanges(t *testing.T) {
-	heard := make(chan client.Event, 10)
+	heard := make(chan client.Notification, 10)
 	sub, err := s.Listen(within(t), protocol.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true},
-		func(e client.Event) { offer(heard, e) })
+		func(e client.Notification) { offer(heard, e) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := sub.Honoured(); !got.ToolsListChanged || !got.PromptsListChanged {
+	if got := sub.Accepted(); !got.ToolsListChanged || !got.PromptsListChanged {
 		t.Errorf("the server agreed to %+v", got)
 	}
 	s.says(t, "test_trigger_tool_change", nil, "published")
-	await(t, heard, "that tools changed", func(e client.Event) bool { return e.Method == protocol.MethodToolsChanged })
+	await(t, heard, "that tools changed", func(e client.Notification) bool { return e.Method == protocol.MethodToolsChanged })
 	includes(t, "tools", s.toolNames(t), "__transient_tool_for_list_changed")
 	s.says(t, "test_trigger_prompt_change", nil, "published")
-	await(t, heard, "that prompts changed", func(e client.Event) bool { return e.Method == protocol.MethodPromptsChanged })
+	await(t, heard, "that prompts changed", func(e client.Notification) bool { return e.Method == protocol.MethodPromptsChanged })
 	includes(t, "prompts", s.promptNames(t), "__transient_prompt_for_list_changed")
 	if err := sub.Close(); err != nil {
 		t.Error(err)
@@ -138,14 +136,14 @@ type greeting struct {
 func TestGoSDKEverything(t *testing.T) {
 	server := build(t, "github.com/modelcontextprotocol/go-sdk/examples/server/everything")
 	for name, transport := range map[string]func(t *testing.T) client.Transport{
-		"HTTP":  func(t *testing.T) client.Transport { return server.listening(t) },
+		"http":  func(t *testing.T) client.Transport { return server.listening(t) },
 		"stdio": func(t *testing.T) client.Transport { return server.stdio() },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("gosdk server 2025-11-25 "+name, func(t *testing.T) {
 			t.Parallel()
 			s := connect(t, transport(t), newUser(), revision(t, "2025-11-25"))
-			equal(t, "instructions", s.Instructions(), "Use this server!")
-			if info := s.ServerInfo(); info.Name != "everything" || len(info.Icons) != 1 || info.Icons[0].MIMEType != "image/png" {
+			equal(t, "instructions", s.Server().Instructions, "Use this server!")
+			if info := s.Server().Info; info.Name != "everything" || len(info.Icons) != 1 || info.Icons[0].MIMEType != "image/png" {
 				t.Errorf("got server %s with %d icons", info.Name, len(info.Icons))
 			}
 			s.says(t, "greet", args{"name": "Ada"}, "Hi Ada")

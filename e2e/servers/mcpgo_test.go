@@ -18,13 +18,13 @@ func TestMCPGo(t *testing.T) {
 	server.start(t, port, []string{fmt.Sprintf("CONFORMANCE_ADDR=127.0.0.1:%d", port)})
 	url := fmt.Sprintf("http://127.0.0.1:%d/mcp", port)
 	for _, name := range []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("mcpgo server "+name+" http", func(t *testing.T) {
 			want := revision(t, name)
 			s := connect(t, client.HTTP(url, nil), newUser(), want)
 			if s.Revision() != want {
 				t.Fatalf("got revision %v, want %v", s.Revision(), want)
 			}
-			equal(t, "name", s.ServerInfo().Name, "mcp-go-conformance")
+			equal(t, "name", s.Server().Info.Name, "mcp-go-conformance")
 			s.suite(t, quirks{losesLast: true, codesAlone: want.Modern()})
 			if want.Has(protocol.ElicitModes) && !want.Modern() {
 				t.Run("questions", s.suiteQuestions)
@@ -39,7 +39,7 @@ func TestMCPGo(t *testing.T) {
 func TestMCPGoEverything(t *testing.T) {
 	server := build(t, "github.com/mark3labs/mcp-go/examples/everything")
 	for _, name := range []string{"2026-07-28", "2025-11-25", "2024-11-05"} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("mcpgo server "+name+" stdio", func(t *testing.T) {
 			t.Parallel()
 			want := revision(t, name)
 			s := connect(t, server.stdio(), newUser(), want)

@@ -30,7 +30,6 @@ func TestFilesystem(t *testing.T) {
 	defer c.Close()
 	s := session{c, u}
 	in := func(name string) string { return filepath.Join(dir, name) }
-	checked := client.CheckResult()
 
 	if got := s.toolNames(t); len(got) != 14 {
 		t.Errorf("got %d tools, want 14: %q", len(got), got)
@@ -38,8 +37,8 @@ func TestFilesystem(t *testing.T) {
 	s.says(t, "list_allowed_directories", nil, dir)
 	s.says(t, "write_file", args{"path": in("a.txt"), "content": "one\ntwo\nthree\n"}, "Successfully wrote")
 	onDisk(t, in("a.txt"), "one\ntwo\nthree\n")
-	equal(t, "file", s.call(t, "read_text_file", args{"path": in("a.txt")}, checked).Text(), "one\ntwo\nthree\n")
-	equal(t, "head", s.call(t, "read_text_file", args{"path": in("a.txt"), "head": 1}, checked).Text(), "one")
+	equal(t, "file", s.checked(t, "read_text_file", args{"path": in("a.txt")}).Text(), "one\ntwo\nthree\n")
+	equal(t, "head", s.checked(t, "read_text_file", args{"path": in("a.txt"), "head": 1}).Text(), "one")
 	s.says(t, "edit_file", args{"path": in("a.txt"), "edits": []args{{"oldText": "two", "newText": "2"}}}, "-two", "+2")
 	onDisk(t, in("a.txt"), "one\n2\nthree\n")
 	s.says(t, "create_directory", args{"path": in("deep/er")}, "Successfully created")
@@ -54,7 +53,7 @@ func TestFilesystem(t *testing.T) {
 		Name     string
 		Children []struct{ Name, Type string }
 	}
-	if err := json.Unmarshal([]byte(s.call(t, "directory_tree", args{"path": dir}, checked).Text()), &tree); err != nil {
+	if err := json.Unmarshal([]byte(s.checked(t, "directory_tree", args{"path": dir}).Text()), &tree); err != nil {
 		t.Fatal(err)
 	}
 	if len(tree) != 1 || tree[0].Name != "deep" || len(tree[0].Children) != 2 {
@@ -64,7 +63,7 @@ func TestFilesystem(t *testing.T) {
 	if err := os.WriteFile(in("pixel.gif"), []byte("GIF89a..."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	image := item[protocol.ImageContent](t, s.call(t, "read_media_file", args{"path": in("pixel.gif")}, checked).Content, 0)
+	image := item[protocol.ImageContent](t, s.checked(t, "read_media_file", args{"path": in("pixel.gif")}).Content, 0)
 	equal(t, "image", image, protocol.ImageContent{MIMEType: "image/gif", Data: []byte("GIF89a...")})
 
 	s.fails(t, "read_text_file", args{"path": "/etc/passwd"}, "outside allowed directories")
@@ -97,7 +96,7 @@ func TestFilesystemRoots(t *testing.T) {
 	s.mayRead(t, first)
 	s.says(t, "read_text_file", args{"path": filepath.Join(first, "f")}, "in "+first)
 	s.fails(t, "read_text_file", args{"path": filepath.Join(second, "f")}, "outside allowed directories")
-	if err := s.AddRoot(within(t), protocol.Root{URI: "file://" + second}); err != nil {
+	if err := s.SetRoots(within(t), append(s.Roots(), client.Root{URI: "file://" + second})); err != nil {
 		t.Fatal(err)
 	}
 	s.mayRead(t, second)
@@ -164,16 +163,14 @@ func TestMemory(t *testing.T) {
 		t.Errorf("got %d tools, want 9: %q", len(got), got)
 	}
 	equal(t, "resources", s.resourceURIs(t), []string{uri})
-	if err := s.Subscribe(within(t), uri); err != nil {
-		t.Fatal(err)
-	}
+	s.subscribe(t, uri)
 	want := graph{
 		Entities:  []entity{{"Ada", "person", []string{"wrote a program"}}, {"Bob", "person", []string{}}},
 		Relations: []relation{{"Ada", "Bob", "knows"}},
 	}
-	s.call(t, "create_entities", args{"entities": want.Entities}, client.CheckResult())
+	s.checked(t, "create_entities", args{"entities": want.Entities})
 	s.user.hears(t, protocol.MethodResourceUpdated, uri)
-	s.call(t, "create_relations", args{"relations": want.Relations}, client.CheckResult())
+	s.checked(t, "create_relations", args{"relations": want.Relations})
 	s.user.hears(t, protocol.MethodResourceUpdated, uri)
 	s.says(t, "add_observations", args{"observations": []args{{"entityName": "Bob", "contents": []string{"plays chess"}}}}, "plays chess")
 	want.Entities[1].Observations = []string{"plays chess"}

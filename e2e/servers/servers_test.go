@@ -36,7 +36,7 @@ func connect(t *testing.T, transport client.Transport, u *user, revisions ...pro
 		}
 		s := c.Stats()
 		// Only what was given up may be answered too late.
-		if s.Unmatched > s.Cancelled+s.TimedOut || s.Garbage+s.Dropped+s.Reconnects+int64(s.Pending) != 0 {
+		if s.Unmatched > s.Cancelled+s.TimedOut || s.InvalidMessages+s.Dropped+s.Reconnects+int64(s.Pending) != 0 {
 			t.Errorf("the client counts %+v", s)
 		}
 	})
@@ -119,7 +119,7 @@ func (p program) start(t *testing.T, port int, env []string, args ...string) {
 		}
 		if t.Failed() {
 			if text, err := os.ReadFile(log.Name()); err == nil {
-				t.Logf("the server wrote:\n%.4000s", text)
+				fmt.Fprintf(os.Stderr, "%s: the server wrote:\n%.4000s\n", t.Name(), text) // it is no check's
 			}
 		}
 		log.Close()

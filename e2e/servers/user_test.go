@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -13,13 +14,14 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// patience is how long a server may take for one operation.
-const patience = 15 * time.Second
+// patience is how long a server may take for one operation, and to start, on a
+// machine with much else to do.
+const patience = time.Minute
 
 // user answers what servers ask and hears what they tell.
 type user struct {
 	logs   chan client.LogEntry
-	events chan client.Event
+	events chan client.Notification
 
 	mu      sync.Mutex
 	answer  func(q *protocol.ElicitParams) (*protocol.ElicitResult, error)
@@ -28,17 +30,18 @@ type user struct {
 }
 
 func newUser() *user {
-	return &user{logs: make(chan client.LogEntry, 1000), events: make(chan client.Event, 1000)}
+	return &user{logs: make(chan client.LogEntry, 1000), events: make(chan client.Notification, 1000)}
 }
 
 // options let a client ask the user everything.
 func (u *user) options() *client.Options {
 	return &client.Options{
-		Info:   protocol.Implementation{Name: "e2e", Version: "1.0.0"},
-		Roots:  []protocol.Root{{URI: "file:///home/ada", Name: "home"}},
-		Sample: u.sample, Elicit: u.elicit, ElicitURL: u.elicit,
+		Info:    protocol.Implementation{Name: "e2e", Version: "1.0.0"},
+		Timeout: patience, // a server in another language may need more than the default to start
+		Roots:   []protocol.Root{{URI: "file:///home/ada", Name: "home"}},
+		Sample:  u.sample, Elicit: u.elicit, ElicitURL: u.elicit,
 		OnLog:          func(l client.LogEntry) { offer(u.logs, l) },
-		OnNotification: func(e client.Event) { offer(u.events, e) },
+		OnNotification: func(e client.Notification) { offer(u.events, e) },
 	}
 }
 
@@ -68,7 +71,7 @@ func (u *user) elicit(_ context.Context, q *protocol.ElicitParams) (*protocol.El
 	defer u.mu.Unlock()
 	u.asked = append(u.asked, q)
 	if u.answer == nil {
-		return client.Dismiss()
+		return client.Cancel()
 	}
 	return u.answer(q)
 }
@@ -100,7 +103,7 @@ func (u *user) samples() []*protocol.SampleParams {
 // hears waits for a notification whose params contain text.
 func (u *user) hears(t *testing.T, method, text string) {
 	t.Helper()
-	await(t, u.events, method+" with "+text, func(e client.Event) bool {
+	await(t, u.events, method+" with "+text, func(e client.Notification) bool {
 		return e.Method == method && strings.Contains(string(e.Params), text)
 	})
 }
@@ -141,6 +144,58 @@ func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// checked calls a tool and checks its result against the tool's output schema.
+func (s session) checked(t *testing.T, tool string, args any) *client.CallToolResult {
+	t.Helper()
+	r, err := client.Call[*client.CallToolResult](within(t), s.Client, tool, args)
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	return r
+}
+
+// subscribe asks to be told of a resource.
+func (s session) subscribe(t *testing.T, uri string) *client.Subscription {
+	t.Helper()
+	sub, err := s.Listen(within(t), client.Filter{ResourceSubscriptions: []string{uri}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sub
+}
+
+// cancelAll gives up what is under way.
+func (s session) cancelAll(t *testing.T, reason string) []client.Pending {
+	t.Helper()
+	list := s.Pending()
+	for _, p := range list {
+		if err := s.Cancel(p.ID, reason); err != nil {
+			t.Error(err)
+		}
+	}
+	return list
+}
+
+// resourcePages lists the resources page by page.
+func (s session) resourcePages(t *testing.T) iter.Seq[[]client.Resource] {
+	return func(yield func([]client.Resource) bool) {
+		params := map[string]string{}
+		for {
+			var page struct {
+				Resources  []client.Resource
+				NextCursor string
+			}
+			if err := s.Request(within(t), protocol.MethodResourcesList, params, &page); err != nil {
+				t.Fatal(err)
+			}
+			if !yield(page.Resources) || page.NextCursor == "" {
+				return
+			}
+			params["cursor"] = page.NextCursor
+		}
+	}
 }
 
 // call calls a tool, which must not fail.

@@ -1,17 +1,16 @@
 // Package dispatch sends requests to the functions that serve them. It holds
-// the one table of methods, the one chain of middleware, the one recover, and
-// the one place where errors become JSON-RPC errors.
+// the one table of methods, the one chain of middleware, and the one place where
+// errors, panics among them, become JSON-RPC errors.
 package dispatch
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -46,8 +45,8 @@ type Config struct {
 	Middleware []Middleware // the first is outermost
 	Meta       []byte       // protocol.Wire.Meta for modern results
 	MaskErrors bool         // ordinary errors go out without their text
-	// OnPanic is told of a panic in a handler. nil drops it.
-	OnPanic func(f *frame.Frame, value any, stack []byte)
+	// OnPanic is told of a handler that did not return. nil drops it.
+	OnPanic func(f *frame.Frame, failure *safely.Failure)
 }
 
 // Dispatcher serves requests. It does not change after New and is safe for
@@ -113,14 +112,16 @@ func eraOf(rev protocol.Revision) Era {
 	return Legacy
 }
 
-// Serve serves the request of f and appends the whole response to dst. code
-// is 0 for a result, else the code of the error that was appended.
-func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, code protocol.Code) {
+// Serve serves the request of f and appends the whole response to dst. fault
+// is nil for a result, else the error that was appended. It does not return if a
+// handler ends the goroutine: whoever calls it has to defer that AppendPanicked
+// is the answer then.
+func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *protocol.Error) {
 	result, err := d.Guard(f, d.serve)
 	start := len(dst)
 	if err == nil {
 		if dst, err = d.appendResult(f, dst, result); err == nil {
-			return dst, 0
+			return dst, nil
 		}
 	}
 	return d.appendFault(f, dst[:start], err)
@@ -128,10 +129,10 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, code pr
 
 // appendFault appends the error response for err. Errors run users' code too
 // (Error, As, MarshalJSON of data), so it is guarded.
-func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, code protocol.Code) {
+func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, fault *protocol.Error) {
 	appendError := func(err error) {
-		fault := d.Fault(err)
-		response, code = protocol.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision()), fault.Code
+		fault = d.Fault(err)
+		response = protocol.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision())
 	}
 	_, panicked := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
 		appendError(err)
@@ -140,7 +141,7 @@ func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (respons
 	if panicked != nil {
 		appendError(panicked)
 	}
-	return response, code
+	return response, fault
 }
 
 // serve runs the chain. A handler that waits for the client's answers has the
@@ -184,20 +185,32 @@ func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Re
 }
 
 // Guard calls h and turns a panic into an internal error, with the stack told
-// to OnPanic and nothing of it in the error's message.
+// to OnPanic and nothing of it in the error's message. If h ends the goroutine,
+// OnPanic is told and Guard does not return.
 func (d *Dispatcher) Guard(f *frame.Frame, h Handler) (result protocol.Result, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			if d.config.OnPanic != nil {
-				d.config.OnPanic(f, value, debug.Stack())
-			}
-			result, err = nil, &protocol.Error{
-				Code: protocol.CodeInternal, Message: "Internal error: the handler panicked",
-				Err: fmt.Errorf("panic: %v", value),
-			}
+	safely.Do(func() { result, err = h(f) }, func(failure *safely.Failure) {
+		if d.config.OnPanic != nil {
+			d.config.OnPanic(f, failure)
 		}
-	}()
-	return h(f)
+		result, err = nil, panicked(errors.New("panic: "+failure.Value))
+	})
+	return result, err
+}
+
+// ErrPanicked is the error of a handler that ended its goroutine, for who has
+// to give one before the handler can.
+var ErrPanicked = panicked(nil)
+
+// panicked returns the error of a handler that did not return. Its client hears
+// the message; middleware and the log find the cause.
+func panicked(cause error) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message, Err: cause}
+}
+
+// AppendPanicked appends the response to a request whose handler ended its
+// goroutine.
+func AppendPanicked(dst []byte, id protocol.ID, rev protocol.Revision) []byte {
+	return protocol.AppendErrorResponse(dst, id, ErrPanicked, rev)
 }
 
 // ErrTimeout is the cause of a context whose handler ran out of its time.
@@ -215,8 +228,9 @@ func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, run
 	}
 	ended := make(chan outcome, 1)
 	run(func() {
-		result, err := d.Guard(f.WithContext(ctx), h)
-		ended <- outcome{result, err}
+		o := outcome{nil, ErrPanicked}
+		defer func() { ended <- o }()
+		o.result, o.err = d.Guard(f.WithContext(ctx), h)
 	})
 	select {
 	case o := <-ended:

@@ -26,6 +26,14 @@ func request(ctx context.Context, method, params string, rev protocol.Revision) 
 	return frame.New(ctx, c)
 }
 
+// codeOf is the code of an answer, 0 for a result.
+func codeOf(fault *protocol.Error) protocol.Code {
+	if fault == nil {
+		return 0
+	}
+	return fault.Code
+}
+
 // text is a result with one member.
 func text(s string) protocol.Result {
 	return protocol.JSONResult{Value: map[string]string{"text": s}}
@@ -77,7 +85,8 @@ func TestMethodTable(t *testing.T) {
 		{"NEW", "", modern, -32601, fmt.Sprintf(missing, "NEW")},
 	}
 	for _, tt := range tests {
-		got, code := d.Serve(request(t.Context(), tt.method, tt.params, tt.rev), nil)
+		got, fault := d.Serve(request(t.Context(), tt.method, tt.params, tt.rev), nil)
+		code := codeOf(fault)
 		if string(got) != tt.want || code != tt.code {
 			t.Errorf("%s %s in %v:\n got %d %s\nwant %d %s", tt.method, tt.params, tt.rev, code, got, tt.code, tt.want)
 		}
@@ -177,7 +186,8 @@ func TestErrors(t *testing.T) {
 		}
 		for mask, want := range map[bool]string{false: tt.want, true: tt.masked} {
 			d := serving(Config{MaskErrors: mask}, func(*frame.Frame) (protocol.Result, error) { return nil, tt.err })
-			got, code := d.Serve(request(t.Context(), "m", "", legacy), nil)
+			got, fault := d.Serve(request(t.Context(), "m", "", legacy), nil)
+			code := codeOf(fault)
 			if want = `{"jsonrpc":"2.0","id":7,"error":` + want + `}`; string(got) != want {
 				t.Errorf("%s, masked %v:\n got %s\nwant %s", tt.name, mask, got, want)
 			}
@@ -194,7 +204,8 @@ func TestErrors(t *testing.T) {
 // A result that fails to encode is an error like any other.
 func TestResultDoesNotEncode(t *testing.T) {
 	d := serving(Config{MaskErrors: true}, func(*frame.Frame) (protocol.Result, error) { return halfResult{}, nil })
-	got, code := d.Serve(request(t.Context(), "m", "", modern), nil)
+	got, fault := d.Serve(request(t.Context(), "m", "", modern), nil)
+	code := codeOf(fault)
 	if want := `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal error"}}`; string(got) != want || code != protocol.CodeInternal {
 		t.Errorf("got %d %s\nwant %s", code, got, want)
 	}

@@ -2,11 +2,11 @@ package dispatch
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -72,10 +72,11 @@ func TestPanics(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var told, stack string
-			config := Config{OnPanic: func(f *frame.Frame, value any, s []byte) {
-				told, stack = f.Request().Method+": "+fmt.Sprint(value), string(s)
+			config := Config{OnPanic: func(f *frame.Frame, failure *safely.Failure) {
+				told, stack = f.Request().Method+": "+failure.Value, string(failure.Stack)
 			}}
-			got, code := serving(config, tt.h).Serve(request(t.Context(), "m", "", legacy), []byte("before"))
+			got, fault := serving(config, tt.h).Serve(request(t.Context(), "m", "", legacy), []byte("before"))
+			code := codeOf(fault)
 			if string(got) != want || code != protocol.CodeInternal {
 				t.Errorf("got %d %s\nwant %s", code, got, want)
 			}
@@ -100,8 +101,8 @@ func TestPanicReachesMiddleware(t *testing.T) {
 	d = New(Config{Middleware: []Middleware{func(Handler) Handler {
 		return func(*frame.Frame) (protocol.Result, error) { panic("boom") }
 	}}})
-	if _, code := d.Serve(request(t.Context(), "m", "", legacy), nil); code != protocol.CodeInternal {
-		t.Errorf("code %d", code)
+	if _, fault := d.Serve(request(t.Context(), "m", "", legacy), nil); codeOf(fault) != protocol.CodeInternal {
+		t.Errorf("%v", fault)
 	}
 }
 

@@ -6,29 +6,21 @@ package hub
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // ErrClosed is the error of joining a hub after Close.
 var ErrClosed = errors.New("the server shuts down")
 
-// FullError is the error of joining a hub that has all the subscribers it may.
-type FullError struct {
-	Max int
-}
-
-func (e *FullError) Error() string {
-	return fmt.Sprintf("the server has %d subscriptions open, which is the limit", e.Max)
-}
-
 // Hub is safe for concurrent use. It starts no goroutine.
 type Hub struct {
-	max   int
 	every time.Duration
+	many  *share.Shares // subscribers
+	bytes *share.Shares // of their topics
 
 	mu     sync.RWMutex // held for writing to join and leave
 	topics map[string]map[*Subscriber]struct{}
@@ -37,21 +29,27 @@ type Hub struct {
 	beat   *time.Timer // runs while there are subscribers, if there are beats
 }
 
-// New returns a Hub for at most so many subscribers at a time, of which those
-// that want it get a beat at every interval; 0 means no beats.
-func New(max int, every time.Duration) *Hub {
+// New returns a Hub for at most so many subscribers at a time, and own of one
+// principal (see share.New), of which those that want it get a beat at every
+// interval; 0 means no beats.
+func New(max, own int, every time.Duration) *Hub {
 	return &Hub{
-		max: max, every: every,
+		every: every, many: share.New("subscriptions open", max, own), bytes: share.New("bytes of what subscriptions name", MaxTopics, min(own, 0)),
 		topics: make(map[string]map[*Subscriber]struct{}), all: make(map[*Subscriber]struct{}),
 	}
 }
 
+// MaxTopics is how many bytes the topics of all subscribers may have, and those
+// of one principal a tenth of them. Each topic counts topicCost beside its name.
+const (
+	MaxTopics = 128 << 20
+	topicCost = 512
+)
+
 // Subscriber is told of changes to some topics.
 type Subscriber struct {
-	hub    *Hub
-	topics []string
-	beats  bool
-	wake   func() // told when there is something to Take
+	hub  *Hub
+	join Join
 
 	mu      sync.Mutex
 	pending []change
@@ -72,22 +70,37 @@ type change struct {
 	what  *protocol.Change
 }
 
-// Join adds a subscriber to topics, none of which may be there twice; beats
-// says whether it wants a sign of life at every interval. wake is called when
-// there is something to Take: it must not block, nor use the Hub. Leave must be
-// called when the subscriber goes. The errors are ErrClosed and *FullError.
-func (h *Hub) Join(topics []string, beats bool, wake func()) (*Subscriber, error) {
+// Join is what a subscriber wants.
+type Join struct {
+	Owner  string   // the principal, "" for an anonymous client
+	Topics []string // none of them twice
+	Beats  bool     // a sign of life at every interval
+	// Wake is called when there is something to Take: it must not block, nor use
+	// the Hub.
+	Wake func()
+	// May tells whether changes of a topic may be taken now; nil means yes. It is
+	// called by Take.
+	May func(topic string) bool
+}
+
+// Join adds a subscriber. Leave must be called when it goes. The errors are
+// ErrClosed, and that there is no room.
+func (h *Hub) Join(join Join) (*Subscriber, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return nil, ErrClosed
 	}
-	if len(h.all) >= h.max {
-		return nil, &FullError{h.max}
+	if err := h.many.Take(join.Owner, 1); err != nil {
+		return nil, err
 	}
-	s := &Subscriber{hub: h, topics: topics, beats: beats, wake: wake}
+	if err := h.bytes.Take(join.Owner, join.cost()); err != nil {
+		h.many.Give(join.Owner, 1)
+		return nil, err
+	}
+	s := &Subscriber{hub: h, join: join}
 	h.all[s] = struct{}{}
-	for _, topic := range topics {
+	for _, topic := range join.Topics {
 		if h.topics[topic] == nil {
 			h.topics[topic] = make(map[*Subscriber]struct{})
 		}
@@ -99,17 +112,30 @@ func (h *Hub) Join(topics []string, beats bool, wake func()) (*Subscriber, error
 	return s, nil
 }
 
+// cost returns what the topics count.
+func (j *Join) cost() (bytes int) {
+	for _, topic := range j.Topics {
+		bytes += len(topic) + topicCost
+	}
+	return bytes
+}
+
 // Leave takes the subscriber out of its hub.
 func (s *Subscriber) Leave() {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.all, s)
-	for _, topic := range s.topics {
+	if _, ok := h.all[s]; !ok {
+		return
+	}
+	for _, topic := range s.join.Topics {
 		if delete(h.topics[topic], s); len(h.topics[topic]) == 0 {
 			delete(h.topics, topic)
 		}
 	}
+	delete(h.all, s)
+	h.many.Give(s.join.Owner, 1)
+	h.bytes.Give(s.join.Owner, s.join.cost())
 	if len(h.all) == 0 && h.beat != nil {
 		h.beat.Stop()
 		h.beat = nil
@@ -126,13 +152,25 @@ func (h *Hub) Len() int {
 	return len(h.all)
 }
 
-// Publish tells the subscribers of a topic of a change. It does not wait for
-// any of them.
-func (h *Hub) Publish(topic string, what *protocol.Change) {
+// Publish tells the subscribers of a topic of a change, and whether there are
+// any. It does not wait for them.
+func (h *Hub) Publish(topic string, what *protocol.Change) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	for s := range h.topics[topic] {
 		s.put(topic, what)
+	}
+	return len(h.topics[topic]) > 0
+}
+
+// End tells those subscribers that they are over whose topics are such.
+func (h *Hub) End(such func(topics []string) bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for s := range h.all {
+		if such(s.join.Topics) {
+			s.sign(Over)
+		}
 	}
 }
 
@@ -145,7 +183,7 @@ func (h *Hub) tick() {
 	}
 	h.beat.Reset(h.every)
 	for s := range h.all {
-		if s.beats {
+		if s.join.Beats {
 			s.sign(Beat)
 		}
 	}
@@ -172,19 +210,37 @@ func (s *Subscriber) put(topic string, what *protocol.Change) {
 		}
 	}
 	s.pending = append(s.pending, change{topic, what})
-	s.wake()
+	s.join.Wake()
 }
 
 func (s *Subscriber) sign(sign Signs) {
 	s.mu.Lock()
 	s.signs |= sign
 	s.mu.Unlock()
-	s.wake()
+	s.join.Wake()
 }
 
 // Take appends the changes that wait to dst, oldest topic first, and returns
 // what else is to tell. There may be nothing after all.
 func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, signs Signs) {
+	if s.join.May == nil {
+		return s.take(dst)
+	}
+	s.mu.Lock()
+	pending := s.pending
+	s.pending = nil
+	signs, s.signs = s.signs, 0
+	s.mu.Unlock()
+	for _, c := range pending {
+		if s.join.May(c.topic) {
+			dst = append(dst, c.what)
+		}
+	}
+	return dst, signs
+}
+
+// take is Take for who may take all.
+func (s *Subscriber) take(dst []*protocol.Change) (changes []*protocol.Change, signs Signs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.pending {

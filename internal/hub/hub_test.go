@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/hub"
+	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -24,12 +26,12 @@ type subscriber struct {
 func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *subscriber {
 	t.Helper()
 	wake := make(chan struct{}, 1)
-	s, err := h.Join(topics, beats, func() {
+	s, err := h.Join(hub.Join{Topics: topics, Beats: beats, Wake: func() {
 		select {
 		case wake <- struct{}{}:
 		default:
 		}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func taken(s *subscriber) (texts []string, signs hub.Signs, roused bool) {
 func updated(uri string) string { return string(protocol.ResourceUpdated(uri).Plain()) }
 
 func TestPublish(t *testing.T) {
-	h := hub.New(10, 0)
+	h := hub.New(10, 0, 0)
 	both := join(t, h, false, toolsTopic, "resource "+"a")
 	one := join(t, h, false, "resource "+"b")
 	none := join(t, h, false)
@@ -91,7 +93,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestQueueIsBoundedByTopics(t *testing.T) {
-	h := hub.New(1, 0)
+	h := hub.New(1, 0, 0)
 	topics := []string{}
 	for i := range 100 {
 		topics = append(topics, "resource "+fmt.Sprint(i))
@@ -108,10 +110,10 @@ func TestQueueIsBoundedByTopics(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	h := hub.New(1, 0)
+	h := hub.New(1, 0, 0)
 	s := join(t, h, false, toolsTopic)
-	_, err := h.Join(nil, false, func() {})
-	if full, ok := errors.AsType[*hub.FullError](err); !ok || full.Max != 1 {
+	_, err := h.Join(hub.Join{Wake: func() {}})
+	if full, ok := errors.AsType[*share.FullError](err); !ok || full.Limit != 1 {
 		t.Errorf("Join beyond the limit: got %v", err)
 	}
 	s.Leave()
@@ -120,7 +122,7 @@ func TestLimits(t *testing.T) {
 	if _, signs, roused := taken(s); signs != hub.Over || !roused {
 		t.Errorf("after Close: signs %b, roused %v", signs, roused)
 	}
-	if _, err := h.Join(nil, false, func() {}); !errors.Is(err, hub.ErrClosed) {
+	if _, err := h.Join(hub.Join{Wake: func() {}}); !errors.Is(err, hub.ErrClosed) {
 		t.Errorf("Join after Close: got %v", err)
 	}
 	s.Leave()
@@ -128,7 +130,7 @@ func TestLimits(t *testing.T) {
 
 func TestBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hub.New(10, time.Minute)
+		h := hub.New(10, 0, time.Minute)
 		s, deaf := join(t, h, true), join(t, h, false)
 		for range 3 {
 			start := time.Now()
@@ -159,7 +161,7 @@ func TestBeats(t *testing.T) {
 // TestConcurrentUse is for the race detector: every subscriber hears of the
 // last change, whatever happens around it.
 func TestConcurrentUse(t *testing.T) {
-	h := hub.New(1000, time.Millisecond)
+	h := hub.New(1000, 0, time.Millisecond)
 	last := protocol.ResourceUpdated("last")
 	var ready, all sync.WaitGroup
 	for range 20 {
@@ -183,5 +185,71 @@ func TestConcurrentUse(t *testing.T) {
 	all.Wait()
 	if n := h.Len(); n != 0 {
 		t.Errorf("%d subscribers left, want 0", n)
+	}
+}
+
+// One principal has a share of the subscribers, and of the room for what they
+// name; what it may not take is not told.
+func TestShareOfPrincipal(t *testing.T) {
+	join := func(h *hub.Hub, owner string, topics ...string) (*hub.Subscriber, bool) {
+		s, err := h.Join(hub.Join{Owner: owner, Topics: topics, Wake: func() {}})
+		full, isFull := errors.AsType[*share.FullError](err)
+		if isFull != (s == nil) || isFull && !full.Own {
+			t.Fatalf("%v, %v", s, err)
+		}
+		return s, !isFull
+	}
+	h := hub.New(100, 0, 0)
+	var last *hub.Subscriber
+	for n := range 11 {
+		s, ok := join(h, "alice", toolsTopic)
+		if ok != (n < 10) {
+			t.Errorf("subscription %d of alice: %v", n, ok)
+		}
+		if ok {
+			last = s
+		}
+	}
+	if _, ok := join(h, "bob", toolsTopic); !ok {
+		t.Error("bob finds no room")
+	}
+	last.Leave()
+	last.Leave()
+	if _, ok := join(h, "alice", toolsTopic); !ok {
+		t.Error("alice finds no room after one has left")
+	}
+	if _, ok := join(h, "alice"); ok {
+		t.Error("leaving twice makes room twice")
+	}
+	h = hub.New(100, 0, 0)
+	long := strings.Repeat("x", hub.MaxTopics/10-1000)
+	if _, ok := join(h, "alice", long); !ok {
+		t.Error("the share of alice is too small")
+	}
+	if _, ok := join(h, "alice", long); ok {
+		t.Error("alice has the room of others")
+	}
+	if _, ok := join(h, "bob", long); !ok {
+		t.Error("bob finds no room for what he names")
+	}
+}
+
+func TestMay(t *testing.T) {
+	h := hub.New(1, 0, 0)
+	allowed := map[string]bool{toolsTopic: true}
+	s, err := h.Join(hub.Join{Topics: []string{toolsTopic, promptsTopic}, Wake: func() {}, May: func(topic string) bool {
+		h.Publish("other", nil) // no lock is held
+		return allowed[topic]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := range 3 {
+		h.Publish(toolsTopic, protocol.ResourceUpdated("a"))
+		h.Publish(promptsTopic, protocol.ResourceUpdated("b"))
+		allowed[promptsTopic] = want == 1
+		if changes, _ := s.Take(nil); len(changes) != 1+want%2 {
+			t.Errorf("%d changes with %v", len(changes), allowed)
+		}
 	}
 }

@@ -27,8 +27,12 @@ type EncodeOptions struct {
 
 // Encoder appends values of one Go type as JSON text. The text is what
 // encoding/json writes with SetEscapeHTML(false): the same tags, embedding
-// rules, number forms, key order and marshaler methods. It differs in two ways.
+// rules, number forms, key order and marshaler methods. It differs in three ways.
 // Nil slices and maps are empty ones, unless EncodeOptions.NilAsNull is set.
+// A time.Duration, as a value, as a map key and behind an interface, is the text
+// that its String method returns; the field's tag mcp:"unit=s" makes it an integer
+// of that unit and jsonschema:"format=duration" text of ISO 8601, and what these
+// cannot say is an error. Unmarshal reads all of that.
 // And what a json.RawMessage or a MarshalJSON method brings must satisfy
 // Scanner.Skip: no duplicate members, no broken Unicode.
 //

@@ -44,7 +44,7 @@ func (c *compiler) fields(key nodeKey, path string) ([]fieldNode, error) {
 			f.offset += t.Field(i).Offset
 			t = t.Field(i).Type
 		}
-		n, err := c.node(nodeKey{typ: t, addressable: addressable, quoted: m.text}, path+"."+m.field.Name)
+		n, err := c.node(nodeKey{typ: t, addressable: addressable, quoted: m.text, form: durationFormOf(m.field.Tag)}, path+"."+m.field.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 )
 
@@ -121,6 +122,9 @@ func keyName(key reflect.Value) (string, error) {
 			return "", fmt.Errorf("MarshalText of the map key type %s: %w", key.Type(), err)
 		}
 		return string(text), nil
+	}
+	if key.Type() == durationType {
+		return time.Duration(key.Int()).String(), nil
 	}
 	if key.CanInt() {
 		return strconv.FormatInt(key.Int(), 10), nil

@@ -45,6 +45,8 @@ const (
 	opMapStringString
 	opMarshaler
 	opTextMarshaler
+	opDuration // time.Duration
+	opNull     // schema.Null
 )
 
 // node is one compiled type.
@@ -53,15 +55,17 @@ type node struct {
 	direct bool // an interface holds the value itself, not a pointer to it
 	typ    reflect.Type
 	elem   *node
-	size   uintptr // of an element
+	size   uintptr // of an element; of a Null's value, with what pads it
 	length int     // of an array
 	fields []fieldNode
+	form   durationForm
 }
 
 type nodeKey struct {
 	typ         reflect.Type
 	addressable bool
 	quoted      bool
+	form        durationForm
 }
 
 var (
@@ -110,7 +114,10 @@ func (c *compiler) node(key nodeKey, path string) (*node, error) {
 	c.nodes[key] = n
 	c.added = append(c.added, key)
 	if special := methodOp(key); special != opBool {
-		n.op = special
+		n.op, n.form = special, key.form
+		if special == opNull {
+			return n, c.null(n, key, path)
+		}
 		return n, nil
 	}
 	if key.quoted && key.typ.Kind() != reflect.Pointer {
@@ -135,6 +142,13 @@ func methodOp(key nodeKey) op {
 		if !key.quoted {
 			return opNumber
 		}
+	case durationType:
+		if !key.quoted {
+			return opDuration
+		}
+	}
+	if isNull(t) {
+		return opNull
 	}
 	viaPointer := key.addressable && t.Kind() != reflect.Pointer
 	has := func(method reflect.Type) bool {
@@ -149,10 +163,23 @@ func methodOp(key nodeKey) op {
 	return opBool
 }
 
+// null makes the node of a schema.Null, whose first field is the value and the
+// second whether there is one.
+func (c *compiler) null(n *node, key nodeKey, path string) (err error) {
+	value, valid := key.typ.Field(0), key.typ.Field(1)
+	n.size = valid.Offset
+	key.typ, key.quoted = value.Type, false
+	n.elem, err = c.node(key, path)
+	return err
+}
+
 // quoted makes the node of a field with the option "string".
 func (c *compiler) quoted(n *node, key nodeKey, path string) (err error) {
 	plainKey := key
 	plainKey.quoted = false
+	if key.typ == durationType { // as encoding/json has it
+		plainKey.typ = reflect.TypeFor[int64]()
+	}
 	if n.elem, err = c.node(plainKey, path); err != nil {
 		return err
 	}
@@ -179,6 +206,7 @@ func (c *compiler) composite(n *node, key nodeKey, path string) (err error) {
 		return nil
 	case reflect.Array:
 		n.op, n.length, n.size = opArray, t.Len(), t.Elem().Size()
+		inner.form = key.form.inside()
 		path += "[]"
 	case reflect.Slice:
 		n.op, n.size = opSlice, t.Elem().Size()
@@ -186,10 +214,10 @@ func (c *compiler) composite(n *node, key nodeKey, path string) (err error) {
 			n.op = opBytes
 			return nil
 		}
-		inner.addressable = true
+		inner.addressable, inner.form = true, key.form.inside()
 		path += "[]"
 	case reflect.Pointer:
-		n.op = opPointer
+		n.op, inner.form = opPointer, key.form
 		inner.addressable = true
 	case reflect.Map:
 		n.op, n.size = opMap, t.Elem().Size()

@@ -86,6 +86,13 @@ func (e *Encoder) appendRare(dst []byte, n *node, p unsafe.Pointer, depth int) (
 			return append(dst, "null"...), nil
 		}
 		return e.appendAny(dst, v.Elem().Interface(), p, depth)
+	case opDuration:
+		return n.form.append(dst, *(*time.Duration)(p))
+	case opNull:
+		if !*(*bool)(unsafe.Add(p, n.size)) {
+			return append(dst, "null"...), nil
+		}
+		return e.append(dst, n.elem, p, depth)
 	case opMarshaler:
 		return e.appendMarshaler(dst, n, p, depth)
 	}

@@ -191,7 +191,6 @@ type methods struct {
 	RaP *json.RawMessage
 	Num json.Number
 	T   time.Time
-	D   time.Duration
 	IP  netip.Addr
 	IT  intText
 }
@@ -205,7 +204,7 @@ func sampleMethods() methods {
 		PJM: map[string]pointerJSON{"m": {"n"}}, PPM: map[string]*pointerJSON{"o": {"p"}, "q": nil},
 		Any: pointerJSON{"r"}, AnP: &pointerJSON{"s"}, Im: valueJSON{"t"}, NiP: (*nilSafe)(nil), It: valueText{"u"},
 		Raw: raw, RaP: &raw, Num: "1.50", T: time.Date(2026, 7, 28, 1, 2, 3, 456, time.FixedZone("", 5400)),
-		D: time.Second, IP: netip.MustParseAddr("::1"), IT: 3,
+		IP: netip.MustParseAddr("::1"), IT: 3,
 	}
 }
 

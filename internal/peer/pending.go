@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -14,13 +15,31 @@ import (
 type Pending struct {
 	mu     sync.Mutex
 	last   int64
+	name   string // before the numbers of requests; "" for none
 	waits  map[protocol.ID]chan reply
+	held   int // that Reserve let in
 	closed error
 }
 
 type reply struct {
 	result json.RawMessage
 	err    error
+}
+
+// Reserve lets n more requests in, unless that makes more than max together with
+// those that it let in before. release must be called when they are over.
+func (p *Pending) Reserve(n, max int) (release func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held+n > max {
+		return nil, false
+	}
+	p.held += n
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.held -= n
+	}, true
 }
 
 // Call sends a request with send and waits for its answer. When ctx ends
@@ -49,6 +68,10 @@ func (p *Pending) Call(ctx context.Context, send func([]byte) error, method stri
 	}
 }
 
+// Name makes the ids of requests begin with name: another process that asks the
+// same client counts on its own. It must be called before the first request.
+func (p *Pending) Name(name string) { p.name = name }
+
 func (p *Pending) enter() (protocol.ID, chan reply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,6 +83,9 @@ func (p *Pending) enter() (protocol.ID, chan reply, error) {
 	}
 	p.last++
 	id := protocol.IntID(p.last)
+	if p.name != "" {
+		id = protocol.StringID(p.name + "-" + strconv.FormatInt(p.last, 10))
+	}
 	answered := make(chan reply, 1)
 	p.waits[id] = answered
 	return id, answered, nil
@@ -69,6 +95,16 @@ func (p *Pending) leave(id protocol.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.waits, id)
+}
+
+// Spoil ends the request of that id, to which an answer came that cannot be read.
+func (p *Pending) Spoil(id protocol.ID, why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if answered, ok := p.waits[id]; ok {
+		delete(p.waits, id)
+		answered <- reply{err: fmt.Errorf("the client's answer is not valid: %w", why)}
+	}
 }
 
 // Answer gives a response to the request that waits for it, and tells whether
@@ -95,6 +131,24 @@ func (p *Pending) Answer(m *protocol.Message) bool {
 	}
 	answered <- r
 	return true
+}
+
+// Fail fails the request with that id, if it waits.
+func (p *Pending) Fail(id protocol.ID, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if answered, ok := p.waits[id]; ok {
+		delete(p.waits, id)
+		answered <- reply{err: err}
+	}
+}
+
+// Waits tells whether a request with that id does.
+func (p *Pending) Waits(id protocol.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.waits[id]
+	return ok
 }
 
 // Close fails every request that waits, and every later one, with err.

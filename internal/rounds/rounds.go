@@ -3,8 +3,10 @@ package rounds
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ const (
 	DefaultExpiry    = 15 * time.Minute
 	DefaultMaxRounds = 10
 	DefaultMaxState  = 32 << 10
+	DefaultMaxOpen   = 1000
 )
 
 // Config bounds the rounds of a request.
@@ -24,6 +27,7 @@ type Config struct {
 	Expiry    time.Duration // how long a client may take to answer; 0 means DefaultExpiry
 	MaxRounds int           // how often one request may be asked; 0 means DefaultMaxRounds
 	MaxState  int           // bytes of a sealed state; 0 means DefaultMaxState
+	MaxOpen   int           // unanswered questions of a legacy session; 0 means DefaultMaxOpen
 }
 
 // Askers makes the askers of requests. It is safe for concurrent use.
@@ -56,8 +60,40 @@ func (a *Askers) Asker(*frame.Frame, func([]byte) error) frame.Asker {
 type state struct {
 	Expires int64                      `json:"e"` // Unix seconds
 	Round   int                        `json:"r"`
-	Answers map[string]json.RawMessage `json:"a,omitempty"`
+	Asked   map[string]digest          `json:"q,omitempty"` // in the round that the client answers next
+	Answers map[string]answer          `json:"a,omitempty"`
 	Kept    map[string]json.RawMessage `json:"k,omitempty"`
+}
+
+// answer is what the client has said to one question.
+type answer struct {
+	To   digest          `json:"q"`
+	Text json.RawMessage `json:"v"`
+}
+
+// digest tells a question from another one under the same key.
+type digest [12]byte
+
+func digestOf(q protocol.InputRequest) (d digest) {
+	h := sha256.New()
+	writeParts(h, []byte(q.Method), q.Params)
+	copy(d[:], h.Sum(nil))
+	return d
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (d digest) MarshalText() ([]byte, error) {
+	return base64.RawURLEncoding.AppendEncode(nil, d[:]), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *digest) UnmarshalText(text []byte) error {
+	n, err := base64.RawURLEncoding.Strict().Decode(make([]byte, base64.RawURLEncoding.DecodedLen(len(text))), text)
+	if err != nil || n != len(d) {
+		return errNotOurs
+	}
+	_, err = base64.RawURLEncoding.Decode(d[:], text)
+	return err
 }
 
 // request is the frame.Asker of one request. It opens the client's state when
@@ -65,12 +101,12 @@ type state struct {
 type request struct {
 	asker *Askers
 
-	mu        sync.Mutex
-	opened    bool
-	fault     error
-	state     state
-	responses map[string]json.RawMessage // what the client sent in this round
-	asked     []protocol.InputRequest
+	mu     sync.Mutex
+	opened bool
+	fault  error
+	state  state
+	ahead  map[string]json.RawMessage // answers of a first round
+	asked  []protocol.InputRequest
 }
 
 var _ frame.Asker = (*request)(nil)
@@ -91,16 +127,17 @@ func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMe
 	answers := make([]json.RawMessage, len(questions))
 	missing := false
 	for i, q := range questions {
-		if answer, ok := r.answer(q.Key()); ok {
-			answers[i] = answer
-			continue
-		}
-		missing = true
 		params, err := q.Params(f)
 		if err != nil {
 			return nil, err
 		}
-		r.ask(protocol.InputRequest{Key: q.Key(), Method: q.Method(), Params: params})
+		question := protocol.InputRequest{Key: q.Key(), Method: q.Method(), Params: params}
+		if text, ok := r.answer(question); ok {
+			answers[i] = text
+			continue
+		}
+		missing = true
+		r.ask(question)
 	}
 	if missing {
 		return nil, frame.ErrInputRequired
@@ -108,18 +145,23 @@ func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMe
 	return answers, nil
 }
 
-// answer finds the client's answer, from this round or from one before, and
-// keeps it for the next.
-func (r *request) answer(key string) (json.RawMessage, bool) {
-	if answer, ok := r.responses[key]; ok {
-		if r.state.Answers == nil {
-			r.state.Answers = make(map[string]json.RawMessage)
-		}
-		r.state.Answers[key] = answer
-		return answer, true
+// answer returns the client's answer to a question. One to another question
+// under the same key is none: the user has not seen this one.
+func (r *request) answer(q protocol.InputRequest) (json.RawMessage, bool) {
+	own := digestOf(q)
+	if text, ok := r.ahead[q.Key]; ok {
+		r.keep(q.Key, answer{own, text})
 	}
-	answer, ok := r.state.Answers[key]
-	return answer, ok
+	a, ok := r.state.Answers[q.Key]
+	return a.Text, ok && a.To == own
+}
+
+// keep keeps an answer for the rounds to come.
+func (r *request) keep(key string, a answer) {
+	if r.state.Answers == nil {
+		r.state.Answers = make(map[string]answer)
+	}
+	r.state.Answers[key] = a
 }
 
 // ask records a question, once.
@@ -161,7 +203,11 @@ func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
 		return nil, fmt.Errorf("mcp: the handler of %s returned ErrInputRequired but asked nothing", f.Request().Method)
 	}
 	if r.state.Round++; r.state.Round > r.asker.config.MaxRounds {
-		return nil, fmt.Errorf("mcp: the request was asked in %d rounds, which is the limit", r.asker.config.MaxRounds)
+		return nil, fmt.Errorf("mcp: the request was asked in %d rounds, which is the limit; a question that is another one each time is asked each time: keep with Once what it is made of", r.asker.config.MaxRounds)
+	}
+	r.state.Asked = make(map[string]digest, len(r.asked))
+	for _, q := range r.asked {
+		r.state.Asked[q.Key] = digestOf(q)
 	}
 	r.state.Expires = time.Now().Add(r.asker.config.Expiry).Unix()
 	text, err := json.Marshal(r.state)
@@ -182,16 +228,36 @@ func (r *request) open(f *frame.Frame) error {
 	}
 	r.opened = true
 	params := &f.Request().Params
-	if params.InputResponses != nil {
-		if err := json.Unmarshal(params.InputResponses, &r.responses); err != nil {
-			r.fault = protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses: %w", err)
+	if params.RequestState != "" {
+		if r.fault = r.openState(f, params.RequestState); r.fault != nil {
 			return r.fault
 		}
 	}
-	if params.RequestState != "" {
-		r.fault = r.openState(f, params.RequestState)
+	if params.InputResponses != nil {
+		r.fault = r.take(params.InputResponses)
 	}
 	return r.fault
+}
+
+// take keeps the answers to what the round before has asked. The rest is ignored
+// (Error Handling in basic/patterns/mrtr of 2026-07-28): an answer is given once,
+// and to the question that the user has seen. A first round has none before it;
+// a client that answers ahead there starts anew, and undoes nothing.
+func (r *request) take(text []byte) error {
+	var responses map[string]json.RawMessage
+	if err := json.Unmarshal(text, &responses); err != nil {
+		return protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses: %w", err)
+	}
+	if r.state.Round == 0 {
+		r.ahead = responses
+		return nil
+	}
+	for key, to := range r.state.Asked {
+		if response, ok := responses[key]; ok {
+			r.keep(key, answer{to, response})
+		}
+	}
+	return nil
 }
 
 func (r *request) openState(f *frame.Frame, sealed string) error {
@@ -221,11 +287,16 @@ func refused(format string, args ...any) error {
 func (r *request) binding(f *frame.Frame) []byte {
 	req := f.Sent() // the same in every round, and for whoever asks
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(f.Principal()), []byte(req.Method), []byte(req.Params.Name), canonical(req.Params.Arguments)} {
+	writeParts(h, []byte(f.Principal()), []byte(req.Method), []byte(req.Params.Name), canonical(req.Params.Arguments))
+	return h.Sum(nil)
+}
+
+// writeParts writes each part with its length, so that no two lists are one.
+func writeParts(h hash.Hash, parts ...[]byte) {
+	for _, part := range parts {
 		fmt.Fprintf(h, "%d:", len(part))
 		h.Write(part)
 	}
-	return h.Sum(nil)
 }
 
 // canonical returns JSON text with its members sorted and its space removed,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -53,8 +54,8 @@ func required(t *testing.T, f *frame.Frame) string {
 	return result.(*protocol.InputRequiredResult).State
 }
 
-func ask(f *frame.Frame) (frame.Elicited[name], error) {
-	return frame.Elicit[name](f, "who", "Who are you?")
+func askName(f *frame.Frame) (frame.Elicited[name], error) {
+	return ask.Elicit[name](f, "who", "Who are you?")
 }
 
 const yes = `{"who":{"action":"accept","content":{"name":"Ada"}}}`
@@ -63,7 +64,7 @@ func TestRoundTrip(t *testing.T) {
 	a := New(sealer(t), Config{})
 	ctx := context.Background()
 	f := round(a, ctx, "tools/call", "greet", `{"x":1,"y":2}`, "", "")
-	if _, err := ask(f); !errors.Is(err, frame.ErrInputRequired) {
+	if _, err := askName(f); !errors.Is(err, frame.ErrInputRequired) {
 		t.Fatalf("err = %v", err)
 	}
 	result, err := f.InputRequired()
@@ -84,7 +85,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Error("the state can be read")
 	}
 	// The same arguments, written another way.
-	got, err := ask(round(a, ctx, "tools/call", "greet", `{ "y":2, "x":1 }`, state, yes))
+	got, err := askName(round(a, ctx, "tools/call", "greet", `{ "y":2, "x":1 }`, state, yes))
 	if err != nil || !got.Accepted() || got.Value.Name != "Ada" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -95,7 +96,7 @@ func TestStateIsRefused(t *testing.T) {
 	ctx := context.Background()
 	state := func() string {
 		f := round(a, frame.WithPrincipal(ctx, "ada"), "tools/call", "greet", `{"x":1}`, "", "")
-		_, _ = ask(f)
+		_, _ = askName(f)
 		return required(t, f)
 	}()
 	flip := func(i int) string {
@@ -131,14 +132,14 @@ func TestStateIsRefused(t *testing.T) {
 		{"oversized", New(sealer(t, keyA), Config{MaxState: 10}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ask(tt.f(tt.askers))
+			_, err := askName(tt.f(tt.askers))
 			fault, ok := errors.AsType[*protocol.Error](err)
 			if !ok || fault.Code != protocol.CodeInvalidParams || !strings.Contains(fault.Message, "requestState is refused") {
 				t.Errorf("err = %v", err)
 			}
 		})
 	}
-	if got, err := ask(round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes)); err != nil || got.Value.Name != "Ada" {
+	if got, err := askName(round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes)); err != nil || got.Value.Name != "Ada" {
 		t.Errorf("the right one: %+v, %v", got, err)
 	}
 }
@@ -147,14 +148,14 @@ func TestStateExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(sealer(t), Config{Expiry: time.Minute})
 		f := round(a, t.Context(), "tools/call", "greet", "", "", "")
-		_, _ = ask(f)
+		_, _ = askName(f)
 		state := required(t, f)
 		time.Sleep(59 * time.Second)
-		if _, err := ask(round(a, t.Context(), "tools/call", "greet", "", state, yes)); err != nil {
+		if _, err := askName(round(a, t.Context(), "tools/call", "greet", "", state, yes)); err != nil {
 			t.Errorf("after 59 s: %v", err)
 		}
 		time.Sleep(time.Second)
-		if _, err := ask(round(a, t.Context(), "tools/call", "greet", "", state, yes)); err == nil || !strings.Contains(err.Error(), "has expired") {
+		if _, err := askName(round(a, t.Context(), "tools/call", "greet", "", state, yes)); err == nil || !strings.Contains(err.Error(), "has expired") {
 			t.Errorf("after a minute: %v", err)
 		}
 	})
@@ -166,7 +167,7 @@ func TestKeyRing(t *testing.T) {
 	old, both, next := New(sealer(t, keyA), Config{}), New(sealer(t, keyB, keyA), Config{}), New(sealer(t, keyB), Config{})
 	start := func(a *Askers) string {
 		f := round(a, context.Background(), "tools/call", "greet", "", "", "")
-		_, _ = ask(f)
+		_, _ = askName(f)
 		return required(t, f)
 	}
 	for _, tt := range []struct {
@@ -174,7 +175,7 @@ func TestKeyRing(t *testing.T) {
 		from, to *Askers
 		ok       bool
 	}{{"old to both", old, both, true}, {"both to next", both, next, true}, {"both to old", both, old, false}, {"old to next", old, next, false}} {
-		_, err := ask(round(tt.to, context.Background(), "tools/call", "greet", "", start(tt.from), yes))
+		_, err := askName(round(tt.to, context.Background(), "tools/call", "greet", "", start(tt.from), yes))
 		if (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -188,17 +189,17 @@ func TestSeveralRounds(t *testing.T) {
 	a := New(sealer(t), Config{})
 	charged := 0
 	handler := func(f *frame.Frame) (string, error) {
-		receipt, err := frame.Once(f, "charge", func() (string, error) { charged++; return "r-1", nil })
+		receipt, err := ask.Once(f, "charge", func() (string, error) { charged++; return "r-1", nil })
 		if err != nil {
 			return "", err
 		}
-		first, err := frame.Elicit[name](f, "first", "First?")
+		first, err := ask.Elicit[name](f, "first", "First?")
 		if err != nil {
 			return "", err
 		}
 		var second frame.Elicited[name]
 		var roots []protocol.Root
-		if err := frame.Ask(f, frame.ElicitQuestion("second", "Second?", &second), frame.RootsQuestion("roots", &roots)); err != nil {
+		if err := ask.All(f, ask.ElicitQuestion("second", "Second?", &second), frame.RootsQuestion("roots", &roots)); err != nil {
 			return "", err
 		}
 		return receipt + first.Value.Name + second.Value.Name + roots[0].URI, nil
@@ -227,6 +228,11 @@ func TestSeveralRounds(t *testing.T) {
 
 func TestBadAnswers(t *testing.T) {
 	a := New(sealer(t), Config{})
+	first := round(a, context.Background(), "tools/call", "t", "", "", "")
+	if _, err := askName(first); !errors.Is(err, frame.ErrInputRequired) {
+		t.Fatal(err)
+	}
+	state := required(t, first)
 	for responses, want := range map[string]string{
 		`{"who":12345}`:               "not valid",
 		`{"who":null}`:                "action must be",
@@ -235,20 +241,22 @@ func TestBadAnswers(t *testing.T) {
 		`{"who":{"action":"accept","content":{"name":""}}}`:        "/name",
 		`{"who":{"action":"accept","content":{"name":"a","b":1}}}`: "/b",
 	} {
-		_, err := ask(round(a, context.Background(), "tools/call", "t", "", "", responses))
+		_, err := askName(round(a, context.Background(), "tools/call", "t", "", state, responses))
 		fault, ok := errors.AsType[*protocol.Error](err)
 		if !ok || fault.Code != protocol.CodeInvalidParams || !strings.Contains(fault.Message, want) {
 			t.Errorf("%s: %v, want %q", responses, err, want)
 		}
 	}
 	for _, declined := range []string{"decline", "cancel"} {
-		got, err := ask(round(a, context.Background(), "tools/call", "t", "", "", `{"who":{"action":"`+declined+`"}}`))
+		got, err := askName(round(a, context.Background(), "tools/call", "t", "", state, `{"who":{"action":"`+declined+`"}}`))
 		if err != nil || got.Accepted() || string(got.Action) != declined {
 			t.Errorf("%s: %+v, %v", declined, got, err)
 		}
 	}
-	if _, err := ask(round(a, context.Background(), "tools/call", "t", "", "", `{"other":{"action":"accept"}}`)); !errors.Is(err, frame.ErrInputRequired) {
-		t.Errorf("an answer to nothing that was asked: %v", err)
+	for _, state := range []string{"", state} {
+		if _, err := askName(round(a, context.Background(), "tools/call", "t", "", state, `{"other":{"action":"accept"}}`)); !errors.Is(err, frame.ErrInputRequired) {
+			t.Errorf("an answer to nothing that was asked: %v", err)
+		}
 	}
 }
 
@@ -257,7 +265,7 @@ func TestLimits(t *testing.T) {
 	state := ""
 	for i := range 3 {
 		f := round(a, context.Background(), "tools/call", "t", "", state, "")
-		_, _ = ask(f)
+		_, _ = askName(f)
 		result, err := f.InputRequired()
 		if i == 2 {
 			if err == nil || !strings.Contains(err.Error(), "which is the limit") {
@@ -271,13 +279,13 @@ func TestLimits(t *testing.T) {
 		state = result.(*protocol.InputRequiredResult).State
 	}
 	f := round(a, context.Background(), "tools/call", "t", "", "", "")
-	_, _ = frame.Once(f, "big", func() (string, error) { return strings.Repeat("x", 500), nil })
-	_, _ = ask(f)
+	_, _ = ask.Once(f, "big", func() (string, error) { return strings.Repeat("x", 500), nil })
+	_, _ = askName(f)
 	if _, err := f.InputRequired(); err == nil || !strings.Contains(err.Error(), "over the limit of 400") {
 		t.Errorf("a large state: %v", err)
 	}
 	f = round(a, context.Background(), "tools/list", "", "", "", "")
-	if _, err := ask(f); err == nil || errors.Is(err, frame.ErrInputRequired) {
+	if _, err := askName(f); err == nil || errors.Is(err, frame.ErrInputRequired) {
 		t.Errorf("asking during tools/list: %v", err)
 	}
 }
@@ -303,10 +311,10 @@ func TestOnceInARepeatedRound(t *testing.T) {
 	a := New(sealer(t), Config{})
 	charged := 0
 	pay := func(f *frame.Frame) (string, error) {
-		if _, err := frame.Elicit[name](f, "name", "Who are you?"); err != nil {
+		if _, err := ask.Elicit[name](f, "name", "Who are you?"); err != nil {
 			return "", err
 		}
-		n, err := frame.Once(f, "charge", func() (int, error) { charged++; return charged, nil })
+		n, err := ask.Once(f, "charge", func() (int, error) { charged++; return charged, nil })
 		return fmt.Sprint(n), err
 	}
 	first := round(a, context.Background(), "tools/call", "pay", "", "", "")

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/transport"
 )
 
 // backend is a Backend that says in each result how it was asked.
@@ -19,7 +19,7 @@ type backend struct {
 	headers   []protocol.HeaderParam
 	serve     func(c *Call) Answer // nil echoes
 	notify    func(c *Call)
-	listen    func(r *http.Request, to *Events) *protocol.Error
+	listen    func(to *Events) *protocol.Error
 
 	mu       sync.Mutex
 	sessions map[string]protocol.Revision
@@ -39,7 +39,7 @@ func (b *backend) Serve(c *Call) Answer {
 	if b.serve != nil {
 		return b.serve(c)
 	}
-	return result(c, fmt.Sprintf(`"%s, %v, %s"`, c.Message.Method, c.Revision, c.Session))
+	return result(c, fmt.Sprintf(`"%s, %v, %s"`, c.Message.Method, c.Revision, sessionID(c)))
 }
 
 // result is the answer with that JSON text as the result's only member.
@@ -50,41 +50,62 @@ func result(c *Call, text string) Answer {
 // fails serves every request with that error.
 func fails(code protocol.Code) func(c *Call) Answer {
 	return func(c *Call) Answer {
-		return Answer{Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, &protocol.Error{Code: code}, c.Revision), Code: code}
+		fault := &protocol.Error{Code: code}
+		return Answer{Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault}
 	}
 }
 
 func (b *backend) Notify(c *Call) {
 	b.mu.Lock()
-	b.notified = append(b.notified, fmt.Sprintf("%s in %v, session %q", c.Message.Method, c.Revision, c.Session))
+	b.notified = append(b.notified, fmt.Sprintf("%s in %v, session %q", c.Message.Method, c.Revision, sessionID(c)))
 	b.mu.Unlock()
 	if b.notify != nil {
 		b.notify(c)
 	}
 }
 
-func (b *backend) SessionRevision(id string, _ *http.Request) (protocol.Revision, bool) {
+// testSession is one of the backend's.
+type testSession struct {
+	id  string
+	rev protocol.Revision
+}
+
+func (x testSession) Revision() protocol.Revision { return x.rev }
+
+// sessionID returns the id of the session that c belongs to, or "".
+func sessionID(c *Call) string {
+	x, _ := c.Session.(testSession)
+	return x.id
+}
+
+func (b *backend) Session(id string, _ *http.Request) (Session, *protocol.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rev, ok := b.sessions[id]
-	return rev, ok
+	if id == "stored" {
+		return nil, &protocol.Error{Code: protocol.CodeUnavailable, RetryAfter: 1500 * time.Millisecond}
+	}
+	if !ok {
+		return nil, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found")
+	}
+	return testSession{id, rev}, nil
 }
 
-func (b *backend) EndSession(id string) {
+func (b *backend) EndSession(x Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.sessions, id)
+	delete(b.sessions, x.(testSession).id)
 }
 
-func (b *backend) Listen(_ string, r *http.Request, to *Events) *protocol.Error {
+func (b *backend) Listen(_ Session, to *Events) *protocol.Error {
 	if b.listen != nil {
-		return b.listen(r, to)
+		return b.listen(to)
 	}
 	_ = to.Open()
 	return nil
 }
 
-func (b *backend) Connect(_ *http.Request, _ func(func(*http.Request) bool) (transport.Conn, error)) *protocol.Error {
+func (b *backend) Connect(_ *http.Request, _ func(func(*http.Request) bool) (Posted, error)) *protocol.Error {
 	return protocol.Errorf(protocol.CodeBusy, "no connections here")
 }
 

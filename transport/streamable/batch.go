@@ -12,9 +12,12 @@ import (
 // the same time; the answers leave together, in the order of the requests: as
 // an array, or as events one by one if a message came ahead of them.
 func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
-	id, rev, status, fault := "", protocol.Revision(0), 0, (*protocol.Error)(nil)
+	var x Session
+	rev, status, fault := protocol.Revision(0), 0, (*protocol.Error)(nil)
 	if r.Header.Get(headerSession) != "" { // without one there is no revision, which has no batches
-		id, rev, status, fault = h.session(r)
+		if x, status, fault = h.session(r); fault == nil {
+			rev = x.Revision()
+		}
 	}
 	var calls []*Call
 	var faults []*protocol.Error
@@ -27,23 +30,29 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 			rev = protocol.Latest
 		}
 		out.json = true // an error with a status is never an event
+		setRetryAfter(out.w.Header(), fault)
 		out.answer(status, protocol.AppendErrorResponse(nil, protocol.ID{}, fault, rev))
 		return
 	}
 	answers := make([][]byte, len(calls))
 	for _, c := range calls {
-		c.HTTP, c.Revision, c.Session, c.out, c.batch = r, rev, id, out, true
+		c.HTTP, c.Revision, c.Session, c.out, c.batch = r, rev, x, out, true
 	}
 	requests := 0
 	var running sync.WaitGroup
 	for i, c := range calls {
 		switch {
+		case faults[i] != nil && c.Message.MeantAsResponse(): // which nobody answers
 		case faults[i] != nil:
 			requests++
 			answers[i] = protocol.AppendErrorResponse(nil, c.Message.ID, faults[i], c.Revision)
 		case c.Message.IsRequest():
 			requests++
-			running.Go(func() { answers[i] = h.backend.Serve(c).Response })
+			running.Go(func() {
+				answer := panicked(c) // unless the handler returns
+				defer func() { answers[i] = answer.Response }()
+				answer = h.backend.Serve(c)
+			})
 		default:
 			h.backend.Notify(c)
 		}

@@ -3,6 +3,7 @@ package streamable
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,8 +17,10 @@ type exchange struct {
 	reading reading                  // its place in the watchdog's list
 	control *http.ResponseController // made when it is first needed
 	timeout time.Duration            // for each write; 0 means none
+	session string                   // that a stream names in its header; "" for none
 	json    bool                     // the client takes JSON
 	events  bool                     // the client takes events
+	shared  bool                     // the connection carries other responses, too
 
 	mu      sync.Mutex
 	started bool // the response is a stream
@@ -61,6 +64,9 @@ func (e *exchange) start() {
 	header["Content-Type"] = eventHeaders[0:1:1]
 	header["Cache-Control"] = eventHeaders[1:2:2]
 	header["X-Accel-Buffering"] = eventHeaders[2:3:3] // or proxies hold events back
+	if e.session != "" {
+		header.Set(headerSession, e.session)
+	}
 	e.w.WriteHeader(http.StatusOK)
 }
 
@@ -112,6 +118,9 @@ func (e *exchange) raw(text []byte) error {
 	}
 	if err := e.controller().Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
+	}
+	if e.timeout > 0 && e.shared {
+		endDeadline(e.controller())
 	}
 	return nil
 }
@@ -182,6 +191,26 @@ func (e *exchange) answer(status int, body []byte) {
 		}
 		writeJSON(e.w, status, body)
 	}
+}
+
+// leave is answer for a handler that ends its goroutine: net/http closes the
+// connection then, and sends nothing of what it has kept.
+func (e *exchange) leave(r *http.Request, body []byte) {
+	if e.json {
+		e.mu.Lock()
+		if !e.started {
+			e.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			e.w.Header().Set("Connection", "close")
+		}
+		e.mu.Unlock()
+	}
+	e.answer(http.StatusOK, body)
+	_ = e.controller().Flush() // the client is gone, or there is nothing to flush with
+	if e.line == nil {
+		e.line = &line{}
+	}
+	e.takeOver(r)
+	e.hangUp()
 }
 
 // smallBody is a size that fits the buffers of net/http and the socket, so

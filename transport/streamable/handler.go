@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/internal/guard"
@@ -28,7 +29,9 @@ const (
 	DefaultRetry        = time.Second
 )
 
-// Options shape a Handler. The zero value is the default.
+// Options shape a Handler. The zero value is the default. WriteTimeout takes the
+// place of http.Server.WriteTimeout, which counts from the head of a request and
+// so would cut slow calls and streams off.
 type Options struct {
 	MaxBody      int64         // bytes of a request's body; 0 means DefaultMaxBody
 	MaxDepth     int           // nesting of a message; 0 means protocol's default
@@ -72,23 +75,38 @@ type Backend interface {
 	Serve(c *Call) Answer
 	// Notify takes a notification or a response of the client.
 	Notify(c *Call)
-	// SessionRevision finds a legacy session of the caller's.
-	SessionRevision(id string, r *http.Request) (rev protocol.Revision, ok bool)
-	// EndSession ends a session that SessionRevision found.
-	EndSession(id string)
+	// Session finds a legacy session of the caller's, once for each request. The
+	// fault says why there is none: CodeSessionNotFound, or CodeUnavailable for one
+	// that may be there later.
+	Session(id string, r *http.Request) (Session, *protocol.Error)
+	// EndSession ends a session that Session found.
+	EndSession(x Session)
 	// Listen opens to and sends the messages of a session that belong to no
 	// request, or goes on with the stream that to.Last names, until the
-	// session, the stream or r ends or to fails. A fault that it returns
+	// session or the stream ends, or to fails. A fault that it returns
 	// before it opens to is the answer.
-	Listen(id string, r *http.Request, to *Events) *protocol.Error
+	Listen(x Session, to *Events) *protocol.Error
 	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
 	// open begins its stream and returns it; ours tells which other requests
-	// are of the same client. A fault before that is answered with 503.
-	Connect(r *http.Request, open func(ours func(*http.Request) bool) (transport.Conn, error)) *protocol.Error
+	// are of the same client. A fault before that is the answer.
+	Connect(r *http.Request, open func(ours func(*http.Request) bool) (Posted, error)) *protocol.Error
 	// HeaderParams tells which arguments of the tool that c calls are mirrored
 	// into headers: none if there is no such tool for its client.
 	HeaderParams(c *Call) []protocol.HeaderParam
 }
+
+// Posted is a connection whose client sends each message with a request of its
+// own.
+type Posted interface {
+	transport.Conn
+	// By returns the request that brought the message that Read returned last: its
+	// identity is that of the message, and its context does not end. It is for the
+	// goroutine that reads.
+	By() *http.Request
+}
+
+// Session is a legacy session of the Backend's.
+type Session interface{ Revision() protocol.Revision }
 
 // Call is one message that was posted.
 type Call struct {
@@ -96,7 +114,7 @@ type Call struct {
 	Message  protocol.Message
 	Params   protocol.Params
 	Revision protocol.Revision // 0 for initialize, which negotiates it
-	Session  string            // "" for modern requests and for initialize
+	Session  Session           // nil for modern requests and for initialize
 	// Buffer is memory that the answer may be appended to.
 	Buffer []byte
 	out    *exchange
@@ -113,12 +131,18 @@ func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 // TakesEvents tells whether the client takes messages ahead of the answer.
 func (c *Call) TakesEvents() bool { return c.out.events }
 
+// Opens says that c opens the session of that id. The header that names it
+// leaves with the first message that is sent ahead of the answer, which may be
+// in Serve; else it goes with the answer, by Answer.Session.
+func (c *Call) Opens(session string) { c.out.session = session }
+
 // Answer is what a request gets.
 type Answer struct {
-	Response []byte        // a whole JSON-RPC response
-	Code     protocol.Code // of the error in Response; 0 for a result
-	Status   int           // HTTP status; 0 means what Code and the era say
-	Session  string        // the session that initialize opened
+	Response []byte          // a whole JSON-RPC response
+	Fault    *protocol.Error // the error in Response; nil for a result
+	Refused  bool            // the Fault came before anything of the request ran
+	Status   int             // HTTP status; 0 means what Fault and the era say
+	Session  string          // the session that initialize opened
 	// Challenge is the value of WWW-Authenticate that goes with a Status of 401
 	// or 403, unless the answer is a stream already.
 	Challenge string
@@ -131,6 +155,13 @@ type Answer struct {
 	// End, if there is a Stream, is called when all of it has been written:
 	// net/http does not wait for connections that were taken over.
 	End func()
+}
+
+// panicked is the answer to a call whose handler ended its goroutine
+// (runtime.Goexit), so that Backend.Serve did not return.
+func panicked(c *Call) Answer {
+	fault := &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message}
+	return Answer{Response: protocol.AppendErrorResponse(nil, c.Message.ID, fault, c.Revision), Fault: fault}
 }
 
 // Handler is the endpoint, an http.Handler for any router and any path. It is
@@ -173,6 +204,7 @@ func orDefault(d, def time.Duration) time.Duration {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer h.prolong(w, r)()
 	if fault := h.guard.Check(r); fault != "" {
 		refuse(w, http.StatusForbidden, protocol.Errorf(protocol.CodeInvalidRequest, "%s", fault))
 		return
@@ -185,18 +217,41 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		h.delete(w, r)
 	default:
-		notAllowed(w, "use POST")
+		notAllowed(w, "POST, GET, DELETE", "use POST")
 	}
 }
 
-// notAllowed answers 405.
-func notAllowed(w http.ResponseWriter, hint string) {
-	w.Header().Set("Allow", "POST, GET, DELETE")
+// prolong gives what is left in net/http's buffers time of its own: small
+// answers and refusals leave when the handler returns, and the time that the
+// server allows counts from the head of the request.
+func (h *Handler) prolong(w http.ResponseWriter, r *http.Request) (done func()) {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok || server.WriteTimeout <= 0 || h.opts.WriteTimeout <= 0 {
+		return func() {}
+	}
+	control := http.NewResponseController(w)
+	if r.ProtoMajor > 1 {
+		endDeadline(control)
+	}
+	// Not every ResponseWriter has deadlines; without, the server's hold.
+	return func() { _ = control.SetWriteDeadline(time.Now().Add(h.opts.WriteTimeout)) }
+}
+
+// endDeadline takes a deadline for writes away. In HTTP/2 it would end the
+// response when it passes, though nothing is written then.
+func endDeadline(control *http.ResponseController) {
+	_ = control.SetWriteDeadline(time.Time{}) // a ResponseWriter without has none to take away
+}
+
+// notAllowed answers 405. allow are the methods that the same request may have.
+func notAllowed(w http.ResponseWriter, allow, hint string) {
+	w.Header().Set("Allow", allow)
 	refuse(w, http.StatusMethodNotAllowed, protocol.Errorf(protocol.CodeInvalidRequest, "method not allowed: %s", hint))
 }
 
 // refuse answers with an error that belongs to no request.
 func refuse(w http.ResponseWriter, status int, e *protocol.Error) {
+	setRetryAfter(w.Header(), e)
 	writeJSON(w, status, protocol.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
 }
 

@@ -20,6 +20,12 @@ func (h *Handler) checkHeaders(c *Call) *protocol.Error {
 	if !named[c.Message.Method] {
 		return nil
 	}
+	if _, sent := c.HTTP.Header[headerName]; !sent && strings.HasPrefix(c.Message.Method, "tasks/") {
+		// The extension wants it of clients, for those who route requests; unlike
+		// for calls no server has to refuse one that lost it on its way, and the
+		// body names the task.
+		return nil
+	}
 	value, fault := encodedHeader(c.HTTP, headerName)
 	if fault != nil {
 		return fault

@@ -9,7 +9,7 @@ import (
 // get opens the stream of a legacy session, or a connection of HTTP+SSE.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
-		notAllowed(w, "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
+		notAllowed(w, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
 		return
 	}
 	if _, events := accepts(r); !events {
@@ -20,29 +20,41 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		h.connect(w, r)
 		return
 	}
-	id, _, status, fault := h.session(r)
+	x, status, fault := h.session(r)
 	if fault != nil {
 		refuse(w, status, fault)
 		return
 	}
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, events: true}
-	to := &Events{Last: r.Header.Get(headerLast), KeepAlive: h.opts.KeepAlive, out: out}
-	if fault := h.backend.Listen(id, r, to); fault != nil && !to.opened {
-		refuse(w, http.StatusBadRequest, fault)
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true, keep: h.opts.NoTakeover, line: newLine(r)}
+	to := &Events{Last: r.Header.Get(headerLast), every: h.opts.KeepAlive, out: out, ctx: r.Context()}
+	defer to.end()
+	if fault := h.backend.Listen(x, to); fault != nil && !to.opened {
+		if status = statusOf(fault, 0, true); status == http.StatusOK {
+			status = http.StatusBadRequest
+		}
+		refuse(w, status, fault)
 	}
+}
+
+// withoutSession are the methods that need no session.
+func (h *Handler) withoutSession() string {
+	if h.opts.SSE {
+		return "POST, GET"
+	}
+	return "POST"
 }
 
 // delete ends a legacy session.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" {
-		notAllowed(w, "DELETE is for legacy sessions and needs Mcp-Session-Id")
+		notAllowed(w, h.withoutSession(), "DELETE is for legacy sessions and needs Mcp-Session-Id")
 		return
 	}
-	id, _, status, fault := h.session(r)
+	x, status, fault := h.session(r)
 	if fault != nil {
 		refuse(w, status, fault)
 		return
 	}
-	h.backend.EndSession(id)
+	h.backend.EndSession(x)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -43,11 +45,20 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	c := &Call{HTTP: r, out: out, retry: h.opts.Retry}
 	if status, fault := h.admit(c, body); fault != nil {
 		rev := c.Revision
-		if rev == 0 {
-			rev = protocol.Latest
+		switch {
+		case rev != 0:
+		case fault.Code == protocol.CodeParseError, status != http.StatusBadRequest:
+			rev = protocol.Latest // no message of any revision, or no session that would tell
+		default:
+			rev = h.revisionOf(r)
 		}
 		c.out.json = true // an error with a status is never an event
-		c.out.answer(status, protocol.AppendErrorResponse(nil, c.Message.ID, fault, rev))
+		setRetryAfter(w.Header(), fault)
+		id := c.Message.ID
+		if c.Message.MeantAsResponse() {
+			id = protocol.ID{}
+		}
+		c.out.answer(status, protocol.AppendErrorResponse(nil, id, fault, rev))
 		return
 	}
 	if !c.Message.IsRequest() {
@@ -73,7 +84,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *exchange {
 		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
 		return nil
 	}
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, json: wantsJSON, events: wantsEvents, keep: h.opts.NoTakeover}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, json: wantsJSON, events: wantsEvents, keep: h.opts.NoTakeover}
 	out.reading.w = w
 	return out
 }
@@ -102,7 +113,14 @@ func (h *Handler) bodyOf(out *exchange, r *http.Request) (body []byte, ok bool) 
 func (h *Handler) serve(c *Call) {
 	buffer := buffers.Get().(*[]byte)
 	c.Buffer = (*buffer)[:0]
+	returned := false
+	defer func() {
+		if !returned {
+			c.out.leave(c.HTTP, panicked(c).Response)
+		}
+	}()
 	answer := h.backend.Serve(c)
+	returned = true
 	if answer.Later {
 		buffers.Put(buffer) // the answer is in memory of its own
 		return
@@ -114,8 +132,9 @@ func (h *Handler) serve(c *Call) {
 	if answer.Challenge != "" {
 		header.Set("WWW-Authenticate", answer.Challenge)
 	}
+	setRetryAfter(header, answer.Fault)
 	if answer.Status == 0 {
-		answer.Status = statusOf(answer.Code, c.Revision)
+		answer.Status = statusOf(answer.Fault, c.Revision, answer.Refused)
 	}
 	if answer.Stream != nil {
 		answer.Response = bytes.Clone(answer.Response) // not to wait with the buffer
@@ -183,7 +202,7 @@ func (h *Handler) admitModern(c *Call) *protocol.Error {
 	}
 	if c.Message.IsNotification() {
 		c.Revision = protocol.Latest
-		return nil
+		return h.checkNotification(c)
 	}
 	meta := &c.Params.Meta
 	if meta.ProtocolVersion != "" {
@@ -199,20 +218,39 @@ func (h *Handler) admitModern(c *Call) *protocol.Error {
 	return h.checkHeaders(c)
 }
 
+// checkNotification wants a modern notification to be of a revision that the
+// server speaks, and to say the same twice if it says it twice.
+func (h *Handler) checkNotification(c *Call) *protocol.Error {
+	name, header := c.Params.Meta.ProtocolVersion, c.HTTP.Header[headerVersion]
+	switch {
+	case name == "" && len(header) > 0:
+		name = header[0]
+	case len(header) > 0 && header[0] != name:
+		return mismatch(headerVersion, header[0], name)
+	}
+	supported := h.backend.Revisions()
+	if rev, _ := protocol.ParseRevision(name); !rev.Modern() || !slices.Contains(supported, rev) {
+		return protocol.UnsupportedVersion(name, supported)
+	}
+	return nil
+}
+
 func (h *Handler) admitLegacy(c *Call) (status int, fault *protocol.Error) {
 	if c.Message.Method == protocol.MethodInitialize && c.Message.IsRequest() {
 		if fault := h.checkVersion(c.HTTP); fault != nil {
 			return http.StatusBadRequest, fault
 		}
 		if id := c.HTTP.Header.Get(headerSession); id != "" {
-			if _, ok := h.backend.SessionRevision(id, c.HTTP); ok {
+			if _, fault := h.backend.Session(id, c.HTTP); fault == nil {
 				return http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
 					"this session is initialized already: a new one begins without Mcp-Session-Id")
 			}
 		}
 		return 0, nil
 	}
-	c.Session, c.Revision, status, fault = h.session(c.HTTP)
+	if c.Session, status, fault = h.session(c.HTTP); fault == nil {
+		c.Revision = c.Session.Revision()
+	}
 	return status, fault
 }
 
@@ -230,36 +268,77 @@ func (h *Handler) checkVersion(r *http.Request) *protocol.Error {
 	return nil
 }
 
-// session finds the session that r names, and its revision.
-func (h *Handler) session(r *http.Request) (id string, rev protocol.Revision, status int, fault *protocol.Error) {
+// session finds the session that r names.
+func (h *Handler) session(r *http.Request) (x Session, status int, fault *protocol.Error) {
 	if fault = h.checkVersion(r); fault != nil {
-		return "", 0, http.StatusBadRequest, fault
+		return nil, http.StatusBadRequest, fault
 	}
-	if id = first(r, headerSession); id == "" {
-		return "", 0, http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
+	id := first(r, headerSession)
+	if id == "" {
+		return nil, http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
 			"header Mcp-Session-Id is missing: send initialize first, or a request of revision %s", protocol.Latest)
 	}
-	rev, ok := h.backend.SessionRevision(id, r)
-	if !ok {
-		return "", 0, http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
+	if x, fault = h.backend.Session(id, r); fault != nil {
+		return nil, statusOf(fault, 0, true), fault
 	}
-	return id, rev, 0, nil
+	return x, 0, nil
 }
 
-// statusOf returns the HTTP status of an answer: answers within a legacy
+// revisionOf returns the revision of whoever sends a message that cannot be
+// read, as well as it can be known.
+func (h *Handler) revisionOf(r *http.Request) protocol.Revision {
+	if rev, ok := protocol.ParseRevision(first(r, headerVersion)); ok {
+		return rev
+	}
+	if x, _, fault := h.session(r); fault == nil {
+		return x.Revision()
+	}
+	return protocol.Latest
+}
+
+// statusOf returns the HTTP status of an answer with that error, nil for none.
+// What was refused before it ran has the status of its reason; a handler may
+// mean something else by the same code. Otherwise answers within a legacy
 // session are always 200; the modern era, and an initialize that no revision
 // suits, have statuses for some codes.
-func statusOf(code protocol.Code, rev protocol.Revision) int {
+func statusOf(fault *protocol.Error, rev protocol.Revision, refused bool) int {
+	if fault == nil {
+		return http.StatusOK
+	}
+	if refused {
+		switch fault.Code {
+		case protocol.CodeBusy, protocol.CodeUnavailable:
+			return http.StatusServiceUnavailable
+		case protocol.CodeSessionNotFound:
+			return http.StatusNotFound
+		}
+	}
 	if rev != 0 && !rev.Modern() {
 		return http.StatusOK
 	}
-	switch code {
+	switch fault.Code {
 	case protocol.CodeMethodNotFound:
 		return http.StatusNotFound
 	case protocol.CodeMissingCapability, protocol.CodeUnsupportedVersion, protocol.CodeHeaderMismatch:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK
+}
+
+// setRetryAfter says when a request that met fault may pass, whatever the
+// status: in a second, if that is not known and only a matter of time.
+func setRetryAfter(header http.Header, fault *protocol.Error) {
+	if fault == nil {
+		return
+	}
+	after := fault.RetryAfter
+	if after <= 0 {
+		if fault.Code != protocol.CodeBusy && fault.Code != protocol.CodeUnavailable {
+			return
+		}
+		after = time.Second
+	}
+	header.Set("Retry-After", strconv.FormatInt(int64((after-1)/time.Second+1), 10))
 }
 
 // jsonContent tells whether the body says that it is JSON.

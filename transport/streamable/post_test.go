@@ -255,7 +255,8 @@ func TestUnsupportedVersion(t *testing.T) {
 	}
 }
 
-// Notifications and responses of legacy clients are accepted with a bare 202.
+// Notifications and responses of legacy clients are accepted with a bare 202; an
+// error that refuses them has no id (basic/transports of every revision).
 func TestAccepted(t *testing.T) {
 	const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	const response = `{"jsonrpc":"2.0","id":1,"result":{}}`
@@ -265,7 +266,6 @@ func TestAccepted(t *testing.T) {
 		headers    headers
 		status     int
 		code       protocol.Code
-		id         bool
 		notified   string
 	}{
 		{name: "notification", body: initialized, headers: headers{inS1}, status: 202, notified: `notifications/initialized in 2025-11-25, session "s1"`},
@@ -275,15 +275,15 @@ func TestAccepted(t *testing.T) {
 		{name: "modern notification, bare", body: initialized, headers: headers{modern}, status: 202, notified: `notifications/initialized in 2026-07-28, session ""`},
 		{name: "no session", body: initialized, status: 400, code: protocol.CodeInvalidRequest},
 		{name: "unknown session", body: initialized, headers: headers{"Mcp-Session-Id: x"}, status: 404, code: protocol.CodeSessionNotFound},
-		{name: "response to an unknown session", body: response, headers: headers{"Mcp-Session-Id: x"}, status: 404, code: protocol.CodeSessionNotFound, id: true},
-		{name: "modern response", body: response, headers: headers{modern}, status: 400, code: protocol.CodeInvalidRequest, id: true},
+		{name: "response to an unknown session", body: response, headers: headers{"Mcp-Session-Id: x"}, status: 404, code: protocol.CodeSessionNotFound},
+		{name: "modern response", body: response, headers: headers{modern}, status: 400, code: protocol.CodeInvalidRequest},
 		{name: "bad notification", body: `{"jsonrpc":"2.0","method":"x","params":[]}`, headers: headers{inS1}, status: 400, code: protocol.CodeInvalidRequest},
 	}
 	for _, tt := range tests {
 		b := newBackend()
 		w := post(New(b, Options{}), tt.body, tt.headers...)
 		if tt.status != 202 {
-			check(t, tt.name, w, tt.status, tt.code, tt.id)
+			check(t, tt.name, w, tt.status, tt.code, false) // an id would be that of a request of the client's own
 			continue
 		}
 		if w.Code != 202 || w.Body.Len() != 0 || w.Header().Get("Content-Type") != "" {
@@ -403,22 +403,23 @@ func TestMethods(t *testing.T) {
 		headers headers
 		status  int
 		code    protocol.Code
+		allow   string
 	}{
-		{"GET", headers{accept}, 405, protocol.CodeInvalidRequest},
-		{"GET", headers{accept, modern}, 405, protocol.CodeInvalidRequest},
-		{"GET", headers{"Accept: application/json", inS1}, 406, protocol.CodeInvalidRequest},
-		{"GET", headers{accept, "Mcp-Session-Id: x"}, 404, protocol.CodeSessionNotFound},
-		{"DELETE", nil, 405, protocol.CodeInvalidRequest},
-		{"DELETE", headers{"Mcp-Session-Id: x"}, 404, protocol.CodeSessionNotFound},
-		{"PUT", headers{inS1}, 405, protocol.CodeInvalidRequest},
-		{"OPTIONS", nil, 405, protocol.CodeInvalidRequest},
+		{"GET", headers{accept}, 405, protocol.CodeInvalidRequest, "POST"},
+		{"GET", headers{accept, modern}, 405, protocol.CodeInvalidRequest, "POST"},
+		{"GET", headers{"Accept: application/json", inS1}, 406, protocol.CodeInvalidRequest, ""},
+		{"GET", headers{accept, "Mcp-Session-Id: x"}, 404, protocol.CodeSessionNotFound, ""},
+		{"DELETE", nil, 405, protocol.CodeInvalidRequest, "POST"},
+		{"DELETE", headers{"Mcp-Session-Id: x"}, 404, protocol.CodeSessionNotFound, ""},
+		{"PUT", headers{inS1}, 405, protocol.CodeInvalidRequest, "POST, GET, DELETE"},
+		{"OPTIONS", nil, 405, protocol.CodeInvalidRequest, "POST, GET, DELETE"},
 	}
 	for _, tt := range tests {
 		name := fmt.Sprint(tt.method, tt.headers)
 		w := do(h, tt.method, "", tt.headers...)
 		check(t, name, w, tt.status, tt.code, false)
-		if got := w.Header().Get("Allow"); (got == "POST, GET, DELETE") != (tt.status == 405) {
-			t.Errorf("%s: Allow %q", name, got)
+		if got := w.Header().Get("Allow"); got != tt.allow {
+			t.Errorf("%s: Allow %q, want %q", name, got, tt.allow)
 		}
 	}
 }
@@ -434,5 +435,60 @@ func TestDelete(t *testing.T) {
 	check(t, "request afterwards", post(h, legacyCall("m"), inS1), 404, protocol.CodeSessionNotFound, true)
 	if len(b.sessions) != 1 {
 		t.Errorf("%d sessions are left, want the other one", len(b.sessions))
+	}
+}
+
+// A session that cannot be looked up for now is not one that is gone: the
+// status says so to whatever asks for it, and when to ask again.
+func TestSessionUnavailable(t *testing.T) {
+	h := New(newBackend(), Options{})
+	const stored = "Mcp-Session-Id: stored"
+	for name, w := range map[string]*httptest.ResponseRecorder{
+		"request":      post(h, legacyCall("m"), stored),
+		"notification": post(h, `{"jsonrpc":"2.0","method":"m"}`, stored),
+		"batch":        post(h, `[`+legacyCall("m")+`]`, stored),
+		"stream":       do(h, http.MethodGet, "", stored),
+		"end":          do(h, http.MethodDelete, "", stored),
+	} {
+		check(t, name, w, http.StatusServiceUnavailable, protocol.CodeUnavailable, name == "request")
+		if got := w.Header().Get("Retry-After"); got != "2" {
+			t.Errorf("%s: Retry-After %q, want 2", name, got)
+		}
+	}
+}
+
+// The status of a code that is a refusal of ours is not that of a handler's.
+func TestRefusedStatus(t *testing.T) {
+	for _, tt := range []struct {
+		code             protocol.Code
+		refused, handler int
+		after            string
+	}{
+		{protocol.CodeBusy, 503, 200, "1"},
+		{protocol.CodeUnavailable, 503, 200, "1"},
+		{protocol.CodeSessionNotFound, 404, 200, ""},
+		{protocol.CodeInvalidRequest, 200, 200, ""},
+	} {
+		for _, refused := range []bool{true, false} {
+			b := newBackend()
+			b.serve = func(c *Call) Answer {
+				a := fails(tt.code)(c)
+				a.Refused = refused
+				return a
+			}
+			want := tt.handler
+			if refused {
+				want = tt.refused
+			}
+			for name, w := range map[string]*httptest.ResponseRecorder{
+				"modern":  post(New(b, Options{}), call("m", ""), modern, "Mcp-Method: m"),
+				"session": post(New(b, Options{}), legacyCall("m"), inS1),
+			} {
+				check(t, fmt.Sprint(name, refused), w, want, tt.code, true)
+				if got := w.Header().Get("Retry-After"); got != tt.after {
+					t.Errorf("%s, %d, refused %v: Retry-After %q, want %q", name, tt.code, refused, got, tt.after)
+				}
+			}
+		}
 	}
 }

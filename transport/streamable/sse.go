@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"crypto/rand"
 	"net/http"
 	"net/url"
@@ -15,9 +16,13 @@ import (
 // paramSession is the query parameter that ties a POST to its stream.
 const paramSession = "sessionId"
 
-// maxPosted is how many messages may wait for a server that is busy before
-// further ones are refused.
-const maxPosted = 64
+// maxPosted is how many messages may wait for the goroutine that reads them,
+// which waits for nothing itself, and postTime how long one more may wait for
+// room, before it is refused.
+const (
+	maxPosted = 64
+	postTime  = time.Second
+)
 
 // sseConn is a connection of the HTTP+SSE transport (basic/transports of
 // 2024-11-05): the server's messages are events of one stream, the client's
@@ -25,7 +30,8 @@ const maxPosted = 64
 type sseConn struct {
 	id     string
 	out    *exchange
-	posted chan []byte
+	posted chan posted
+	last   *http.Request                 // what brought the message that Read returned last
 	ours   func(post *http.Request) bool // tells whether the client is the same
 	gone   <-chan struct{}               // the client has closed the stream
 
@@ -34,18 +40,48 @@ type sseConn struct {
 	alive  sync.WaitGroup
 }
 
-var _ transport.Conn = (*sseConn)(nil)
+var _ Posted = (*sseConn)(nil)
+
+// posted is a message, and the request that brought it.
+type posted struct {
+	message []byte
+	by      *http.Request
+}
+
+// By implements Posted.
+func (c *sseConn) By() *http.Request { return c.last }
 
 // Read implements transport.Conn.
 func (c *sseConn) Read() ([]byte, error) {
 	select {
-	case message := <-c.posted:
-		return message, nil
+	case p := <-c.posted:
+		c.last = p.by
+		return p.message, nil
 	case <-c.gone:
 		return nil, transport.ErrPeerGone
 	case <-c.closed:
 		return nil, transport.ErrClosed
 	}
+}
+
+// post hands a message to Read, and returns false if there is no room for it.
+func (c *sseConn) post(r *http.Request, message []byte) bool {
+	p := posted{message, r.WithContext(context.WithoutCancel(r.Context()))} // which ends with the response
+	select {
+	case c.posted <- p:
+		return true
+	default:
+	}
+	timer := time.NewTimer(postTime)
+	defer timer.Stop()
+	select {
+	case c.posted <- p:
+		return true
+	case <-timer.C:
+	case <-r.Context().Done():
+	case <-c.closed:
+	}
+	return false
 }
 
 // Write implements transport.Conn. A client that does not take a message in
@@ -135,13 +171,13 @@ func (s *streams) remove(id string) {
 // connect serves the GET that opens a connection of HTTP+SSE, for as long as
 // that lasts.
 func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, events: true}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true}
 	c := &sseConn{
-		id: rand.Text(), out: out, posted: make(chan []byte, maxPosted),
+		id: rand.Text(), out: out, posted: make(chan posted, maxPosted),
 		gone: r.Context().Done(), closed: make(chan struct{}),
 	}
 	opened := false
-	fault := h.backend.Connect(r, func(ours func(*http.Request) bool) (transport.Conn, error) {
+	fault := h.backend.Connect(r, func(ours func(*http.Request) bool) (Posted, error) {
 		opened = true
 		c.ours = ours
 		h.streams.add(c)
@@ -157,7 +193,7 @@ func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
 	_ = c.Close() // the backend has done so, unless it refused
 	out.hush()
 	if !opened && fault != nil {
-		refuse(w, http.StatusServiceUnavailable, fault)
+		refuse(w, statusOf(fault, 0, true), fault)
 	}
 }
 
@@ -221,10 +257,9 @@ func (h *Handler) postStream(w http.ResponseWriter, r *http.Request, id string, 
 		return
 	default:
 	}
-	select {
-	case c.posted <- body:
+	if c.post(r, body) {
 		w.WriteHeader(http.StatusAccepted)
-	default:
+	} else {
 		refuse(w, http.StatusServiceUnavailable, protocol.Errorf(protocol.CodeBusy, "%d messages of the session wait, which is the limit", maxPosted))
 	}
 }

@@ -21,7 +21,7 @@ type connecting struct {
 	serve func(conn transport.Conn)
 }
 
-func (c *connecting) Connect(_ *http.Request, open func(func(*http.Request) bool) (transport.Conn, error)) *protocol.Error {
+func (c *connecting) Connect(_ *http.Request, open func(func(*http.Request) bool) (Posted, error)) *protocol.Error {
 	conn, err := open(func(*http.Request) bool { return true })
 	if err == nil {
 		c.serve(conn)

@@ -26,6 +26,7 @@ const (
 	GoingAway   Code = websocket.StatusGoingAway // the server shuts down
 	Unsupported Code = websocket.StatusUnsupportedData
 	NotUTF8     Code = websocket.StatusInvalidFramePayloadData
+	TooSlow     Code = websocket.StatusPolicyViolation // half a message
 	Internal    Code = websocket.StatusInternalError
 )
 
@@ -41,6 +42,7 @@ type Conn struct {
 	ws         *websocket.Conn
 	below      net.Conn // what ws goes over; nil if that is not known
 	maxMessage int
+	rest       time.Duration // for a message that has begun; none unless positive
 	timeout    time.Duration // for a write; none unless positive
 
 	ctx    context.Context // ends when the connection is closed by force
@@ -60,7 +62,7 @@ var _ transport.Conn = (*Conn)(nil)
 
 func newConn(ws *websocket.Conn, below net.Conn, opts Options) *Conn {
 	ws.SetReadLimit(-1) // Read has its own, which spares the connection
-	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, timeout: opts.WriteTimeout, writing: make(chan struct{}, 1)}
+	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, rest: opts.ReadTimeout, timeout: opts.WriteTimeout, writing: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if opts.KeepAlive > 0 {
 		c.pings.Go(func() { c.keepAlive(opts.KeepAlive) })
@@ -83,6 +85,9 @@ func (c *Conn) Read() ([]byte, error) {
 	if kind != websocket.MessageText {
 		return nil, c.fail(Unsupported, "messages must be text")
 	}
+	if c.rest > 0 {
+		defer time.AfterFunc(c.rest, c.giveUp).Stop()
+	}
 	message, err := io.ReadAll(io.LimitReader(r, int64(c.maxMessage)+1))
 	if err != nil {
 		return nil, c.readError(err)
@@ -99,6 +104,14 @@ func (c *Conn) Read() ([]byte, error) {
 		return nil, c.fail(NotUTF8, "messages must be UTF-8")
 	}
 	return message, nil
+}
+
+// giveUp closes the connection to a peer that does not end its message.
+func (c *Conn) giveUp() {
+	err := fmt.Errorf("websocket: %w, which is %v", transport.ErrHalfMessage, c.rest)
+	if c.fault.CompareAndSwap(nil, &err) {
+		_ = c.CloseWith(TooSlow, fmt.Sprintf("a message must end within %v", c.rest)) // the fault says more
+	}
 }
 
 // glimpse is how much is kept of either end of a message that is too long.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	neturl "net/url"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ const DefaultKeepAlive = 25 * time.Second
 // Options shape connections. The zero value is the default.
 type Options struct {
 	MaxMessage   int           // bytes of a message; 0 means transport.DefaultMaxMessage
+	ReadTimeout  time.Duration // for the rest of a message that a peer has begun; 0 means transport.DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for a peer to take a message; 0 means transport.DefaultWriteTimeout, negative none
 	KeepAlive    time.Duration // between pings; 0 means DefaultKeepAlive, negative none. A peer may take as long to answer, at least WriteTimeout.
 	// AllowedHosts and AllowedOrigins are those of streamable.Options. They
@@ -41,6 +43,9 @@ type Options struct {
 func (o Options) orDefaults() Options {
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = transport.DefaultMaxMessage
+	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = transport.DefaultReadTimeout
 	}
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = transport.DefaultWriteTimeout
@@ -143,8 +148,11 @@ func Dial(ctx context.Context, url string, client *http.Client, header http.Head
 		HTTPClient: client, HTTPHeader: header, Subprotocols: []string{Subprotocol},
 	})
 	if err != nil {
+		if failed, ok := errors.AsType[*neturl.Error](err); ok {
+			err = failed.Err // who dials knows the URL, which may have a secret in it
+		}
 		if res != nil {
-			return nil, fmt.Errorf("websocket: %s answered %s: %w", url, res.Status, err)
+			return nil, fmt.Errorf("websocket: the server answered %s: %w", res.Status, err)
 		}
 		return nil, fmt.Errorf("websocket: %w", err)
 	}

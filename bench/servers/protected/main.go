@@ -52,11 +52,12 @@ func handler(key *ecdsa.PrivateKey) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	verifier, err := auth.NewJWT(issuer, resource, &auth.JWTOptions{Keys: auth.KeyOptions{Static: keys}})
+	verifier := auth.NewJWT(issuer, &auth.JWTOptions{Keys: auth.KeyOptions{Static: keys}})
+	protected, err := auth.New(resource, verifier, &auth.Options{Scopes: []string{"tools:call"}})
 	if err != nil {
 		return nil, err
 	}
-	return auth.Bearer(verifier, &auth.Options{Resource: resource, Scopes: []string{"tools:call"}})(s.Handler()), nil
+	return protected.Bearer(s.Handler()), nil
 }
 
 func tokens(key *ecdsa.PrivateKey) ([]string, error) {

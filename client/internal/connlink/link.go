@@ -12,12 +12,22 @@ import (
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
 
 // lastWrites is how long Close waits for what is written to leave.
 const lastWrites = time.Second
+
+// While a peer does not read, at most maxUnwritten bytes, and one message more,
+// are with the connection; later ones wait in Send, and are not sent if their
+// context ends. A message counts for eachUnwritten bytes more than it has: the
+// goroutine that writes it.
+const (
+	maxUnwritten  = 4 << 20
+	eachUnwritten = 8 << 10
+)
 
 // Transport opens connections.
 type Transport struct {
@@ -31,12 +41,19 @@ func New(dial func(ctx context.Context) (transport.Conn, error)) *Transport {
 
 // Open implements link.Transport.
 func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, error) {
-	conn, err := t.dial(ctx)
-	if err != nil {
+	var conn transport.Conn
+	// Like the connection, what dials may be users' code.
+	if err := safely.Known(safely.Try(func() (err error) { conn, err = t.dial(ctx); return err })); err != nil {
 		return nil, err
 	}
-	l := &Link{conn: conn, to: to, ended: make(chan struct{})}
-	l.goroutines.Go(l.read)
+	l := &Link{conn: conn, to: to, closing: make(chan struct{}), ended: make(chan struct{})}
+	l.goroutines.Go(func() {
+		safely.Do(l.read, func(f *safely.Failure) {
+			if !l.isClosed() {
+				l.to.Lost(f.Detail())
+			}
+		})
+	})
 	return l, nil
 }
 
@@ -46,16 +63,22 @@ type Link struct {
 	to         link.Receiver
 	goroutines sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	ended  chan struct{} // closed when Close is done
-	err    error         // of Close
+	mu        sync.Mutex
+	unwritten int           // what the connection has not taken yet, see maxUnwritten
+	room      chan struct{} // closed when there is room again; nil if nobody waits for it
+	closed    bool
+	closing   chan struct{} // closed when Close begins
+	ended     chan struct{} // closed when Close is done
+	err       error         // of Close
 }
 
 // read gives what comes to the receiver until the connection ends.
 func (l *Link) read() {
 	for {
 		message, err := l.conn.Read()
+		if l.isClosed() {
+			return
+		}
 		if err == nil {
 			l.to.Receive(message, nil)
 			continue
@@ -64,9 +87,7 @@ func (l *Link) read() {
 			l.tooLong(long)
 			continue
 		}
-		if !l.isClosed() {
-			l.to.Lost(err)
-		}
+		l.to.Lost(err)
 		return
 	}
 }
@@ -102,6 +123,9 @@ func idOf(head, tail []byte) protocol.ID {
 			break
 		}
 		if known {
+			if s.Pos == len(head) {
+				break // a number may go on
+			}
 			id, _ := protocol.RawID(head[start:s.Pos])
 			return id
 		}
@@ -131,19 +155,31 @@ func lastID(tail []byte) protocol.ID {
 }
 
 // Send implements link.Link. A peer that does not read may keep a message
-// waiting for longer than ctx; then it still leaves, should the peer read on.
+// waiting for longer than ctx; if it is with the connection already, it still
+// leaves, should the peer read on.
 func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	size := len(m.Body) + eachUnwritten
 	l.mu.Lock()
+	for !l.closed && l.unwritten >= maxUnwritten {
+		if err := l.waitRoom(ctx); err != nil {
+			l.mu.Unlock()
+			return err
+		}
+	}
 	if l.closed {
 		l.mu.Unlock()
 		return transport.ErrClosed
 	}
+	l.unwritten += size
 	written := make(chan error, 1)
 	// A Write cannot be interrupted.
-	l.goroutines.Go(func() { written <- l.conn.Write(m.Body) })
+	l.goroutines.Go(func() {
+		defer l.wrote(size)
+		safely.Do(func() { written <- l.conn.Write(m.Body) }, func(f *safely.Failure) { written <- f.Detail() })
+	})
 	l.mu.Unlock()
 	select {
 	case err := <-written:
@@ -151,6 +187,50 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// waitRoom waits until the connection has taken much of what it has, the link is
+// closed or ctx ends, whose cause it returns. l.mu is held, but not meanwhile.
+func (l *Link) waitRoom(ctx context.Context) error {
+	if l.room == nil {
+		l.room = make(chan struct{})
+	}
+	room := l.room
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	select {
+	case <-room:
+	case <-l.closing:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// wrote notes that the connection has taken a message, or never will. Who waits
+// for room is woken when there is some for many.
+func (l *Link) wrote(size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unwritten -= size; l.room != nil && l.unwritten <= maxUnwritten/2 {
+		close(l.room)
+		l.room = nil
+	}
+}
+
+// process is a Conn to a child process.
+type process interface {
+	Stderr() string
+	Withheld() []string
+}
+
+// Silence implements link.Silent.
+func (l *Link) Silence() (stderr string, withheld []string, ok bool) {
+	p, ok := l.conn.(process)
+	if !ok {
+		return "", nil, false
+	}
+	return p.Stderr(), p.Withheld(), true
 }
 
 // shutdowner is a Conn that takes its time to close.
@@ -167,16 +247,34 @@ func (l *Link) Close(ctx context.Context) error {
 		return l.err
 	}
 	l.closed = true
+	close(l.closing)
 	l.mu.Unlock()
 	l.flush(ctx)
 	if conn, ok := l.conn.(shutdowner); ok {
-		l.err = conn.Shutdown(ctx)
+		l.err = safely.Known(safely.Try(func() error { return conn.Shutdown(ctx) }))
 	} else {
-		l.err = l.conn.Close()
+		l.err = safely.Known(safely.Try(l.conn.Close))
 	}
-	l.goroutines.Wait()
+	l.leave()
 	close(l.ended)
 	return l.err
+}
+
+// leave waits for the goroutines, but not for long: a Read of a stream that cannot
+// be closed, such as a terminal, returns when it likes. What it brings then is
+// told to nobody.
+func (l *Link) leave() {
+	done := make(chan struct{})
+	go func() {
+		l.goroutines.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(lastWrites)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 }
 
 // flush waits a moment for what is written to leave.
@@ -184,7 +282,7 @@ func (l *Link) flush(ctx context.Context) {
 	done := make(chan struct{})
 	l.goroutines.Go(func() {
 		defer close(done)
-		_ = l.conn.Flush() // Close says whether the connection is in order
+		_ = safely.Call(func() { _ = l.conn.Flush() }) // Close says whether the connection is in order
 	})
 	timer := time.NewTimer(lastWrites)
 	defer timer.Stop()

@@ -2,10 +2,12 @@ package connlink_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -102,6 +104,94 @@ func TestLinkStuck(t *testing.T) {
 			t.Errorf("Close: %v after %v", err, time.Since(begin))
 		}
 		_ = r.Close()
+	})
+}
+
+// stuck is a connection to a peer that does not read until it is released.
+type stuck struct {
+	transport.Conn
+	reads chan struct{}
+}
+
+func (c stuck) Write([]byte) error { <-c.reads; return nil }
+func (c stuck) Flush() error       { <-c.reads; return nil }
+
+func openStuck(t *testing.T) (link.Link, chan struct{}) {
+	near, _ := transport.Pipe()
+	reads := make(chan struct{})
+	l, err := connlink.New(func(context.Context) (transport.Conn, error) { return stuck{near, reads}, nil }).Open(t.Context(), linktest.NewRecorder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, reads
+}
+
+func sized(id int64, size int) *link.Message {
+	m := linktest.Call(protocol.V20251125, id, "ping")
+	m.Body = bytes.Repeat([]byte("x"), size)
+	return m
+}
+
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// However many messages a peer does not read, 4 MiB of them and one more are
+// kept for it; what waits beyond that leaves when the peer reads again.
+func TestLinkUnread(t *testing.T) {
+	for _, size := range []int{40, 1 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const calls = 1000
+				l, reads := openStuck(t)
+				goroutines, heap := runtime.NumGoroutine(), heapInUse()
+				for i := range calls {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					if err := l.Send(ctx, sized(int64(i), size)); !errors.Is(err, context.DeadlineExceeded) {
+						t.Fatalf("Send %d: %v", i, err)
+					}
+					cancel()
+				}
+				synctest.Wait()
+				if got, most := runtime.NumGoroutine()-goroutines, 4<<20/(size+8<<10)+1; got > most {
+					t.Errorf("%d goroutines more after %d calls, want at most %d", got, calls, most)
+				}
+				if got := heapInUse() - heap; int64(got) > 6<<20 {
+					t.Errorf("%d bytes more are in use after %d calls", got, calls)
+				}
+				waits := make(chan error, 1)
+				go func() { waits <- l.Send(context.Background(), sized(calls, size)) }()
+				synctest.Wait()
+				close(reads)
+				if err := <-waits; err != nil {
+					t.Errorf("when the peer reads again: %v", err)
+				}
+				_ = l.Close(t.Context())
+			})
+		})
+	}
+}
+
+// Close ends the Sends that wait until there is room.
+func TestLinkCloseUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, reads := openStuck(t)
+		const calls, room = 10, 4
+		ended := make(chan error, calls)
+		for i := range calls {
+			go func() { ended <- l.Send(context.Background(), sized(int64(i), 1<<20)) }()
+		}
+		synctest.Wait()
+		_ = l.Close(t.Context())
+		for range calls - room {
+			if err := <-ended; !errors.Is(err, transport.ErrClosed) {
+				t.Errorf("Send: %v", err)
+			}
+		}
+		close(reads)
 	})
 }
 

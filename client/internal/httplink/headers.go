@@ -106,9 +106,16 @@ func (l *Link) bare() http.Header {
 	return header
 }
 
+// maxSession is how long the id of a session may be, in bytes: every request
+// carries it.
+const maxSession = 4 << 10
+
 // capture takes the session that an answer to initialize names.
 func (l *Link) capture(res *http.Response) error {
 	id := res.Header.Get(sessionHeader)
+	if len(id) > maxSession {
+		return fmt.Errorf("mcp: the server's session id is longer than %d bytes", maxSession)
+	}
 	for i := range len(id) {
 		if id[i] <= ' ' || id[i] > '~' {
 			return fmt.Errorf("mcp: the server's session id %q has characters other than visible ASCII", id)

@@ -87,7 +87,7 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	}
 	if answers && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
 		// Here the status says more than the answer.
-		if fault := origin.ParseFault(answer.Error); fault != nil {
+		if fault, err := origin.ParseFault(answer.Error); err == nil {
 			status.Err, status.Answers = fault, true
 			return status
 		}

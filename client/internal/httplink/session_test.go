@@ -81,14 +81,16 @@ func TestSessionDelete(t *testing.T) {
 }
 
 func TestSessionBadID(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
-		w.Header().Set("Mcp-Session-Id", "a b")
-		writeJSON(w, answer)
-	})
-	_, l := open(t, s.URL, origin.Options{}, true)
-	m := call(0)
-	m.Method = protocol.MethodInitialize
-	if err := l.Send(t.Context(), m); err == nil || !strings.Contains(err.Error(), "visible ASCII") {
-		t.Errorf("%v", err)
+	for id, want := range map[string]string{"a b": "visible ASCII", strings.Repeat("a", 4097): "longer than 4096 bytes", strings.Repeat("a", 4096): ""} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.Header().Set("Mcp-Session-Id", id)
+			writeJSON(w, answer)
+		})
+		_, l := open(t, s.URL, origin.Options{}, true)
+		m := call(0)
+		m.Method = protocol.MethodInitialize
+		if err := l.Send(t.Context(), m); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.10s: %v", id, err)
+		}
 	}
 }

@@ -23,7 +23,8 @@ const (
 	maxAttempts = 5                      // in a row without an event
 	firstWait   = time.Second            // times the square of the attempt
 	maxWait     = 15 * time.Second       // unless the server asks for more
-	minWait     = 10 * time.Millisecond  // even if the server asks for less
+	minWait     = 10 * time.Millisecond  // even if the server asks for less; times the square of brief, up to firstWait
+	maxBrief    = 10                     // with it minWait becomes firstWait
 	longestAsk  = time.Second            // to ask for the stream that is the server's own
 	lastBytes   = 100 * time.Millisecond // for a stream to end after its answer
 )
@@ -38,6 +39,7 @@ type stream struct {
 	retry    time.Duration
 	hasRetry bool
 	failures int // in a row
+	brief    int // connections in a row that lasted less than firstWait, with events or without
 }
 
 // errEnded is the end of a stream before its time.
@@ -48,8 +50,12 @@ var errEnded = fmt.Errorf("the stream ended: %w", io.ErrUnexpectedEOF)
 func (s *stream) read(res *http.Response) error {
 	r := s.l.t.reader(res)
 	r.SetLastID(s.lastID)
+	begin := time.Now()
 	defer func() {
 		_ = res.Body.Close()
+		if s.brief++; time.Since(begin) >= firstWait {
+			s.brief = 0
+		}
 		if retry, ok := r.Retry(); ok {
 			s.retry, s.hasRetry = retry, true
 		}
@@ -91,12 +97,14 @@ func (s *stream) drain(res *http.Response) {
 }
 
 // wait waits until it is time to connect again: as long as the server asks for
-// (the field retry), and longer each time that it fails.
+// (the field retry), longer each time that it fails, and longer each time that
+// the connection was brief, so that nobody is asked all the time.
 func (s *stream) wait(ctx context.Context) error {
 	n := time.Duration(min(max(s.failures, 1), maxAttempts))
 	d := min(firstWait*n*n, maxWait)
 	if s.hasRetry && (n == 1 || s.retry > d) {
-		d = max(s.retry, minWait)
+		b := time.Duration(min(max(s.brief, 1), maxBrief))
+		d = max(s.retry, minWait*b*b)
 	}
 	return pause.For(ctx, d)
 }

@@ -135,7 +135,7 @@ func TestResume(t *testing.T) {
 			[]string{"1"}, []time.Duration{time.Second}},
 		{"poll thrice", protocol.V20251125, "retry: 100\nid: 1\ndata:\n\n",
 			[]reply{{events: "id: 2\nretry: 3000\ndata:\n\n"}, {events: "retry: 0\nid: 3\n\n"}, {events: end}}, "",
-			[]string{"1", "2", "3"}, []time.Duration{100 * time.Millisecond, 3100 * time.Millisecond, 3110 * time.Millisecond}},
+			[]string{"1", "2", "3"}, []time.Duration{100 * time.Millisecond, 3100 * time.Millisecond, 3190 * time.Millisecond}},
 		{"network down", protocol.V20250618, "id: 1\nretry: 500\ndata:\n\n",
 			[]reply{{err: errRefused}, {err: errRefused}, {status: 503}, {events: end}}, "",
 			[]string{"1", "1", "1", "1"}, []time.Duration{500 * time.Millisecond, 4500 * time.Millisecond, 13500 * time.Millisecond, 28500 * time.Millisecond}},
@@ -211,6 +211,8 @@ func TestListen(t *testing.T) {
 		{"session over", []reply{{events: "data: " + one + "\n\n"}, {status: 404}}, []string{one}, "ended the session", []time.Duration{0, time.Second}},
 		{"never there", []reply{{err: errRefused}, {err: errRefused}, {status: 500}, {err: errRefused}, {err: errRefused}, {err: errRefused}}, nil, "",
 			[]time.Duration{0, 1e9, 5e9, 14e9, 29e9, 44e9}},
+		{"ends at once, and asks for no wait", slices.Repeat([]reply{{events: "retry: 0\ndata: " + one + "\n\n"}}, 13), slices.Repeat([]string{one}, 13), "",
+			[]time.Duration{0, 10e6, 50e6, 140e6, 300e6, 550e6, 910e6, 1400e6, 2040e6, 2850e6, 3850e6, 4850e6, 5850e6, 6850e6}},
 		{"too long", []reply{{events: "data: " + strings.Repeat("x", 5<<20) + "\n\ndata: " + one + "\n\n", lasts: time.Hour}}, []string{one}, "", []time.Duration{0}},
 	}
 	for _, tt := range tests {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -77,6 +78,15 @@ type Fallback interface {
 	Fallback() Transport
 }
 
+// Silent is implemented by links that know something of a server which does not
+// answer.
+type Silent interface {
+	// Silence returns the end of what the server wrote elsewhere, and the names of
+	// environment variables that it may miss. ok is false for links that have
+	// neither.
+	Silence() (stderr string, withheld []string, ok bool)
+}
+
 // Message is one message to the server.
 type Message struct {
 	Body     []byte            // the JSON text; a batch is an array. It stays as it is even after Send
@@ -133,7 +143,7 @@ func Excerpt(body []byte) string {
 	if len(text) > maxExcerpt {
 		text = strings.ToValidUTF8(text[:maxExcerpt], "") + "…"
 	}
-	return text
+	return visible.Line(text, 0)
 }
 
 // Unwrap returns Err.

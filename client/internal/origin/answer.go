@@ -46,28 +46,44 @@ func Status(res *http.Response) *link.StatusError {
 	status := &link.StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
 	var m protocol.Message
 	if protocol.Scan(body, protocol.Limits{}, &m); m.Error != nil && m.ID.IsZero() {
-		if fault := ParseFault(m.Error); fault != nil {
+		if fault, err := ParseFault(m.Error); err == nil {
 			status.Err = fault
 		}
 	}
 	return status
 }
 
-// ParseFault reads the error of a JSON-RPC response, nil if it is none.
-func ParseFault(raw []byte) *protocol.Error {
+// ParseFault reads the error of a JSON-RPC response.
+func ParseFault(raw []byte) (*protocol.Error, error) {
 	var wire struct {
 		Code    protocol.Code   `json:"code"`
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
 	}
-	if json.Unmarshal(raw, &wire) != nil {
-		return nil
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return nil, err
 	}
 	fault := &protocol.Error{Code: wire.Code, Message: wire.Message}
 	if wire.Data != nil {
 		fault.Data = wire.Data
+		fault.RetryAfter = retryAfter(wire.Data)
 	}
-	return fault
+	return fault, nil
+}
+
+// maxRetryAfter keeps a wait from overflowing what it is computed with.
+const maxRetryAfter = 24 * time.Hour
+
+// retryAfter reads when a request may pass from the data of its error; 0 if
+// that does not say.
+func retryAfter(data []byte) time.Duration {
+	var wire struct {
+		RetryAfterMs float64 `json:"retryAfterMs"`
+	}
+	if json.Unmarshal(data, &wire) != nil || wire.RetryAfterMs <= 0 {
+		return 0
+	}
+	return time.Duration(min(wire.RetryAfterMs, float64(maxRetryAfter/time.Millisecond)) * float64(time.Millisecond))
 }
 
 // WrongType is the error for an answer of a type that cannot be read; it closes

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"maps"
 	"net"
@@ -14,8 +15,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -35,6 +38,7 @@ type Server struct {
 	header     http.Header
 	headerFunc func(context.Context, *http.Request) error
 	client     http.Client
+	foreign    bool // client and headerFunc have code of the user's
 	maxMessage int
 }
 
@@ -50,7 +54,7 @@ func New(address string, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("mcp: %w", err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("mcp: %q is no address of an HTTP server: it must begin with http:// or https:// and a host", u.Redacted())
+		return nil, fmt.Errorf("mcp: %q is no address of an HTTP server: it must begin with http:// or https:// and a host", Shown(u))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	s := &Server{url: u, header: opts.Header.Clone(), headerFunc: opts.HeaderFunc, maxMessage: opts.MaxMessage}
@@ -71,9 +75,11 @@ func New(address string, opts Options) (*Server, error) {
 		if s.client.Transport == nil {
 			s.client.Transport = http.DefaultTransport
 		}
-		return s, nil
+	} else {
+		s.client.Transport = newTransport()
 	}
-	s.client.Transport = newTransport()
+	_, ours := s.client.Transport.(*http.Transport)
+	s.foreign = !ours || s.headerFunc != nil || s.client.Jar != nil || s.client.CheckRedirect != nil
 	return s, nil
 }
 
@@ -92,14 +98,34 @@ func (s *Server) MaxMessage() int { return s.maxMessage }
 // Timeout is that of the client, 0 if it has none.
 func (s *Server) Timeout() time.Duration { return s.client.Timeout }
 
-// String returns the URL.
-func (s *Server) String() string { return s.url.String() }
+// String names the server: its URL as Shown has it.
+func (s *Server) String() string { return Shown(s.url) }
+
+// seed makes the marks of Shown, which mean nothing outside of this process.
+var seed = sync.OnceValue(maphash.MakeSeed)
+
+// Shown returns a URL for errors, logs and names. Passwords and the values of the
+// query are left out, since many servers take their keys there; a mark in the
+// place of a value tells it from others.
+func Shown(u *url.URL) string {
+	shown := *u
+	parts := strings.FieldsFunc(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' })
+	for i, part := range parts {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok {
+			name, value = "", part
+		}
+		parts[i] = fmt.Sprintf("%s=*%08x", name, uint32(maphash.String(seed(), value)))
+	}
+	shown.RawQuery = strings.Join(parts, "&")
+	return shown.Redacted()
+}
 
 // Header returns the headers of every request, which the caller may change.
 func (s *Server) Header() http.Header { return s.header.Clone() }
 
 // CloseIdle closes connections that wait for another request.
-func (s *Server) CloseIdle() { s.client.CloseIdleConnections() }
+func (s *Server) CloseIdle() { _ = safely.Apart(s.client.CloseIdleConnections) }
 
 // Resolve returns the URL that a reference on the server's page means. Only one
 // of the same origin will do.
@@ -109,7 +135,7 @@ func (s *Server) Resolve(reference string) (*url.URL, error) {
 		return nil, fmt.Errorf("mcp: the server names an address that is none: %w", err)
 	}
 	if !same(s.url, u) {
-		return nil, fmt.Errorf("mcp: the server %s names the address %s, which is another origin: nothing is sent there", s.url, u.Redacted())
+		return nil, fmt.Errorf("mcp: the server %s names the address %s, which is another origin: nothing is sent there", s, Shown(u))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return u, nil
@@ -186,7 +212,7 @@ func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
 			return nil, fmt.Errorf("mcp: the header function failed: %w", err)
 		}
 		if !same(u, req.URL) {
-			return nil, fmt.Errorf("mcp: the header function changed the address to %s, which is another origin", req.URL.Redacted())
+			return nil, fmt.Errorf("mcp: the header function changed the address to %s, which is another origin", Shown(req.URL))
 		}
 	}
 	return req, nil
@@ -195,6 +221,41 @@ func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
 // Do sends a request, again where a redirect within the origin leads. Whoever
 // calls it closes the body of the response.
 func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
+	if !s.foreign {
+		return s.do(ctx, r)
+	}
+	// Users' code, and on goroutines of the client, which must not end with it.
+	var res *http.Response
+	err := safely.Try(func() (err error) { res, err = s.do(ctx, r); return err })
+	if failure, ok := errors.AsType[*safely.Failure](err); ok {
+		return nil, fmt.Errorf("mcp: %s %s: %w", r.Method, s.url, failure.Detail())
+	}
+	if err == nil {
+		res.Body = guardedBody{res.Body}
+	}
+	return res, err
+}
+
+// guardedBody is the body of an answer that a RoundTripper of the user's made. A
+// Read or Close that panics is an error; one that ends its goroutine ends it,
+// whose deferred calls complete what it leaves.
+type guardedBody struct{ body io.ReadCloser }
+
+func (g guardedBody) Read(p []byte) (n int, err error) {
+	if failure := safely.Call(func() { n, err = g.body.Read(p) }); failure != nil {
+		return 0, safely.Known(failure)
+	}
+	return n, err
+}
+
+func (g guardedBody) Close() (err error) {
+	if failure := safely.Call(func() { err = g.body.Close() }); failure != nil {
+		return safely.Known(failure)
+	}
+	return err
+}
+
+func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 	req, err := s.make(ctx, r)
 	if err != nil {
 		return nil, err
@@ -206,7 +267,7 @@ func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
-			return nil, fmt.Errorf("mcp: %s %s: %w", req.Method, req.URL.Redacted(), err)
+			return nil, fmt.Errorf("mcp: %s %s: %w", req.Method, Shown(req.URL), err)
 		}
 		if s.client.Jar != nil {
 			if cookies := res.Cookies(); len(cookies) > 0 {
@@ -238,11 +299,11 @@ func (s *Server) follow(ctx context.Context, r *Request, req *http.Request, res 
 	case err != nil:
 		return nil, fmt.Errorf("it redirects to no address: %w", err)
 	case !same(s.url, target):
-		return nil, fmt.Errorf("it redirects to %s, which is another origin: nothing is sent there; if you trust it, connect to that address", target.Redacted())
+		return nil, fmt.Errorf("it redirects to %s, which is another origin: nothing is sent there; if you trust it, connect to that address", Shown(target))
 	case res.StatusCode == http.StatusSeeOther && req.Method != http.MethodGet:
-		return nil, fmt.Errorf("it redirects to %s without the message; connect to the address of its MCP endpoint", target.Redacted())
+		return nil, fmt.Errorf("it redirects to %s without the message; connect to the address of its MCP endpoint", Shown(target))
 	case len(via) > maxRedirects:
-		return nil, fmt.Errorf("it redirects more than %d times, now to %s", maxRedirects, target.Redacted())
+		return nil, fmt.Errorf("it redirects more than %d times, now to %s", maxRedirects, Shown(target))
 	}
 	target.User = nil
 	again := *r

@@ -42,10 +42,13 @@ type Reader struct {
 	hasRetry bool
 }
 
-// Limits of what is remembered beside the data of an event.
+// Limits of what is remembered beside the data of an event. A line may be
+// maxExtra longer than the data of an event, which leaves room for the name of
+// every field and for the longest id.
 const (
-	maxID   = 4 << 10
-	maxKind = 256
+	maxID    = 4 << 10
+	maxKind  = 256
+	maxExtra = maxID + 64
 )
 
 // NewReader returns a Reader of in. max is the greatest length of an event's
@@ -88,11 +91,11 @@ func (r *Reader) Retry() (time.Duration, bool) { return r.retry, r.hasRetry }
 func (r *Reader) Next() (Event, error) {
 	r.data, r.hasData, r.kind = r.data[:0], false, ""
 	for {
-		line, cut, err := r.line()
+		line, err := r.line()
 		if err != nil {
 			return Event{}, err
 		}
-		if cut || len(line) > 0 && !r.field(line) {
+		if len(line) > 0 && !r.field(line) {
 			if r.skip {
 				continue
 			}
@@ -172,11 +175,13 @@ func (r *Reader) setRetry(value []byte) {
 	}
 }
 
-// line returns the next line without its end, valid until the next call. cut
-// says instead that it is longer than any that is of use, and will be skipped.
-// A last line without end is not given.
-func (r *Reader) line() (line []byte, cut bool, err error) {
-	scanned := r.pos
+// line returns the next line without its end, valid until the next call. Of a
+// line that is longer than any of use only the beginning is given, always the
+// same number of bytes however the stream is split: enough for field to tell
+// that it is too long. Its rest is skipped, and not waited for. A last line
+// without end is not given.
+func (r *Reader) line() ([]byte, error) {
+	scanned, limit := r.pos, r.max+maxExtra
 	for {
 		if r.fed && r.pos < len(r.buf) {
 			r.fed = false
@@ -187,26 +192,33 @@ func (r *Reader) line() (line []byte, cut bool, err error) {
 		}
 		if r.mark() {
 			scanned = max(scanned, r.pos)
-			if i := indexEnd(r.buf[scanned:]); i >= 0 {
-				line = r.buf[r.pos : scanned+i]
-				r.fed = r.buf[scanned+i] == '\r'
-				r.pos = scanned + i + 1
-				if r.cutting {
-					r.cutting, scanned = false, r.pos
-					continue
-				}
-				return line, false, nil
+			i := indexEnd(r.buf[scanned:])
+			if i >= 0 {
+				scanned += i
+			} else {
+				scanned = len(r.buf)
 			}
-			scanned = len(r.buf)
-			if r.cutting {
-				r.pos = scanned
-			} else if scanned-r.pos > r.max+maxID {
+			if !r.cutting && scanned-r.pos > limit {
+				line := r.buf[r.pos : r.pos+limit+1]
 				r.pos, r.cutting = scanned, true
-				return nil, true, nil
+				return line, nil
+			}
+			switch cut := r.cutting; {
+			case i >= 0:
+				line := r.buf[r.pos:scanned]
+				r.fed, r.cutting = r.buf[scanned] == '\r', false
+				r.pos = scanned + 1
+				if !cut {
+					return line, nil
+				}
+				scanned = r.pos
+				continue
+			case cut:
+				r.pos = scanned
 			}
 		}
 		if r.err != nil {
-			return nil, false, r.err
+			return nil, r.err
 		}
 		scanned -= r.fill()
 	}

@@ -61,6 +61,12 @@ func TestReader(t *testing.T) {
 		{"as long as allowed", "data: " + x10 + "\n\n", []string{"message|" + x10 + "|"}},
 		{"too long", "data: " + x10 + "y\nid: 4\n\ndata: a\n\n", []string{"(too long)", "message|a|4"}},
 		{"too long in lines", "data: " + x10 + "\ndata: " + x10 + "\n\ndata: a\n\n", []string{"(too long)", "message|a|"}},
+		{"a comment of any length", "data: b\n:" + strings.Repeat("x", 20_000) + "\n\n", []string{"message|b|"}},
+		{"a comment a little over the line's limit", "data: b\n:" + strings.Repeat("x", 4_301) + "\n\n", []string{"message|b|"}},
+		{"an unknown field of any length", strings.Repeat("x", 20_000) + ":y\ndata: b\n\n", []string{"message|b|"}},
+		{"an id of any length", "id: 1\nid:" + strings.Repeat("x", 20_000) + "\ndata: b\n\n", []string{"message|b|1"}},
+		{"a line over its limit, with text that looks like a line", "x" + strings.Repeat("data: c", 4_000) + "\rdata: b\r\n\n", []string{"message|b|"}},
+		{"a little too long for a line", "data: " + strings.Repeat("x", 4_301) + "\n\ndata: a\n\n", []string{"(too long)", "message|a|"}},
 		{"far too long", "data: " + strings.Repeat("x", 20_000) + "\ndata: b\n\ndata: a\n\n", []string{"(too long)", "message|a|"}},
 	}
 	ways := map[string]func(io.Reader) io.Reader{
@@ -146,20 +152,41 @@ func (r *repeat) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzReader reads any stream in two ways that must agree, within its limits.
+// chunks reads in pieces of size bytes.
+type chunks struct {
+	in   io.Reader
+	size int
+}
+
+func (c chunks) Read(p []byte) (int, error) { return c.in.Read(p[:min(len(p), c.size)]) }
+
+// FuzzReader reads any stream whole, byte for byte and in pieces, with the long
+// runs that limits are about, and finds the same events each time.
 func FuzzReader(f *testing.F) {
-	f.Add("id: 1\r\ndata: a\r\n\r\nevent: x\ndata: b\n\n")
-	f.Add("\ufeffdata: a\r\rretry: 5\n\n:\n\n")
-	f.Add("data: " + strings.Repeat("x", 200) + "\n\ndata\n\n")
-	f.Fuzz(func(t *testing.T, stream string) {
+	f.Add("id: 1\r\ndata: a\r\n\r\nevent: x\ndata: b\n\n", uint16(3), uint16(0))
+	f.Add("\ufeffdata: a\r\rretry: 5\n\n:\n\n", uint16(7), uint16(0))
+	f.Add("data: ~\n\ndata\n\n", uint16(64), uint16(200))
+	f.Add("data: a\n:~\r\n\nid:~\rdata: ~~\n\n", uint16(4095), uint16(4301))
+	f.Fuzz(func(t *testing.T, stream string, size, run uint16) {
 		const limit = 100
-		whole, err1 := all(sse.NewReader(strings.NewReader(stream), limit))
-		bytewise, err2 := all(sse.NewReader(iotest.OneByteReader(strings.NewReader(stream)), limit))
-		if err1 != io.EOF || err2 != io.EOF {
-			t.Fatalf("ended with %v and %v", err1, err2)
+		if strings.Count(stream, "~") > 20 {
+			t.Skip("long enough")
 		}
-		if !slices.Equal(whole, bytewise) {
-			t.Fatalf("%q\n%q", whole, bytewise)
+		stream = strings.ReplaceAll(stream, "~", strings.Repeat("x", int(run%9000)))
+		whole, err := all(sse.NewReader(strings.NewReader(stream), limit))
+		if err != io.EOF {
+			t.Fatalf("ended with %v", err)
+		}
+		for _, size := range []int{1, int(size) + 1} {
+			got, err := all(sse.NewReader(chunks{strings.NewReader(stream), size}, limit))
+			if err != io.EOF || !slices.Equal(whole, got) {
+				t.Fatalf("whole %q\nin pieces of %d %q, %v", whole, size, got, err)
+			}
+		}
+		for _, event := range whole {
+			if len(event) > limit+256+4<<10+2 {
+				t.Fatalf("an event of %d bytes", len(event))
+			}
 		}
 	})
 }

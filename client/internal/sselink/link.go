@@ -24,6 +24,7 @@ const (
 	maxAttempts = 5
 	firstWait   = time.Second // times the square of the attempt
 	maxWait     = 15 * time.Second
+	attemptTime = 30 * time.Second // for the stream to say where messages go
 )
 
 // Transport opens links to one SSE endpoint.
@@ -54,6 +55,12 @@ type connection struct {
 	res    *http.Response
 	events *sse.Reader
 	post   *url.URL
+	cancel context.CancelCauseFunc // of the exchange
+}
+
+func (c *connection) close() {
+	_ = c.res.Body.Close()
+	c.cancel(nil)
 }
 
 // Open implements link.Transport. It returns when the server has said where
@@ -66,7 +73,7 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	stop := context.AfterFunc(ctx, func() { l.cancel(context.Cause(ctx)) })
 	c, err := l.connect("")
 	if !stop() && err == nil {
-		_ = c.res.Body.Close()
+		c.close()
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -78,14 +85,29 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	return l, nil
 }
 
-// connect opens the stream and waits for the event endpoint.
-func (l *Link) connect(lastID string) (*connection, error) {
+// errSilent is the end of an attempt.
+var errSilent = fmt.Errorf("no answer for %v: %w", attemptTime, context.DeadlineExceeded)
+
+// connect opens the stream and waits for the event endpoint, for attemptTime at
+// most.
+func (l *Link) connect(lastID string) (c *connection, err error) {
+	ctx, cancel := context.WithCancelCause(l.ctx)
+	timer := time.AfterFunc(attemptTime, func() { cancel(errSilent) })
+	defer func() {
+		if !timer.Stop() && err == nil {
+			c.close()
+			err = errSilent
+		}
+		if err != nil {
+			cancel(err)
+		}
+	}()
 	header := l.server.Header()
 	header.Set("Accept", sse.MediaType)
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
 	}
-	res, err := l.server.Do(l.ctx, &origin.Request{Method: http.MethodGet, Header: header})
+	res, err := l.server.Do(ctx, &origin.Request{Method: http.MethodGet, Header: header})
 	switch {
 	case err != nil:
 		return nil, err
@@ -94,7 +116,7 @@ func (l *Link) connect(lastID string) (*connection, error) {
 	case origin.MediaType(res) != sse.MediaType:
 		return nil, origin.WrongType(res, sse.MediaType)
 	}
-	c := &connection{res: res, events: sse.NewReader(res.Body, l.server.MaxMessage())}
+	c = &connection{res: res, events: sse.NewReader(res.Body, l.server.MaxMessage()), cancel: cancel}
 	c.events.SetLastID(lastID)
 	for c.post == nil && err == nil {
 		var event sse.Event
@@ -104,8 +126,8 @@ func (l *Link) connect(lastID string) (*connection, error) {
 	}
 	if err != nil {
 		_ = res.Body.Close()
-		if l.ctx.Err() != nil {
-			err = context.Cause(l.ctx)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
 		return nil, fmt.Errorf("mcp: the server did not say where messages go (event endpoint): %w", err)
 	}
@@ -114,12 +136,17 @@ func (l *Link) connect(lastID string) (*connection, error) {
 
 // read takes events until the link is closed or lost.
 func (l *Link) read(c *connection) {
+	failures := 0 // in a row
 	for {
-		err := l.take(c)
+		begin := time.Now()
+		heard, err := l.take(c)
 		if l.ctx.Err() != nil {
 			return
 		}
-		if c, err = l.again(c.events.LastID(), err); err != nil {
+		if heard || time.Since(begin) >= maxWait { // quiet, but well
+			failures = 0
+		}
+		if c, err = l.again(c.events.LastID(), &failures, err); err != nil {
 			if l.ctx.Err() == nil {
 				l.to.Lost(err)
 			}
@@ -128,30 +155,35 @@ func (l *Link) read(c *connection) {
 	}
 }
 
-// take takes the events of one connection, and closes it.
-func (l *Link) take(c *connection) error {
-	defer c.res.Body.Close()
+// take takes the events of one connection, and closes it. heard tells whether
+// there was a message.
+func (l *Link) take(c *connection) (heard bool, err error) {
+	defer c.close()
 	for {
 		event, err := c.events.Next()
 		switch _, long := errors.AsType[*transport.TooLongError](err); {
 		case long:
 			continue // whose answer it was is not known
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("the server ended it: %w", io.ErrUnexpectedEOF)
+			return heard, fmt.Errorf("the server ended it: %w", io.ErrUnexpectedEOF)
 		case err != nil:
-			return err
+			return heard, err
 		}
 		if event.Type == "message" && len(event.Data) > 0 {
+			heard = true
 			l.to.Receive(event.Data, nil)
 		}
 	}
 }
 
 // again connects after the stream has broken. A server that then names another
-// place for messages has begun a new session, which this link is not for.
-func (l *Link) again(lastID string, cause error) (*connection, error) {
-	for n := range maxAttempts {
-		if pause.For(l.ctx, min(firstWait*time.Duration((n+1)*(n+1)), maxWait)) != nil {
+// place for messages has begun a new session, which this link is not for. A
+// stream that opens and breaks at once counts as a failure, too.
+func (l *Link) again(lastID string, failures *int, cause error) (*connection, error) {
+	for *failures < maxAttempts {
+		*failures++
+		n := time.Duration(*failures)
+		if pause.For(l.ctx, min(firstWait*n*n, maxWait)) != nil {
 			return nil, l.ctx.Err()
 		}
 		c, err := l.connect(lastID)
@@ -160,7 +192,7 @@ func (l *Link) again(lastID string, cause error) (*connection, error) {
 			continue
 		}
 		if *c.post != *l.post {
-			_ = c.res.Body.Close()
+			c.close()
 			return nil, fmt.Errorf("mcp: the server's stream broke (%w), and it has begun another: %w", cause, link.ErrSession)
 		}
 		return c, nil

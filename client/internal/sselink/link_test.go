@@ -96,7 +96,7 @@ func (s *script) open(t *testing.T, ctx context.Context) (*linktest.Recorder, li
 
 const endpoint = "event: endpoint\ndata: /mcp/messages?s=1\n\n"
 
-// The address for messages may be written in several ways (case T48).
+// The address for messages may be written in several ways.
 func TestEndpoint(t *testing.T) {
 	for data, want := range map[string]string{
 		"/messages/123":                  "http://example.com/messages/123",
@@ -156,7 +156,7 @@ func TestOpenFails(t *testing.T) {
 }
 
 // A stream that breaks is opened again after 1 s times the square of the
-// attempt, and lost after five (case T49).
+// attempt, and lost after five.
 func TestReconnect(t *testing.T) {
 	refused := reply{err: errors.New("connection refused")}
 	const one = "id: 5\ndata: {\"id\":1}\n\n"
@@ -174,6 +174,8 @@ func TestReconnect(t *testing.T) {
 			[]time.Duration{0, 61e9, 65e9, 74e9, 89e9, 104e9}, []string{"", "5", "5", "5", "5", "5"}},
 		{"another session", []reply{{events: endpoint, lasts: time.Minute}, {events: strings.Replace(endpoint, "s=1", "s=2", 1)}}, nil, "begun another",
 			[]time.Duration{0, 61e9}, []string{"", ""}},
+		{"breaks at once, for ever", slices.Repeat([]reply{{events: "retry: 0\n" + endpoint, lasts: 1}}, 20), nil, "after 5 attempts",
+			[]time.Duration{0, 1e9 + 1, 5e9 + 2, 14e9 + 3, 29e9 + 4, 44e9 + 5}, []string{"", "", "", "", "", ""}},
 		{"other events", []reply{{events: endpoint + "event: ping\ndata: x\n\n" + one}}, []string{`{"id":1}`}, "", []time.Duration{0}, []string{""}},
 		{"too long", []reply{{events: endpoint + "data: " + strings.Repeat("x", 20_000) + "\n\n" + one}}, []string{`{"id":1}`}, "", []time.Duration{0}, []string{""}},
 	}

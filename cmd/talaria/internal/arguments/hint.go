@@ -96,9 +96,19 @@ func (r rules) text() string {
 		return strings.Join(append(parts, "base64; @file sends a file"), ", ") // the pattern would say the same at length
 	}
 	if r.Pattern != "" {
-		parts = append(parts, "matching "+r.Pattern)
+		parts = append(parts, "matching "+short(r.Pattern))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// shownPattern is how many characters of a pattern a hint shows.
+const shownPattern = 60
+
+func short(pattern string) string {
+	if runes := []rune(pattern); len(runes) > shownPattern {
+		return string(runes[:shownPattern]) + "…"
+	}
+	return pattern
 }
 
 // base64 reports whether the text stands for bytes.

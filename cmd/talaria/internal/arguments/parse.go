@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
 // Parse makes the JSON object of arguments that were typed one by one:
@@ -55,24 +56,49 @@ func (o *Object) add(out *tree, text string) error {
 	if err != nil {
 		return err
 	}
-	value, isFile, err := content(value)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if isFile && !raw && field.bytes() {
-		value = base64.StdEncoding.EncodeToString([]byte(value))
-	}
 	if raw {
+		value, _, err := content(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 		if !json.Valid([]byte(value)) {
 			return fmt.Errorf("%s: %s is not valid JSON; write %s=%s for text", name, shorten(value), name, shorten(value))
 		}
 		return out.set(path, json.RawMessage(value), false)
 	}
-	parsed, err := field.Value(value)
+	parsed, err := field.Read(value)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return out.set(path, parsed, slices.Contains(field.Types, "array"))
+}
+
+// Read makes the value of what was typed after name=, which may name a file.
+func (f Field) Read(typed string) (json.RawMessage, error) {
+	text, isFile, err := content(typed)
+	if err != nil {
+		return nil, err
+	}
+	if isFile && f.bytes() {
+		text = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return f.Value(text)
+}
+
+// Typed returns how a text is typed after name= for Read to give it back. What
+// is offered to a person for completion goes through here: a server may have
+// chosen it, and a file is sent only if the person has named it.
+func Typed(text string) string {
+	if strings.HasPrefix(text, "@") {
+		return `\` + text
+	}
+	return text
+}
+
+// Nameable tells whether a field can be given as name=value: the name is not
+// read as something else then.
+func (f Field) Nameable() bool {
+	return f.Name != "" && !strings.ContainsAny(f.Name[:1], "@{") && !strings.Contains(f.Name, "=")
 }
 
 // wholeObject reads an argument that is no name and value.
@@ -311,7 +337,7 @@ func (o *Object) Check(object json.RawMessage) error {
 }
 
 func check(text, value json.RawMessage) error {
-	compiled, err := schema.CompileRaw(text)
+	compiled, err := raw.Compile(text)
 	if err != nil {
 		return nil
 	}

@@ -8,11 +8,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
+
+	"github.com/talaria-go/mcp/internal/visible"
 )
 
 // Console is where a command reads and writes.
@@ -93,52 +97,140 @@ var colors = map[Style]text.Colors{
 	Bold: {text.Bold}, Faint: {text.Faint}, Good: {text.FgGreen}, Warn: {text.FgYellow}, Bad: {text.FgRed}, Name: {text.FgCyan},
 }
 
-// Paint returns s for Out in a style, or as it is where there is no colour.
-func (c *Console) Paint(style Style, s string) string {
-	if !c.OutTerminal || c.NoColor || s == "" {
-		return s
-	}
-	return colors[style].Sprint(s)
+// Painted is text that goes to a terminal as it is. Paint, Sprintf and JSONText
+// make it, of text that they have cleaned: everything else that is written is cleaned here.
+type Painted string
+
+// Paint returns s for Out in a style, or as it is where there is no colour. It
+// cleans s.
+func (c *Console) Paint(style Style, s string) Painted {
+	return paint(style, s, c.OutTerminal && !c.NoColor)
 }
 
 func (c *Console) paintErr(style Style, s string) string {
-	if !c.ErrTerminal || c.NoColor || s == "" {
-		return s
-	}
-	return colors[style].Sprint(s)
+	return string(paint(style, s, c.ErrTerminal && !c.NoColor))
 }
+
+func paint(style Style, s string, colour bool) Painted {
+	s = Text(s)
+	if !colour || s == "" {
+		return Painted(s)
+	}
+	return Painted(colors[style].Sprint(s))
+}
+
+// Text returns a text, which may be a peer's, so that it cannot move the cursor,
+// change colours or hide what it says, and is not longer than anybody reads. All
+// that this package writes is cleaned with it, but Painted and Data.
+func Text(s string) string { return visible.Text(s, mostText) }
+
+// Line is Text on one line, for tables and prompts.
+func Line(s string) string { return visible.Line(s, mostLine) }
+
+const (
+	mostText = 64 << 10 // bytes of one text among others
+	mostLine = 4 << 10  // bytes of a line of a table
+)
+
+// clean makes texts of arguments for fmt. Numbers stay what they are.
+func clean(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case Painted:
+			out[i] = string(v)
+		case string:
+			out[i] = Text(v)
+		case error, fmt.Stringer:
+			out[i] = Text(fmt.Sprint(v))
+		default:
+			out[i] = v
+			if v != nil && reflect.TypeOf(v).Kind() > reflect.Complex128 { // beyond numbers
+				out[i] = Text(fmt.Sprint(v))
+			}
+		}
+	}
+	return out
+}
+
+// Sprintf returns a text for Print of which the arguments are cleaned.
+func Sprintf(format string, args ...any) Painted {
+	if false {
+		_ = fmt.Sprintf(format, args...) // lets go vet check the formats
+	}
+	return Painted(fmt.Sprintf(format, clean(args)...))
+}
+
+// JSONText returns JSON for Print, with what a terminal must not see escaped,
+// which is the same value.
+func JSONText(text []byte) Painted { return Painted(visible.JSON(text)) }
 
 // Print writes to Out; Broken tells whether it could.
 func (c *Console) Print(args ...any) {
 	c.hideBar()
-	fmt.Fprintln(c, args...)
+	fmt.Fprintln(c, clean(args)...)
 }
 
 // Printf writes a line to Out; Broken tells whether it could.
 func (c *Console) Printf(format string, args ...any) {
 	c.hideBar()
-	fmt.Fprintf(c, format+"\n", args...)
+	fmt.Fprintln(c, Sprintf(format, args...))
+}
+
+// Data writes a line to Out that is data somebody asked for, such as the text of
+// a resource: to a terminal cleaned, and to a file or a pipe as it is, because it
+// is the reader's.
+func (c *Console) Data(s string) {
+	c.hideBar()
+	if c.OutTerminal {
+		s = visible.Text(s, 0)
+	}
+	fmt.Fprintln(c, s)
 }
 
 // Warnf writes a line to Err that something is odd.
 func (c *Console) Warnf(format string, args ...any) {
 	c.hideBar()
-	fmt.Fprintf(c.Err, c.paintErr(Warn, "warning: ")+format+"\n", args...)
+	fmt.Fprintln(c.Err, c.paintErr(Warn, "warning: ")+string(Sprintf(format, args...)))
 }
 
 // Failf writes a line to Err that something failed.
 func (c *Console) Failf(format string, args ...any) {
 	c.hideBar()
-	fmt.Fprintf(c.Err, c.paintErr(Bad, "error: ")+format+"\n", args...)
+	fmt.Fprintln(c.Err, c.paintErr(Bad, "error: ")+string(Sprintf(format, args...)))
 }
 
 // Notef writes a line to Err that is neither.
 func (c *Console) Notef(format string, args ...any) {
 	c.hideBar()
-	fmt.Fprintln(c.Err, c.paintErr(Faint, fmt.Sprintf(format, args...)))
+	fmt.Fprintln(c.Err, c.paintErr(Faint, string(Sprintf(format, args...))))
 }
 
-// JSON writes a value as JSON, indented. The error is that of a value that does
+// Lines is a writer that gives what is written to it to show, line by line:
+// standard error of a server, or a log. show cleans it. Each write must end a
+// line, or is taken as if it did.
+type Lines func(line string)
+
+// Write implements io.Writer; there is no error.
+func (show Lines) Write(p []byte) (int, error) {
+	for line := range strings.SplitSeq(strings.TrimRight(string(p), "\r\n"), "\n") {
+		show(strings.TrimSuffix(line, "\r"))
+	}
+	return len(p), nil
+}
+
+// ErrLines is a writer to Err that cleans what is written to it.
+func (c *Console) ErrLines() io.Writer {
+	var mu sync.Mutex
+	return Lines(func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(c.Err, Text(line))
+	})
+}
+
+// JSON writes a value as JSON, indented, with what a terminal must not see
+// escaped, which is the same value. The error is that of a value that does
 // not encode; Broken tells whether it could be written.
 func (c *Console) JSON(v any) error {
 	var b bytes.Buffer
@@ -149,37 +241,6 @@ func (c *Console) JSON(v any) error {
 		return err
 	}
 	c.hideBar()
-	_, _ = c.Write(b.Bytes())
+	_, _ = io.WriteString(c, string(JSONText(b.Bytes())))
 	return nil
 }
-
-// Clean returns text that came from a server so that it cannot move the cursor,
-// change colours or hide what it says: control characters and those that turn
-// the direction of writing become visible. Text for a file or a pipe stays as it
-// is; it is the reader's.
-func (c *Console) Clean(s string) string {
-	if !c.OutTerminal {
-		return s
-	}
-	return Visible(s)
-}
-
-// Visible is Clean whatever Out is.
-func Visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20:
-			return 0x2400 + r // its picture
-		case r == 0x7f:
-			return '␡'
-		case r >= 0x80 && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return '\ufffd'
-		}
-		return r
-	}, s)
-}
-
-// Line returns text on one line, for tables and prompts, cleaned.
-func Line(s string) string { return Visible(strings.Join(strings.Fields(s), " ")) }

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/talaria-go/mcp/internal/visible"
 )
 
 // Progress shows how far a call is, on Err, and only if that is a terminal. It
@@ -23,6 +25,9 @@ func (c *Console) Progress() *Progress { return &Progress{console: c} }
 // resolution is how many steps a bar has, whatever the unit of the total.
 const resolution = 1000
 
+// mostLabel is how long a message beside a bar may be, in bytes.
+const mostLabel = 60
+
 // Tell shows that done of total is reached; a total of 0 is unknown.
 func (p *Progress) Tell(done, total float64, message string) {
 	p.mu.Lock()
@@ -39,7 +44,7 @@ func (p *Progress) Tell(done, total float64, message string) {
 		p.bar, p.steps = p.console.bar(steps), steps
 		p.console.shown.Store(p)
 	}
-	label := Line(message)
+	label := visible.Line(message, mostLabel) // more would not fit beside the bar
 	if total <= 0 {
 		if done > 0 {
 			label = fmt.Sprintf("%g %s", done, label)

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/peterh/liner"
 
@@ -31,9 +33,11 @@ type Editor struct {
 	console *console.Console
 	history string // the file, "" for none
 
-	mu      sync.Mutex // guards what follows, for Close and Notice during Line
-	state   *liner.State
-	prompt  string // that is shown now, "" for none
+	mu      sync.Mutex   // guards what follows, for Close and Notice during Line
+	state   *liner.State // nil before the first line, and after Close
+	keys    *os.File     // that state reads
+	kept    []byte       // the history, while state is nil
+	prompt  string       // that is shown now, "" for none
 	lines   chan string
 	readErr error
 	until   <-chan struct{}
@@ -56,7 +60,37 @@ func (e *Editor) Line(prompt string, complete Completer, keep bool) (string, err
 	if !e.editing() {
 		return e.plain(prompt)
 	}
-	s := e.open(prompt)
+	prompt = onePrompt(prompt)
+	for {
+		line, err := e.edit(prompt, complete)
+		switch {
+		case errors.Is(err, liner.ErrInternal):
+			fmt.Fprintln(e.console.Out) // there are no columns any more: the next line is read without editing
+			continue
+		case errors.Is(err, liner.ErrPromptAborted):
+			return "", ErrAborted
+		case errors.Is(err, os.ErrClosed):
+			fmt.Fprintln(e.console.Out)
+			return "", ErrAborted
+		case err == nil && keep && strings.TrimSpace(line) != "":
+			e.remember(line)
+		}
+		return line, err
+	}
+}
+
+// edit reads a line on the terminal. It ends with os.ErrClosed when Until says
+// so, because a Ctrl-C is a signal where the terminal has seen it before edit
+// was ready.
+func (e *Editor) edit(prompt string, complete Completer) (line string, err error) {
+	s, keys, until := e.open()
+	defer ctrlCIsKey()() // before there is a prompt to press it at
+	select {
+	case <-until:
+		return "", os.ErrClosed
+	default:
+	}
+	e.prompted(prompt)
 	defer e.prompted("")
 	s.SetWordCompleter(func(line string, pos int) (string, []string, string) {
 		runes := []rune(line)
@@ -65,38 +99,88 @@ func (e *Editor) Line(prompt string, complete Completer, keep bool) (string, err
 			return before, nil, after
 		}
 		head, candidates := complete(before)
-		return head, candidates, after
+		return head, harmless(candidates), after
 	})
-	line, err := s.Prompt(prompt)
-	switch {
-	case errors.Is(err, liner.ErrPromptAborted):
-		return "", ErrAborted
-	case err != nil:
-		return "", err
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-done:
+		case <-until:
+			if keys == os.Stdin { // which cannot be interrupted
+				e.Notice("interrupted; press Enter")
+				return
+			}
+			_ = keys.Close() // ends the reading, which is all that is wanted
+		}
+	})
+	line, err = s.Prompt(prompt)
+	close(done)
+	watching.Wait()
+	select {
+	case <-until:
+		e.drop()
+	default:
+		if errors.Is(err, liner.ErrInternal) {
+			e.drop()
+		}
 	}
-	if keep && strings.TrimSpace(line) != "" {
-		s.AppendHistory(line)
-	}
-	return line, nil
+	return line, err
 }
 
-// open takes the terminal, if that was not done before.
-func (e *Editor) open(prompt string) *liner.State {
+// open takes the terminal, if that was not done before. keys are what is typed;
+// until is what Until was given.
+func (e *Editor) open() (s *liner.State, keys *os.File, until <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == nil {
+		e.keys = openKeys()
+		stdin := os.Stdin
+		os.Stdin = e.keys // liner takes no other file
 		e.state = liner.NewLiner()
+		os.Stdin = stdin
 		e.state.SetCtrlCAborts(true)
 		e.state.SetTabCompletionStyle(liner.TabPrints)
 		e.state.SetBeep(false)
-		if e.history != "" {
-			if text, err := os.ReadFile(e.history); err == nil {
-				_, _ = e.state.ReadHistory(bytes.NewReader(text)) // a damaged history is none
-			}
+		if e.kept == nil && e.history != "" {
+			e.kept, _ = os.ReadFile(e.history) // none, or a damaged one, is none
 		}
+		_, _ = e.state.ReadHistory(bytes.NewReader(e.kept))
 	}
-	e.prompt = prompt
-	return e.state
+	return e.state, e.keys, e.until
+}
+
+// drop gives the terminal back, and ends whatever still reads from it.
+func (e *Editor) drop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state != nil {
+		_ = e.leave() // the next line takes it again
+	}
+}
+
+// leave is drop. e.mu is held, and e.state is there.
+func (e *Editor) leave() error {
+	var b bytes.Buffer
+	if _, err := e.state.WriteHistory(&b); err == nil {
+		e.kept = b.Bytes()
+	}
+	if e.keys != os.Stdin {
+		_ = e.keys.Close() // it may be closed already
+	}
+	err := e.state.Close()
+	e.state = nil
+	return err
+}
+
+func (e *Editor) remember(line string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state != nil {
+		e.state.AppendHistory(line)
+		return
+	}
+	e.kept = append(e.kept, line+"\n"...)
 }
 
 func (e *Editor) prompted(prompt string) {
@@ -116,7 +200,7 @@ func (e *Editor) plain(prompt string) (string, error) {
 	until := e.until
 	e.mu.Unlock()
 	if e.console.InTerminal {
-		fmt.Fprint(e.console.Err, prompt)
+		fmt.Fprint(e.console.Err, onePrompt(prompt))
 	}
 	select {
 	case line, ok := <-e.lines:
@@ -129,8 +213,8 @@ func (e *Editor) plain(prompt string) (string, error) {
 	}
 }
 
-// Until makes Line end with ErrAborted when done is closed, where it reads
-// plainly and a Ctrl-C is a signal. nil is never.
+// Until makes Line end with ErrAborted when done is closed: a Ctrl-C that was a
+// signal. nil is never.
 func (e *Editor) Until(done <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,51 +239,45 @@ func (e *Editor) Notice(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.prompt == "" || !e.editing() {
-		fmt.Fprintln(e.console.Err, text)
+		fmt.Fprintln(e.console.Err, console.Text(text))
 		return
 	}
-	// What was typed so far comes back with the next key.
-	fmt.Fprintf(e.console.Out, "\r\x1b[K%s\n%s", text, e.prompt)
+	fmt.Fprintf(e.console.Out, "\r\x1b[K%s\n%s", console.Text(text), e.prompt)
+	redraw() // what was typed so far, and the prompt once, should it have been on its way
 }
 
 // History returns the lines that were kept, oldest first.
 func (e *Editor) History() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.state == nil {
+	text := e.kept
+	if e.state != nil {
+		var b bytes.Buffer
+		if _, err := e.state.WriteHistory(&b); err != nil {
+			return nil
+		}
+		text = b.Bytes()
+	}
+	if len(text) == 0 {
 		return nil
 	}
-	var b bytes.Buffer
-	if _, err := e.state.WriteHistory(&b); err != nil {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// Close writes the history and gives the terminal back. It may be called while
-// a line is read, by whoever ends the process, and more than once.
+// Close writes the history, for its owner alone since commands may have secrets,
+// and gives the terminal back. It may be called while a line is read, by whoever
+// ends the process, and more than once.
 func (e *Editor) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == nil {
 		return nil
 	}
-	err := e.save()
-	err = errors.Join(err, e.state.Close())
-	e.state = nil
+	err := e.leave()
+	if e.history != "" {
+		err = errors.Join(err, os.WriteFile(e.history, e.kept, 0o600))
+	}
 	return err
-}
-
-// save writes the history for its owner alone: commands may have secrets.
-func (e *Editor) save() error {
-	if e.history == "" {
-		return nil
-	}
-	var b bytes.Buffer
-	if _, err := e.state.WriteHistory(&b); err != nil {
-		return err
-	}
-	return os.WriteFile(e.history, b.Bytes(), 0o600)
 }
 
 // Ask implements form.Asker.
@@ -224,8 +302,30 @@ func (e *Editor) Ask(prompt string, complete func(typed string) []string) (strin
 // Say implements form.Asker.
 func (e *Editor) Say(line string) {
 	if e.editing() {
-		fmt.Fprintln(e.console.Out, line)
+		fmt.Fprintln(e.console.Out, console.Text(line))
 		return
 	}
-	fmt.Fprintln(e.console.Err, line)
+	fmt.Fprintln(e.console.Err, console.Text(line))
+}
+
+// onePrompt returns a prompt, which may have a name of a server's in it, cleaned
+// and on one line. The library that edits lines refuses a prompt with characters
+// of the category C, of which joiners and those for private use are no harm
+// elsewhere.
+func onePrompt(prompt string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.Is(unicode.C, r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, console.Text(prompt))
+}
+
+// harmless returns the candidates that say what they are: the others would be
+// something else when they are typed.
+func harmless(candidates []string) []string {
+	return slices.DeleteFunc(slices.Clone(candidates), func(c string) bool { return c != console.Text(c) || strings.Contains(c, "\n") })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,18 @@ func TestPromptWithoutScreen(t *testing.T) {
 	e := New(&console.Console{In: strings.NewReader("x\n"), Out: &out, Err: &errs, InTerminal: true}, "")
 	if got, err := e.Ask("name: ", nil); err != nil || got != "x" || errs.String() != "name: " || out.Len() > 0 {
 		t.Errorf("got %q, %v, %q", got, err, errs.String())
+	}
+}
+
+// Names come from servers; Tab must not send their control characters to the
+// terminal.
+func TestHarmless(t *testing.T) {
+	got := harmless([]string{"good", "g\x1b[2J", "gr\u009bx", "g\u202ex", "g\nx", "other"})
+	if !slices.Equal(got, []string{"good", "other"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := onePrompt("  na\nme\x1b [x]: "); got != "  na me␛ [x]: " {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -32,7 +32,7 @@ func Elicit(asker Asker, params *protocol.ElicitParams) (*protocol.ElicitResult,
 		}
 		question := "accept? [y]es, [d]ecline, [c]ancel: "
 		if len(object.Fields) > 0 {
-			asker.Say(console.Visible(string(content)))
+			asker.Say(string(content))
 			question = "send this? [y]es, [e]dit, [d]ecline, [c]ancel: "
 		}
 		choice, err := choose(asker, question, len(object.Fields) > 0)
@@ -93,7 +93,7 @@ func outcome(err error) (*protocol.ElicitResult, error) {
 }
 
 func say(asker Asker, head, text string) {
-	for line := range strings.SplitSeq(console.Visible(text), "\n") {
+	for line := range strings.SplitSeq(console.Text(text), "\n") {
 		asker.Say(head + line)
 		head = "  "
 	}

@@ -128,19 +128,14 @@ func read(f arguments.Field, text string, defaults bool) (value json.RawMessage,
 	case trimmed == `""`:
 		text = ""
 	}
-	object := arguments.Object{Fields: []arguments.Field{f}}
-	whole, err := object.Parse([]string{f.Name + "=" + text})
-	if err != nil {
-		return nil, false, errors.New(strings.TrimPrefix(err.Error(), f.Name+": "))
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(whole, &members); err != nil {
+	if value, err = f.Read(text); err != nil {
 		return nil, false, err
 	}
-	return members[f.Name], true, f.Check(members[f.Name])
+	return value, true, f.Check(value)
 }
 
-// Values returns the values of a field that go on from what was typed.
+// Values returns the values of a field that go on from what was typed, each as
+// it is typed.
 func Values(f arguments.Field, typed string) []string {
 	var list []string
 	head := ""
@@ -150,6 +145,9 @@ func Values(f arguments.Field, typed string) []string {
 		}
 	}
 	add := func(text string) {
+		if head == "" {
+			text = arguments.Typed(text)
+		}
 		if strings.HasPrefix(text, typed) {
 			list = append(list, head+text)
 		}

@@ -205,9 +205,15 @@ func TestValues(t *testing.T) {
 	}
 	for _, test := range []struct{ field, typed, want string }{
 		{"class", "", "first second"}, {"class", "se", "second"}, {"window", "t", "true"}, {"seats", "", "2"},
-		{"meals", "fish,r", "fish,rice"}, {"name", "", ""},
+		{"meals", "fish,r", "fish,rice"}, {"name", "", ""}, {"file", "", `\@/etc/passwd`}, {"handle", `\@a`, `\@anna`}, {"handle", "b", "bert"},
 	} {
 		f, _ := object.Field(test.field)
+		switch test.field { // a server may name files that it wants
+		case "file":
+			f = arguments.Field{Name: "file", Types: []string{"string"}, Default: json.RawMessage(`"@/etc/passwd"`)}
+		case "handle":
+			f = arguments.Field{Name: "handle", Options: []arguments.Option{{Value: json.RawMessage(`"@anna"`)}, {Value: json.RawMessage(`"bert"`)}}}
+		}
 		if got := strings.Join(Values(f, test.typed), " "); got != test.want {
 			t.Errorf("%s %q: got %q, want %q", test.field, test.typed, got, test.want)
 		}

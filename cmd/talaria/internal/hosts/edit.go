@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,12 +64,19 @@ func (h Host) Remove(old []byte, name string) ([]byte, error) {
 	})
 }
 
+// maxBrackets bounds the objects and lists of a file. If all of them are within
+// each other, reading them takes as many steps of the stack, which has an end.
+const maxBrackets = 100_000
+
 // edit gives fn the section of servers, which it makes if there is none.
 func (h Host) edit(old []byte, fn func(section *hujson.Object, style style) error) ([]byte, error) {
 	text, marked := bytes.CutPrefix(old, byteOrderMark)
 	style := styleOf(text)
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}" + style.newline)
+	}
+	if n := bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")); n > maxBrackets {
+		return nil, fmt.Errorf("it has %d opening brackets, too many for a configuration; nothing was changed", n)
 	}
 	root, err := hujson.Parse(text)
 	if err != nil {
@@ -197,4 +205,23 @@ func same(a, b hujson.Value) bool {
 	left, err := json.Marshal(x)
 	right, err2 := json.Marshal(y)
 	return err == nil && err2 == nil && bytes.Equal(left, right)
+}
+
+// Masked returns the text of a file for people: of the strings in it, each that
+// is in secrets is what stands there for it.
+func Masked(text []byte, secrets map[string]string) string {
+	shown := string(text)
+	for _, secret := range slices.Sorted(maps.Keys(secrets)) {
+		shown = strings.ReplaceAll(shown, quoted(secret), quoted(secrets[secret]))
+	}
+	return shown
+}
+
+// quoted returns a string as JSON, as set writes it.
+func quoted(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string always encodes
+	return strings.TrimSpace(b.String())
 }

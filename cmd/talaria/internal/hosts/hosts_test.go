@@ -195,3 +195,19 @@ func TestWrite(t *testing.T) {
 		t.Error("a directory was read")
 	}
 }
+
+// A file of nothing but brackets, which may come with a project, is an error.
+func TestDeepFile(t *testing.T) {
+	h, err := Find("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, deep := range []string{strings.Repeat("[", maxConfig), `{"mcpServers":` + strings.Repeat(`{"a":[`, maxBrackets/2-10)} {
+		if _, err := h.Put([]byte(deep), Server{Name: "x", Command: "y"}); err == nil {
+			t.Error("no error for adding a server")
+		}
+		if _, err := h.Remove([]byte(deep), "x"); err == nil {
+			t.Error("no error for removing one")
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/auth/oauth"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // Agent takes the user to the browser in the middle of another command: for a
@@ -97,11 +97,11 @@ func Browse(ctx context.Context, address string) error {
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return errors.New("only http and https URLs are opened")
 	}
-	list, err := words.Split(line)
+	list, err := shellwords.Split(line)
 	if err != nil || len(list) == 0 {
 		return fmt.Errorf("BROWSER is no command: %w", err)
 	}
-	args, placed := words.Texts(list), false
+	args, placed := shellwords.Texts(list), false
 	for i := range args {
 		if strings.Contains(args[i], "%s") {
 			args[i], placed = strings.ReplaceAll(args[i], "%s", u.String()), true

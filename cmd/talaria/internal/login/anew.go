@@ -9,11 +9,11 @@ import (
 	"github.com/talaria-go/mcp/auth/oauth"
 )
 
-// Anew returns the book for a login that registers the client anew, whatever is
+// Anew returns the store for a login that registers the client anew, whatever is
 // stored: an authorization server may have forgotten it, and tells the browser
 // alone.
-func (b *Book) Anew() *Book {
-	return &Book{Path: b.Path, store: &forgetful{Store: b.store, renewed: map[string]bool{}}}
+func (s *Store) Anew() *Store {
+	return &Store{Path: s.Path, store: &forgetful{Store: s.store, renewed: map[string]bool{}}}
 }
 
 // forgetful is a store that has no clients but those that were stored with it.

@@ -18,7 +18,7 @@ const probeTime = 15 * time.Second
 // Probe tells whether a server has logins: it refuses a request without a token,
 // or has the metadata of a protected resource (RFC 9728).
 func Probe(ctx context.Context, address string) (bool, error) {
-	client := &http.Client{Timeout: probeTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Timeout: probeTime, CheckRedirect: stay}
 	status := 0
 	for _, method := range []string{http.MethodPost, http.MethodGet} {
 		resp, err := probe(ctx, client, method, address)
@@ -45,6 +45,9 @@ func Probe(ctx context.Context, address string) (bool, error) {
 	return known, err
 }
 
+// stay follows no redirect.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 func probe(ctx context.Context, client *http.Client, method, address string) (*http.Response, error) {
 	body := io.Reader(nil)
 	if method == http.MethodPost {
@@ -65,14 +68,17 @@ func probe(ctx context.Context, client *http.Client, method, address string) (*h
 	return resp, err
 }
 
-// hasMetadata looks into the well-known places, that of the path first.
+// hasMetadata looks into the well-known places: for the metadata of the resource,
+// that of the path first, and, as 2025-03-26 has it, for that of an authorization
+// server at the origin.
 func hasMetadata(ctx context.Context, client *http.Client, address string) (bool, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return false, err
 	}
 	const wellKnown = "/.well-known/oauth-protected-resource"
-	for _, path := range []string{wellKnown + strings.TrimSuffix(u.Path, "/"), wellKnown} {
+	for _, path := range []string{wellKnown + strings.TrimSuffix(u.Path, "/"), wellKnown,
+		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
 		at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}
 		resp, err := probe(ctx, client, http.MethodGet, at.String())
 		if err != nil {
@@ -80,10 +86,11 @@ func hasMetadata(ctx context.Context, client *http.Client, address string) (bool
 		}
 		var metadata struct {
 			Servers []string `json:"authorization_servers"`
+			Token   string   `json:"token_endpoint"`
 		}
 		err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&metadata)
 		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK && err == nil && len(metadata.Servers) > 0 {
+		if resp.StatusCode == http.StatusOK && err == nil && (len(metadata.Servers) > 0 || metadata.Token != "") {
 			return true, nil
 		}
 	}

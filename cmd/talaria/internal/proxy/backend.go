@@ -9,11 +9,15 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // backend is a connection to the server behind.
 type backend struct {
 	*client.Client
+	subs subscriptions.Set
 	lost atomic.Pointer[error] // why it is not there, nil while it is
 }
 
@@ -24,10 +28,10 @@ const backTime = 10 * time.Second
 // server behind is away.
 func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
 	b := &backend{}
-	o := &client.Options{Timeout: client.DefaultTimeout, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true,
+	o := &client.Options{Timeout: 30 * time.Second, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true,
 		Tasks:     client.TasksOff, // they end here: the proxy's own clients could not ask about them
 		Reconnect: &client.Backoff{Attempts: -1}, OnState: b.state}
-	o.OnNotification = func(e client.Event) { p.tell(session, e) }
+	o.OnNotification = func(e client.Notification) { p.tell(session, e) }
 	if session == "" {
 		// Clients of revisions without sessions answer in a later request; the
 		// handlers are for the one client of older revisions.
@@ -70,11 +74,11 @@ func (b *backend) explain(err error) error {
 
 // capabilities are those of the server behind, without what ends here. While it
 // is away they are what they were.
-func (p *Proxy) capabilities() mcp.ServerCapabilities {
+func (p *Proxy) capabilities() protocol.ServerCapabilities {
 	var hello struct {
-		Capabilities mcp.ServerCapabilities `json:"capabilities"`
+		Capabilities protocol.ServerCapabilities `json:"capabilities"`
 	}
-	raw := p.shared.ServerHello()
+	raw := p.shared.Server().Raw
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if raw != nil && json.Unmarshal(raw, &hello) == nil {
@@ -125,7 +129,7 @@ func (p *Proxy) leave(session string) {
 	p.mu.Unlock()
 	if c != nil {
 		if err := c.Close(); err != nil {
-			p.opts.Logger.Warn().Err(err).Msg("closing a connection")
+			p.opts.Logger.Warn().Err(visible.Error(err)).Msg("closing a connection")
 		}
 	}
 }

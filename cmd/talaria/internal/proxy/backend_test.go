@@ -86,7 +86,7 @@ func testOutage(t *testing.T, back protocol.Revision, alone bool) {
 		}
 	}
 	echo("before")
-	before := c.ServerCapabilities()
+	before := c.Server().Capabilities
 	cable.cut()
 	time.Sleep(10 * time.Minute)
 
@@ -100,7 +100,7 @@ func testOutage(t *testing.T, back protocol.Revision, alone bool) {
 	}
 	for _, front := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
 		late := one(t, p, &client.Options{Revisions: []protocol.Revision{front}})
-		if got := late.ServerCapabilities(); got.Tools == nil || got.Prompts == nil || (got.Completions == nil) != (before.Completions == nil) {
+		if got := late.Server().Capabilities; got.Tools == nil || got.Prompts == nil || (got.Completions == nil) != (before.Completions == nil) {
 			t.Errorf("%s: meanwhile the proxy declares %+v", front, got)
 		}
 	}

@@ -22,7 +22,9 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // Options shape a Proxy.
@@ -48,13 +50,13 @@ type Options struct {
 type Proxy struct {
 	opts   Options
 	server *mcp.Server
-	tap    tap // of the one client
+	asker  asker // of the one client
 
 	mu       sync.Mutex
 	shared   *backend
 	sessions map[string]*backend
-	offers   mcp.ServerCapabilities // of the server behind, when it was there the last time
-	watched  []string               // resources that clients without sessions listen to, in the order of the last time
+	offers   protocol.ServerCapabilities // of the server behind, when it was there the last time
+	watched  []string                    // resources that clients without sessions listen to, in the order of the last time
 	closed   bool
 }
 
@@ -69,20 +71,23 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 	if p.shared, err = p.connect(ctx, ""); err != nil {
 		return nil, err
 	}
-	info := p.shared.ServerInfo()
+	info := p.shared.Server().Info
 	if info.Name == "" {
 		info.Name = "proxy"
 	}
 	if info.Version == "" {
 		info.Version = "unknown"
 	}
-	p.server = mcp.NewServer(info, &mcp.Options{
-		Instructions:     p.shared.Instructions(),
-		CapabilitiesFunc: func(*mcp.Frame, mcp.ServerCapabilities) mcp.ServerCapabilities { return p.capabilities() },
-		Logger:           opts.Logger,
-		Terminate:        func(f *mcp.Frame, _ error) { p.leave(f.SessionID()) },
+	server := mcp.NewServer(info, &mcp.Options{
+		Instructions: p.shared.Server().Instructions,
+		Discover:     func(_ *mcp.Frame, d *mcp.Discovery) { d.Capabilities = p.capabilities() },
+		Logger:       opts.Logger,
+		OnSessionEnd: func(f *mcp.Frame, _ error) { p.leave(f.SessionID()) },
 	})
-	p.server.Use(p.forward)
+	server.Use(p.forward)
+	p.mu.Lock()
+	p.server = server // the server behind may tell of something already
+	p.mu.Unlock()
 	return p, p.pretend()
 }
 
@@ -100,7 +105,7 @@ func (p *Proxy) pretend() error {
 		list = append(list, mcp.Prompt("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }))
 	}
 	if have.Resources != nil {
-		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }))
+		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame) (string, error) { return "", mcp.ErrNotFound }))
 	}
 	return p.server.Add(list...)
 }
@@ -242,13 +247,28 @@ func (p *Proxy) fault(err error) error {
 		return wire
 	}
 	if errors.Is(err, client.ErrUnsupported) {
-		return protocol.Errorf(protocol.CodeMethodNotFound, "the server behind this proxy does not have that: %w", err)
+		return protocol.Errorf(protocol.CodeMethodNotFound, "the server behind this proxy does not have that: %w", visible.Error(err))
+	}
+	if p.opts.One {
+		return broken(err)
+	}
+	// What a command writes to standard error, and what it may miss of the
+	// environment here, is not for everybody who can reach the proxy.
+	silent, isSilent := errors.AsType[*client.SilentError](err)
+	exit, hasEnded := errors.AsType[*transport.ExitError](err)
+	switch {
+	case isSilent:
+		p.opts.Logger.Warn().Err(visible.Error(silent)).Msg("the server does not answer")
+		err = errors.New("it does not answer; the log of the proxy says more")
+	case hasEnded:
+		p.opts.Logger.Warn().Err(visible.Error(exit)).Msg("the server has ended")
+		err = fmt.Errorf("its process has ended: %v; the log of the proxy says more", exit.State)
 	}
 	return broken(err)
 }
 
 func broken(err error) error {
-	return protocol.Errorf(protocol.CodeInternal, "the server behind this proxy cannot be reached: %w", err)
+	return protocol.Errorf(protocol.CodeInternal, "the server behind this proxy cannot be reached: %w", visible.Error(err))
 }
 
 // subscribe brings changes of resources here before it lets the client
@@ -260,21 +280,32 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 	}
 	request := f.Request()
 	var params struct {
-		URI           string                      `json:"uri"`
-		Notifications protocol.SubscriptionFilter `json:"notifications"`
+		URI string `json:"uri"`
 	}
 	_ = json.Unmarshal(request.Params.Raw, &params) // next says what is wrong
 	switch request.Method {
 	case protocol.MethodUnsubscribe:
-		if err := c.Unsubscribe(f, params.URI); err != nil && !errors.Is(err, client.ErrNotFound) {
+		if _, err := c.subs.Remove(params.URI); err != nil {
 			return nil, p.fault(err)
 		}
 	case protocol.MethodSubscribe:
-		if err := c.Subscribe(f, params.URI); err != nil {
+		added, err := c.subs.Add(f, c.Client, params.URI)
+		if err != nil {
 			return nil, p.fault(err)
 		}
+		result, err := next(f)
+		if err != nil && added { // it is one too many for the proxy
+			if _, err := c.subs.Remove(params.URI); err != nil {
+				p.opts.Logger.Warn().Err(visible.Error(err)).Msg("ending a subscription")
+			}
+		}
+		return result, err
 	default:
-		for _, uri := range params.Notifications.ResourceSubscriptions {
+		var filter protocol.SubscriptionFilter
+		if protocol.ScanFilter(request.Params.Raw, maxWatched, &filter) != nil {
+			break // next says what is wrong
+		}
+		for _, uri := range filter.ResourceSubscriptions {
 			p.watch(f, c, uri)
 		}
 	}
@@ -298,21 +329,22 @@ func (p *Proxy) watch(ctx context.Context, c *backend, uri string) {
 		oldest, p.watched = p.watched[0], slices.Delete(p.watched, 0, 1)
 	}
 	p.mu.Unlock()
-	var err error
-	if i < 0 {
-		err = c.Subscribe(ctx, uri)
-	}
+	_, err := c.subs.Add(ctx, c.Client, uri) // again if it has ended, or failed before
 	if oldest != "" {
-		err = errors.Join(err, c.Unsubscribe(ctx, oldest))
+		_, ended := c.subs.Remove(oldest)
+		err = errors.Join(err, ended)
 	}
 	if err != nil {
-		p.opts.Logger.Warn().Err(err).Msg("subscribing")
+		p.opts.Logger.Warn().Err(visible.Error(err)).Msg("subscribing")
 	}
 }
 
 // tell passes a notification on.
-func (p *Proxy) tell(session string, e client.Event) {
-	if p.server == nil {
+func (p *Proxy) tell(session string, e client.Notification) {
+	p.mu.Lock()
+	server := p.server
+	p.mu.Unlock()
+	if server == nil {
 		return // it is not yet served
 	}
 	var err error
@@ -322,22 +354,22 @@ func (p *Proxy) tell(session string, e client.Event) {
 			URI string `json:"uri"`
 		}
 		if json.Unmarshal(e.Params, &params) == nil {
-			p.server.ResourceUpdated(params.URI)
+			server.ResourceUpdated(params.URI)
 		}
 	case protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged:
 		if session != "" {
 			return // the shared connection tells it, too
 		}
-		err = p.server.NotifyAll(e.Method, nil)
+		err = server.NotifyAll(e.Method, nil)
 	case protocol.MethodLog:
 		if session != "" {
-			err = p.server.Notify(session, e.Method, e.Params)
+			err = server.Notify(session, e.Method, e.Params)
 		} else if p.opts.One {
-			err = p.server.NotifyAll(e.Method, e.Params)
+			err = server.NotifyAll(e.Method, e.Params)
 		}
 	}
-	if err != nil && !errors.Is(err, mcp.ErrNoSession) {
-		p.opts.Logger.Debug().Err(err).Str("method", e.Method).Msg("a notification was not passed on")
+	if err != nil && !errors.Is(err, mcp.ErrSessionNotFound) {
+		p.opts.Logger.Debug().Err(visible.Error(err)).Str("method", visible.Line(e.Method, visible.Name)).Msg("a notification was not passed on")
 	}
 }
 

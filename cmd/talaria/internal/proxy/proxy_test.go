@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
@@ -49,9 +52,9 @@ func behind() *mcp.Server {
 			}
 			return fmt.Sprintf("%s %v", answer.Action, answer.Value.Yes), nil
 		}),
-		mcp.Tool("later", func(*mcp.Frame, struct{}) (string, error) { return "at last", nil }, mcp.AsTask(mcp.TaskOptions{})),
-		mcp.Resource("note://1", func(*mcp.Frame, struct{}) (string, error) { return "the note", nil }),
-		mcp.Resource("note://{id}/copy", func(_ *mcp.Frame, in struct {
+		mcp.Tool("later", func(*mcp.Frame, struct{}) (string, error) { return "at last", nil }, mcp.AsTask(nil)),
+		mcp.Resource("note://1", func(*mcp.Frame) (string, error) { return "the note", nil }),
+		mcp.Template("note://{id}/copy", func(_ *mcp.Frame, in struct {
 			ID string `json:"id"`
 		}) (string, error) {
 			return "copy of " + in.ID, nil
@@ -191,7 +194,7 @@ func TestSessions(t *testing.T) {
 func TestQuestionsModern(t *testing.T) {
 	p := start(t, Options{Connect: connect(t, behind(), protocol.V20260728)})
 	c := mcptest.New(t, p.Server(), mcptest.Revision(protocol.V20260728), mcptest.OverHTTP(),
-		mcptest.OnElicit(func(mcptest.Elicitation) mcptest.Answer { return mcptest.Accept(map[string]bool{"yes": true}) }))
+		mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer { return mcptest.Accept(map[string]bool{"yes": true}) }))
 	if r := c.Call("ask", nil); r.Text() != "accept true" {
 		t.Errorf("got %q", r.Text())
 	}
@@ -239,7 +242,7 @@ func one(t *testing.T, p *Proxy, o *client.Options) *client.Client {
 	t.Helper()
 	a, b := transport.Pipe()
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = p.Server().ServeConn(context.Background(), p.Tap(a)) })
+	serving.Go(func() { _ = p.Server().ServeConn(context.Background(), p.Conn(a)) })
 	c, err := client.Connect(t.Context(), client.Conn(func(context.Context) (transport.Conn, error) { return b, nil }), o)
 	if err != nil {
 		t.Fatal(err)
@@ -257,16 +260,16 @@ func one(t *testing.T, p *Proxy, o *client.Options) *client.Client {
 func TestNotifications(t *testing.T) {
 	server := behind()
 	p := start(t, Options{One: true, Connect: connect(t, server, protocol.V20250618)})
-	events := make(chan client.Event, 10)
-	c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}, OnNotification: func(e client.Event) { events <- e }})
-	if err := c.Subscribe(t.Context(), "note://1"); err != nil {
+	events := make(chan client.Notification, 10)
+	c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}, OnNotification: func(e client.Notification) { events <- e }})
+	if _, err := c.Listen(t.Context(), client.Filter{ResourceSubscriptions: []string{"note://1"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	server.ResourceUpdated("note://1")
 	if e := <-events; e.Method != protocol.MethodResourceUpdated || !strings.Contains(string(e.Params), "note://1") {
 		t.Errorf("got %s %s", e.Method, e.Params)
 	}
-	server.RemoveTools("count")
+	server.Remove(mcp.KindTool, "count")
 	if e := <-events; e.Method != protocol.MethodToolsChanged {
 		t.Errorf("got %s %s", e.Method, e.Params)
 	}
@@ -282,9 +285,9 @@ func TestListen(t *testing.T) {
 	for _, back := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
 		server := behind()
 		p := start(t, Options{Connect: connect(t, server, back)})
-		events := make(chan client.Event, 10)
-		c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20260728}, OnNotification: func(e client.Event) { events <- e }})
-		if err := c.Subscribe(t.Context(), "note://1"); err != nil {
+		events := make(chan client.Notification, 10)
+		c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20260728}, OnNotification: func(e client.Notification) { events <- e }})
+		if _, err := c.Listen(t.Context(), client.Filter{ResourceSubscriptions: []string{"note://1"}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		server.ResourceUpdated("note://1")
@@ -328,5 +331,113 @@ func TestResult(t *testing.T) {
 	}
 	if _, err := result(json.RawMessage(`[]`), protocol.V20250618, ""); err == nil {
 		t.Error("a list passed for a result")
+	}
+}
+
+// A session that is deleted while its connection to the server behind is being
+// made leaves none.
+// What the proxy refuses to a client is not subscribed to behind it, and what
+// could not be subscribed to is tried again.
+func TestSubscribeTooMuch(t *testing.T) {
+	server := mcp.NewServer(mcp.Info{Name: "behind", Version: "7"}, &mcp.Options{Limits: mcp.Limits{Resources: 5000}})
+	server.MustAdd(mcp.Template("note://{id}", func(_ *mcp.Frame, in struct {
+		ID string `json:"id"`
+	}) (string, error) {
+		return in.ID, nil
+	}))
+	p := start(t, Options{One: true, Connect: connect(t, server, protocol.V20250618)})
+	c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}})
+	subscribe := func(uri string) error {
+		return c.Request(t.Context(), protocol.MethodSubscribe, map[string]string{"uri": uri}, nil)
+	}
+	for n := range maxWatched {
+		if err := subscribe(fmt.Sprintf("note://%d", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := subscribe("note://more"); err == nil {
+		t.Fatal("no limit")
+	}
+	if found, err := p.shared.subs.Remove("note://more"); found {
+		t.Errorf("the proxy is subscribed to what it refused: %v", err)
+	}
+	if found, err := p.shared.subs.Remove("note://1"); !found || err != nil {
+		t.Errorf("the proxy is not subscribed to what it took: %v", err)
+	}
+	long := make([]string, 100)
+	for n := range long {
+		long[n] = fmt.Sprintf("note://%0*d", protocol.MaxURI-100, n)
+	}
+	modern := start(t, Options{Connect: connect(t, server, protocol.V20250618)})
+	front := one(t, modern, &client.Options{Revisions: []protocol.Revision{protocol.V20260728}})
+	if _, err := front.Listen(t.Context(), client.Filter{ResourceSubscriptions: long}, nil); err == nil {
+		t.Error("no limit for the length of URIs")
+	}
+	if len(modern.watched) > 0 {
+		t.Errorf("%d resources are watched that were refused", len(modern.watched))
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	modern.watch(gone, modern.shared, "note://5") // which fails
+	modern.watch(t.Context(), modern.shared, "note://5")
+	if found, err := modern.shared.subs.Remove("note://5"); !found || err != nil {
+		t.Errorf("what failed was not tried again: %v", err)
+	}
+}
+
+func TestDeletedWhileConnecting(t *testing.T) {
+	connectNow := connect(t, behind(), protocol.V20250618)
+	connecting, goOn, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	gone := sync.OnceFunc(func() { close(closed) })
+	calls := 0
+	p := start(t, Options{Connect: func(ctx context.Context, o *client.Options) (*client.Client, error) {
+		if calls++; calls == 1 {
+			return connectNow(ctx, o)
+		}
+		close(connecting)
+		<-goOn
+		told := o.OnState
+		o.OnState = func(state client.State, err error) {
+			told(state, err)
+			if state == client.StateDisconnected {
+				gone()
+			}
+		}
+		return connectNow(context.WithoutCancel(ctx), o) // it comes about all the same
+	}})
+	web := httptest.NewServer(p.Server().Handler())
+	defer web.Close()
+	send := func(method, session, body string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), method, web.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		res.Body.Close()
+		return res
+	}
+	session := send(http.MethodPost, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`).Header.Get("Mcp-Session-Id")
+	send(http.MethodPost, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	var listing sync.WaitGroup
+	listing.Go(func() { send(http.MethodPost, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`) })
+	<-connecting
+	if res := send(http.MethodDelete, session, ""); res != nil && res.StatusCode/100 != 2 {
+		t.Errorf("DELETE is answered with %d", res.StatusCode)
+	}
+	close(goOn)
+	listing.Wait()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection stays")
 	}
 }

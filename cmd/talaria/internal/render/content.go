@@ -58,7 +58,7 @@ func (r *Renderer) JSON(text json.RawMessage) error {
 	if err := json.Indent(&b, text, "", "  "); err != nil {
 		return fmt.Errorf("the server sent no valid JSON: %w", err)
 	}
-	r.Console.Print(r.Console.Clean(b.String()))
+	r.Console.Print(console.JSONText(b.Bytes()))
 	return nil
 }
 
@@ -66,17 +66,17 @@ func (r *Renderer) JSON(text json.RawMessage) error {
 func (r *Renderer) Content(name string, item protocol.Content) error {
 	switch c := item.(type) {
 	case protocol.TextContent:
-		r.Console.Print(r.Console.Clean(c.Text))
+		r.Console.Data(c.Text)
 	case protocol.ImageContent:
 		return r.bytes(name, "image", c.MIMEType, c.Data)
 	case protocol.AudioContent:
 		return r.bytes(name, "audio", c.MIMEType, c.Data)
 	case protocol.ResourceLink:
-		r.Console.Printf("%s %s", r.Console.Paint(console.Name, r.Console.Clean(c.URI)), describe(c.Name, c.MIMEType, c.Description))
+		r.Console.Printf("%s %s", r.Console.Paint(console.Name, console.Line(c.URI)), describe(c.Name, c.MIMEType, c.Description))
 	case protocol.EmbeddedResource:
 		return r.Resource(name, c.Resource)
 	default:
-		r.Console.Notef("(an item of a type that cannot be shown: %T)", item)
+		r.Console.Notef("(an item of a type that cannot be shown: %s)", fmt.Sprintf("%T", item))
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (r *Renderer) Read(result *protocol.ReadResourceResult) error {
 	var faults []error
 	for _, c := range result.Contents {
 		if len(result.Contents) > 1 {
-			r.Console.Print(r.Console.Paint(console.Name, r.Console.Clean(c.URI)))
+			r.Console.Print(r.Console.Paint(console.Name, console.Line(c.URI)))
 		}
 		faults = append(faults, r.Resource(c.URI, c))
 	}
@@ -136,7 +136,7 @@ func (r *Renderer) Resource(name string, c protocol.ResourceContents) error {
 		}
 		return r.bytes(name, "data", c.MIMEType, c.Blob)
 	}
-	r.Console.Print(r.Console.Clean(c.Text))
+	r.Console.Data(c.Text)
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (r *Renderer) Resource(name string, c protocol.ResourceContents) error {
 func (r *Renderer) Prompt(name string, result *protocol.GetPromptResult) error {
 	var faults []error
 	if d := result.Description; d != "" {
-		r.Console.Print(r.Console.Paint(console.Faint, r.Console.Clean(d)))
+		r.Console.Print(r.Console.Paint(console.Faint, d))
 	}
 	for _, m := range result.Messages {
 		r.Console.Print(r.Console.Paint(console.Bold, console.Line(string(m.Role))+":"))

@@ -12,7 +12,7 @@ import (
 )
 
 // Event says on one line what a notification tells.
-func Event(e client.Event) string {
+func Event(e client.Notification) string {
 	var params struct {
 		URI string `json:"uri"`
 	}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"mime"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +19,17 @@ var extensions = map[string]string{
 	"audio/wav": ".wav", "audio/x-wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "audio/flac": ".flac",
 	"application/pdf": ".pdf", "application/zip": ".zip", "application/gzip": ".gz", "application/json": ".json",
 	"text/plain": ".txt", "text/csv": ".csv", "text/html": ".html", "application/octet-stream": ".bin",
+}
+
+// plain are the extensions of files that no system runs when they are opened,
+// beside those of extensions.
+var plain = []string{".md", ".xml", ".yaml", ".yml", ".toml", ".log", ".tsv", ".jsonl", ".jpeg", ".bmp", ".tif", ".tiff", ".avif", ".ico",
+	".mp4", ".m4a", ".aac", ".webm", ".mov", ".opus", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".parquet", ".sqlite", ".dat", ".docx", ".xlsx", ".pptx", ".odt", ".ods"}
+
+// harmless tells whether a file with that extension may come from a server.
+func harmless(extension string) bool {
+	extension = strings.ToLower(extension)
+	return slices.Contains(plain, extension) || slices.Contains(slices.Collect(maps.Values(extensions)), extension)
 }
 
 // save writes data into a new file, whose name follows from name, which a
@@ -41,12 +54,13 @@ func save(dir, name, mediaType string, data []byte) (string, error) {
 }
 
 // fileName returns a harmless name: the last element of a path or URI, of
-// letters and digits, with the extension of the type.
+// letters and digits, with the extension of the type, or its own. An extension that
+// could make a system run the file, or that is not known, is not the last one.
 func fileName(name, mediaType string) (stem, extension string) {
 	kind, _, err := mime.ParseMediaType(mediaType)
 	if err == nil {
 		extension = extensions[kind]
-		if list, err := mime.ExtensionsByType(kind); extension == "" && err == nil && len(list) > 0 {
+		if list, err := mime.ExtensionsByType(kind); extension == "" && err == nil && len(list) > 0 && harmless(list[0]) {
 			extension = list[0]
 		}
 	}
@@ -61,7 +75,7 @@ func fileName(name, mediaType string) (stem, extension string) {
 		return '_'
 	}, name)
 	stem = strings.Trim(stem, "._-")
-	if own := filepath.Ext(stem); own != "" && (extension == "" || extension == ".bin" || strings.EqualFold(own, extension)) {
+	if own := filepath.Ext(stem); own != "" && harmless(own) && (extension == "" || extension == ".bin" || strings.EqualFold(own, extension)) {
 		stem, extension = strings.TrimSuffix(stem, own), own
 	}
 	if stem == "" {

@@ -69,16 +69,17 @@ func Signature(t protocol.Tool) string {
 // Tool shows all of one tool.
 func (r *Renderer) Tool(t protocol.Tool) error {
 	c := r.Console
-	title := c.Paint(console.Bold, console.Line(t.Name))
+	name := c.Paint(console.Bold, console.Line(t.Name))
 	if t.Title != "" {
-		title += "  " + console.Line(t.Title)
+		c.Printf("%s  %s", name, console.Line(t.Title))
+	} else {
+		c.Print(name)
 	}
-	c.Print(title)
 	if t.Description != "" {
-		c.Print(c.Wrap(console.Visible(t.Description), "  "))
+		c.Print(c.Wrap(t.Description, "  "))
 	}
 	if hints := hints(t.Annotations); hints != "" {
-		c.Print("  " + c.Paint(console.Faint, hints))
+		c.Printf("  %s", c.Paint(console.Faint, hints))
 	}
 	object, err := arguments.ReadObject(t.InputSchema)
 	if err != nil {
@@ -191,7 +192,7 @@ func (r *Renderer) Templates(list []protocol.ResourceTemplate) {
 // Completion shows values.
 func (r *Renderer) Completion(c *protocol.Completion) {
 	for _, value := range c.Values {
-		r.Console.Print(r.Console.Clean(value))
+		r.Console.Data(value)
 	}
 	switch {
 	case len(c.Values) == 0:

@@ -9,23 +9,23 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // complete is the editor's completer.
 func (s *Shell) complete(line string) (head string, candidates []string) {
-	list := words.Partial(line)
+	list := shellwords.Partial(line)
 	last := list[len(list)-1]
 	head = line[:last.Start]
 	var found []string
 	if len(list) == 1 {
 		found = matching(names(), last.Text)
 	} else if c, ok := find(list[0].Text); ok && c.complete != nil {
-		found = matching(c.complete(s, words.Texts(list[1:])), last.Text)
+		found = matching(c.complete(s, shellwords.Texts(list[1:])), last.Text)
 	}
 	for _, text := range found {
-		if quoted := words.Quote(text); strings.HasSuffix(text, "=") {
+		if quoted := shellwords.Quote(text); strings.HasSuffix(text, "=") {
 			candidates = append(candidates, quoted)
 		} else {
 			candidates = append(candidates, quoted+" ")
@@ -34,12 +34,11 @@ func (s *Shell) complete(line string) (head string, candidates []string) {
 	return head, candidates
 }
 
-// matching returns those that go on from what was typed, without control
-// characters, which a server could send to the terminal by them.
+// matching returns those that go on from what was typed.
 func matching(list []string, typed string) []string {
 	var out []string
 	for _, text := range list {
-		if strings.HasPrefix(text, typed) && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }) < 0 {
+		if strings.HasPrefix(text, typed) {
 			out = append(out, text)
 		}
 	}
@@ -87,7 +86,9 @@ func completeFields(object *arguments.Object, typed []string, ask func(field, va
 		}
 		values := form.Values(f, value)
 		if len(values) == 0 && ask != nil {
-			values = ask(name, value, before)
+			for _, v := range ask(name, value, before) {
+				values = append(values, arguments.Typed(v))
+			}
 		}
 		for _, v := range values {
 			list = append(list, name+"="+v)
@@ -95,7 +96,7 @@ func completeFields(object *arguments.Object, typed []string, ask func(field, va
 		return list
 	}
 	for _, f := range object.Fields {
-		if _, given := before[f.Name]; !given || slices.Contains(f.Types, "array") {
+		if _, given := before[f.Name]; f.Nameable() && (!given || slices.Contains(f.Types, "array")) {
 			list = append(list, f.Name+"=")
 		}
 	}
@@ -118,7 +119,7 @@ func completePrompt(s *Shell, typed []string) []string {
 
 // suggest asks the server for values, if it knows any.
 func (s *Shell) suggest(q client.Completion) []string {
-	have := s.client.ServerCapabilities()
+	have := s.client.Server().Capabilities
 	if have.Completions == nil && s.client.Revision().Has(protocol.CompletionsCapability) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 // fetch asks for a list, all pages of it.
 func fetch[T any](s *Shell, ctx context.Context, list func(context.Context, ...client.CallOption) iter.Seq2[T, error]) (items []T, err error) {
-	err = s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
+	err = s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
 		items, err = collect(list(ctx))
 		return err
 	})

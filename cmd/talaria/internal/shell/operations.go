@@ -12,7 +12,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/words"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -24,7 +24,7 @@ func ToolFailed(err error) bool { return errors.Is(err, errTool) }
 
 func (s *Shell) ping(ctx context.Context, _ string) error {
 	start := time.Now()
-	err := s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.Ping(ctx) })
+	err := s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.Ping(ctx) })
 	if err == nil {
 		s.Console.Printf("pong (%v)", time.Since(start).Round(10*time.Microsecond))
 	}
@@ -33,17 +33,17 @@ func (s *Shell) ping(ctx context.Context, _ string) error {
 
 // split takes the words of what follows a command.
 func split(rest string) ([]string, error) {
-	list, err := words.Split(rest)
+	list, err := shellwords.Split(rest)
 	if err != nil {
 		return nil, wrong("%v", err)
 	}
-	return words.Texts(list), nil
+	return shellwords.Texts(list), nil
 }
 
 // nameAndArguments splits a name from arguments, which are words, or one JSON
 // object as it stands, because its quotes are its own.
 func nameAndArguments(rest string) (name string, typed []string, asJSON bool, err error) {
-	list, err := words.Split(rest)
+	list, err := shellwords.Split(rest)
 	if len(list) > 0 {
 		name = list[0].Text
 	}
@@ -55,7 +55,7 @@ func nameAndArguments(rest string) (name string, typed []string, asJSON bool, er
 	if err != nil {
 		return "", nil, false, wrong("%v", err)
 	}
-	for i, text := range words.Texts(list) {
+	for i, text := range shellwords.Texts(list) {
 		switch {
 		case i == 0:
 		case text == "--json":
@@ -92,8 +92,8 @@ func (s *Shell) callTool(ctx context.Context, rest string) error {
 		return err
 	}
 	var result *client.CallToolResult
-	err = s.Desk.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
-		result, err = s.Desk.Call(ctx, s.client, name, given, call...)
+	err = s.Terminal.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
+		result, err = s.client.Call(ctx, name, given, call...)
 		return err
 	})
 	if _, refused := errors.AsType[*protocol.Error](err); refused && unknown != nil {
@@ -159,7 +159,7 @@ func missing(object *arguments.Object, given json.RawMessage, nothing bool) bool
 
 // tool returns the definition of a tool.
 func (s *Shell) tool(ctx context.Context, name string) (tool protocol.Tool, err error) {
-	err = s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) (err error) {
+	err = s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) (err error) {
 		tool, err = s.client.Tool(ctx, name)
 		return err
 	})
@@ -240,7 +240,7 @@ func (s *Shell) getPrompt(ctx context.Context, rest string) error {
 		given[name] = arguments.Plain(value)
 	}
 	var result *protocol.GetPromptResult
-	err = s.Desk.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
+	err = s.Terminal.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
 		result, err = s.client.GetPrompt(ctx, name, given, call...)
 		return err
 	})
@@ -263,10 +263,10 @@ func (s *Shell) setLevel(ctx context.Context, rest string) error {
 	if fault != nil {
 		return wrong("%q is no level; there are %s", rest, strings.Join(levels(), ", "))
 	}
-	err := s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.SetLevel(ctx, level) })
+	err := s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.SetLevel(ctx, level) })
 	if err == nil {
 		s.told = level
-		s.Desk.ShowLogs(level)
+		s.Terminal.ShowLogs(level)
 		s.Console.Printf("level %s and worse", level)
 	}
 	return err
@@ -279,7 +279,7 @@ func (s *Shell) request(ctx context.Context, rest string) error {
 		return err
 	}
 	var result json.RawMessage
-	err = s.Desk.Run(ctx, func(ctx context.Context, call ...client.CallOption) error {
+	err = s.Terminal.Run(ctx, func(ctx context.Context, call ...client.CallOption) error {
 		return s.client.Request(ctx, method, params, &result, call...)
 	})
 	if err != nil {
@@ -308,5 +308,5 @@ func (s *Shell) notify(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	return s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.Notify(ctx, method, params) })
+	return s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.Notify(ctx, method, params) })
 }

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/talaria-go/mcp/client"
@@ -50,7 +49,7 @@ func (s *Shell) readResource(ctx context.Context, rest string) error {
 		return err
 	}
 	var result *protocol.ReadResourceResult
-	err = s.Desk.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
+	err = s.Terminal.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
 		result, err = s.client.Read(ctx, uri, call...)
 		return err
 	})
@@ -88,7 +87,7 @@ func (s *Shell) completion(ctx context.Context, rest string) error {
 		q.Context[name] = value
 	}
 	var result *protocol.Completion
-	err = s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) (err error) {
+	err = s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) (err error) {
 		result, err = s.client.Complete(ctx, q)
 		return err
 	})
@@ -103,7 +102,10 @@ func (s *Shell) subscribe(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	err = s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.Subscribe(ctx, uri) })
+	err = s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
+		_, err := s.subs.Add(ctx, s.client, uri)
+		return err
+	})
 	if err == nil {
 		s.Console.Printf("subscribed to %s", console.Line(uri))
 	}
@@ -115,8 +117,12 @@ func (s *Shell) unsubscribe(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	err = s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.Unsubscribe(ctx, uri) })
-	if errors.Is(err, client.ErrNotFound) {
+	found := false
+	err = s.Terminal.Run(ctx, func(context.Context, ...client.CallOption) (err error) {
+		found, err = s.subs.Remove(uri)
+		return err
+	})
+	if err == nil && !found {
 		return wrong("there is no subscription to %s", console.Line(uri))
 	}
 	if err == nil {

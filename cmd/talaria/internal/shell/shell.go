@@ -14,10 +14,11 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -26,10 +27,10 @@ const Prompt = "mcp> "
 
 // Shell works with one server.
 type Shell struct {
-	Console *console.Console
-	Editor  *editor.Editor
-	Desk    *desk.Desk
-	Render  *render.Renderer
+	Console  *console.Console
+	Editor   *editor.Editor
+	Terminal *terminal.Terminal
+	Render   *render.Renderer
 	// Connect connects, or says why it cannot.
 	Connect func(ctx context.Context) (*client.Client, error)
 	// Explain says what to show of an error, and the way out, if there is one.
@@ -41,6 +42,7 @@ type Shell struct {
 	Facts [][2]string
 
 	client *client.Client
+	subs   subscriptions.Set
 	lists  lists
 	told   protocol.Level // what set_level chose
 	failed error          // the last command that failed
@@ -64,7 +66,7 @@ func (e *usageError) Error() string { return e.text }
 func (s *Shell) Run(ctx context.Context) error {
 	defer s.disconnect()
 	if err := s.connect(ctx); err != nil {
-		if !s.Console.Interactive() || errors.Is(err, desk.ErrInterrupted) {
+		if !s.Console.Interactive() || errors.Is(err, terminal.ErrInterrupted) {
 			return err
 		}
 		s.report(err)
@@ -72,7 +74,9 @@ func (s *Shell) Run(ctx context.Context) error {
 	}
 	for {
 		line, err := s.Editor.Line(Prompt, s.complete, true)
-		s.Desk.Serve()
+		if err == nil && !leaving(line) { // who wants to leave is asked nothing
+			s.Terminal.Serve()
+		}
 		switch {
 		case errors.Is(err, editor.ErrAborted):
 			s.Console.Notef("(exit or Ctrl-D leaves)")
@@ -98,6 +102,12 @@ func (s *Shell) Run(ctx context.Context) error {
 	}
 }
 
+func leaving(line string) bool {
+	name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	c, _ := find(name)
+	return c.name == "exit"
+}
+
 // connect makes a connection in the place of the one before.
 func (s *Shell) connect(ctx context.Context) error {
 	s.disconnect()
@@ -109,17 +119,17 @@ func (s *Shell) connect(ctx context.Context) error {
 	}
 	s.client = c
 	s.lists.drop()
-	s.Console.Printf("connected to %s, revision %s", s.Console.Paint(console.Bold, render.Server(c.ServerInfo())), c.Revision())
+	s.Console.Printf("connected to %s, revision %s", s.Console.Paint(console.Bold, render.Server(c.Server().Info)), c.Revision())
 	if s.Console.Interactive() {
 		s.Console.Notef("help lists the commands; Tab completes them")
 	}
-	filter := render.Changes(c.ServerCapabilities())
+	filter := render.Changes(c.Server().Capabilities)
 	if c.Revision().Modern() && (filter.ToolsListChanged || filter.PromptsListChanged || filter.ResourcesListChanged) {
-		err := s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
+		err := s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
 			_, err := c.Listen(ctx, filter, nil)
 			return err
 		})
-		if errors.Is(err, desk.ErrInterrupted) {
+		if errors.Is(err, terminal.ErrInterrupted) {
 			s.disconnect()
 			return err
 		}
@@ -136,6 +146,7 @@ func (s *Shell) disconnect() {
 	}
 	s.closing.Store(true)
 	defer s.closing.Store(false)
+	s.subs.Clear()
 	if err := s.client.Close(); err != nil {
 		s.Console.Warnf("%v", err)
 	}
@@ -143,13 +154,13 @@ func (s *Shell) disconnect() {
 }
 
 // Told takes the notifications of the server.
-func (s *Shell) Told(e client.Event) {
+func (s *Shell) Told(e client.Notification) {
 	switch e.Method {
 	case protocol.MethodLog: // has a handler of its own
 	case protocol.MethodCancelled:
 	default:
 		s.lists.changed(e.Method)
-		s.Desk.Notice("[%s]", render.Event(e))
+		s.Terminal.Notice("[%s]", render.Event(e))
 	}
 }
 
@@ -160,13 +171,13 @@ func (s *Shell) State(state client.State, err error) {
 	case client.StateReady:
 		s.ready.Store(true)
 		if s.lost.Swap(false) {
-			s.Desk.Notice("[connected again]")
+			s.Terminal.Notice("[connected again]")
 		}
 	case client.StateDisconnected:
 		if s.ready.Swap(false) && !s.closing.Load() && err != nil {
 			s.lost.Store(true)
 			text, _ := s.Explain(err)
-			s.Desk.Notice("[disconnected: %s]", console.Visible(brief(text)))
+			s.Terminal.Notice("[disconnected: %s]", brief(text))
 		}
 	}
 }
@@ -195,7 +206,7 @@ func (s *Shell) report(err error) {
 		}
 	default:
 		text, hint := s.Explain(err)
-		s.Console.Failf("%s", console.Visible(text))
+		s.Console.Failf("%s", text)
 		if hint != "" {
 			s.Console.Notef("%s", hint)
 		}

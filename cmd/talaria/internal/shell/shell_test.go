@@ -12,9 +12,9 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/desk"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -39,8 +39,8 @@ func fixture() *mcp.Server {
 		mcp.Tool("fail", func(*mcp.Frame, struct{}) (string, error) { return "", errors.New("no luck") }),
 		mcp.Prompt("greet", func(_ *mcp.Frame, in greetIn) (string, error) { return in.Style + " " + in.Name, nil },
 			mcp.CompleteFrom("style", "kind", "very kind", "rude")),
-		mcp.Resource("note://1", func(*mcp.Frame, struct{}) (string, error) { return "first", nil }),
-		mcp.Resource("note://it's", func(*mcp.Frame, struct{}) (string, error) { return "second", nil }),
+		mcp.Resource("note://1", func(*mcp.Frame) (string, error) { return "first", nil }),
+		mcp.Resource("note://it's", func(*mcp.Frame) (string, error) { return "second", nil }),
 	)
 	return s
 }
@@ -51,8 +51,8 @@ func open(t *testing.T, server *mcp.Server, script string) (*Shell, *bytes.Buffe
 	var out bytes.Buffer
 	c := &console.Console{In: strings.NewReader(script), Out: &out, Err: &out}
 	ed := editor.New(c, "")
-	d := desk.New(desk.Options{Console: c, Editor: ed})
-	s := &Shell{Console: c, Editor: ed, Desk: d, Render: &render.Renderer{Console: c, Dir: t.TempDir()},
+	d := terminal.New(terminal.Options{Console: c, Editor: ed})
+	s := &Shell{Console: c, Editor: ed, Terminal: d, Render: &render.Renderer{Console: c, Dir: t.TempDir()},
 		Explain: func(err error) (string, string) { return err.Error(), "" }}
 	var serving sync.WaitGroup
 	s.Connect = func(ctx context.Context) (*client.Client, error) {
@@ -122,18 +122,10 @@ func TestCompleteAfterChange(t *testing.T) {
 	if got := s.toolNames(); len(got) != 3 {
 		t.Fatalf("got %v", got)
 	}
-	server.RemoveTools("send")
-	s.Told(client.Event{Method: protocol.MethodToolsChanged})
+	server.Remove(mcp.KindTool, "send")
+	s.Told(client.Notification{Method: protocol.MethodToolsChanged})
 	if _, got := s.complete("call_tool se"); !slices.Equal(got, []string{"search "}) {
 		t.Errorf("got %v", got)
-	}
-}
-
-// Names come from servers; Tab must not send their control characters to the
-// terminal.
-func TestMatching(t *testing.T) {
-	if got := matching([]string{"good", "g\x1b[2J", "gr\u009bx", "other"}, "g"); !slices.Equal(got, []string{"good"}) {
-		t.Errorf("got %q", got)
 	}
 }
 

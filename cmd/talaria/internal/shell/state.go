@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,8 @@ func (s *Shell) showState(_ context.Context, rest string) error {
 	} else {
 		add("state", "%s", c.State())
 		add("revision", "%s", c.Revision())
-		add("server", "%s", render.Server(c.ServerInfo()))
-		add("capabilities", "%s", capabilities(c.ServerCapabilities(), rest == "-v"))
+		add("server", "%s", render.Server(c.Server().Info))
+		add("capabilities", "%s", capabilities(c.Server().Capabilities, rest == "-v"))
 		for _, root := range c.Roots() {
 			add("root", "%s", console.Line(root.URI))
 		}
@@ -49,14 +50,14 @@ func (s *Shell) showState(_ context.Context, rest string) error {
 			add("pending", "%s %s (%v)", p.Method, console.Line(p.Name), p.Elapsed().Round(time.Millisecond))
 		}
 		if rest == "-v" {
-			add("unexpected", "%d answers to no request, %d messages that are none, %d notifications dropped", stats.Unmatched, stats.Garbage, stats.Dropped)
-			add("instructions", "%s", console.Line(c.Instructions()))
+			add("unexpected", "%d answers to no request, %d messages that are none, %d notifications dropped", stats.Unmatched, stats.InvalidMessages, stats.Dropped)
+			add("instructions", "%s", console.Line(c.Server().Instructions))
 		}
 	}
 	if s.told != 0 {
 		add("log level", "%s", s.told)
 	}
-	add("timeout", "%v", s.Desk.Limit())
+	add("timeout", "%v", s.Terminal.Limit())
 	s.Console.Table([]string{"what", "value"}, rows)
 	return nil
 }
@@ -82,9 +83,9 @@ func (s *Shell) timeout(_ context.Context, rest string) error {
 		if err != nil || limit < 0 {
 			return wrong("%q is no duration; write 10s, 2m or 0", rest)
 		}
-		s.Desk.SetLimit(limit)
+		s.Terminal.SetLimit(limit)
 	}
-	if limit := s.Desk.Limit(); limit > 0 {
+	if limit := s.Terminal.Limit(); limit > 0 {
 		s.Console.Printf("an answer, or progress, must come within %v", limit)
 	} else {
 		s.Console.Print("no limit")
@@ -111,29 +112,31 @@ func (s *Shell) roots(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	var change func(ctx context.Context) error
+	roots := s.client.Roots()
 	switch {
 	case len(list) == 0:
 	case list[0] == "clear" && len(list) == 1:
-		change = s.client.ClearRoots
+		roots = nil
 	case list[0] == "add" && len(list) == 2:
 		abs, err := filepath.Abs(list[1])
 		if err != nil {
 			return err
 		}
 		root := protocol.Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}).String(), Name: filepath.Base(abs)}
-		change = func(ctx context.Context) error { return s.client.AddRoot(ctx, root) }
+		roots = append(slices.DeleteFunc(roots, func(r protocol.Root) bool { return r.URI == root.URI }), root)
 	case list[0] == "remove" && len(list) == 2:
-		change = func(ctx context.Context) error { return s.client.RemoveRoot(ctx, list[1]) }
+		all := len(roots)
+		if roots = slices.DeleteFunc(roots, func(r protocol.Root) bool { return r.URI == list[1] }); len(roots) == all {
+			return wrong("there is no root %s", console.Line(list[1]))
+		}
 	default:
 		return wrong("that is not understood")
 	}
-	if change != nil {
-		if err := s.Desk.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return change(ctx) }); err != nil {
+	if len(list) > 0 {
+		if err := s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return s.client.SetRoots(ctx, roots) }); err != nil {
 			return err
 		}
 	}
-	roots := s.client.Roots()
 	for _, root := range roots {
 		s.Console.Print(console.Line(root.URI))
 	}

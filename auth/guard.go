@@ -1,0 +1,216 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+)
+
+// guard is what a Resource protects with.
+type guard struct {
+	opts      Options
+	resource  string // as clients know it
+	verifier  Verifier
+	origin    string       // of resource
+	metadata  string       // URL, "" if there is none
+	path      string       // of the metadata
+	document  http.Handler // nil if it is elsewhere
+	cache     *cache
+	proofs    *proofs
+	anonymous *frame.Grant
+}
+
+func newGuard(resource string, v Verifier, opts *Options) (*guard, error) {
+	if v == nil {
+		return nil, errors.New("auth: New needs a Verifier")
+	}
+	u, err := resourceURL(resource)
+	if err != nil {
+		return nil, fmt.Errorf("auth: New: the URL of the resource: %w", err)
+	}
+	if opts == nil {
+		opts = &Options{}
+	}
+	g := &guard{opts: opts.clone(), resource: resource, verifier: v}
+	if known, ok := v.(issuer); ok {
+		if g.verifier, err = known.bind(resource); err != nil {
+			return nil, err
+		}
+		g.opts.AuthorizationServers = unique(append(known.issuers(), g.opts.AuthorizationServers...))
+	}
+	for _, scope := range slices.Concat(g.opts.Scopes, g.opts.ScopesSupported) {
+		if !validScope(scope) {
+			return nil, fmt.Errorf("auth: Options.Scopes: %q is no scope; it has visible ASCII characters other than \" and \\", scope)
+		}
+	}
+	g.origin = u.Scheme + "://" + u.Host
+	path := metadataPath(u)
+	g.metadata = g.opts.MetadataURL
+	if len(g.opts.AuthorizationServers) > 0 {
+		if g.metadata == "" {
+			g.metadata = g.origin + path
+		}
+		g.path, _, _ = strings.Cut(path, "?")
+		g.document = metadata(resource, &g.opts)
+	}
+	if g.metadata != "" && !quotable(g.metadata) {
+		return nil, errors.New("auth: Options.MetadataURL is no URL")
+	}
+	if g.opts.MaxToken <= 0 {
+		g.opts.MaxToken = defaultMaxToken
+	}
+	g.cache = newCache(orDefault(g.opts.CacheFor, defaultCacheFor), orDefault(g.opts.CacheSize, defaultCacheSize))
+	if g.proofs, err = newProofs(g.opts.DPoP, g.origin); err != nil {
+		return nil, err
+	}
+	g.anonymous = frame.NewGrant(nil, g.challenger(schemeBearer, http.StatusUnauthorized))
+	return g, nil
+}
+
+// unique returns list without what was in it before.
+func unique(list []string) (once []string) {
+	for _, s := range list {
+		if !slices.Contains(once, s) {
+			once = append(once, s)
+		}
+	}
+	return once
+}
+
+// clone copies what opts refer to.
+func (o *Options) clone() Options {
+	c := *o
+	c.AuthorizationServers = slices.Clone(o.AuthorizationServers)
+	c.Scopes, c.ScopesSupported = slices.Clone(o.Scopes), slices.Clone(o.ScopesSupported)
+	c.Implied = make(map[string][]string, len(o.Implied))
+	for scope, implied := range o.Implied {
+		c.Implied[scope] = slices.Clone(implied)
+	}
+	c.DPoP.Algorithms = slices.Clone(o.DPoP.Algorithms)
+	return c
+}
+
+// orDefault returns n, def for 0, or 0 for a negative n.
+func orDefault[N int | time.Duration](n, def N) N {
+	switch {
+	case n == 0:
+		return def
+	case n < 0:
+		return 0
+	}
+	return n
+}
+
+// resourceURL checks the URL of a resource (RFC 9728, section 1.2).
+func resourceURL(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, errors.New("it is required: the URL of the endpoint as clients know it, such as https://notes.example.com/mcp")
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || u.User != nil:
+		return nil, fmt.Errorf("%q is no absolute http or https URL without fragment", text)
+	}
+	return u, nil
+}
+
+// admit returns the grant of a request, or an *Error.
+func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*frame.Grant, error) {
+	if r.URL.RawQuery != "" && inQuery(r.URL.RawQuery) {
+		return nil, &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest,
+			Description: "an access token must not be in the URL; use the Authorization header"}
+	}
+	scheme, token, err := credentials(r)
+	if err != nil {
+		return nil, err
+	}
+	if token == "" {
+		if g.opts.Anonymous {
+			return g.anonymous, nil
+		}
+		return nil, &Error{Status: http.StatusUnauthorized, Description: "this server needs an access token"}
+	}
+	if len(token) > g.opts.MaxToken {
+		return nil, Invalid("the token is longer than %d bytes", g.opts.MaxToken)
+	}
+	t, known := g.cache.find(token)
+	if !known {
+		t, err = g.cache.get(r.Context(), token, func(ctx context.Context) (*ticket, error) { return g.verify(ctx, token) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if scheme == schemeDPoP || t.key != "" || g.opts.DPoP.Required {
+		if err := g.proofs.check(w, r, scheme, t.key, token); err != nil {
+			return nil, err
+		}
+	}
+	if t.lacking {
+		return nil, &Error{Status: http.StatusForbidden, Code: CodeInsufficientScope,
+			Description: "this server needs the scope " + strings.Join(g.opts.Scopes, " ")}
+	}
+	return t.grant, nil
+}
+
+// ticket is what is kept of a token.
+type ticket struct {
+	grant   *frame.Grant
+	key     string    // thumbprint of the key that the token is bound to; "" if it is to none
+	lacking bool      // it lacks a scope of Options.Scopes
+	until   time.Time // when it must be verified again
+}
+
+// verify asks the Verifier.
+func (g *guard) verify(ctx context.Context, token string) (*ticket, error) {
+	if !validToken(token) {
+		return nil, &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Description: "the Authorization header is malformed"}
+	}
+	said, err := g.verifier.Verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	switch {
+	case said == nil:
+		return nil, errors.New("the Verifier returned neither an Identity nor an error")
+	case said.Principal() == "":
+		return nil, Invalid("the token names neither a subject nor a client")
+	}
+	id := *said
+	id.Scopes = g.implied(id.Scopes)
+	t := &ticket{lacking: !id.HasScope(g.opts.Scopes...), until: now.Add(g.cache.keep)}
+	if !id.Expiry.IsZero() && id.Expiry.Before(t.until) {
+		t.until = id.Expiry
+	}
+	if t.key, err = boundKey(id.Claims); err != nil {
+		return nil, err
+	}
+	scheme := schemeBearer
+	if t.key != "" {
+		scheme = schemeDPoP
+	}
+	t.grant = frame.NewGrant(&id, g.challenger(scheme, http.StatusForbidden))
+	return t, nil
+}
+
+// implied returns scopes with all that come with them.
+func (g *guard) implied(scopes []string) []string {
+	all := slices.Clone(scopes)
+	for i := 0; i < len(all); i++ {
+		for _, s := range g.opts.Implied[all[i]] {
+			if !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}

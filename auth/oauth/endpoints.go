@@ -1,0 +1,249 @@
+package oauth
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+)
+
+// endpoints asks the endpoints of authorization servers, and proves there who the
+// client is.
+type endpoints struct{ *setup }
+
+// authenticate chooses the method of a client among those that an endpoint
+// supports. No list means client_secret_basic (RFC 8414, section 2), and that
+// public clients are let in is for the server to say.
+func (e *endpoints) authenticate(server *serverMetadata, client *Registration, supported []string) (clientAuth, error) {
+	method, err := authMethod(client, supported)
+	if err != nil {
+		return clientAuth{}, err
+	}
+	auth := clientAuth{id: client.ClientID, style: oauth2.AuthStyleInParams}
+	switch method {
+	case AuthSecretBasic:
+		auth.secret, auth.style = client.ClientSecret, oauth2.AuthStyleInHeader
+	case AuthSecretPost:
+		auth.secret = client.ClientSecret
+	case AuthPrivateKeyJWT:
+		assertion, err := clientAssertion(server, client)
+		if err != nil {
+			return clientAuth{}, err
+		}
+		auth.params = url.Values{
+			"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
+			"client_assertion":      {assertion},
+		}
+	}
+	return auth, nil
+}
+
+// requestToken asks a token endpoint. With a key it sends a DPoP proof, again
+// with a nonce if the server demands one (RFC 9449, section 8).
+func (e *endpoints) requestToken(ctx context.Context, step Step, server *serverMetadata, client *Registration, key *dpopKey, form url.Values) (*oauth2.Token, error) {
+	for retried := false; ; retried = true {
+		auth, err := e.authenticate(server, client, server.TokenAuthMethods)
+		if err != nil {
+			return nil, &Error{Step: step, URL: server.TokenEndpoint, Err: err}
+		}
+		params := maps.Clone(form)
+		maps.Copy(params, auth.params)
+		config := clientcredentials.Config{ // its grant type gives way to the one in params
+			ClientID: auth.id, ClientSecret: auth.secret, AuthStyle: auth.style,
+			TokenURL: server.TokenEndpoint, EndpointParams: params,
+		}
+		poster := e.outbound.Poster(&proving{setup: e.setup, key: key})
+		token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, poster))
+		if err == nil {
+			return token, nil
+		}
+		failure := fromEndpoint(step, server.TokenEndpoint, err, secretsOf(auth, params))
+		if failure.Code != "use_dpop_nonce" || key == nil || retried {
+			return nil, failure
+		}
+	}
+}
+
+func (e *endpoints) revokeOne(ctx context.Context, server *serverMetadata, client *Registration, token, hint string) error {
+	failed := func(e Error) error {
+		e.Step, e.URL = StepRevocation, server.RevocationEndpoint
+		return &e
+	}
+	form := url.Values{"token": {token}, "token_type_hint": {hint}}
+	methods := server.RevocationAuthMethods
+	if len(methods) == 0 {
+		methods = server.TokenAuthMethods
+	}
+	header := http.Header{}
+	auth, err := e.authenticate(server, client, methods)
+	if err != nil {
+		return failed(Error{Err: err})
+	}
+	auth.apply(header, form)
+	answer, err := e.outbound.Post(ctx, server.RevocationEndpoint, "application/x-www-form-urlencoded", header, []byte(form.Encode()))
+	if err != nil {
+		return failed(Error{Err: err})
+	}
+	if answer.Status == http.StatusOK {
+		return nil
+	}
+	var said struct {
+		Code string `json:"error"`
+	}
+	_ = json.Unmarshal(answer.Body, &said) // without an error code the status says enough
+	if said.Code == "unsupported_token_type" {
+		return nil // it lives for as long as it was issued for; nobody can change that
+	}
+	return failed(Error{Code: without([]string{token, auth.secret}, said.Code), Status: answer.Status, Problem: "the token may still be valid until it expires"})
+}
+
+// dpopKey returns the key to bind a token to, nil for a token that is not
+// bound. A key stays the same for as long as the issuer does.
+func (e *endpoints) dpopKey(auth *authority, previous *record) (*dpopKey, error) {
+	supported := slices.Contains(auth.server.DPoPAlgorithms, string(jose.ES256))
+	failed := func(problem string) error {
+		return &Error{Step: StepAuthorization, URL: auth.server.Issuer, Problem: problem}
+	}
+	switch {
+	case e.opts.DPoP == DPoPOff && auth.dpop && !auth.bearer:
+		return nil, failed("the MCP server takes only tokens that are bound by DPoP, which Options.DPoP turns off")
+	case e.opts.DPoP == DPoPOff, e.opts.DPoP == DPoPAuto && !auth.dpop:
+		return nil, nil
+	case !supported && e.opts.DPoP == DPoPAuto && auth.bearer:
+		return nil, nil
+	case !supported:
+		return nil, failed("tokens must be bound by DPoP, but the authorization server does not list ES256 in dpop_signing_alg_values_supported")
+	}
+	if previous != nil && previous.key != nil && previous.Issuer == auth.server.Issuer {
+		return previous.key, nil
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, &Error{Step: StepAuthorization, Problem: "cannot make a DPoP key", Err: err}
+	}
+	return newDPoPKey(private)
+}
+
+// Grant types, as token endpoints know them.
+const (
+	grantCode        = "authorization_code"
+	grantRefresh     = "refresh_token"
+	grantCredentials = "client_credentials"
+	grantJWTBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	grantExchange    = "urn:ietf:params:oauth:grant-type:token-exchange"
+)
+
+const assertionLifetime = time.Minute
+
+// clientAuth is how a client proves at an endpoint that it is itself.
+type clientAuth struct {
+	id, secret string
+	style      oauth2.AuthStyle
+	params     url.Values // on top of what style adds
+}
+
+// apply puts the proof into a request that golang.org/x/oauth2 does not make.
+func (a clientAuth) apply(header http.Header, form url.Values) {
+	maps.Copy(form, a.params)
+	if a.style == oauth2.AuthStyleInHeader {
+		req := http.Request{Header: header}
+		req.SetBasicAuth(url.QueryEscape(a.id), url.QueryEscape(a.secret)) // RFC 6749, section 2.3.1
+		return
+	}
+	if a.id != "" {
+		form.Set("client_id", a.id)
+	}
+	if a.secret != "" {
+		form.Set("client_secret", a.secret)
+	}
+}
+
+// authMethod returns the first method that the client can do and the endpoint
+// supports.
+func authMethod(client *Registration, supported []string) (AuthMethod, error) {
+	var able []AuthMethod
+	switch {
+	case client.AuthMethod != "":
+		able = []AuthMethod{client.AuthMethod}
+	case client.Key != nil:
+		able = []AuthMethod{AuthPrivateKeyJWT}
+	case client.ClientSecret != "":
+		able = []AuthMethod{AuthSecretBasic, AuthSecretPost}
+	default:
+		able = []AuthMethod{AuthNone}
+	}
+	if len(supported) == 0 || able[0] == AuthNone {
+		return able[0], nil
+	}
+	for _, method := range able {
+		if slices.Contains(supported, string(method)) {
+			return method, nil
+		}
+	}
+	return "", fmt.Errorf("the client authenticates with %s, but the authorization server supports only %s",
+		strings.Trim(fmt.Sprint(able), "[]"), printable(strings.Join(supported, ", ")))
+}
+
+// clientAssertion is a JWT by which a client authenticates (RFC 7523, section
+// 2.2). Its audience is the issuer, which no other server can be.
+func clientAssertion(server *serverMetadata, client *Registration) (string, error) {
+	signer, err := signer(client.Key, client.KeyID, server.TokenAuthAlgorithms)
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	return jwt.Signed(signer).Claims(map[string]any{
+		"iss": client.ClientID,
+		"sub": client.ClientID,
+		"aud": server.Issuer,
+		"jti": rand.Text(),
+		"iat": now.Unix(),
+		"exp": now.Add(assertionLifetime).Unix(),
+	}).Serialize()
+}
+
+// secretsOf lists what no error may repeat of a token request.
+func secretsOf(auth clientAuth, form url.Values) []string {
+	secrets := []string{auth.secret}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "assertion", "client_assertion", "subject_token"} {
+		secrets = append(secrets, form.Get(name))
+	}
+	return secrets
+}
+
+// proving is a transport to token endpoints that adds DPoP proofs.
+type proving struct {
+	*setup
+	key *dpopKey
+}
+
+func (p *proving) RoundTrip(req *http.Request) (*http.Response, error) {
+	if p.key == nil {
+		return p.outbound.RoundTrip(req)
+	}
+	proof, err := p.key.proof(req.Method, req.URL, p.nonces.get(nonceServer, req.URL), "")
+	if err != nil {
+		req.Body.Close()
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("DPoP", proof)
+	resp, err := p.outbound.RoundTrip(req)
+	if err == nil {
+		p.nonces.note(nonceServer, req.URL, resp.Header)
+	}
+	return resp, err
+}

@@ -1,0 +1,493 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// request starts a request with the caller's options.
+func (c *Client) request(op, method, name string, members []byte, options []CallOption) (*request, error) {
+	r := &request{client: c, op: op, method: method, name: name, members: members, options: newCallOptions(options)}
+	var err error
+	if r.meta, err = c.encoders.metaMembers(r.options.meta); err != nil {
+		return nil, &Error{Op: op, Method: method, Err: err}
+	}
+	return r, nil
+}
+
+// rawRequest starts a request whose params are the caller's.
+func (c *Client) rawRequest(op, method string, params any, options []CallOption) (*request, error) {
+	r, err := c.request(op, method, "", nil, options)
+	if err != nil {
+		return nil, err
+	}
+	var meta []byte
+	if r.members, meta, r.token, err = c.encoders.params(params); err != nil {
+		return nil, &Error{Op: op, Method: method, Err: err}
+	}
+	r.meta = join(r.meta, meta)
+	return r, nil
+}
+
+// ask sends a request that may be sent twice.
+func (c *Client) ask(ctx context.Context, op, method, name string, members []byte, options []CallOption) (json.RawMessage, error) {
+	r, err := c.request(op, method, name, members, options)
+	if err != nil {
+		return nil, err
+	}
+	r.safe = true
+	return r.do(ctx)
+}
+
+// Ping asks for a sign of life. Modern revisions have no ping: there it is
+// server/discover.
+func (c *Client) Ping(ctx context.Context, options ...CallOption) error {
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return wrap("ping", protocol.MethodPing, "", err)
+	}
+	method := protocol.MethodPing
+	if conn.revision().Modern() {
+		method = protocol.MethodDiscover
+	}
+	_, err = c.ask(ctx, "ping", method, "", nil, options)
+	return err
+}
+
+// Request sends a request of any method and reads its result into result, a
+// pointer; a *json.RawMessage takes it as it came, nil leaves it. params encode
+// to an object, or are nil. Of their _meta the client replaces what the protocol
+// puts there; a progressToken stays if nothing else asks for progress, which then
+// comes as notifications alone: see Options.Trace. In modern revisions the result
+// is that of the last round.
+func (c *Client) Request(ctx context.Context, method string, params, result any, options ...CallOption) error {
+	r, err := c.rawRequest(method, method, params, options)
+	if err != nil {
+		return err
+	}
+	r.name, r.safe = nameIn(method, r.members), reads(method)
+	if method == protocol.MethodToolsCall {
+		r.args = protocol.Lookup(braces(r.members), []string{"arguments"})
+	}
+	raw, err := r.do(ctx)
+	if err != nil || result == nil {
+		return err
+	}
+	if dst, ok := result.(*json.RawMessage); ok {
+		*dst = raw
+		return nil
+	}
+	if err := jsonx.Unmarshal(raw, result); err != nil {
+		return wrap(method, method, "", invalid(fmt.Errorf("it does not fit %T: %w", result, err)))
+	}
+	return nil
+}
+
+// Notify sends a notification. params encode to an object, or are nil.
+func (c *Client) Notify(ctx context.Context, method string, params any) error {
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return wrap("notify", method, "", err)
+	}
+	var text []byte
+	if params != nil {
+		if text, err = c.encoders.object(nil, "params", params); err != nil {
+			return &Error{Op: "notify", Method: method, Err: err}
+		}
+	}
+	return wrap("notify", method, "", conn.send(ctx, method, protocol.AppendNotification(nil, method, text)))
+}
+
+// SendProgress tells the server how far this side has come with a question of
+// the server that carried the token.
+func (c *Client) SendProgress(ctx context.Context, token json.RawMessage, p Progress) error {
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return wrap("progress", protocol.MethodProgress, "", err)
+	}
+	body := protocol.Progress{Token: token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, conn.revision())
+	return wrap("progress", protocol.MethodProgress, "", conn.send(ctx, protocol.MethodProgress, body))
+}
+
+// Tools iterates over all tools, page by page. It ends after an error. Over
+// modern HTTP, tools whose x-mcp-header is not valid are left out, which is
+// logged.
+func (c *Client) Tools(ctx context.Context, options ...CallOption) iter.Seq2[Tool, error] {
+	return list(ctx, c, protocol.MethodToolsList, "tools", options, c.tools.learn)
+}
+
+// Prompts iterates over all prompts, page by page. It ends after an error.
+func (c *Client) Prompts(ctx context.Context, options ...CallOption) iter.Seq2[Prompt, error] {
+	return list[Prompt](ctx, c, protocol.MethodPromptsList, "prompts", options, nil)
+}
+
+// Resources iterates over all resources, page by page. It ends after an error.
+func (c *Client) Resources(ctx context.Context, options ...CallOption) iter.Seq2[Resource, error] {
+	return list[Resource](ctx, c, protocol.MethodResourcesList, "resources", options, nil)
+}
+
+// Templates iterates over all resource templates, page by page. It ends after
+// an error.
+func (c *Client) Templates(ctx context.Context, options ...CallOption) iter.Seq2[ResourceTemplate, error] {
+	return list[ResourceTemplate](ctx, c, protocol.MethodResourceTemplates, "resourceTemplates", options, nil)
+}
+
+// Tool returns the definition of a tool, from the list if it was read before.
+// A tool that the server does not list is ErrNotFound.
+func (c *Client) Tool(ctx context.Context, name string) (Tool, error) {
+	tool, err := c.tools.need(ctx, name)
+	if err != nil {
+		return Tool{}, wrap("tool "+name, protocol.MethodToolsList, "", err)
+	}
+	return tool.tool, nil
+}
+
+// Call calls a tool. args encode to a JSON object, or are nil. A tool that
+// fails is a result with IsError, not an error. A tool that the server refuses
+// and does not list is ErrNotFound.
+func (c *Client) Call(ctx context.Context, tool string, args any, options ...CallOption) (*CallToolResult, error) {
+	members := named("name", tool)
+	op := "call " + tool
+	start := 0
+	if args != nil {
+		members = append(members, `,"arguments":`...)
+		start = len(members)
+		var err error
+		if members, err = c.encoders.object(members, "arguments", args); err != nil {
+			return nil, &Error{Op: op, Method: protocol.MethodToolsCall, Err: err}
+		}
+	}
+	r, err := c.request(op, protocol.MethodToolsCall, tool, members, options)
+	if err != nil {
+		return nil, err
+	}
+	if start > 0 {
+		r.args = members[start:]
+	}
+	if c.opts.CheckArguments {
+		if r.tool, err = c.tools.need(ctx, tool); err == nil {
+			err = c.tools.checkArguments(r.tool, r.args)
+		}
+		if err != nil {
+			return nil, wrap(op, protocol.MethodToolsCall, tool, err)
+		}
+	}
+	began := time.Now()
+	raw, err := r.do(ctx)
+	if err != nil {
+		return nil, unlisted(ctx, err, func() bool {
+			_, missing := c.tools.need(ctx, tool)
+			return errors.Is(missing, ErrNotFound)
+		})
+	}
+	result, err := c.called(ctx, r, raw, began.Add(r.asked))
+	if err == nil && r.options.checkOutput && !result.IsError && result.Task == nil {
+		err = c.checkOutput(ctx, tool, result)
+	}
+	if err != nil {
+		return nil, wrap(op, protocol.MethodToolsCall, tool, err)
+	}
+	return result, nil
+}
+
+// called reads the result of a call that began then, after the task that it may
+// have become.
+func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, began time.Time) (*CallToolResult, error) {
+	if r.task {
+		task, err := parseTask(raw)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		if r.options.detached || c.opts.Tasks != TasksWait {
+			return &CallToolResult{Task: task, Raw: raw}, nil
+		}
+		return newTaskWait(c, r.options, newTaskClock(c.most(), began)).run(ctx, task)
+	}
+	result, err := decodeCall(raw)
+	return result, invalid(err)
+}
+
+// checkOutput checks structured content against the tool's output schema
+// (server/tools of the revisions from 2025-06-18 on).
+func (c *Client) checkOutput(ctx context.Context, name string, result *CallToolResult) error {
+	conn := c.life.conn.Load()
+	if conn == nil || !conn.revision().Has(protocol.StructuredContent) {
+		return nil
+	}
+	tool, err := c.tools.need(ctx, name)
+	if err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return nil // a tool that is not listed has no schema
+		}
+		return err
+	}
+	if len(tool.tool.OutputSchema) == 0 {
+		return nil
+	}
+	output, err := c.tools.schema(tool, tool.tool.OutputSchema, &tool.output)
+	if err != nil {
+		return fmt.Errorf("the result cannot be checked: the tool's outputSchema: %w", err)
+	}
+	if result.Structured == nil {
+		return invalid(errors.New("the tool has an outputSchema, but its result has no structuredContent"))
+	}
+	if err := output.Check(result.Structured); err != nil {
+		return invalid(fmt.Errorf("it does not fit the tool's outputSchema: %w", err))
+	}
+	return nil
+}
+
+// Read reads a resource.
+func (c *Client) Read(ctx context.Context, uri string, options ...CallOption) (*protocol.ReadResourceResult, error) {
+	r, err := c.request("read "+uri, protocol.MethodResourcesRead, uri, named("uri", uri), options)
+	if err != nil {
+		return nil, err
+	}
+	r.safe, r.cache = true, r.options.answers == nil
+	raw, err := r.do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err := decodeRead(raw)
+	return result, wrap(r.op, r.method, uri, invalid(err))
+}
+
+// GetPrompt gets a prompt with its arguments filled in. A prompt that the server
+// refuses and does not list is ErrNotFound.
+func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string, options ...CallOption) (*protocol.GetPromptResult, error) {
+	members := named("name", name)
+	if args != nil {
+		members = stringMap(append(members, `,"arguments":`...), args)
+	}
+	op := "get prompt " + name
+	raw, err := c.ask(ctx, op, protocol.MethodPromptsGet, name, members, options)
+	if err != nil {
+		return nil, unlisted(ctx, err, func() bool {
+			for prompt, fault := range c.Prompts(ctx) {
+				if fault != nil || prompt.Name == name {
+					return false // there is one, or nobody knows
+				}
+			}
+			return true
+		})
+	}
+	result, err := decodePrompt(raw)
+	return result, wrap(op, protocol.MethodPromptsGet, name, invalid(err))
+}
+
+// Complete asks what an argument can be.
+func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOption) (*protocol.Completion, error) {
+	members := []byte(`"ref":{"type":"ref/prompt",`)
+	if q.Template != "" {
+		members = append([]byte(`"ref":{"type":"ref/resource",`), named("uri", q.Template)...)
+	} else {
+		members = append(members, named("name", q.Prompt)...)
+	}
+	members = append(append(members, `},"argument":{`...), named("name", q.Argument)...)
+	members = jsonx.AppendString(append(members, `,"value":`...), q.Value)
+	members = append(members, '}')
+	if conn := c.life.conn.Load(); len(q.Context) > 0 && (conn == nil || conn.revision().Has(protocol.StructuredContent)) {
+		members = append(stringMap(append(members, `,"context":{"arguments":`...), q.Context), '}')
+	}
+	op := "complete " + q.Argument
+	raw, err := c.ask(ctx, op, protocol.MethodComplete, "", members, options)
+	if err != nil {
+		return nil, err
+	}
+	var result protocol.CompleteResult
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return nil, wrap(op, protocol.MethodComplete, "", invalid(fmt.Errorf("it is not that of completion/complete: %w", err)))
+	}
+	return &result.Completion, nil
+}
+
+// levelRequest makes the request that sets the level of the server's log. It is
+// sent by SetLevel, and after each handshake of a legacy session, because the level
+// belongs to the session.
+func levelRequest(c *Client, level protocol.Level) *request {
+	return &request{client: c, op: "set level", method: protocol.MethodSetLevel, safe: true, options: &callOptions{},
+		members: named("level", level.String())}
+}
+
+// SetLevel sets the least severe level that the server logs from now on. In
+// modern revisions every later request carries it.
+func (c *Client) SetLevel(ctx context.Context, level protocol.Level, options ...CallOption) error {
+	if level.String() == "" {
+		return &Error{Op: "set level", Method: protocol.MethodSetLevel, Err: fmt.Errorf("%d is no level", level)}
+	}
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return wrap("set level", protocol.MethodSetLevel, "", err)
+	}
+	if !conn.revision().Modern() {
+		r := levelRequest(c, level)
+		r.options = newCallOptions(options)
+		if _, err := r.do(ctx); err != nil {
+			return err
+		}
+	}
+	c.level.Store(int32(level)) // for a later session, too
+	return nil
+}
+
+// Task asks for the state of a task. One that does not exist is ErrNotFound.
+func (c *Client) Task(ctx context.Context, id string, options ...CallOption) (*Task, error) {
+	raw, err := taskRequest(ctx, c, "tasks/get", id, nil, options)
+	if err != nil {
+		return nil, err
+	}
+	task, err := parseTask(raw)
+	return task, wrap("tasks/get "+id, "tasks/get", id, invalid(err))
+}
+
+// UpdateTask gives a task answers to its questions, by their keys.
+func (c *Client) UpdateTask(ctx context.Context, id string, answers map[string]any, options ...CallOption) error {
+	text, err := c.encoders.object([]byte(`"inputResponses":`), "answers", answers)
+	if err != nil {
+		return &Error{Op: "tasks/update " + id, Method: "tasks/update", Err: err}
+	}
+	_, err = taskRequest(ctx, c, "tasks/update", id, text, options)
+	return err
+}
+
+// CancelTask asks a task to end. It may end otherwise all the same.
+func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOption) error {
+	_, err := taskRequest(ctx, c, "tasks/cancel", id, nil, options)
+	return err
+}
+
+// WaitTask waits for the result of a task and answers what it asks, for as long
+// as ctx and the task last. It asks soon, then less and less often, down to the
+// interval that the server names, and listens for notifications/tasks where the
+// server offers them. When ctx ends the task is cancelled. Timeout bounds each
+// asking, not the waiting. OnProgress hears the task's status messages,
+// with their numbers where the server tells those.
+func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption) (*CallToolResult, error) {
+	result, err := newTaskWait(c, newCallOptions(options), taskClock{}).run(ctx, task)
+	return result, wrap("wait for task "+task.ID, "tasks/get", task.ID, err)
+}
+
+// Listen asks the server to tell of what filter says, and returns when the
+// server has agreed. fn hears the notifications, as Options.OnNotification
+// does, which hears them too; it may be nil. In legacy revisions changed lists
+// are told anyway and resources are subscribed to one by one, so that the same
+// code works with every server.
+//
+// Only the agreeing is bounded by ctx and the client's timeout.
+func (c *Client) Listen(ctx context.Context, filter Filter, fn func(Notification)) (*Subscription, error) {
+	filter.ResourceSubscriptions = slices.Clone(filter.ResourceSubscriptions)
+	filter.TaskIDs = slices.Clone(filter.TaskIDs)
+	s := &Subscription{client: c, wanted: filter, fn: fn, done: make(chan struct{}), acked: make(chan struct{})}
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return nil, wrap("listen", protocol.MethodListen, "", err)
+	}
+	if !c.subs.add(s) {
+		return nil, &Error{Op: "listen", Method: protocol.MethodListen, kind: ErrClosed, Err: errClientClosed}
+	}
+	if err := s.start(ctx, conn); err != nil {
+		s.finish(err)
+		if first := s.Err(); first != nil { // the client was closed meanwhile
+			err = first
+		}
+		return nil, wrap("listen", protocol.MethodListen, "", err)
+	}
+	return s, nil
+}
+
+// resourceRequest subscribes to a resource of a legacy server, or ends that.
+func (c *Client) resourceRequest(ctx context.Context, method, uri string) error {
+	_, err := c.ask(ctx, method+" "+uri, method, "", named("uri", uri), nil)
+	return err
+}
+
+// Batch sends several requests at once and returns their results in the same
+// order; each fails by itself. Revision 2025-03-26 alone has batches: in others
+// it is ErrUnsupported, and nothing is sent.
+func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchResult, error) {
+	if len(operations) == 0 {
+		return nil, &Error{Op: "batch", Err: errors.New("a batch must not be empty")}
+	}
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return nil, wrap("batch", "", "", err)
+	}
+	if !conn.revision().Has(protocol.Batches) {
+		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision())
+	}
+	requests := make([]*request, len(operations))
+	for i, o := range operations {
+		if requests[i], err = c.rawRequest("batch: "+o.Method, o.Method, o.Params, o.Options); err != nil {
+			return nil, err
+		}
+	}
+	return sendBatch(ctx, c, conn, requests)
+}
+
+// unlisted makes the refusal of a tool or a prompt ErrNotFound if the server does
+// not list it: the codes of the protocol do not tell that from bad arguments.
+func unlisted(ctx context.Context, err error, missing func() bool) error {
+	own, ok := err.(*Error)
+	if !ok || own.kind != nil || own.Code != protocol.CodeInvalidParams || ctx.Err() != nil || !missing() {
+		return err
+	}
+	found := *own
+	found.kind = ErrNotFound
+	return &found
+}
+
+// braces makes an object of its members.
+func braces(members []byte) []byte {
+	return append(append([]byte{'{'}, members...), '}')
+}
+
+// join puts the members of two objects together.
+func join(a, b []byte) []byte {
+	if len(a) == 0 {
+		return b
+	}
+	if len(b) == 0 {
+		return a
+	}
+	return append(append(a, ','), b...)
+}
+
+// nameIn finds what the header Mcp-Name says of a method.
+func nameIn(method string, members []byte) string {
+	member := ""
+	switch method {
+	case protocol.MethodToolsCall, protocol.MethodPromptsGet:
+		member = "name"
+	case protocol.MethodResourcesRead:
+		member = "uri"
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		member = "taskId"
+	default:
+		return ""
+	}
+	var name string
+	// A name that is none is for the server to refuse.
+	_ = json.Unmarshal(protocol.Lookup(braces(members), []string{member}), &name)
+	return name
+}
+
+// reads tells whether a method only reads, so that sending it twice is
+// harmless.
+func reads(method string) bool {
+	switch method {
+	case protocol.MethodPing, protocol.MethodDiscover, protocol.MethodToolsList, protocol.MethodPromptsList,
+		protocol.MethodResourcesList, protocol.MethodResourceTemplates, protocol.MethodResourcesRead,
+		protocol.MethodPromptsGet, protocol.MethodComplete, protocol.MethodSetLevel,
+		protocol.MethodSubscribe, protocol.MethodUnsubscribe, "tasks/get", "tasks/cancel":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,554 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// connection is one link to the server, from its opening to its end.
+type connection struct {
+	client    *Client
+	link      link.Link
+	sync      bool          // Send returns when the answer has come
+	rev       atomic.Uint32 // what is spoken, 0 before that is agreed on
+	server    Server
+	meta      atomic.Pointer[[]byte] // members of every modern request's _meta
+	asking    atomic.Int32           // questions of the server that a handler works on
+	asked     peer.Inflight          // the same, by id
+	answering atomic.Int32           // questions whose answers are not sent yet
+	questions atomic.Int64           // length of their params
+	askedAt   atomic.Int64           // when the last of them was answered, in nanoseconds
+	opening   atomic.Bool
+	silent    bool // it did not answer the probe
+	// rootsChange says that initialize has declared roots.listChanged.
+	rootsChange atomic.Bool
+
+	ready time.Time // when it became the client's; written before anybody else sees it there
+
+	mu        sync.Mutex
+	err       error // why it was lost
+	invalid   string
+	invalidAt time.Time
+}
+
+// maxAsked is how many questions of a server are worked on at a time, and
+// maxAskedSize how long they may be together, in bytes, if there are several.
+const (
+	maxAsked     = 256
+	maxAskedSize = 16 << 20
+)
+
+// revision returns what is spoken, 0 before that is agreed on.
+func (conn *connection) revision() protocol.Revision { return protocol.Revision(conn.rev.Load()) }
+
+// speak sets what is spoken. Only the handshake calls it, which nothing else runs
+// beside.
+func (conn *connection) speak(rev protocol.Revision) { conn.rev.Store(uint32(rev)) }
+
+// lostErr returns why the connection was lost, nil while it is not. Who enters a
+// call into the table looks here afterwards: either that sees the loss, or the loss
+// sees the call.
+func (conn *connection) lostErr() error {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return conn.err
+}
+
+// Lost implements link.Receiver.
+func (conn *connection) Lost(err error) {
+	if err == nil {
+		err = errors.New("the server ended the connection")
+	}
+	err = conn.blame(err, time.Now().Add(-lastWords))
+	conn.mu.Lock()
+	if conn.err == nil {
+		conn.err = err
+	}
+	conn.mu.Unlock()
+	conn.client.life.lost(conn, err)
+}
+
+// askedLately tells whether a question of the server is being answered, or was
+// within that time.
+func (conn *connection) askedLately(now time.Time, within time.Duration) bool {
+	return conn.asking.Load() > 0 || now.UnixNano()-conn.askedAt.Load() < int64(within)
+}
+
+// Fail implements link.Failer.
+func (conn *connection) Fail(id protocol.ID, err error) {
+	if c := conn.callOf(id); c != nil {
+		conn.client.calls.finish(c.id, conn, nil, err)
+	}
+}
+
+// close ends the link in order. Where users' code carries it, a Conn or a
+// RoundTripper, and does not return, it is left behind.
+func (conn *connection) close(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- conn.link.Close(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(afterKill)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+		return errors.New("the transport does not close")
+	}
+}
+
+// afterKill is how long a transport may take once its time is over: a process
+// that was killed has to be reaped.
+const afterKill = 6 * time.Second
+
+// Receive implements link.Receiver.
+func (conn *connection) Receive(text []byte, during *link.Message) {
+	conn.trace(true, text)
+	if !protocol.IsBatch(text) {
+		conn.receive(text, during)
+		return
+	}
+	messages, fault := protocol.ScanBatch(text, protocol.Limits{}, conn.batchRevision(), maxBatch)
+	if fault != nil {
+		conn.invalidMessage(text, during, fault)
+		return
+	}
+	for _, message := range messages {
+		conn.receive(message, during)
+	}
+}
+
+// maxBatch is how many messages a server's batch may have.
+const maxBatch = 10000
+
+// batchRevision is what batches are read as: before a revision is agreed on
+// there are none.
+func (conn *connection) batchRevision() protocol.Revision {
+	if conn.opening.Load() {
+		return protocol.V20241105
+	}
+	return conn.revision()
+}
+
+// receive takes one message. What cannot be read still ends the call that it is
+// the answer to, if its id can be read: the caller would wait for nothing.
+func (conn *connection) receive(text []byte, during *link.Message) {
+	var m protocol.Message
+	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
+		if m.Error != nil && m.ID.IsZero() && m.IsResponse() && (during != nil || conn.opening.Load()) {
+			conn.answer(&m, during) // its id is null: the server could not read that of the request
+			return
+		}
+		if c := conn.callOf(m.ID); c != nil {
+			err := invalid(fmt.Errorf("it is not valid: %w", fault))
+			conn.client.calls.finish(c.id, conn, nil, err)
+			return
+		}
+		conn.invalidMessage(text, during, fault)
+		return
+	}
+	switch {
+	case m.IsResponse():
+		conn.answer(&m, during)
+	case m.IsNotification():
+		conn.notified(&m, during)
+	default:
+		conn.question(&m)
+	}
+}
+
+// invalidMessage takes what is no message.
+func (conn *connection) invalidMessage(text []byte, during *link.Message, err error) {
+	conn.client.calls.count(func(s *Stats) *int64 { return &s.InvalidMessages })
+	safely.Log(conn.client.opts.Logger.Warn().Err(visible.Error(err)).Str("server", conn.client.server).
+		Str("text", visible.Line(string(text), 100)), "the server sent what is no message")
+	if during == nil {
+		conn.mu.Lock()
+		conn.invalid, conn.invalidAt = string(text[:min(len(text), 100)]), time.Now()
+		conn.mu.Unlock()
+		return
+	}
+	if c := conn.callOf(during.ID); c != nil {
+		c.mu.Lock()
+		c.fault = invalid(fmt.Errorf("it is not valid: %w", err))
+		c.mu.Unlock()
+	}
+}
+
+// lastWords is how long before its end a server says why it ends.
+const lastWords = time.Second
+
+// blame adds to an error what the server has sent since then, or in answer to
+// the handshake, that is no message: that may be why.
+func (conn *connection) blame(err error, since time.Time) error {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.invalid == "" || conn.invalidAt.Before(since) && !conn.opening.Load() {
+		return err
+	}
+	return &invalidMessageError{err, conn.invalid}
+}
+
+// silence adds to the error of a handshake without an answer what the link knows
+// of the server.
+func (conn *connection) silence(err error) error {
+	l, ok := conn.link.(link.Silent)
+	if !ok || !conn.opening.Load() {
+		return err
+	}
+	stderr, withheld, ok := l.Silence()
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("%w; %w", err, &SilentError{stderr, withheld})
+}
+
+// callOf finds the request of an id that the server sent back.
+func (conn *connection) callOf(id protocol.ID) *call {
+	n, err := strconv.ParseInt(id.String(), 10, 64)
+	if err != nil {
+		return nil
+	}
+	if c := conn.client.calls.find(n); c != nil && c.conn == conn {
+		return c
+	}
+	return nil
+}
+
+// answer gives a response to the request that waits for it.
+func (conn *connection) answer(m *protocol.Message, during *link.Message) {
+	id := m.ID
+	if id.IsZero() && during != nil {
+		id = during.ID // the answer to the one request of this exchange
+	}
+	c := conn.callOf(id)
+	if c == nil && id.IsZero() && conn.opening.Load() {
+		c = conn.client.calls.only(conn) // nothing else is under way
+	}
+	if c == nil {
+		conn.client.calls.count(func(s *Stats) *int64 { return &s.Unmatched })
+		safely.Log(conn.client.opts.Logger.Debug().Str("server", conn.client.server).Str("id", visible.Line(id.String(), visible.Name)), "an answer to no request that is under way")
+		return
+	}
+	if m.Error != nil {
+		conn.client.calls.finish(c.id, conn, nil, serverFault(m.Error))
+		return
+	}
+	conn.client.calls.finish(c.id, conn, clone(m.Result), nil)
+}
+
+// send sends what has no answer.
+func (conn *connection) send(ctx context.Context, method string, body []byte) error {
+	return conn.carry(ctx, &link.Message{
+		Body: body, Method: method, Revision: conn.revision(), Modern: conn.revision().Modern(),
+	})
+}
+
+// carry gives a message to the link.
+func (conn *connection) carry(ctx context.Context, m *link.Message) error {
+	if conn.client.opts.Trace == nil {
+		return conn.link.Send(ctx, m)
+	}
+	conn.trace(false, m.Body)
+	err := conn.link.Send(ctx, m)
+	if status, ok := errors.AsType[*link.StatusError](err); ok && status.Err != nil && json.Valid(status.Body) {
+		conn.trace(true, status.Body) // an error of the protocol that came as one of HTTP
+	}
+	return err
+}
+
+// trace tells Options.Trace of a message. Who reads the connection goes on,
+// whatever that does.
+func (conn *connection) trace(fromServer bool, message []byte) {
+	if fn := conn.client.opts.Trace; fn != nil {
+		_ = conn.client.guard("Trace", func() { fn(fromServer, message) })
+	}
+}
+
+// sendSoon sends what hardly anybody waits for; done is closed afterwards.
+func (conn *connection) sendSoon(method string, body []byte) (done <-chan struct{}) {
+	ended := make(chan struct{})
+	if !conn.client.life.note(func(ctx context.Context) {
+		defer close(ended)
+		if err := conn.send(ctx, method, body); err != nil {
+			safely.Log(conn.client.opts.Logger.Debug().Err(visible.Error(err)).Str("method", visible.Line(method, visible.Name)), "a message was not sent")
+		}
+	}) {
+		close(ended)
+	}
+	return ended
+}
+
+// cancels tells whether giving up a request is told by a notification: over
+// modern HTTP the end of the exchange says it
+// (basic/patterns/cancellation of 2026-07-28). The handshake is not cancelled:
+// a server that did not answer it may not take notifications yet.
+func (conn *connection) cancels(method string) bool {
+	return method != protocol.MethodInitialize && !conn.opening.Load() && !(conn.sync && conn.revision().Modern())
+}
+
+// cancelledBody is the notification that a request is given up.
+func cancelledBody(id int64, reason string) []byte {
+	params := jsonx.AppendInt([]byte(`{"requestId":`), id)
+	if reason != "" {
+		params = jsonx.AppendString(append(params, `,"reason":`...), reason)
+	}
+	return protocol.AppendNotification(nil, protocol.MethodCancelled, append(params, '}'))
+}
+
+// cancelAll tells the server that these requests have no use any more, as many
+// as a moment suffices for.
+func (conn *connection) cancelAll(ctx context.Context, ended []*call, reason string) {
+	ctx, stop := context.WithTimeout(ctx, notesTimeout)
+	defer stop()
+	for _, c := range ended {
+		if c.conn != conn || !conn.cancels(c.method) {
+			continue
+		}
+		if conn.send(ctx, protocol.MethodCancelled, cancelledBody(c.id, reason)) != nil {
+			return // the link is gone, or does not take anything
+		}
+	}
+}
+
+// notified takes a notification of the server.
+func (conn *connection) notified(m *protocol.Message, during *link.Message) {
+	c := conn.client
+	switch m.Method {
+	case protocol.MethodProgress:
+		conn.progressed(m.Params, during)
+		return
+	case protocol.MethodCancelled:
+		conn.gaveUp(m.Params)
+	case protocol.MethodToolsChanged:
+		c.tools.stale()
+		c.opts.Cache.drop(c.server, protocol.MethodToolsList, "")
+	case protocol.MethodPromptsChanged:
+		c.opts.Cache.drop(c.server, protocol.MethodPromptsList, "")
+	case protocol.MethodResourcesChanged:
+		c.opts.Cache.drop(c.server, protocol.MethodResourcesList, "")
+		c.opts.Cache.drop(c.server, protocol.MethodResourceTemplates, "")
+	case methodElicited:
+		c.handlers.elicited.complete(stringIn(m.Params, "elicitationId"))
+	case protocol.MethodResourceUpdated:
+		if uri := stringIn(m.Params, "uri"); uri != "" {
+			c.opts.Cache.drop(c.server, protocol.MethodResourcesRead, string(named("uri", uri)))
+		}
+	}
+	sub := conn.subscriptionOf(m, during)
+	if sub != nil && m.Method == protocol.MethodAcknowledged {
+		sub.acknowledged(m.Params)
+		return
+	}
+	var fn func(Notification)
+	if sub != nil {
+		fn = sub.fn
+	} else if !conn.revision().Modern() {
+		fn = c.subs.legacy(m)
+	}
+	c.notifications.push(Notification{Server: c.server, Method: m.Method, Params: clone(m.Params)}, fn)
+}
+
+// progressed gives progress to the call whose token it carries.
+func (conn *connection) progressed(params []byte, during *link.Message) {
+	var p Progress
+	var token []byte
+	err := members(params, func(name []byte, s *jsonx.Scanner) error {
+		switch string(name) {
+		case "progressToken":
+			token = value(s)
+		case "progress":
+			p.Progress = number(value(s))
+		case "total":
+			p.Total = number(value(s))
+		case "message":
+			if s.Peek() == jsonx.String {
+				text, err := s.Str()
+				p.Message = string(text)
+				return err
+			}
+			s.SkipChecked()
+		default:
+			s.SkipChecked()
+		}
+		return nil
+	})
+	id, bad := strconv.ParseInt(string(token), 10, 64)
+	if err != nil || bad != nil {
+		return // nobody asked for it
+	}
+	c := conn.client.calls.find(id)
+	if c == nil || c.conn != conn {
+		return // late, as it may be
+	}
+	c.advance(p, conn.sync)
+}
+
+// number reads a number of a notification; what is none counts as 0, because
+// progress that cannot be read is no reason to fail a call.
+func number(raw []byte) float64 {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}
+
+// stringIn returns a string member of an object, "" if there is none.
+func stringIn(raw []byte, path ...string) string {
+	text := protocol.Lookup(raw, path)
+	s := jsonx.Scanner{Buf: text}
+	if s.Peek() != jsonx.String {
+		return ""
+	}
+	b, err := s.Str()
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// gaveUp takes notifications/cancelled: the server needs no answer to its
+// question any more, or gives one of the client's requests up.
+func (conn *connection) gaveUp(params []byte) {
+	var p protocol.CancelledParams
+	if json.Unmarshal(params, &p) != nil || p.RequestID.IsZero() {
+		return // to be ignored
+	}
+	if conn.asked.Cancel(p.RequestID) {
+		return
+	}
+	c := conn.callOf(p.RequestID)
+	if c == nil {
+		return
+	}
+	reason := p.Reason
+	if reason == "" {
+		reason = "no reason given"
+	}
+	err := &Error{kind: ErrCancelled, Err: &serverCancelled{reason}}
+	if sub := c.subscription(); sub != nil {
+		err = &Error{kind: ErrClosed, Err: &serverCancelled{reason}}
+	}
+	if conn.client.calls.finish(c.id, conn, nil, err) {
+		c.abort(err)
+	}
+}
+
+// serverCancelled is the cause of a request that the server gave up.
+type serverCancelled struct{ reason string }
+
+// Error says that it was the server, so that nobody looks for the cause here.
+func (e *serverCancelled) Error() string { return "the server cancelled it: " + e.reason }
+
+// subscriptionOf finds the subscription that a notification belongs to.
+func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message) *Subscription {
+	if !conn.revision().Modern() {
+		return nil
+	}
+	var c *call
+	if raw := protocol.Lookup(m.Params, []string{"_meta", protocol.MetaSubscription}); raw != nil {
+		if id, err := protocol.RawID(raw); err == nil {
+			c = conn.callOf(id)
+		}
+	} else if during != nil {
+		c = conn.callOf(during.ID)
+	} else {
+		return conn.client.subs.only(m)
+	}
+	if c == nil {
+		return nil
+	}
+	return c.subscription()
+}
+
+// declare encodes what every request of a modern revision carries.
+func (conn *connection) declare(rev protocol.Revision) error {
+	c := conn.client
+	info, err := json.Marshal(c.opts.Info.For(rev))
+	if err != nil {
+		return fmt.Errorf("Options.Info does not encode: %w", err)
+	}
+	caps, err := json.Marshal(c.capabilitiesFor(rev))
+	if err != nil {
+		return fmt.Errorf("Options.Capabilities do not encode: %w", err)
+	}
+	meta := fmt.Appendf(nil, `"%s":"%s","%s":%s,"%s":%s`, protocol.MetaVersion, rev,
+		protocol.MetaClientInfo, info, protocol.MetaCapabilities, caps)
+	conn.meta.Store(&meta)
+	return nil
+}
+
+// question takes a request of the server.
+func (conn *connection) question(m *protocol.Message) {
+	c := conn.client
+	if conn.revision().Modern() {
+		// Clients send no responses in modern revisions.
+		safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("method", visible.Line(m.Method, visible.Name)), "the server sent a request, which its revision does not have")
+		return
+	}
+	id, method, size := m.ID, m.Method, int64(len(m.Params))
+	if working := conn.answering.Load(); working >= maxAsked || working > 0 && conn.questions.Load()+size > maxAskedSize {
+		safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("method", visible.Line(method, visible.Name)), "the server asks too much at a time; not answered")
+		return
+	}
+	ctx, done, ok := conn.asked.Start(c.life.ctx, id)
+	if !ok {
+		safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("id", visible.Line(id.String(), visible.Name)), "the server asks twice under one id; not answered")
+		return
+	}
+	params := clone(m.Params)
+	conn.answering.Add(1)
+	conn.questions.Add(size)
+	answered := func() {
+		conn.questions.Add(-size)
+		conn.answering.Add(-1)
+	}
+	if !c.life.spawn(func() {
+		defer answered()
+		conn.respond(ctx, done, id, method, params)
+	}) {
+		answered()
+		done()
+	}
+}
+
+// respond answers a request of the server. done is called before the answer
+// leaves, since the server may use the id again once it has that.
+func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID, method string, params json.RawMessage) {
+	result, err := conn.client.handlers.answer(ctx, conn, method, params)
+	gone := ctx.Err() != nil
+	done()
+	if gone {
+		return // nobody waits for it any more
+	}
+	var body []byte
+	if err != nil {
+		body = protocol.AppendErrorResponse(nil, id, asFault(err), conn.revision())
+	} else {
+		body = id.Append([]byte(`{"jsonrpc":"2.0","id":`))
+		body = append(append(append(body, `,"result":`...), result...), '}')
+	}
+	sending, stop := context.WithTimeout(conn.client.life.ctx, notifyTimeout)
+	defer stop()
+	if err := conn.carry(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil {
+		safely.Log(conn.client.opts.Logger.Debug().Err(visible.Error(err)).Str("method", visible.Line(method, visible.Name)), "an answer was not sent")
+	}
+}

@@ -1,0 +1,167 @@
+package group
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/client/internal/callback"
+	"github.com/talaria-go/mcp/client/internal/reconnector"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// server is one server of a group.
+type server struct {
+	reconnector.Reconnector
+	group  *Group
+	name   string
+	prefix string // name and separator
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the Reconnector has ended
+
+	mu        sync.Mutex
+	listFault error // of the last list
+}
+
+// newServer returns a server, which may have a fault in place of a transport.
+func newServer(g *Group, name string, t client.Transport, opts *client.Options, fault error) *server {
+	s := &server{group: g, name: name, prefix: name + g.opts.Separator, ended: make(chan struct{})}
+	s.Transport, s.Changed = t, s.changed
+	if opts != nil {
+		s.Options = *opts
+	}
+	if g.opts.OnNotification != nil {
+		own := s.Options.OnNotification
+		s.Options.OnNotification = func(n client.Notification) {
+			if own != nil {
+				own(n)
+			}
+			g.opts.OnNotification(name, s.notification(n))
+		}
+	}
+	s.Init(fault)
+	return s
+}
+
+// start connects, and stays connected until ctx ends or s.cancel is called.
+func (s *server) start(ctx context.Context, tasks *sync.WaitGroup) {
+	ctx, s.cancel = context.WithCancel(ctx)
+	if s.Transport == nil {
+		close(s.ended)
+		return
+	}
+	tasks.Go(func() {
+		defer close(s.ended)
+		s.Run(ctx)
+	})
+}
+
+// changed is called by the Reconnector.
+func (s *server) changed(c *client.Client, err error) {
+	if fn := s.group.opts.OnStatus; fn != nil && (c != nil || err != nil) {
+		status := s.status()
+		_ = callback.Run(s.Options.Logger, "OnStatus", func() { fn(status) }) // a panic is in the log
+	}
+}
+
+// status returns how the server is. What its last list failed with is told while it
+// is ready alone: before that there is a better reason.
+func (s *server) status() Status {
+	status := Status{Name: s.name}
+	if s.Transport != nil {
+		status.Server = s.Transport.String()
+	}
+	c, _, fault := s.Now()
+	status.Err = fault
+	if c == nil {
+		return status
+	}
+	if status.State = c.State(); status.State != client.StateReady {
+		status.Err = s.Down()
+		return status
+	}
+	about := c.Server()
+	status.Info, status.Revision, status.Instructions = about.Info, c.Revision(), about.Instructions
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status.Err = s.listFault
+	return status
+}
+
+// listed keeps what became of the last list for the status.
+func (s *server) listed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listFault = err
+}
+
+// connected returns the connection once the first attempt to make one is over.
+func (s *server) connected(ctx context.Context) (*client.Client, error) {
+	select {
+	case <-s.Tried():
+	case <-s.ended:
+	case <-ctx.Done():
+		return nil, s.failed("connect", reconnector.Ended(ctx, "connect"))
+	}
+	c, _, fault := s.Now()
+	switch {
+	case c != nil:
+		return c, nil
+	case fault == nil:
+		fault = errClosed // by Close or Remove
+	case !errors.Is(fault, client.ErrConnection):
+		fault = fmt.Errorf("%w: %w", client.ErrConnection, fault)
+	}
+	return nil, s.failed("connect", fault)
+}
+
+// failed puts the server's name into an error.
+func (s *server) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	named := client.Error{Op: op, Err: err}
+	if own, ok := err.(*client.Error); ok { // one within another error keeps its place there
+		named = *own
+		if named.Op == "" {
+			named.Op = op
+		}
+	}
+	named.Op = fmt.Sprintf("server %q: %s", s.name, named.Op)
+	return &named
+}
+
+// notification returns a notification as the group's users get it: with the
+// prefix before the URI of an updated resource.
+func (s *server) notification(n client.Notification) client.Notification {
+	var params map[string]json.RawMessage
+	var uri string
+	if n.Method != protocol.MethodResourceUpdated || json.Unmarshal(n.Params, &params) != nil || json.Unmarshal(params["uri"], &uri) != nil {
+		return n // what is no such notification is not for this side to mend
+	}
+	var err error
+	if params["uri"], err = json.Marshal(s.prefix + uri); err != nil {
+		return n
+	}
+	if text, err := json.Marshal(params); err == nil {
+		n.Params = text
+	}
+	return n
+}
+
+// content puts the prefix before the URIs in content, so that they can be read
+// through the group.
+func (s *server) content(item protocol.Content) protocol.Content {
+	switch item := item.(type) {
+	case protocol.ResourceLink:
+		item.URI = s.prefix + item.URI
+		return item
+	case protocol.EmbeddedResource:
+		item.Resource.URI = s.prefix + item.Resource.URI
+		return item
+	}
+	return item
+}

@@ -1,0 +1,551 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema/raw"
+)
+
+// handlers answer what the server asks, whether it comes as a request or in a
+// result that wants more input.
+type handlers struct {
+	client   *Client
+	roots    roots
+	elicited elicited
+}
+
+// codeRefused is the code of a question that the user or the client refuses
+// (client/sampling of every revision).
+const codeRefused protocol.Code = -1
+
+// asFault makes err an error to answer with.
+func asFault(err error) *protocol.Error {
+	var fault *protocol.Error
+	if errors.As(err, &fault) {
+		return fault
+	}
+	return &protocol.Error{Code: codeRefused, Message: err.Error(), Err: err}
+}
+
+// answer asks the handler for the answer to a question of the server. It is the
+// same in every revision.
+func (h *handlers) answer(ctx context.Context, conn *connection, method string, params json.RawMessage) (result []byte, err error) {
+	conn.asking.Add(1)
+	defer func() {
+		conn.askedAt.Store(time.Now().UnixNano())
+		conn.asking.Add(-1)
+	}()
+	// The server hears nothing of what a handler panics with.
+	if h.client.guard(visible.Line(method, visible.Name), func() { result, err = h.ask(ctx, method, params) }) != nil {
+		return nil, errors.New("the client's handler failed")
+	}
+	return result, err
+}
+
+// ask finds the handler of a method. A ping is answered whatever the options say,
+// as every revision with pings demands.
+func (h *handlers) ask(ctx context.Context, method string, params json.RawMessage) ([]byte, error) {
+	switch {
+	case method == protocol.MethodPing:
+		return []byte("{}"), nil
+	case h.client.opts.OnRequest != nil:
+		return h.answerRaw(ctx, method, params)
+	}
+	switch method {
+	case protocol.MethodRoots:
+		return h.answerRoots()
+	case protocol.MethodSample:
+		return h.answerSample(ctx, params)
+	case protocol.MethodElicit:
+		return h.answerElicit(ctx, params)
+	}
+	return nil, protocol.MethodNotFound(method)
+}
+
+// answerRaw answers a request of any method.
+func (h *handlers) answerRaw(ctx context.Context, method string, params json.RawMessage) ([]byte, error) {
+	result, err := h.client.opts.OnRequest(ctx, method, params)
+	if err != nil {
+		return nil, err
+	}
+	text, err := jsonx.Append(nil, result)
+	if err != nil {
+		return nil, fmt.Errorf("the answer of the client's handler does not encode: %w", err)
+	}
+	return text, nil
+}
+
+// InputRequiredError is the cause of the error of a request for which the
+// server wants more input, when the client does not answer by itself
+// (basic/patterns/mrtr of 2026-07-28). Make the request again with Answers to
+// go on.
+type InputRequiredError struct {
+	Requests []protocol.InputRequest // in the order of the server
+	State    string                  // to be sent back as it is
+
+	stated bool // there is a state, though it may be empty
+}
+
+// Error says what the server wants.
+func (e *InputRequiredError) Error() string {
+	return fmt.Sprintf("the server wants %d answers before it gives a result", len(e.Requests))
+}
+
+// parseInputRequired reads a result that wants more input.
+func parseInputRequired(method string, raw []byte) (*InputRequiredError, error) {
+	switch method {
+	case protocol.MethodToolsCall, protocol.MethodPromptsGet, protocol.MethodResourcesRead:
+	default:
+		return nil, fmt.Errorf("the server wants input for %s, which must not need any", method)
+	}
+	e := &InputRequiredError{}
+	found := false
+	err := members(raw, func(name []byte, s *jsonx.Scanner) (err error) {
+		switch string(name) {
+		case "requestState":
+			found = true
+			text := value(s)
+			e.stated = len(text) > 0 && text[0] == '"'
+			return json.Unmarshal(text, &e.State)
+		case "inputRequests":
+			found = true
+			e.Requests, err = parseInputRequests(value(s))
+			return err
+		}
+		s.SkipChecked()
+		return nil
+	})
+	if err == nil && !found {
+		err = errors.New("it has neither inputRequests nor requestState")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the server wants input, but its result does not decode: %w", err)
+	}
+	return e, nil
+}
+
+// parseInputRequests reads a map of questions, of which there may not be more
+// than a legacy server may ask at a time: each may cost a person's time, or a
+// model's.
+func parseInputRequests(raw []byte) ([]protocol.InputRequest, error) {
+	var list []protocol.InputRequest
+	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
+		if len(list) == maxAsked {
+			return fmt.Errorf("it asks more than %d questions at a time", maxAsked)
+		}
+		q := protocol.InputRequest{Key: string(name)}
+		var wire struct {
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
+		}
+		if err := json.Unmarshal(value(s), &wire); err != nil {
+			return err
+		}
+		q.Method, q.Params = wire.Method, wire.Params
+		list = append(list, q)
+		return nil
+	})
+	return list, err
+}
+
+// answerRound asks the handlers for what the server wants, one question after
+// the other in its order.
+func (h *handlers) answerRound(ctx context.Context, conn *connection, asks *InputRequiredError) (round, error) {
+	more := round{state: asks.State, stated: asks.stated}
+	if asks.Requests == nil {
+		return more, nil
+	}
+	answers, err := h.answerAll(ctx, conn, asks.Requests)
+	more.responses = answers
+	return more, err
+}
+
+// answerAll returns the object of the answers to questions.
+func (h *handlers) answerAll(ctx context.Context, conn *connection, questions []protocol.InputRequest) ([]byte, error) {
+	answers := []byte{'{'}
+	for _, q := range questions {
+		var answer []byte
+		var err error
+		if q.Method == protocol.MethodPing {
+			err = protocol.MethodNotFound(q.Method) // it is not among those that a result may ask
+		} else {
+			answer, err = h.answer(ctx, conn, q.Method, q.Params)
+		}
+		if err != nil {
+			return nil, &Error{kind: askKind(err), Err: fmt.Errorf("no answer to the server's question %q (%s): %w", q.Key, q.Method, err)}
+		}
+		if ctx.Err() != nil {
+			return nil, stopped(ctx)
+		}
+		answers = append(jsonx.AppendString(comma(answers), q.Key), ':')
+		answers = append(answers, answer...)
+	}
+	return append(answers, '}'), nil
+}
+
+// askKind finds the sentinel for a question without an answer.
+func askKind(err error) error {
+	var fault *protocol.Error
+	if errors.As(err, &fault) && fault.Code == protocol.CodeMethodNotFound {
+		return ErrUnsupported
+	}
+	return nil
+}
+
+// answerSample answers sampling/createMessage.
+func (h *handlers) answerSample(ctx context.Context, params json.RawMessage) ([]byte, error) {
+	if h.client.caps.Sampling == nil {
+		return nil, &protocol.Error{Code: codeRefused, Message: "sampling is not enabled in this client"}
+	}
+	if h.client.opts.Sample == nil {
+		return nil, &protocol.Error{Code: codeRefused, Message: "No sampling callback registered"}
+	}
+	q := &protocol.SampleParams{}
+	if err := json.Unmarshal(params, q); err != nil {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "the params of %s do not decode: %w", protocol.MethodSample, err)
+	}
+	answer, err := h.client.opts.Sample(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if answer == nil {
+		return nil, errors.New("the client's handler gave no answer")
+	}
+	return appendSample(nil, answer)
+}
+
+// appendSample appends the answer to sampling/createMessage. Zero fields of it
+// are filled in: the role is that of the assistant, the end that of its turn.
+func appendSample(dst []byte, r *protocol.SampleResult) ([]byte, error) {
+	role, stop, model := r.Role, r.StopReason, r.Model
+	if role == "" {
+		role = protocol.RoleAssistant
+	}
+	if stop == "" {
+		stop = "endTurn"
+	}
+	if model == "" {
+		model = "unknown"
+	}
+	if len(r.Content) == 0 {
+		return nil, errors.New("the client's handler gave an answer without content")
+	}
+	message, err := protocol.SampleMessage{Role: role, Content: r.Content}.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("the answer of the client's handler does not encode: %w", err)
+	}
+	dst = append(dst, message[:len(message)-1]...)
+	dst = jsonx.AppendString(append(dst, `,"model":`...), model)
+	dst = jsonx.AppendString(append(dst, `,"stopReason":`...), stop)
+	return append(dst, '}'), nil
+}
+
+// Accept answers a question with what the user filled in: it encodes to an
+// object. nil is for a URL, or for a form that is all defaults.
+func Accept(content any) (*ElicitResult, error) {
+	r := &protocol.ElicitResult{Action: protocol.ElicitAccept}
+	if content == nil {
+		return r, nil
+	}
+	text, err := jsonx.Append(nil, content)
+	if err != nil {
+		return nil, fmt.Errorf("the user's answer does not encode: %w", err)
+	}
+	r.Content = text
+	return r, nil
+}
+
+// Decline answers that the user refuses.
+func Decline() (*ElicitResult, error) {
+	return &protocol.ElicitResult{Action: protocol.ElicitDecline}, nil
+}
+
+// Cancel answers that the user went away without an answer.
+func Cancel() (*ElicitResult, error) {
+	return &protocol.ElicitResult{Action: protocol.ElicitCancel}, nil
+}
+
+// answerElicit answers elicitation/create.
+func (h *handlers) answerElicit(ctx context.Context, params json.RawMessage) ([]byte, error) {
+	var q protocol.ElicitParams
+	if err := json.Unmarshal(params, &q); err != nil {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "the params of %s do not decode: %w", protocol.MethodElicit, err)
+	}
+	handler := h.client.opts.Elicit
+	switch q.Mode {
+	case "", "form":
+	case "url":
+		handler = h.client.opts.ElicitURL
+		if err := protocol.CheckWebURL(q.URL); err != nil {
+			return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.url is no page to visit: %w", err)
+		}
+	default:
+		handler = nil
+	}
+	if handler == nil {
+		if h.client.caps.Elicitation == nil {
+			return nil, &protocol.Error{Code: codeRefused, Message: "elicitation is not enabled in this client"}
+		}
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "this client does not answer elicitation of mode %q", q.Mode)
+	}
+	answer, err := handler(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	if answer == nil {
+		return nil, errors.New("the client's handler gave no answer")
+	}
+	return checkedAnswer(&q, *answer)
+}
+
+// checkedAnswer encodes the answer to a question, with the form's defaults
+// filled in, after checking it.
+func checkedAnswer(q *protocol.ElicitParams, answer protocol.ElicitResult) ([]byte, error) {
+	switch answer.Action {
+	case protocol.ElicitAccept:
+	case protocol.ElicitDecline, protocol.ElicitCancel:
+		answer.Content = nil
+	default:
+		return nil, fmt.Errorf("the client's handler gave the answer %q; it must be accept, decline or cancel", answer.Action)
+	}
+	if answer.Action == protocol.ElicitAccept && q.Mode != "url" {
+		var err error
+		if answer.Content, err = fillForm(q.RequestedSchema, answer.Content); err != nil {
+			return nil, err
+		}
+	}
+	if q.Mode == "url" {
+		answer.Content = nil
+	}
+	return json.Marshal(answer)
+}
+
+// fillForm adds the defaults of the form to what the user filled in, and checks
+// the whole against the form's schema.
+func fillForm(form, content json.RawMessage) (json.RawMessage, error) {
+	if content = bytes.TrimSpace(content); len(content) == 0 || string(content) == "null" {
+		content = json.RawMessage("{}")
+	}
+	if len(bytes.TrimSpace(form)) == 0 {
+		return content, nil
+	}
+	content, err := withDefaults(form, content)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := raw.Compile(form)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.requestedSchema is not valid: %w", err)
+	}
+	if err := raw.Check(content); err != nil {
+		return nil, fmt.Errorf("the client's answer does not fit the requested schema: %w", err)
+	}
+	return content, nil
+}
+
+// withDefaults adds the defaults of a form's properties that content lacks.
+func withDefaults(form, content json.RawMessage) (json.RawMessage, error) {
+	filled, err := jsonx.Compact(nil, content)
+	if err != nil || filled[0] != '{' {
+		return nil, fmt.Errorf("the client's answer must be a JSON object, got %.40s", content)
+	}
+	have := map[string]bool{}
+	err = members(filled, func(name []byte, s *jsonx.Scanner) error {
+		have[string(name)] = true
+		s.SkipChecked()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := jsonx.Compact(nil, form); err != nil {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.requestedSchema is not valid: %w", err)
+	}
+	properties := protocol.Lookup(form, []string{"properties"})
+	if properties == nil {
+		return filled, nil
+	}
+	filled = filled[:len(filled)-1]
+	err = members(properties, func(name []byte, s *jsonx.Scanner) error {
+		key := string(name)
+		if fallback := protocol.Lookup(value(s), []string{"default"}); fallback != nil && !have[key] {
+			filled = append(jsonx.AppendString(comma(filled), key), ':')
+			filled = append(filled, fallback...)
+		}
+		return nil
+	})
+	return append(filled, '}'), err
+}
+
+// methodRootsChanged tells the server that the roots are others; legacy
+// revisions alone have it.
+const methodRootsChanged = "notifications/roots/list_changed"
+
+// roots are the places that the server may work in. They are kept here, and not in
+// the options, because they may change while the client lives.
+type roots struct {
+	mu   sync.Mutex
+	list []Root
+}
+
+// get returns a copy of the list.
+func (r *roots) get() []Root {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
+}
+
+// set replaces the list, and reports whether it was another one.
+func (r *roots) set(list []Root) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed = !slices.EqualFunc(list, r.list, func(a, b Root) bool {
+		return a.URI == b.URI && a.Name == b.Name && a.Meta == nil && b.Meta == nil
+	})
+	r.list = append([]Root{}, list...)
+	return changed
+}
+
+// answerRoots answers roots/list.
+func (h *handlers) answerRoots() ([]byte, error) {
+	if h.client.caps.Roots == nil {
+		return nil, protocol.Errorf(protocol.CodeMethodNotFound, "the client has no roots")
+	}
+	list := h.client.Roots()
+	if list == nil {
+		list = []protocol.Root{}
+	}
+	return json.Marshal(protocol.RootsResult{Roots: list})
+}
+
+// codeURLRequired is the code of a request that needs the user to visit a URL
+// first, and methodElicited the notification that the user did
+// (client/elicitation of 2025-11-25).
+const (
+	codeURLRequired protocol.Code = -32042
+	methodElicited                = "notifications/elicitation/complete"
+)
+
+// elicited knows the visits that requests wait for, and the last ones that
+// nobody waited for when they were over.
+type elicited struct {
+	mu    sync.Mutex
+	waits map[string]chan struct{} // by elicitation id
+	over  []string
+}
+
+// maxOver is how many of those are kept, and maxOverID how long their ids may
+// be in bytes.
+const (
+	maxOver   = 64
+	maxOverID = 1 << 10
+)
+
+// expect returns a channel that is closed when the visit is over.
+func (e *elicited) expect(id string) (over <-chan struct{}, forget func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ch := e.waits[id]
+	if ch == nil {
+		ch = make(chan struct{})
+		if slices.Contains(e.over, id) {
+			close(ch)
+			return ch, func() {}
+		}
+		if e.waits == nil {
+			e.waits = map[string]chan struct{}{}
+		}
+		e.waits[id] = ch
+	}
+	return ch, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.waits[id] == ch {
+			delete(e.waits, id)
+		}
+	}
+}
+
+// complete takes notifications/elicitation/complete.
+func (e *elicited) complete(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ch := e.waits[id]; ch != nil {
+		close(ch)
+		delete(e.waits, id)
+		return
+	}
+	if len(id) > maxOverID {
+		return // nobody waits for it, and so it is not remembered
+	}
+	if e.over = append(e.over, id); len(e.over) > maxOver {
+		e.over = slices.Clone(e.over[1:])
+	}
+}
+
+// visit shows the user the URLs that a request needs, and waits until the
+// server says that the user is through with them. It tells whether the request
+// is worth another attempt.
+func (h *handlers) visit(ctx context.Context, fault *protocol.Error) bool {
+	raw, _ := fault.Data.(json.RawMessage)
+	var data struct {
+		Elicitations []protocol.ElicitParams `json:"elicitations"`
+	}
+	conn := h.client.life.conn.Load()
+	if conn == nil || h.client.opts.ElicitURL == nil || json.Unmarshal(raw, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxAsked {
+		return false
+	}
+	if most := h.client.most(); most > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, most)
+		defer stop()
+	}
+	var visits []<-chan struct{}
+	for i := range data.Elicitations {
+		q := &data.Elicitations[i]
+		q.Mode = "url"
+		over, forget := h.elicited.expect(q.ElicitationID)
+		defer forget()
+		visits = append(visits, over)
+		if err := h.askURL(ctx, conn, q); err != nil {
+			safely.Log(h.client.opts.Logger.Info().Err(visible.Error(err)).Str("server", h.client.server), "a URL that a request needs was not visited")
+			return false
+		}
+	}
+	for _, over := range visits {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// askURL asks the handler; anything but consent is an error.
+func (h *handlers) askURL(ctx context.Context, conn *connection, q *protocol.ElicitParams) error {
+	params, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	answer, err := h.answer(ctx, conn, protocol.MethodElicit, params)
+	if err != nil {
+		return err
+	}
+	var result protocol.ElicitResult
+	if err := json.Unmarshal(answer, &result); err != nil || result.Action != protocol.ElicitAccept {
+		return fmt.Errorf("the user answered %q", result.Action)
+	}
+	return nil
+}

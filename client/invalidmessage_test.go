@@ -1,0 +1,52 @@
+package client
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// A server that writes other things than messages is told from one that is
+// silent.
+func TestInvalidMessageInErrors(t *testing.T) {
+	const blames = `sent what is no message, lastly "Listening on port 80" (what it logs belongs on its standard error)`
+	tests := []struct {
+		name string
+		play func(s *script)
+		is   error
+	}{
+		{"and goes on", func(s *script) { s.say("%s", "Listening on port 80"); s.drain() }, ErrTimeout},
+		{"and ends", func(s *script) { s.next(); s.say("%s", "Listening on port 80") }, ErrConnection},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, err := Connect(t.Context(), scripted(t, tt.play), &Options{Timeout: time.Second, NoReconnect: true})
+				if LastInvalidMessage(err) != "Listening on port 80" || !errors.Is(err, tt.is) || !strings.Contains(err.Error(), blames) {
+					t.Errorf("Connect: %v", err)
+				}
+			})
+		})
+	}
+	t.Run("long before", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := connect(t, scripted(t, func(s *script) {
+				s.say("%s", "Listening on port 80")
+				s.legacyHello("2025-06-18")
+				time.Sleep(time.Hour)
+				s.drain()
+			}), &Options{Revisions: []protocol.Revision{protocol.V20250618}})
+			time.Sleep(time.Minute)
+			if err := c.Ping(t.Context()); !errors.Is(err, ErrTimeout) || LastInvalidMessage(err) != "" {
+				t.Errorf("Ping: %v", err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}

@@ -1,0 +1,114 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// page is one page of a list.
+type page[T any] struct {
+	items []T
+	next  string // the cursor of the next page, "" on the last
+}
+
+// maxPages is how many pages a list may have.
+const maxPages = 10000
+
+// list iterates over all pages of a list, whose items are under the name of
+// member. check, if not nil, drops items of a page. The sequence ends after an
+// error, and when the server has taken more than Options.MaxTimeout for all pages
+// together.
+func list[T any](ctx context.Context, c *Client, method, member string, options []CallOption, check func([]T) []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		op, cursor, most := "list "+member, "", c.most()
+		hash, seen := maphash.MakeSeed(), map[uint64]bool{} // hashes of cursors, which may be long
+		var took time.Duration
+		for {
+			begin := time.Now()
+			page, err := pageOf[T](ctx, c, op, method, member, cursor, options)
+			took += time.Since(begin)
+			switch {
+			case err != nil:
+				yield(none, err)
+				return
+			case page.next != "" && most > 0 && took > most:
+				yield(none, &Error{Op: op, kind: ErrTimeout, Err: fmt.Errorf("the list has not ended within the MaxTimeout of %v, after %d pages", most, len(seen)+1)})
+				return
+			case page.next != "" && (seen[maphash.String(hash, page.next)] || len(seen) >= maxPages):
+				yield(none, wrap(op, method, "", invalid(fmt.Errorf("the server's pages do not end: %d pages, and cursor %.100q goes on", len(seen)+1, page.next))))
+				return
+			}
+			if check != nil {
+				page.items = check(page.items)
+			}
+			for _, item := range page.items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if page.next == "" {
+				return
+			}
+			cursor = page.next
+			seen[maphash.String(hash, cursor)] = true
+		}
+	}
+}
+
+// pageOf gets one page of a list. A cursor that the server refuses drops the
+// pages of that list which are cached (server/utilities/caching of 2026-07-28,
+// pagination).
+func pageOf[T any](ctx context.Context, c *Client, op, method, member, cursor string, options []CallOption) (*page[T], error) {
+	var members []byte
+	if cursor != "" {
+		members = named("cursor", cursor)
+	}
+	r, err := c.request(op, method, "", members, options)
+	if err != nil {
+		return nil, err
+	}
+	r.safe, r.cache = true, true
+	raw, err := r.do(ctx)
+	if err != nil {
+		if _, refused := errors.AsType[*protocol.Error](err); refused && cursor != "" {
+			c.opts.Cache.drop(c.server, method, "") // the pages before are of another list
+		}
+		return nil, err
+	}
+	page, err := decodePage[T](raw, member)
+	return page, wrap(op, method, "", invalid(err))
+}
+
+// decodePage reads the result of a list method, whose items are under the name
+// of member.
+func decodePage[T any](raw []byte, member string) (*page[T], error) {
+	p := &page[T]{}
+	found := false
+	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
+		text := value(s)
+		switch string(name) {
+		case member:
+			found = true
+			return json.Unmarshal(text, &p.items)
+		case "nextCursor":
+			return json.Unmarshal(text, &p.next)
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("member %s is missing", member)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the server's list does not decode: %w", err)
+	}
+	return p, nil
+}

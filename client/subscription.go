@@ -1,0 +1,454 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Subscription is what a client wants to be told of. It lives until Close, until
+// the server ends it, or until the client is closed; a lost connection it
+// survives.
+type Subscription struct {
+	client *Client
+	wanted protocol.SubscriptionFilter
+	fn     func(Notification)
+	done   chan struct{} // closed at the end
+
+	mu       sync.Mutex
+	accepted protocol.SubscriptionFilter
+	acked    chan struct{} // closed when the server has agreed; made anew per attempt
+	isAcked  bool
+	call     *call         // of the modern request that is under way
+	over     chan struct{} // closed when that is over; nil if there was none
+	early    int           // modern requests in a row that broke before they had settled
+	closed   bool
+	err      error
+}
+
+// start opens the subscription on a connection and waits until it is agreed on.
+func (s *Subscription) start(ctx context.Context, conn *connection) error {
+	if !conn.revision().Modern() {
+		return s.startLegacy(ctx, conn)
+	}
+	s.mu.Lock()
+	s.acked, s.isAcked = make(chan struct{}), false
+	acked, over := s.acked, make(chan struct{})
+	s.over = over
+	s.mu.Unlock()
+	ended := make(chan error, 1)
+	if !s.client.life.spawn(func() {
+		defer close(over)
+		ended <- s.run(conn)
+	}) {
+		close(over)
+		return &Error{kind: ErrClosed, Err: errClientClosed}
+	}
+	if s.client.opts.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, s.client.opts.Timeout)
+		defer stop()
+	}
+	select {
+	case <-acked:
+		return nil
+	case err := <-ended:
+		select {
+		case <-acked: // before it ended, which the subscription tells
+			return nil
+		default:
+		}
+		if err == nil {
+			err = &Error{kind: ErrClosed, Err: errors.New("the server ended the subscription at once")}
+		}
+		return err
+	case <-ctx.Done():
+		s.hangUp(stopped(ctx))
+		return stopped(ctx)
+	}
+}
+
+// run is the request subscriptions/listen, as long as it lasts. A server that
+// ends it in order ends the subscription
+// (basic/patterns/subscriptions of 2026-07-28).
+func (s *Subscription) run(conn *connection) error {
+	c := s.client
+	members := append([]byte(`"notifications":`), filterText(&s.wanted)...)
+	r := &request{client: c, op: "listen", method: protocol.MethodListen, members: members, options: &callOptions{timeout: -1, maxTimeout: -1}}
+	p := &call{method: r.method, conn: conn, sub: s}
+	ctx, end := p.begin(c.life.ctx, 0, 0)
+	defer end()
+	c.calls.enter(p)
+	s.mu.Lock()
+	s.call = p
+	closed := s.closed
+	s.mu.Unlock()
+	var err error
+	if closed {
+		p.abort(errSubscriptionClosed)
+	} else {
+		m := &link.Message{Body: r.encode(conn, p.id, round{}, false), ID: protocol.IntID(p.id), Method: r.method,
+			Revision: conn.revision(), Modern: true}
+		if err = conn.carry(ctx, m); err == nil && !conn.sync {
+			p.wait(ctx)
+		}
+	}
+	_, err = p.settle(ctx, err)
+	s.mu.Lock()
+	agreed := s.isAcked
+	if s.early++; time.Since(p.start) >= settled {
+		s.early = 0
+	}
+	if s.call == p {
+		s.call = nil
+	}
+	s.mu.Unlock()
+	if !agreed {
+		return err
+	}
+	var own *Error
+	switch {
+	case err == nil:
+		s.finish(nil)
+	case errors.As(err, &own) && own.kind == ErrConnection:
+		// The client reconnects, and opens it again then.
+	case c.life.conn.Load() == conn && conn.sync && !errors.As(err, &own):
+		s.reopen(conn, err)
+	default:
+		s.finish(err)
+	}
+	return err
+}
+
+// reopen opens a subscription again whose stream broke, as often as
+// Options.Reconnect says.
+func (s *Subscription) reopen(conn *connection, err error) {
+	c := s.client
+	if c.opts.NoReconnect {
+		s.finish(unconnected("listen", err))
+		return
+	}
+	s.mu.Lock()
+	early := s.early
+	s.mu.Unlock()
+	c.life.spawn(func() {
+		for n := 1; ; n++ {
+			wait, ok := c.opts.Reconnect.wait(n)
+			if !ok {
+				s.finish(unconnected("listen", err))
+				return
+			}
+			if early > n { // as when a connection is lost
+				wait = c.opts.Reconnect.pause(early)
+			}
+			if pause.For(c.life.ctx, wait) != nil || s.ended() {
+				return
+			}
+			now := c.life.conn.Load()
+			if now == nil {
+				return // who reconnects opens it
+			}
+			if err = s.start(c.life.ctx, now); err == nil {
+				return
+			}
+		}
+	})
+}
+
+// errSubscriptionClosed ends the request of a subscription that is closed here.
+var errSubscriptionClosed = errors.New("the subscription was closed")
+
+// startLegacy subscribes to each resource.
+func (s *Subscription) startLegacy(ctx context.Context, conn *connection) error {
+	caps := conn.server.Capabilities
+	accepted := protocol.SubscriptionFilter{
+		ToolsListChanged:     s.wanted.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged,
+		PromptsListChanged:   s.wanted.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged,
+		ResourcesListChanged: s.wanted.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged,
+	}
+	for _, uri := range s.wanted.ResourceSubscriptions {
+		if err := s.client.resourceRequest(ctx, protocol.MethodSubscribe, uri); err != nil {
+			return err
+		}
+		accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
+	}
+	s.opened(accepted)
+	return nil
+}
+
+// filterText encodes a filter.
+func filterText(f *protocol.SubscriptionFilter) []byte {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return []byte("{}") // strings and flags always encode
+	}
+	return text
+}
+
+// Accepted returns what of the filter the server agreed to tell.
+func (s *Subscription) Accepted() protocol.SubscriptionFilter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepted
+}
+
+// Done is closed when the subscription has ended.
+func (s *Subscription) Done() <-chan struct{} { return s.done }
+
+// Err says why the subscription has ended: nil before that, after Close and
+// when the server ended it in order.
+func (s *Subscription) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Close ends the subscription and tells the server.
+func (s *Subscription) Close() error {
+	if s.ended() {
+		return nil
+	}
+	c := s.client
+	conn := c.life.conn.Load()
+	s.finish(nil)
+	if conn == nil || conn.revision().Modern() {
+		s.await()
+		return nil
+	}
+	ctx, stop := c.limited(c.life.ctx) // of all together
+	defer stop()
+	var errs []error
+	for _, uri := range s.Accepted().ResourceSubscriptions {
+		if !c.subs.wants(uri) {
+			errs = append(errs, c.resourceRequest(ctx, protocol.MethodUnsubscribe, uri))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// await waits until the request is over, which it is at once unless the link
+// is stuck.
+func (s *Subscription) await() {
+	s.mu.Lock()
+	over := s.over
+	s.mu.Unlock()
+	if over == nil {
+		return
+	}
+	timer := time.NewTimer(notifyTimeout)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-timer.C:
+	}
+}
+
+// ended reports whether the subscription is over, for whatever reason.
+func (s *Subscription) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// finish ends the subscription here, and its request.
+func (s *Subscription) finish(err error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed, s.err = true, err
+	close(s.done)
+	s.mu.Unlock()
+	s.client.subs.remove(s)
+	s.hangUp(errSubscriptionClosed)
+}
+
+// hangUp gives the request up.
+func (s *Subscription) hangUp(cause error) {
+	s.mu.Lock()
+	p := s.call
+	s.mu.Unlock()
+	if p != nil {
+		p.abort(&Error{kind: ErrCancelled, Err: cause})
+	}
+}
+
+// wants reports whether the subscription is about a notification.
+func (s *Subscription) wants(m *protocol.Message) bool {
+	switch m.Method {
+	case protocol.MethodToolsChanged:
+		return s.wanted.ToolsListChanged
+	case protocol.MethodPromptsChanged:
+		return s.wanted.PromptsListChanged
+	case protocol.MethodResourcesChanged:
+		return s.wanted.ResourcesListChanged
+	case protocol.MethodResourceUpdated:
+		return slices.Contains(s.wanted.ResourceSubscriptions, stringIn(m.Params, "uri"))
+	}
+	return false
+}
+
+// opened says what the server honours, which ends the waiting for it.
+func (s *Subscription) opened(accepted protocol.SubscriptionFilter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accepted = accepted
+	if !s.isAcked {
+		s.isAcked = true
+		close(s.acked)
+	}
+}
+
+// acknowledged takes what the server agreed to, of what was wanted.
+func (s *Subscription) acknowledged(params []byte) {
+	var accepted protocol.SubscriptionFilter
+	raw := protocol.Lookup(params, []string{"notifications"})
+	if raw != nil && json.Unmarshal(raw, &accepted) != nil {
+		return
+	}
+	s.opened(protocol.SubscriptionFilter{
+		ToolsListChanged:      accepted.ToolsListChanged && s.wanted.ToolsListChanged,
+		PromptsListChanged:    accepted.PromptsListChanged && s.wanted.PromptsListChanged,
+		ResourcesListChanged:  accepted.ResourcesListChanged && s.wanted.ResourcesListChanged,
+		ResourceSubscriptions: among(s.wanted.ResourceSubscriptions, accepted.ResourceSubscriptions),
+		TaskIDs:               among(s.wanted.TaskIDs, accepted.TaskIDs),
+	})
+}
+
+// among returns those of got that are wanted, each once.
+func among(wanted, got []string) []string {
+	left := make(map[string]bool, len(wanted))
+	for _, one := range wanted {
+		left[one] = true
+	}
+	var list []string
+	for _, one := range got {
+		if left[one] {
+			list = append(list, one)
+			delete(left, one)
+		}
+	}
+	return list
+}
+
+// subscriptions are those of a client that have not ended.
+type subscriptions struct {
+	client *Client
+	mu     sync.Mutex
+	closed bool // the client is
+	set    map[*Subscription]struct{}
+}
+
+// add takes a subscription in; it reports false once the client is closed.
+func (l *subscriptions) add(s *Subscription) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if l.set == nil {
+		l.set = map[*Subscription]struct{}{}
+	}
+	l.set[s] = struct{}{}
+	return true
+}
+
+// remove takes a subscription out; it may be out already.
+func (l *subscriptions) remove(s *Subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.set, s)
+}
+
+// all returns those that live.
+func (l *subscriptions) all() []*Subscription {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.set))
+}
+
+// close ends all of them for good.
+func (l *subscriptions) close(err error) {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.end(err)
+}
+
+// end ends all of them, because the client does not come back.
+func (l *subscriptions) end(err error) {
+	for _, s := range l.all() {
+		s.finish(err)
+	}
+}
+
+// wants reports whether a subscription needs a resource.
+func (l *subscriptions) wants(uri string) bool {
+	return slices.ContainsFunc(l.all(), func(s *Subscription) bool { return slices.Contains(s.wanted.ResourceSubscriptions, uri) })
+}
+
+// only returns the one subscription that wants a notification whose server does
+// not say which it is for, nil if there are none or more.
+func (l *subscriptions) only(m *protocol.Message) (one *Subscription) {
+	for _, s := range l.all() {
+		if !s.wants(m) {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = s
+	}
+	return one
+}
+
+// legacy returns who among the subscriptions hears a notification of a legacy
+// server; nil if nobody does.
+func (l *subscriptions) legacy(m *protocol.Message) func(Notification) {
+	var fns []func(Notification)
+	for _, s := range l.all() {
+		if s.fn != nil && s.wants(m) {
+			fns = append(fns, s.fn)
+		}
+	}
+	if len(fns) < 2 {
+		return append(fns, nil)[0]
+	}
+	return func(n Notification) {
+		for _, fn := range fns {
+			fn(n)
+		}
+	}
+}
+
+// reopen opens the subscriptions on a new connection.
+func (l *subscriptions) reopen() {
+	c := l.client
+	conn := c.life.conn.Load()
+	if conn == nil {
+		return
+	}
+	for _, s := range l.all() {
+		if err := s.start(c.life.ctx, conn); err != nil && c.life.conn.Load() == conn {
+			safely.Log(c.opts.Logger.Warn().Err(visible.Error(err)).Str("server", c.server), "a subscription was not opened again")
+			s.finish(wrap("listen", protocol.MethodListen, "", err))
+		}
+	}
+	// What changed meanwhile was not told.
+	c.tools.stale()
+	for _, method := range []string{protocol.MethodToolsList, protocol.MethodPromptsList, protocol.MethodResourcesList,
+		protocol.MethodResourceTemplates, protocol.MethodResourcesRead} {
+		c.opts.Cache.drop(c.server, method, "")
+	}
+}

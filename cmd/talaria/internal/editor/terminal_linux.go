@@ -1,0 +1,28 @@
+package editor
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	getMode = unix.TCGETS
+	setMode = unix.TCSETS
+)
+
+// openKeys returns what is typed, as a file of which Close ends the reading;
+// os.Stdin if there is none.
+func openKeys() *os.File {
+	f, err := os.OpenFile("/proc/self/fd/0", os.O_RDONLY|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return os.Stdin
+	}
+	if f.SetReadDeadline(time.Time{}) != nil { // it blocks, and Close would not end it
+		_ = f.Close()
+		return os.Stdin
+	}
+	return f
+}

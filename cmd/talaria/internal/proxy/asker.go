@@ -1,0 +1,186 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// asker puts questions of the server behind into the connection of the one
+// client, and takes the answers out of it. The ids of the questions begin with
+// questionID, so that they are not those of the proxy's own server.
+type asker struct {
+	mu      sync.Mutex
+	conn    transport.Conn
+	next    int
+	waiting map[string]chan answer
+	can     protocol.ClientCapabilities
+}
+
+const questionID = "talaria-proxy-"
+
+type answer struct {
+	result json.RawMessage
+	err    error
+}
+
+// Conn returns conn as the connection to the one client.
+func (p *Proxy) Conn(conn transport.Conn) transport.Conn {
+	p.asker.mu.Lock()
+	defer p.asker.mu.Unlock()
+	p.asker.conn, p.asker.waiting = conn, map[string]chan answer{}
+	return &askedConn{Conn: conn, asker: &p.asker}
+}
+
+type askedConn struct {
+	transport.Conn
+	asker *asker
+}
+
+// Read returns the next message that is no answer to a question of the asker.
+func (c *askedConn) Read() ([]byte, error) {
+	for {
+		text, err := c.Conn.Read()
+		if err != nil {
+			c.asker.end(err)
+			return text, err
+		}
+		var m protocol.Message
+		if protocol.Scan(text, protocol.Limits{}, &m) != nil {
+			return text, nil // the server says what is wrong with it
+		}
+		if m.Method == protocol.MethodInitialize {
+			c.asker.meet(m.Params)
+		}
+		if !m.IsResponse() || !c.asker.take(&m) {
+			return text, nil
+		}
+	}
+}
+
+// meet learns what the client can be asked.
+func (a *asker) meet(params []byte) {
+	var hello struct {
+		Capabilities protocol.ClientCapabilities `json:"capabilities"`
+	}
+	if json.Unmarshal(params, &hello) == nil {
+		a.mu.Lock()
+		a.can = hello.Capabilities
+		a.mu.Unlock()
+	}
+}
+
+// take gives an answer to who waits for it.
+func (a *asker) take(m *protocol.Message) bool {
+	var id string
+	if json.Unmarshal([]byte(m.ID.String()), &id) != nil || !strings.HasPrefix(id, questionID) {
+		return false
+	}
+	a.mu.Lock()
+	waits := a.waiting[id]
+	delete(a.waiting, id)
+	a.mu.Unlock()
+	if waits == nil {
+		return true // nobody waits for it any more
+	}
+	got := answer{result: append(json.RawMessage(nil), m.Result...)}
+	if m.Error != nil {
+		fault := &protocol.Error{}
+		var wire struct {
+			Code    protocol.Code   `json:"code"`
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data"`
+		}
+		if err := json.Unmarshal(m.Error, &wire); err == nil {
+			fault.Code, fault.Message = wire.Code, wire.Message
+			if wire.Data != nil {
+				fault.Data = wire.Data
+			}
+		}
+		got.err = fault
+	}
+	waits <- got
+	return true
+}
+
+// end tells everybody who waits that no answer comes any more.
+func (a *asker) end(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, waits := range a.waiting {
+		waits <- answer{err: fmt.Errorf("the client is gone: %w", err)}
+		delete(a.waiting, id)
+	}
+}
+
+// ask sends a question to the client and waits for the answer.
+func (a *asker) ask(ctx context.Context, method string, params, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	a.mu.Lock()
+	if a.conn == nil {
+		a.mu.Unlock()
+		return errors.New("there is no client to ask")
+	}
+	a.next++
+	id := fmt.Sprintf("%s%d", questionID, a.next)
+	waits := make(chan answer, 1)
+	a.waiting[id] = waits
+	conn := a.conn
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.waiting, id)
+		a.mu.Unlock()
+	}()
+	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(conn.Write(message), conn.Flush()); err != nil {
+		return err
+	}
+	select {
+	case got := <-waits:
+		if got.err != nil {
+			return got.err
+		}
+		return json.Unmarshal(got.result, into)
+	case <-ctx.Done():
+		cancelled, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": protocol.MethodCancelled,
+			"params": map[string]any{"requestId": id, "reason": "the server does not wait any more"}})
+		if err == nil {
+			err = errors.Join(conn.Write(cancelled), conn.Flush())
+		}
+		return errors.Join(context.Cause(ctx), err)
+	}
+}
+
+func (p *Proxy) elicit(ctx context.Context, params *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+	p.asker.mu.Lock()
+	can := p.asker.can.Elicitation
+	p.asker.mu.Unlock()
+	url := params.Mode == "url"
+	if can == nil || url && can.URL == nil {
+		return nil, errors.New("the client behind the proxy cannot be asked this")
+	}
+	var result protocol.ElicitResult
+	return &result, p.asker.ask(ctx, protocol.MethodElicit, params, &result)
+}
+
+func (p *Proxy) sample(ctx context.Context, params *protocol.SampleParams) (*protocol.SampleResult, error) {
+	p.asker.mu.Lock()
+	can := p.asker.can.Sampling
+	p.asker.mu.Unlock()
+	if can == nil {
+		return nil, errors.New("the client behind the proxy has no model")
+	}
+	var result protocol.SampleResult
+	return &result, p.asker.ask(ctx, protocol.MethodSample, params, &result)
+}

@@ -1,0 +1,72 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrIdle is the cause of what took too long.
+var ErrIdle = errors.New("no answer in time")
+
+// mostQuiet is how long a server may keep a client from looking at a task.
+const mostQuiet = time.Minute
+
+// idleTimer ends a context when nothing was heard for a while. It does not run
+// while a person is asked something, who may take their time.
+type idleTimer struct {
+	limit  time.Duration // 0 or less is no limit
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex
+	timer  *time.Timer
+	paused int
+}
+
+func newIdleTimer(ctx context.Context, limit time.Duration) (context.Context, *idleTimer) {
+	p := &idleTimer{limit: limit}
+	ctx, p.cancel = context.WithCancelCause(ctx)
+	if limit > 0 {
+		p.timer = time.AfterFunc(limit, func() { p.cancel(ErrIdle) })
+	}
+	return ctx, p
+}
+
+// heard starts the time anew.
+func (p *idleTimer) heard() { p.heardBefore(0) }
+
+// heardBefore is heard of what need not be heard of again for a while, at most
+// mostQuiet.
+func (p *idleTimer) heardBefore(quiet time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil && p.paused == 0 {
+		p.timer.Reset(p.limit + min(max(quiet, 0), mostQuiet))
+	}
+}
+
+func (p *idleTimer) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused++; p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+func (p *idleTimer) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused--; p.timer != nil && p.paused == 0 {
+		p.timer.Reset(p.limit)
+	}
+}
+
+func (p *idleTimer) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.paused = 1 << 30 // what comes late starts nothing
+	p.cancel(nil)
+}

@@ -1,0 +1,150 @@
+package docs_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// exempt are the commands of the pages that TestCommands does not run, with the
+// reason. What is in no page any more must leave the list.
+var exempt = map[string]string{
+	"go mod init bills && go mod tidy":    "the network; a test of cmd/example builds and runs the program",
+	"go run .":                            "TestCommands builds the program and starts it",
+	"go install ./cmd/talaria":            "TestCommands builds it elsewhere",
+	"go build -o workbench ./cmd/example": "TestCommands builds it elsewhere",
+	"go run ./cmd/example":                "it runs until it is stopped; .ci/smoke tries it",
+	"go run ./cmd/example -auth":          "it runs until it is stopped; tests of cmd/example try it",
+	"go test ./...":                       "the gate runs it",
+	"go test work":                        "the gate runs it",
+
+	"talaria login http://127.0.0.1:8080/mcp":                         "a browser; tests of cmd/talaria try it",
+	"talaria http http://127.0.0.1:8080/mcp":                          "a terminal; tests of cmd/talaria try it",
+	"talaria serve-proxy --http 127.0.0.1:8080 -- ./workbench -stdio": "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria serve-proxy --stdio http://127.0.0.1:8080/mcp":           "it runs until it is stopped; tests of cmd/talaria try it",
+}
+
+// printed is what commands print, among other things; those that are not here
+// must end well, and that is all.
+var printed = map[string]string{
+	"talaria call http://127.0.0.1:8080/mcp split_bill total=90 people=3":       "33",
+	`talaria tools "./workbench -stdio"`:                                        "calculate",
+	`talaria call "./workbench -stdio" calculate operation=add a=40 b=2`:        "42",
+	`talaria call "./workbench -stdio" calculate operation=add a=40 b=2 --json`: `"structuredContent"`,
+	`talaria complete "./workbench -stdio" summarize_notes style p`:             "p",
+}
+
+// TestCommands runs the commands of the pages, or finds them among those that
+// are exempt. The program of the README serves meanwhile, on a port of its own.
+func TestCommands(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands are those of a shell")
+	}
+	tool, dir := goTool(t), t.TempDir()
+	build := func(name, from string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), tool, "build", "-o", filepath.Join(dir, name), from)
+		workspace, err := filepath.Abs("../go.work") // whatever the tests are run with: the command is a module of its own
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOWORK="+workspace)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go build %s: %v\n%s", from, err, out)
+		}
+	}
+	build("talaria", "./cmd/talaria")
+	build("workbench", "./cmd/example")
+	address := freeAddress(t)
+	source := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(source, []byte(strings.Replace(blocks(page(t, readme), "go")[0], "127.0.0.1:8080", address, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build("bills", source)
+	serve(t, filepath.Join(dir, "bills"), address)
+
+	home := append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	seen := map[string]bool{}
+	for _, name := range pages(t) {
+		for _, command := range commands(page(t, name)) {
+			if seen[command] {
+				continue
+			}
+			seen[command] = true
+			if exempt[command] != "" {
+				continue
+			}
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command, "127.0.0.1:8080", address))
+			cmd.Dir, cmd.Env = dir, home
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), printed[command]) {
+				t.Errorf("%s: %s: %v, without %q:\n%s", name, command, err, printed[command], out)
+			}
+		}
+	}
+	for command := range exempt {
+		if !seen[command] {
+			t.Errorf("no page has the command that is exempt: %s", command)
+		}
+	}
+	for command := range printed {
+		if !seen[command] {
+			t.Errorf("no page has the command: %s", command)
+		}
+	}
+}
+
+// commands returns those of the shell that a page has, without their comments.
+func commands(text string) []string {
+	comment := regexp.MustCompile(`\s+# .*$`)
+	var found []string
+	for _, block := range blocks(text, "sh") {
+		for line := range strings.Lines(block) {
+			if line = comment.ReplaceAllString(strings.TrimSpace(line), ""); line != "" {
+				found = append(found, line)
+			}
+		}
+	}
+	return found
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// serve starts a server and returns when it accepts connections.
+func serve(t *testing.T, program, address string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+	})
+	tries := time.NewTicker(10 * time.Millisecond)
+	defer tries.Stop()
+	for range 1000 {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			_ = conn.Close()
+			return
+		}
+		<-tries.C
+	}
+	t.Fatalf("%s does not listen on %s", program, address)
+}

@@ -1,0 +1,209 @@
+// Package docs_test holds the README and the pages of this directory to what is
+// so: their code compiles and works, their commands run, their links lead
+// somewhere.
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const readme = "../README.md"
+
+// elsewhere are the files that hold the code of a page besides its test.
+var elsewhere = map[string][]string{
+	"from-go-sdk.md":  {"../examples/notes/*.go", "../e2e/servers/notes/gosdk/*.go"},
+	"from-mcp-go.md":  {"../examples/notes/*.go", "../e2e/servers/notes/mcpgo/*.go"},
+	"from-fastmcp.md": {"../examples/notes/*.go", "../e2e/python/notes.py"},
+}
+
+// pages returns the README and the pages of this directory.
+func pages(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("*.md")
+	if err != nil || len(names) < 13 {
+		t.Fatalf("found %q: %v", names, err)
+	}
+	return append(names, readme)
+}
+
+// page returns the text of a page.
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// blocks returns the code in a language of a page.
+func blocks(text, language string) []string {
+	var found []string
+	for _, block := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		found = append(found, block[1])
+	}
+	return found
+}
+
+// isProgram reports whether code is a whole program.
+func isProgram(code string) bool { return strings.HasPrefix(code, "package main\n") }
+
+// TestCode: every piece of code stands, as it is, in the test of its page, or in
+// a program that a test runs.
+func TestCode(t *testing.T) {
+	total := 0
+	for _, name := range pages(t) {
+		for language, suffix := range map[string]string{"go": "_test.go", "python": ".py"} {
+			for _, code := range blocks(page(t, name), language) {
+				if total++; isProgram(code) {
+					continue
+				}
+				var files []string
+				for _, pattern := range append([]string{strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "-", "") + suffix}, elsewhere[name]...) {
+					found, err := filepath.Glob(pattern)
+					if err != nil {
+						t.Fatal(err)
+					}
+					files = append(files, found...)
+				}
+				if !standsInOne(t, files, code) {
+					t.Errorf("%s has code that is not in any of %q as it is there:\n%s", name, files, code)
+				}
+			}
+		}
+	}
+	if total < 30 {
+		t.Errorf("found %d pieces of code only", total)
+	}
+}
+
+func standsInOne(t *testing.T, files []string, code string) bool {
+	for _, file := range files {
+		if standsIn(page(t, file), code) {
+			return true
+		}
+	}
+	return false
+}
+
+// standsIn reports whether code is in text, indented by up to two tabs.
+func standsIn(text, code string) bool {
+	for _, indent := range []string{"", "\t", "\t\t"} {
+		var indented strings.Builder
+		for line := range strings.Lines(code) {
+			if line != "\n" {
+				indented.WriteString(indent)
+			}
+			indented.WriteString(line)
+		}
+		if strings.Contains("\n"+text, "\n"+indented.String()) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPrograms: whole programs build and pass go vet. A test of cmd/example runs
+// that of the README, too.
+func TestPrograms(t *testing.T) {
+	tool := goTool(t)
+	total := 0
+	for _, name := range pages(t) {
+		for _, code := range blocks(page(t, name), "go") {
+			if !isProgram(code) {
+				continue
+			}
+			total++
+			source := filepath.Join(t.TempDir(), "main.go")
+			if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.CommandContext(t.Context(), tool, "vet", source).CombinedOutput(); err != nil {
+				t.Errorf("%s: go vet: %v\n%s", name, err, out)
+			}
+		}
+	}
+	if total < 3 {
+		t.Errorf("found %d programs only", total)
+	}
+}
+
+// goTool returns the go command.
+func goTool(t *testing.T) string {
+	t.Helper()
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("the go command is not there")
+	}
+	return tool
+}
+
+// TestPages: no page is too long, each begins with its title, and the index has
+// all of them.
+func TestPages(t *testing.T) {
+	index := page(t, "README.md")
+	for _, name := range pages(t) {
+		text, most := page(t, name), 250
+		if name == readme {
+			most = 200
+		}
+		if lines := strings.Count(text, "\n"); lines > most {
+			t.Errorf("%s has %d lines, more than %d", name, lines, most)
+		}
+		if !strings.HasPrefix(text, "# ") {
+			t.Errorf("%s has no title", name)
+		}
+		if name != "README.md" && name != readme && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("the index has no %s", name)
+		}
+	}
+}
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
+	link    = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	letters = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinks: links within the repository lead to a file, and to a heading of it.
+func TestLinks(t *testing.T) {
+	total := 0
+	for _, name := range append(pages(t), "../ARCHITECTURE.md", "../CONTRIBUTING.md") {
+		for _, found := range link.FindAllStringSubmatch(fenced.ReplaceAllString(page(t, name), ""), -1) {
+			if strings.Contains(found[1], ":") {
+				continue
+			}
+			total++
+			file := name
+			if found[1] != "" {
+				file = filepath.Join(filepath.Dir(name), found[1])
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, found[1])
+				continue
+			}
+			if anchor := strings.TrimPrefix(found[2], "#"); anchor != "" && !hasHeading(page(t, file), anchor) {
+				t.Errorf("%s links to %s, which has no heading %s", name, file, anchor)
+			}
+		}
+	}
+	if total < 60 {
+		t.Errorf("found %d links only", total)
+	}
+}
+
+func hasHeading(text, anchor string) bool {
+	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+		id := letters.ReplaceAllString(strings.ToLower(found[1]), "")
+		if strings.ReplaceAll(id, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}

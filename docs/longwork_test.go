@@ -1,0 +1,52 @@
+package docs_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+type ImportIn struct {
+	Rows int `json:"rows" validate:"min=1,max=1000000"`
+}
+
+func importRows(f *mcp.Frame, in ImportIn) (string, error) {
+	for i := range in.Rows {
+		if f.Err() != nil { // the client has cancelled the call, or its time is over
+			return "", f.Err()
+		}
+		importRow(i)
+		if (i+1)%100 == 0 {
+			_ = f.Progress(float64(i+1), float64(in.Rows), "importing")
+		}
+	}
+	return fmt.Sprintf("imported %d rows", in.Rows), nil
+}
+
+var imported int
+
+func importRow(int) { imported++ }
+
+func TestLongWork(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "imports", Version: "1"}, nil)
+	s.MustAdd(mcp.Tool("legacy_import", importRows), mcp.Resource("config://app", readConfig))
+	c := mcptest.New(t, s)
+	c.Listen(protocol.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"config://app"}})
+	func() {
+		s.MustAdd(mcp.Tool("import", importRows, mcp.AsTask(nil)))
+		s.Remove(mcp.KindTool, "legacy_import") // clients that watch the list hear of it
+		s.ResourceUpdated("config://app")       // and those that watch this resource
+	}()
+	c.WaitFor("notifications/tools/list_changed")
+	c.WaitFor("notifications/resources/updated")
+	r := c.Call("import", ImportIn{250})
+	if r.Text() != "imported 250 rows" || len(r.Progress) == 0 || imported != 250 {
+		t.Errorf("got %q with %v, %d rows", r.Text(), r.Progress, imported)
+	}
+	if tools := c.Tools(); len(tools) != 1 || tools[0].Name != "import" {
+		t.Errorf("got %v", tools)
+	}
+}

@@ -1,0 +1,75 @@
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/mcptest"
+)
+
+func TestDelete(t *testing.T) {
+	c := mcptest.New(t, newServer(), mcptest.Accepting(Confirm{Sure: true}))
+	if got := c.Call("delete", map[string]int{"note": 1}).Text(); got != "deleted" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestEveryRevision(t *testing.T) {
+	mcptest.Each(t, newServer, func(t *testing.T, c *mcptest.Client) {
+		if sum := mcptest.Call[int](c, "add", map[string]int{"a": 1, "b": 2}); sum != 3 {
+			t.Errorf("got %d", sum)
+		}
+		if c.Can("elicitation") && c.Call("delete", map[string]int{"note": 1}).Text() != "deleted" {
+			t.Error("not deleted")
+		}
+	}, mcptest.Accepting(Confirm{Sure: true}))
+}
+
+func TestRefused(t *testing.T) {
+	c := mcptest.New(t, newServer(), mcptest.As(mcp.Identity{Subject: "alice", Scopes: []string{"notes:read"}}))
+	result := c.Call("add", map[string]any{"a": "one"})
+	if !result.IsError || !strings.Contains(result.Text(), "/a: must be an integer") {
+		t.Errorf("got %q", result.Text())
+	}
+	if _, err := c.TryCall("unknown", nil); err == nil {
+		t.Error("there is a tool of that name")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	s := newServer()
+	c := mcptest.New(t, s)
+	c.Listen(client.Filter{ToolsListChanged: true})
+	s.Remove(mcp.KindTool, "add")
+	c.WaitFor("notifications/tools/list_changed")
+	if tools := c.Tools(); len(tools) != 1 {
+		t.Errorf("got %d tools", len(tools))
+	}
+}
+
+// newServer returns the server of the page.
+func newServer() *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: "tested", Version: "1"}, nil)
+	s.MustAdd(
+		mcp.Tool("add", func(_ context.Context, in struct {
+			A int `json:"a"`
+			B int `json:"b,omitempty"`
+		}) (int, error) {
+			return in.A + in.B, nil
+		}),
+		mcp.Tool("delete", func(f *mcp.Frame, in struct {
+			Note int `json:"note"`
+		}) (string, error) {
+			answer, err := mcp.Elicit[Confirm](f, "sure", fmt.Sprint("Delete note ", in.Note, "?"))
+			if err == nil && !answer.Value.Sure {
+				return "kept", nil
+			}
+			return "deleted", err
+		}),
+	)
+	return s
+}

@@ -1,0 +1,483 @@
+package mcp_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/middleware"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/slogwriter"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// doorGuards tells of every door of the exported surface, by which code of users
+// gets in, why it cannot end the process or leave somebody without an answer.
+// "test:" names the test that makes it panic and end its goroutine; anything
+// else is why it need not. TestEveryDoorIsGuarded holds it against the source.
+var doorGuards = map[string]string{}
+
+func init() {
+	tell := func(why string, names ...string) {
+		for _, name := range names {
+			doorGuards[name] = why
+		}
+	}
+	tell("test:TestDoorsOfAServer",
+		"mcp.Options.OnSessionStart", "mcp.Options.Filter", "mcp.Options.Discover", "mcp.Options.Logger", "slogwriter.New(h)", "mcp.Complete(fn)",
+		"mcp.Prompt(fn)", "mcp.Resource(read)", "mcp.Template(read)", "mcp.VisibleTo(fn)", "mcp.Method(fn)", "mcp.Once(fn)",
+		"mcp.Directory(fsys)", "middleware.CacheOptions.Only", "middleware.Logging(logger)",
+		"middleware.RateLimitOptions.Client", "middleware.Timing(report)", "schema.Options.Localize")
+	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
+	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)")
+	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
+	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)")
+	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")
+	tell("test:TestStoreThatDoesNotReturn", "session.Store", "tasks.Store", "session.Config.StoreFailed", "tasks.Config.StoreFailed")
+	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.Refused")
+	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
+	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
+	tell("test:TestCallbacksThatDoNotReturn", "client.Options.Trace", "client.Options.OnState", "client.Options.OnNotification", "client.Options.OnLog", "client.Options.Elicit")
+	tell("test:TestDoorsOfAClient", "client.HTTPOptions.Client", "client.HTTPOptions.HeaderFunc", "client.Options.Logger", "client.Conn(dial)",
+		"client.OnProgress(fn)")
+	tell("test:TestLocal", "client.Local(serve)")
+	tell("called by Client.guard or what it is made of, as Options.OnState is",
+		"pool.Options.OnChange", "group.Options.OnStatus", "group.Options.OnNotification",
+		"client.OnTask(fn)")
+	tell("called where Options.Elicit is, by handlers.answer, in its guard", "client.Options.ElicitURL", "client.Options.Sample", "client.Options.OnRequest",
+		"mcptest.OnElicit(fn)", "mcptest.OnRequest(fn)", "mcptest.OnSample(fn)")
+	tell("called where Options.OnNotification is, in its guard", "client.Client.Listen(fn)", "group.Group.Listen(fn)")
+	tell("called where client.Options.Trace is, in its guard", "mcptest.Trace(fn)")
+	tell("test:TestCodeOfAuthorizationThatDoesNotReturn", "oauth.Options.ChooseIssuer", "oauth.Options.Outbound", "oauth.Options.Transport", "oauth.Store", "oauth.UserAgent", "oauth.Visit")
+	tell("called where oauth.UserAgent is, or where oauth.Options.Outbound is: on the goroutine of the request",
+		"oauth.AskUser(in)", "oauth.AskUser(out)", "oauth.EnterpriseManaged.Assertion", "oauth.Loopback.Browse", "oauth.Loopback.Prompt", "oauth.Manual.Ask",
+		"oauth.WorkloadIdentity.Assertion", "oauth.Grant")
+	tell("asked by rules.Ask, in its guard", "schema.Validator")
+	tell("called before anything is served or connected, by whoever registers or configures",
+		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "config.Options.Env",
+		"config.Options.Input", "mcptest.Option")
+	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)")
+	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
+		"frame.Assigns.SetNew(fn)", "frame.Assigns.Update(fn)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
+		"pool.Pool.Do(fn)", "session.Manager.Each(fn)", "registry.View.Only(keep)", "protocol.CallToolResult.AppendStructured",
+		"transporttest.Run(open)", "transporttest.Link.HalfClose")
+	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
+		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
+	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
+		"frame.Asker", "frame.Askers", "frame.Challenger", "frame.Ender", "frame.QuestionParts.Needs", "frame.QuestionParts.Params", "frame.QuestionParts.Take", "frame.Detacher", "frame.Detachment.Answer", "frame.Detachment.Note", "frame.Peer", "frame.Session",
+		"registry.Completer", "registry.Entry", "registry.List.Watch(fn)", "registry.Prompt.Get", "registry.Prompt.Visible", "registry.Resource.Read",
+		"registry.Resource.Visible", "registry.ResourceTemplate.Match", "registry.ResourceTemplate.Visible", "registry.Restricted", "registry.Tool.Call",
+		"registry.Tool.Visible", "session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Session.Resume(wake)",
+		"session.Sink", "streamable.Answer.End", "streamable.Answer.Stream", "streamable.Backend", "streamable.Call.Resumable(open)", "streamable.Line",
+		"streamable.Posted", "streamable.Sink", "streamable.Session", "streamable.Stream", "tasks.NewManager(changed)", "protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
+	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)")
+	tell("dialing runs where client.Conn's dial does, in its guard", "websocket.Dial(client)")
+}
+
+// A door that the table does not have, one that it has for nothing, or a test
+// that it names and nobody wrote, fails.
+func TestEveryDoorIsGuarded(t *testing.T) {
+	found := map[string]bool{}
+	for _, door := range doors(t) {
+		found[door] = true
+		if doorGuards[door] == "" {
+			t.Errorf("%s lets code of users in: guard it, make it panic in a test, and say so in the table", door)
+		}
+	}
+	tests := testNames(t)
+	for door, why := range doorGuards {
+		if !found[door] {
+			t.Errorf("%s is in the table and not in the exported surface", door)
+		}
+		if name, ok := strings.CutPrefix(why, "test:"); ok && !tests[name] {
+			t.Errorf("%s: there is no test %s", door, name)
+		}
+	}
+}
+
+// testNames returns the tests of the module.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	test := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range test.FindAllSubmatch(text, -1) {
+			names[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// trap does not return while it is armed.
+type trap struct {
+	armed atomic.Bool
+	way   func()
+}
+
+func (a *trap) spring() {
+	if a.armed.Load() {
+		a.way()
+	}
+}
+
+// trapFS and trapLog spring when they are used.
+type (
+	trapFS struct {
+		fstest.MapFS
+		*trap
+	}
+	trapLog struct{ *trap }
+)
+
+// trapHandler springs when something is logged.
+type trapHandler struct {
+	slog.Handler
+	*trap
+}
+
+func (h trapHandler) Handle(context.Context, slog.Record) error { h.spring(); return nil }
+
+func (l trapLog) Write(p []byte) (int, error) { l.spring(); return len(p), nil }
+
+// serverDoor is a place where a request meets code of users.
+type serverDoor struct {
+	name            string
+	set             func(o *mcp.Options, a *trap)
+	add             func(s *mcp.Server, a *trap)
+	method, members string
+	want            string // in the answer; "" means that of a panic
+	quiet           bool   // the log cannot have the stack
+}
+
+var serverDoors = []serverDoor{
+	{name: "OnSessionStart", set: func(o *mcp.Options, a *trap) {
+		o.OnSessionStart = func(*mcp.Frame) error { a.spring(); return nil }
+	}, method: "initialize"},
+	{name: "Discover", set: func(o *mcp.Options, a *trap) {
+		o.Discover = func(*mcp.Frame, *mcp.Discovery) { a.spring() }
+	}, method: "initialize"},
+	{name: "Filter", set: func(o *mcp.Options, a *trap) {
+		o.Filter = func(*mcp.Frame, mcp.Kind, string) bool { a.spring(); return true }
+	}, method: "tools/list"},
+	{name: "VisibleTo", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Tool("seen", func(*mcp.Frame, empty) (string, error) { return "", nil }, mcp.VisibleTo(func(*mcp.Frame) bool { a.spring(); return true })))
+	}, method: "tools/list"},
+	{name: "Logger", quiet: true, set: func(o *mcp.Options, a *trap) {
+		log := zerolog.New(trapLog{a})
+		o.Logger = &log
+	}, method: "tools/call", members: `"name":"handler","arguments":{"way":"panic"}`},
+	{name: "slogwriter", quiet: true, set: func(o *mcp.Options, a *trap) {
+		log := zerolog.New(slogwriter.New(trapHandler{slog.Default().Handler(), a}))
+		o.Logger = &log
+	}, method: "tools/call", members: `"name":"handler","arguments":{"way":"panic"}`},
+	{name: "Prompt", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Prompt("p", func(*mcp.Frame, empty) (string, error) { a.spring(); return "", nil }))
+	}, method: "prompts/get", members: `"name":"p"`},
+	{name: "Complete", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Prompt("p", func(*mcp.Frame, struct {
+			A string `json:"a"`
+		}) (string, error) {
+			return "", nil
+		}, mcp.Complete("a", func(*mcp.Frame, mcp.CompletionQuery) (mcp.Completion, error) {
+			a.spring()
+			return mcp.Completion{}, nil
+		})))
+	}, method: "completion/complete", members: `"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"x"}`},
+	{name: "Resource", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Resource("test://r", func(*mcp.Frame) (string, error) { a.spring(); return "", nil }))
+	}, method: "resources/read", members: `"uri":"test://r"`},
+	{name: "Template", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Template("test://r/{id}", func(*mcp.Frame, idIn) (string, error) { a.spring(); return "", nil }))
+	}, method: "resources/read", members: `"uri":"test://r/one"`},
+	{name: "Method", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Method("x/own", func(*mcp.Frame, empty) (empty, error) { a.spring(); return empty{}, nil }))
+	}, method: "x/own"},
+	{name: "Once", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Tool("once", func(f *mcp.Frame, _ empty) (int, error) {
+			return mcp.Once(f, "k", func() (int, error) { a.spring(); return 1, nil })
+		}))
+	}, method: "tools/call", members: `"name":"once"`},
+	{name: "Context", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Tool("plain", func(context.Context, empty) (int, error) { a.spring(); return 1, nil }))
+	}, method: "tools/call", members: `"name":"plain"`},
+	{name: "Use", add: func(s *mcp.Server, a *trap) {
+		s.Use(func(next mcp.Handler) mcp.Handler {
+			return func(f *mcp.Frame) (protocol.Result, error) { a.spring(); return next(f) }
+		})
+	}, method: "tools/call", members: `"name":"fine"`},
+	{name: "Timing", add: func(s *mcp.Server, a *trap) {
+		s.Use(middleware.Timing(func(*mcp.Frame, time.Duration, error) { a.spring() }))
+	}, method: "tools/call", members: `"name":"fine"`},
+	{name: "Logging", quiet: true, want: "all is well", add: func(s *mcp.Server, a *trap) { s.Use(middleware.Logging(zerolog.New(trapLog{a}))) },
+		method: "tools/call", members: `"name":"fine"`},
+	{name: "RateLimit", add: func(s *mcp.Server, a *trap) {
+		s.Use(middleware.RateLimit(&middleware.RateLimitOptions{Rate: 1000, Burst: 1000, Client: func(*mcp.Frame) string { a.spring(); return "" }}))
+	}, method: "tools/call", members: `"name":"fine"`},
+	{name: "Cache", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Tool("cached", func(*mcp.Frame, empty) (string, error) { return "", nil }, mcp.ReadOnly()))
+		s.Use(middleware.Cache(s, &middleware.CacheOptions{Only: func(protocol.Tool) bool { a.spring(); return true }}))
+	}, method: "tools/call", members: `"name":"cached"`},
+	{name: "Localize", add: func(*mcp.Server, *trap) {}, set: func(o *mcp.Options, a *trap) {
+		o.Schema = &schema.Options{Localize: func(schema.Issue) string { a.spring(); return "" }}
+	}, method: "tools/call", members: `"name":"handler","arguments":{"way":{}}`},
+	{name: "Directory", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Directory("file:///d/", trapFS{fstest.MapFS{"a.txt": {Data: []byte("a")}}, a}))
+	}, method: "resources/read", members: `"uri":"file:///d/a.txt"`},
+}
+
+func (f trapFS) Open(name string) (fs.File, error) { f.spring(); return f.MapFS.Open(name) }
+
+// What a request meets on its way answers it as a handler that panics does, and
+// the next is served.
+func TestDoorsOfAServer(t *testing.T) {
+	for _, door := range serverDoors {
+		for way, fail := range ways {
+			for _, tr := range transportsOf(protocol.LatestLegacy) {
+				t.Run(door.name+"/"+way+"/"+tr.name, func(t *testing.T) {
+					var log logText
+					a := &trap{way: fail}
+					var opts mcp.Options
+					if door.set != nil {
+						door.set(&opts, a)
+					}
+					s := trapServer(&log, opts)
+					if door.add != nil {
+						door.add(s, a)
+					}
+					var p *party
+					var answer string
+					if door.method == "initialize" {
+						p = arrive(t, tr, protocol.LatestLegacy, s)
+						a.armed.Store(true)
+						answer = p.ask("initialize", hello(protocol.LatestLegacy.String()))
+					} else {
+						p = join(t, tr, protocol.LatestLegacy, s)
+						a.armed.Store(true)
+						answer = p.ask(door.method, door.members)
+					}
+					want := door.want
+					if want == "" {
+						want = `"error":{"code":-32603,"message":"Internal error: the handler panicked"}`
+					}
+					p.want(answer, want)
+					if strings.Contains(answer, secretText) {
+						t.Errorf("the client hears %s", answer)
+					}
+					a.armed.Store(false)
+					if door.method == "initialize" {
+						p = join(t, tr, protocol.LatestLegacy, s)
+					}
+					p.want(p.askAs("2", "tools/call", `"name":"fine"`), "all is well")
+					if !door.quiet && !strings.Contains(log.String(), "guardtable_test.go") {
+						t.Errorf("the log has no stack: %s", log.String())
+					}
+				})
+			}
+		}
+	}
+}
+
+// A notification's handler is nobody's to answer for, but in the log.
+func TestDoorOfNotifications(t *testing.T) {
+	for way, fail := range ways {
+		for _, tr := range transportsOf(protocol.LatestLegacy) {
+			t.Run(way+"/"+tr.name, func(t *testing.T) {
+				var log logText
+				s := trapServer(&log, mcp.Options{})
+				called := make(chan struct{}, 1)
+				if err := s.OnNotification("x/told", func(*mcp.Frame) error { called <- struct{}{}; fail(); return nil }); err != nil {
+					t.Fatal(err)
+				}
+				p := join(t, tr, protocol.LatestLegacy, s)
+				p.c.say(`{"jsonrpc":"2.0","method":"x/told"}`)
+				<-called
+				p.want(p.ask("tools/call", `"name":"fine"`), "all is well")
+			})
+		}
+	}
+}
+
+// trapConn springs in one of its methods.
+type trapConn struct {
+	transport.Conn
+	*trap
+	where string
+}
+
+func (c trapConn) at(where string) {
+	if c.where == where {
+		c.spring()
+	}
+}
+
+func (c trapConn) Read() ([]byte, error)      { c.at("Read"); return c.Conn.Read() }
+func (c trapConn) Write(message []byte) error { c.at("Write"); return c.Conn.Write(message) }
+func (c trapConn) Flush() error               { c.at("Flush"); return c.Conn.Flush() }
+func (c trapConn) Close() error               { _ = c.Conn.Close(); c.at("Close"); return nil }
+
+// trapListener springs when it accepts, or its connections do, when used.
+type trapListener struct {
+	net.Listener
+	*trap
+	where string
+}
+
+func (l trapListener) Accept() (net.Conn, error) {
+	if l.where == "Accept" {
+		l.spring()
+	}
+	c, err := l.Listener.Accept()
+	return trapNetConn{c, l.trap, l.where}, err
+}
+
+func (l trapListener) Close() error {
+	err := l.Listener.Close()
+	if l.where == "Close of the listener" {
+		l.spring()
+	}
+	return err
+}
+
+type trapNetConn struct {
+	net.Conn
+	*trap
+	where string
+}
+
+func (c trapNetConn) at(where string) {
+	if c.where == where {
+		c.spring()
+	}
+}
+
+func (c trapNetConn) Read(p []byte) (int, error)  { c.at("Read"); return c.Conn.Read(p) }
+func (c trapNetConn) Write(p []byte) (int, error) { c.at("Write"); return c.Conn.Write(p) }
+func (c trapNetConn) Close() error                { err := c.Conn.Close(); c.at("Close"); return err }
+func (c trapNetConn) RemoteAddr() net.Addr        { c.at("RemoteAddr"); return c.Conn.RemoteAddr() }
+func (c trapNetConn) SetWriteDeadline(d time.Time) error {
+	c.at("SetWriteDeadline")
+	return c.Conn.SetWriteDeadline(d)
+}
+
+// A connection that does not return is one that is lost, and no other.
+func TestConnectionsThatDoNotReturn(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fine",$META}}`
+	for way, fail := range ways {
+		for _, where := range []string{"Read", "Write", "Flush", "Close"} {
+			t.Run("conn/"+where+"/"+way, func(t *testing.T) {
+				s := trapServer(io.Discard, mcp.Options{Timeouts: mcp.Timeouts{Grace: -1}})
+				here, there := transport.Pipe()
+				a := &trap{way: fail}
+				a.armed.Store(true)
+				served := make(chan error, 1)
+				go func() { served <- s.ServeConn(t.Context(), trapConn{here, a, where}) }()
+				_ = there.Write([]byte(expand(call, protocol.Latest)))
+				if where != "Read" && where != "Write" {
+					if _, err := there.Read(); err != nil {
+						t.Error(err)
+					}
+				}
+				_ = there.Close()
+				<-served
+			})
+		}
+		for _, where := range []string{"Accept", "Read", "Write", "Close", "RemoteAddr", "SetWriteDeadline", "Close of the listener"} {
+			t.Run("listener/"+where+"/"+way, func(t *testing.T) {
+				s := trapServer(io.Discard, mcp.Options{})
+				tcp, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := &trap{way: fail}
+				a.armed.Store(true)
+				ctx, stop := context.WithCancel(t.Context())
+				served := make(chan error, 1)
+				go func() { served <- s.Serve(ctx, trapListener{tcp, a, where}) }()
+				if where == "Accept" {
+					if err := <-served; err == nil || !strings.Contains(err.Error(), "guardtable_test.go") {
+						t.Errorf("Serve says %v", err)
+					}
+					stop()
+					return
+				}
+				talk := func() string {
+					c, err := net.Dial("tcp", tcp.Addr().String())
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer c.Close()
+					_, _ = io.WriteString(c, expand(call, protocol.Latest)+"\n")
+					line, _ := bufio.NewReader(c).ReadString('\n')
+					return line
+				}
+				talk()
+				a.armed.Store(false)
+				if got := talk(); !strings.Contains(got, "all is well") {
+					t.Errorf("the next connection hears %q", got)
+				}
+				a.armed.Store(true)
+				stop()
+				<-served
+			})
+		}
+	}
+}
+
+// The end of a session and an event that is posted have no request to answer.
+func TestEndsThatDoNotReturn(t *testing.T) {
+	for way, fail := range ways {
+		t.Run(way, func(t *testing.T) {
+			var log logText
+			var id atomic.Value
+			s := trapServer(&log, mcp.Options{
+				OnSessionStart: func(f *mcp.Frame) error { id.Store(f.SessionID()); return nil },
+				OnSessionEnd:   func(*mcp.Frame, error) { fail() },
+			})
+			here, there := transport.Pipe()
+			served := make(chan error, 1)
+			go func() { served <- s.ServeConn(t.Context(), here) }()
+			_ = there.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` + hello("2025-11-25") + `}}`))
+			if _, err := there.Read(); err != nil {
+				t.Fatal(err)
+			}
+			posted := make(chan error, 1)
+			go func() { // who calls Do may be ended by its own func
+				err := errors.New("the goroutine of Do ended")
+				defer func() { posted <- err }()
+				err = s.Do(t.Context(), id.Load().(string), func(*mcp.Frame) error { fail(); return nil })
+			}()
+			if err := <-posted; err == nil || strings.Contains(err.Error(), secretText) {
+				t.Errorf("Do says %v", err)
+			}
+			_ = there.Close()
+			<-served
+			if got := strings.Count(log.String(), "guardtable_test.go"); got < 2 {
+				t.Errorf("the log has %d stacks: %s", got, log.String())
+			}
+		})
+	}
+}

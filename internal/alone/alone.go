@@ -1,0 +1,40 @@
+// Package alone runs tests that measure the memory of their process in one of
+// their own: what earlier tests have left, and let go meanwhile, would be a part
+// of what they measure.
+package alone
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+)
+
+// variable is set in the environment of such a process.
+const variable = "TALARIA_TEST_ALONE"
+
+// Test tells whether the calling test, which must be no subtest, has a process of
+// its own. If not, it is run in one, with the outcome of that, and has nothing
+// left to do.
+func Test(t *testing.T) bool {
+	t.Helper()
+	if race {
+		t.Skip("memory is measured without the race detector")
+	}
+	if os.Getenv(variable) != "" {
+		return true
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v")
+	cmd.Env = append(os.Environ(), variable+"=1")
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, text)
+	} else {
+		t.Logf("%s", text)
+	}
+	return false
+}

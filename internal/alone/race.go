@@ -1,0 +1,5 @@
+//go:build race
+
+package alone
+
+const race = true

@@ -1,0 +1,40 @@
+package ask
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
+)
+
+// All asks the client several questions at once; see mcp.Ask.
+func All(f *frame.Frame, questions ...*frame.Question) error {
+	return frame.Internal(call.Private{}).Ask(f, questions)
+}
+
+// Once runs fn once per request; see mcp.Once.
+func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err error) {
+	asker := frame.Internal(call.Private{}).Asker(f)
+	if asker == nil {
+		return fn()
+	}
+	raw, ok, err := asker.Recall(f, key)
+	if err != nil {
+		return value, err
+	}
+	if ok {
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return value, fmt.Errorf("mcp: what Once kept under %q does not decode into %T: %w", key, value, err)
+		}
+		return value, nil
+	}
+	if value, err = fn(); err != nil {
+		return value, err
+	}
+	if raw, err = json.Marshal(value); err != nil {
+		return value, fmt.Errorf("mcp: what Once got for %q does not encode: %w", key, err)
+	}
+	asker.Keep(f, key, raw)
+	return value, nil
+}

@@ -1,0 +1,138 @@
+// Package ask makes the questions to the user that are written as Go types:
+// forms and visits of pages. Package mcp exports it.
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
+)
+
+// ElicitQuestion asks the user to fill in a form; see mcp.ElicitQuestion.
+func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.Question {
+	return frame.Internal(call.Private{}).Question(frame.QuestionParts{
+		Key: key, Method: protocol.MethodElicit,
+		Params: func(f *frame.Frame) (json.RawMessage, error) {
+			rev := f.Revision()
+			form, err := formOf(reflect.TypeFor[T]())
+			if err != nil {
+				return nil, err
+			}
+			requested, err := form.requested(rev)
+			if err != nil {
+				return nil, err
+			}
+			params := protocol.ElicitParams{Message: message, RequestedSchema: requested}
+			if rev.Has(protocol.ElicitModes) {
+				params.Mode = "form"
+			}
+			return json.Marshal(params)
+		},
+		Needs: needsForm,
+		Take: func(raw json.RawMessage) error {
+			form, err := formOf(reflect.TypeFor[T]())
+			if err != nil {
+				return err
+			}
+			result, err := elicitResult(raw)
+			if err != nil {
+				return err
+			}
+			*into = frame.Elicited[T]{Action: result.Action}
+			if !into.Accepted() {
+				return nil
+			}
+			if len(result.Content) == 0 {
+				result.Content = json.RawMessage("{}")
+			}
+			return form.plan.Decode(context.Background(), result.Content, &into.Value)
+		},
+	})
+}
+
+// needsForm wants a client that can show forms. An empty capability means
+// that it can, since forms came first.
+func needsForm(c *protocol.ClientCapabilities) *protocol.Error {
+	switch {
+	case c.Elicitation == nil:
+		return protocol.MissingCapability("elicitation")
+	case c.Elicitation.Form == nil && c.Elicitation.URL != nil:
+		return protocol.MissingCapability("elicitation", "form")
+	}
+	return nil
+}
+
+func elicitResult(raw json.RawMessage) (result protocol.ElicitResult, err error) {
+	if err = json.Unmarshal(raw, &result); err != nil {
+		return result, err
+	}
+	switch result.Action {
+	case protocol.ElicitAccept, protocol.ElicitDecline, protocol.ElicitCancel:
+		return result, nil
+	}
+	return result, fmt.Errorf("action must be accept, decline or cancel, got %q", result.Action)
+}
+
+// Elicit asks the user to fill in a form; see mcp.Elicit.
+func Elicit[T any](f *frame.Frame, key, message string) (frame.Elicited[T], error) {
+	var answer frame.Elicited[T]
+	err := All(f, ElicitQuestion(key, message, &answer))
+	return answer, err
+}
+
+// URLQuestion asks the user to visit a page; see mcp.URLQuestion.
+func URLQuestion(key, message, address string, into *frame.Elicited[struct{}]) *frame.Question {
+	return frame.Internal(call.Private{}).Question(frame.QuestionParts{
+		Key: key, Method: protocol.MethodElicit,
+		Params: func(f *frame.Frame) (json.RawMessage, error) {
+			if err := protocol.CheckWebURL(address); err != nil {
+				return nil, fmt.Errorf("mcp: a user cannot be asked to visit %q: %w", address, err)
+			}
+			return json.Marshal(protocol.ElicitParams{Mode: "url", Message: message, URL: address, ElicitationID: f.ElicitationID(key)})
+		},
+		Needs: func(c *protocol.ClientCapabilities) *protocol.Error {
+			if c.Elicitation == nil || c.Elicitation.URL == nil {
+				return protocol.MissingCapability("elicitation", "url")
+			}
+			return nil
+		},
+		Take: func(raw json.RawMessage) error {
+			result, err := elicitResult(raw)
+			*into = frame.Elicited[struct{}]{Action: result.Action}
+			return err
+		},
+	})
+}
+
+// ElicitURL asks the user to visit a page; see mcp.ElicitURL.
+func ElicitURL(f *frame.Frame, key, message, address string) (frame.Elicited[struct{}], error) {
+	var answer frame.Elicited[struct{}]
+	err := All(f, URLQuestion(key, message, address, &answer))
+	return answer, err
+}
+
+var errNoForm = errors.New("a form is a struct of strings, numbers, booleans, enums and lists of enums")
+
+// errNoList is the same where the client's revision has no lists.
+var errNoList = errors.New("the client's revision has no lists in forms, which came with 2025-11-25; ask for one value at a time")
+
+// form is a struct as the client is shown it.
+type form struct {
+	typ  reflect.Type
+	plan *schema.Plan
+}
+
+func formOf(t reflect.Type) (*form, error) {
+	plan, err := schema.Compile(t, nil)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %v cannot be a form: %w", t, err)
+	}
+	return &form{t, plan}, nil
+}

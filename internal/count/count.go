@@ -1,0 +1,175 @@
+// Package count measures the code of this module: how long its files and
+// functions are, over how many files the methods of a type are spread, and how
+// many names it exports. Its test holds the limits.
+package count
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Code is what was counted. Test files, other modules and testdata are left out.
+type Code struct {
+	Files     map[string]int      // by package directory, "" for the root
+	Lines     map[string]int      // by package directory
+	Comments  map[string]int      // lines with a comment and nothing else, by package directory
+	Exported  map[string]int      // names by package directory: constants, variables, types, funcs, methods
+	Methods   map[string][]string // files with methods, by "directory.Type"
+	LongFiles map[string]int      // lines by file
+	LongFuncs map[string]int      // lines by "file:Func"
+}
+
+// Module counts the code below a directory.
+func Module(root string) (*Code, error) {
+	c := &Code{Files: map[string]int{}, Lines: map[string]int{}, Comments: map[string]int{}, Exported: map[string]int{},
+		Methods: map[string][]string{}, LongFiles: map[string]int{}, LongFuncs: map[string]int{}}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || other(name)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") {
+			return nil
+		}
+		return c.file(name, rel)
+	})
+	return c, err
+}
+
+// other reports whether a directory is the root of another module.
+func other(dir string) bool {
+	found, err := filepath.Glob(filepath.Join(dir, "go.mod"))
+	return err == nil && len(found) > 0
+}
+
+// Library reports whether a package directory is a part of the library, and not
+// a program, an example or a help for tests of this project.
+func Library(dir string) bool {
+	for _, prefix := range []string{"cmd/", "conformance/", "e2e/", "examples/", "internal/spectest", "internal/undertest", "internal/alone", "internal/count"} {
+		if strings.HasPrefix(dir+"/", prefix) || dir == prefix {
+			return false
+		}
+	}
+	return true
+}
+
+// Public reports whether users of the library can import a package directory.
+func Public(dir string) bool {
+	return Library(dir) && !strings.Contains("/"+dir+"/", "/internal/")
+}
+
+func (c *Code) file(name, rel string) error {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	dir := path.Dir(rel)
+	if dir == "." {
+		dir = ""
+	}
+	lines := fset.File(f.Pos()).LineCount() - 1 // the last newline begins one
+	c.Files[dir]++
+	c.Lines[dir] += lines
+	c.LongFiles[rel] = lines
+	c.Comments[dir] += commentLines(fset, f)
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			c.function(fset, d, dir, rel)
+		case *ast.GenDecl:
+			c.declared(d, dir)
+		}
+	}
+	return nil
+}
+
+func (c *Code) function(fset *token.FileSet, d *ast.FuncDecl, dir, rel string) {
+	name := d.Name.Name
+	exported := d.Name.IsExported()
+	if d.Recv != nil {
+		receiver := receiverName(d.Recv.List[0].Type)
+		key := dir + "." + receiver
+		if !slices.Contains(c.Methods[key], rel) {
+			c.Methods[key] = append(c.Methods[key], rel)
+		}
+		name, exported = receiver+"."+name, exported && ast.IsExported(receiver)
+	}
+	if exported {
+		c.Exported[dir]++
+	}
+	c.LongFuncs[rel+":"+name] = fset.Position(d.End()).Line - fset.Position(d.Pos()).Line + 1
+}
+
+func (c *Code) declared(d *ast.GenDecl, dir string) {
+	for _, spec := range d.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			if spec.Name.IsExported() {
+				c.Exported[dir]++
+			}
+		case *ast.ValueSpec:
+			for _, name := range spec.Names {
+				if name.IsExported() {
+					c.Exported[dir]++
+				}
+			}
+		}
+	}
+}
+
+func receiverName(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return receiverName(t.X)
+	case *ast.IndexExpr:
+		return receiverName(t.X)
+	case *ast.IndexListExpr:
+		return receiverName(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return ""
+}
+
+// commentLines counts the lines of comments that stand alone.
+func commentLines(fset *token.FileSet, f *ast.File) int {
+	code := map[int]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n.(type) {
+		case nil, *ast.CommentGroup, *ast.Comment:
+			return false
+		case *ast.File:
+			return true
+		}
+		code[fset.Position(n.Pos()).Line] = true
+		return true
+	})
+	lines := 0
+	for _, group := range f.Comments {
+		for _, comment := range group.List {
+			first := fset.Position(comment.Pos()).Line
+			if !code[first] {
+				lines += bytes.Count([]byte(comment.Text), []byte("\n")) + 1
+			}
+		}
+	}
+	return lines
+}

@@ -1,0 +1,78 @@
+package count
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// The limits. Who needs to raise one says why in the commit.
+const (
+	maxMethodFiles = 28     // files with methods of one type
+	maxFile        = 800    // lines
+	maxFunction    = 100    // lines
+	maxExported    = 1_240  // names that users see
+	maxLines       = 61_000 // of the library
+	minComments    = 0.13   // share of the library's lines
+)
+
+// maxFiles limits the files of packages that grew too wide to be found one's way
+// in.
+var maxFiles = map[string]int{"": 50, "schema": 30, "client": 30}
+
+func TestLimits(t *testing.T) {
+	c, err := Module("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Lines) < 30 {
+		t.Fatalf("found %d packages only", len(c.Lines))
+	}
+	names, lines, comments := 0, 0, 0
+	for dir := range c.Lines {
+		if Public(dir) {
+			names += c.Exported[dir]
+		}
+		if Library(dir) {
+			lines += c.Lines[dir]
+			comments += c.Comments[dir]
+		}
+	}
+	t.Logf("%d exported names; %d lines of library, %.1f %% comments", names, lines, 100*float64(comments)/float64(lines))
+	if names > maxExported {
+		t.Errorf("%d names are exported, at most %d may be", names, maxExported)
+	}
+	if lines > maxLines {
+		t.Errorf("the library has %d lines, at most %d may be", lines, maxLines)
+	}
+	if share := float64(comments) / float64(lines); share < minComments {
+		t.Errorf("%.3f of the lines are comments, at least %.3f must be", share, minComments)
+	}
+	for dir, limit := range maxFiles {
+		t.Logf("package %q: %d files", dir, c.Files[dir])
+		if c.Files[dir] > limit {
+			t.Errorf("package %q has %d files, at most %d may be", dir, c.Files[dir], limit)
+		}
+	}
+	each(t, c.LongFiles, maxFile, "file")
+	each(t, c.LongFuncs, maxFunction, "function")
+	widest := map[string]int{}
+	for name, files := range c.Methods {
+		widest[name] = len(files)
+	}
+	each(t, widest, maxMethodFiles, "files with methods of type")
+}
+
+// each reports what is over a limit, and the five that are next to it.
+func each(t *testing.T, sizes map[string]int, limit int, what string) {
+	t.Helper()
+	names := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return sizes[b] - sizes[a] })
+	for i, name := range names {
+		switch {
+		case sizes[name] > limit:
+			t.Errorf("%s %s: %d, at most %d", what, name, sizes[name], limit)
+		case i < 5:
+			t.Logf("%s %s: %d", what, name, sizes[name])
+		}
+	}
+}

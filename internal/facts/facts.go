@@ -1,0 +1,19 @@
+// Package facts has what the packages of this module tell each other about
+// compiled types, and users need not know.
+package facts
+
+// Plan is what a server asks of a schema.Plan besides its schema and decoder.
+type Plan struct {
+	// Headers are the arguments that clients mirror into HTTP headers, nested
+	// ones too, in the order of the schema.
+	Headers []Header
+	// Constrained is set if a value of the Go type can break the schema. If not,
+	// checking what such values encode to is a waste.
+	Constrained bool
+}
+
+// Header is an argument that clients mirror into an HTTP header.
+type Header struct {
+	Name string   // what follows "Mcp-Param-"
+	Path []string // member names from the root
+}

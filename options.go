@@ -1,0 +1,352 @@
+package mcp
+
+import (
+	"math"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/internal/rounds"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/tasks"
+	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/streamable"
+	"github.com/talaria-go/mcp/transport/websocket"
+)
+
+// Options shape a Server. The zero value is the default, and nil stands for
+// it; a Server copies what it is given.
+type Options struct {
+	// Instructions tell the model how to use the server as a whole.
+	Instructions string
+	// Revisions are the protocol revisions to serve. Empty means all.
+	Revisions []protocol.Revision
+	// Schema shapes the schemas and checks of tools; nil means the defaults.
+	Schema *schema.Options
+	// Logger takes what the server has to say of itself: panics and faults of
+	// handlers as errors, each request at debug level with method, name,
+	// duration and code, never its content. nil logs warnings and worse to
+	// standard error, for people where that is a terminal; zerolog.Nop()
+	// silences it. Package slogwriter leads to a slog.Handler.
+	Logger *zerolog.Logger
+	// MaskErrors keeps the text of ordinary errors from clients. Errors of
+	// type *Error are meant for them and go out as they are.
+	MaskErrors bool
+	// PageSize is how many components a list page holds; 0 means 1,000.
+	PageSize int
+	// ListTTL is how long a client may keep lists, and what Discover says; 0
+	// means not at all.
+	ListTTL time.Duration
+	// ListPublic lets what stands between client and server keep lists, too, and
+	// give them to everybody. Lists that differ between clients never are.
+	ListPublic bool
+	// Filter decides which components are there for the client of a request: of
+	// which kind, and by which name, URI or URI template. Those for which it
+	// returns false are in no list, and calling them is the same error as
+	// calling what does not exist. Lists are then made for each request, and
+	// are for its client alone; announcements that a list has changed still go
+	// to everybody. nil shows everything. See also VisibleTo, which hides one
+	// component, and leaves the lists without such components shared.
+	Filter func(f *Frame, kind Kind, name string) bool
+	// Discover may change what the server says of itself to the client of f, for
+	// each initialize and server/discover anew. What it takes out of d is not
+	// declared, and still served; an Info without Name or Version has those of
+	// the server. Further results of modern revisions name the server as its
+	// Info does.
+	Discover func(f *Frame, d *Discovery)
+	// OnSessionStart runs once for each legacy session, before initialize is
+	// answered. An error refuses the session: a *Error as it is, others as
+	// -32603. The client cannot be asked anything yet. Sessions that come from a
+	// store have had it where they were opened.
+	OnSessionStart func(f *Frame) error
+	// OnSessionEnd runs once for each session that OnSessionStart let in, when it
+	// has ended and its last request is over, with the reason:
+	// ErrSessionDeleted, ErrSessionIdle, ErrServerClosed, that of
+	// Frame.EndSession, or else ErrSessionClosed or the cause that the context of
+	// its connection ended for. The session's assigns and client are in f;
+	// nothing reaches the client any more. It must not call Shutdown.
+	//
+	// With a SessionStore, a session that lives when the server shuts down has
+	// not ended: it is saved, and OnSessionEnd runs in the process that ends it,
+	// also of one that moved while this process lives. A session that no process
+	// takes up again is forgotten by the store, and OnSessionEnd does not run.
+	// What belongs to a process is better kept elsewhere than in such sessions.
+	OnSessionEnd func(f *Frame, reason error)
+	// AllowedHosts are the values of Host that are served, with or without port,
+	// over HTTP and WebSocket. Empty means: any, but on loopback addresses only
+	// loopback names, which keeps web pages from reaching a local server by DNS
+	// rebinding.
+	AllowedHosts []string
+	// AllowedOrigins are the values of Origin that are served, as
+	// "https://app.example.com", besides the server's own; "*" means any.
+	AllowedOrigins []string
+	// StateKeys seal what modern clients carry for a request that asked them
+	// something, with the first key; the others open what they sealed before.
+	// Servers that share the work of an endpoint must share them, and NewServer
+	// panics if there are none beside a store, by which servers share sessions or
+	// tasks. Each has 16 random bytes or more. Empty means a key that this process
+	// makes.
+	StateKeys [][]byte
+	// SessionStore keeps the state of sessions outside the process. nil means
+	// that they end with it. With a store, sessions that live when the server
+	// shuts down are saved and not ended: another process goes on with them.
+	// Errors of the store go to the log; a request goes on without it if it can.
+	SessionStore session.Store
+	// TaskStore keeps tasks outside the process; nil keeps them in its memory.
+	TaskStore tasks.Store
+	// Limits, Timeouts and HTTP are the numbers, the durations and what belongs
+	// to streamable HTTP alone.
+	Limits   Limits
+	Timeouts Timeouts
+	HTTP     HTTPOptions
+}
+
+// Limits are the numbers by which a Server bounds what clients can take of it.
+// Of each 0 means the default, and negative none.
+type Limits struct {
+	Message     int // bytes of one message, on every transport; 4 MiB
+	Batch       int // messages of a JSON-RPC batch, in the revision that has them; 100
+	Connections int // connections over sockets, WebSocket and HTTP+SSE together; 10,000
+	// ConnectionsPerPrincipal is how many of them one principal may have; a tenth of
+	// Connections, at least one. Anonymous clients, who are one principal, and all
+	// connections of Serve with them, may have all until the first client with a
+	// name comes, and half from then on.
+	ConnectionsPerPrincipal int
+	// Concurrent is how many calls a connection, or a legacy session, has under
+	// way; 256. Further requests of a connection wait, up to 16 MiB of messages,
+	// some 15,000 small calls, and 256 MiB of all connections: what comes beyond
+	// that is refused with CodeBusy, as are further requests of a session over
+	// HTTP. Pings, cancellations, answers to questions and the end of the
+	// connection are seen at once all the same.
+	Concurrent int
+
+	Sessions int // legacy sessions over HTTP; 10,000
+	// SessionsPerPrincipal is how many of them one principal may have; a tenth of
+	// Sessions, at least one. Anonymous clients, who are one principal, may have
+	// all, but make room for others while they have more than half. Where there
+	// is no room, sessions that were never used after initialize end first, the
+	// oldest first.
+	SessionsPerPrincipal int
+	// History is how many bytes of events each session keeps for a client that
+	// comes back to a broken stream; 16 KiB. The last event is kept beyond that,
+	// if it has no more than Event. A session that is not used drops them between
+	// half of Timeouts.Session and the whole. Negative keeps none.
+	History int
+	// Event is how many bytes an event may have to be kept; 1 MiB. A client that
+	// comes back for a longer one is refused, and told why.
+	Event int
+	// SessionMemory is how many bytes all sessions together keep of messages: in
+	// their histories, and while they wait for streams; 64 MiB. When it is used
+	// up, sessions drop their histories, the least recently added to first; when
+	// that is not enough, messages that belong to no request are dropped. As much
+	// again is for the URIs of resources that they subscribed to; beyond that no
+	// session subscribes. And as much for what clients say of themselves, beyond
+	// 2 KiB each, of which a principal may have a tenth: where there is no room,
+	// sessions that were never used after initialize end.
+	SessionMemory int
+
+	Subscriptions int // subscriptions of all clients at a time; 20,000
+	// SubscriptionsPerPrincipal is how many of them one principal may have; a tenth
+	// of Subscriptions, at least one, and a tenth of the room for what they name.
+	// Anonymous clients may have as much as ConnectionsPerPrincipal says of them.
+	SubscriptionsPerPrincipal int
+	PerConnection             int // subscriptions of one stdio connection or the like; 100
+	// Resources is how many one subscription, or one legacy session, names;
+	// 1,000. Their URIs may have 256 KiB in all.
+	Resources int
+
+	Tasks        int // tasks that are kept at a time, also those that have ended; 10,000
+	TasksRunning int // tasks that run at a time; 64
+	// TasksPerOwner is how many are kept of one principal; a tenth of Tasks, at
+	// least one. Anonymous clients, who are one owner, have none but Tasks.
+	TasksPerOwner int
+	// TasksRunningPerOwner is how many run of one principal; a quarter of
+	// TasksRunning, at least one. Anonymous clients, who are one owner, have none
+	// until the first client with a name has come.
+	TasksRunningPerOwner int
+	// TaskMemory is how many bytes tasks keep of results, errors and questions;
+	// 256 MiB. What exceeds it is not kept: a task with such a result fails and
+	// says so, and no task begins while three quarters are used, or by a principal
+	// who uses a tenth.
+	TaskMemory int
+
+	Rounds    int // how often one request may ask its client, in modern revisions; 10
+	State     int // bytes of what such a client carries from round to round; 32 KiB
+	Questions int // unanswered questions of a connection or legacy session; 1,000
+	File      int // bytes that File and Directory read of one file; 16 MiB
+}
+
+// Timeouts are the durations of a Server. Of each 0 means the default, and
+// negative none.
+type Timeouts struct {
+	// Call limits every tool call, resource read, prompt and method that has no
+	// Timeout of its own; the default is none.
+	Call time.Duration
+	// Grace is how long the requests of a connection, over standard input and
+	// output, a socket or a transport of your own, may go on after the client has
+	// ended its side while it may still read; 10 s. They are cancelled then.
+	// Clients that have left altogether, as all of WebSocket and HTTP+SSE do, get
+	// none.
+	Grace time.Duration
+
+	Read      time.Duration // for the rest of a message that a client has begun; 30 s
+	Write     time.Duration // for a client to take an answer or an event; 30 s
+	KeepAlive time.Duration // between signs of life on a quiet stream or WebSocket; 25 s
+
+	Session  time.Duration // a session that is unused for so long ends; 30 min
+	Task     time.Duration // how long a task is kept, if TaskOptions do not say; 1 h
+	Question time.Duration // how long a client may take to answer one; 15 min
+}
+
+// HTTPOptions are what belongs to the endpoint that Server.Handler returns.
+type HTTPOptions struct {
+	// SSE serves the HTTP+SSE transport of revision 2024-11-05 too, to clients
+	// that open a stream with GET and name no session. The stream tells them
+	// where to POST: the same URL, with an id in its query, which is a secret
+	// that proxies may log. Its sessions last as long as their streams.
+	SSE bool
+	// SSEEndpoint is what the stream names instead, as a path or a URL, where a
+	// proxy serves the endpoint under another path than it is asked for.
+	SSEEndpoint string
+	// Polling lets handlers end the connection that waits for their answer; see
+	// Frame.CloseStream. It costs each request of a session of revision
+	// 2025-11-25 a goroutine of its own.
+	Polling bool
+	// NoTakeover leaves the connections of subscriptions to net/http. They are
+	// taken over from it, where HTTP/1.1 and the middleware in front allow that,
+	// because it keeps much memory for each; but its Server.Close does not reach
+	// them then, nor do writers that only count or log: Server.Shutdown does.
+	NoTakeover bool
+
+	retry time.Duration // after which clients of a stream that ended come back; 0 means 1 s
+}
+
+// Discovery is what a server says of itself to one client.
+type Discovery struct {
+	Info         Info
+	Capabilities protocol.ServerCapabilities // what follows from the components
+	Instructions string
+}
+
+// What zero Limits and Timeouts stand for, where no other package says it.
+const (
+	defaultMaxSubscriptions         = 20_000
+	defaultSubscriptionsPerConn     = 100
+	defaultResourcesPerSubscription = 1_000
+	defaultMaxConcurrent            = 256
+	defaultMaxConnections           = 10_000
+	defaultFile                     = 16 << 20
+	defaultGrace                    = 10 * time.Second
+)
+
+// noLimit and noTimeout stand for none where a number is needed; they leave
+// room for arithmetic.
+const (
+	noLimit   = math.MaxInt / 4
+	noTimeout = 100 * 365 * 24 * time.Hour
+)
+
+// complete replaces the numbers that stand for defaults, or for none.
+func (o *Options) complete() {
+	for _, limit := range []struct {
+		value *int
+		or    int
+	}{
+		{&o.Limits.Message, transport.DefaultMaxMessage},
+		{&o.Limits.Batch, protocol.DefaultMaxBatch},
+		{&o.Limits.Connections, defaultMaxConnections},
+		{&o.Limits.Concurrent, defaultMaxConcurrent},
+		{&o.Limits.Sessions, session.DefaultMax},
+		{&o.Limits.Event, session.DefaultMaxEvent},
+		{&o.Limits.SessionMemory, session.DefaultMemory},
+		{&o.Limits.Subscriptions, defaultMaxSubscriptions},
+		{&o.Limits.PerConnection, defaultSubscriptionsPerConn},
+		{&o.Limits.Resources, defaultResourcesPerSubscription},
+		{&o.Limits.Tasks, tasks.DefaultMax},
+		{&o.Limits.TasksRunning, tasks.DefaultRunning},
+		{&o.Limits.TaskMemory, tasks.DefaultMemory},
+		{&o.Limits.Rounds, rounds.DefaultMaxRounds},
+		{&o.Limits.State, rounds.DefaultMaxState},
+		{&o.Limits.Questions, rounds.DefaultMaxOpen},
+		{&o.Limits.File, defaultFile},
+	} {
+		switch {
+		case *limit.value == 0:
+			*limit.value = limit.or
+		case *limit.value < 0:
+			*limit.value = noLimit
+		}
+	}
+	for _, timeout := range []struct {
+		value *time.Duration
+		or    time.Duration
+	}{
+		{&o.Timeouts.Task, tasks.DefaultTTL},
+		{&o.Timeouts.Question, rounds.DefaultExpiry},
+	} {
+		switch {
+		case *timeout.value == 0:
+			*timeout.value = timeout.or
+		case *timeout.value < 0:
+			*timeout.value = noTimeout
+		}
+	}
+	if o.Timeouts.Grace == 0 {
+		o.Timeouts.Grace = defaultGrace
+	}
+}
+
+// listCache says how long, and for whom, lists may be kept.
+func (o *Options) listCache() protocol.Cache {
+	cache := protocol.Cache{TTLMs: o.ListTTL.Milliseconds(), Scope: protocol.CachePublic}
+	if o.ListTTL > 0 && !o.ListPublic {
+		cache.Scope = protocol.CachePrivate
+	}
+	return cache
+}
+
+func (o *Options) streamable() streamable.Options {
+	return streamable.Options{
+		MaxBody: int64(o.Limits.Message), MaxBatch: o.Limits.Batch,
+		ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive,
+		AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
+		SSE: o.HTTP.SSE, SSEEndpoint: o.HTTP.SSEEndpoint, Polling: o.HTTP.Polling, NoTakeover: o.HTTP.NoTakeover, Retry: o.HTTP.retry,
+	}
+}
+
+func (o *Options) websocket() websocket.Options {
+	return websocket.Options{
+		MaxMessage: o.Limits.Message, ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive,
+		AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
+	}
+}
+
+func (o *Options) socket() *transport.SocketOptions {
+	return &transport.SocketOptions{MaxMessage: o.Limits.Message, ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write}
+}
+
+func (o *Options) stream() *transport.StreamOptions {
+	return &transport.StreamOptions{MaxMessage: o.Limits.Message}
+}
+
+func (o *Options) sessions(failed func(error)) session.Config {
+	return session.Config{
+		Idle: o.Timeouts.Session, Max: o.Limits.Sessions, MaxPerPrincipal: o.Limits.SessionsPerPrincipal,
+		History: o.Limits.History, MaxEvent: o.Limits.Event, Memory: o.Limits.SessionMemory,
+		Store: o.SessionStore, StoreFailed: failed,
+	}
+}
+
+func (o *Options) tasks(failed func(error)) tasks.Config {
+	return tasks.Config{
+		Store: o.TaskStore, TTL: o.Timeouts.Task, Max: o.Limits.Tasks, MaxRunning: o.Limits.TasksRunning,
+		MaxPerOwner: o.Limits.TasksPerOwner, MaxRunningPerOwner: o.Limits.TasksRunningPerOwner, Memory: o.Limits.TaskMemory,
+		StoreFailed: failed,
+	}
+}
+
+func (o *Options) rounds() rounds.Config {
+	return rounds.Config{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.State, MaxOpen: o.Limits.Questions}
+}

@@ -1,0 +1,128 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+)
+
+// readAny reads a value of unknown type: map[string]any, []any, string, bool,
+// nil, and json.Number, which keeps every digit. Members that are there twice
+// are reported, as everywhere.
+func readAny(d *decoder) (any, bool) {
+	switch d.s.Peek() {
+	case jsonx.Object:
+		return readAnyObject(d)
+	case jsonx.Array:
+		return readAnyArray(d)
+	case jsonx.String:
+		b, err := d.s.Str()
+		if err != nil {
+			return nil, d.stop(err)
+		}
+		return string(b), true
+	case jsonx.Number:
+		text, _, err := d.s.Number()
+		if err != nil {
+			return nil, d.stop(err)
+		}
+		return json.Number(text), true
+	case jsonx.Bool:
+		b, err := d.s.Bool()
+		if err != nil {
+			return nil, d.stop(err)
+		}
+		return b, true
+	case jsonx.Null:
+		if err := d.s.Null(); err != nil {
+			return nil, d.stop(err)
+		}
+		return nil, true
+	}
+	_, err := d.s.Skip()
+	return nil, d.stop(err)
+}
+
+// readPart reads a value inside an any, which counts as one of the document's
+// values.
+func readPart(d *decoder) (any, bool) {
+	if d.values++; d.values > d.plan.maxValues {
+		return nil, d.tooMany()
+	}
+	return readAny(d)
+}
+
+// readAnyObject reads an object of unknown members; the last of two with one
+// name is kept.
+func readAnyObject(d *decoder) (any, bool) {
+	out := map[string]any{}
+	more, err := d.s.ObjectStart()
+	for more && err == nil {
+		var b []byte
+		if b, err = d.s.Name(); err != nil {
+			break
+		}
+		name := string(b)
+		d.pushName(name)
+		if _, dup := out[name]; dup {
+			d.duplicate()
+		}
+		v, ok := readPart(d)
+		if !ok {
+			return nil, false
+		}
+		d.pop()
+		out[name] = v
+		more, err = d.s.ObjectNext()
+	}
+	if err != nil {
+		return nil, d.stop(err)
+	}
+	return out, true
+}
+
+// readAnyArray reads an array of unknown items.
+func readAnyArray(d *decoder) (any, bool) {
+	out := []any{}
+	more, err := d.s.ArrayStart()
+	for more && err == nil {
+		d.pushIndex(len(out))
+		v, ok := readPart(d)
+		if !ok {
+			return nil, false
+		}
+		d.pop()
+		out = append(out, v)
+		more, err = d.s.ArrayNext()
+	}
+	if err != nil {
+		return nil, d.stop(err)
+	}
+	return out, true
+}
+
+// readOpaque reads a value that only encoding/json and its own schema know. A type
+// that has just MarshalJSON is checked and not read: in results, which are
+// written and never decoded, that is all there is.
+func readOpaque(d *decoder, n *node, p slot) bool {
+	start := d.s.Pos
+	before := len(d.issues)
+	if !d.skip() {
+		return false
+	}
+	raw := d.s.Buf[start:d.s.Pos]
+	if n.verify != nil {
+		// The schema says more precisely what is wrong than the decoder would.
+		if d.verify(n, n.verify, raw); len(d.issues) > before {
+			return true
+		}
+	}
+	if d.plan.opts.Output && !implements(n.typ, typeJSONUnmarshaler) && implements(n.typ, typeJSONMarshaler) {
+		return true
+	}
+	if err := json.Unmarshal(append([]byte(nil), raw...), p.value(n.typ).Addr().Interface()); err != nil {
+		d.misfit(n, wording.RuleCustom, "a value that "+n.typ.String()+" accepts", wording.Got(raw, true), err.Error())
+	}
+	return true
+}

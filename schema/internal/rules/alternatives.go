@@ -1,0 +1,181 @@
+package rules
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/schema/internal/schemadoc"
+	"github.com/talaria-go/mcp/schema/internal/tags"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+)
+
+// compileAlternatives compiles rules joined by '|': one of them must hold.
+func compileAlternatives(r tags.Rule, t Target) ([]Check, *tags.Problem) {
+	var alts [][]Check
+	for _, alt := range r.Or {
+		if len(alt.Or) > 0 {
+			return nil, r.Fault("alternatives inside alternatives", "write them on one level")
+		}
+		checks, p := Compile(alt, t)
+		if p != nil {
+			p.Tag = r.Tag()
+			return nil, p
+		}
+		if len(checks) == 0 {
+			return nil, r.Fault(alt.Written+" holds for every value here, so the others do nothing", "remove the whole rule")
+		}
+		for _, c := range checks {
+			if _, custom := c.Test.(CustomTest); custom {
+				return nil, r.Fault("a custom rule that can report an error cannot be one of several alternatives", "put the alternatives into the custom rule")
+			}
+		}
+		alts = append(alts, checks)
+	}
+	c := Check{Tag: r.Written, Want: alternativesWant(alts)}
+	if residual := mergeSchemas(&c, alts); residual {
+		c.Code = r.Written
+		c.Note = "Must be " + c.Want + "."
+	}
+	if c.Code == "enum" {
+		enum := &jsonschema.Schema{}
+		c.Emit(enum)
+		c.Want = wording.OneOf(enum.Enum)
+	}
+	mergeTests(&c, alts)
+	return []Check{c}, nil
+}
+
+// alternativesWant says in words that one of the alternatives must hold.
+func alternativesWant(alts [][]Check) string {
+	var wants []string
+	for _, checks := range alts {
+		wants = append(wants, checks[0].Want)
+	}
+	return "either " + strings.Join(wants, ", or ")
+}
+
+// mergeSchemas sets the code and emission of alternatives: one enum or one
+// pattern if all of them are that, else anyOf. It reports whether they check
+// more than that says; if one says nothing, neither can all together.
+func mergeSchemas(c *Check, alts [][]Check) (residual bool) {
+	var schemas []*jsonschema.Schema
+	silent := false
+	for _, checks := range alts {
+		s := &jsonschema.Schema{}
+		for _, one := range checks {
+			residual = residual || one.Note != ""
+			if one.Emit != nil {
+				one.Emit(s)
+			}
+		}
+		s.Examples = nil
+		silent = silent || schemadoc.IsOnly(s, &jsonschema.Schema{})
+		schemas = append(schemas, s)
+	}
+	if silent {
+		c.Code = "anyOf"
+		return true
+	}
+	var enum []any
+	var patterns []string
+	for _, s := range schemas {
+		enum = append(enum, onlyEnum(s)...)
+		if schemadoc.IsOnly(s, &jsonschema.Schema{Pattern: s.Pattern}) && s.Pattern != "" {
+			patterns = append(patterns, "(?:"+s.Pattern+")")
+		}
+	}
+	allEnum := true
+	for _, s := range schemas {
+		allEnum = allEnum && onlyEnum(s) != nil
+	}
+	switch {
+	case allEnum:
+		enum = distinct(enum)
+		c.Code, c.Emit = "enum", func(s *jsonschema.Schema) { schemadoc.AddEnum(s, enum) }
+	case len(patterns) == len(schemas):
+		pattern := strings.Join(patterns, "|")
+		c.Code, c.Emit = "pattern", func(s *jsonschema.Schema) { schemadoc.AddPattern(s, pattern) }
+	default:
+		c.Code, c.Emit = "anyOf", func(s *jsonschema.Schema) {
+			if s.AnyOf == nil {
+				s.AnyOf = schemas
+				return
+			}
+			schemadoc.Also(s, &jsonschema.Schema{AnyOf: schemas})
+		}
+	}
+	return residual
+}
+
+// onlyEnum returns the values of a schema that is just enum or const.
+func onlyEnum(s *jsonschema.Schema) []any {
+	switch {
+	case s.Enum != nil && schemadoc.IsOnly(s, &jsonschema.Schema{Enum: s.Enum}):
+		return s.Enum
+	case s.Const != nil && schemadoc.IsOnly(s, &jsonschema.Schema{Const: s.Const}):
+		return []any{s.Const}
+	}
+	return nil
+}
+
+// distinct drops values that JSON writes like an earlier one.
+func distinct(values []any) []any {
+	seen := map[string]bool{}
+	var out []any
+	for _, v := range values {
+		text, err := json.Marshal(v)
+		if err == nil && !seen[string(text)] {
+			seen[string(text)] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// mergeTests sets the test: one alternative's checks must all hold. Those of one
+// target look at the same thing, save that on a list some count and some compare.
+func mergeTests(c *Check, alts [][]Check) {
+	switch alts[0][0].Test.(type) {
+	case TextTest:
+		c.Test = TextTest(anyHolds(alts, as[TextTest]))
+	case NumberTest:
+		c.Test = NumberTest(anyHolds(alts, as[NumberTest]))
+	case BoolTest:
+		c.Test = BoolTest(anyHolds(alts, as[BoolTest]))
+	default:
+		c.Test = ValueTest(anyHolds(alts, onValue))
+	}
+}
+
+func as[F predicate](p predicate) F { return p.(F) }
+
+// onValue turns a test of a length, a value or the items into one of the value.
+func onValue(p predicate) ValueTest {
+	switch p := p.(type) {
+	case CountTest:
+		return func(v reflect.Value) bool { return p(v.Len()) }
+	case *UniqueRule:
+		return p.Holds
+	}
+	return p.(ValueTest)
+}
+
+// anyHolds makes the function that is true if one alternative's checks all
+// hold.
+func anyHolds[T any, F ~func(T) bool](alts [][]Check, test func(predicate) F) func(T) bool {
+	groups := make([][]F, len(alts))
+	for i, checks := range alts {
+		for _, c := range checks {
+			groups[i] = append(groups[i], test(c.Test))
+		}
+	}
+	return func(v T) bool {
+		return slices.ContainsFunc(groups, func(group []F) bool {
+			return !slices.ContainsFunc(group, func(f F) bool { return !f(v) })
+		})
+	}
+}

@@ -1,0 +1,173 @@
+// Package schemadoc reads, changes and writes values of invopop's Schema: copies of
+// them, keywords that are added to those that are there, and JSON of the same bytes
+// for the same schema.
+package schemadoc
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+)
+
+// leading are the keywords that a reader wants to see first.
+var leading = []string{"$ref", "type", "title", "description"}
+
+// trailing are the keywords that are long and read last.
+var trailing = []string{"dependentRequired", "dependentSchemas", "if", "then", "else", "$defs"}
+
+// schemaFields are the keywords of jsonschema.Schema with their places in it,
+// in the order they are written.
+var schemaFields = sync.OnceValue(func() []schemaField {
+	t := reflect.TypeFor[jsonschema.Schema]()
+	var fields []schemaField
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields = append(fields, schemaField{name, i})
+		}
+	}
+	rank := func(f schemaField) int {
+		if i := slices.Index(leading, f.name); i >= 0 {
+			return i - len(leading)
+		}
+		return slices.Index(trailing, f.name) + 1
+	}
+	slices.SortStableFunc(fields, func(a, b schemaField) int { return rank(a) - rank(b) })
+	return fields
+})
+
+type schemaField struct {
+	name  string
+	index int
+}
+
+// Vocabulary has every keyword of JSON Schema 2020-12.
+var Vocabulary = sync.OnceValue(func() map[string]bool {
+	known := map[string]bool{"unevaluatedProperties": true, "unevaluatedItems": true, "$dynamicAnchor": true, "$vocabulary": true}
+	for _, f := range schemaFields() {
+		known[f.name] = true
+	}
+	return known
+})
+
+// Append appends a schema as JSON. Unlike its MarshalJSON it keeps the
+// same bytes for the same schema, puts type and description first, writes an
+// empty schema and true as {} and leaves <, > and & as they are.
+func Append(dst []byte, s *jsonschema.Schema) []byte {
+	if isFalse(s) {
+		return append(dst, "false"...)
+	}
+	dst = append(dst, '{')
+	start := len(dst)
+	name := func(n string) {
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonx.AppendString(dst, n), ':')
+	}
+	extras := make([]string, 0, len(s.Extras))
+	for k := range s.Extras {
+		extras = append(extras, k)
+	}
+	slices.Sort(extras)
+	v := reflect.ValueOf(s).Elem()
+	for _, f := range schemaFields() {
+		if over, ok := s.Extras[f.name]; ok {
+			name(f.name)
+			dst = appendValue(dst, over)
+		} else if f.name == "properties" && s.Properties != nil {
+			name(f.name)
+			dst = appendProperties(dst, s)
+		} else if fv := v.Field(f.index); !fv.IsZero() && !(fv.Kind() == reflect.Slice && fv.Len() == 0) {
+			name(f.name)
+			dst = appendKeyword(dst, fv.Interface())
+		}
+	}
+	for _, k := range extras {
+		if !slices.ContainsFunc(schemaFields(), func(f schemaField) bool { return f.name == k }) {
+			name(k)
+			dst = appendValue(dst, s.Extras[k])
+		}
+	}
+	return append(dst, '}')
+}
+
+// isFalse reports whether a schema is just false. Only its own MarshalJSON knows
+// that, and what else the schema says does not count then.
+func isFalse(s *jsonschema.Schema) bool {
+	if s.Type != "" || s.Ref != "" {
+		return false // who makes a schema of these does not make it of a boolean
+	}
+	bare := *s
+	v := reflect.ValueOf(&bare).Elem()
+	for _, f := range schemaFields() {
+		v.Field(f.index).SetZero()
+	}
+	bare.Extras = nil
+	text, err := bare.MarshalJSON()
+	return err == nil && string(text) == "false"
+}
+
+func appendKeyword(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case *jsonschema.Schema:
+		return Append(dst, v)
+	case []*jsonschema.Schema:
+		dst = append(dst, '[')
+		for i, s := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = Append(dst, s)
+		}
+		return append(dst, ']')
+	case map[string]*jsonschema.Schema:
+		return appendSchemas(dst, v)
+	case jsonschema.Definitions:
+		return appendSchemas(dst, v)
+	}
+	return appendValue(dst, v)
+}
+
+func appendProperties(dst []byte, s *jsonschema.Schema) []byte {
+	dst = append(dst, '{')
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if p != s.Properties.Oldest() {
+			dst = append(dst, ',')
+		}
+		dst = Append(append(jsonx.AppendString(dst, p.Key), ':'), p.Value)
+	}
+	return append(dst, '}')
+}
+
+func appendSchemas(dst []byte, m map[string]*jsonschema.Schema) []byte {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	dst = append(dst, '{')
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonx.AppendString(dst, name), ':')
+		dst = Append(dst, m[name])
+	}
+	return append(dst, '}')
+}
+
+// appendValue appends what a schema may hold in a keyword. A hook can bring in
+// a schema in any place.
+func appendValue(dst []byte, v any) []byte {
+	if s, ok := v.(*jsonschema.Schema); ok {
+		return Append(dst, s)
+	}
+	return wording.AppendJSON(dst, v)
+}

@@ -1,0 +1,37 @@
+package wording
+
+import "strconv"
+
+// Step is one level of a path: a member, or an element where name is "".
+type Step struct {
+	name  string
+	index int // -1 for a member
+}
+
+func Member(member string) Step { return Step{member, -1} }
+
+func Item(item int) Step { return Step{"", item} }
+
+// Pointer writes steps as a JSON Pointer.
+func Pointer(steps []Step) string {
+	var b []byte
+	for _, s := range steps {
+		b = append(b, '/')
+		if s.index >= 0 {
+			b = strconv.AppendInt(b, int64(s.index), 10)
+			continue
+		}
+		name := ShortName(s.name)
+		for i := 0; i < len(name); i++ {
+			switch c := name[i]; c {
+			case '~':
+				b = append(b, "~0"...)
+			case '/':
+				b = append(b, "~1"...)
+			default:
+				b = append(b, c)
+			}
+		}
+	}
+	return string(b)
+}

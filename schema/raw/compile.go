@@ -1,0 +1,706 @@
+// Package rawschema checks documents against JSON Schemas of drafts 4, 6, 7,
+// 2019-09 and 2020-12. It fetches nothing: a schema may refer to its own parts
+// and to the meta-schemas of those drafts. Formats are asserted.
+//
+// Documents and schemas are values as encoding/json decodes them with UseNumber.
+package raw
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/talaria-go/mcp/schema/internal/lexical"
+)
+
+// base is the URI of a schema that does not name itself.
+const base = "schema:///"
+
+// resource is a schema with a URI of its own, in which anchors and pointers are
+// looked up.
+type resource struct {
+	uri     string
+	at      string // JSON Pointer from the document
+	value   any
+	draft   draft
+	anchors map[string]string // JSON Pointers from the document
+	dynamic map[string]*node  // by name; "" stands for $recursiveAnchor
+}
+
+type compiler struct {
+	doc       any
+	resources map[string]*resource // by URI
+	scopes    map[string]*resource // by JSON Pointer of the schema that begins it
+	indexed   map[string]bool      // by JSON Pointer
+	nodes     map[string]*node     // by JSON Pointer
+	later     []*node              // nodes to be filled in
+	tracks    bool
+}
+
+// compile prepares a schema. Its draft is 2020-12 unless it names another.
+func compile(doc any) (*node, error) {
+	c := &compiler{doc: doc, resources: map[string]*resource{}, scopes: map[string]*resource{},
+		indexed: map[string]bool{}, nodes: map[string]*node{}}
+	root := &resource{uri: base, value: doc, draft: draft2020}
+	c.resources[base], c.scopes[""] = root, root
+	if err := c.index(doc, "", root); err != nil {
+		return nil, err
+	}
+	n := c.node("")
+	// Anchors that $dynamicRef may find have to be compiled, too.
+	for _, r := range c.resources {
+		for name := range r.dynamic {
+			at := r.anchors[name]
+			if name == "" {
+				at = r.at
+			}
+			r.dynamic[name] = c.node(at)
+		}
+	}
+	for len(c.later) > 0 {
+		next := c.later[0]
+		c.later = c.later[1:]
+		if err := c.fill(next); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range c.nodes {
+		n.tracks = c.tracks
+	}
+	return n, nil
+}
+
+// wrong is a fault of a schema, with the place.
+func wrong(at, format string, args ...any) error {
+	if at == "" {
+		at = "(root)"
+	}
+	return fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...))
+}
+
+// index finds the resources and anchors of a schema, and checks the shape of
+// its keywords.
+func (c *compiler) index(value any, at string, r *resource) error {
+	c.indexed[at] = true
+	object, ok := value.(map[string]any)
+	if !ok {
+		if _, isBool := value.(bool); isBool && (r.draft > draft4 || at == "") {
+			return nil
+		}
+		return wrong(at, "a schema is an object, true or false; got %s", kindOf(value))
+	}
+	r, err := c.scope(object, at, r)
+	if err != nil {
+		return err
+	}
+	if r.draft <= draft7 && object["$ref"] != nil { // what stands beside it is ignored
+		return checkShape(object["$ref"], aString, at+"/$ref")
+	}
+	if err := c.anchors(object, at, r); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		s, known := r.draft.shapeOf(name)
+		if !known {
+			continue
+		}
+		place := at + "/" + escape(name)
+		if name == "exclusiveMaximum" || name == "exclusiveMinimum" {
+			if s = aNumber; r.draft == draft4 {
+				s = aBoolean
+			}
+		}
+		if err := checkShape(object[name], s, place); err != nil {
+			return err
+		}
+		for sub, below := range subschemas(object[name], s, place) {
+			if err := c.index(below, sub, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scope returns the resource of a schema: a new one if it names itself.
+func (c *compiler) scope(object map[string]any, at string, r *resource) (*resource, error) {
+	d := r.draft
+	_, refers := object["$ref"]
+	if uri, ok := object["$schema"].(string); ok {
+		if d = draftOf(uri); d == 0 {
+			return nil, wrong(at+"/$schema", "%q is not supported; use draft 2020-12, 2019-09, 7, 6 or 4", uri)
+		}
+	}
+	if at == "" {
+		r.draft = d
+	}
+	id, ok := object[d.idKeyword()].(string)
+	if !ok || id == "" || id[0] == '#' || (d <= draft7 && refers) {
+		return r, nil
+	}
+	uri, err := resolve(r.uri, id)
+	if err != nil {
+		return nil, wrong(at+"/"+d.idKeyword(), "%q is not a URI: %v", id, err)
+	}
+	uri, fragment, _ := strings.Cut(uri, "#")
+	if fragment != "" && d >= draft2019 {
+		return nil, wrong(at+"/$id", "%q has a fragment", id)
+	}
+	own := &resource{uri: uri, at: at, value: object, draft: d}
+	if other := c.resources[uri]; other != nil && other.at != at && other.uri != base {
+		return nil, wrong(at, "the URI %q is used twice", uri)
+	}
+	c.resources[uri], c.scopes[at] = own, own
+	if fragment != "" {
+		own.anchors = map[string]string{fragment: at}
+	}
+	return own, nil
+}
+
+// anchors notes the names that a schema gives itself.
+func (c *compiler) anchors(object map[string]any, at string, r *resource) error {
+	note := func(name string) error {
+		if r.anchors == nil {
+			r.anchors = map[string]string{}
+		}
+		if other, taken := r.anchors[name]; taken && other != at {
+			return wrong(at, "the anchor %q is used twice", name)
+		}
+		r.anchors[name] = at
+		return nil
+	}
+	dynamic := func(name string) {
+		if r.dynamic == nil {
+			r.dynamic = map[string]*node{}
+		}
+		r.dynamic[name] = nil
+	}
+	if r.draft <= draft7 {
+		if id, ok := object[r.draft.idKeyword()].(string); ok && len(id) > 1 && id[0] == '#' {
+			return note(id[1:])
+		}
+		return nil
+	}
+	if name, ok := object["$anchor"].(string); ok {
+		if err := note(name); err != nil {
+			return err
+		}
+	}
+	if name, ok := object["$dynamicAnchor"].(string); ok && r.draft == draft2020 {
+		dynamic(name)
+		return note(name)
+	}
+	if yes, _ := object["$recursiveAnchor"].(bool); yes && r.draft == draft2019 && at == r.at {
+		dynamic("")
+	}
+	return nil
+}
+
+// subschemas are the schemas in the value of a keyword, by their place.
+func subschemas(value any, s shape, at string) map[string]any {
+	below := map[string]any{}
+	switch s {
+	case oneSchema:
+		below[at] = value
+	case schemaOrBool:
+		if _, isBool := value.(bool); !isBool {
+			below[at] = value
+		}
+	case schemaList, schemaOrList:
+		list, ok := value.([]any)
+		if !ok {
+			below[at] = value
+		}
+		for i, v := range list {
+			below[at+"/"+strconv.Itoa(i)] = v
+		}
+	case schemaMap, schemaPatterns, dependencies:
+		object, _ := value.(map[string]any)
+		for name, v := range object {
+			if _, names := v.([]any); !names || s != dependencies {
+				below[at+"/"+escape(name)] = v
+			}
+		}
+	}
+	return below
+}
+
+// checkShape says what is wrong with the value of a keyword.
+func checkShape(value any, s shape, at string) error {
+	text, isText := value.(string)
+	list, isList := value.([]any)
+	object, isObject := value.(map[string]any)
+	_, isBool := value.(bool)
+	number := rational(value)
+	want := ""
+	switch s {
+	case aString:
+		if !isText {
+			want = "text"
+		}
+	case aPattern:
+		if !isText {
+			want = "a regular expression"
+		} else if _, err := regexp.Compile(text); err != nil {
+			return wrong(at, "%q is not a regular expression that this supports: %v", text, err)
+		}
+	case aBoolean:
+		if !isBool {
+			want = "true or false"
+		}
+	case aNumber:
+		if number == nil {
+			want = "a number"
+		}
+	case aPositive:
+		if number == nil || number.Sign() <= 0 {
+			want = "a number above 0"
+		}
+	case aCount:
+		if number == nil || !number.IsInt() || number.Sign() < 0 {
+			want = "an integer, 0 or more"
+		}
+	case aList:
+		if !isList {
+			want = "an array"
+		}
+	case nameList, filledNames:
+		if !isList || !names(list) || (s == filledNames && len(list) == 0) {
+			want = "an array of different names"
+		}
+	case namesMap, anObject, schemaMap, schemaPatterns, dependencies:
+		if !isObject {
+			want = "an object"
+		}
+		for name, v := range object {
+			place := at + "/" + escape(name)
+			below, isList := v.([]any)
+			if (s == namesMap || s == dependencies && isList) && !(isList && names(below)) {
+				return wrong(place, "must be an array of different names")
+			}
+			if s == schemaPatterns {
+				if err := checkShape(name, aPattern, place); err != nil {
+					return err
+				}
+			}
+		}
+	case typeNames:
+		if isText {
+			list = []any{text}
+		}
+		if len(list) == 0 || !names(list) || slices.ContainsFunc(list, func(v any) bool { return typeBit(v.(string)) == 0 }) {
+			want = "one of array, boolean, integer, null, number, object and string, or an array of those"
+		}
+	case schemaList:
+		if len(list) == 0 {
+			want = "an array of schemas"
+		}
+	}
+	if want != "" {
+		return wrong(at, "must be %s", want)
+	}
+	return nil
+}
+
+// names reports whether a list holds different strings and nothing else.
+func names(list []any) bool {
+	seen := map[string]bool{}
+	for _, v := range list {
+		name, ok := v.(string)
+		if !ok || seen[name] {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
+}
+
+// scopeOf returns the resource that a place belongs to.
+func (c *compiler) scopeOf(at string) *resource {
+	for {
+		if r := c.scopes[at]; r != nil {
+			return r
+		}
+		at = at[:strings.LastIndexByte(at, '/')]
+	}
+}
+
+// node returns the node of the schema at a place, which will be filled in.
+func (c *compiler) node(at string) *node {
+	n := c.nodes[at]
+	if n == nil {
+		n = &node{at: at, resource: c.scopeOf(at)}
+		c.nodes[at] = n
+		c.later = append(c.later, n)
+	}
+	return n
+}
+
+// refer returns the node that a reference means. A fragment is a JSON Pointer or
+// the name of an anchor.
+func (c *compiler) refer(ref, at string, r *resource) (*node, error) {
+	uri, err := resolve(r.uri, ref)
+	if err != nil {
+		return nil, wrong(at, "%q is not a URI: %v", ref, err)
+	}
+	uri, fragment, _ := strings.Cut(uri, "#")
+	target := c.resources[uri]
+	if target == nil {
+		if d := draftOf(uri); d != 0 && fragment == "" {
+			return &node{at: uri, resource: r, meta: d}, nil
+		}
+		return nil, wrong(at, "reference to %s: schemas are not loaded from elsewhere; put it under $defs", ref)
+	}
+	fragment, err = url.PathUnescape(fragment)
+	if err != nil {
+		return nil, wrong(at, "%q is not a URI: %v", ref, err)
+	}
+	if fragment != "" && fragment[0] != '/' {
+		place, ok := target.anchors[fragment]
+		if !ok {
+			return nil, wrong(at, "there is no anchor %q", fragment)
+		}
+		return c.node(place), nil
+	}
+	place := target.at + fragment
+	value, ok := lookUp(target.value, fragment)
+	if !ok {
+		return nil, wrong(at, "there is nothing at %s", ref)
+	}
+	if !c.indexed[place] { // it stands where no keyword expects a schema
+		if err := c.index(value, place, c.scopeOf(place)); err != nil {
+			return nil, err
+		}
+	}
+	return c.node(place), nil
+}
+
+// lookUp follows a JSON Pointer.
+func lookUp(value any, pointer string) (any, bool) {
+	if pointer == "" {
+		return value, true
+	}
+	for name := range strings.SplitSeq(pointer[1:], "/") {
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		switch v := value.(type) {
+		case map[string]any:
+			below, ok := v[name]
+			if !ok {
+				return nil, false
+			}
+			value = below
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) || strconv.Itoa(i) != name {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// fill reads the keywords of a schema into its node.
+func (c *compiler) fill(n *node) error {
+	value, ok := lookUp(c.doc, n.at)
+	if !ok {
+		return errors.New("schema is not there: " + n.at)
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		n.never = value == false
+		return nil
+	}
+	d := n.resource.draft
+	if ref, ok := object["$ref"].(string); ok {
+		target, err := c.refer(ref, n.at+"/$ref", n.resource)
+		if err != nil {
+			return err
+		}
+		if n.refs = append(n.refs, reference{to: target}); d <= draft7 {
+			return nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if _, known := d.shapeOf(name); !known {
+			continue
+		}
+		if err := c.keyword(n, name, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyword reads one keyword, whose shape is known to be right. What holds
+// schemas is left to applicator.
+func (c *compiler) keyword(n *node, name string, object map[string]any) error {
+	value, at := object[name], n.at+"/"+escape(name)
+	d := n.resource.draft
+	switch name {
+	case "$dynamicRef":
+		target, err := c.refer(value.(string), at, n.resource)
+		if err != nil {
+			return err
+		}
+		ref := reference{to: target}
+		_, fragment, _ := strings.Cut(value.(string), "#")
+		if _, dynamic := target.resource.dynamic[fragment]; dynamic && fragment != "" && target.at == target.resource.anchors[fragment] {
+			ref.dynamic, ref.name = true, fragment
+		}
+		n.refs = append(n.refs, ref)
+	case "$recursiveRef":
+		target, err := c.refer(value.(string), at, n.resource)
+		if err != nil {
+			return err
+		}
+		_, dynamic := target.resource.dynamic[""]
+		n.refs = append(n.refs, reference{to: target, dynamic: dynamic})
+	case "type":
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		for _, v := range list {
+			n.types |= typeBit(v.(string))
+			n.typeNames = append(n.typeNames, v.(string))
+		}
+	case "enum":
+		n.enum = value.([]any)
+		n.hasEnum = true
+	case "const":
+		n.constant, n.hasConst = value, true
+	case "multipleOf":
+		n.multipleOf = rational(value)
+	case "maximum", "minimum":
+		b := &bound{limit: rational(value), keyword: name}
+		if exclusive, _ := object["exclusive"+strings.ToUpper(name[:1])+name[1:]].(bool); exclusive && d == draft4 {
+			b.keyword = "exclusive" + strings.ToUpper(name[:1]) + name[1:]
+		}
+		n.bounds = append(n.bounds, b)
+	case "exclusiveMaximum", "exclusiveMinimum":
+		if d > draft4 {
+			n.bounds = append(n.bounds, &bound{limit: rational(value), keyword: name})
+		}
+	case "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties":
+		n.sizes = append(n.sizes, size{keyword: name, limit: count(value)})
+	case "minContains":
+		n.minContains = new(count(value))
+	case "maxContains":
+		n.maxContains = new(count(value))
+	case "pattern":
+		n.pattern = regexp.MustCompile(value.(string))
+	case "format":
+		n.formatName, n.format, n.integers = value.(string), lexical.Format(value.(string)), integers(value.(string))
+	case "uniqueItems":
+		n.unique = value.(bool)
+	case "required":
+		n.required = texts(value.([]any))
+	case "dependentRequired":
+		n.needs = c.needs(n.needs, value)
+	default:
+		c.applicator(n, name, object, at)
+	}
+	return nil
+}
+
+// applicator reads a keyword that holds schemas.
+func (c *compiler) applicator(n *node, name string, object map[string]any, at string) {
+	value := object[name]
+	switch name {
+	case "items":
+		if list, ok := value.([]any); ok {
+			n.prefix = c.list(list, at)
+		} else {
+			n.items = c.node(at)
+		}
+	case "prefixItems":
+		n.prefix = c.list(value.([]any), at)
+	case "additionalItems":
+		if _, ok := object["items"].([]any); ok {
+			n.items = c.node(at)
+		}
+	case "contains":
+		n.contains = c.node(at)
+	case "properties":
+		n.properties = c.named(value, at)
+	case "patternProperties":
+		for _, p := range slices.Sorted(maps.Keys(value.(map[string]any))) {
+			n.patterns = append(n.patterns, patterned{regexp.MustCompile(p), c.node(at + "/" + escape(p))})
+		}
+	case "additionalProperties":
+		n.additional = c.node(at)
+	case "propertyNames":
+		n.propertyNames = c.node(at)
+	case "dependentSchemas":
+		n.dependents = c.named(value, at)
+	case "dependencies":
+		n.needs = c.needs(n.needs, value)
+		for name, v := range value.(map[string]any) {
+			if _, isNames := v.([]any); !isNames {
+				if n.dependents == nil {
+					n.dependents = map[string]*node{}
+				}
+				n.dependents[name] = c.node(at + "/" + escape(name))
+			}
+		}
+	case "allOf":
+		n.allOf = c.list(value.([]any), at)
+	case "anyOf":
+		n.anyOf = c.list(value.([]any), at)
+	case "oneOf":
+		n.oneOf = c.list(value.([]any), at)
+	case "not":
+		n.not = c.node(at)
+	case "if":
+		n.condition = c.node(at)
+	case "then":
+		n.then = c.node(at)
+	case "else":
+		n.otherwise = c.node(at)
+	case "unevaluatedItems":
+		n.unevaluatedItems, c.tracks = c.node(at), true
+	case "unevaluatedProperties":
+		n.unevaluatedProperties, c.tracks = c.node(at), true
+	}
+}
+
+func (c *compiler) list(values []any, at string) []*node {
+	nodes := make([]*node, len(values))
+	for i := range values {
+		nodes[i] = c.node(at + "/" + strconv.Itoa(i))
+	}
+	return nodes
+}
+
+func (c *compiler) named(value any, at string) map[string]*node {
+	nodes := map[string]*node{}
+	for name := range value.(map[string]any) {
+		nodes[name] = c.node(at + "/" + escape(name))
+	}
+	return nodes
+}
+
+func (c *compiler) needs(needs map[string][]string, value any) map[string][]string {
+	for name, v := range value.(map[string]any) {
+		if list, ok := v.([]any); ok {
+			if needs == nil {
+				needs = map[string][]string{}
+			}
+			needs[name] = append(needs[name], texts(list)...)
+		}
+	}
+	return needs
+}
+
+func texts(list []any) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = v.(string)
+	}
+	return out
+}
+
+// resolve returns a reference as seen from a URI.
+func resolve(from, ref string) (string, error) {
+	b, err := url.Parse(from)
+	if err != nil {
+		return "", err
+	}
+	r, err := url.Parse(ref)
+	if err != nil {
+		return "", err
+	}
+	if b.Opaque != "" && r.Scheme == "" && r.Host == "" && r.Path == "" { // a URN and a fragment
+		b.Fragment, b.RawFragment = r.Fragment, r.RawFragment
+		return b.String(), nil
+	}
+	return b.ResolveReference(r).String(), nil
+}
+
+// escape writes a name as an element of a JSON Pointer.
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// rational returns the exact value of a number, nil for anything else.
+func rational(v any) *big.Rat {
+	n, ok := v.(json.Number)
+	if !ok {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok {
+		return nil
+	}
+	return r
+}
+
+// count returns a size. What is over any size that there can be is as good as
+// the greatest.
+func count(v any) int {
+	r := rational(v)
+	if n := r.Num(); n.IsInt64() && n.Int64() < 1<<31 {
+		return int(n.Int64())
+	}
+	return 1 << 31
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+const (
+	bitNull = 1 << iota
+	bitBoolean
+	bitInteger
+	bitNumber
+	bitString
+	bitArray
+	bitObject
+)
+
+func typeBit(name string) uint8 {
+	switch name {
+	case "null":
+		return bitNull
+	case "boolean":
+		return bitBoolean
+	case "integer":
+		return bitInteger
+	case "number":
+		return bitNumber
+	case "string":
+		return bitString
+	case "array":
+		return bitArray
+	case "object":
+		return bitObject
+	}
+	return 0
+}
+
+// length counts characters.
+func length(s string) int { return utf8.RuneCountInString(s) }

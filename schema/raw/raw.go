@@ -1,0 +1,383 @@
+package raw
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/internal/lexical"
+	"github.com/talaria-go/mcp/schema/internal/regex"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+)
+
+// Schema is a JSON Schema that came as text. It checks documents; it does not
+// decode them. A Schema does not change and is safe for concurrent use.
+type Schema struct {
+	text json.RawMessage
+	root *node
+}
+
+// maxDepth is how deep a schema may be nested: twice as deep as the documents
+// that it checks.
+const maxDepth = 2 * jsonx.DefaultMaxDepth
+
+// Compile prepares a JSON Schema, of draft 2020-12 unless it names 2019-09, 7, 6
+// or 4. It may refer to its own parts and to the meta-schemas of those drafts;
+// references to other documents are refused, since nothing is ever fetched.
+// Formats are asserted, and patterns are regular expressions of package regexp. A
+// schema that is nested deeper than 128 levels is refused: compiling takes time
+// and memory that grow with the square of that.
+func Compile(text []byte) (*Schema, error) {
+	s := jsonx.Scanner{Buf: text, MaxDepth: maxDepth}
+	_, err := s.Skip()
+	if deep, ok := errors.AsType[*jsonx.DepthError](err); ok {
+		return nil, fmt.Errorf("schema: %w", deep)
+	}
+	doc, err := rawDocument(text)
+	if err != nil {
+		return nil, fmt.Errorf("schema: not valid JSON: %w", err)
+	}
+	if issues := unwieldy(doc, nil, nil); len(issues) > 0 {
+		return nil, fmt.Errorf("schema: %s", issues[0].line())
+	}
+	root, err := compile(doc)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return &Schema{text: b.Bytes(), root: root}, nil
+}
+
+// rawDocument decodes JSON and keeps numbers as they are written.
+func rawDocument(text []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something follows the value, at byte %d", d.InputOffset())
+	}
+	return doc, nil
+}
+
+// JSON returns the schema as compact JSON. It must not be modified.
+func (s *Schema) JSON() json.RawMessage { return s.text }
+
+// Check reports whether data is valid. It returns nil or an *Error.
+func (s *Schema) Check(data []byte) error {
+	scan := jsonx.Scanner{Buf: data}
+	_, err := scan.Skip()
+	if err == nil {
+		err = scan.End()
+	}
+	if err != nil {
+		return &Error{Issues: []Issue{Issue(wording.Syntax(err, nil, false))}}
+	}
+	doc, err := rawDocument(data)
+	if err != nil {
+		return &Error{Issues: []Issue{Issue(wording.Syntax(err, nil, false))}}
+	}
+	issues := unwieldy(doc, nil, nil)
+	if len(issues) == 0 {
+		issues = s.issues(doc)
+	}
+	if len(issues) > 0 {
+		return &Error{Issues: issues}
+	}
+	return nil
+}
+
+// issues says what is wrong with a document, in the order of the paths.
+func (s *Schema) issues(doc any) []Issue {
+	f := s.validate(doc)
+	if f == nil {
+		return nil
+	}
+	issues := flatten(f, nil)
+	slices.SortStableFunc(issues, func(a, b Issue) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(issues, func(a, b Issue) bool { return a == b })
+}
+
+// unwieldy finds the numbers of a document that are past those bounds.
+func unwieldy(doc any, path []wording.Step, issues []Issue) []Issue {
+	switch v := doc.(type) {
+	case json.Number:
+		text := string(v)
+		if !lexical.Bounded(text) {
+			want := "a number of at most " + strconv.Itoa(lexical.MaxDigits) + " digits and an exponent of at most " + strconv.Itoa(lexical.MaxExponent)
+			issues = append(issues, Issue{Path: wording.Pointer(path), Rule: wording.RuleRange, Expected: want, Got: wording.Cut(text), Message: wording.MustBe(want, wording.Cut(text))})
+		}
+	case []any:
+		for i, e := range v {
+			issues = unwieldy(e, append(path, wording.Item(i)), issues)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			issues = unwieldy(v[name], append(path, wording.Member(name)), issues)
+		}
+	}
+	return issues
+}
+
+// flatten makes issues of the failures that a failure consists of.
+func flatten(f *failure, issues []Issue) []Issue {
+	path := steps(f.Path)
+	each := func(rule, text string) []Issue {
+		for _, name := range f.Names {
+			issues = append(issues, Issue{Path: wording.Pointer(append(path, wording.Member(name))), Rule: rule, Message: text})
+		}
+		return issues
+	}
+	switch f.Keyword {
+	case "required":
+		return each("required", "is required")
+	case "dependentRequired":
+		return each("required", "is required when "+f.Want.(string)+" is given")
+	case "additionalProperties", "unevaluatedProperties":
+		return each(wording.RuleUnknown, "unknown property")
+	case "anyOf", "oneOf":
+		if !f.several() {
+			if meant := flattenMeant(f); meant != nil {
+				return append(issues, meant...)
+			}
+		}
+	case "propertyNames":
+		for _, is := range flatten(f.Causes[0], nil) {
+			is.Path, is.Rule = wording.Pointer(append(path, wording.Member(f.Got.(string)))), "propertyNames"
+			is.Message = "the name " + is.Message
+			issues = append(issues, is)
+		}
+		return issues
+	case "":
+		for _, cause := range f.Causes {
+			issues = flatten(cause, issues)
+		}
+		return issues
+	}
+	is := Issue{Path: wording.Pointer(path), Rule: f.Keyword}
+	is.Expected, is.Got = rawWords(f)
+	is.Message = wording.MustBe(is.Expected, is.Got)
+	return append(issues, is)
+}
+
+// flattenMeant makes issues of the alternative that was meant, or nil if that
+// cannot be told. A discriminator, which is a constant, or a type rules the
+// others out.
+func flattenMeant(f *failure) []Issue {
+	var left, tags []*failure
+	for _, branch := range f.Causes {
+		switch tag, wrongType := ruledOut(branch, len(f.Path)); {
+		case tag != nil:
+			tags = append(tags, tag)
+		case !wrongType:
+			left = append(left, branch)
+		}
+	}
+	switch {
+	case len(left) == 1 && len(f.Causes) > 1:
+		return flatten(left[0], nil)
+	case len(left) > 1 && len(left) == len(f.Causes):
+		return flattenMissing(left, f.Path)
+	case len(left) > 0 || len(tags) < 2:
+		return nil
+	}
+	return flattenTags(tags)
+}
+
+// flattenMissing makes issues of the members that every alternative misses in
+// the object itself.
+func flattenMissing(branches []*failure, at []string) []Issue {
+	common := missing(branches[0], len(at))
+	for _, branch := range branches[1:] {
+		names := missing(branch, len(at))
+		common = slices.DeleteFunc(slices.Clone(common), func(name string) bool { return !slices.Contains(names, name) })
+	}
+	var issues []Issue
+	for _, name := range common {
+		issues = append(issues, Issue{Path: wording.Pointer(append(steps(at), wording.Member(name))), Rule: "required", Message: "is required"})
+	}
+	return issues
+}
+
+// missing returns what an alternative misses in the object depth steps below the
+// document.
+func missing(f *failure, depth int) []string {
+	if f.Keyword == "required" && len(f.Path) == depth {
+		return f.Names
+	}
+	var names []string
+	if f.Keyword == "" {
+		for _, cause := range f.Causes {
+			names = append(names, missing(cause, depth)...)
+		}
+	}
+	return names
+}
+
+// steps returns a location as a path.
+func steps(at []string) []wording.Step {
+	path := make([]wording.Step, len(at), len(at)+1)
+	for i, name := range at {
+		path[i] = wording.Member(name)
+	}
+	return path
+}
+
+// ruledOut looks at why an alternative refuses a value that is depth steps
+// below the document: for a constant of it or of a member, or for its type.
+func ruledOut(f *failure, depth int) (tag *failure, wrongType bool) {
+	switch f.Keyword {
+	case "const":
+		if len(f.Path) <= depth+1 {
+			return f, false
+		}
+	case "type":
+		return nil, len(f.Path) == depth
+	case "":
+		for _, cause := range f.Causes {
+			below, wrong := ruledOut(cause, depth)
+			if below != nil {
+				return below, false
+			}
+			wrongType = wrongType || wrong
+		}
+	}
+	return nil, wrongType
+}
+
+// flattenTags makes one issue of the constants that a value is none of, if they
+// are all of the same member.
+func flattenTags(tags []*failure) []Issue {
+	var want []any
+	for _, tag := range tags {
+		if !slices.Equal(tag.Path, tags[0].Path) {
+			return nil
+		}
+		want = append(want, tag.Want)
+	}
+	expected, got := wording.OneOf(want), rawValue(tags[0].Got)
+	return []Issue{{Path: wording.Pointer(steps(tags[0].Path)), Rule: "const", Expected: expected, Got: got, Message: wording.MustBe(expected, got)}}
+}
+
+// rawFormats are the formats that are easier understood by an example.
+var rawFormats = map[string]string{
+	"date":      "a date such as 2026-01-31",
+	"date-time": "a date and time with an offset, such as 2026-01-31T09:30:00Z",
+	"email":     "an email address such as ann@example.com",
+}
+
+// rawWords says what a keyword wants, and what it got where that is short.
+func rawWords(f *failure) (expected, got string) {
+	switch f.Keyword {
+	case "type":
+		return rawTypes(f.Want.([]string)), rawKind(f.Got.(string))
+	case "enum":
+		return wording.OneOf(f.Want.([]any)), rawValue(f.Got)
+	case "const":
+		return wording.OneOf([]any{f.Want}), rawValue(f.Got)
+	case "format":
+		if words := rawFormats[f.Want.(string)]; words != "" {
+			return words, rawValue(f.Got)
+		}
+		return "text in the format " + f.Want.(string), rawValue(f.Got)
+	case "pattern":
+		if f.Want == regex.Base64 {
+			return "base64 text", rawValue(f.Got)
+		}
+		return "text that matches the pattern " + f.Want.(string), rawValue(f.Got)
+	case "minimum":
+		return "at least " + decimal(f.Want), decimal(f.Got)
+	case "maximum":
+		return "at most " + decimal(f.Want), decimal(f.Got)
+	case "exclusiveMinimum":
+		return "greater than " + decimal(f.Want), decimal(f.Got)
+	case "exclusiveMaximum":
+		return "less than " + decimal(f.Want), decimal(f.Got)
+	case "multipleOf":
+		return "a multiple of " + decimal(f.Want), decimal(f.Got)
+	case "minLength":
+		return "at least " + wording.CharacterWords.Quantity(f.Want.(int)) + " long", wording.CharacterWords.Quantity(f.Got.(int))
+	case "maxLength":
+		return "at most " + wording.CharacterWords.Quantity(f.Want.(int)) + " long", wording.CharacterWords.Quantity(f.Got.(int))
+	case "minItems":
+		return "an array of at least " + wording.ItemWords.Quantity(f.Want.(int)), wording.ItemWords.Quantity(f.Got.(int))
+	case "maxItems":
+		return "an array of at most " + wording.ItemWords.Quantity(f.Want.(int)), wording.ItemWords.Quantity(f.Got.(int))
+	case "minProperties":
+		return "an object with at least " + wording.MemberWords.Quantity(f.Want.(int)), wording.MemberWords.Quantity(f.Got.(int))
+	case "maxProperties":
+		return "an object with at most " + wording.MemberWords.Quantity(f.Want.(int)), wording.MemberWords.Quantity(f.Got.(int))
+	case "uniqueItems":
+		pair := f.Want.([2]int)
+		return fmt.Sprintf("an array without duplicates; items %d and %d are equal", pair[0], pair[1]), ""
+	case "contains":
+		return "an array with at least " + wording.ItemWords.Quantity(f.Want.(int)) + " that fit the schema in contains", wording.ItemWords.Quantity(f.Got.(int))
+	case "maxContains":
+		return "an array with at most " + wording.ItemWords.Quantity(f.Want.(int)) + " that fit the schema in contains", wording.ItemWords.Quantity(f.Got.(int))
+	case "schema":
+		return f.Want.(string), ""
+	case "false":
+		return "left out", ""
+	case "anyOf":
+		return "valid by one of the schemas in anyOf", ""
+	case "oneOf":
+		return "valid by exactly one of the schemas in oneOf", ""
+	case "not":
+		return "different: the schema in not refuses it", ""
+	}
+	return "", ""
+}
+
+func rawTypes(names []string) string {
+	words := make([]string, len(names))
+	for i, name := range names {
+		if words[i] = wording.TypeNouns[name]; words[i] == "" {
+			words[i] = name // null
+		}
+	}
+	slices.SortStableFunc(words, func(a, b string) int { // null last
+		return strings.Compare(strings.Repeat("x", strings.Count(a, "null")), strings.Repeat("x", strings.Count(b, "null")))
+	})
+	return strings.Join(words, " or ")
+}
+
+func rawKind(name string) string {
+	if name == "boolean" {
+		return "a boolean"
+	}
+	if noun := wording.TypeNouns[name]; noun != "" {
+		return noun
+	}
+	return name
+}
+
+func rawValue(v any) string {
+	switch v.(type) {
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "an object"
+	}
+	return wording.Got(wording.AppendJSON(nil, v), false)
+}
+
+// decimal writes a number of a document or schema. Those are decimals with a
+// bounded exponent, so the digits end.
+func decimal(v any) string {
+	x := v.(*big.Rat)
+	digits, _ := x.FloatPrec()
+	return wording.Cut(x.FloatString(digits))
+}

@@ -1,0 +1,106 @@
+package raw
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestRaw(t *testing.T) {
+	r, err := Compile([]byte(`{ "type":"object", "properties":{"n":{"type":"integer","maximum":5},"mail":{"format":"email"}}, "required":["n"], "additionalProperties":false }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(r.JSON()), ": ") {
+		t.Errorf("JSON is not compact: %s", r.JSON())
+	}
+	tests := []struct {
+		input  string
+		issues []string
+	}{
+		{`{"n":1}`, nil},
+		{`{"n":9}`, []string{"/n maximum"}},
+		{`{"n":1.0,"mail":"x"}`, []string{"/mail format"}},
+		{`{"x/y":1}`, []string{"/n required", "/x~1y unknown"}},
+		{`{"n":1,"n":2}`, []string{"/n duplicate"}},
+		{`{"n":1`, []string{" syntax"}},
+		{`{"n":1} {}`, []string{" syntax"}},
+		{`[]`, []string{" type"}},
+		{`{"n":1e999999999}`, []string{"/n range"}},
+		{`{"n":-1e-999999999}`, []string{"/n range"}},
+		{`{"n":1,"x":[1e99999999999999999999]}`, []string{"/x/0 range"}},
+	}
+	for _, c := range tests {
+		if got := listed(t, r.Check([]byte(c.input))); !reflect.DeepEqual(got, c.issues) {
+			t.Errorf("%s: issues are %q, want %q", c.input, got, c.issues)
+		}
+	}
+}
+
+// Of alternatives the message is about the one that was meant.
+func TestRawAlternatives(t *testing.T) {
+	r, err := Compile([]byte(`{"type":"object","properties":{
+		"act":{"anyOf":[
+			{"type":"object","properties":{"do":{"const":"say"},"text":{"type":"string","maxLength":3}},"required":["do","text"],"additionalProperties":false},
+			{"type":"object","properties":{"do":{"const":"go"},"to":{"$ref":"#/$defs/place"}},"required":["do","to"],"additionalProperties":false}]},
+		"maybe":{"anyOf":[{"type":"integer","minimum":5},{"type":"null"}]},
+		"one":{"oneOf":[{"const":"a"},{"const":"b"}]},
+		"both":{"oneOf":[{"type":"integer"},{"minimum":0}]},
+		"pair":{"anyOf":[{"required":["x"]},{"required":["y"]}]},
+		"data":{"type":"string","pattern":"^(?:[A-Za-z0-9+\\/]{4})*(?:[A-Za-z0-9+\\/]{2}==|[A-Za-z0-9+\\/]{3}=)?$"},
+		"day":{"format":"date"},"at":{"format":"date-time"},"host":{"format":"hostname"}
+	},"$defs":{"place":{"type":"string"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ input, want string }{
+		{`{"act":{"do":"say","text":"hi"},"maybe":null,"one":"a","pair":{"x":1},"both":-1}`, ""},
+		{`{"act":{"do":"say","text":"long","to":"x"}}`, "/act/text: must be at most 3 characters long; got 4 characters; /act/to: unknown property"},
+		{`{"act":{"do":"go"}}`, "/act/to: is required"},
+		{`{"act":{"do":"run"}}`, `/act/do: must be one of "say", "go"; got "run"`},
+		{`{"act":{}}`, "/act/do: is required"},
+		{`{"act":5}`, "/act: must be valid by one of the schemas in anyOf"},
+		{`{"maybe":3}`, "/maybe: must be at least 5; got 3"},
+		{`{"one":"c"}`, `/one: must be one of "a", "b"; got "c"`},
+		{`{"both":1}`, "/both: must be valid by exactly one of the schemas in oneOf"},
+		{`{"pair":{}}`, "/pair: must be valid by one of the schemas in anyOf"},
+		{`{"data":"x"}`, `/data: must be base64 text; got "x"`},
+		{`{"day":"x"}`, `/day: must be a date such as 2026-01-31; got "x"`},
+		{`{"at":"x"}`, `/at: must be a date and time with an offset, such as 2026-01-31T09:30:00Z; got "x"`},
+		{`{"host":"-"}`, `/host: must be text in the format hostname; got "-"`},
+	} {
+		got := ""
+		if err := r.Check([]byte(c.input)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.input, got, c.want)
+		}
+	}
+}
+
+func TestRawRefuses(t *testing.T) {
+	for _, text := range []string{``, `{`, `{"type":"objekt"}`, `{"$ref":"https://example.com/schema.json"}`, `{"$ref":"file:///etc/passwd"}`, `{"pattern":"("}`, `{"$ref":"#/$defs/none"}`, `{"maximum":1e999999999}`} {
+		if _, err := Compile([]byte(text)); err == nil {
+			t.Errorf("%s compiles", text)
+		}
+	}
+	for depth, ok := range map[int]bool{128: true, 129: false, 10_000: false} {
+		_, err := Compile([]byte(strings.Repeat(`{"not":`, depth-1) + `{}` + strings.Repeat(`}`, depth-1)))
+		if (err == nil) != ok {
+			t.Errorf("nested %d deep: %v", depth, err)
+		}
+	}
+}
+
+// listed returns the issues of an error, each as its path and rule.
+func listed(t *testing.T, err error) (out []string) {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	for _, is := range err.(*Error).Issues {
+		out = append(out, is.Path+" "+is.Rule)
+	}
+	return out
+}

@@ -1,0 +1,600 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/big"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/internal/lexical"
+	"github.com/talaria-go/mcp/schema/internal/rules"
+	"github.com/talaria-go/mcp/schema/internal/wording"
+)
+
+// boolText reads true or false, in any case if anyCase is set. Other words for
+// them, such as yes or 1, are not read: what they mean depends on who says
+// them.
+func boolText(b []byte, anyCase bool) (v, known bool) {
+	if len(b) > 5 {
+		return false, false
+	}
+	var low [5]byte
+	for i, c := range b {
+		if anyCase && 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		low[i] = c
+	}
+	switch string(low[:len(b)]) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// boolean reads into a bool. With json:",string" the string is the form and the
+// bare value the coercion; without, it is the other way round.
+func (d *decoder) boolean(n *node, p slot, k jsonx.Kind) bool {
+	start := d.s.Pos
+	var v bool
+	switch {
+	case k == jsonx.Bool && (!n.quoted || d.coerces(n)):
+		b, err := d.s.Bool()
+		if err != nil {
+			return d.stop(err)
+		}
+		v = b
+		if n.quoted {
+			d.coerce()
+		}
+	case k == jsonx.String && (n.quoted || d.coerces(n)):
+		str, err := d.s.Str()
+		if err != nil {
+			return d.stop(err)
+		}
+		var known bool
+		if v, known = boolText(str, !n.quoted); !known {
+			d.wrongType(n, d.s.Buf[start:d.s.Pos])
+			return true
+		}
+		if !n.quoted {
+			d.coerce()
+		}
+	default:
+		return d.mismatch(n)
+	}
+	if n.orZero && !v {
+		return true
+	}
+	for i := range n.checks {
+		if test, ok := n.checks[i].Test.(rules.BoolTest); ok && !test(v) {
+			d.fail(n, &n.checks[i], strconv.FormatBool(v), "")
+		}
+	}
+	*in[bool](p) = v
+	return true
+}
+
+// numberText returns the text of the number at the scanner: a number, or in
+// lenient mode or for quoted nodes a string that holds one. found is false if
+// there is something else; it has been read and reported then. The text belongs
+// to the document.
+func (d *decoder) numberText(n *node, k jsonx.Kind) (text []byte, plain, found, ok bool) {
+	start := d.s.Pos
+	switch {
+	case k == jsonx.Number && (!n.quoted || d.coerces(n)):
+		text, plain, err := d.s.Number()
+		if err != nil {
+			return nil, false, false, d.stop(err)
+		}
+		if n.quoted {
+			d.coerce()
+		}
+		return text, plain, true, true
+	case k == jsonx.String && (n.quoted || d.coerces(n)):
+		str, err := d.s.Str()
+		if err != nil {
+			return nil, false, false, d.stop(err)
+		}
+		if !n.quoted {
+			str = trimSpace(str)
+		}
+		inner := jsonx.Scanner{Buf: str}
+		if inner.Peek() == jsonx.Number {
+			text, plain, err := inner.Number()
+			if err == nil && len(text) == len(str) && (!n.quoted || n.kind == nodeFloat || plain && !(len(str) == 2 && str[0] == '-' && str[1] == '0')) {
+				if !n.quoted {
+					d.coerce()
+				}
+				return text, plain, true, true
+			}
+		}
+		d.wrongType(n, d.s.Buf[start:d.s.Pos])
+		return nil, false, false, true
+	}
+	return nil, false, false, d.mismatch(n)
+}
+
+// trimSpace is bytes.TrimSpace for the white space of JSON.
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\n' || b[0] == '\r') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t' || b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// number reads all kinds that travel as numbers. Integers are read exactly from
+// the text: a way through float64 would change those beyond 2^53.
+func (d *decoder) number(n *node, p slot, k jsonx.Kind) bool {
+	text, plain, found, ok := d.numberText(n, k)
+	if !found {
+		return ok
+	}
+	switch n.kind {
+	case nodeFloat:
+		d.float(n, p, text)
+		return true
+	case nodeNumber:
+		*in[json.Number](p) = json.Number(text)
+		return true
+	case nodeBigInt:
+		d.bigInt(n, p, text, plain)
+		return true
+	}
+	negative, magnitude, form := exactInteger(text, plain)
+	if form == formFraction {
+		d.wrongType(n, text)
+		return true
+	}
+	v := rules.Number{Integer: true, Negative: negative && magnitude != 0, Magnitude: magnitude}
+	if n.kind == nodeDuration {
+		d.units(n, p, text, v, form)
+	} else {
+		d.integer(n, p, text, v, form)
+	}
+	return true
+}
+
+// integer stores an integer. That it fits its type is asked after the rules, so
+// that a number out of both is told by the rule, which says more.
+func (d *decoder) integer(n *node, p slot, text []byte, v rules.Number, form numberForm) {
+	if form == formHuge || n.kind == nodeUint && v.Negative || n.kind == nodeInt && !v.Signed() {
+		d.tooLarge(n, text, text[0] == '-', "an integer that fits 64 bits")
+		return
+	}
+	if n.orZero && v.Magnitude == 0 {
+		return
+	}
+	bits := v.Bits()
+	spare := 64 - n.bits
+	fits := bits == bits<<spare>>spare
+	if n.kind == nodeInt {
+		fits = int64(bits) == int64(bits)<<spare>>spare
+	}
+	if checkNumber(d, n, v, text, wording.Cut) && !fits {
+		d.tooLarge(n, text, v.Negative, "")
+		return
+	}
+	switch n.bits { // the bits of signed and unsigned integers are the same
+	case 8:
+		*in[uint8](p) = uint8(bits)
+	case 16:
+		*in[uint16](p) = uint16(bits)
+	case 32:
+		*in[uint32](p) = uint32(bits)
+	default:
+		*in[uint64](p) = bits
+	}
+}
+
+// checkNumber runs the checks of a number and reports whether all hold. Show
+// makes of its text what an issue quotes.
+func checkNumber[T string | []byte](d *decoder, n *node, v rules.Number, text T, show func(string) string) (good bool) {
+	good = true
+	for i := range n.checks {
+		if test, ok := n.checks[i].Test.(rules.NumberTest); ok && !test(v) {
+			d.fail(n, &n.checks[i], show(string(text)), "")
+			good = false
+		}
+	}
+	return good
+}
+
+// tooLarge records an integer outside of what its type holds. Where the schema
+// says so with minimum or maximum, that is the rule.
+func (d *decoder) tooLarge(n *node, text []byte, negative bool, limit string) {
+	low, high := n.ends()
+	rule, want := wording.RuleRange, limit
+	switch {
+	case negative && low != nil:
+		rule, want = "minimum", n.measured(low, high)
+	case !negative && high != nil:
+		rule, want = "maximum", n.measured(low, high)
+	}
+	d.misfit(n, rule, want, wording.Cut(string(text)), "")
+}
+
+// units reads a Duration that travels as a number of its units.
+func (d *decoder) units(n *node, p slot, text []byte, v rules.Number, form numberForm) {
+	if limit := math.MaxInt64 / n.unit; form == formHuge || v.Magnitude > uint64(limit) {
+		rule := "maximum"
+		switch {
+		case n.unit == 1:
+			rule = wording.RuleRange
+		case text[0] == '-':
+			rule = "minimum"
+		}
+		low, high := n.ownEnds()
+		if low == nil {
+			low = wording.NumberWords.Least(strconv.FormatInt(-limit, 10))
+		}
+		if high == nil {
+			high = wording.NumberWords.Most(strconv.FormatInt(limit, 10))
+		}
+		d.misfit(n, rule, n.measured(low, high), wording.Cut(string(text)), "")
+		return
+	}
+	if v.Magnitude *= uint64(n.unit); n.orZero && v.Magnitude == 0 {
+		return
+	}
+	checkNumber(d, n, v, text, wording.Cut)
+	*in[uint64](p) = v.Bits()
+}
+
+// float reads into a floating-point number. Rules see the decimal besides the
+// float64, and what does not fit the type is an issue: it would become
+// infinite.
+func (d *decoder) float(n *node, p slot, text []byte) {
+	// The string lives as long as text does: no test keeps it.
+	decimal := borrowed(text)
+	v, err := strconv.ParseFloat(decimal, 64)
+	short := v
+	if n.bits == 32 { // rounded once, from the text
+		short, err = strconv.ParseFloat(decimal, 32)
+	}
+	if err != nil {
+		d.misfit(n, wording.RuleRange, "a number that fits "+strconv.Itoa(int(n.bits))+" bits", wording.Cut(string(text)), "")
+		return
+	}
+	if n.orZero && v == 0 {
+		return
+	}
+	checkNumber(d, n, rules.Number{Float: v, Text: decimal}, text, wording.Cut)
+	if n.bits == 32 {
+		*in[float32](p) = float32(short)
+	} else {
+		*in[float64](p) = v
+	}
+}
+
+// maxBigDigits bounds big.Int values: reading one takes time that grows with
+// the square of its length.
+const maxBigDigits = 1000
+
+// bigInt reads an integer of any size up to maxBigDigits.
+func (d *decoder) bigInt(n *node, p slot, text []byte, plain bool) {
+	integer, form := text, formInteger
+	if !plain {
+		integer, form = plainInteger(text, maxBigDigits)
+	}
+	switch {
+	case form == formFraction:
+		d.wrongType(n, text)
+	case form == formHuge || len(integer) > maxBigDigits+1 || len(integer) > maxBigDigits && integer[0] != '-':
+		d.misfit(n, wording.RuleRange, "an integer of at most "+strconv.Itoa(maxBigDigits)+" digits", wording.Cut(string(text)), "")
+	default:
+		in[big.Int](p).SetString(string(integer), 10)
+	}
+}
+
+// numberForm says what an integer parser made of a number.
+type numberForm byte
+
+// The forms of a number for a parser of integers.
+const (
+	formInteger  numberForm = iota
+	formFraction            // it has a fraction
+	formHuge                // it does not fit 64 bits
+)
+
+// exactInteger reads a JSON number as an integer: 1.0 and 1e2 are integers in
+// JSON, as JSON Schema has it. The text must be a number; plain says that it
+// has neither a fraction nor an exponent.
+func exactInteger(text []byte, plain bool) (negative bool, magnitude uint64, form numberForm) {
+	if text[0] == '-' {
+		negative, text = true, text[1:]
+	}
+	if !plain {
+		return wideInteger(negative, text)
+	}
+	for _, c := range text {
+		digit := uint64(c - '0')
+		if magnitude > (math.MaxUint64-digit)/10 {
+			return negative, 0, formHuge
+		}
+		magnitude = magnitude*10 + digit
+	}
+	return negative, magnitude, formInteger
+}
+
+// wideInteger is exactInteger for text with a fraction or an exponent.
+func wideInteger(negative bool, text []byte) (bool, uint64, numberForm) {
+	digits, form := plainInteger(text, 20) // as many as 64 bits need
+	if form != formInteger {
+		return negative, 0, form
+	}
+	_, magnitude, form := exactInteger(digits, true)
+	return negative, magnitude, form
+}
+
+// plainInteger writes a number with a fraction or an exponent without them, if
+// it is an integer of at most limit digits. An exponent is read as a bounded
+// number first, since 1e999999999 is short and its digits are not.
+func plainInteger(text []byte, limit int) ([]byte, numberForm) {
+	var sign []byte
+	if text[0] == '-' {
+		sign, text = text[:1], text[1:]
+	}
+	digits := make([]byte, 0, len(text))
+	point, exponent := -1, 0
+	for i, c := range text {
+		switch {
+		case c == '.':
+			point = len(digits)
+		case c == 'e' || c == 'E':
+			// Beyond this an exponent is only large, whatever the digits are.
+			const huge = 1 << 20
+			e, err := strconv.Atoi(string(text[i+1:]))
+			if err != nil || e > huge || e < -huge {
+				e = huge
+				if text[i+1] == '-' {
+					e = -huge
+				}
+			}
+			exponent = e
+		default:
+			digits = append(digits, c)
+			continue
+		}
+		if c != '.' {
+			break
+		}
+	}
+	if point < 0 {
+		point = len(digits)
+	}
+	for len(digits) > 0 && digits[len(digits)-1] == '0' {
+		digits = digits[:len(digits)-1]
+	}
+	zeros := 0
+	for zeros < len(digits) && digits[zeros] == '0' {
+		zeros++
+	}
+	if zeros == len(digits) {
+		return []byte{'0'}, formInteger
+	}
+	size := point + exponent // digits before the point
+	switch {
+	case size < len(digits):
+		return nil, formFraction
+	case size-zeros > limit:
+		return nil, formHuge
+	}
+	digits = digits[zeros:]
+	for len(digits) < size-zeros {
+		digits = append(digits, '0')
+	}
+	return append(sign[:len(sign):len(sign)], digits...), formInteger
+}
+
+// str reads into a Go string. An integer may become one in lenient mode, as
+// models write codes and numbers of rooms without quotes. A number with a
+// fraction or an exponent may not: 1.0 and 1 are one number and two texts.
+func (d *decoder) str(n *node, p slot, k jsonx.Kind) bool {
+	var v string
+	switch {
+	case k == jsonx.String:
+		b, err := d.s.Str()
+		if err != nil {
+			return d.stop(err)
+		}
+		v = string(b)
+	case k == jsonx.Number && n.plain && d.coerces(n):
+		text, plain, err := d.s.Number()
+		if err != nil {
+			return d.stop(err)
+		}
+		if !plain || string(text) == "-0" {
+			d.wrongType(n, text)
+			return true
+		}
+		v = string(text)
+		d.coerce()
+	default:
+		return d.mismatch(n)
+	}
+	for i := range n.checks {
+		if test, ok := n.checks[i].Test.(rules.TextTest); ok && !test(v) {
+			return d.badText(n, p, v)
+		}
+	}
+	*in[string](p) = v
+	return true
+}
+
+// badText handles a string that breaks a check. An enum value with space around
+// it is taken without the space. Otherwise the text is stored as it is: the
+// caller gets an error, and the rules among members need something to compare.
+func (d *decoder) badText(n *node, p slot, v string) bool {
+	if n.orZero && v == "" {
+		return true
+	}
+	if trimmed := strings.TrimSpace(v); trimmed != v && d.coerces(n) && hasCode(n, "enum") && passesText(n, trimmed) {
+		*in[string](p) = trimmed
+		d.coerce()
+		return true
+	}
+	d.failText(n, v)
+	*in[string](p) = v
+	return true
+}
+
+// failText records every check that a text breaks, with what is wrong where the
+// check can tell.
+func (d *decoder) failText(n *node, v string) {
+	for i := range n.checks {
+		c := &n.checks[i]
+		if test, ok := c.Test.(rules.TextTest); !ok || test(v) {
+			continue
+		}
+		why := ""
+		if c.Why != nil {
+			why = c.Why(v)
+		}
+		d.fail(n, c, wording.Quote(v), why)
+	}
+}
+
+// passesText reports whether a text passes the checks of a node that look at
+// texts.
+func passesText(n *node, v string) bool {
+	for i := range n.checks {
+		if test, ok := n.checks[i].Test.(rules.TextTest); ok && !test(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// text reads the types that travel as strings and are not strings in Go.
+func (d *decoder) text(n *node, p slot, k jsonx.Kind) bool {
+	if k != jsonx.String {
+		return d.mismatch(n)
+	}
+	b, err := d.s.Str()
+	if err != nil {
+		return d.stop(err)
+	}
+	switch n.kind {
+	case nodeBytes:
+		d.bytes(n, p, b)
+	case nodeTime:
+		d.time(n, p, b)
+	case nodeDuration:
+		d.duration(n, p, string(b))
+	case nodeURL:
+		u, err := url.Parse(string(b))
+		if err != nil {
+			d.misfit(n, "format", n.describe(), wording.Quote(string(b)), "")
+			return true
+		}
+		*in[url.URL](p) = *u
+	default:
+		d.unmarshal(n, p, b)
+	}
+	return true
+}
+
+// bytes reads base64 of the standard alphabet with padding. Line breaks, which
+// Go's decoder passes over, are refused, because the pattern in the schema does
+// not have them.
+func (d *decoder) bytes(n *node, p slot, b []byte) {
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
+	size, err := base64.StdEncoding.Decode(out, b)
+	if err != nil || strings.ContainsAny(string(b), "\r\n") {
+		d.misfit(n, "pattern", n.describe(), wording.Quote(string(b)), "use the alphabet A-Z a-z 0-9 + / with = at the end, without line breaks")
+		return
+	}
+	out = out[:size]
+	d.counts(n, size, wording.ByteWords)
+	*in[[]byte](p) = out
+}
+
+// time reads a point in time by RFC 3339. time.Time's own parser is not used:
+// it takes forms that the format date-time does not have.
+func (d *decoder) time(n *node, p slot, b []byte) {
+	t, fault := lexical.ParseRFC3339(b)
+	if fault != "" {
+		d.misfit(n, "format", n.describe(), wording.Quote(string(b)), fault)
+		return
+	}
+	*in[time.Time](p) = t
+}
+
+// duration reads a Duration that travels as text, in Go's form or that of ISO
+// 8601.
+func (d *decoder) duration(n *node, p slot, s string) {
+	parse, rule := lexical.ParseDuration, "pattern"
+	if n.iso {
+		parse, rule = lexical.ParseISODuration, "format"
+	}
+	v, err := parse(s)
+	if err != nil {
+		d.misfit(n, rule, n.describe(), wording.Quote(s), err.Error())
+		return
+	}
+	if n.orZero && v == 0 {
+		return
+	}
+	checkNumber(d, n, rules.SignedNumber(int64(v)), s, wording.Quote)
+	*in[time.Duration](p) = v
+}
+
+// unmarshal reads a type with a text form. UnmarshalText gets bytes of its own,
+// since it may keep them, and only text that has passed the checks.
+func (d *decoder) unmarshal(n *node, p slot, b []byte) {
+	if n.orZero && len(b) == 0 {
+		return
+	}
+	if len(n.checks) > 0 && !passesText(n, string(b)) {
+		d.failText(n, string(b))
+		return
+	}
+	u, ok := p.value(n.typ).Addr().Interface().(encoding.TextUnmarshaler)
+	if !ok {
+		return // a result type that can only be written
+	}
+	own := append([]byte(nil), b...) // it may keep them
+	if err := u.UnmarshalText(own); err != nil {
+		d.badForm(n, string(b), err)
+	}
+}
+
+// badForm records that a type does not take a text. What the package's own
+// types say is meant to be read; other errors speak to programmers, and are
+// shown only where the type has no name here.
+func (d *decoder) badForm(n *node, text string, err error) {
+	rule := "format"
+	if s := n.textSchema(); s.Format == "" && s.Pattern != "" {
+		rule = "pattern"
+	} else if s.Format == "" {
+		rule = wording.RuleCustom
+	}
+	var bad *civil.ParseError
+	switch {
+	case errors.As(err, &bad):
+		d.misfit(n, rule, n.describe(), wording.Quote(text), bad.Message)
+		return
+	case n.said.name != "" || d.hides(n):
+		d.misfit(n, rule, n.describe(), wording.Quote(text), "")
+		return
+	}
+	is := Issue{Path: wording.Pointer(d.path), Rule: rule, Expected: n.describe(), Got: wording.Quote(text), Message: "is not valid: " + err.Error()}
+	if !strings.Contains(is.Message, text) {
+		is.Message += "; got " + is.Got
+	}
+	d.add(n, is)
+}

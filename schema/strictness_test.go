@@ -1,0 +1,116 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp/schema/raw"
+)
+
+// The decoder takes a value if and only if the schema does, or the schema says
+// in words what it does not take.
+func TestNoStricterThanTheSchema(t *testing.T) {
+	tests := []struct {
+		typ  reflect.Type
+		tag  string
+		docs []string
+		says string // in the description, of what the keywords do not tell
+	}{
+		{reflect.TypeFor[time.Time](), "", []string{`"2016-12-31T23:59:60Z"`, `"2017-01-01T01:29:60+01:30"`, `"2016-12-31T18:59:60.5-05:00"`, `"2016-12-31T22:59:60Z"`, `"2016-12-31T23:59:60+01:00"`, `"2016-12-31T23:59:61Z"`}, ""},
+		{reflect.TypeFor[int](), "", []string{"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "9.223372036854775807e18", "9.223372036854775808e18", "1e18", "1e19", "1.0"}, ""},
+		{reflect.TypeFor[int64](), `validate:"min=1"`, []string{"9223372036854775807", "9223372036854775808", "0"}, ""},
+		{reflect.TypeFor[int64](), `validate:"min=-5,max=5"`, []string{"5", "6", "-5", "-6"}, ""},
+		{reflect.TypeFor[uint64](), "", []string{"18446744073709551615", "18446744073709551616", "-1", "-0", "1e19", "2e19"}, ""},
+		{reflect.TypeFor[[]uint](), "", []string{"[18446744073709551615]", "[18446744073709551616]"}, ""},
+		{reflect.TypeFor[*int](), "", []string{"9223372036854775808"}, ""},
+		{reflect.TypeFor[big.Int](), "", []string{"1e30", "-12.5e999", "1.5e1", "1.5", "0e5", "123456789012345678901234567890e3", strings.Repeat("9", 999), "1e400"}, "At most 1000 digits."},
+		{reflect.TypeFor[[]float64](), `validate:"unique"`, []string{"[1,1.5]", "[1,1.0]"}, "Items are compared as numbers of 64 bits."},
+		{reflect.TypeFor[[]float32](), `validate:"unique"`, []string{"[1,1.5]"}, "Items are compared as numbers of 32 bits."},
+	}
+	for _, tt := range tests {
+		typ := reflect.TypeOf(fieldOf(tt.typ, tt.tag))
+		p, err := Compile(typ, &Options{Strict: true})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		raw, err := raw.Compile(p.JSON())
+		if err != nil {
+			t.Errorf("%s: %v", p.JSON(), err)
+			continue
+		}
+		if !strings.Contains(string(p.JSON()), tt.says) {
+			t.Errorf("%s %s: the schema does not say %q: %s", tt.typ, tt.tag, tt.says, p.JSON())
+		}
+		name := p.Fields()[0].Name
+		for _, doc := range tt.docs {
+			doc = fmt.Sprintf("{%q:%s}", name, doc)
+			ours, theirs := p.Check([]byte(doc)), raw.Check([]byte(doc))
+			if (ours == nil) != (theirs == nil) {
+				t.Errorf("%s %s: %.80s: the decoder says %v, the schema %v", tt.typ, tt.tag, doc, ours, theirs)
+			}
+		}
+	}
+}
+
+// What big.Int refuses, it refuses with words that are true.
+func TestBigIntWords(t *testing.T) {
+	p, err := Compile(reflect.TypeOf(fieldOf(reflect.TypeFor[big.Int](), "")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := p.Fields()[0].Name
+	for _, text := range []string{"1e1000", "1" + strings.Repeat("0", 1000)} {
+		err := p.Check([]byte(`{"` + name + `":` + text + `}`))
+		if err == nil || !strings.Contains(err.Error(), "must be an integer of at most 1000 digits; got 1") {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"1e999", "-" + strings.Repeat("9", 1000)} {
+		if err := p.Check([]byte(`{"` + name + `":` + text + `}`)); err != nil {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+	dst := reflect.New(p.typ)
+	if err := p.Decode(context.Background(), []byte(`{"`+name+`":-125e28}`), dst.Interface()); err != nil {
+		t.Fatal(err)
+	}
+	if got := dst.Elem().Field(0).Addr().Interface().(*big.Int).String(); got != "-125"+strings.Repeat("0", 28) {
+		t.Errorf("read as %s", got)
+	}
+}
+
+// A bound that lies outside of the type is a mistake, wherever it is written.
+func TestBoundsOutsideTheType(t *testing.T) {
+	tests := []struct {
+		typ  reflect.Type
+		tag  string
+		want string
+	}{
+		{reflect.TypeFor[int8](), `validate:"max=300"`, "every int8 satisfies max=300"},
+		{reflect.TypeFor[int8](), `validate:"lt=128"`, "every int8 satisfies lt=128"},
+		{reflect.TypeFor[int8](), `validate:"min=-129"`, "every int8 satisfies min=-129"},
+		{reflect.TypeFor[int8](), `validate:"ne=200"`, "every int8 satisfies ne=200"},
+		{reflect.TypeFor[uint8](), `validate:"max=256"`, "every uint8 satisfies max=256"},
+		{reflect.TypeFor[uint16](), `validate:"ne=70000"`, "every uint16 satisfies ne=70000"},
+		{reflect.TypeFor[float32](), `validate:"max=1e39"`, "every float32 satisfies max=1e39"},
+		{reflect.TypeFor[float32](), `validate:"min=1e39"`, "no float32 can satisfy min=1e39"},
+		{reflect.TypeFor[int8](), `jsonschema:"maximum=300"`, "every int8 satisfies maximum=300"},
+		{reflect.TypeFor[[]int8](), `validate:"dive,max=300"`, "every int8 satisfies max=300"},
+		{reflect.TypeFor[map[int8]bool](), `validate:"dive,keys,max=300,endkeys"`, "every int8 satisfies max=300"},
+		{reflect.TypeFor[*uint8](), `validate:"max=300"`, "every uint8 satisfies max=300"},
+		{reflect.TypeFor[int8](), `validate:"max=127,min=-128"`, ""},
+		{reflect.TypeFor[uint8](), `validate:"min=0,max=255"`, ""},
+	}
+	for _, tt := range tests {
+		_, err := Compile(reflect.TypeOf(fieldOf(tt.typ, tt.tag)), nil)
+		if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
+			t.Errorf("%s %s: got %v, want %q", tt.typ, tt.tag, err, tt.want)
+		}
+	}
+}

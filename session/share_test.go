@@ -1,0 +1,182 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func openFor(m *Manager, principal string) (*Session, error) {
+	s, err := m.Open(Client{Revision: protocol.V20251125, Principal: principal})
+	if err == nil {
+		s.Use() // initialize
+		s.Release()
+	}
+	return s, err
+}
+
+// Anonymous clients that open sessions and never use them do not close the
+// door: the oldest of these ends for each new one.
+func TestUnusedSessionsMakeRoom(t *testing.T) {
+	m := NewManager(Config{Max: 10})
+	defer m.Close(ErrClosed)
+	var all []*Session
+	for range 1000 {
+		s, err := openFor(m, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	if m.Len() != 10 || len(m.fresh) > 40 || m.owned[""] != 10 {
+		t.Errorf("%d sessions, %d remembered as new, %d counted", m.Len(), len(m.fresh), m.owned[""])
+	}
+	if got, _ := m.Get(all[989].ID()); got != nil || !all[989].Ended() {
+		t.Error("the oldest did not end")
+	}
+	last := all[990:]
+	for _, s := range last {
+		s.Use() // more than initialize
+		s.Release()
+	}
+	if _, err := openFor(m, ""); !errors.Is(err, ErrTooMany) {
+		t.Errorf("one more than are used: %v", err)
+	}
+}
+
+// One principal has a share; anonymous clients make room for somebody with a
+// name while they have more than half.
+func TestShareOfPrincipal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(Config{Max: 10, MaxPerPrincipal: 3, Idle: -1})
+		defer m.Close(ErrClosed)
+		var anonymous []*Session
+		for range 10 {
+			s, err := openFor(m, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			s.Use()
+			s.Release()
+			anonymous = append(anonymous, s)
+		}
+		for i := range 4 {
+			s, err := openFor(m, "alice")
+			if err == nil {
+				s.Use() // more than initialize
+				s.Release()
+			}
+			if refused := errors.Is(err, ErrTooMany); refused != (i == 3) {
+				t.Errorf("session %d of alice: %v", i, err)
+			}
+		}
+		for i, s := range anonymous {
+			if s.Ended() != (i < 3) {
+				t.Errorf("anonymous session %d ended: %v", i, s.Ended())
+			}
+		}
+		for range 2 {
+			s, err := openFor(m, "bob")
+			if err != nil {
+				t.Fatalf("bob: %v", err)
+			}
+			s.Use()
+			s.Release()
+		}
+		if m.Len() != 10 || m.owned["alice"] != 3 || m.owned["bob"] != 2 {
+			t.Errorf("%d sessions, %v", m.Len(), m.owned)
+		}
+	})
+}
+
+// The questions of two processes to the client of one session have different ids.
+func TestQuestionsOfTwoProcesses(t *testing.T) {
+	var store Memory
+	seen := map[string]bool{}
+	first := NewManager(Config{Store: &store})
+	defer first.Close(ErrClosed)
+	s, err := openFor(first, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(p *peer.Pending) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _ = p.Call(ctx, func(m []byte) error {
+			if id, rest, _ := strings.Cut(string(m), `,"method":"ping"`); rest != "" {
+				if seen[id] {
+					t.Errorf("%s is asked twice", id)
+				}
+				seen[id] = true
+				cancel()
+			}
+			return nil
+		}, "ping", nil)
+	}
+	ask(&s.Pending)
+	for range 3 {
+		other := NewManager(Config{Store: &store})
+		defer other.Close(ErrClosed)
+		moved, err := other.Get(s.ID())
+		if moved == nil || err != nil {
+			t.Fatalf("not found: %v", err)
+		}
+		ask(&moved.Pending)
+		ask(&moved.Pending)
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d ids of 7 questions", len(seen))
+	}
+}
+
+// What clients say of themselves has a limit in all, of which one principal has
+// a tenth: sessions that were never used make room for it, those that are used
+// do not.
+func TestShareOfWhatClientsSay(t *testing.T) {
+	const cost = 100 << 10
+	m := NewManager(Config{Memory: 100 * cost, Idle: -1})
+	defer m.Close(ErrClosed)
+	open := func(principal string, cost int) (*Session, error) {
+		s, err := m.Open(Client{Revision: protocol.V20251125, Principal: principal, Cost: cost})
+		if err == nil {
+			s.Use() // initialize
+			s.Release()
+		}
+		return s, err
+	}
+	small, err := open("alice", freeCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*Session
+	for range 1000 {
+		s, err := open("alice", cost+freeCost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	if m.Len() != 11 || small.Ended() || !all[989].Ended() || all[990].Ended() {
+		t.Errorf("%d sessions; the small one ended: %v", m.Len(), small.Ended())
+	}
+	for _, s := range all[990:] {
+		s.Use() // more than initialize
+		s.Release()
+	}
+	if _, err := open("alice", cost+freeCost); !errors.Is(err, ErrTooMany) || !strings.Contains(err.Error(), "this user has") {
+		t.Errorf("more than a tenth: %v", err)
+	}
+	if _, err := open("bob", cost+freeCost); err != nil {
+		t.Errorf("bob: %v", err)
+	}
+	m.End(all[999].ID(), ErrDeleted)
+	if _, err := open("alice", cost+freeCost); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	}
+}

@@ -1,0 +1,209 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/tasks"
+)
+
+// sharedKeys are those of servers with a store that others use as well.
+var sharedKeys = [][]byte{[]byte("a secret of 16 bytes or more")}
+
+// Servers that share a store must share the keys, too, or what one of them asks
+// a client no other goes on with.
+func TestStoreNeedsStateKeys(t *testing.T) {
+	for option, opts := range map[string]mcp.Options{
+		"SessionStore": {SessionStore: &session.Memory{}},
+		"TaskStore":    {TaskStore: &tasks.Memory{}},
+	} {
+		build := func() (said any) {
+			defer func() { said = recover() }()
+			mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, &opts)
+			return nil
+		}
+		said := fmt.Sprint(build())
+		for _, part := range []string{"Options." + option, "the same Options.StateKeys", "the same secret of 16 random bytes or more"} {
+			if !strings.Contains(said, part) {
+				t.Errorf("%s without keys: %q, want %q in it", option, said, part)
+			}
+		}
+		opts.StateKeys = sharedKeys
+		if said := build(); said != nil {
+			t.Errorf("%s with keys: %v", option, said)
+		}
+	}
+}
+
+// shakyStore is a session.Store that fails while down, and counts look-ups.
+type shakyStore struct {
+	session.Memory
+	down  atomic.Bool
+	loads atomic.Int64
+}
+
+func (s *shakyStore) Load(ctx context.Context, id string) (*session.Snapshot, error) {
+	s.loads.Add(1)
+	if s.down.Load() {
+		return nil, errors.New("connection refused by 10.1.2.3")
+	}
+	return s.Memory.Load(ctx, id)
+}
+
+// A store that fails is no reason to tell a client that its session is gone:
+// it would drop a session that lives. Each request asks the store once.
+func TestStoreFails(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		if rev.Modern() {
+			continue
+		}
+		t.Run(rev.String(), func(t *testing.T) {
+			store := &shakyStore{}
+			serve := func() *bareClient {
+				s := fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store})
+				return &bareClient{t: t, h: s.Handler(), rev: rev}
+			}
+			first := serve()
+			first.initialize()
+			requests := []struct{ method, body string }{
+				{http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
+				{http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`},
+				{http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`},
+				{http.MethodPost, `{"jsonrpc":"2.0","id":1,"result":{}}`},
+				{http.MethodGet, ""},
+				{http.MethodDelete, ""},
+			}
+			if rev.Has(protocol.Batches) {
+				requests = append(requests, struct{ method, body string }{http.MethodPost, `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`})
+			}
+			for _, r := range requests {
+				store.down.Store(true)
+				other := serve()
+				other.session = first.session
+				before := store.loads.Load()
+				res := other.do(r.method, r.body)
+				other.want(res, http.StatusServiceUnavailable, `"code":503`)
+				if res.Header().Get("Retry-After") == "" || strings.Contains(res.Body.String(), "10.1.2.3") {
+					t.Errorf("%s %s: Retry-After %q with %s", r.method, r.body, res.Header().Get("Retry-After"), res.Body)
+				}
+				if n := store.loads.Load() - before; n != 1 {
+					t.Errorf("%s %s: %d look-ups", r.method, r.body, n)
+				}
+				store.down.Store(false)
+				if r.method == http.MethodPost {
+					before = store.loads.Load()
+					if res := other.do(r.method, r.body); res.Code != http.StatusOK && res.Code != http.StatusAccepted {
+						t.Errorf("%s %s afterwards: %d %s", r.method, r.body, res.Code, res.Body)
+					}
+					if n := store.loads.Load() - before; n != 1 {
+						t.Errorf("%s %s afterwards: %d look-ups", r.method, r.body, n)
+					}
+				}
+			}
+			stranger := serve()
+			stranger.session = "made-up"
+			stranger.want(stranger.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusNotFound, "Session not found")
+		})
+	}
+}
+
+// Two processes that serve one session ask its client under different ids, so
+// that an answer that reaches the wrong one meets no other question.
+func TestQuestionsCarryTheProcess(t *testing.T) {
+	asked := regexp.MustCompile(`"id":([^,]+),"method":"roots/list"`)
+	for _, rev := range protocol.Revisions() {
+		if rev.Modern() {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			store := &session.Memory{}
+			seen := map[string]bool{}
+			var id string
+			for range 3 {
+				s := fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store})
+				s.MustAdd(mcp.Tool("where", func(f *mcp.Frame, _ empty) (string, error) {
+					_, err := frame.Roots(f, "r")
+					return "", err
+				}, mcp.Timeout(5*time.Millisecond)))
+				d := &bareClient{t: t, h: s.Handler(), rev: rev, session: id}
+				if id == "" {
+					res := d.do(http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+rev.String()+`","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+					id = res.Header().Get("Mcp-Session-Id")
+					d.session = id
+					d.do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+				}
+				for range 2 {
+					res := d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"where"}}`)
+					found := asked.FindStringSubmatch(res.Body.String())
+					if found == nil {
+						t.Fatalf("%v: no question in %s", rev, res.Body)
+					}
+					if number := regexp.MustCompile(`^\d+$`).MatchString(found[1]); number || seen[found[1]] {
+						t.Errorf("%v: a question has the id %s", rev, found[1])
+					}
+					seen[found[1]] = true
+				}
+			}
+		})
+	}
+}
+
+// Clients that open sessions and leave, be they anonymous or with a name, close
+// the door for nobody.
+func TestRoomForSessions(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		if rev.Modern() {
+			continue
+		}
+		var user string
+		s := fixture(t, &mcp.Options{Limits: mcp.Limits{Sessions: 20}})
+		as := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.Handler().ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), user)))
+		})
+		open := func(as http.Handler) (*bareClient, int) {
+			d := &bareClient{t: t, h: as, rev: rev}
+			res := d.do(http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{%s}}`, hello(rev.String())))
+			d.session = res.Header().Get("Mcp-Session-Id")
+			return d, res.Code
+		}
+		use := func(d *bareClient) int { return d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).Code }
+		mine, _ := open(as)
+		if status := use(mine); status != http.StatusOK {
+			t.Fatalf("%v: %d", rev, status)
+		}
+		for range 100 {
+			if _, status := open(as); status != http.StatusOK {
+				t.Fatalf("%v: an anonymous client after others that left: %d", rev, status)
+			}
+		}
+		if status := use(mine); status != http.StatusOK {
+			t.Errorf("%v: a session in use ended for others: %d", rev, status)
+		}
+		user = "alice"
+		for i := range 3 {
+			d, status := open(as)
+			if want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[i < 2]; status != want {
+				t.Errorf("%v: session %d of alice: %d, want %d", rev, i, status, want)
+			}
+			if status == http.StatusOK {
+				use(d)
+			}
+		}
+		user = "bob"
+		if _, status := open(as); status != http.StatusOK {
+			t.Errorf("%v: bob: %d", rev, status)
+		}
+	}
+}
