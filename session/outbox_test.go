@@ -194,17 +194,17 @@ func TestSendIsBounded(t *testing.T) {
 // room for more than any one may have.
 func TestSendIsBoundedAfterTheEnd(t *testing.T) {
 	s := open(t)
-	out, leave := listen(s, "")
+	_, leave := listen(s, "")
 	for i := range outboxSize {
 		s.Send(fmt.Append(nil, "first ", i))
 	}
-	s.endStreams() // out still has what it has not sent
+	s.endStreams() // the stream still has what it has not sent
 	s.Send([]byte("second"))
 	leave()
 	if s.Send([]byte("third")) {
 		t.Errorf("%d messages waited, and one more was let in", len(s.waiting))
 	}
-	out, leave = listen(s, "")
+	out, leave := listen(s, "")
 	defer leave()
 	if got := len(strings.Fields(strings.ReplaceAll(take(s, out), "first ", "first"))); got != outboxSize+1 {
 		t.Errorf("%d messages were kept, want %d", got, outboxSize+1)
