@@ -8,9 +8,9 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // endpoint is the Server as the HTTP transport sees it.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/talaria-go/mcp/transport/streamable"
+	"github.com/talaria-go/mcp/internal/streamable"
 )
 
 // The defaults of limits.

@@ -2,9 +2,9 @@ package mcp
 
 import (
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // Kind tells a filter what a name names.

@@ -84,8 +84,7 @@ func init() {
 		"registry.Completer", "registry.Entry", "registry.List.Watch(fn)", "registry.Prompt.Get", "registry.Prompt.Visible", "registry.Resource.Read",
 		"registry.Resource.Visible", "registry.ResourceTemplate.Match", "registry.ResourceTemplate.Visible", "registry.Restricted", "registry.Tool.Call",
 		"registry.Tool.Visible", "session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Session.Resume(wake)",
-		"session.Sink", "streamable.Answer.End", "streamable.Answer.Stream", "streamable.Backend", "streamable.Call.Resumable(open)", "streamable.Line",
-		"streamable.Posted", "streamable.Sink", "streamable.Session", "streamable.Stream", "tasks.NewManager(changed)", "protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
+		"session.Sink", "tasks.NewManager(changed)", "protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)")
 	tell("dialing runs where client.Conn's dial does, in its guard", "websocket.Dial(client)")
 }

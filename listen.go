@@ -9,9 +9,9 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // announce tells everybody who wants to know, in either era, that a list has

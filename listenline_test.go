@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/transport/streamable"
+	"github.com/talaria-go/mcp/internal/streamable"
 )
 
 // network is a listener in memory, for bubbles of synctest. Its connections

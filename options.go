@@ -7,12 +7,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/internal/rounds"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/tasks"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/streamable"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 

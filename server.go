@@ -16,11 +16,11 @@ import (
 	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/internal/rounds"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/tasks"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // Info names the server to its clients. Name and Version are required.

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // resumable lets the client come back for the answer to c, if its revision

@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // Connect implements streamable.Backend: a stream of HTTP+SSE is a connection

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
-	"github.com/talaria-go/mcp/transport/streamable"
 )
 
 // unasked is what a connection sends that no call asked for: subscriptions of

@@ -18,8 +18,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/internal/guard"
 )
 
 // Subprotocol is what clients and servers agree on in the handshake.
@@ -34,7 +34,7 @@ type Options struct {
 	ReadTimeout  time.Duration // for the rest of a message that a peer has begun; 0 means transport.DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for a peer to take a message; 0 means transport.DefaultWriteTimeout, negative none
 	KeepAlive    time.Duration // between pings; 0 means DefaultKeepAlive, negative none. A peer may take as long to answer, at least WriteTimeout.
-	// AllowedHosts and AllowedOrigins are those of streamable.Options. They
+	// AllowedHosts and AllowedOrigins are those of mcp.Options. They
 	// matter to servers alone.
 	AllowedHosts   []string
 	AllowedOrigins []string

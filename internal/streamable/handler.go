@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/internal/guard"
 )
 
 // The limits that zero Options stand for.
