@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -143,7 +144,7 @@ func (a *asker) ask(ctx context.Context, method string, params, into any) error 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(conn.Write(message), conn.Flush()); err != nil {
+	if err := send(conn, message); err != nil {
 		return err
 	}
 	select {
@@ -156,10 +157,19 @@ func (a *asker) ask(ctx context.Context, method string, params, into any) error 
 		cancelled, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": protocol.MethodCancelled,
 			"params": map[string]any{"requestId": id, "reason": "the server does not wait any more"}})
 		if err == nil {
-			err = errors.Join(conn.Write(cancelled), conn.Flush())
+			err = send(conn, cancelled)
 		}
 		return errors.Join(context.Cause(ctx), err)
 	}
+}
+
+// send writes one message to the client. A client that takes nothing for
+// transport.DefaultWriteTimeout loses the connection, as it does when the proxy's
+// own server writes.
+func send(conn transport.Conn, message []byte) error {
+	late := time.AfterFunc(transport.DefaultWriteTimeout, func() { _ = conn.Close() }) // the Write reports it
+	defer late.Stop()
+	return errors.Join(conn.Write(message), conn.Flush())
 }
 
 func (p *Proxy) elicit(ctx context.Context, params *protocol.ElicitParams) (*protocol.ElicitResult, error) {
