@@ -29,14 +29,19 @@ func resumable(c *streamable.Call, x *session.Session) {
 func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable.Answer {
 	c.Buffer = nil // it belongs to the connection
 	paused := c.Pausable()
-	answered := make(chan streamable.Answer, 1)
+	answered := make(chan streamable.Answer)
+	left := make(chan struct{}) // closed when the connection no longer waits for the answer
 	e.running.Go(func() {
 		answer := streamable.Answer{Fault: dispatch.ErrPanicked} // unless the handler returns
 		defer func() {
 			if answer.Fault == dispatch.ErrPanicked {
 				answer.Response = dispatch.AppendPanicked(nil, c.Message.ID, c.Revision)
 			}
-			answered <- answer
+			select {
+			case answered <- answer:
+			case <-left:
+				c.Finish(answer.Response)
+			}
 		}()
 		answer = e.call(c, x)
 	})
@@ -44,8 +49,7 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 	case answer := <-answered:
 		return answer
 	case <-paused:
-		// Also if the answer has come at the same time: one of the two takes it.
-		e.running.Go(func() { c.Finish((<-answered).Response) })
+		close(left)
 		return streamable.Answer{Later: true}
 	}
 }
