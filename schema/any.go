@@ -7,9 +7,13 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// readAny reads a value of unknown type: map[string]any, []any, string, bool,
-// nil, and json.Number, which keeps every digit. Members that are there twice
-// are reported, as everywhere.
+// readAny reads a value of unknown type as map[string]any, []any, string, bool,
+// nil or json.Number. Numbers stay text because float64 would round integers
+// beyond 2^53. A member that occurs twice is reported as everywhere else.
+//
+// It returns false only when the walk ends, as the methods of decoder do. The
+// value itself is not counted in d.values: the caller has counted it. Recursion
+// is bounded by the scanner's depth limit.
 func readAny(d *decoder) (any, bool) {
 	switch d.s.Peek() {
 	case jsonx.Object:
@@ -44,8 +48,9 @@ func readAny(d *decoder) (any, bool) {
 	return nil, d.stop(err)
 }
 
-// readPart reads a value inside an any, which counts as one of the document's
-// values.
+// readPart reads a value inside a value of type any. Such values are counted
+// one by one, so that a deep any cannot hold more values than a document may
+// have.
 func readPart(d *decoder) (any, bool) {
 	if d.values++; d.values > d.plan.maxValues {
 		return nil, d.tooMany()
@@ -53,8 +58,8 @@ func readPart(d *decoder) (any, bool) {
 	return readAny(d)
 }
 
-// readAnyObject reads an object of unknown members; the last of two with one
-// name is kept.
+// readAnyObject reads an object with unknown members. Of two members with the
+// same name the last is kept, although the document is refused in that case.
 func readAnyObject(d *decoder) (any, bool) {
 	out := map[string]any{}
 	more, err := d.s.ObjectStart()
@@ -82,7 +87,8 @@ func readAnyObject(d *decoder) (any, bool) {
 	return out, true
 }
 
-// readAnyArray reads an array of unknown items.
+// readAnyArray reads an array with unknown items. An empty array gives an empty
+// slice, not nil, so that it is encoded as [] again.
 func readAnyArray(d *decoder) (any, bool) {
 	out := []any{}
 	more, err := d.s.ArrayStart()
@@ -102,9 +108,14 @@ func readAnyArray(d *decoder) (any, bool) {
 	return out, true
 }
 
-// readOpaque reads a value that only encoding/json and its own schema know. A type
-// that has just MarshalJSON is checked and not read: in results, which are
-// written and never decoded, that is all there is.
+// readOpaque reads a value whose form is known to encoding/json and to the
+// type's own schema only. The text is first checked against that schema
+// (n.verify), whose issues are more precise than an error of UnmarshalJSON, and
+// then decoded by encoding/json.
+//
+// For a result type that has MarshalJSON and no UnmarshalJSON the value is
+// checked but not decoded: results are written and never read back.
+// UnmarshalJSON gets a copy of the text, because it may keep it.
 func readOpaque(d *decoder, n *node, p slot) bool {
 	start := d.s.Pos
 	before := len(d.issues)

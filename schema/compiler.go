@@ -23,44 +23,57 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/rules"
 )
 
-// compiler turns one Go type into a tree of nodes and collects what is wrong
+// compiler builds the tree of nodes for one Go type and collects what is wrong
 // with the type and its tags. It lives for one call of Compile and is used by
 // one goroutine.
 //
-// It goes on after a fault, so that a type's author sees all of them at once: a
-// type that cannot be used leaves a node of nodeInvalid, which later steps pass
-// over. What asks about the whole type, such as whether a default passes the
-// rules of a struct that is not compiled yet, waits in later.
+// It continues after a fault, so that the author of a type sees all of them at
+// once: a type that cannot be used leaves a node of kind nodeInvalid, which
+// later steps skip. Questions about the whole type, such as whether a default
+// passes the rules of a struct that is not compiled yet, are put into later and
+// run by finish.
 type compiler struct {
-	opts     *Options
+	opts *Options
+	// problems keep the type from being used; Compile returns them as one
+	// RegistrationError. warnings do not.
 	problems []Problem
 	warnings []Problem
-	// shapes has the structs, and order the same in the order found, so that
-	// problems come in one order too.
+	// shapes holds the structs compiled so far. order lists the same shapes in
+	// the order in which they were found, so that problems are reported in a
+	// stable order.
 	shapes map[shapeKey]*shape
 	order  []*shape
-	// open has the slice, array and map types that are being compiled.
-	open   map[reflect.Type]*node
+	// open holds the named slice, array and map types whose element is being
+	// compiled; see container.
+	open map[reflect.Type]*node
+	// unions holds the interface types of Options.Unions. Their variants are
+	// compiled when the first member uses them.
 	unions map[reflect.Type]*unionShape
-	// own has the user's rules.
-	own   map[string]rules.CompileFunc
+	// own holds the rules of Options.Rules by tag name.
+	own map[string]rules.CompileFunc
+	// where is the declaration that is being compiled. Problems and warnings
+	// are reported for it, so whoever changes it restores it.
 	where place
-	// top is the shape of the root, nil if that is no struct.
+	// top is the shape of the root, or nil if the root is no struct. It is set
+	// by finish; until then rules that name a path from the top have to wait.
 	top *shape
-	// later is what must wait until every type is compiled.
+	// later holds functions that run once every type is compiled. They may
+	// append to it.
 	later []func()
 }
 
-// target returns what rules on a node are compiled for.
+// target describes n to the package rules: what kind of value it is and what
+// the options permit.
 func (c *compiler) target(n *node) rules.Target {
 	t := n.target()
 	t.Own, t.ServerState, t.Validator = c.own, c.opts.AllowServerState, c.opts.Validator
 	return t
 }
 
-// shapeKey tells the ways apart in which one struct type is used: with the
-// rules of its fields or without, as structonly asks, and as the variant of a
-// union, where one member has one value. Each has a shape of its own.
+// shapeKey identifies one way of using a struct type; each way has a shape of
+// its own. noRules is the struct without the rules of its fields, as
+// validate:"structonly" asks. skip is "tag=name" for the struct as a variant of
+// a union, where one member has one value, and "" otherwise.
 type shapeKey struct {
 	typ     reflect.Type
 	noRules bool
@@ -74,14 +87,15 @@ type place struct {
 	typ, field, json string
 }
 
-// report adds a problem at the current place. The tag is "" for a fault of the
-// type itself, the fix is "" where there is none to suggest.
+// report adds a problem at the current place. tag is "" for a fault of the type
+// itself, and fix is "" if there is nothing to suggest.
 func (c *compiler) report(tag, msg, fix string) {
 	c.problems = append(c.problems, c.problem(tag, msg, fix))
 }
 
-// warn adds what is legal and yet likely a mistake. Warnings do not keep a type
-// from being used; Plan.Warnings returns them.
+// warn adds a warning at the current place: what is legal and yet probably a
+// mistake. Warnings do not keep a type from being used; Plan.Warnings returns
+// them.
 func (c *compiler) warn(tag, msg, fix string) {
 	c.warnings = append(c.warnings, c.problem(tag, msg, fix))
 }
@@ -91,8 +105,8 @@ func (c *compiler) problem(tag, msg, fix string) Problem {
 	return Problem{Type: c.where.typ, Field: c.where.field, JSONName: c.where.json, Tag: tag, Message: msg, Fix: fix}
 }
 
-// add reports the problems that the packages for tags and rules found, which
-// know the tag but not the place.
+// add reports problems found by the packages tags and rules, which know the tag
+// but not the type and field.
 func (c *compiler) add(ps ...tags.Problem) {
 	for _, p := range ps {
 		c.report(p.Tag, p.Msg, p.Fix)
@@ -120,17 +134,20 @@ func implements(t, iface reflect.Type) bool {
 	return t.Implements(iface) || reflect.PointerTo(t).Implements(iface)
 }
 
-// maxPointers is how many pointers may precede a type; it stops at type P *P.
+// maxPointers limits the pointers in front of a type. It ends the loop for a
+// type such as "type P *P".
 const maxPointers = 8
 
-// typeNode returns the node of a Go type as it is without tags; with noRules,
-// the tags of structs in it are ignored.
+// typeNode returns the node of a Go type without the tags of the field that
+// uses it. With noRules the validate tags of structs in it are ignored. The
+// node is never nil; for a type that cannot be used its kind is nodeInvalid and
+// a problem has been reported.
 //
-// The order decides how a type travels. A method that returns a schema comes
-// first: who wrote it knows best. Then come types whose form is known here,
-// then those with MarshalJSON or UnmarshalJSON, which are refused because
-// nobody can tell what they accept, then those with a text form. What is left
-// travels as its kind.
+// The order of the checks decides how a type travels. A method that returns a
+// schema comes first, because its author knows best. Then come types whose form
+// this package knows, then types with MarshalJSON or UnmarshalJSON, which are
+// refused because nobody can tell what they accept, then types with a text
+// form. Everything else travels as its kind.
 func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	n := &node{}
 	for t.Kind() == reflect.Pointer {
@@ -161,9 +178,9 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 }
 
 // plainType fills the node of a type that travels as its Go kind says. It
-// follows encoding/json, save that a slice of bytes whose element reads itself
-// is an array here and there. Kinds without a JSON form, such as channels, are
-// reported.
+// follows encoding/json. A slice whose byte-sized element decodes itself is an
+// array and not base64, also as in encoding/json. Kinds without a JSON form,
+// such as channels and functions, are reported.
 func (c *compiler) plainType(n *node, noRules bool) {
 	t := n.typ
 	switch k := t.Kind(); k {
@@ -207,17 +224,22 @@ func (c *compiler) plainType(n *node, noRules bool) {
 	}
 }
 
-// elemNode is typeNode for an element. In a result a nil pointer is null.
+// elemNode is typeNode for the element of a slice, array or map. In a result a
+// nil pointer is written as null, so such an element is nullable; in arguments
+// null is no element.
 func (c *compiler) elemNode(t reflect.Type, noRules bool) *node {
 	n := c.typeNode(t, noRules)
 	n.nullable = n.nullable || c.opts.Output && len(n.ptrs) > 0
 	return n
 }
 
-// container compiles a slice, array or map type, and notices when it contains
-// itself. Only a named type can: the inner one becomes a reference to the
-// outer, as $ref does in the schema. The outer node is copied to whole without
-// its pointers, because the reference begins behind them.
+// container compiles a slice, array or map type and detects that it contains
+// itself, as in "type Tree []Tree". Only a named type can. The inner use
+// becomes a nodeRef to the outer one, which the schema writes as $ref.
+//
+// The outer node is copied to whole without its pointers, because the reference
+// starts behind them. compile fills n, and may reach container for the same
+// type again.
 func (c *compiler) container(n *node, compile func()) {
 	if n.typ.Name() == "" {
 		compile()
@@ -237,9 +259,9 @@ func (c *compiler) container(n *node, compile func()) {
 	n.ptrs = ptrs
 }
 
-// interfaceType fills the node of an interface: a union if Options.Unions lists
-// its variants, any value if it has no methods. With methods and without
-// variants nothing could be stored in it.
+// interfaceType fills the node of an interface type: a union if Options.Unions
+// lists its variants, any value if it has no methods. An interface with methods
+// and without variants is reported, because nothing could be stored in it.
 func (c *compiler) interfaceType(n *node) {
 	if u := c.unions[n.typ]; u != nil {
 		n.kind, n.name, n.union, n.nullable = nodeUnion, "object", u, c.opts.Output
@@ -254,8 +276,10 @@ func (c *compiler) interfaceType(n *node) {
 	n.kind = nodeAny
 }
 
-// keyNode returns the node of a map key, which travels as a string. A type with
-// a text form has the same one as a key and as a value.
+// keyNode returns the node of a map key. The name of a member is text, so
+// numbers are read from their decimal form as if they were quoted. A type with
+// a text form has the same form as a key and as a value. A schema that a method
+// returns applies to keys only if it is for strings.
 func (c *compiler) keyNode(t reflect.Type) *node {
 	n := &node{typ: t}
 	if c.hooked(n) && n.name != "string" {
@@ -287,9 +311,9 @@ func (c *compiler) keyNode(t reflect.Type) *node {
 	return n
 }
 
-// builtin fills the node of a type whose JSON form is known to this package,
-// and reports whether it is one. Types of other modules are known by name, so
-// that they need not be imported.
+// builtin fills the node of a type whose JSON form this package knows and
+// reports whether it is one. Types of other modules are recognized by import
+// path and name, so that those modules need not be imported.
 func (c *compiler) builtin(n *node) bool {
 	switch t := n.typ; {
 	case t == rules.TimeType:
@@ -324,16 +348,23 @@ func (c *compiler) builtin(n *node) bool {
 	return true
 }
 
-// textForm is the schema of a known type with a text form.
+// textForm is what is known about a type with a text form: how issues call its
+// values, and the keywords of its schema. pattern, if not "", is checked before
+// UnmarshalText is called.
 type textForm struct {
 	said                         typeName
 	format, pattern, description string
 	examples                     []any
 }
 
+// uuidPattern is the canonical form of a UUID. The parsers of the UUID packages
+// also take braces, "urn:uuid:" and no hyphens; the format of JSON Schema does
+// not.
 const uuidPattern = `^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
 
-// textForms are known by name, so that this package need not import them.
+// textForms returns the known types with a text form, by import path and name.
+// It is built on first use, so that programs which never
+// compile such a type do not pay for it when they start.
 var textForms = sync.OnceValue(func() map[string]textForm {
 	return map[string]textForm{
 		"github.com/google/uuid.UUID":   {said: typeName{"a UUID", ""}, format: "uuid", pattern: uuidPattern},
@@ -356,9 +387,10 @@ var dateNames = map[reflect.Type]typeName{
 	reflect.TypeFor[civil.NaiveDateTime](): {"a date and time without an offset", "2026-01-31T09:30:00"},
 }
 
-// textType fills the node of a type that is known to have a text form. A
-// pattern is checked before UnmarshalText is called: parsers take more forms
-// than the schema shows, such as a UUID in braces.
+// textType fills the node of a type that is known to have a text form. Its
+// pattern is enforced before UnmarshalText is called, because the parsers of
+// these types accept more forms than the schema shows, such as a UUID in
+// braces.
 func (c *compiler) textType(n *node, form textForm) {
 	n.kind, n.name, n.said = nodeText, "string", form.said
 	n.own = func() *jsonschema.Schema {
@@ -371,18 +403,21 @@ func (c *compiler) textType(n *node, form textForm) {
 	}
 }
 
-// timeOfDayPattern matches the text form of TimeOfDay.
+// timeOfDayPattern matches the text form of civil.TimeOfDay: hours and minutes,
+// then optionally seconds with up to nine digits of a fraction.
 const timeOfDayPattern = `^(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?$`
 
-// datePattern matches exactly the days that exist: month lengths and leap
-// years included, so that a schema without format:date still says all.
+// datePattern matches exactly the days that exist, with the lengths of the
+// months and leap years. NaiveDateTime has no format in JSON Schema, so the
+// pattern alone has to say all of it.
 const datePattern = `(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))` +
 	`|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)`
 
+// naivePattern matches the text form of civil.NaiveDateTime.
 const naivePattern = `^` + datePattern + `T(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?$`
 
-// dateSchema is the schema of Date, TimeOfDay and NaiveDateTime. Only Date has
-// a format of JSON Schema: time and date-time there demand an offset.
+// dateSchema returns the schema of Date, TimeOfDay or NaiveDateTime. Only Date
+// has a format in JSON Schema: its time and date-time demand an offset.
 func dateSchema(t reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	switch t {
@@ -396,20 +431,22 @@ func dateSchema(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// The methods by which types say their schema. MCPSchema wins over JSONSchema,
-// which a type may have for another use of invopop's package.
+// The methods by which a type describes itself. MCPSchema takes precedence over
+// JSONSchema, which a type may have for another use of invopop's package.
+// JSONSchemaExtend changes the schema that was derived from the type.
 type (
 	mcpSchemer   interface{ MCPSchema() *jsonschema.Schema }
 	jsonSchemer  interface{ JSONSchema() *jsonschema.Schema }
 	jsonExtender interface{ JSONSchemaExtend(*jsonschema.Schema) }
 )
 
-// hooked fills the node of a type that brings its schema along, by a method
-// with a value or a pointer receiver, which is called on the zero value. It
-// reports whether there is such a method.
+// hooked fills the node of a type that has MCPSchema or JSONSchema, with a
+// value or a pointer receiver. The method is called once, on the zero value,
+// inside the guard. hooked reports whether there is such a method; a method
+// that panics or returns nil is a problem.
 //
 // The schema is copied, because a method may return the same value each time.
-// References are refused: they would point into the schema of the whole
+// References are refused: "#/$defs/…" would point into the schema of the whole
 // document.
 func (c *compiler) hooked(n *node) bool {
 	if n.typ.Kind() == reflect.Interface {
@@ -444,9 +481,10 @@ func (c *compiler) hooked(n *node) bool {
 	return true
 }
 
-// enumMethod limits a type with a method Enum() []T to the values that it
-// lists. Only types that travel as text, a number or a boolean can have one,
-// since the values are compared by ==.
+// enumMethod limits a type that has a method Enum() []T to the values it
+// returns. Only types that travel as text, a number or a boolean can have one,
+// because values are compared with ==. The method is called once, on the zero
+// value; an empty list and equal values are problems.
 func (c *compiler) enumMethod(n *node) {
 	switch {
 	case n.kind == nodeString, n.kind == nodeInt, n.kind == nodeUint, n.kind == nodeFloat, n.kind == nodeBool:
@@ -476,7 +514,8 @@ func (c *compiler) enumMethod(n *node) {
 	n.checks = append(n.checks, rules.SetCheck("Enum", "enum", values))
 }
 
-// extender returns the JSONSchemaExtend method of a type, if it has one.
+// extender returns the JSONSchemaExtend method of a type, bound to its zero
+// value, or nil if it has none.
 func extender(t reflect.Type) func(*jsonschema.Schema) {
 	if t.Kind() == reflect.Interface {
 		return nil
@@ -487,8 +526,8 @@ func extender(t reflect.Type) func(*jsonschema.Schema) {
 	return nil
 }
 
-// guard runs a method of a type that is being compiled and returns what it
-// panicked with as an error. Whoever wrote the method reads it, so it has the
+// guard runs a method of the type that is being compiled and returns its panic
+// as an error. The author of the method reads that error, so it carries the
 // value of the panic.
 func guard(f func()) error {
 	if failure, ok := errors.AsType[*safely.Failure](safely.Call(f)); ok {
@@ -497,8 +536,8 @@ func guard(f func()) error {
 	return nil
 }
 
-// null fills the node of a Null[T]. Pointers and Nulls inside are refused: null
-// could then mean two things.
+// null fills the node of a Null[T], whose element is T. A pointer or another
+// Null as T is refused, because null could then mean two things.
 func (c *compiler) null(n *node, elem reflect.Type) {
 	n.kind, n.nullable = nodeNull, true
 	n.elem = c.typeNode(elem, false)
@@ -508,9 +547,9 @@ func (c *compiler) null(n *node, elem reflect.Type) {
 	}
 }
 
-// prepare looks at the options that no type needs to use: custom rules, and the
-// unions that it makes known. Faults in them are reported even if the type has
-// no use for them, because whoever set the options cannot tell.
+// prepare reads the options: custom rules, struct rules, unions. Faults in them
+// are reported even when the type makes no use of them, because whoever set the
+// options would not notice otherwise.
 func (c *compiler) prepare() {
 	c.add(checkRules(c.opts.Rules)...)
 	c.own = ownRules(c.opts.Rules)

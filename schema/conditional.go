@@ -15,43 +15,53 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// conditional says when a member must, or must not, be there: one of the tags
-// required_if … excluded_without_all. Its schema and its check are made from
-// it, and so is the sentence for the description, because if and then are hard
-// to read for people and models.
+// conditional is one of the tags required_if … excluded_without_all: it says
+// when a member must, or must not, be there. The check, the keywords of the
+// schema and the sentence of the description are all made from it. The sentence
+// is needed because if/then/else is hard to read for people and for models.
 //
-// In what follows P(f) is "f is present": it is there, is not null, and is no
-// empty string.
+// In the comments of this file P(f) means "f is present": the member is in the
+// document, is not null, and is not the empty string. These are the terms of
+// go-playground's grammar, read on the document instead of on zero values.
+//
+// The tags map to the fields below like this; n is negate:
+//
+//	required_if      all tests hold          required_unless       not any test holds
+//	required_with    any member is present   required_with_all     all members are present
+//	required_without not all are present     required_without_all  not any is present
 type conditional struct {
-	// field is the member that it is about, by index.
+	// field is the index of the member that the rule is about.
 	field int
-	// exclude says that the member must not be there.
+	// exclude is set for excluded_…: the member must not be present when the
+	// rule applies.
 	exclude bool
-	// any says that one test is enough; otherwise all must hold.
+	// any is set if one test that holds is enough; otherwise all must hold.
 	any bool
-	// negate says that the rule applies when the tests do not hold.
+	// negate is set if the rule applies when the tests do not hold.
 	negate bool
 	tests  []test
-	// when is the condition in words: "when b is absent".
+	// when is the condition in words, such as "when b is absent".
 	when string
 }
 
-// test is one part of a condition: that a member is present, or that it is a
-// value.
+// test is one part of a condition: that a member is present, or that it has a
+// certain value.
 type test struct {
+	// field is the index of the member that the test looks at.
 	field int
-	// equals compares the member with value; otherwise presence is asked for.
+	// equals selects the comparison with value. Without it the test asks for
+	// presence.
 	equals bool
 	value  reflect.Value
-	// fromZero says that the test holds when the member is absent, because its
-	// zero or its default is the value.
+	// fromZero is set if the test also holds when the member is absent, because
+	// its default, or its zero value, is the value.
 	fromZero bool
 }
 
 // compileConditional compiles one of the tags required_if …
-// excluded_without_all. Their names differ in what is demanded, in whether one
-// test is enough, and in whether it is demanded when the tests hold or when
-// they do not.
+// excluded_without_all on field i of sh. Faults are reported, and the rule is
+// left out then. All fields of sh must have been compiled, because a rule may
+// name a field that is declared below its own.
 func compileConditional(c *compiler, sh *shape, i int, r tags.Rule) {
 	k := conditional{field: i, exclude: strings.HasPrefix(r.Name, "excluded")}
 	words, _ := tags.Words(r.Param)
@@ -96,9 +106,10 @@ func compileConditional(c *compiler, sh *shape, i int, r tags.Rule) {
 	sh.conds = append(sh.conds, k)
 }
 
-// findSibling finds the member that a rule names, by Go name or JSON name; the
-// Go name wins, as in go-playground's grammar. self is the member with the
-// rule, or -1 if it may name any.
+// findSibling returns the index of the member that a rule names, by Go name or
+// by JSON name. The Go name wins, as in go-playground's grammar. self is the
+// index of the member that has the rule, which it must not name, or -1 if any
+// may be named. ok is false after a problem has been reported.
 func findSibling(c *compiler, sh *shape, self int, r tags.Rule, name string) (int, bool) {
 	found := -1
 	for i := range sh.fields {
@@ -131,9 +142,10 @@ func findSibling(c *compiler, sh *shape, self int, r tags.Rule, name string) (in
 	return found, found >= 0
 }
 
-// compileEquality compiles "the member is this value". An absent member counts
-// as its default, or as its zero value if it has no pointer, since that is what
-// the function will see.
+// compileEquality compiles the test "member at equals text". An absent member
+// counts as its default, or as its zero value if it has no pointer, because
+// that is what the function will see. Only strings, numbers and booleans can be
+// compared with the text in a tag.
 func compileEquality(c *compiler, sh *shape, at int, r tags.Rule, text string) (test, bool) {
 	f := &sh.fields[at]
 	n := f.node
@@ -168,8 +180,9 @@ func compileEquality(c *compiler, sh *shape, at int, r tags.Rule, text string) (
 	return t, true
 }
 
-// sentence says in English when the rule applies, such as "when kind is
-// \"mail\"".
+// sentence returns the condition in English, such as `when kind is "mail"`. It
+// applies De Morgan's rule for the negated forms, so that no sentence says "not
+// (a and b)".
 func (k *conditional) sentence(sh *shape) string {
 	var parts []string
 	for _, t := range k.tests {
@@ -197,9 +210,10 @@ func (k *conditional) sentence(sh *shape) string {
 	return word + strings.Join(parts, " and ")
 }
 
-// checkConditions enforces the conditional rules of an object. A member with
-// issues of its own is left alone: whether it is meant to be there will be
-// known when it is mended.
+// checkConditions enforces the conditional rules of an object that has been
+// read. marks says what became of each member, and p is where the struct lies.
+// A member with issues of its own is left alone: whether it should be there is
+// known only when it has been mended.
 func checkConditions(d *decoder, sh *shape, p slot, marks []byte) {
 	for i := range sh.conds {
 		k := &sh.conds[i]
@@ -225,8 +239,9 @@ func checkConditions(d *decoder, sh *shape, p slot, marks []byte) {
 	}
 }
 
-// applies reports whether the condition of a rule holds. It does not when a
-// member that it looks at has issues: those come first.
+// applies reports whether the condition of the rule holds for the object at p.
+// It returns false if a member that the condition looks at has issues, because
+// those come first.
 func (k *conditional) applies(sh *shape, p slot, marks []byte) bool {
 	holds := !k.any
 	for _, t := range k.tests {
@@ -255,10 +270,12 @@ func (k *conditional) applies(sh *shape, p slot, marks []byte) bool {
 	return holds != k.negate
 }
 
-// emitConditionals writes the conditional rules of an object in the plainest
-// keywords that say exactly the same. There is never a composition at the top
-// of an object, because model providers refuse that: several rules stand in
-// allOf below a then whose if is always true.
+// emitConditionals writes the conditional rules of an object with the simplest
+// keywords that mean exactly the same.
+//
+// There is never an allOf or anyOf at the top of an object, because model
+// providers refuse arguments with such a schema. Several rules therefore stand
+// in an allOf inside "then", below an "if" that is always true.
 func emitConditionals(s *jsonschema.Schema, sh *shape) {
 	var branches []*jsonschema.Schema
 	for i := range sh.conds {
@@ -276,9 +293,9 @@ func emitConditionals(s *jsonschema.Schema, sh *shape) {
 	}
 }
 
-// emitDependent writes "if k is there …" as dependentRequired or
-// dependentSchemas, where mere presence is what counts. It reports false where
-// that would say something else.
+// emitDependent writes the rule as dependentRequired or dependentSchemas, which
+// is possible if the mere presence of one member decides. It reports false, and
+// changes nothing, if those keywords would mean something else.
 func (k *conditional) emitDependent(s *jsonschema.Schema, sh *shape) bool {
 	if k.negate || !k.any && len(k.tests) > 1 {
 		return false
@@ -311,7 +328,7 @@ func (k *conditional) emitDependent(s *jsonschema.Schema, sh *shape) bool {
 	return true
 }
 
-// merge adds the properties and required names of one schema to another.
+// merge adds the properties and the required names of more to at.
 func merge(at, more *jsonschema.Schema) {
 	at.Required = append(at.Required, more.Required...)
 	if more.Properties == nil {
@@ -325,9 +342,9 @@ func merge(at, more *jsonschema.Schema) {
 	}
 }
 
-// emitIf writes the rule as if and then, or as if and else where it applies
-// when the tests do not hold: a not around the condition would say the same and
-// be longer.
+// emitIf writes the rule as if and then. A rule that applies when its tests do
+// not hold becomes if and else, which is shorter than a "not" around the
+// condition.
 func (k *conditional) emitIf(sh *shape) *jsonschema.Schema {
 	var cond *jsonschema.Schema
 	if len(k.tests) == 1 {
@@ -349,8 +366,8 @@ func (k *conditional) emitIf(sh *shape) *jsonschema.Schema {
 	return &jsonschema.Schema{If: cond, Then: k.consequence(sh)}
 }
 
-// emit writes one test. A member whose absence counts as the value is not
-// required by it.
+// emit writes one test as a schema for the object. A member that may be absent,
+// because its absence counts as the value, is not required by the test.
 func (t *test) emit(sh *shape) *jsonschema.Schema {
 	f := &sh.fields[t.field]
 	if !t.equals {
@@ -363,7 +380,8 @@ func (t *test) emit(sh *shape) *jsonschema.Schema {
 	return s
 }
 
-// constant is a value as const wants it: integers in a form that stays exact.
+// constant returns a value in the form that const needs. Integers become
+// json.Number, so that no encoder turns them into floats.
 func constant(v reflect.Value) any {
 	switch x := rules.PlainValue(v).(type) {
 	case int64:
@@ -375,8 +393,8 @@ func constant(v reflect.Value) any {
 	}
 }
 
-// consequence writes what a rule demands: P(f), or not P(f), which leaves null
-// and "" where those are no presence.
+// consequence writes what the rule demands: P(f), or its negation. The negation
+// of P(f) still permits null and "" where the member accepts them.
 func (k *conditional) consequence(sh *shape) *jsonschema.Schema {
 	f := &sh.fields[k.field]
 	if !k.exclude {

@@ -13,29 +13,32 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// crossRule compares a member with another one, of the same struct or, for the
-// cs tags, on a path from the top. JSON Schema has no words for that, so the
-// rule is enforced by the decoder alone and told in the description.
+// crossRule compares a member with another one: of the same struct, or on a
+// path from the root for the tags that end in csfield. JSON Schema cannot
+// express that, so the decoder alone enforces the rule and the description of
+// the member states it.
 type crossRule struct {
+	// field is the index of the member that has the rule.
 	field int
-	// other is the path of indexes to the other member: one from the same struct,
-	// or several from the top if root is set.
+	// other is the path of indexes to the other member: one index in the same
+	// struct, or several from the root if root is set.
 	other []int
 	root  bool
-	tag   string
-	// op is "eq", "gt", …, "contains", "excludes" or "postcode".
+	// tag is the rule as written.
+	tag string
+	// op is the comparison: "eq", "ne", "gt", "gte", "lt", "lte", "contains",
+	// "excludes" or "postcode".
 	op string
-	// validator decides about postal codes.
+	// validator decides about postal codes; it is set for "postcode" only.
 	validator Validator
-	// want is the format for what is demanded, "greater than %s", and name that of
-	// the other member.
+	// want is a format for what the rule demands, such as "greater than %s".
+	// name is the other member as issues and descriptions call it.
 	want string
 	name string
 }
 
-// crossWords say what a rule demands, for the sorts of values that have their
-// own words; comparesNothing has those for all others. The verb stands for the
-// name of the other member.
+// crossWords has the format for each operation, for the sorts of values that
+// need their own words. comparesNothing has the words for all other sorts.
 var crossWords = map[comparison]map[string]string{
 	comparesNothing: {
 		"eq": "the same as %s", "ne": "different from %s", "gt": "greater than %s", "gte": "greater than or equal to %s",
@@ -50,7 +53,7 @@ var crossWords = map[comparison]map[string]string{
 	comparesDuration: {"gt": "longer than %s", "gte": "at least as long as %s", "lt": "shorter than %s", "lte": "no longer than %s"},
 }
 
-// words returns the format for what the rule demands of n.
+// words returns the format for what the rule demands of a value of n.
 func (k *crossRule) words(n *node) string {
 	kind := comparisonKind(n)
 	if kind >= comparesTime {
@@ -62,10 +65,10 @@ func (k *crossRule) words(n *node) string {
 	return crossWords[comparesNothing][k.op]
 }
 
-// compileCross compiles one of the tags eqfield …
-// postcode_iso3166_alpha2_field. A path from the top is looked up when the
-// whole type is compiled, because the struct with the rule may come before the
-// one it looks into.
+// compileCross compiles one of the tags eqfield … postcode_iso3166_alpha2_field
+// on field i of sh. A path from the root is resolved after the whole type has
+// been compiled, because the struct with the rule may come before the one that
+// the path leads to.
 func compileCross(c *compiler, sh *shape, i int, r tags.Rule) {
 	k := crossRule{field: i, tag: r.Written, root: strings.HasSuffix(r.Name, "csfield")}
 	name := strings.TrimSpace(r.Param)
@@ -101,7 +104,8 @@ func compileCross(c *compiler, sh *shape, i int, r tags.Rule) {
 	addCross(c, sh, k, sh.fields[at].name)
 }
 
-// addCross adds a rule to a struct, and its sentence to the member.
+// addCross adds a rule to a struct, and the sentence about it to the member
+// that has the rule.
 func addCross(c *compiler, sh *shape, k crossRule, name string) {
 	f := &sh.fields[k.field]
 	k.want, k.name = k.words(f.node), name
@@ -109,8 +113,9 @@ func addCross(c *compiler, sh *shape, k crossRule, name string) {
 	sh.cross = append(sh.cross, k)
 }
 
-// compileRootRule resolves a path from the top struct. The structs on it keep
-// what became of their members until the end of the document.
+// compileRootRule resolves a path of member names from the root. Each struct on
+// the path becomes tracked: the decoder then keeps the marks of its members
+// until the end of the document. It runs from compiler.later.
 func compileRootRule(c *compiler, sh *shape, k crossRule, r tags.Rule, path string) {
 	at := c.top
 	var names []string
@@ -135,9 +140,10 @@ func compileRootRule(c *compiler, sh *shape, k crossRule, r tags.Rule, path stri
 	}
 }
 
-// canCompare checks that a rule can compare two members, and means what it
-// seems to: go-playground's gtfield on strings compares their lengths, which
-// nobody expects.
+// canCompare reports whether a rule can compare two members and means what it
+// seems to mean. It reports a problem otherwise. In go-playground gtfield on
+// strings compares their lengths, which nobody expects, so that is refused with
+// the tag to use instead.
 func canCompare(c *compiler, a, b *node, k crossRule, r tags.Rule) bool {
 	if a.kind == nodeInvalid || b.kind == nodeInvalid {
 		return false
@@ -168,8 +174,8 @@ func canCompare(c *compiler, a, b *node, k crossRule, r tags.Rule) bool {
 }
 
 // comparison is a sort of values that can be compared with each other. Integers
-// do not compare with floats: which of the two would be rounded is not clear
-// from the tag.
+// are not compared with floats, because the tag does not say which of the two
+// would be rounded.
 type comparison int
 
 // The sorts. Those from comparesTime on have words such as "after" and
@@ -189,7 +195,8 @@ const (
 	comparesNaive
 )
 
-// comparisonKind is the sort of the values of a node.
+// comparisonKind returns the sort of the values of n, or comparesNothing if
+// they cannot be compared.
 func comparisonKind(n *node) comparison {
 	switch n.kind {
 	case nodeString:
@@ -218,7 +225,7 @@ func comparisonKind(n *node) comparison {
 	return comparesNothing
 }
 
-// holds evaluates the rule on two values of one sort.
+// holds evaluates the rule on two decoded values of the same sort.
 func (k *crossRule) holds(a, b reflect.Value) bool {
 	switch k.op {
 	case "contains":
@@ -244,8 +251,9 @@ func (k *crossRule) holds(a, b reflect.Value) bool {
 	return c <= 0
 }
 
-// compareValues orders two values of one sort. Booleans have no order: they are
-// equal or not.
+// compareValues returns a negative number, 0 or a positive number as a is less
+// than, equal to or greater than b. Both have the same sort. For booleans only
+// equality is meaningful.
 func compareValues(a, b reflect.Value) int {
 	switch a.Kind() {
 	case reflect.String:
@@ -275,16 +283,18 @@ func compareValues(a, b reflect.Value) int {
 	return 0
 }
 
-// postcodeOf reports whether a text is a postal code of a country. One whose
-// codes are not known has none.
+// postcodeOf reports whether code is a postal code of country, an ISO 3166-1
+// alpha-2 code. A country whose postal codes are not known has none.
 func postcodeOf(v Validator, code, country string) bool {
 	_, known := rules.Postcodes()[country]
 	return known && rules.Ask(v, "postcode_iso3166_alpha2", country, true)(code)
 }
 
-// checkRelations runs, or puts off, the rules of an object that need decoded
-// values: comparisons with siblings at once, all others at the end of the
-// document.
+// checkRelations runs the rules of an object that need decoded values.
+// Comparisons with siblings run at once; comparisons along a path, and the
+// struct rules of users, are put off to the end of the document. p is where the
+// struct lies, and marks says what became of its members; it is copied if the
+// shape is tracked.
 func checkRelations(d *decoder, n *node, sh *shape, p slot, marks []byte) {
 	if sh.tracked {
 		if d.saved == nil {
@@ -312,9 +322,9 @@ func checkRelations(d *decoder, n *node, sh *shape, p slot, marks []byte) {
 	}
 }
 
-// check enforces a cross-field rule on two members that are there. The message
-// shows both values, unless one is a secret: what a secret is compared with is
-// as good as the secret.
+// check enforces the rule on two members that are both there. path is where the
+// issue is reported. The message quotes both values unless one of them is a
+// secret: the value that a secret is compared with tells as much as the secret.
 func (k *crossRule) check(d *decoder, n *node, at slot, other *node, otherAt slot, path string) {
 	a, b := n.deref(at), other.deref(otherAt)
 	if a == (slot{}) || b == (slot{}) {
@@ -333,8 +343,9 @@ func (k *crossRule) check(d *decoder, n *node, at slot, other *node, otherAt slo
 	d.failAt(n, &c, got, "", path)
 }
 
-// findCycles reports members that would each have to be greater than the other,
-// over any number of rules. No document could pass.
+// findCycles reports rules of one struct that can never all hold, because each
+// of some members would have to be greater than the next one in a circle. No
+// document could pass. Rules along paths are not looked at.
 func findCycles(c *compiler, sh *shape) {
 	greater := map[int][]int{} // member → members that it is not less than
 	type pair struct {
@@ -370,7 +381,8 @@ func findCycles(c *compiler, sh *shape) {
 	}
 }
 
-// reaches reports whether there is a way along the edges.
+// reaches reports whether edges lead from one member to another. seen holds the
+// members visited so far.
 func reaches(edges map[int][]int, from, to int, seen map[int]bool) bool {
 	if from == to {
 		return true

@@ -25,47 +25,48 @@ const (
 	defaultMaxValues = 100_000
 )
 
-// decoder walks one document along a plan. It checks every value, writes the
-// good ones, and goes on after a bad one, so that all issues come out at once.
+// decoder reads one document along a plan. It checks every value, stores the
+// good ones, and continues after a bad one, so that all issues are reported at
+// once. It belongs to one goroutine at a time.
 //
-// Its methods return false only when the walk cannot go on: the text is not
-// JSON, or is past a limit. The scanner has read the whole value when they
-// return true, good or bad.
+// Its methods return false only when the walk cannot continue: the text is not
+// JSON, or passes a limit. The reason is among the issues then. If they return
+// true, the scanner has read the whole value, good or bad.
 //
 // A document is walked once. What needs more than the value at hand waits:
 // rules among members until the object ends, rules that look elsewhere and
-// rules of users until the document ends. Decoders are pooled and keep their
-// scratch memory; nothing of a document stays in them.
+// functions of users until the document ends. Decoders are pooled; release
+// removes everything of the document and keeps the scratch memory.
 type decoder struct {
 	s    jsonx.Scanner
 	plan *Plan
 	// ctx is the caller's, for custom rules.
 	ctx context.Context
 	report
-	// marks says for each open object what became of its members.
+	// marks says what became of the members of each open object.
 	marks []byte
 	// values counts the values that have been read.
 	values int
-	// lenient says that values are coerced. It changes on the way down.
+	// lenient is set if values are coerced. It can change on the way down.
 	lenient bool
-	// inKey says that a member name is being read as a value.
+	// inKey is set while the name of a member is read as a value.
 	inKey bool
-	// inText says that JSON that came as a string is being read.
+	// inText is set while JSON that came as a string is read.
 	inText bool
-	// later has the checks that wait for the end of the document.
+	// later holds the checks that wait for the end of the document.
 	later []deferred
-	// saved has the marks of the structs that cross-field rules look into, by the
-	// place of the struct.
+	// saved holds the marks of tracked structs, by the place of the struct.
 	saved map[slot][]byte
-	// fault is an error of a rule that is none of the document's.
+	// fault is an error that a struct rule returned and that is not about the
+	// document. Decode returns it instead of the issues.
 	fault error
 }
 
 // decoders keeps scratch memory between documents.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// result turns what was found into Decode's error. The issues leave the decoder
-// with it, so that the next document does not write over them.
+// result returns the error for Decode. The issues leave the decoder with it, so
+// that the next document does not overwrite them.
 func (d *decoder) result() error {
 	if d.fault != nil {
 		return d.fault
@@ -85,8 +86,8 @@ func (d *decoder) result() error {
 	return e
 }
 
-// release gives the decoder back, without references to the document or to the
-// caller's context.
+// release returns the decoder to the pool, without references to the document
+// or to the caller's context.
 func (d *decoder) release() {
 	d.s.Reset(nil)
 	d.plan, d.ctx, d.fault, d.coerced = nil, nil, nil, nil
@@ -105,8 +106,8 @@ func (d *decoder) stop(err error) bool {
 	return false
 }
 
-// tooMany records that the document has more values than may be, and ends the
-// walk.
+// tooMany records that the document has more values than it may have, and ends
+// the walk.
 func (d *decoder) tooMany() bool {
 	d.issues = append(d.issues, Issue{Path: wording.Pointer(d.path), Rule: wording.RuleSize,
 		Expected: fmt.Sprintf("at most %d values in all", d.plan.maxValues),
@@ -114,13 +115,13 @@ func (d *decoder) tooMany() bool {
 	return false
 }
 
-// coerces reports whether values of n may come in another form than they
-// should.
+// coerces reports whether a value of n may come in another form than its own,
+// such as a number in a string.
 func (d *decoder) coerces(n *node) bool { return d.lenient && !n.strict }
 
-// value reads the value at the scanner into p, behind as many new pointers as
-// the type has. A null that is a value leaves pointers nil; a null that is none
-// is told by the kind's method as a value of the wrong type.
+// value reads the value at the scanner and stores it at p, behind as many new
+// pointers as the type has. If null is a value of n, pointers stay nil;
+// otherwise null is reported as a value of the wrong type.
 func (d *decoder) value(n *node, p slot) bool {
 	if d.values++; d.values > d.plan.maxValues {
 		return d.tooMany()
@@ -144,9 +145,9 @@ func (d *decoder) value(n *node, p slot) bool {
 	return d.specialValue(n, p, k)
 }
 
-// putOff keeps a check of the value at the path for the end of the document.
-// The path is copied, and whether the value must not be shown is kept, as both
-// will have changed.
+// putOff keeps a check of the current value for the end of the document. It
+// copies what will have changed by then: the path, and whether the value is
+// secret.
 func (d *decoder) putOff(r deferred) {
 	r.path, r.secret, r.key = slices.Clone(d.path), d.secret, d.inKey
 	d.later = append(d.later, r)
@@ -201,9 +202,9 @@ func (d *decoder) specialValue(n *node, p slot, k jsonx.Kind) bool {
 	return true
 }
 
-// verify checks raw text against a schema that the plan does not know, which a
-// method of a type has brought along. Of a value that must not be shown only
-// the place is told: the names below it may be secret too.
+// verify checks raw text against a schema that the tree does not have, because
+// a method of a type brought it along. For a secret only the place is reported:
+// the names below it may be secret too.
 func (d *decoder) verify(n *node, schema *raw.Schema, text []byte) {
 	err, _ := schema.Check(text).(*Error)
 	if err == nil {
@@ -219,8 +220,8 @@ func (d *decoder) verify(n *node, schema *raw.Schema, text []byte) {
 	}
 }
 
-// plainValue reads a value by its kind, which has the type and the first byte
-// to go by. Checks of the decoded value are not run here.
+// plainValue reads a value according to the kind of its node; k is what the
+// first byte announces. It does not run checks of the decoded value.
 func (d *decoder) plainValue(n *node, p slot, k jsonx.Kind) bool {
 	switch n.kind {
 	case nodeString:
@@ -262,8 +263,8 @@ func (d *decoder) plainValue(n *node, p slot, k jsonx.Kind) bool {
 	return readOpaque(d, n, p)
 }
 
-// skip reads over one value. It is checked as JSON, and duplicate members in it
-// are reported where they are, for which the value is read a second time.
+// skip reads over one value. It checks that the value is JSON and reports
+// duplicate members at their place, for which it reads the value a second time.
 func (d *decoder) skip() bool {
 	pos, depth := d.s.Pos, d.s.Depth()
 	_, err := d.s.Skip()
@@ -314,11 +315,12 @@ func (d *decoder) counts(n *node, count int, words *wording.BoundWords) {
 	}
 }
 
-// errStopped says that the reason for the end of the walk has been recorded.
+// errStopped is returned when the walk has ended and the reason is among the
+// issues.
 var errStopped = errors.New("stopped")
 
-// strings is elements for the most frequent kind of list, without reflection.
-// An empty array gives an empty slice and not nil, so that it is written as []
+// strings is elements for []string, the most frequent list, without reflection.
+// An empty array gives an empty slice and not nil, so that it is encoded as []
 // again.
 func (d *decoder) strings(n *node, p *[]string, more bool) (count int, err error) {
 	out := []string{}
@@ -341,9 +343,9 @@ func (d *decoder) strings(n *node, p *[]string, more bool) (count int, err error
 	return count, nil
 }
 
-// elements reads the elements of a slice. It grows as the elements come: the
-// length that a document announces is not known before, and memory follows what
-// was really sent.
+// elements reads the elements of a slice, which grows as they come: JSON does
+// not announce the length of an array, and memory must follow what was really
+// sent.
 func (d *decoder) elements(n *node, p slot, more bool) (count int, err error) {
 	v := p.value(n.typ)
 	if !more {
@@ -368,8 +370,8 @@ func (d *decoder) elements(n *node, p slot, more bool) (count int, err error) {
 	return count, nil
 }
 
-// arrayElements reads the elements of an array in place. Those past its end are
-// read over and counted, so that the message can say how many there were.
+// arrayElements reads the elements of an array in place. Elements past its end
+// are skipped and counted, so that the message can say how many there were.
 func (d *decoder) arrayElements(n *node, p slot, more bool) (count int, err error) {
 	size := n.typ.Elem().Size()
 	for more {
@@ -397,10 +399,9 @@ func (d *decoder) arrayElements(n *node, p slot, more bool) (count int, err erro
 	return count, nil
 }
 
-// fromText reads a JSON array or object that came as a string, as models send
-// it. It is parsed once: a string inside stays a string, or a text could be
-// unwrapped level by level. Text that is not wholly such a value is of the
-// wrong type, and is told as it came.
+// fromText reads a JSON array or object that came inside a string, as some
+// models send it. Only one level is unwrapped. Text that is not wholly an array
+// or object is reported as a value of the wrong type, quoted as it came.
 func (d *decoder) fromText(n *node, p slot, k, want jsonx.Kind) bool {
 	if k != jsonx.String || !d.coerces(n) || d.inText {
 		return d.mismatch(n)
@@ -429,8 +430,8 @@ func (d *decoder) fromText(n *node, p slot, k, want jsonx.Kind) bool {
 	return ok
 }
 
-// wellFormed reports whether a text is JSON, but for duplicate members, which
-// the walk over it will report at their place.
+// wellFormed reports whether a text is JSON. Duplicate members are no fault
+// here; the walk reports them at their place.
 func wellFormed(s *jsonx.Scanner) bool {
 	_, err := s.Skip()
 	if _, dup := err.(*jsonx.DuplicateError); dup {
@@ -471,9 +472,9 @@ func (d *decoder) dict(n *node, p slot, k jsonx.Kind) bool {
 	return true
 }
 
-// entry reads one member of a map. Two names can stand for one key, as 1 and 01
-// would: the second is a duplicate. The value of a bad name is checked all the
-// same, and dropped.
+// entry reads one member of a map. Two names can stand for one key, such as 1
+// and 01 for an integer; the second is a duplicate. The value of a bad name is
+// checked all the same, and dropped.
 func (d *decoder) entry(n *node, m reflect.Value, name string) bool {
 	key := reflect.New(n.key.typ).Elem()
 	good := d.mapKey(n.key, key, name)
@@ -491,9 +492,9 @@ func (d *decoder) entry(n *node, m reflect.Value, name string) bool {
 	return true
 }
 
-// mapKey reads a member name as a key: as a string that stands for a value,
-// which is never taken for another than it is, so nothing is coerced. Faults of
-// it are reported as propertyNames, at the member.
+// mapKey reads the name of a member as a key. A name is a string that stands
+// for a value, so nothing is coerced. Its faults are reported under the rule
+// propertyNames.
 func (d *decoder) mapKey(n *node, key reflect.Value, name string) bool {
 	if n.kind == nodeString && !n.special && len(n.checks) == 0 {
 		key.SetString(name)
@@ -515,14 +516,14 @@ func (d *decoder) mapKey(n *node, key reflect.Value, name string) bool {
 	return len(d.issues) == before
 }
 
-// aboutKey makes an issue of a text one of a member name.
+// aboutKey turns an issue of a value into one of a member name.
 func aboutKey(is *Issue) {
 	is.Rule = "propertyNames"
 	is.Message = "the name " + is.Message
 }
 
 // What became of a member. Rules among members look at marks and not at decoded
-// values, because a zero value may have been sent or not. The order counts:
+// values, because a zero value may have been sent or not. The order matters:
 // from markEmpty on there is a value that can be compared.
 const (
 	markAbsent  byte = iota
@@ -534,8 +535,8 @@ const (
 )
 
 // object reads into a struct: first the members as they come, then what is
-// missing, then the rules among members. The marks of open objects lie behind
-// each other in one slice, as the objects lie within each other.
+// missing, then the rules among members. Objects nest, so the marks of the open
+// ones are stacked in one slice; base is where those of this one begin.
 func (d *decoder) object(n *node, sh *shape, p slot, k jsonx.Kind) bool {
 	if k != jsonx.Object {
 		return d.fromText(n, p, k, jsonx.Object)
@@ -589,12 +590,13 @@ func (d *decoder) object(n *node, sh *shape, p slot, k jsonx.Kind) bool {
 	return ok
 }
 
-// noMarks is where blank marks are copied from. It is never written.
+// noMarks is the source of blank marks. Nothing writes to it.
 var noMarks [256]byte
 
-// member reads one member into its field and says what became of it. In lenient
-// mode null and "" stand for an optional member that is not set, and so does a
-// zero that breaks a rule where omitempty says that zero means nothing.
+// member reads one member into its field and returns what became of it. In
+// lenient mode null and "" stand for an optional member that is not set. So
+// does a zero value that breaks a rule, if omitempty says that zero means
+// nothing.
 func (d *decoder) member(f *field, p slot) (mark byte, ok bool) {
 	d.push(f.name)
 	n := f.node
@@ -636,8 +638,8 @@ func (d *decoder) member(f *field, p slot) (mark byte, ok bool) {
 	return markSet, true
 }
 
-// dropEmpty reads null and "" where they can only mean "not set": where null is
-// not a value, and where no text of the type is empty.
+// dropEmpty reads null and "" where they can only mean "not set": null is no
+// value of the type, or no text of the type is empty.
 func (d *decoder) dropEmpty(n *node, k jsonx.Kind) (bool, error) {
 	switch {
 	case k == jsonx.Null && !n.takesNull():
@@ -649,9 +651,8 @@ func (d *decoder) dropEmpty(n *node, k jsonx.Kind) (bool, error) {
 	return false, nil
 }
 
-// zeroBrokeRule reports whether the issues are those of a zero value that was
-// read well: the value was of the right type, and a rule of the field refused
-// it.
+// zeroBrokeRule reports whether the issues are those of a zero value of the
+// right type that a rule of the field refused.
 func zeroBrokeRule(issues []Issue, n *node, at slot) bool {
 	for _, is := range issues {
 		switch is.Rule {
@@ -666,9 +667,9 @@ func zeroBrokeRule(issues []Issue, n *node, at slot) bool {
 	return at.value(n.typ).IsZero()
 }
 
-// other handles a member that is no field: it goes to the inline map, or is
-// passed over in an open struct, or is an issue. seen has the names that came
-// before, which the caller keeps; it is made when it is first needed.
+// other handles a member that is not a field: it goes to the inline map, is
+// ignored in an open struct, or is an issue. seen holds the earlier names of
+// this kind; it is made when first needed, and returned for the caller to keep.
 func (d *decoder) other(n *node, sh *shape, p slot, name string, seen map[string]struct{}) (map[string]struct{}, bool) {
 	if seen == nil {
 		seen = map[string]struct{}{}
@@ -702,9 +703,9 @@ func (d *decoder) other(n *node, sh *shape, p slot, name string, seen map[string
 	return seen, true
 }
 
-// complete looks at an object after its last member: defaults, missing members,
+// complete finishes an object after its last member: defaults, missing members,
 // and the rules among members. Defaults come first, because rules see the value
-// that the caller would see.
+// that the caller will see.
 func (d *decoder) complete(n *node, sh *shape, p slot, base int) bool {
 	marks := d.marks[base : base+len(sh.fields)]
 	for i := range sh.fields {
@@ -731,8 +732,8 @@ func (d *decoder) complete(n *node, sh *shape, p slot, base int) bool {
 }
 
 // setDefault stores the default of an absent field. A scalar is copied.
-// Anything else is read from JSON for each document, so that no two of them
-// share memory; its text passed the field's rules when the type was compiled.
+// Anything else is decoded anew, so that no two documents share memory; its
+// text passed the rules when the type was compiled.
 func (d *decoder) setDefault(f *field, p slot) {
 	at := f.at(p)
 	if f.def.scalar.IsValid() {
@@ -747,9 +748,9 @@ func (d *decoder) setDefault(f *field, p slot) {
 	d.s, d.lenient = outer, lenient
 }
 
-// runDeferred runs what had to wait for the whole document. Comparisons come
-// first. Rules of users run only on a document that is fine otherwise: they may
-// rely on every other rule, and may be slow.
+// runDeferred runs what had to wait for the end of the document. Comparisons
+// come first. Functions of users run only if there is no issue: they may rely
+// on every other rule, and may be slow.
 func (d *decoder) runDeferred(dst slot) {
 	for i := range d.later {
 		if r := &d.later[i]; r.cross != nil {
@@ -771,7 +772,7 @@ func (d *decoder) runDeferred(dst slot) {
 	}
 }
 
-// mismatch reads over a value that is not of the node's type, and records that.
+// mismatch skips a value that is not of the node's type and reports it.
 func (d *decoder) mismatch(n *node) bool {
 	start := d.s.Pos
 	if !d.skip() {

@@ -10,16 +10,19 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// defaultValue is what an absent member becomes. Scalars are stored ready;
-// others are read from JSON each time, so that no two calls share memory.
+// defaultValue is what an absent member becomes. raw is its JSON. scalar holds
+// the decoded value of a string, number or boolean without a pointer, ready to
+// be copied; it is invalid for everything else, which is decoded from raw for
+// each document so that no two calls share memory.
 type defaultValue struct {
 	raw    []byte
 	scalar reflect.Value
 }
 
-// compileDefault compiles the default and the examples of a field. Both must
+// compileDefault compiles the default and the examples of a field. Each must
 // pass the field's own rules, or the schema would offer what the server
-// refuses; that is checked when the whole type is known.
+// refuses; that is checked once the whole type is compiled. In results
+// (Options.Output) a default is advertised and never applied.
 func compileDefault(c *compiler, f *field, st *schemaTag) {
 	n, where := f.node, c.where
 	for _, text := range st.examples {
@@ -49,9 +52,9 @@ func compileDefault(c *compiler, f *field, st *schemaTag) {
 	})
 }
 
-// textJSON turns the text of a tag into JSON for a node: text is quoted where
-// the value travels as a string, a list without brackets is one of its texts,
-// all else is JSON already.
+// textJSON turns the text of a tag into JSON for a value of n. Text is quoted
+// where the value travels as a string. Several texts, or one without brackets,
+// become the items of a list. Everything else is taken as JSON already.
 func textJSON(n *node, texts []string) []byte {
 	first := texts[0]
 	switch {
@@ -78,8 +81,9 @@ func textJSON(n *node, texts []string) []byte {
 	return []byte(strings.TrimSpace(first))
 }
 
-// checkValue reads a default or an example with the rules of its node,
-// strictly, and reports what is wrong with it. It returns the zero Value then.
+// checkValue decodes a default or an example with the rules of its node,
+// without coercion, and returns the value. If it breaks a rule, the problem is
+// reported for where and the result is the zero Value.
 func checkValue(c *compiler, where place, n *node, tag string, raw []byte) reflect.Value {
 	c.where = where
 	if n.kind == nodeInvalid {

@@ -5,30 +5,34 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// deferred is a check that waits for the whole document: a comparison with a
-// member elsewhere, the rule of a user on one value, or the rules of a struct.
-// Of cross, check and sh one is set. It keeps the path and the state of the
-// report at its value, which the walk has left by then.
+// deferred is a check that has to wait for the end of the document: a
+// comparison with a member elsewhere, a user's rule on one value, or the struct
+// rules of one object. Exactly one of cross, check and sh is set. The walk has
+// left the value when the check runs, so path, secret and key keep what the
+// report needs.
 type deferred struct {
+	// n describes the value.
 	n *node
-	// check is a user's rule on one value, and custom its function.
+	// check is a user's rule on one value, and custom is its function.
 	check  *rules.Check
 	custom rules.CustomTest
-	// cross is a comparison with a member on a path from the top.
+	// cross is a comparison with a member on a path from the root.
 	cross *crossRule
-	// sh is a struct with struct rules.
+	// sh is an object that has struct rules.
 	sh *shape
-	// at is where the value lies.
+	// at is where the value lies. The destination of the document is kept alive
+	// by the caller of Decode.
 	at slot
 	// path and secret are those of the report when the value was read.
 	path   []wording.Step
 	secret bool
-	// key says that the value is a member name.
+	// key is set if the value is the name of a member.
 	key bool
 }
 
-// runRule runs a user's rule on one value. The error's text becomes the
-// message, except for secrets: a rule may quote what it got.
+// runRule runs a user's rule on one value. The text of its error becomes the
+// message. For a secret it does not, because a rule may quote the value that it
+// got.
 func (r *deferred) runRule(d *decoder) {
 	v := r.at.value(r.n.typ)
 	err := r.custom(d.ctx, v)
@@ -45,8 +49,9 @@ func (r *deferred) runRule(d *decoder) {
 	d.add(r.n, is)
 }
 
-// runStructRules runs the struct rules on one object. An error that is about a
-// field, named as in Go, is told at the member.
+// runStructRules runs the struct rules on one object. An error about a field,
+// which FieldError names as in Go, is reported at that member. An error that is
+// not about the document ends the decoding; Decode returns it.
 func (r *deferred) runStructRules(d *decoder) {
 	v := r.at.value(r.sh.typ)
 	for _, fn := range r.sh.funcs {
@@ -70,8 +75,9 @@ func (r *deferred) runStructRules(d *decoder) {
 	}
 }
 
-// compare enforces a rule whose other side is on a path from the top. A member
-// on that path that is absent, or has issues of its own, ends the comparison.
+// compare enforces a rule whose other side lies on a path from the root, dst
+// being where the document is stored. If a member on that path is absent, null
+// or has issues, there is nothing to compare and the rule holds.
 func (r *deferred) compare(d *decoder, dst slot) {
 	root := d.plan.root
 	at, sh := root.deref(dst), root.object

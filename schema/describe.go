@@ -18,8 +18,9 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// noun is what a value of a node's type is called, with an example for forms
-// that are not obvious; the example is "" where there is none to give.
+// noun returns what a value of the node's type is called in messages, with an
+// article, and an example for forms that are not obvious. The example is "" if
+// there is none to give.
 func (n *node) noun() (name, example string) {
 	switch n.kind {
 	case nodeString:
@@ -71,8 +72,9 @@ func (n *node) noun() (name, example string) {
 	return name, ""
 }
 
-// describe says what a node accepts, type and rules in one phrase: "an integer
-// between 1 and 100". It is what an issue expects.
+// describe returns what a node accepts, type and rules in one phrase, such as
+// "an integer between 1 and 100". It is the Expected of an issue about the
+// type.
 func (n *node) describe() string {
 	if n.kind == nodeNull || n.kind == nodeRef {
 		return n.elem.describe()
@@ -80,7 +82,8 @@ func (n *node) describe() string {
 	return n.orNull(n.phrase(" of "))
 }
 
-// orNull adds that null is accepted too.
+// orNull appends "or null" to a phrase if the node accepts null. A long phrase
+// gets a comma first, because "or" may occur in it already.
 func (n *node) orNull(text string) string {
 	switch {
 	case !n.nullable && !n.inNull:
@@ -91,8 +94,7 @@ func (n *node) orNull(text string) string {
 	return text + " or null"
 }
 
-// brief is describe without the article, for use in brackets behind "is
-// required".
+// brief is describe without the article, for the brackets behind "is required".
 func (n *node) brief() string {
 	if n.kind == nodeNull || n.kind == nodeRef {
 		return n.elem.brief()
@@ -104,8 +106,13 @@ func (n *node) brief() string {
 	return strings.TrimPrefix(text, "an ")
 }
 
-// phrase tells a node's type and rules in one phrase. Most rules name the type
-// along with what they ask: "a UUID" is text. A string's length comes behind of.
+// phrase returns a node's type and rules in one phrase, without null. Most
+// rules name the type along with what they demand ("a UUID" is text), so their
+// words replace the noun; rules with Check.Trait set only add to it. of is what
+// stands between "a string" and its length.
+//
+// The limits are left out of the list of rules and told as one range, so that
+// min=1,max=9 reads "between 1 and 9".
 func (n *node) phrase(of string) string {
 	var nouns, traits []string
 	for i := range n.checks {
@@ -140,8 +147,8 @@ func (n *node) phrase(of string) string {
 	return strings.Join(append([]string{head}, traits...), ", ")
 }
 
-// joint is what stands between a noun and its limits, so that both read as one
-// phrase.
+// joint returns the word between a noun and its limits: "an array of at least 2
+// items", "an object with 1 to 3 members".
 func (n *node) joint(limits string) string {
 	kind := n.target().Kind
 	switch {
@@ -155,8 +162,9 @@ func (n *node) joint(limits string) string {
 	return " "
 }
 
-// ownEnds returns the lower and the upper bound among a node's checks; either
-// may be nil. A rule that allows one value is both.
+// ownEnds returns the lower and the upper bound among the checks of a node;
+// either may be nil. A rule that allows exactly one value, such as len=3, is
+// both. If several rules bound one side, the first is returned.
 func (n *node) ownEnds() (low, high *wording.Bound) {
 	for i := range n.checks {
 		b := n.checks[i].Bound
@@ -173,7 +181,8 @@ func (n *node) ownEnds() (low, high *wording.Bound) {
 	return low, high
 }
 
-// ends is ownEnds with what an integer type can hold where no rule says less.
+// ends is ownEnds completed by what the integer type can hold, on a side where
+// no rule sets a bound.
 func (n *node) ends() (low, high *wording.Bound) {
 	low, high = n.ownEnds()
 	typeLow, typeHigh := n.typeRange()
@@ -186,7 +195,9 @@ func (n *node) ends() (low, high *wording.Bound) {
 	return low, high
 }
 
-// typeRange is what an integer type can hold, where the schema says so.
+// typeRange returns the smallest and the largest value of the integer type in
+// decimal, or "" where the schema has no such keyword: the limits of 64 bits
+// are said by a format.
 func (n *node) typeRange() (low, high string) {
 	switch {
 	case n.kind == nodeInt && n.bits < 64:
@@ -199,8 +210,8 @@ func (n *node) typeRange() (low, high string) {
 	return "", ""
 }
 
-// wanted says what a check expects. One end of a range is told together with
-// the other: whoever mends the value needs both.
+// wanted returns what a check demands. A check that is one end of a range names
+// both ends, because whoever corrects the value needs both.
 func (n *node) wanted(c *rules.Check) string {
 	if c.Bound == nil {
 		return c.Want
@@ -212,7 +223,8 @@ func (n *node) wanted(c *rules.Check) string {
 	return n.measured(low, high)
 }
 
-// measured says that a value lies between two ends.
+// measured returns the phrase for a value between two bounds, in the unit of
+// the node. One of the bounds may be nil.
 func (n *node) measured(low, high *wording.Bound) string {
 	text := wording.PhraseRange(low, high)
 	switch {
@@ -226,8 +238,10 @@ func (n *node) measured(low, high *wording.Bound) string {
 	return rules.Measured(n.target().Kind, high.Words, text)
 }
 
-// examples are two or so texts that the rules of a date, a time or a duration
-// accept: their form is not obvious to everyone.
+// examples returns at most two texts that the rules of a time of day, a local
+// date and time, or a duration accept, for the examples keyword: their form is
+// not obvious to every model. Texts that break the node's rules are left out;
+// bounds of the rules are tried as well.
 func (n *node) examples() []any {
 	var candidates []string
 	switch {
@@ -258,8 +272,8 @@ func (n *node) examples() []any {
 	return fine
 }
 
-// passes tells whether a text has a node's form and passes its checks, but for
-// custom rules.
+// passes reports whether a text has the form of the node and passes its checks.
+// Custom rules are not run, because they need the context of a call.
 func (n *node) passes(text string) bool {
 	own := *n
 	own.ptrs, own.special = nil, true
@@ -268,8 +282,8 @@ func (n *node) passes(text string) bool {
 	return p.decode(context.Background(), jsonx.AppendString(nil, text), slotOf(reflect.New(n.typ)), false, nil) == nil
 }
 
-// shown writes a value that is compared as it looks in JSON, in the form that
-// its field has.
+// shown returns a decoded value as it looks in JSON, in the form that its field
+// has. Messages of comparisons quote it.
 func (n *node) shown(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Time:

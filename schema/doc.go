@@ -141,3 +141,37 @@
 // In an any, which has no tags, it is written as Go's text and read as a string.
 // A type with a MarshalJSON method writes what that says.
 package schema
+
+// What follows is for those who change this package.
+//
+// Compile works in three steps. The compiler (compiler.go, struct.go, union.go)
+// walks the Go type and builds a tree of nodes, one for each position of a
+// document. A node of a struct refers to a shape, which has the members and the
+// rules among them; shapes are shared by all positions of the type, which is
+// how a recursive type ends. The second step, finish, runs what needs the whole
+// tree, such as the check of a default against its own rules. The third step
+// writes the JSON Schema from the tree (emit.go). Nothing in the tree changes
+// after that, so a Plan needs no lock.
+//
+// Decoding (decoder.go, scalar.go, any.go) walks the text of a document and the
+// tree side by side, in one pass and without an intermediate value. It stores
+// values at their place in memory through slots; slot.go has the argument why
+// that is safe. An issue does not stop the walk: everything wrong with a
+// document is reported at once, because a model that gets all of it needs one
+// further attempt and not five. Only text that is not JSON, or that passes a
+// limit, ends the walk early.
+//
+// Rules that look at one value are checks on its node and run when it has been
+// read. Rules among members run when their object ends, from the marks that say
+// what became of each member. Rules that look elsewhere in the document, and
+// functions of users, are put off to its end (deferred.go).
+//
+// The packages below this one know nothing of nodes: tags parses struct tags,
+// rules compiles one rule into a check and the keywords that say the same,
+// wording makes the texts of issues, lexical reads times and formats, regex
+// looks at patterns, and schemadoc handles the value of type
+// *jsonschema.Schema. Package raw checks documents against schemas that arrived
+// as text and shares Issue and the wording with this package.
+//
+// There are no goroutines here. Shared state is the pool of decoders and a few
+// tables that are built once.

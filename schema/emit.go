@@ -15,29 +15,33 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/schemadoc"
 )
 
-// emitter writes the schema of nodes. It only reads them, and each schema that
-// it writes is fresh: parts of it are changed by the positions that use them.
+// emitter writes the JSON Schema of nodes. It only reads the nodes, and each
+// schema that it returns is new, because the positions that use a schema change
+// parts of it. An emitter is for one document and one goroutine.
 type emitter struct {
+	// opts are those of the plan.
 	opts *Options
-	// defs are the definitions of recursive types.
+	// defs holds the definitions of recursive types, for $defs of the root. It
+	// is nil while there is none.
 	defs jsonschema.Definitions
-	// names says which shape or type has a name, and named which name a shape or
-	// type has: two types of different packages may be named alike.
+	// names holds the shape or node that each name in defs stands for, and
+	// named the name of each shape or node. Both are needed because types of
+	// different packages can have the same name.
 	names map[string]any
 	named map[any]string
-	// fails says what extension hooks panicked with.
+	// fails holds the panics of JSONSchemaExtend methods; the compiler reports
+	// them.
 	fails []string
 }
 
-// newEmitter returns an emitter for one document, whose definitions it
-// collects.
+// newEmitter returns an emitter for one document.
 func newEmitter(opts *Options) *emitter {
 	return &emitter{opts: opts, names: map[string]any{}, named: map[any]string{}}
 }
 
-// root writes the schema of a whole document. The type at the top is written in
-// place even if it is recursive, because clients want properties there and not
-// a $ref.
+// root returns the schema of a whole document, with the definitions it refers
+// to. The type of the root is written in place even if it is recursive, because
+// clients look for properties there and do not follow a $ref.
 func (e *emitter) root(n *node) *jsonschema.Schema {
 	var s *jsonschema.Schema
 	if n.kind == nodeObject {
@@ -51,9 +55,9 @@ func (e *emitter) root(n *node) *jsonschema.Schema {
 	return s
 }
 
-// node writes the schema of one position. Recursive types become references;
-// all others are written where they are used, since many readers of schemas do
-// not follow references.
+// node returns the schema of one position. A recursive type becomes a
+// reference. Every other type is written out where it is used, because many
+// readers of schemas, model providers among them, do not follow references.
 func (e *emitter) node(n *node) *jsonschema.Schema {
 	switch {
 	case n.kind == nodeObject && n.object.recursive:
@@ -65,9 +69,10 @@ func (e *emitter) node(n *node) *jsonschema.Schema {
 	return e.finish(n, e.body(n))
 }
 
-// ref returns a reference to the definition of a recursive type, writing the
-// definition when it is the first. The name is taken before the body is
-// written, which meets itself below.
+// ref returns a reference to the definition of a recursive type. On first use
+// it writes the definition with body. The name is reserved before that, because
+// the body refers to itself. key identifies the type: a *shape, or the *node of
+// a named container.
 func (e *emitter) ref(key any, t reflect.Type, body func() *jsonschema.Schema) *jsonschema.Schema {
 	name, ok := e.named[key]
 	if !ok {
@@ -81,8 +86,9 @@ func (e *emitter) ref(key any, t reflect.Type, body func() *jsonschema.Schema) *
 	return &jsonschema.Schema{Ref: "#/$defs/" + name}
 }
 
-// defName makes a name of letters, digits and '_' for a type: Page_of_Address
-// for a generic one, with the package in front when the name is taken.
+// defName returns a free name in $defs made of letters, digits and '_': the
+// type's name, with its package path in front if that name is taken, and with a
+// number if that one is taken too.
 func (e *emitter) defName(t reflect.Type) string {
 	name := typeWord(t.Name())
 	if _, taken := e.names[name]; !taken {
@@ -97,8 +103,9 @@ func (e *emitter) defName(t reflect.Type) string {
 	}
 }
 
-// typeWord makes one word of a type's name, which for a generic type has
-// brackets and the paths of packages in it.
+// typeWord turns the name of a type into one word. The name of a generic type
+// contains brackets and package paths: Page[example.org/x.Address] becomes
+// Page_of_Address.
 func typeWord(name string) string {
 	var b strings.Builder
 	word := 0 // where the current dotted word starts
@@ -125,7 +132,8 @@ func typeWord(name string) string {
 	return b.String()
 }
 
-// body writes the type of a node, before its rules and description.
+// body returns the schema of the node's type, before its rules, its nullability
+// and its description are added by finish.
 func (e *emitter) body(n *node) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: n.name}
 	if n.hookedKey {
@@ -179,7 +187,7 @@ func (e *emitter) body(n *node) *jsonschema.Schema {
 	return s
 }
 
-// integerFormat is the registered name for what 64 bits hold.
+// integerFormat returns the registered format of a 64-bit integer.
 func integerFormat(n *node) string {
 	if n.kind == nodeUint {
 		return "uint64"
@@ -187,8 +195,10 @@ func integerFormat(n *node) string {
 	return "int64"
 }
 
-// quotedPattern is the text of a number or boolean inside a string. For the full
-// 64 bits the exact range would be longer than any reader wants.
+// quotedPattern returns the pattern of a number or boolean that travels inside
+// a string. For types shorter than 64 bits it matches exactly the range of the
+// type. For 64 bits such a pattern would be longer than any reader wants, so
+// only the form is given and the decoder checks the range.
 func quotedPattern(n *node) string {
 	switch {
 	case n.kind == nodeInt && n.bits < 64:
@@ -206,9 +216,9 @@ func quotedPattern(n *node) string {
 	return `^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?$`
 }
 
-// typeBounds writes what the size of a number's type allows. Numbers as long as
-// the limits of 64 bits say little to a reader, and make those that generate
-// text along a schema slow: a format says the same.
+// typeBounds writes what the size of a number's type allows. For 64 bits it
+// writes a format and not the 19-digit limits: those say little to a reader,
+// and slow down programs that generate text along a schema.
 func typeBounds(s *jsonschema.Schema, n *node) {
 	low, high := n.ownEnds()
 	switch {
@@ -227,8 +237,8 @@ func typeBounds(s *jsonschema.Schema, n *node) {
 	}
 }
 
-// durationSchema writes the form in which a Duration travels. With a unit, what
-// an int64 of nanoseconds holds bounds the number.
+// durationSchema writes the form in which a time.Duration travels. A number of
+// units is bounded by what an int64 of nanoseconds can hold.
 func durationSchema(s *jsonschema.Schema, n *node) {
 	switch {
 	case n.unit != 0:
@@ -244,8 +254,9 @@ func durationSchema(s *jsonschema.Schema, n *node) {
 	}
 }
 
-// object writes the schema of a struct, its members in their order. Sentences
-// about conditions go to the member that they are about.
+// object returns the schema of a struct, with its members in the order of the
+// struct. The sentences about rules among members are added to the members that
+// they are about. The methods of the type that extend the schema run last.
 func (e *emitter) object(sh *shape) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object"}
 	if !sh.open {
@@ -282,18 +293,22 @@ func (e *emitter) object(sh *shape) *jsonschema.Schema {
 	return s
 }
 
-// extend lets a type change its schema. A method that panics is a fault of the
-// type, which the compiler reports.
+// extend calls the JSONSchemaExtend method of t on s, inside the guard. A panic
+// is recorded in e.fails.
 func (e *emitter) extend(s *jsonschema.Schema, t reflect.Type, extend func(*jsonschema.Schema)) {
 	if err := guard(func() { extend(s) }); err != nil {
 		e.fails = append(e.fails, fmt.Sprintf("method JSONSchemaExtend of %s panicked: %v", t, err))
 	}
 }
 
-// finish adds to the schema of a type what its position says: the keywords of
-// its checks, null, and the description. What the keywords cannot say becomes a
-// sentence, so that no rule is a surprise. Rules of a value inside a string are
-// told in words, because keywords for numbers say nothing about strings.
+// finish adds to the schema of a type what its position demands: the keywords
+// of the checks, null, and the description. What no keyword can express becomes
+// a sentence of the description, so that no rule comes as a surprise. For a
+// number inside a string the rules are told in words, because numeric keywords
+// do not apply to strings.
+//
+// If the zero value passes without checks (orZero), the keywords go into one
+// branch of an anyOf and the zero value into the other.
 func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 	var notes []string
 	if n.kind == nodeDuration && n.unit != 0 {
@@ -333,7 +348,8 @@ func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// zeroJSON is the JSON of the zero value that an element with omitempty may be.
+// zeroJSON returns the JSON of the zero value that an element with omitempty
+// may have; ok is false for kinds where there is none.
 func zeroJSON(n *node) (any, bool) {
 	switch n.kind {
 	case nodeString:
@@ -348,9 +364,9 @@ func zeroJSON(n *node) (any, bool) {
 	return nil, false
 }
 
-// nullable makes a schema accept null too. Every keyword that would refuse null
-// is widened: a type alone is not enough when an enum, a const or a not stands
-// beside it.
+// nullable changes a schema so that it accepts null too. Every keyword that
+// would refuse null is widened: changing the type alone is not enough if there
+// is an enum, a const or a not.
 func nullable(s *jsonschema.Schema) {
 	switch {
 	case s.Ref != "":
@@ -383,7 +399,7 @@ func nullable(s *jsonschema.Schema) {
 }
 
 // annotate adds the keywords that only describe. What a tag says replaces what
-// the type says, and sentences of rules follow.
+// the type says; notes, the sentences of the rules, follow.
 func (e *emitter) annotate(n *node, s *jsonschema.Schema, notes []string) {
 	a := &n.note
 	if a.title != "" {
@@ -412,8 +428,8 @@ func (e *emitter) annotate(n *node, s *jsonschema.Schema, notes []string) {
 	}
 }
 
-// joinSentences puts a sentence behind a description, unless it is there
-// already.
+// joinSentences appends a sentence to a description, unless the description
+// contains it.
 func joinSentences(description, sentence string) string {
 	switch {
 	case description == "":
@@ -426,8 +442,9 @@ func joinSentences(description, sentence string) string {
 	return description + ". " + sentence
 }
 
-// union writes a union as anyOf, one branch a variant. Each branch has a const
-// of its own, which says the same as oneOf and is cheaper to check.
+// union returns the schema of a union: anyOf with one branch for each variant.
+// The branches exclude each other through the const of their tag member, so
+// anyOf means the same as oneOf and is cheaper to check.
 func (e *emitter) union(u *unionShape) *jsonschema.Schema {
 	s := &jsonschema.Schema{}
 	for _, v := range u.variants {

@@ -13,9 +13,10 @@ import (
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// finish does what needs the whole type: the checks that waited, the extra
-// checks, the schema, the headers and the list of fields. Nothing is emitted
-// from a type with problems.
+// finish does what needs the whole type: it runs the checks that were put off,
+// prepares the nodes for decoding, and makes the schema, the list of headers
+// and the list of fields. It stores them in p. If the type has problems it
+// returns early, since nothing is emitted from such a type.
 func finish(c *compiler, p *Plan) {
 	c.where = place{typ: p.typ.String()}
 	checkRoot(c, p.root)
@@ -48,9 +49,9 @@ func finish(c *compiler, p *Plan) {
 	p.fields = listFields(p.root, p.schema)
 }
 
-// checkRoot refuses what cannot be the arguments of a call: they are an object,
-// and a union at the top is refused by model providers. Results may be
-// anything.
+// checkRoot refuses types that cannot be the arguments of a call. The
+// specification demands an object there, and model providers refuse a union at
+// the top. Results may be anything.
 func checkRoot(c *compiler, n *node) {
 	if c.opts.Output {
 		return
@@ -65,12 +66,14 @@ func checkRoot(c *compiler, n *node) {
 	}
 }
 
-// seal prepares nodes for use: it marks those that need their decoded value and
-// compiles the schemas that the plan itself does not know. It reports whether a
-// value of the Go type can be invalid, in which case results have to be
-// checked.
+// seal prepares a node, and everything below it, for decoding: it sets the
+// fields that select the decoder's fast path and compiles the schemas that only
+// package raw can check. It reports whether some value of the Go type is not
+// valid by the schema; results of such a type have to be checked before they
+// are sent.
 //
-// seen has the nodes and shapes that are done, so that recursive types end.
+// seen holds the nodes and shapes that are done, so that recursive types end. A
+// node changes no more after seal.
 func seal(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	if n == nil || seen[n] {
 		return false
@@ -122,9 +125,10 @@ func seal(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	return constrained
 }
 
-// sealShape is seal for the members of a struct. If a method extends the schema
-// by keywords that check, the object is verified against the whole schema too:
-// the plan knows nothing of what the method did.
+// sealShape is seal for the members of a struct. If JSONSchemaExtend has added
+// keywords that check, objects are verified against the extended schema too,
+// because the tree does not have those keywords. The test compares the schema
+// with and without the method.
 func sealShape(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	sh := n.object
 	if seen[sh] {
@@ -150,8 +154,8 @@ func sealShape(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	return constrained
 }
 
-// newVerifier compiles a schema that is checked on the raw text, of the type
-// what.
+// newVerifier compiles a schema for checking raw text. what names the type in a
+// problem. It returns nil after reporting that the schema is not valid.
 func newVerifier(c *compiler, s *jsonschema.Schema, what string) *raw.Schema {
 	compiled, err := raw.Compile(schemadoc.Append(nil, s))
 	if err != nil {
@@ -160,8 +164,9 @@ func newVerifier(c *compiler, s *jsonschema.Schema, what string) *raw.Schema {
 	return compiled
 }
 
-// listFields describes the members of the root from their schemas, for forms
-// and completions that do not read JSON Schema.
+// listFields returns the members of the root for Plan.Fields, with the
+// descriptions that the schema gives them. It returns nil if the root is no
+// struct.
 func listFields(n *node, s *jsonschema.Schema) []Field {
 	if n.object == nil || s.Properties == nil {
 		return nil
@@ -190,7 +195,8 @@ func listFields(n *node, s *jsonschema.Schema) []Field {
 	return fields
 }
 
-// plainJSON returns scalar JSON as a Go value, and leaves the rest as it is.
+// plainJSON returns a JSON string, boolean or number as a Go value, and any
+// other JSON unchanged.
 func plainJSON(raw json.RawMessage) any {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.UseNumber()

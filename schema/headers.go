@@ -12,9 +12,10 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// boundHeaders keeps mirrored integers to what every JSON implementation
-// represents exactly, as the specification demands: the header and the argument
-// are compared, and a rounded one would differ.
+// boundHeaders limits integers that are mirrored into headers to the range that
+// every JSON implementation represents exactly, as the specification demands:
+// server and client compare the header with the argument, and a rounded number
+// would differ.
 func boundHeaders(c *compiler) {
 	for _, sh := range c.order {
 		for i := range sh.fields {
@@ -37,10 +38,11 @@ func boundHeaders(c *compiler) {
 	}
 }
 
-// findHeaders collects the mirrored arguments that are reached through structs
-// alone, and reports names that are taken. Names of headers do not differ by
-// case. Shapes that are open are not entered again, since a recursive type has
-// no end.
+// findHeaders collects into p.headers the arguments that are mirrored and can
+// be reached through structs alone. It reports names that are used twice; names
+// of headers are compared without case. path leads from the root to n. open
+// holds the shapes that are being walked, since a recursive type has no end,
+// and taken the names found so far.
 func findHeaders(c *compiler, p *Plan, n *node, path []string, open map[any]bool, taken map[string]string) {
 	if n.object == nil || open[n.object] {
 		return
@@ -70,8 +72,7 @@ func findHeaders(c *compiler, p *Plan, n *node, path []string, open map[any]bool
 }
 
 // unreachableHeaders reports header tags below lists, maps, unions and
-// recursive types, where one header would have to stand for several values or
-// none.
+// recursive types, where one header would stand for several values or for none.
 func unreachableHeaders(c *compiler, p *Plan) {
 	reached := map[string]bool{}
 	for _, h := range p.headers {
@@ -88,17 +89,20 @@ func unreachableHeaders(c *compiler, p *Plan) {
 	}
 }
 
-// headerKeyword marks an argument that clients mirror into an HTTP header.
+// headerKeyword is the keyword by which a schema tells clients to mirror an
+// argument into an HTTP header. Its value is the name of the header.
 const headerKeyword = "x-mcp-header"
 
-// maxSafeInteger is the largest integer that every JSON implementation keeps.
+// maxSafeInteger is the largest integer that a JSON implementation based on
+// float64 represents exactly.
 const maxSafeInteger = 1<<53 - 1
 
 // mcpKeys are the settings of the mcp tag, for suggestions.
 var mcpKeys = []string{"header", "secret", "strict", "msg", "unit"}
 
-// readMCPTag reads the mcp tag of a field. Its settings are about how a value
-// travels and who may see it, which neither of the other tags has words for.
+// readMCPTag reads the mcp tag of a field into f and its node. The settings are
+// about how a value travels and who may see it, for which the other tags have
+// no words.
 func readMCPTag(c *compiler, sf reflect.StructField, f *field) {
 	n := f.node
 	for _, piece := range tags.Split(sf.Tag.Get("mcp")) {
@@ -132,8 +136,8 @@ func readMCPTag(c *compiler, sf reflect.StructField, f *field) {
 	}
 }
 
-// checkHeader checks the name that mirrors an argument into a header, and that
-// the value has one plain text form to write there.
+// checkHeader reports a header name that is not valid, and a type whose values
+// have no single text form to put into a header.
 func checkHeader(c *compiler, n *node, tag, name string) {
 	if !headerToken(name) {
 		c.report(tag, "a header name is a token of RFC 9110: letters, digits and !#$%&'*+-.^_`|~", "")
@@ -146,7 +150,8 @@ func checkHeader(c *compiler, n *node, tag, name string) {
 	}
 }
 
-// headerToken reports whether a name is a token of RFC 9110.
+// headerToken reports whether s is a token as RFC 9110 defines it, which the
+// name of a header has to be.
 func headerToken(s string) bool {
 	for i := 0; i < len(s); i++ {
 		ch := s[i]

@@ -9,40 +9,44 @@ import (
 	"unicode"
 )
 
-// memberAt is a struct field that encoding/json would read or write, before its
-// tags are looked at.
+// member is a field of a struct, or of one embedded in it, that encoding/json
+// would read or write. Apart from json its tags have not been looked at.
 type member struct {
+	// name is the name in JSON.
 	name string
-	// tagged says that the name comes from the json tag. Of two members with one
-	// name at one level the tagged one wins.
+	// tagged is set if the name comes from the json tag. Of two members with
+	// one name at one level of nesting the tagged one wins.
 	tagged bool
-	// options are those of the json tag.
+	// options are those of the json tag, in its order.
 	options []string
-	// index is the path of fields, as for reflect's FieldByIndex.
+	// index leads to the field through the embedded structs, as for reflect's
+	// FieldByIndex.
 	index []int
-	sf    reflect.StructField
+	// sf is the field as it is declared.
+	sf reflect.StructField
 	// owner is the struct that declares the field.
 	owner reflect.Type
-	// byPtr says that an embedded pointer is on the way, so the member may be
-	// absent with all of its struct.
+	// byPtr is set if an embedded pointer is on the way, so that the member can
+	// be absent together with its struct.
 	byPtr bool
 }
 
-// level is a struct type to look through, with the way to it from the outermost
-// struct. Through an embedded pointer all that is below may be absent.
+// level is a struct type whose fields have to be looked through, with the way
+// to it from the outermost struct. If byPtr is set, that way leads through an
+// embedded pointer.
 type level struct {
 	typ   reflect.Type
 	index []int
 	byPtr bool
 }
 
-// findMembers returns what encoding/json takes for the members of t: fields of
-// embedded structs rise, the least nested of a name wins, then the tagged one,
-// and names that are still ambiguous vanish.
+// findMembers returns the members of t as encoding/json determines them: fields
+// of embedded structs are promoted, the least nested field of a name wins, then
+// the one with a json tag, and a name that is still ambiguous has no field.
 //
-// The walk is by levels of nesting, as there. A struct that is embedded twice
-// on one level gives each of its fields twice, so that they cancel each other
-// out.
+// The walk goes level by level, as in encoding/json. A struct that is embedded
+// twice on one level contributes each field twice, so that they are ambiguous.
+// The result is in the order of the struct.
 func findMembers(c *compiler, t reflect.Type) []member {
 	var found []member
 	visited := map[reflect.Type]bool{}
@@ -74,9 +78,9 @@ func findMembers(c *compiler, t reflect.Type) []member {
 	return dominantMembers(c, found)
 }
 
-// memberAt looks at field i of a struct: it is a member, a struct to look
-// through, or neither. A field of an embedded struct rises only if the json tag
-// gives the struct no name.
+// memberAt looks at field i of a struct. It returns a member, or a struct to
+// look through, or neither if the field does not take part in JSON. A field of
+// an embedded struct is promoted only if its json tag gives the struct no name.
 func memberAt(c *compiler, l level, i int) (*member, *level) {
 	sf := l.typ.Field(i)
 	ft := sf.Type
@@ -117,10 +121,10 @@ func memberAt(c *compiler, l level, i int) (*member, *level) {
 	return m, nil
 }
 
-// dominantMembers keeps of each name the one field that encoding/json would
-// use. Where it would use none, because two are equally near, that is reported:
-// a member that vanishes in silence is never meant. What is kept is in the
-// order of the struct.
+// dominantMembers keeps the one field of each name that encoding/json would
+// use, in the order of the struct. If it would use none, because two fields of
+// one struct have the same name, that is reported: nobody means a member to
+// vanish without a word.
 func dominantMembers(c *compiler, found []member) []member {
 	slices.SortStableFunc(found, func(a, b member) int {
 		if d := strings.Compare(a.name, b.name); d != 0 {
@@ -155,7 +159,7 @@ func dominantMembers(c *compiler, found []member) []member {
 	return kept
 }
 
-// validName tells whether encoding/json uses a name from a tag.
+// validName reports whether encoding/json uses s as the name in a json tag.
 func validName(s string) bool {
 	for _, c := range s {
 		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
@@ -165,8 +169,9 @@ func validName(s string) bool {
 	return s != ""
 }
 
-// locate returns where the field at index lies in t: an offset from the last
-// embedded pointer, and the pointers on the way to it.
+// locate returns the place of the field at index within t: the embedded
+// pointers on the way, and the offset behind the last of them, or within t if
+// there is none.
 func locate(t reflect.Type, index []int) (offset uintptr, hops []hop) {
 	for i, x := range index {
 		sf := t.Field(x)
@@ -181,7 +186,8 @@ func locate(t reflect.Type, index []int) (offset uintptr, hops []hop) {
 	return offset, hops
 }
 
-// misspelt reports tags that reflection cannot read, such as a missing quote.
+// misspelt reports a struct tag that reflection cannot read, such as one with a
+// missing quote. reflect and encoding/json ignore such a tag without a word.
 func misspelt(c *compiler, sf reflect.StructField) {
 	for _, key := range [...]string{"json", "validate", "jsonschema", "jsonschema_description", "jsonschema_extras", "mcp"} {
 		if _, ok := sf.Tag.Lookup(key); ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// nodeKind tells the decoder how a value travels and where it goes. It is fixed
-// by the Go type, so a value of a kind always has the memory layout that the
-// decoder writes; see slot.
+// nodeKind tells the decoder how a value travels and how it is stored. It is
+// derived from the Go type, so a value of one kind always has the memory layout
+// that the decoder writes; see slot.
 type nodeKind byte
 
 // The kinds. A node of nodeInvalid has been reported and is never decoded.
@@ -42,104 +42,117 @@ const (
 	nodeRef               // a slice or map type inside itself
 )
 
-// node is one position in a document: what may stand there, and where its value
-// is stored. Both the schema and the decoder are made from it, which is why
-// they cannot say different things. Nodes do not change after the type is
-// compiled, and are read by many goroutines.
+// node is one position in a document: what may stand there and where its value
+// is stored. The schema and the decoder are both made from nodes, which is why
+// they agree. Nodes do not change after seal and are then read by many
+// goroutines.
 type node struct {
 	kind nodeKind
 	// typ is the Go type without pointers.
 	typ reflect.Type
-	// ptrs says for each pointer above typ what it points to, the outermost first.
+	// ptrs has the type that each pointer in front of typ points to, the
+	// outermost pointer first.
 	ptrs []reflect.Type
-	// name is the type of JSON Schema: "string", "integer", …; "" if any.
+	// name is the type in JSON Schema: "string", "integer" and so on, or "" for
+	// any.
 	name string
 
-	// checks are in the order in which their issues are told: those of the type,
-	// of the jsonschema tag, of the validate tag.
+	// checks are in the order in which their issues are reported: those of the
+	// type, then of the jsonschema tag, then of the validate tag.
 	checks []rules.Check
-	// bits is the size of an int, uint or float.
+	// bits is the size of an integer or float.
 	bits uint8
-	// nullable says that null is a value here.
+	// nullable is set if null is a value here.
 	nullable bool
-	// strict says that nothing is coerced, here and below.
+	// strict is set if nothing is coerced, here and below.
 	strict bool
-	// secret says that values are not quoted, here and below.
+	// secret is set if values must not be quoted, here and below.
 	secret bool
-	// orZero says that the zero value passes without checks.
+	// orZero is set if the zero value passes without checks.
 	orZero bool
-	// quoted is json:",string": a number or boolean inside a string.
+	// quoted is set by json:",string": the number or boolean travels inside a
+	// string.
 	quoted bool
-	// unit is the nanoseconds of one unit when a Duration is an integer, or 0.
+	// unit is the length of one unit, in nanoseconds, of a Duration that
+	// travels as an integer; otherwise 0.
 	unit int64
-	// iso says that a Duration is text of ISO 8601.
+	// iso is set if a Duration travels as text of ISO 8601.
 	iso bool
 	// length is the number of elements of an array.
 	length int
-	// elem is the element, the map value, or what a Null or a nodeRef stands for.
+	// elem is the node of the elements, of the values of a map, or of what a
+	// Null or a nodeRef stands for.
 	elem *node
-	// key is the name of a map's members.
+	// key is the node of the member names of a map.
 	key *node
 	// object is the struct of a nodeObject.
 	object *shape
 	// union is the interface of a nodeUnion.
 	union *unionShape
-	// own makes the schema of a type that brings one along or is known here.
+	// own returns the schema of a type that is not derived from the Go type;
+	// nil for all others.
 	own ownSchema
-	// extend is the type's JSONSchemaExtend, if it is no struct.
+	// extend is the type's JSONSchemaExtend, if it is no struct. A shape has
+	// those of structs.
 	extend func(*jsonschema.Schema)
-	// verify is an extra check of the raw value, for schemas the plan does not know.
+	// verify checks the raw text, for schemas of which the tree knows nothing.
 	verify *raw.Schema
-	// plain is a string without enum and format: an integer may become one.
+	// plain is set for a string without enum, const and format. An integer may
+	// be taken for such a string.
 	plain bool
-	// notEmpty says that "" cannot be meant here, so it stands for absent.
+	// notEmpty is set if "" cannot be meant here, so that it stands for absent.
 	notEmpty bool
-	// said is what the values of a nodeText are called.
+	// said is what the values of a nodeText are called in messages.
 	said typeName
-	// isKey is the name of a map's members.
+	// isKey is set if the node is the key of a map.
 	isKey bool
-	// hookedKey is a key whose own is the schema of a method, and verified.
+	// hookedKey is set for a key whose schema a method returned; verify checks
+	// it.
 	hookedKey bool
-	// inNull is the node inside a Null: null is taken before it comes here.
+	// inNull is set for the node inside a Null, which handles null itself.
 	inNull bool
-	// message has the texts of the mcp tag.
+	// message holds the texts of the mcp tag.
 	message []messageRule
-	// note has the keywords that only describe.
+	// note holds the keywords that only describe.
 	note annotations
-	// special says that there are checks of the decoded value, or other ways to
-	// read it. The decoder takes the short way without.
+	// special is set if the decoder has to do more than plainValue does: there
+	// are checks of the decoded value, an extra schema, or strict or secret.
 	special bool
 }
 
-// typeName is what the values of a type are called, with an example.
+// typeName is what the values of a type are called, with an article, and an
+// example of one; the example may be "".
 type typeName struct{ name, example string }
 
-// ownSchema makes the schema of a type that is not derived from its Go kind;
-// each call returns a fresh copy.
+// ownSchema returns the schema of a type that is not derived from its Go kind.
+// Each call returns a new copy.
 type ownSchema func() *jsonschema.Schema
 
-// messageRule replaces the text of an issue by that of an mcp tag.
+// messageRule replaces the text of an issue by one from the mcp tag. In text
+// {expected} and {got} stand for those fields of the issue.
 type messageRule struct {
 	rule string // tag name or issue code; "" for every rule
 	text string
 }
 
-// annotations are the keywords that describe and do not check.
+// annotations are the keywords that describe and do not check. title and
+// description replace what the type says, unless they are "".
 type annotations struct {
 	title, description string
-	// examples replace those that the type has.
+	// examples replace those of the type.
 	examples []any
-	// hasDefault tells a default of null from none.
+	// hasDefault tells a default of null from no default; def is the
+	// json.RawMessage of the default.
 	hasDefault bool
 	def        any
-	// writing is writeOnly.
+	// writing is the keyword writeOnly.
 	deprecated, readOnly, writing bool
-	// extras are keywords of no vocabulary, by name.
+	// extras are keywords outside of every vocabulary, by name.
 	extras map[string]any
 }
 
-// target returns what rules on this position are compiled for, without the
-// options; compiler.target adds those.
+// target describes the position to the package rules: what kind of value a rule
+// on it applies to. The options are added by compiler.target.
 func (n *node) target() rules.Target {
 	t := rules.Target{Type: n.typ, IntegerUnit: n.unit, Iso: n.iso}
 	switch n.kind {
@@ -183,8 +196,8 @@ func (n *node) target() rules.Target {
 	return t
 }
 
-// allocate returns where the value goes when the node's place is at p: behind
-// as many new pointers as its type has.
+// allocate returns where the value goes if the field, element or root is at p.
+// It allocates a value for each pointer of the type.
 func (n *node) allocate(p slot) slot {
 	for _, elem := range n.ptrs {
 		p = p.create(elem)
@@ -192,7 +205,8 @@ func (n *node) allocate(p slot) slot {
 	return p
 }
 
-// deref returns where the value lies, or the zero slot behind a nil pointer.
+// deref follows the pointers of the type from p to the value. It returns the
+// zero slot if one of them is nil.
 func (n *node) deref(p slot) slot {
 	for range n.ptrs {
 		if p == (slot{}) {
@@ -203,20 +217,20 @@ func (n *node) deref(p slot) slot {
 	return p
 }
 
-// takesNull reports whether null is a value here.
+// takesNull reports whether null is a value here rather than a fault.
 func (n *node) takesNull() bool {
 	return n.nullable || n.kind == nodeAny || n.kind == nodeRaw
 }
 
-// acceptsEmpty reports whether "" can be a value here, so that it does not
-// stand for an absent member.
+// acceptsEmpty reports whether "" can be a value here, in which case it does
+// not stand for an absent member.
 func (n *node) acceptsEmpty() bool {
 	return n.kind == nodeString && passesText(n, "") || n.kind == nodeAny || n.kind == nodeRaw || n.kind == nodeOpaque ||
 		n.kind == nodeNull && n.elem.acceptsEmpty() || n.kind == nodeBytes
 }
 
-// holdsSecret reports whether a value of n, or one below it, must not be shown.
-// A recursive type is entered once.
+// holdsSecret reports whether a value of n, or one inside it, must not be
+// shown. A recursive type is entered once; for structs it relies on sealShape.
 func (n *node) holdsSecret() bool {
 	switch {
 	case n == nil || n.kind == nodeRef:

@@ -46,9 +46,12 @@ func (n *Null[T]) UnmarshalJSON(data []byte) error {
 	return jsonx.Unmarshal(data, &n.Value)
 }
 
+// nullElem marks Null for the compiler, which cannot ask reflect whether a type
+// is an instance of a generic one.
 func (Null[T]) nullElem() reflect.Type { return reflect.TypeFor[T]() }
 
-// nullElem returns the T of a Null[T].
+// nullElem returns T if t is a Null[T]. The package path is compared first, so
+// that a type of another package is not called.
 func nullElem(t reflect.Type) (reflect.Type, bool) {
 	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[Plan]().PkgPath() {
 		return nil, false
@@ -60,7 +63,9 @@ func nullElem(t reflect.Type) (reflect.Type, bool) {
 	return null.nullElem(), true
 }
 
-// setNull marks the Null[T] at p as present.
+// setNull marks the Null[T] at p as present. It relies on the order of the
+// fields: Valid and Set follow Value directly, because a bool needs no
+// alignment.
 func setNull(n *node, p slot, valid bool) {
 	size := n.elem.typ.Size()
 	*in[bool](p.at(size)) = valid

@@ -1,14 +1,14 @@
 package schema
 
-// Validator is the part of go-playground's *validator.Validate that rules use: Var
-// checks one value by a tag.
+// Validator is the part of go-playground's *validator.Validate that rules use:
+// Var returns nil if the value satisfies the tag.
 type Validator interface {
 	Var(value any, tag string) error
 }
 
-// Options decide how types are compiled. The zero value is the default, and nil
-// stands for it. Compile copies them, so that a change afterwards has no effect;
-// what they refer to must not change while plans are in use.
+// Options determine how types are compiled. The zero value has the defaults,
+// and a nil *Options stands for it. Compile copies the struct, so later changes
+// have no effect; what it refers to must not change while plans are in use.
 type Options struct {
 	// Strict turns coercion off: "5" is then no integer. The default is lenient,
 	// because models and clients do send such values. Results are always strict.

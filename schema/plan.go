@@ -19,16 +19,19 @@ type Plan struct {
 	typ  reflect.Type
 	opts *Options
 	root *node
-	// schema is never given away: hooks and callers may change what they get.
+	// schema is copied for everyone who asks: hooks and callers may change what
+	// they get. text is its JSON, which is shared.
 	schema   *jsonschema.Schema
 	text     json.RawMessage
 	fields   []Field
 	headers  []facts.Header
 	warnings []Problem
-	// constrained says that a value of the Go type can break the schema.
+	// constrained is set if a value of the Go type can break the schema, so
+	// that results have to be checked before they are sent.
 	constrained bool
-	maxDepth    int
-	maxValues   int
+	// maxDepth and maxValues are those of the options, or the defaults.
+	maxDepth  int
+	maxValues int
 }
 
 // For returns the JSON Schema of T. Options may be nil, which means the defaults.
@@ -84,24 +87,26 @@ func (p *Plan) Schema() *jsonschema.Schema { return schemadoc.Clone(p.schema) }
 // must not be modified.
 func (p *Plan) JSON() json.RawMessage { return p.text }
 
-// Warnings returns what is legal in the type and yet likely to be a mistake,
-// such as a member name that model providers refuse.
+// Warnings returns what is legal in the type and yet probably a mistake, such
+// as a member name that model providers refuse. The slice is the caller's.
 func (p *Plan) Warnings() []Problem { return append([]Problem(nil), p.warnings...) }
 
-// Decode reads a document into dst, a pointer to the plan's type. It returns
-// nil, or an *Error with every issue; dst is then partly filled. Any other
-// error means that dst has the wrong type. A panic of a rule, or of a method of
-// the type, reaches the caller. The context is for custom rules.
+// Decode reads a document into dst, which must be a non-nil pointer to the
+// plan's type; what dst held before is overwritten. Decode returns nil, or an
+// *Error that lists every issue, in which case dst is partly filled. Any other
+// error means that dst has the wrong type, or comes from a struct rule that
+// could not run.
 //
-// No data at all stands for {}. Nothing in dst refers to data afterwards. What
-// dst held before is lost.
+// The context is passed to custom rules. A panic of a rule, or of a method of
+// the type, reaches the caller. Empty data stands for {}. Nothing in dst refers
+// to data afterwards, so the caller may reuse it.
 func (p *Plan) Decode(ctx context.Context, data []byte, dst any) error {
 	return p.decodeInto(ctx, data, dst, nil)
 }
 
-// decodeInto is Decode that also adds to coerced, unless it is nil, the JSON
+// decodeInto is Decode with one addition: if coerced is not nil, the JSON
 // Pointers of the values that were not taken as they came, such as "5" for an
-// integer, in the order of the document.
+// integer, are appended to it in the order of the document.
 func (p *Plan) decodeInto(ctx context.Context, data []byte, dst any, coerced *[]string) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.typ {
@@ -111,7 +116,8 @@ func (p *Plan) decodeInto(ctx context.Context, data []byte, dst any, coerced *[]
 	return p.decode(ctx, orEmpty(data), slotOf(v), p.lenient(), coerced)
 }
 
-// orEmpty returns {} for no data at all.
+// orEmpty returns data, or {} if there is none: a call without arguments is a
+// call with an empty object.
 func orEmpty(data []byte) []byte {
 	if len(data) == 0 {
 		return []byte("{}")
@@ -120,10 +126,11 @@ func orEmpty(data []byte) []byte {
 }
 
 // lenient reports whether values are coerced. Results never are: they are the
-// server's own, and whoever reads them is strict.
+// server's own, and clients read them strictly.
 func (p *Plan) lenient() bool { return !p.opts.Strict && !p.opts.Output }
 
-// Check is Decode without a destination and without a context.
+// Check is Decode without a destination: it reports whether data is a valid
+// document. Custom rules get context.Background().
 func (p *Plan) Check(data []byte) error {
 	return p.decode(context.Background(), orEmpty(data), slotOf(reflect.New(p.typ)), p.lenient(), nil)
 }
@@ -155,15 +162,20 @@ type Field struct {
 	Secret bool
 }
 
-// Fields returns the top-level members in the order of the schema.
+// Fields returns the top-level members in the order of the schema, or nil if
+// the type is no struct. The slice is the caller's.
 func (p *Plan) Fields() []Field { return append([]Field(nil), p.fields...) }
 
-// Internal is for the other packages of this module.
+// Internal fills in what the other packages of this module need to know about a
+// plan and users do not. Nobody else can call it, since its parameter's type is
+// internal.
 func (p *Plan) Internal(f *facts.Plan) {
 	*f = facts.Plan{Headers: append([]facts.Header(nil), p.headers...), Constrained: p.constrained}
 }
 
-// decode reads data into the value at p, which must be zero.
+// decode reads data into the value at dst, which must be zero and have the
+// plan's type. Depending on lenient it coerces values, and appends the places
+// of those to coerced unless that is nil.
 func (p *Plan) decode(ctx context.Context, data []byte, dst slot, lenient bool, coerced *[]string) (err error) {
 	d := decoders.Get().(*decoder)
 	d.s.Reset(data)

@@ -9,10 +9,12 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// report collects the issues of one document, each at the path that the walk has
-// come to. What is below a secret is reported without values and without the names
-// that the document made up: both may be what must not be shown.
+// report collects the issues of one document, each at the path that the walk
+// has reached. Below a secret it leaves out values, and names that come from
+// the document: both may be what must not be shown.
 type report struct {
+	// path leads from the root to the current value. issues has at most
+	// maxIssues elements.
 	path    []wording.Step
 	issues  []Issue
 	more    bool      // issues were dropped: there are maxIssues already
@@ -67,8 +69,8 @@ func (r *report) failAt(n *node, c *rules.Check, got, why, path string) {
 	r.add(n, is)
 }
 
-// because puts what is wrong behind what is expected. A wrong form needs no
-// words: what is expected shows the right one.
+// because appends what is wrong to what is expected. A wrong form needs no
+// words, since what is expected shows the right one.
 func because(expected, why string) string {
 	if why == "" || why == lexical.WrongForm {
 		return expected
@@ -81,8 +83,8 @@ func (r *report) wrongType(n *node, raw []byte) {
 	r.misfit(n, "type", n.describe(), wording.Got(raw, !n.isKey), "")
 }
 
-// misfit records a value that cannot be stored at all; why says what is wrong
-// with it.
+// misfit records a value that cannot be stored at all. why says what is wrong
+// with it, or is "".
 func (r *report) misfit(n *node, rule, expected, got, why string) {
 	if r.hides(n) {
 		got, why = "", ""
@@ -90,21 +92,22 @@ func (r *report) misfit(n *node, rule, expected, got, why string) {
 	r.add(n, Issue{Path: wording.Pointer(r.path), Rule: rule, Expected: expected, Got: got, Message: wording.MustBe(because(expected, why), got)})
 }
 
-// coerce records that the value at the path was not taken as it came.
+// coerce records that the value at the path was not taken as it came, if
+// somebody asked for that.
 func (r *report) coerce() {
 	if r.coerced != nil {
 		*r.coerced = append(*r.coerced, wording.Pointer(r.path))
 	}
 }
 
-// duplicate records that the member at the path is there for the second time.
-// Which of the two counts differs among JSON parsers, so neither may.
+// duplicate records that the member at the path occurs twice. JSON parsers
+// differ in which of the two they use, so neither may be used.
 func (r *report) duplicate() {
 	r.add(nil, Issue{Path: wording.Pointer(r.path), Rule: wording.RuleDuplicate, Expected: "each member once", Message: "is there twice", Hint: "keep one of them"})
 }
 
-// missing records that the member at the path is not there. When says in which
-// case it must be.
+// missing records that the member at the path is absent. when says in which
+// case it must be there, or is "" if always.
 func (r *report) missing(n *node, when string) {
 	brief := n.brief()
 	text := "is required"
@@ -114,7 +117,8 @@ func (r *report) missing(n *node, when string) {
 	r.add(n, Issue{Path: wording.Pointer(r.path), Rule: "required", Expected: n.describe(), Message: text + " (" + brief + ")"})
 }
 
-// empty records a member that is there and yet has no value.
+// empty records a member that is there and yet has no value: null, or the empty
+// string.
 func (r *report) empty(n *node, mark byte, when string) {
 	got := `""`
 	if mark == markNull {
@@ -124,8 +128,9 @@ func (r *report) empty(n *node, mark byte, when string) {
 		Message: "must have a value " + when + "; got " + got})
 }
 
-// pushName is push for a name that the document made up, such as a key of a
-// map. Inside a secret it may be one itself.
+// pushName is push for a name that comes from the document, such as the key of
+// a map. Inside a secret such a name may be secret itself, so the path gets a
+// placeholder.
 func (r *report) pushName(name string) {
 	if r.secret {
 		name = wording.HiddenName
@@ -133,24 +138,24 @@ func (r *report) pushName(name string) {
 	r.push(name)
 }
 
-// push adds a member to the path, whose name the type has declared.
+// push appends a member that the type declares to the path.
 func (r *report) push(name string) { r.path = append(r.path, wording.Member(name)) }
 
-// pushIndex adds an item to the path.
+// pushIndex appends an item to the path.
 func (r *report) pushIndex(i int) { r.path = append(r.path, wording.Item(i)) }
 
-// pop goes back to where the last push was. It is not called when the walk
-// ends: the path is reset with the decoder.
+// pop undoes the last push. It is not called when the walk ends early; the path
+// is reset with the decoder.
 func (r *report) pop() { r.path = r.path[:len(r.path)-1] }
 
-// hides reports whether values of n must not be shown, for themselves or for
-// what they are in.
+// hides reports whether values of n must not be shown, because of n itself or
+// of a value around it.
 func (r *report) hides(n *node) bool { return r.secret || n.secret }
 
 // unknown records a member that the object does not have. The hint names the
-// nearest member there is, and all of them: models correct a name that they can
-// see. Nothing of the name is told inside a secret, not even what it is near
-// to.
+// most similar member and lists all of them, because models correct a name that
+// they can see. Inside a secret nothing is told about the name, not even what
+// it resembles.
 func (r *report) unknown(n *node, sh *shape, name string) {
 	is := Issue{Path: wording.Pointer(r.path), Rule: wording.RuleUnknown, Message: "unknown property"}
 	if !r.secret {

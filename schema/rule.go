@@ -98,7 +98,8 @@ func ValidatorRule(name string, fn validator.Func, opts ...RuleOption) Rule {
 	return r
 }
 
-// registerFunc keeps go-playground from panicking over a name of its own.
+// registerFunc registers fn with v. It first refuses the names for which
+// go-playground would panic.
 func registerFunc(v *validator.Validate, name string, fn validator.Func) error {
 	if fn == nil {
 		return errors.New("it has no function")
@@ -109,9 +110,8 @@ func registerFunc(v *validator.Validate, name string, fn validator.Func) error {
 	return v.RegisterValidation(name, fn)
 }
 
-// with applies the options and looks for what is wrong with the rule itself,
-// which is reported when a type is compiled: where a rule is made, there is
-// nobody to tell.
+// with applies the options and records what is wrong with the rule itself. That
+// is reported when a type is compiled, because NewRule returns no error.
 func (r Rule) with(opts []RuleOption) Rule {
 	for _, o := range opts {
 		o(&r)
@@ -131,7 +131,7 @@ func (r Rule) with(opts []RuleOption) Rule {
 	return r
 }
 
-// wants is what a value must be, in words.
+// wants returns what a value must be, as a fragment that follows "must be".
 func (r Rule) wants() string {
 	text := r.describe
 	for _, prefix := range []string{"Must be ", "must be "} {
@@ -143,7 +143,8 @@ func (r Rule) wants() string {
 	return text
 }
 
-// note is the sentence for the description, if there are words.
+// note returns the sentence for the description, or "" if the rule has no
+// words.
 func (r Rule) note() string {
 	switch {
 	case r.describe == "":
@@ -154,9 +155,9 @@ func (r Rule) note() string {
 	return "Must be " + r.describe + "."
 }
 
-// takes reports whether the rule's function can take values of a type: of the
-// same type, of one with the same basic kind, or of one that implements the
-// interface.
+// takes reports whether the rule's function can take values of typ: values of
+// its own type, of a type with the same basic kind, or of a type that
+// implements its interface.
 func (r Rule) takes(typ reflect.Type) bool {
 	switch {
 	case r.typ == nil || typ == nil || typ == r.typ:
@@ -173,8 +174,8 @@ func (r Rule) takes(typ reflect.Type) bool {
 	return true
 }
 
-// compile makes the checks of a use of the rule: that of its function, and
-// before it that of the pattern that it emits, if there is one.
+// compile returns the checks for one use of the rule: the pattern that it
+// emits, if any, and then its function. It is a rules.CompileFunc.
 func (r Rule) compile(use tags.Rule, t rules.Target) ([]rules.Check, *tags.Problem) {
 	if r.fault != "" {
 		return nil, nil // checkRules has reported it
@@ -209,7 +210,8 @@ func (r Rule) compile(use tags.Rule, t rules.Target) ([]rules.Check, *tags.Probl
 	return append(checks, c), nil
 }
 
-// ownRules are the rules by name; of two with one name the first.
+// ownRules returns the compile functions of the rules by name. Of two rules
+// with one name, which checkRules reports, the first is kept.
 func ownRules(list []Rule) map[string]rules.CompileFunc {
 	own := make(map[string]rules.CompileFunc, len(list))
 	for _, r := range slices.Backward(list) {
@@ -218,8 +220,8 @@ func ownRules(list []Rule) map[string]rules.CompileFunc {
 	return own
 }
 
-// checkRules reports what is wrong with the custom rules themselves, used or
-// not.
+// checkRules returns what is wrong with the custom rules themselves, whether
+// they are used or not.
 func checkRules(list []Rule) []tags.Problem {
 	var problems []tags.Problem
 	seen := map[string]bool{}

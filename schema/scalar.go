@@ -19,9 +19,9 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// boolText reads true or false, in any case if anyCase is set. Other words for
-// them, such as yes or 1, are not read: what they mean depends on who says
-// them.
+// boolText reads the words true and false, in any case if anyCase is set. Other
+// words, such as yes and 1, are not taken for booleans, because what they mean
+// depends on who says them.
 func boolText(b []byte, anyCase bool) (v, known bool) {
 	if len(b) > 5 {
 		return false, false
@@ -42,8 +42,8 @@ func boolText(b []byte, anyCase bool) (v, known bool) {
 	return false, false
 }
 
-// boolean reads into a bool. With json:",string" the string is the form and the
-// bare value the coercion; without, it is the other way round.
+// boolean reads into a bool. With json:",string" the form is the string and the
+// bare value is a coercion; without it the other way round.
 func (d *decoder) boolean(n *node, p slot, k jsonx.Kind) bool {
 	start := d.s.Pos
 	var v bool
@@ -85,10 +85,11 @@ func (d *decoder) boolean(n *node, p slot, k jsonx.Kind) bool {
 	return true
 }
 
-// numberText returns the text of the number at the scanner: a number, or in
-// lenient mode or for quoted nodes a string that holds one. found is false if
-// there is something else; it has been read and reported then. The text belongs
-// to the document.
+// numberText returns the text of the number at the scanner. In lenient mode,
+// and for quoted nodes, the number may be inside a string. plain is set if the
+// text has neither a fraction nor an exponent. found is false if there is no
+// number; the value has been read and reported then. The text is part of the
+// document and must be copied to be kept. ok is false if the walk ends.
 func (d *decoder) numberText(n *node, k jsonx.Kind) (text []byte, plain, found, ok bool) {
 	start := d.s.Pos
 	switch {
@@ -136,8 +137,8 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// number reads all kinds that travel as numbers. Integers are read exactly from
-// the text: a way through float64 would change those beyond 2^53.
+// number reads every kind that travels as a number. Integers are read from
+// their text: a detour through float64 would change those beyond 2^53.
 func (d *decoder) number(n *node, p slot, k jsonx.Kind) bool {
 	text, plain, found, ok := d.numberText(n, k)
 	if !found {
@@ -168,8 +169,9 @@ func (d *decoder) number(n *node, p slot, k jsonx.Kind) bool {
 	return true
 }
 
-// integer stores an integer. That it fits its type is asked after the rules, so
-// that a number out of both is told by the rule, which says more.
+// integer stores an integer. The rules are checked before the range of the
+// type, so that a number outside of both is reported by the rule, which tells
+// more.
 func (d *decoder) integer(n *node, p slot, text []byte, v rules.Number, form numberForm) {
 	if form == formHuge || n.kind == nodeUint && v.Negative || n.kind == nodeInt && !v.Signed() {
 		d.tooLarge(n, text, text[0] == '-', "an integer that fits 64 bits")
@@ -200,8 +202,8 @@ func (d *decoder) integer(n *node, p slot, text []byte, v rules.Number, form num
 	}
 }
 
-// checkNumber runs the checks of a number and reports whether all hold. Show
-// makes of its text what an issue quotes.
+// checkNumber runs the checks of a number and reports whether all hold. show
+// turns its text into what an issue quotes.
 func checkNumber[T string | []byte](d *decoder, n *node, v rules.Number, text T, show func(string) string) (good bool) {
 	good = true
 	for i := range n.checks {
@@ -213,8 +215,8 @@ func checkNumber[T string | []byte](d *decoder, n *node, v rules.Number, text T,
 	return good
 }
 
-// tooLarge records an integer outside of what its type holds. Where the schema
-// says so with minimum or maximum, that is the rule.
+// tooLarge records an integer outside of what its type can hold. If the schema
+// says so with minimum or maximum, that keyword is the rule of the issue.
 func (d *decoder) tooLarge(n *node, text []byte, negative bool, limit string) {
 	low, high := n.ends()
 	rule, want := wording.RuleRange, limit
@@ -227,7 +229,7 @@ func (d *decoder) tooLarge(n *node, text []byte, negative bool, limit string) {
 	d.misfit(n, rule, want, wording.Cut(string(text)), "")
 }
 
-// units reads a Duration that travels as a number of its units.
+// units stores a Duration that travels as a number of its units.
 func (d *decoder) units(n *node, p slot, text []byte, v rules.Number, form numberForm) {
 	if limit := math.MaxInt64 / n.unit; form == formHuge || v.Magnitude > uint64(limit) {
 		rule := "maximum"
@@ -254,9 +256,8 @@ func (d *decoder) units(n *node, p slot, text []byte, v rules.Number, form numbe
 	*in[uint64](p) = v.Bits()
 }
 
-// float reads into a floating-point number. Rules see the decimal besides the
-// float64, and what does not fit the type is an issue: it would become
-// infinite.
+// float stores a floating-point number. Rules see its decimal text besides the
+// float64. A number that would become infinite is an issue.
 func (d *decoder) float(n *node, p slot, text []byte) {
 	// The string lives as long as text does: no test keeps it.
 	decimal := borrowed(text)
@@ -300,7 +301,7 @@ func (d *decoder) bigInt(n *node, p slot, text []byte, plain bool) {
 	}
 }
 
-// numberForm says what an integer parser made of a number.
+// numberForm is what a parser of integers made of a number.
 type numberForm byte
 
 // The forms of a number for a parser of integers.
@@ -310,9 +311,9 @@ const (
 	formHuge                // it does not fit 64 bits
 )
 
-// exactInteger reads a JSON number as an integer: 1.0 and 1e2 are integers in
-// JSON, as JSON Schema has it. The text must be a number; plain says that it
-// has neither a fraction nor an exponent.
+// exactInteger reads a JSON number as an integer. 1.0 and 1e2 are integers, as
+// in JSON Schema. text must be a valid number; plain says that it has neither a
+// fraction nor an exponent. The magnitude is meaningful for formInteger only.
 func exactInteger(text []byte, plain bool) (negative bool, magnitude uint64, form numberForm) {
 	if text[0] == '-' {
 		negative, text = true, text[1:]
@@ -340,9 +341,9 @@ func wideInteger(negative bool, text []byte) (bool, uint64, numberForm) {
 	return negative, magnitude, form
 }
 
-// plainInteger writes a number with a fraction or an exponent without them, if
-// it is an integer of at most limit digits. An exponent is read as a bounded
-// number first, since 1e999999999 is short and its digits are not.
+// plainInteger rewrites a number without fraction and exponent, if it is an
+// integer of at most limit digits. The exponent is bounded before any digits
+// are written, because 1e999999999 is a short text for many of them.
 func plainInteger(text []byte, limit int) ([]byte, numberForm) {
 	var sign []byte
 	if text[0] == '-' {
@@ -400,9 +401,9 @@ func plainInteger(text []byte, limit int) ([]byte, numberForm) {
 	return append(sign[:len(sign):len(sign)], digits...), formInteger
 }
 
-// str reads into a Go string. An integer may become one in lenient mode, as
-// models write codes and numbers of rooms without quotes. A number with a
-// fraction or an exponent may not: 1.0 and 1 are one number and two texts.
+// str reads into a string. In lenient mode it also takes an integer, because
+// models write codes and room numbers without quotes. A number with a fraction
+// or an exponent is refused: 1.0 and 1 are one number and two texts.
 func (d *decoder) str(n *node, p slot, k jsonx.Kind) bool {
 	var v string
 	switch {
@@ -435,9 +436,9 @@ func (d *decoder) str(n *node, p slot, k jsonx.Kind) bool {
 	return true
 }
 
-// badText handles a string that breaks a check. An enum value with space around
-// it is taken without the space. Otherwise the text is stored as it is: the
-// caller gets an error, and the rules among members need something to compare.
+// badText handles a string that breaks a check. An enum value surrounded by
+// spaces is taken without them. Any other text is reported, and stored for the
+// rules among members, which need something to compare.
 func (d *decoder) badText(n *node, p slot, v string) bool {
 	if n.orZero && v == "" {
 		return true
@@ -452,8 +453,8 @@ func (d *decoder) badText(n *node, p slot, v string) bool {
 	return true
 }
 
-// failText records every check that a text breaks, with what is wrong where the
-// check can tell.
+// failText records every check that a text breaks, with the reason if the check
+// knows it.
 func (d *decoder) failText(n *node, v string) {
 	for i := range n.checks {
 		c := &n.checks[i]
@@ -468,8 +469,8 @@ func (d *decoder) failText(n *node, v string) {
 	}
 }
 
-// passesText reports whether a text passes the checks of a node that look at
-// texts.
+// passesText reports whether a text passes all checks of the node that look at
+// text.
 func passesText(n *node, v string) bool {
 	for i := range n.checks {
 		if test, ok := n.checks[i].Test.(rules.TextTest); ok && !test(v) {
@@ -508,9 +509,9 @@ func (d *decoder) text(n *node, p slot, k jsonx.Kind) bool {
 	return true
 }
 
-// bytes reads base64 of the standard alphabet with padding. Line breaks, which
-// Go's decoder passes over, are refused, because the pattern in the schema does
-// not have them.
+// bytes stores base64 in the standard alphabet with padding. Line breaks, which
+// Go's decoder ignores, are refused because the pattern in the schema does not
+// permit them.
 func (d *decoder) bytes(n *node, p slot, b []byte) {
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
 	size, err := base64.StdEncoding.Decode(out, b)
@@ -523,8 +524,8 @@ func (d *decoder) bytes(n *node, p slot, b []byte) {
 	*in[[]byte](p) = out
 }
 
-// time reads a point in time by RFC 3339. time.Time's own parser is not used:
-// it takes forms that the format date-time does not have.
+// time stores a point in time in the form of RFC 3339. time.Time's own parser
+// accepts forms that the format date-time does not have.
 func (d *decoder) time(n *node, p slot, b []byte) {
 	t, fault := lexical.ParseRFC3339(b)
 	if fault != "" {
@@ -534,7 +535,7 @@ func (d *decoder) time(n *node, p slot, b []byte) {
 	*in[time.Time](p) = t
 }
 
-// duration reads a Duration that travels as text, in Go's form or that of ISO
+// duration stores a Duration that travels as text, in Go's form or that of ISO
 // 8601.
 func (d *decoder) duration(n *node, p slot, s string) {
 	parse, rule := lexical.ParseDuration, "pattern"
@@ -553,8 +554,8 @@ func (d *decoder) duration(n *node, p slot, s string) {
 	*in[time.Duration](p) = v
 }
 
-// unmarshal reads a type with a text form. UnmarshalText gets bytes of its own,
-// since it may keep them, and only text that has passed the checks.
+// unmarshal stores a type with a text form. UnmarshalText gets a copy of the
+// bytes, since it may keep them, and only text that has passed the checks.
 func (d *decoder) unmarshal(n *node, p slot, b []byte) {
 	if n.orZero && len(b) == 0 {
 		return
@@ -573,9 +574,9 @@ func (d *decoder) unmarshal(n *node, p slot, b []byte) {
 	}
 }
 
-// badForm records that a type does not take a text. What the package's own
-// types say is meant to be read; other errors speak to programmers, and are
-// shown only where the type has no name here.
+// badForm records that UnmarshalText refused a text. The messages of the types
+// in package civil are meant for the caller. Errors of other types are written
+// for programmers and are shown only if the type has no name here.
 func (d *decoder) badForm(n *node, text string, err error) {
 	rule := "format"
 	if s := n.textSchema(); s.Format == "" && s.Pattern != "" {

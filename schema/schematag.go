@@ -19,19 +19,21 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// schemaTag is what the jsonschema tags of a field say, before it is known what
-// the field is: most keywords mean something only with the type.
+// schemaTag is what the jsonschema tags of a field say, before the type of the
+// field is taken into account: most keywords have a meaning only together with
+// the type.
 type schemaTag struct {
-	// note has what describes and does not check.
+	// note holds the keywords that describe.
 	note annotations
 	// nullable and required are about presence, as is having a default.
 	nullable, required bool
-	// defaults and examples are JSON or text; which, depends on the type.
+	// defaults and examples are JSON or text, depending on the type; see
+	// textJSON.
 	defaults, examples []string
 	enum               []string
-	// consts has one value, or several by mistake.
+	// consts has one value; more are a mistake that is reported later.
 	consts []string
-	// keywords are those that check.
+	// keywords are those that check, in the order of the tag.
 	keywords []keyword
 }
 
@@ -47,8 +49,8 @@ func (k keyword) String() string { return k.name + "=" + k.value }
 func (k keyword) tag() string { return `jsonschema:"` + k.String() + `"` }
 
 // checkingKeywords are the keywords of the tag that limit values. Those marked
-// true are meant for the elements when the field is a list, as in invopop's
-// package: maxLength on a list of texts cannot be about the list.
+// true apply to the elements if the field is a list, as in invopop's package:
+// maxLength on a list of strings cannot be about the list.
 var checkingKeywords = map[string]bool{
 	"minLength": true, "maxLength": true, "pattern": true, "format": true,
 	"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true, "multipleOf": true,
@@ -56,7 +58,7 @@ var checkingKeywords = map[string]bool{
 	"minProperties": false, "maxProperties": false,
 }
 
-// knownKeywords are all that the tag may have, for suggestions.
+// knownKeywords are all keywords of the tag, for suggestions.
 var knownKeywords = []string{
 	"title", "description", "nullable", "required", "deprecated", "readOnly", "writeOnly",
 	"default", "example", "enum", "const", "minLength", "maxLength", "pattern", "format",
@@ -65,8 +67,7 @@ var knownKeywords = []string{
 }
 
 // refusedKeywords are parts of invopop's grammar that would make schema and
-// decoder say different things, or that model providers refuse, with what to
-// write instead.
+// decoder disagree, or that model providers refuse, with what to write instead.
 var refusedKeywords = map[string]string{
 	"type":                 "change the Go type, or give the type a JSONSchema method",
 	"anchor":               "remove it: nothing can refer to it",
@@ -80,7 +81,7 @@ var refusedKeywords = map[string]string{
 }
 
 // readSchemaTag parses the tags jsonschema, jsonschema_description and
-// jsonschema_extras.
+// jsonschema_extras of a field. Mistakes are reported; the result is never nil.
 func readSchemaTag(c *compiler, sf reflect.StructField) *schemaTag {
 	st := &schemaTag{}
 	if d := sf.Tag.Get("jsonschema_description"); d != "" {
@@ -150,7 +151,8 @@ func readKeyword(c *compiler, st *schemaTag, piece string) {
 	}
 }
 
-// flag returns where the keyword that is just there or not is kept.
+// flag returns the variable of a keyword that is either present or not, or nil
+// for any other keyword.
 func (st *schemaTag) flag(name string) *bool {
 	switch name {
 	case "nullable":
@@ -202,10 +204,11 @@ func readExtra(c *compiler, st *schemaTag, piece string) {
 	}
 }
 
-// keywordRules turns the checking keywords of a jsonschema tag into rules of
-// validate, so that a limit has one implementation, whatever its name. Keywords
-// without a counterpart become checks at once. Those that speak about elements
-// are put on the elements of a list; the others are returned.
+// keywordRules turns the checking keywords of a jsonschema tag into validate
+// rules, so that a limit is implemented once, whatever it is called. Keywords
+// without a counterpart become checks immediately. Keywords about elements are
+// applied to the elements of a list; the rules for the field itself are
+// returned.
 func keywordRules(c *compiler, n *node, st *schemaTag) []tags.Rule {
 	if n.kind == nodeInvalid {
 		return nil
@@ -240,9 +243,9 @@ func keywordRules(c *compiler, n *node, st *schemaTag) []tags.Rule {
 	return own
 }
 
-// keywordRule handles one keyword on the position that it is about. It returns
-// the rule that equals it, and false if there is none or the keyword does not
-// apply.
+// keywordRule handles one keyword at the position that it applies to. It
+// returns the equivalent rule; ok is false if there is none, because the
+// keyword became a check or does not apply.
 func keywordRule(c *compiler, n *node, k keyword) (tags.Rule, bool) {
 	kind := c.target(n).Kind
 	wrong := func() (tags.Rule, bool) {
@@ -308,8 +311,9 @@ func multipleOf(c *compiler, n *node, k keyword, kind rules.Kind) (tags.Rule, bo
 	return tags.Rule{}, false
 }
 
-// addPattern adds the check of a pattern in the dialect that RE2 and ECMA-262
-// have in common, and writes it out where they would differ.
+// addPattern adds the check of a pattern. Patterns are limited to the dialect
+// that RE2 and ECMA-262 share, and are rewritten in the schema where the two
+// would read them differently.
 func addPattern(c *compiler, n *node, k keyword) {
 	re, emitted, p := regex.Lint(k.value)
 	if p != nil {
@@ -323,10 +327,9 @@ func addPattern(c *compiler, n *node, k keyword) {
 	})
 }
 
-// addFormat makes a string keep to a format of JSON Schema. The standard leaves
-// open whether formats are asserted; here they are, so what is advertised is
-// also checked. On a Duration the format duration chooses ISO 8601 for its
-// text.
+// addFormat adds the check of a format of JSON Schema. The standard leaves it
+// open whether formats are asserted; here they are, so that what is advertised
+// is also checked. On a Duration the format "duration" selects ISO 8601.
 func addFormat(c *compiler, n *node, k keyword, kind rules.Kind) {
 	switch {
 	case n.kind == nodeDuration && k.value == "duration" && n.unit == 0:
@@ -356,7 +359,7 @@ func addFormat(c *compiler, n *node, k keyword, kind rules.Kind) {
 		Emit: func(s *jsonschema.Schema) { schemadoc.AddFormat(s, k.value) }, Test: rules.TextTest(valid)})
 }
 
-// addValueSets adds enum and const.
+// addValueSets adds the checks of enum and const.
 func addValueSets(c *compiler, n *node, st *schemaTag) {
 	if len(st.enum) > 0 {
 		addValueSet(c, n, "enum", st.enum)
@@ -368,8 +371,8 @@ func addValueSets(c *compiler, n *node, st *schemaTag) {
 	}
 }
 
-// addValueSet adds the check of enum or const. The values are read as the Go
-// type reads them, and doubles are reported.
+// addValueSet adds the check of one enum or const. Values are read as the Go
+// type reads them; equal ones are reported.
 func addValueSet(c *compiler, n *node, code string, texts []string) {
 	values := make([]reflect.Value, 0, len(texts))
 	for _, text := range texts {
@@ -394,9 +397,9 @@ func addValueSet(c *compiler, n *node, code string, texts []string) {
 	n.checks = append(n.checks, k)
 }
 
-// setText puts a value written in a tag into v. It reports whether the text is
-// one, of a kind that enum and const can list. A number must be one in JSON's
-// grammar, so that 0x10 or 1_000 do not reach the schema.
+// setText stores a value written in a tag in v and reports whether the text is
+// one. It is for the kinds that enum and const can list. Numbers must follow
+// JSON's grammar, so that 0x10 and 1_000 do not reach the schema.
 func setText(v reflect.Value, n *node, text string) bool {
 	switch n.kind {
 	case nodeString:
@@ -421,8 +424,8 @@ func setText(v reflect.Value, n *node, text string) bool {
 	return false
 }
 
-// ruleOf names the validate rule that a keyword of the jsonschema tag equals,
-// by what it limits.
+// ruleOf maps a keyword of the jsonschema tag to the validate rule that means
+// the same.
 var ruleOf = map[string]string{
 	"minLength": "min", "maxLength": "max", "minItems": "min", "maxItems": "max",
 	"minProperties": "min", "maxProperties": "max", "minimum": "min", "maximum": "max",

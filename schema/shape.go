@@ -8,72 +8,75 @@ import (
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// shape is a struct type: its members and the rules among them. Members are
-// found by name and kept in the order of the struct, which is the order of the
-// schema and mostly that of documents.
+// shape is a compiled struct type: its members and the rules among them.
+// Members are kept in the order of the struct, which is the order of the schema
+// and mostly that of documents. A shape does not change after sealShape.
 type shape struct {
 	typ    reflect.Type
 	fields []field
-	// byName has the index of each member, names all of them for hints.
+	// byName holds the index of each member, and names the names for hints.
 	byName map[string]int
 	names  []string
-	// open says that unknown members are no issue.
+	// open is set if unknown members are permitted.
 	open bool
-	// rest is the map for members that no field names, or nil.
+	// rest is the map that takes members without a field, or nil.
 	rest *field
 	// conds, cross and funcs are the rules among members, in the order in which
 	// they are enforced.
 	conds []conditional
 	cross []crossRule
 	funcs []*StructRule
-	// tracked says that a rule of another struct looks in here at the end of the
-	// document, so what became of the members is kept.
+	// tracked is set if a rule on a path from the root looks into this struct
+	// at the end of the document; the marks of its members are kept until then.
 	tracked bool
-	// recursive types become definitions of the schema.
+	// recursive is set for a type that contains itself. It becomes a definition
+	// of the schema.
 	recursive bool
-	// extend are methods that change the schema, verify checks what they added.
+	// extend are the methods that change the schema. verify checks objects
+	// against the keywords that they added, or is nil.
 	extend []func(*jsonschema.Schema)
 	verify *raw.Schema
-	// skip is the member that tells the variants of a union apart, and variant its
-	// value here. It need not be a field.
+	// skip is the name of the member that tells the variants of a union apart,
+	// which need not be a field, and variant its value for this one.
 	skip, variant string
-	// ready says that the struct is compiled wholly.
+	// ready is set when the struct has been compiled completely.
 	ready bool
-	// noRules is the struct as structonly has it.
+	// noRules is set for the struct without the rules of its fields, as
+	// structonly asks.
 	noRules bool
-	// holdsSecret says that a member, or something below one, must not be shown.
+	// holdsSecret is set if a member, or a value below one, must not be shown.
 	holdsSecret bool
 }
 
-// field is a member of an object, with its place in the struct.
+// field is a member of an object together with its place in the struct.
 type field struct {
 	name, goName string
 	node         *node
 	// offset is the field's place behind the last of hops, or in the struct.
 	offset uintptr
-	// hops are the embedded pointers on the way, outermost first. They are set when
-	// the first member below them comes.
+	// hops are the embedded pointers on the way, the outermost first. The
+	// structs they point to are allocated when the first member in them comes.
 	hops []hop
-	// required says that absence is an issue, whatever else the document has.
+	// required is set if absence is always an issue.
 	required bool
-	// omitZero is omitempty of the validate tag: a zero that breaks a rule stands
-	// for absent.
+	// omitZero is omitempty of the validate tag: a zero value that breaks a
+	// rule stands for absent.
 	omitZero bool
 	// def is what an absent member becomes, or nil.
 	def *defaultValue
-	// header mirrors the member into an HTTP header; "" if none.
+	// header is the HTTP header that mirrors the member, or "".
 	header string
-	// when are the sentences of the rules among members, for the description.
+	// when holds the sentences about rules among members, for the description.
 	when []string
 }
 
-// hop is an embedded pointer: where it lies and what it points to.
+// hop is an embedded pointer: its offset, and the type that it points to.
 type hop struct {
 	offset uintptr
 	elem   reflect.Type
 }
 
-// at returns the field's place in the struct at p, allocating embedded
+// at returns the place of the field in the struct at p. It allocates embedded
 // structs on the way.
 func (f *field) at(p slot) slot {
 	for _, h := range f.hops {
@@ -85,8 +88,8 @@ func (f *field) at(p slot) slot {
 	return p.at(f.offset)
 }
 
-// find is at without allocating; it returns the zero slot when an embedded struct is
-// not there.
+// find is at without allocating. It returns the zero slot if an embedded struct
+// is nil.
 func (f *field) find(p slot) slot {
 	for _, h := range f.hops {
 		if p = p.at(h.offset).behind(); p == (slot{}) {
@@ -96,18 +99,19 @@ func (f *field) find(p slot) slot {
 	return p.at(f.offset)
 }
 
-// present is P(f) for what became of the member.
+// present is P(f) (see conditional) for what became of the member.
 func (f *field) present(mark byte) bool {
 	return mark == markSet || mark == markBad || mark == markEmpty && f.node.kind != nodeString
 }
 
-// plainPresence reports whether a member that is there is present: it can be
-// neither null nor "". Then required says all of it.
+// plainPresence reports whether the member is present whenever it is in the
+// document: it can be neither null nor "". The keyword required says all of it
+// then.
 func (f *field) plainPresence() bool {
 	return !f.node.takesNull() && (f.node.kind != nodeString || !passesText(f.node, ""))
 }
 
-// emitPresent writes P(f).
+// emitPresent returns P(f) as a schema for the object.
 func (f *field) emitPresent() *jsonschema.Schema {
 	s := &jsonschema.Schema{Required: []string{f.name}}
 	p := &jsonschema.Schema{}
@@ -123,7 +127,8 @@ func (f *field) emitPresent() *jsonschema.Schema {
 	return s
 }
 
-// blank returns marks for the members, all absent. They are to be copied.
+// blank returns marks for the members, all markAbsent. The result may be shared
+// and must only be copied from.
 func (sh *shape) blank() []byte {
 	if len(sh.fields) <= len(noMarks) {
 		return noMarks[:len(sh.fields)]
@@ -132,7 +137,7 @@ func (sh *shape) blank() []byte {
 }
 
 // find returns the index of a member, or -1. Members mostly come in the order
-// of the schema, so the next one is tried first.
+// of the schema, so the one at index next is tried first.
 func (sh *shape) find(name []byte, next int) int {
 	if next < len(sh.fields) && sh.fields[next].name == string(name) {
 		return next

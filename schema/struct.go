@@ -16,16 +16,17 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// providerName is what model providers are known to accept as the name of a
-// property.
+// providerName matches the property names that model providers are known to
+// accept.
 var providerName = regex.Lazy(`^[A-Za-z0-9_.\-]{1,64}$`)
 
-// shape compiles a struct type, once for each way of using it. A shape that is
-// asked for while it is being compiled is recursive: it is returned as it is,
-// is filled by the time it is used, and becomes a definition of the schema.
+// shape compiles a struct type, once for each way of using it (see shapeKey). A
+// shape that is asked for while it is being compiled is recursive: it is
+// returned incomplete, is complete by the time it is used, and becomes a
+// definition of the schema.
 //
-// Rules among members come after all members, because they name each other in
-// both directions.
+// Rules among members are compiled after all members, because they refer to
+// each other in both directions.
 func (c *compiler) shape(t reflect.Type, noRules bool, skip string) *shape {
 	key := shapeKey{t, noRules, skip}
 	if sh := c.shapes[key]; sh != nil {
@@ -69,8 +70,8 @@ func (c *compiler) shape(t reflect.Type, noRules bool, skip string) *shape {
 }
 
 // onlyHidden reports whether every field of t is kept out of JSON on purpose. A
-// struct with fields and no members is otherwise taken for one whose fields
-// should have been exported.
+// struct that has fields and no members is otherwise reported as one whose
+// fields should have been exported.
 func onlyHidden(t reflect.Type) bool {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -81,7 +82,8 @@ func onlyHidden(t reflect.Type) bool {
 	return true
 }
 
-// structTags reads what a blank field says about the whole struct.
+// structTags reads the jsonschema tag of a blank field, which is about the
+// whole struct.
 func (c *compiler) structTags(sh *shape) {
 	for i := range sh.typ.NumField() {
 		sf := sh.typ.Field(i)
@@ -100,12 +102,11 @@ func (c *compiler) structTags(sh *shape) {
 	}
 }
 
-// field compiles one member with its tags. It returns nil when the member has
-// no place of its own in the object, or cannot be used; the reason is reported
-// then.
+// field compiles one member with its tags. It returns nil if the member has no
+// place of its own in the object; a fault has been reported then.
 //
 // The steps depend on each other: structonly decides how the type is compiled,
-// nullable and the unit decide what the rules apply to, the rules decide
+// nullable and unit decide what the rules apply to, and the rules decide
 // whether the default is a valid value.
 func (c *compiler) field(sh *shape, m member) (*field, *tags.Rules) {
 	misspelt(c, m.sf)
@@ -150,9 +151,8 @@ func (c *compiler) field(sh *shape, m member) (*field, *tags.Rules) {
 	return f, tr
 }
 
-// jsonOptions reads the options of the json tag. An option that is unknown is
-// reported, because encoding/json would pass over a misspelt omitempty in
-// silence.
+// jsonOptions reads the options of the json tag. It reports unknown ones,
+// because encoding/json would silently ignore a misspelt omitempty.
 func (c *compiler) jsonOptions(m member) (omit, inline, quoted bool) {
 	for _, o := range m.options {
 		switch o {
@@ -174,9 +174,9 @@ func (c *compiler) jsonOptions(m member) (omit, inline, quoted bool) {
 	return omit, inline, quoted
 }
 
-// inline makes a field the place of members that no other field names. Only a
-// map of raw messages can be that: any other type would ask for a check of
-// values whose names nobody knows.
+// inline makes a field the place for members that no other field names. Only a
+// map of raw messages can be that: any other type would demand checks of
+// members whose names nobody knows.
 func (c *compiler) inline(sh *shape, f *field, m member) {
 	tag := `json:"` + m.sf.Tag.Get("json") + `"`
 	if m.sf.Type != reflect.TypeFor[map[string]json.RawMessage]() {
@@ -192,7 +192,7 @@ func (c *compiler) inline(sh *shape, f *field, m member) {
 }
 
 // quote makes a number or boolean travel inside a string, as json:",string"
-// asks for.
+// asks.
 func (c *compiler) quote(n *node) {
 	switch n.kind {
 	case nodeInt, nodeUint, nodeFloat, nodeBool:
@@ -202,11 +202,11 @@ func (c *compiler) quote(n *node) {
 	}
 }
 
-// presence decides whether a member must be there, and what null and empty
+// presence decides whether a member must be there and what null and empty
 // values mean. In arguments a member is optional if anything about it says so:
-// a pointer, omitempty, a default, a condition. In results what counts is what
-// encoding/json writes: a member without omitempty is always there, and a nil
-// pointer is null.
+// a pointer, omitempty, a default, a condition. In results it is decided by
+// what encoding/json writes: a member without omitempty is always there, and a
+// nil pointer is null.
 func (c *compiler) presence(f *field, tr *tags.Rules, st *schemaTag, m member, omit bool) {
 	n := f.node
 	n.nullable = n.nullable || st.nullable
@@ -248,15 +248,15 @@ func scalarNode(n *node) bool {
 	return false
 }
 
-// hasCode reports whether a check of the node stands for a keyword.
+// hasCode reports whether a check of the node is for the given keyword.
 func hasCode(n *node, code string) bool {
 	return slices.ContainsFunc(n.checks, func(k rules.Check) bool { return k.Code == code })
 }
 
 // ruleSet compiles validate rules, and the rules that jsonschema keywords stand
-// for, onto a node; below dive it goes on with the elements. Rules of a Null
-// are about its value. Consistency is looked at only where each rule by itself
-// is sound, since a fault would otherwise be told twice.
+// for, onto a node, and those below dive onto its elements. Rules of a Null
+// apply to its value. Whether the rules contradict each other is examined only
+// if each is sound by itself, or a fault would be reported twice.
 func (c *compiler) ruleSet(n *node, tr *tags.Rules, more []tags.Rule) {
 	if n.kind == nodeInvalid {
 		return
@@ -320,9 +320,9 @@ func (c *compiler) inner(n *node, tr *tags.Rules) {
 	c.ruleSet(n, tr, nil)
 }
 
-// nonEmpty adds what required says about a value that is present: a text is not
-// empty, unless a rule says so anyhow, and with Options.RequiredNonZero a
-// number or boolean is not zero.
+// nonEmpty adds what required means for a value that is there: text is not
+// empty, unless a rule excludes that already, and with Options.RequiredNonZero
+// a number is not 0 and a boolean is true.
 func (c *compiler) nonEmpty(n *node) {
 	if n.kind == nodeString {
 		for _, k := range n.checks {
@@ -340,9 +340,9 @@ func (c *compiler) nonEmpty(n *node) {
 	}
 }
 
-// sameEnum reports whether a node has an enumeration already, and reports a
-// problem if it differs. A type with an Enum method often has the same values
-// in a tag, and JSON Schema has room for one list.
+// sameEnum reports whether the node has an enumeration already, and reports a
+// problem if the new one differs. A type with an Enum method often has the same
+// values in a tag, and JSON Schema has room for one list.
 func (c *compiler) sameEnum(n *node, k rules.Check) bool {
 	for _, other := range n.checks {
 		if other.Code != "enum" {
@@ -357,8 +357,8 @@ func (c *compiler) sameEnum(n *node, k rules.Check) bool {
 	return false
 }
 
-// relations compiles the rules among the members of a struct: tags has what
-// each field's validate tag says.
+// relations compiles the rules among the members of a struct. fieldTags has the
+// parsed validate tag of each field, by index.
 func (c *compiler) relations(sh *shape, fieldTags []*tags.Rules) {
 	for i, tr := range fieldTags {
 		if sh.fields[i].node.kind == nodeInvalid {
@@ -376,9 +376,9 @@ func (c *compiler) relations(sh *shape, fieldTags []*tags.Rules) {
 	c.where.field, c.where.json = "", ""
 }
 
-// annotate puts the describing keywords on a node. A writeOnly value is a
-// secret. A member of any type without a description is worth a warning: a
-// model would have nothing to go by.
+// annotate puts the describing keywords on a node. writeOnly makes a value
+// secret. A member of type any without a description is worth a warning, since
+// a model would not know what to send.
 func (c *compiler) annotate(n *node, st *schemaTag) {
 	n.note = st.note
 	if st.note.writing {
@@ -389,8 +389,8 @@ func (c *compiler) annotate(n *node, st *schemaTag) {
 	}
 }
 
-// structFuncs attaches the struct rules of a type. One without a description is
-// a fault: callers could not know what it checks.
+// structFuncs attaches the struct rules of a type. A rule without a description
+// is a fault, because callers could not know what it checks.
 func (c *compiler) structFuncs(sh *shape) {
 	if sh.noRules {
 		return
@@ -406,8 +406,9 @@ func (c *compiler) structFuncs(sh *shape) {
 	}
 }
 
-// requiredNonZero is what required adds with Options.RequiredNonZero; ok is
-// false for kinds whose zero value required accepts in any case.
+// requiredNonZero returns the check that required adds with
+// Options.RequiredNonZero. ok is false for kinds whose zero value is always
+// accepted.
 func requiredNonZero(n *node) (rules.Check, bool) {
 	k := rules.Check{Tag: "required", Code: "not", Want: rules.OtherThan(n.target().Kind, json.Number("0")),
 		Emit: func(s *jsonschema.Schema) { schemadoc.AddNot(s, &jsonschema.Schema{Const: json.Number("0")}) }}
@@ -424,9 +425,9 @@ func requiredNonZero(n *node) (rules.Check, bool) {
 	return k, true
 }
 
-// zeroCheck is validate:"isdefault": the value may be there, but only as zero.
-// It depends on the node and not only on its kind: a type with a text form is
-// zero when its decoded value is, whatever text that has.
+// zeroCheck returns the check of validate:"isdefault": the value may be there,
+// but only as the zero value. It depends on the node and not on its kind alone:
+// a type with a text form is zero if its decoded value is, whatever its text.
 func zeroCheck(n *node) rules.Check {
 	k := rules.Check{Tag: "isdefault", Code: wording.RuleExcluded, Want: "left out or 0"}
 	constant := func(v any) { k.Emit = func(s *jsonschema.Schema) { schemadoc.AddConst(s, v) } }

@@ -21,14 +21,16 @@ type StructRule struct {
 	run      func(ctx context.Context, v reflect.Value) ([]fault, error)
 }
 
-// fault is what a struct rule found, at a field or, with the Go name "", at the
-// struct.
+// fault is what a struct rule found. goName is the field that it is about, or
+// "" for the whole struct; rule becomes Issue.Rule.
 type fault struct {
 	goName, rule, msg string
 }
 
-// NewStructRule makes a rule of a function on T. An error that FieldError made is reported
-// at that field, any other at the object; errors.Join gives several.
+// NewStructRule makes a rule from a function that checks a T. describe says in
+// English what it demands and becomes part of the schema. An error made by
+// FieldError is reported at that field, any other error at the object;
+// errors.Join reports several. The function must be safe for concurrent use.
 func NewStructRule[T any](describe string, check func(ctx context.Context, v *T) error) *StructRule {
 	return &StructRule{typ: reflect.TypeFor[T](), describe: describe,
 		run: func(ctx context.Context, v reflect.Value) ([]fault, error) {
@@ -36,16 +38,17 @@ func NewStructRule[T any](describe string, check func(ctx context.Context, v *T)
 		}}
 }
 
-// FieldError returns an error about one field, named as in Go, for use in a rule
-// made by NewStructRule.
+// FieldError returns an error about one field, which is named as in Go, for
+// functions given to NewStructRule.
 func FieldError(name, msg string) error { return &fieldError{name, msg} }
 
+// fieldError is the error that FieldError returns.
 type fieldError struct{ name, msg string }
 
 func (e *fieldError) Error() string { return e.msg }
 
-// faults takes the error of a struct rule apart, where errors.Join has put
-// several together.
+// faults takes the error of a struct rule apart. Errors combined with
+// errors.Join become one fault each.
 func faults(err error) []fault {
 	if err == nil {
 		return nil
@@ -65,8 +68,10 @@ func faults(err error) []fault {
 	return []fault{f}
 }
 
-// ValidatorStructRule makes a rule of a struct-level function of go-playground's
-// validator for T.
+// ValidatorStructRule makes a rule for T from a struct-level function written
+// for go-playground's validator. describe is as for NewStructRule. Only errors
+// about fields of T itself are used: structs inside T are checked when it is
+// their turn.
 func ValidatorStructRule[T any](describe string, fn validator.StructLevelFunc) *StructRule {
 	v := validator.New()
 	v.SetTagName("-") // the fields' tags are enforced already

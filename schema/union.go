@@ -43,14 +43,15 @@ func Union[I any](tag string, variants ...VariantType) UnionType {
 	return UnionType{reflect.TypeFor[I](), tag, variants}
 }
 
-// unionShape is a compiled union. A variant may hold the interface again, which
-// is noticed when the variants are asked for while they are being compiled.
+// unionShape is a compiled union. A variant may contain the interface again,
+// which is noticed when the variants are asked for while they are being
+// compiled.
 type unionShape struct {
 	decl     UnionType
 	variants []variant
-	// names are those of the variants, for messages.
+	// names are the names of the variants, for messages.
 	names []string
-	// started and done say how far compiling has come. Who asks for the variants
+	// started and done tell how far compiling has come. Asking for the variants
 	// in between makes the union recursive.
 	started, done, recursive bool
 }
@@ -62,8 +63,9 @@ type variant struct {
 	node *node        // of the struct, without pointer
 }
 
-// compileVariants compiles the variants of a union, once. Faults of the list
-// are reported at the first type that uses it.
+// compileVariants compiles the variants of a union, once. Faults in the list
+// are reported for the first type that uses it. A variant of a recursive union
+// becomes a definition of the schema.
 func compileVariants(c *compiler, u *unionShape) {
 	if u.started {
 		u.recursive = u.recursive || !u.done
@@ -107,8 +109,9 @@ func compileVariants(c *compiler, u *unionShape) {
 }
 
 // discriminate makes a struct one variant of a union: its tag member is
-// required and has one value. If it is no field, it stands in the schema alone;
-// in results it must be one, because encoding/json would not write it.
+// required and has exactly one value. In arguments the tag need not be a field
+// of the struct. In results it must be one, because encoding/json would not
+// write it otherwise.
 func discriminate(c *compiler, sh *shape, tag, name string) {
 	i, ok := sh.byName[tag]
 	sh.skip, sh.variant = tag, name
@@ -129,8 +132,8 @@ func discriminate(c *compiler, sh *shape, tag, name string) {
 	f.node.checks = append([]rules.Check{rules.SetCheck(tag, "const", []reflect.Value{v})}, f.node.checks...)
 }
 
-// readUnion reads an object as the variant that it names, so that only the issues
-// of that variant are reported.
+// readUnion reads an object as the variant that its tag names, so that only
+// issues of that variant are reported.
 func readUnion(d *decoder, n *node, p slot, k jsonx.Kind) bool {
 	if k != jsonx.Object {
 		return d.fromText(n, p, k, jsonx.Object)
@@ -170,9 +173,10 @@ func readUnion(d *decoder, n *node, p slot, k jsonx.Kind) bool {
 	return d.skip()
 }
 
-// discriminator looks ahead for the tag member of the object at the scanner.
-// Nothing is reported: the object is read again. Got describes the member, and
-// is "" if there is none; ok is false on broken JSON.
+// discriminator looks ahead for the tag member of the object at the scanner and
+// then returns to its start. It reports nothing, because the object is read
+// again. got describes the member's value and is "" if there is no such member;
+// ok is false if the text is not JSON.
 func discriminator(d *decoder, tag string) (name, got string, ok bool) {
 	pos, depth := d.s.Pos, d.s.Depth()
 	more, err := d.s.ObjectStart()

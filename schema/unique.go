@@ -10,13 +10,13 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// rawItem is the key of an item that has issues: its text, since its value may
-// not be what the document says.
+// rawItem is the key of an item that has issues. Such an item is compared by
+// its text, because its decoded value may not be what the document says.
 type rawItem string
 
-// distinct records two equal items of a list, or values of a map. Items with
-// issues of their own, which are those after the first before, are compared as
-// they are written.
+// distinct records that two items of a list, or two values of a map, are equal.
+// raw is the text of the list. Items with issues of their own, which are
+// d.issues[before:], are compared by their text.
 func distinct(d *decoder, n *node, c *rules.Check, u *rules.UniqueRule, v reflect.Value, raw []byte, before int) {
 	bad := faulty(u.Among, wording.Pointer(d.path)+"/", d.issues[before:])
 	var texts []json.RawMessage
@@ -42,8 +42,8 @@ func distinct(d *decoder, n *node, c *rules.Check, u *rules.UniqueRule, v reflec
 	d.fail(n, c, "", what+a+" and "+b+" are equal")
 }
 
-// faulty names the items, below prefix, that have issues in what is compared:
-// in the member among of each item, or anywhere if that is "".
+// faulty returns the names of the items below prefix that have issues in what
+// is compared: in the member among of each item, or anywhere if among is "".
 func faulty(among, prefix string, issues []Issue) map[string]bool {
 	bad := map[string]bool{}
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
