@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bufio"
 	"errors"
 	"net/http"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 // answer; that one turns it into a stream of events.
 type exchange struct {
 	w       http.ResponseWriter
-	reading reading                  // its place in the watchdog's list
+	reading reading                  // its place in the list of the bodyReader
 	control *http.ResponseController // made when it is first needed
 	timeout time.Duration            // for each write; 0 means none
 	session string                   // that a stream names in its header; "" for none
@@ -106,7 +107,7 @@ func (e *exchange) raw(text []byte) error {
 		return protocol.ErrAnswered
 	}
 	if e.line != nil && e.line.conn != nil {
-		return e.chunk(text)
+		return e.line.chunk(text, e.timeout)
 	}
 	if e.timeout > 0 {
 		// Not every ResponseWriter has deadlines; without, the server's own
@@ -138,6 +139,39 @@ func (e *exchange) begin() error {
 	defer e.mu.Unlock()
 	e.start()
 	return e.raw(nil)
+}
+
+// writable tells why no message can be sent ahead of the answer.
+func (e *exchange) writable() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.ended:
+		return protocol.ErrAnswered
+	case !e.events:
+		return protocol.ErrNoStream
+	}
+	return nil
+}
+
+// Event implements Sink.
+func (e *exchange) Event(id string, message []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return protocol.ErrAnswered
+	}
+	e.start()
+	return e.event(id, message)
+}
+
+// Pause implements Sink.
+func (e *exchange) Pause(retry time.Duration) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := e.raw(appendRetry(nil, retry))
+	e.gone = true
+	return err
 }
 
 // comment writes a comment, which keeps a quiet connection open.
@@ -211,6 +245,82 @@ func (e *exchange) leave(r *http.Request, body []byte) {
 	}
 	e.takeOver(r)
 	e.hangUp()
+}
+
+// answerAll ends the response with the answers to a batch; nil is none.
+func (e *exchange) answerAll(answers [][]byte) {
+	e.mu.Lock()
+	streams := e.started || !e.json
+	if streams {
+		e.start()
+		e.ended = true
+		for _, answer := range answers {
+			if answer != nil && e.event("", answer) != nil {
+				break // the client is gone; net/http notices by itself
+			}
+		}
+	}
+	e.mu.Unlock()
+	if !streams {
+		e.answer(http.StatusOK, protocol.AppendBatch(nil, answers))
+	}
+}
+
+// announce begins the stream with the event that names the endpoint.
+func (e *exchange) announce(endpoint string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.start()
+	return e.raw([]byte("event: endpoint\ndata: " + endpoint + "\n\n"))
+}
+
+// hush lets nothing be written any more, because the handler returns.
+func (e *exchange) hush() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended, e.gone = true, true
+}
+
+// Wait implements Line.
+func (e *exchange) Wait() bool {
+	l := e.line
+	if l.request != nil {
+		e.takeOver(l.request)
+		l.request = nil
+	}
+	return l.wait()
+}
+
+// takeOver takes the connection, unless something stands between that would
+// change or count what is written, or the protocol has no connection of its own
+// for the request.
+func (e *exchange) takeOver(r *http.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	header := e.w.Header()
+	if e.keep || !e.started || r.ProtoMajor != 1 || r.ProtoMinor < 1 ||
+		header["Content-Encoding"] != nil || header["Content-Length"] != nil || header["Transfer-Encoding"] != nil {
+		return
+	}
+	conn, buffered, err := e.controller().Hijack()
+	if err != nil {
+		return // net/http keeps it
+	}
+	// The goroutine of net/http, which is ours now, holds on to this reader but does
+	// not use it any more: without its buffer the stream costs a fifth less.
+	if buffered != nil && buffered.Reader != nil {
+		*buffered.Reader = bufio.Reader{}
+	}
+	e.line.take(conn)
+}
+
+// hangUp ends a connection that was taken over.
+func (e *exchange) hangUp() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.line != nil && e.line.conn != nil {
+		e.line.close(e.timeout)
+	}
 }
 
 // smallBody is a size that fits the buffers of net/http and the socket, so

@@ -9,15 +9,13 @@
 package streamable
 
 import (
+	"bytes"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/guard"
-	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/transport"
 )
 
 // The limits that zero Options stand for.
@@ -66,112 +64,14 @@ type Options struct {
 	AllowedOrigins []string
 }
 
-// Backend is the server behind the endpoint.
-type Backend interface {
-	// Revisions are what the server speaks, newest first.
-	Revisions() []protocol.Revision
-	// Serve answers a request. The answer's Response is nil when the client
-	// cancelled the request and wants none.
-	Serve(c *Call) Answer
-	// Notify takes a notification or a response of the client.
-	Notify(c *Call)
-	// Session finds a legacy session of the caller's, once for each request. The
-	// fault says why there is none: CodeSessionNotFound, or CodeUnavailable for one
-	// that may be there later.
-	Session(id string, r *http.Request) (Session, *protocol.Error)
-	// EndSession ends a session that Session found.
-	EndSession(x Session)
-	// Listen opens to and sends the messages of a session that belong to no
-	// request, or goes on with the stream that to.Last names, until the
-	// session or the stream ends, or to fails. A fault that it returns
-	// before it opens to is the answer.
-	Listen(x Session, to *Events) *protocol.Error
-	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
-	// open begins its stream and returns it; ours tells which other requests
-	// are of the same client. A fault before that is the answer.
-	Connect(r *http.Request, open func(ours func(*http.Request) bool) (Posted, error)) *protocol.Error
-	// HeaderParams tells which arguments of the tool that c calls are mirrored
-	// into headers: none if there is no such tool for its client.
-	HeaderParams(c *Call) []protocol.HeaderParam
-}
-
-// Posted is a connection whose client sends each message with a request of its
-// own.
-type Posted interface {
-	transport.Conn
-	// By returns the request that brought the message that Read returned last: its
-	// identity is that of the message, and its context does not end. It is for the
-	// goroutine that reads.
-	By() *http.Request
-}
-
-// Session is a legacy session of the Backend's.
-type Session interface{ Revision() protocol.Revision }
-
-// Call is one message that was posted.
-type Call struct {
-	HTTP     *http.Request
-	Message  protocol.Message
-	Params   protocol.Params
-	Revision protocol.Revision // 0 for initialize, which negotiates it
-	Session  Session           // nil for modern requests and for initialize
-	// Buffer is memory that the answer may be appended to.
-	Buffer []byte
-	out    *exchange
-	retry  time.Duration
-	paused chan struct{} // nil unless Pausable
-	pause  sync.Once
-	batch  bool // one of several that share out
-}
-
-// Send sends a message to the client ahead of the answer; it implements
-// frame.Peer.
-func (c *Call) Send(message []byte) error { return c.out.Send(message) }
-
-// TakesEvents tells whether the client takes messages ahead of the answer.
-func (c *Call) TakesEvents() bool { return c.out.events }
-
-// Opens says that c opens the session of that id. The header that names it
-// leaves with the first message that is sent ahead of the answer, which may be
-// in Serve; else it goes with the answer, by Answer.Session.
-func (c *Call) Opens(session string) { c.out.session = session }
-
-// Answer is what a request gets.
-type Answer struct {
-	Response []byte          // a whole JSON-RPC response
-	Fault    *protocol.Error // the error in Response; nil for a result
-	Refused  bool            // the Fault came before anything of the request ran
-	Status   int             // HTTP status; 0 means what Fault and the era say
-	Session  string          // the session that initialize opened
-	// Challenge is the value of WWW-Authenticate that goes with a Status of 401
-	// or 403, unless the answer is a stream already.
-	Challenge string
-	Later     bool // Call.Pause was called: Call.Finish sends the answer
-	// Stream, if not nil, sends what comes ahead of Response, and returns when
-	// that is due, or when the client is gone. It waits with the Line, which
-	// needs Call.Waker before; next to nothing of the request is kept there, so
-	// that thousands can wait.
-	Stream func(to Line)
-	// End, if there is a Stream, is called when all of it has been written:
-	// net/http does not wait for connections that were taken over.
-	End func()
-}
-
-// panicked is the answer to a call whose handler ended its goroutine
-// (runtime.Goexit), so that Backend.Serve did not return.
-func panicked(c *Call) Answer {
-	fault := &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message}
-	return Answer{Response: protocol.AppendErrorResponse(nil, c.Message.ID, fault, c.Revision), Fault: fault}
-}
-
 // Handler is the endpoint, an http.Handler for any router and any path. It is
 // safe for concurrent use.
 type Handler struct {
-	backend Backend
-	opts    Options
-	guard   guard.Guard
-	dog     watchdog
-	streams streams
+	admission // of what is posted
+	opts      Options
+	guard     guard.Guard
+	bodies    bodyReader
+	sse       sseStreams
 }
 
 // New returns the endpoint of backend.
@@ -183,7 +83,12 @@ func New(backend Backend, opts Options) *Handler {
 	opts.WriteTimeout = orDefault(opts.WriteTimeout, DefaultWriteTimeout)
 	opts.KeepAlive = orDefault(opts.KeepAlive, DefaultKeepAlive)
 	opts.Retry = orDefault(opts.Retry, DefaultRetry)
-	h := &Handler{backend: backend, opts: opts, guard: guard.New(opts.AllowedHosts, opts.AllowedOrigins), dog: watchdog{limit: opts.ReadTimeout}}
+	h := &Handler{
+		admission: admission{backend: backend, depth: opts.MaxDepth, batch: opts.MaxBatch},
+		opts:      opts, guard: guard.New(opts.AllowedHosts, opts.AllowedOrigins),
+		bodies: bodyReader{max: opts.MaxBody, limit: opts.ReadTimeout},
+	}
+	h.sse.backend, h.sse.opts = backend, &h.opts
 	return h
 }
 
@@ -219,6 +124,227 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		notAllowed(w, "POST, GET, DELETE", "use POST")
 	}
+}
+
+func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
+	out := h.open(w, r)
+	if out == nil {
+		return
+	}
+	body, ok := h.bodies.read(out, r)
+	if !ok {
+		return
+	}
+	if id := h.sse.of(r); id != "" {
+		h.sse.post(w, r, id, body)
+		return
+	}
+	if protocol.IsBatch(body) {
+		h.postBatch(out, r, body)
+		return
+	}
+	c := &Call{HTTP: r, out: out, retry: h.opts.Retry}
+	if status, fault := h.admit(c, body); fault != nil {
+		rev := c.Revision
+		switch {
+		case rev != 0:
+		case fault.Code == protocol.CodeParseError, status != http.StatusBadRequest:
+			rev = protocol.Latest // no message of any revision, or no session that would tell
+		default:
+			rev = h.revisionOf(r)
+		}
+		c.out.json = true // an error with a status is never an event
+		setRetryAfter(w.Header(), fault)
+		id := c.Message.ID
+		if c.Message.MeantAsResponse() {
+			id = protocol.ID{}
+		}
+		c.out.answer(status, protocol.AppendErrorResponse(nil, id, fault, rev))
+		return
+	}
+	if !c.Message.IsRequest() {
+		c.out.end() // the answer is bare
+		h.backend.Notify(c)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	h.serve(c)
+}
+
+// open makes the exchange for a POST. It returns nil if it has refused r for
+// what its headers say of the body, or of the answer.
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) *exchange {
+	if !jsonContent(r) {
+		h.bodies.limitRest(w)
+		refuse(w, http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeInvalidRequest, "Content-Type must be application/json"))
+		return nil
+	}
+	wantsJSON, wantsEvents := accepts(r)
+	if !wantsJSON && !wantsEvents {
+		h.bodies.limitRest(w)
+		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
+		return nil
+	}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, json: wantsJSON, events: wantsEvents, keep: h.opts.NoTakeover}
+	out.reading.w = w
+	return out
+}
+
+// serve answers a request.
+func (h *Handler) serve(c *Call) {
+	buffer := buffers.Get().(*[]byte)
+	c.Buffer = (*buffer)[:0]
+	returned := false
+	defer func() {
+		if !returned {
+			c.out.leave(c.HTTP, panicked(c).Response)
+		}
+	}()
+	answer := h.backend.Serve(c)
+	returned = true
+	if answer.Later {
+		buffers.Put(buffer) // the answer is in memory of its own
+		return
+	}
+	header := c.out.w.Header()
+	if answer.Session != "" {
+		header.Set(headerSession, answer.Session)
+	}
+	if answer.Challenge != "" {
+		header.Set("WWW-Authenticate", answer.Challenge)
+	}
+	setRetryAfter(header, answer.Fault)
+	if answer.Status == 0 {
+		answer.Status = statusOf(answer.Fault, c.Revision, answer.Refused)
+	}
+	if answer.Stream != nil {
+		answer.Response = bytes.Clone(answer.Response) // not to wait with the buffer
+		buffers.Put(buffer)
+		if answer.End != nil {
+			defer answer.End()
+		}
+		defer c.out.hangUp()
+		answer.Stream(c.out)
+		c.out.answer(answer.Status, answer.Response)
+		return
+	}
+	c.out.answer(answer.Status, answer.Response)
+	if cap(answer.Response) > 0 && cap(answer.Response) <= maxPooled {
+		*buffer = answer.Response[:0]
+	}
+	buffers.Put(buffer)
+}
+
+// postBatch serves a JSON array of messages, which a session of revision
+// 2025-03-26 may send (basic/transports of that revision). The requests run at
+// the same time; the answers leave together, in the order of the requests: as
+// an array, or as events one by one if a message came ahead of them.
+func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
+	var x Session
+	rev, status, fault := protocol.Revision(0), 0, (*protocol.Error)(nil)
+	if r.Header.Get(headerSession) != "" { // without one there is no revision, which has no batches
+		if x, status, fault = h.session(r); fault == nil {
+			rev = x.Revision()
+		}
+	}
+	var calls []*Call
+	var faults []*protocol.Error
+	if fault == nil {
+		status = http.StatusBadRequest
+		calls, faults, fault = h.admitBatch(rev, body)
+	}
+	if fault != nil {
+		if rev == 0 {
+			rev = protocol.Latest
+		}
+		out.json = true // an error with a status is never an event
+		setRetryAfter(out.w.Header(), fault)
+		out.answer(status, protocol.AppendErrorResponse(nil, protocol.ID{}, fault, rev))
+		return
+	}
+	answers := make([][]byte, len(calls))
+	for _, c := range calls {
+		c.HTTP, c.Revision, c.Session, c.out, c.batch = r, rev, x, out, true
+	}
+	requests := 0
+	var running sync.WaitGroup
+	for i, c := range calls {
+		switch {
+		case faults[i] != nil && c.Message.MeantAsResponse(): // which nobody answers
+		case faults[i] != nil:
+			requests++
+			answers[i] = protocol.AppendErrorResponse(nil, c.Message.ID, faults[i], c.Revision)
+		case c.Message.IsRequest():
+			requests++
+			running.Go(func() {
+				answer := panicked(c) // unless the handler returns
+				defer func() { answers[i] = answer.Response }()
+				answer = h.backend.Serve(c)
+			})
+		default:
+			h.backend.Notify(c)
+		}
+	}
+	running.Wait()
+	if requests == 0 {
+		out.end()
+		out.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	out.answerAll(answers)
+}
+
+// get opens the stream of a legacy session, or a connection of HTTP+SSE.
+func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
+		notAllowed(w, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
+		return
+	}
+	if _, events := accepts(r); !events {
+		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
+		return
+	}
+	if r.Header.Get(headerSession) == "" {
+		h.sse.connect(w, r)
+		return
+	}
+	x, status, fault := h.session(r)
+	if fault != nil {
+		refuse(w, status, fault)
+		return
+	}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true, keep: h.opts.NoTakeover, line: newLine(r)}
+	to := &Events{Last: r.Header.Get(headerLast), every: h.opts.KeepAlive, out: out, ctx: r.Context()}
+	defer to.end()
+	if fault := h.backend.Listen(x, to); fault != nil && !to.opened {
+		if status = statusOf(fault, 0, true); status == http.StatusOK {
+			status = http.StatusBadRequest
+		}
+		refuse(w, status, fault)
+	}
+}
+
+// withoutSession are the methods that need no session.
+func (h *Handler) withoutSession() string {
+	if h.opts.SSE {
+		return "POST, GET"
+	}
+	return "POST"
+}
+
+// delete ends a legacy session.
+func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerSession) == "" {
+		notAllowed(w, h.withoutSession(), "DELETE is for legacy sessions and needs Mcp-Session-Id")
+		return
+	}
+	x, status, fault := h.session(r)
+	if fault != nil {
+		refuse(w, status, fault)
+		return
+	}
+	h.backend.EndSession(x)
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // prolong gives what is left in net/http's buffers time of its own: small
@@ -266,25 +392,9 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// accepts tells which answers the Accept headers of r allow. No header allows
-// everything.
-func accepts(r *http.Request) (json, events bool) {
-	values := r.Header["Accept"]
-	if len(values) == 0 {
-		return true, true
-	}
-	for _, value := range values {
-		for part := range strings.SplitSeq(value, ",") {
-			media, _, _ := strings.Cut(part, ";")
-			switch strings.ToLower(strings.TrimSpace(media)) {
-			case "*/*":
-				return true, true
-			case "application/json", "application/*":
-				json = true
-			case "text/event-stream", "text/*":
-				events = true
-			}
-		}
-	}
-	return json, events
-}
+// buffers hold the memory of answers between requests.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled is the size, in bytes, from which an answer's memory is given
+// back: one large answer must not stay in every buffer.
+const maxPooled = 64 << 10

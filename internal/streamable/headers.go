@@ -1,47 +1,81 @@
 package streamable
 
 import (
+	"mime"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// named are the methods whose name, uri or taskId is mirrored into Mcp-Name.
-var named = map[string]bool{"tools/call": true, "resources/read": true, "prompts/get": true,
-	"tasks/get": true, "tasks/update": true, "tasks/cancel": true}
+// Header names, in the canonical form of net/http.
+const (
+	headerVersion = "Mcp-Protocol-Version"
+	headerSession = "Mcp-Session-Id"
+	headerMethod  = "Mcp-Method"
+	headerName    = "Mcp-Name"
+	headerParam   = "Mcp-Param-"
+	headerLast    = "Last-Event-Id"
+)
 
-// checkHeaders compares the headers of a modern request with its body
-// (Request Metadata in basic/transports/streamable-http).
-func (h *Handler) checkHeaders(c *Call) *protocol.Error {
-	if fault := matchHeader(c.HTTP, headerMethod, c.Message.Method); fault != nil {
-		return fault
+// first returns the first value of a header, whose name is in the canonical
+// form of net/http already.
+func first(r *http.Request, name string) string {
+	if values := r.Header[name]; len(values) > 0 {
+		return values[0]
 	}
-	if !named[c.Message.Method] {
-		return nil
+	return ""
+}
+
+// jsonContent tells whether the body says that it is JSON.
+func jsonContent(r *http.Request) bool {
+	value := first(r, "Content-Type")
+	if value == "application/json" {
+		return true
 	}
-	if _, sent := c.HTTP.Header[headerName]; !sent && strings.HasPrefix(c.Message.Method, "tasks/") {
-		// The extension wants it of clients, for those who route requests; unlike
-		// for calls no server has to refuse one that lost it on its way, and the
-		// body names the task.
-		return nil
+	media, _, err := mime.ParseMediaType(value)
+	return err == nil && media == "application/json"
+}
+
+// setRetryAfter says when a request that met fault may pass, whatever the
+// status: in a second, if that is not known and only a matter of time.
+func setRetryAfter(header http.Header, fault *protocol.Error) {
+	if fault == nil {
+		return
 	}
-	value, fault := encodedHeader(c.HTTP, headerName)
-	if fault != nil {
-		return fault
+	after := fault.RetryAfter
+	if after <= 0 {
+		if fault.Code != protocol.CodeBusy && fault.Code != protocol.CodeUnavailable {
+			return
+		}
+		after = time.Second
 	}
-	if value != c.Params.Name {
-		return mismatch(headerName, value, c.Params.Name)
+	header.Set("Retry-After", strconv.FormatInt(int64((after-1)/time.Second+1), 10))
+}
+
+// accepts tells which answers the Accept headers of r allow. No header allows
+// everything.
+func accepts(r *http.Request) (json, events bool) {
+	values := r.Header["Accept"]
+	if len(values) == 0 {
+		return true, true
 	}
-	if c.Message.Method != protocol.MethodToolsCall {
-		return nil
-	}
-	for _, p := range h.backend.HeaderParams(c) {
-		if fault := checkParam(c, p); fault != nil {
-			return fault
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			media, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(media)) {
+			case "*/*":
+				return true, true
+			case "application/json", "application/*":
+				json = true
+			case "text/event-stream", "text/*":
+				events = true
+			}
 		}
 	}
-	return nil
+	return json, events
 }
 
 // matchHeader wants a header to be there and to have that value.
@@ -71,26 +105,4 @@ func encodedHeader(r *http.Request, name string) (string, *protocol.Error) {
 		return "", protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s is neither plain ASCII nor valid =?base64?…?=", name)
 	}
 	return value, nil
-}
-
-// checkParam compares one mirrored argument with its header. An argument that
-// is absent or null must not have one that says otherwise.
-func checkParam(c *Call, p protocol.HeaderParam) *protocol.Error {
-	name := headerParam + p.Name
-	_, sent := c.HTTP.Header[http.CanonicalHeaderKey(name)]
-	raw := protocol.Lookup(c.Params.Arguments, p.Path)
-	if raw == nil || string(raw) == "null" {
-		if sent {
-			return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s is sent, but the argument %s is not", name, strings.Join(p.Path, "."))
-		}
-		return nil
-	}
-	value, fault := encodedHeader(c.HTTP, name)
-	if fault != nil {
-		return fault
-	}
-	if !protocol.EqualsHeader(raw, value) {
-		return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s header value %q does not match argument %s", name, value, strings.Join(p.Path, "."))
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"bufio"
 	"net"
 	"net/http"
 	"strconv"
@@ -46,38 +45,13 @@ func (l *line) Wake() {
 	}
 }
 
-// Line is the client's end of a stream that waits.
-type Line interface {
-	// Send sends a message.
-	Send(message []byte) error
-	// KeepAlive sends a sign of life, which clients ignore, once a message has
-	// made the answer a stream.
-	KeepAlive() error
-	// Wait returns true when the Wake of the Call was called since it returned
-	// last, and false when the client is gone.
-	Wait() bool
-}
-
-// Waker returns the func that makes the Wait of the answer's Line return. The
-// func does not block, and keeps nothing of the request in memory.
-func (c *Call) Waker() func() {
-	if c.out.line == nil {
-		c.out.line = newLine(c.HTTP)
-	}
-	return c.out.line.Wake
-}
-
 func newLine(r *http.Request) *line {
 	return &line{request: r, gone: r.Context().Done(), wake: make(chan struct{}, 1)}
 }
 
-// Wait implements Line.
-func (e *exchange) Wait() bool {
-	l := e.line
-	if l.request != nil {
-		e.takeOver(l.request)
-		l.request = nil
-	}
+// wait returns true when Wake was called since it returned last, and false when
+// the client is gone.
+func (l *line) wait() bool {
 	if l.conn == nil {
 		select {
 		case <-l.wake:
@@ -112,27 +86,8 @@ func (l *line) look() bool {
 	return false
 }
 
-// takeOver takes the connection, unless something stands between that would
-// change or count what is written, or the protocol has no connection of its own
-// for the request.
-func (e *exchange) takeOver(r *http.Request) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	header := e.w.Header()
-	if e.keep || !e.started || r.ProtoMajor != 1 || r.ProtoMinor < 1 ||
-		header["Content-Encoding"] != nil || header["Content-Length"] != nil || header["Transfer-Encoding"] != nil {
-		return
-	}
-	conn, buffered, err := e.controller().Hijack()
-	if err != nil {
-		return // net/http keeps it
-	}
-	// The goroutine of net/http, which is ours now, holds on to this reader but does
-	// not use it any more: without its buffer the stream costs a fifth less.
-	if buffered != nil && buffered.Reader != nil {
-		*buffered.Reader = bufio.Reader{}
-	}
-	l := e.line
+// take takes over the connection that net/http had.
+func (l *line) take(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn = conn
@@ -143,8 +98,8 @@ func (e *exchange) takeOver(r *http.Request) {
 }
 
 // chunk writes text of the stream to a connection that was taken over, in the
-// encoding that net/http has begun. e.mu is held.
-func (e *exchange) chunk(text []byte) error {
+// encoding that net/http has begun. The mu of the exchange is held.
+func (l *line) chunk(text []byte, timeout time.Duration) error {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	framed := strconv.AppendInt((*buffer)[:0], int64(len(text)), 16)
@@ -153,30 +108,24 @@ func (e *exchange) chunk(text []byte) error {
 	if cap(framed) <= maxPooled {
 		*buffer = framed
 	}
-	return e.write(framed)
+	return l.write(framed, timeout)
 }
 
-func (e *exchange) write(text []byte) error {
-	conn := e.line.conn
-	if e.timeout > 0 {
-		if err := conn.SetWriteDeadline(time.Now().Add(e.timeout)); err != nil {
+func (l *line) write(text []byte, timeout time.Duration) error {
+	if timeout > 0 {
+		if err := l.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 			return err
 		}
 	}
-	_, err := conn.Write(text)
-	e.line.lost = e.line.lost || err != nil
+	_, err := l.conn.Write(text)
+	l.lost = l.lost || err != nil
 	return err
 }
 
-// hangUp ends a connection that was taken over.
-func (e *exchange) hangUp() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.line == nil || e.line.conn == nil {
-		return
+// close ends a connection that was taken over. The mu of the exchange is held.
+func (l *line) close(timeout time.Duration) {
+	if !l.lost { // what the client has not read would be waited for once more
+		_ = l.write([]byte("0\r\n\r\n"), timeout) // the client may be gone
 	}
-	if !e.line.lost { // what the client has not read would be waited for once more
-		_ = e.write([]byte("0\r\n\r\n")) // the client may be gone
-	}
-	_ = e.line.conn.Close()
+	_ = l.conn.Close()
 }

@@ -140,13 +140,16 @@ func (c *sseConn) keepAlive(every time.Duration) {
 	}
 }
 
-// streams are the connections of HTTP+SSE that are open, by id.
-type streams struct {
+// sseStreams serves HTTP+SSE, and has the connections of it that are open, by id.
+type sseStreams struct {
+	backend Backend
+	opts    *Options // of the Handler
+
 	mu   sync.Mutex
 	open map[string]*sseConn
 }
 
-func (s *streams) add(c *sseConn) {
+func (s *sseStreams) add(c *sseConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
@@ -155,14 +158,14 @@ func (s *streams) add(c *sseConn) {
 	s.open[c.id] = c
 }
 
-func (s *streams) get(id string) (c *sseConn, ok bool) {
+func (s *sseStreams) get(id string) (c *sseConn, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok = s.open[id]
 	return c, ok
 }
 
-func (s *streams) remove(id string) {
+func (s *sseStreams) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, id)
@@ -170,26 +173,26 @@ func (s *streams) remove(id string) {
 
 // connect serves the GET that opens a connection of HTTP+SSE, for as long as
 // that lasts.
-func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true}
+func (s *sseStreams) connect(w http.ResponseWriter, r *http.Request) {
+	out := &exchange{w: w, timeout: s.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true}
 	c := &sseConn{
 		id: rand.Text(), out: out, posted: make(chan posted, maxPosted),
 		gone: r.Context().Done(), closed: make(chan struct{}),
 	}
 	opened := false
-	fault := h.backend.Connect(r, func(ours func(*http.Request) bool) (Posted, error) {
+	fault := s.backend.Connect(r, func(ours func(*http.Request) bool) (Posted, error) {
 		opened = true
 		c.ours = ours
-		h.streams.add(c)
-		if err := out.announce(h.endpoint(r, c.id)); err != nil {
+		s.add(c)
+		if err := out.announce(s.endpoint(r, c.id)); err != nil {
 			return nil, err
 		}
-		if h.opts.KeepAlive > 0 {
-			c.alive.Go(func() { c.keepAlive(h.opts.KeepAlive) })
+		if s.opts.KeepAlive > 0 {
+			c.alive.Go(func() { c.keepAlive(s.opts.KeepAlive) })
 		}
 		return c, nil
 	})
-	h.streams.remove(c.id)
+	s.remove(c.id)
 	_ = c.Close() // the backend has done so, unless it refused
 	out.hush()
 	if !opened && fault != nil {
@@ -199,15 +202,15 @@ func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
 
 // endpoint returns where the client is to POST: the path that it asked for
 // itself, which is right under any router, with the id in the query.
-func (h *Handler) endpoint(r *http.Request, id string) string {
+func (s *sseStreams) endpoint(r *http.Request, id string) string {
 	query := r.URL.Query()
 	query.Set(paramSession, id)
-	if h.opts.SSEEndpoint != "" {
+	if s.opts.SSEEndpoint != "" {
 		separator := "?"
-		if strings.Contains(h.opts.SSEEndpoint, "?") {
+		if strings.Contains(s.opts.SSEEndpoint, "?") {
 			separator = "&"
 		}
-		return h.opts.SSEEndpoint + separator + url.Values{paramSession: {id}}.Encode()
+		return s.opts.SSEEndpoint + separator + url.Values{paramSession: {id}}.Encode()
 	}
 	path := r.URL.EscapedPath()
 	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil {
@@ -219,34 +222,19 @@ func (h *Handler) endpoint(r *http.Request, id string) string {
 	return path + "?" + query.Encode()
 }
 
-// announce begins the stream with the event that names the endpoint.
-func (e *exchange) announce(endpoint string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.start()
-	return e.raw([]byte("event: endpoint\ndata: " + endpoint + "\n\n"))
-}
-
-// hush lets nothing be written any more, because the handler returns.
-func (e *exchange) hush() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ended, e.gone = true, true
-}
-
-// streamOf returns the id of the stream that a POST belongs to, "" if it is
+// of returns the id of the stream that a POST belongs to, "" if it is
 // none of HTTP+SSE.
-func (h *Handler) streamOf(r *http.Request) string {
-	if !h.opts.SSE || r.URL.RawQuery == "" || r.Header.Get(headerSession) != "" {
+func (s *sseStreams) of(r *http.Request) string {
+	if !s.opts.SSE || r.URL.RawQuery == "" || r.Header.Get(headerSession) != "" {
 		return ""
 	}
 	return r.URL.Query().Get(paramSession)
 }
 
-// postStream takes a message of a connection of HTTP+SSE, whatever it is: the
+// post takes a message of a connection of HTTP+SSE, whatever it is: the
 // answer travels on the stream.
-func (h *Handler) postStream(w http.ResponseWriter, r *http.Request, id string, body []byte) {
-	c, ok := h.streams.get(id)
+func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
+	c, ok := s.get(id)
 	if !ok || !c.ours(r) {
 		refuse(w, http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: open a new stream with GET"))
 		return

@@ -167,7 +167,7 @@ func TestSSEEndpointOfOddPaths(t *testing.T) {
 		if _, query, ok := strings.Cut(target, "?"); ok {
 			r.URL.RawQuery = query
 		}
-		if got := h.endpoint(r, "x"); got != want {
+		if got := h.sse.endpoint(r, "x"); got != want {
 			t.Errorf("%s: the endpoint is %s, want %s", target, got, want)
 		}
 	}

@@ -169,8 +169,8 @@ func TestLateBody(t *testing.T) {
 		wg.Wait()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if h.dog.first != nil || h.dog.last != nil || h.dog.armed {
-			t.Errorf("the watchdog watches nobody: %+v %+v %v", h.dog.first, h.dog.last, h.dog.armed)
+		if h.bodies.first != nil || h.bodies.last != nil || h.bodies.armed {
+			t.Errorf("nobody is watched: %+v %+v %v", h.bodies.first, h.bodies.last, h.bodies.armed)
 		}
 	})
 }

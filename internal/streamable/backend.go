@@ -1,0 +1,83 @@
+package streamable
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// Backend is the server behind the endpoint.
+type Backend interface {
+	// Revisions are what the server speaks, newest first.
+	Revisions() []protocol.Revision
+	// Serve answers a request. The answer's Response is nil when the client
+	// cancelled the request and wants none.
+	Serve(c *Call) Answer
+	// Notify takes a notification or a response of the client.
+	Notify(c *Call)
+	// Session finds a legacy session of the caller's, once for each request. The
+	// fault says why there is none: CodeSessionNotFound, or CodeUnavailable for one
+	// that may be there later.
+	Session(id string, r *http.Request) (Session, *protocol.Error)
+	// EndSession ends a session that Session found.
+	EndSession(x Session)
+	// Listen opens to and sends the messages of a session that belong to no
+	// request, or goes on with the stream that to.Last names, until the
+	// session or the stream ends, or to fails. A fault that it returns
+	// before it opens to is the answer.
+	Listen(x Session, to *Events) *protocol.Error
+	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
+	// open begins its stream and returns it; ours tells which other requests
+	// are of the same client. A fault before that is the answer.
+	Connect(r *http.Request, open func(ours func(*http.Request) bool) (Posted, error)) *protocol.Error
+	// HeaderParams tells which arguments of the tool that c calls are mirrored
+	// into headers: none if there is no such tool for its client.
+	HeaderParams(c *Call) []protocol.HeaderParam
+}
+
+// Session is a legacy session of the Backend's.
+type Session interface{ Revision() protocol.Revision }
+
+// Posted is a connection whose client sends each message with a request of its
+// own.
+type Posted interface {
+	transport.Conn
+	// By returns the request that brought the message that Read returned last: its
+	// identity is that of the message, and its context does not end. It is for the
+	// goroutine that reads.
+	By() *http.Request
+}
+
+// Line is the client's end of a stream that waits.
+type Line interface {
+	// Send sends a message.
+	Send(message []byte) error
+	// KeepAlive sends a sign of life, which clients ignore, once a message has
+	// made the answer a stream.
+	KeepAlive() error
+	// Wait returns true when the Wake of the Call was called since it returned
+	// last, and false when the client is gone.
+	Wait() bool
+}
+
+// Sink is a connection that takes events.
+type Sink interface {
+	// Event sends a message under an id, or for a nil message the id alone.
+	Event(id string, message []byte) error
+	// Pause tells the client to come back after retry. Nothing may follow.
+	Pause(retry time.Duration) error
+}
+
+// Stream is an answer that a client can come back for when its connection is
+// lost: it keeps what is sent, and sends it to the connection that it has.
+type Stream interface {
+	// Send sends a message ahead of the answer.
+	Send(message []byte) error
+	// End sends the answer, nil for none, and ends the stream.
+	End(answer []byte)
+	// Pause ends the connection but not the stream. It returns false if there
+	// is no connection.
+	Pause(retry time.Duration) bool
+}

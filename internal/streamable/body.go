@@ -1,0 +1,171 @@
+package streamable
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// bodyReader reads the bodies of requests, and limits how long they take to
+// arrive. A deadline on every connection for every request would cost more than
+// most requests do, and most bodies are there already: so bodies stand in a list
+// while they are read, and one timer looks after the list while it is not empty.
+type bodyReader struct {
+	max   int64         // bytes
+	limit time.Duration // 0 means none
+
+	mu    sync.Mutex
+	first *reading // the oldest
+	last  *reading
+	armed bool
+}
+
+// reading is a body on its way.
+type reading struct {
+	w          http.ResponseWriter
+	since      time.Time
+	prev, next *reading
+}
+
+// read reads the body of r in the time that it has. It is not ok if it has
+// refused the request.
+func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, ok bool) {
+	b.enter(&out.reading)
+	body, status, fault := b.readAll(out.w, r)
+	if late := b.leave(&out.reading); late && fault == nil {
+		// The last byte came as the time ran out: the deadline may have ended
+		// the request's context already.
+		status, fault = http.StatusRequestTimeout, unreadable(os.ErrDeadlineExceeded)
+	}
+	if fault == nil {
+		return body, true
+	}
+	if status == http.StatusRequestEntityTooLarge {
+		b.limitRest(out.w)
+	}
+	refuse(out.w, status, fault)
+	return nil, false
+}
+
+// readAll reads the body, up to the limit.
+func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byte, status int, fault *protocol.Error) {
+	if r.ContentLength > b.max {
+		return nil, http.StatusRequestEntityTooLarge, b.tooLarge()
+	}
+	if 0 <= r.ContentLength && r.ContentLength <= promised {
+		body = make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			return nil, unreadableStatus(err), unreadable(err)
+		}
+		return body, 0, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, b.max))
+	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
+		return nil, http.StatusRequestEntityTooLarge, b.tooLarge()
+	}
+	if err != nil {
+		return nil, unreadableStatus(err), unreadable(err)
+	}
+	return body, 0, nil
+}
+
+// promised is the body length, in bytes, up to which memory is taken on the
+// client's word; a larger body grows as it arrives.
+const promised = 64 << 10
+
+// unreadableStatus tells a body that took too long from one that broke off.
+func unreadableStatus(err error) int {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
+}
+
+func (b *bodyReader) tooLarge() *protocol.Error {
+	return protocol.Errorf(protocol.CodeInvalidRequest, "body is larger than the limit of %d bytes", b.max)
+}
+
+func unreadable(err error) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeParseError, Message: "the body could not be read", Err: err}
+}
+
+// enter starts the time of r.
+func (b *bodyReader) enter(r *reading) {
+	if b.limit == 0 {
+		return
+	}
+	r.since = time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.prev = b.last; r.prev != nil {
+		r.prev.next = r
+	} else {
+		b.first = r
+	}
+	b.last = r
+	if !b.armed {
+		b.armed = true
+		time.AfterFunc(b.limit, b.check)
+	}
+}
+
+// leave ends it and tells whether the time was up before.
+func (b *bodyReader) leave(r *reading) (late bool) {
+	if b.limit == 0 {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.prev == nil && b.first != r {
+		return true
+	}
+	b.remove(r)
+	return false
+}
+
+// remove takes r out of the list. b.mu is held.
+func (b *bodyReader) remove(r *reading) {
+	if r.prev != nil {
+		r.prev.next = r.next
+	} else {
+		b.first = r.next
+	}
+	if r.next != nil {
+		r.next.prev = r.prev
+	} else {
+		b.last = r.prev
+	}
+	r.prev, r.next = nil, nil
+}
+
+// check ends the bodies whose time is up and comes back for the next.
+func (b *bodyReader) check() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	for b.first != nil {
+		left := b.first.since.Add(b.limit).Sub(now)
+		if left > 0 {
+			time.AfterFunc(left, b.check)
+			return
+		}
+		// The reader is inside Read; this makes it return. Writers without
+		// deadlines are left to the server's own timeouts.
+		_ = http.NewResponseController(b.first.w).SetReadDeadline(now)
+		b.remove(b.first)
+	}
+	b.armed = false
+}
+
+// limitRest puts a deadline on what is left of a refused request's body, which
+// net/http reads before it answers.
+func (b *bodyReader) limitRest(w http.ResponseWriter) {
+	if b.limit > 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.limit))
+	}
+}

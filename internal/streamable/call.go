@@ -1,0 +1,141 @@
+package streamable
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Call is one message that was posted.
+type Call struct {
+	HTTP     *http.Request
+	Message  protocol.Message
+	Params   protocol.Params
+	Revision protocol.Revision // 0 for initialize, which negotiates it
+	Session  Session           // nil for modern requests and for initialize
+	// Buffer is memory that the answer may be appended to.
+	Buffer []byte
+	out    *exchange
+	retry  time.Duration
+	paused chan struct{} // nil unless Pausable
+	pause  sync.Once
+	batch  bool // one of several that share out
+}
+
+// Send sends a message to the client ahead of the answer; it implements
+// frame.Peer.
+func (c *Call) Send(message []byte) error { return c.out.Send(message) }
+
+// TakesEvents tells whether the client takes messages ahead of the answer.
+func (c *Call) TakesEvents() bool { return c.out.events }
+
+// Opens says that c opens the session of that id. The header that names it
+// leaves with the first message that is sent ahead of the answer, which may be
+// in Serve; else it goes with the answer, by Answer.Session.
+func (c *Call) Opens(session string) { c.out.session = session }
+
+// Resumable makes the answer to c a stream that the client can come back for,
+// if there is a message before the answer. open begins it, with to as its
+// connection, and may return nil for a stream that is like others. The answers
+// to a batch have one connection, and cannot be come back for.
+func (c *Call) Resumable(open func(to Sink) Stream) {
+	if !c.batch {
+		c.out.resuming = &resuming{open: open}
+	}
+}
+
+// Pausable lets CloseStream end the connection of c. What it returns is closed
+// then: Serve must return an Answer with Later, since the connection lasts as
+// long as Serve does. It must be called before the handler of c.
+func (c *Call) Pausable() (paused <-chan struct{}) {
+	c.paused = make(chan struct{})
+	return c.paused
+}
+
+// CloseStream ends the connection of c but not the stream of its answer, for
+// which the client is to come back. It returns false if that is not possible,
+// or has been done.
+func (c *Call) CloseStream() bool {
+	if c.paused == nil || c.out.resuming == nil || c.out.writable() != nil {
+		return false
+	}
+	stream := c.out.resuming.stream(c.out)
+	if stream == nil || !stream.Pause(c.retry) {
+		return false
+	}
+	// The stream may have another connection by now, and be paused again.
+	c.pause.Do(func() { close(c.paused) })
+	return true
+}
+
+// Finish sends the answer of a call whose Serve has returned one with Later.
+func (c *Call) Finish(answer []byte) { c.out.answer(0, answer) }
+
+// Waker returns the func that makes the Wait of the answer's Line return. The
+// func does not block, and keeps nothing of the request in memory.
+func (c *Call) Waker() func() {
+	if c.out.line == nil {
+		c.out.line = newLine(c.HTTP)
+	}
+	return c.out.line.Wake
+}
+
+// Answer is what a request gets.
+type Answer struct {
+	Response []byte          // a whole JSON-RPC response
+	Fault    *protocol.Error // the error in Response; nil for a result
+	Refused  bool            // the Fault came before anything of the request ran
+	Status   int             // HTTP status; 0 means what Fault and the era say
+	Session  string          // the session that initialize opened
+	// Challenge is the value of WWW-Authenticate that goes with a Status of 401
+	// or 403, unless the answer is a stream already.
+	Challenge string
+	Later     bool // Call.Pause was called: Call.Finish sends the answer
+	// Stream, if not nil, sends what comes ahead of Response, and returns when
+	// that is due, or when the client is gone. It waits with the Line, which
+	// needs Call.Waker before; next to nothing of the request is kept there, so
+	// that thousands can wait.
+	Stream func(to Line)
+	// End, if there is a Stream, is called when all of it has been written:
+	// net/http does not wait for connections that were taken over.
+	End func()
+}
+
+// panicked is the answer to a call whose handler ended its goroutine
+// (runtime.Goexit), so that Backend.Serve did not return.
+func panicked(c *Call) Answer {
+	fault := &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message}
+	return Answer{Response: protocol.AppendErrorResponse(nil, c.Message.ID, fault, c.Revision), Fault: fault}
+}
+
+// statusOf returns the HTTP status of an answer with that error, nil for none.
+// What was refused before it ran has the status of its reason; a handler may
+// mean something else by the same code. Otherwise answers within a legacy
+// session are always 200; the modern era, and an initialize that no revision
+// suits, have statuses for some codes.
+func statusOf(fault *protocol.Error, rev protocol.Revision, refused bool) int {
+	if fault == nil {
+		return http.StatusOK
+	}
+	if refused {
+		switch fault.Code {
+		case protocol.CodeBusy, protocol.CodeUnavailable:
+			return http.StatusServiceUnavailable
+		case protocol.CodeSessionNotFound:
+			return http.StatusNotFound
+		}
+	}
+	if rev != 0 && !rev.Modern() {
+		return http.StatusOK
+	}
+	switch fault.Code {
+	case protocol.CodeMethodNotFound:
+		return http.StatusNotFound
+	case protocol.CodeMissingCapability, protocol.CodeUnsupportedVersion, protocol.CodeHeaderMismatch:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}

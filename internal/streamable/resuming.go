@@ -1,0 +1,32 @@
+package streamable
+
+import "sync"
+
+// resuming is what an exchange has for a client that may come back.
+type resuming struct {
+	mu     sync.Mutex
+	open   func(to Sink) Stream // nil once it was called
+	opened Stream
+}
+
+// stream returns the stream that keeps what is sent, begun when it is first
+// needed; nil if there is none.
+func (r *resuming) stream(e *exchange) Stream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open != nil {
+		r.opened, r.open = r.open(e), nil
+	}
+	return r.opened
+}
+
+// begun returns the stream, if it was begun, and lets none begin later.
+func (r *resuming) begun() Stream {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open = nil
+	return r.opened
+}
