@@ -421,6 +421,17 @@ func TestInstall(t *testing.T) {
 		!strings.Contains(bridge.stdout, `"TALARIA_HEADER_1": "…"`) || !strings.Contains(bridge.stderr, "as they are") {
 		t.Errorf("a URL for a host that starts commands alone: got %+v", bridge)
 	}
+	// Nor are keys shown that somebody else wrote into the file, or that give way.
+	other := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(other, []byte("{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"url\": \"https://example.com/?key=k0\", \"headers\": {\"X-Key\": \"k1\"}}, \"far\": {\"url\": \"https://example.com/\", \"headers\": {\n        \"X-Key\": \"k2\"\n      }}\n  }\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{"only values change": {"--header", "X-Key=k3"}, `     "old": {"url": "https://example.com/?key=…", "headers": {"X-Key": "…"}}`: {"--header", "X-Key=k3", "--header", "Y-Key=k4"}} {
+		got := talaria(t, "", append([]string{"install", "--dry-run", "--host", "cursor", "--name", "far", "--file", other, "https://example.com/"}, args...)...)
+		if got.code != 0 || !strings.Contains(got.stdout, want) || regexp.MustCompile("k[0-9]").MatchString(got.stdout+got.stderr) {
+			t.Errorf("%v: got %+v, want %q and no key", args, got, want)
+		}
+	}
 	const secret = "s3cret&amp"
 	for _, host := range []string{"claude-desktop", "cursor", "vscode"} {
 		file := filepath.Join(t.TempDir(), "mcp.json")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -90,28 +89,18 @@ func (a *app) install(f installFlags, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	secrets := masks(f, args)
-	if len(secrets) > 0 {
+	if len(f.env)+len(f.header) > 0 || len(args) > 0 && address(args[0]) != args[0] {
 		a.console.Warnf("the values of --header and --env, and the whole URL, are written into %s as they are: let nobody else read it", path)
 	}
-	return a.replace(f, host, path, old, text, secrets)
+	return a.replace(f, host, path, old, text)
 }
 
-// masks are the texts of the file that no screen shows, each with what stands for
-// it there.
-func masks(f installFlags, args []string) map[string]string {
-	list := map[string]string{}
-	for _, pair := range slices.Concat(f.env, f.header) {
-		if _, value, ok := strings.Cut(pair, "="); ok && value != "" {
-			list[value] = "…"
-		}
+// address returns a text as it is shown: a URL without its secrets.
+func address(text string) string {
+	if !isURL(text) {
+		return text
 	}
-	if len(args) > 0 && isURL(args[0]) {
-		if shown := login.Shown(args[0]); shown != args[0] {
-			list[args[0]] = shown
-		}
-	}
-	return list
+	return login.Shown(text)
 }
 
 func (f installFlags) path(host hosts.Host) (string, error) {
@@ -199,11 +188,14 @@ func (a *app) bridged(s hosts.Server, host hosts.Host) (hosts.Server, error) {
 }
 
 // replace shows the change, asks, and writes.
-func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []byte, secrets map[string]string) error {
-	diff := udiff.Unified(path, path+" (new)", hosts.Masked(old, secrets), hosts.Masked(text, secrets))
+func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []byte) error {
 	if bytes.Equal(old, text) {
 		a.console.Printf("%s has it already; nothing to do", path)
 		return nil
+	}
+	diff := udiff.Unified(path, path+" (new)", hosts.Masked(old, address), hosts.Masked(text, address))
+	if diff == "" {
+		diff = "only values change that are not shown here: of headers, environment variables, or in URLs"
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(diff, "\n"), "\n") {
 		style := console.Faint

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -207,21 +206,39 @@ func same(a, b hujson.Value) bool {
 	return err == nil && err2 == nil && bytes.Equal(left, right)
 }
 
-// Masked returns the text of a file for people: of the strings in it, each that
-// is in secrets is what stands there for it.
-func Masked(text []byte, secrets map[string]string) string {
-	shown := string(text)
-	for _, secret := range slices.Sorted(maps.Keys(secrets)) {
-		shown = strings.ReplaceAll(shown, quoted(secret), quoted(secrets[secret]))
+// Masked returns the text of a configuration file as a screen may show it: without
+// the values of environment variables and headers, whoever wrote them, and with
+// each URL as address returns it.
+func Masked(text []byte, address func(string) string) string {
+	if len(text) == 0 {
+		return ""
 	}
-	return shown
+	root, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
+	if err != nil {
+		return "…\n"
+	}
+	mask(&root, false, address)
+	return string(root.Pack())
 }
 
-// quoted returns a string as JSON, as set writes it.
-func quoted(text string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string always encodes
-	return strings.TrimSpace(b.String())
+// mask hides what is in v. Within secret, every value is hidden.
+func mask(v *hujson.Value, secret bool, address func(string) string) {
+	switch x := v.Value.(type) {
+	case *hujson.Object:
+		for i := range x.Members {
+			name := x.Members[i].Name.Value.(hujson.Literal).String()
+			mask(&x.Members[i].Value, secret || name == "env" || name == "headers", address)
+		}
+	case *hujson.Array:
+		for i := range x.Elements {
+			mask(&x.Elements[i], secret, address)
+		}
+	case hujson.Literal:
+		switch shown := address(x.String()); {
+		case secret:
+			v.Value = hujson.String("…")
+		case x.Kind() == '"' && shown != x.String():
+			v.Value = hujson.String(shown)
+		}
+	}
 }
