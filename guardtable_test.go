@@ -64,10 +64,10 @@ func init() {
 		"mcptest.OnElicit(fn)", "mcptest.OnRequest(fn)", "mcptest.OnSample(fn)")
 	tell("called where Options.OnNotification is, in its guard", "client.Client.Listen(fn)", "group.Group.Listen(fn)")
 	tell("called where client.Options.Trace is, in its guard", "mcptest.Trace(fn)")
-	tell("test:TestCodeOfAuthorizationThatDoesNotReturn", "oauth.Options.ChooseIssuer", "oauth.Options.Outbound", "oauth.Options.Transport", "oauth.Store", "oauth.UserAgent", "oauth.Visit")
-	tell("called where oauth.UserAgent is, or where oauth.Options.Outbound is: on the goroutine of the request",
+	tell("test:TestCodeOfAuthorizationThatDoesNotReturn", "oauth.Options.ChooseIssuer", "oauth.Options.Outbound", "oauth.Options.Transport", "oauth.Store", "oauth.UserAgent", "oauth.Visit",
 		"oauth.AskUser(in)", "oauth.AskUser(out)", "oauth.EnterpriseManaged.Assertion", "oauth.Loopback.Browse", "oauth.Loopback.Prompt", "oauth.Manual.Ask",
-		"oauth.WorkloadIdentity.Assertion", "oauth.Grant")
+		"oauth.WorkloadIdentity.Assertion")
+	tell("sealed: only package oauth implements it", "oauth.Grant")
 	tell("asked by rules.Ask, in its guard", "schema.Validator")
 	tell("called before anything is served or connected, by whoever registers or configures",
 		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "config.Options.Env",
