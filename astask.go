@@ -354,20 +354,12 @@ func (s *Server) taskChanged(r tasks.Record) {
 	}
 }
 
-// drain lets tasks end, and clients hear how. Meanwhile nothing is served but
-// what is about tasks.
+// drain lets tasks end, and clients hear how.
 func (s *Server) drain(ctx context.Context) {
-	s.draining.Store(true)
 	s.hub.End(func(topics []string) bool {
 		return len(topics) == 0 || slices.ContainsFunc(topics, func(topic string) bool { return !strings.HasPrefix(topic, taskTopic("")) })
 	})
 	s.tasks.Drain(ctx)
-}
-
-// refuses tells whether a shutdown is waiting for tasks, and a request is not
-// about those. What else a subscription is about, listen sees.
-func (s *Server) refuses(method string) bool {
-	return s.draining.Load() && !strings.HasPrefix(method, "tasks/") && method != protocol.MethodListen
 }
 
 // honourTasks returns which of the tasks are the caller's, and their topics

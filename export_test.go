@@ -22,7 +22,7 @@ const (
 func (s *Server) SSEHandler() http.Handler {
 	opts := s.opts.streamable()
 	opts.SSE = true
-	return streamable.New((*endpoint)(s), opts)
+	return streamable.New(s.connections.Endpoint(), opts)
 }
 
 // WithRetry returns o with another time after which clients come back.

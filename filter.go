@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
@@ -55,24 +54,6 @@ func (s *Server) hidden(f *frame.Frame, uri string) bool {
 		hidden = true
 	}
 	return hidden
-}
-
-// callable tells whether the tool that c calls is there for its client. The
-// answer is no when the filter cannot tell; the call itself will say why.
-func (s *Server) callable(c *streamable.Call) bool {
-	if s.opts.Filter == nil && !s.tools.Restricted() {
-		return true
-	}
-	f, fault := (*endpoint)(s).frame(c.HTTP.Context(), c, nil)
-	if fault != nil {
-		return false
-	}
-	ok := false
-	_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
-		_, ok = s.toolsFor(f).Get(c.Params.Name)
-		return nil, nil
-	})
-	return ok && err == nil
 }
 
 // Tool describes a tool of the server's, if it is there for the client of

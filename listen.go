@@ -3,13 +3,12 @@ package mcp
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -76,31 +75,11 @@ func resourceTopic(uri string) string { return resourceTopics + uri }
 
 const resourceTopics = protocol.MethodResourceUpdated + " "
 
-// opening is a subscription on its way from the method that checks it to the
-// transport that carries it, which it does when the method has returned: a
-// subscription lasts for hours and must not keep the memory of its request, nor
-// count as a call where middleware limits those.
-type opening struct {
-	wake  func() // makes the transport look up
-	beats bool   // whether the transport wants signs of life
-
-	id       protocol.ID
-	honoured protocol.SubscriptionFilter
-	until    time.Time       // when the access token ends; zero if it does not
-	sub      *hub.Subscriber // nil until it is open
-}
-
-type openingKey struct{}
-
-func withOpening(ctx context.Context, o *opening) context.Context {
-	return context.WithValue(ctx, openingKey{}, o)
-}
-
 // listen serves subscriptions/listen (basic/patterns/subscriptions of
 // 2026-07-28) and returns the result that will end the subscription.
 func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
-	o, ok := f.Value(openingKey{}).(*opening)
-	if !ok || o.sub != nil {
+	sub := conn.SubscriptionOf(f)
+	if sub == nil || sub.IsOpen() {
 		return nil, protocol.Errorf(protocol.CodeInternal, "a request opens one subscription, on a transport that carries it")
 	}
 	req := f.Request()
@@ -108,8 +87,8 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	if fault := protocol.ScanFilter(req.Params.Raw, s.opts.Limits.Resources, &filter); fault != nil {
 		return nil, fault
 	}
-	if s.draining.Load() && !filter.OfTasks() {
-		return nil, errShutsDown
+	if s.connections.IsDown() && !filter.OfTasks() {
+		return nil, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 	}
 	if len(filter.TaskIDs) > 0 && !takesTasks(f) {
 		return nil, errNeedsTasks()
@@ -121,7 +100,7 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	honoured, topics := s.honour(f, filter)
 	honoured.TaskIDs, topics = s.honourTasks(f, filter.TaskIDs, topics)
-	join := hub.Join{Owner: f.Principal(), Topics: topics, Beats: o.beats, Wake: o.wake}
+	join := hub.Join{Owner: f.Principal(), Topics: topics}
 	if len(honoured.ResourceSubscriptions) > 0 {
 		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
 		join.May = func(topic string) bool {
@@ -129,59 +108,14 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 			return !ok || s.mayHear(as, frame.Config{Revision: rev}, uri)
 		}
 	}
-	sub, err := s.hub.Join(join)
-	if err != nil {
+	var until time.Time
+	if id := f.Identity(); id != nil {
+		until = id.Expiry
+	}
+	if err := sub.Open(s.hub, join, req.ID, honoured, until); err != nil {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
-	o.id, o.honoured, o.sub = req.ID, honoured, sub
-	if id := f.Identity(); id != nil {
-		o.until = id.Expiry
-	}
 	return protocol.ListenResult{Subscription: req.ID}, nil
-}
-
-// drop ends a subscription that is not to be carried, if there is one.
-func (o *opening) drop() {
-	if o.sub != nil {
-		o.sub.Leave()
-	}
-}
-
-// carry sends what the subscription is told, until the server ends it or the
-// client is gone or does not read.
-func (o *opening) carry(to streamable.Line) {
-	defer o.sub.Leave()
-	if to.Send(protocol.AppendAcknowledged(nil, o.id, o.honoured)) != nil {
-		return
-	}
-	o.honoured = protocol.SubscriptionFilter{}
-	if !o.until.IsZero() {
-		// The client comes again with another token.
-		defer time.AfterFunc(time.Until(o.until), o.sub.End).Stop()
-	}
-	for to.Wait() {
-		if over, err := o.forward(to); over || err != nil {
-			return
-		}
-	}
-}
-
-// forward sends what waits, and tells whether it was the last.
-func (o *opening) forward(to streamable.Line) (over bool, err error) {
-	buffer := changeBuffers.Get().(*changeBuffer)
-	defer buffer.release()
-	var signs hub.Signs
-	buffer.changes, signs = o.sub.Take(buffer.changes)
-	for _, change := range buffer.changes {
-		buffer.text = change.Append(buffer.text[:0], o.id)
-		if err := to.Send(buffer.text); err != nil {
-			return false, err
-		}
-	}
-	if signs&hub.Beat != 0 && len(buffer.changes) == 0 {
-		err = to.KeepAlive()
-	}
-	return signs&hub.Over != 0, err
 }
 
 // honour returns what of filter the server can do, and the topics for it.
@@ -210,23 +144,6 @@ func (s *Server) honour(f *frame.Frame, filter protocol.SubscriptionFilter) (pro
 		}
 	}
 	return filter, topics
-}
-
-// changeBuffer is the memory that forward works in. Thousands of subscriptions
-// wait at a time, but few of them send.
-type changeBuffer struct {
-	changes []*protocol.Change
-	text    []byte
-}
-
-var changeBuffers = sync.Pool{New: func() any { return new(changeBuffer) }}
-
-func (b *changeBuffer) release() {
-	clear(b.changes)
-	b.changes = b.changes[:0]
-	if cap(b.changes) <= 64 && cap(b.text) <= maxKept {
-		changeBuffers.Put(b)
-	}
 }
 
 // subscribe serves resources/subscribe (server/resources of the legacy

@@ -79,13 +79,3 @@ func (s *Server) logStore(which string, err error) {
 	}
 	safely.Log(e, which)
 }
-
-// notify serves a notification; nobody hears of its error but the log. It runs
-// on a goroutine of its own, which a handler may end: the caller's has to go on.
-func (s *Server) notify(f *frame.Frame) {
-	var err error
-	_ = safely.Apart(func() { err = s.dispatch().Notify(f) }) // a failure is in the log
-	if err != nil {
-		safely.Log(s.logger.Debug().Str("method", visible.Line(f.Request().Method, visible.Name)).Err(visible.Error(err)), "notification")
-	}
-}

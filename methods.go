@@ -43,8 +43,10 @@ func ignore(*frame.Frame) (protocol.Result, error) { return protocol.EmptyResult
 // with the revision that was negotiated.
 func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 	rev := f.Revision()
-	if err := s.startSession(f); err != nil {
-		return nil, err
+	if start := s.opts.OnSessionStart; start != nil {
+		if err := start(f); err != nil {
+			return nil, err
+		}
 	}
 	d := s.discovery(f)
 	return protocol.JSONResult{Value: protocol.InitializeResult{

@@ -3,22 +3,19 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
 
-// ErrSessionNotFound is the error of addressing a session that is not there, or has
-// ended.
-var ErrSessionNotFound = errors.New("mcp: there is no such session")
-
-// ErrSlowClient is the error of a message that was dropped because its client does
-// not read what waits for it already.
-var ErrSlowClient = errors.New("mcp: the client is too far behind; the message was dropped")
+// The errors of addressing a session.
+var (
+	ErrSessionNotFound = conn.ErrSessionNotFound // it is not there, or has ended
+	ErrSlowClient      = conn.ErrSlowClient      // the message was dropped: its client does not read what waits for it already
+)
 
 // Notify sends a notification to one legacy session, which Frame.SessionID
 // names. params encode to a JSON object; nil leaves them out. It does not wait
@@ -37,7 +34,7 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	x, err := s.findSession(sessionID)
+	x, err := s.connections.Session(sessionID)
 	if err != nil {
 		return err
 	}
@@ -133,24 +130,6 @@ func isNotification(method string) bool {
 	return len(method) > len(notificationPrefix) && method[:len(notificationPrefix)] == notificationPrefix
 }
 
-// findSession finds a legacy session, of HTTP or of a connection. The error is
-// ErrSessionNotFound, or that of the store.
-func (s *Server) findSession(id string) (*session.Session, error) {
-	if x, err := s.sessions.Get(id); x != nil || err != nil {
-		return x, err
-	}
-	var found *session.Session
-	s.sessions.Each(func(x *session.Session) {
-		if x.ID() == id && id != "" {
-			found = x
-		}
-	})
-	if found == nil {
-		return nil, fmt.Errorf("%w: %q", ErrSessionNotFound, id)
-	}
-	return found, nil
-}
-
 // Do runs fn in a legacy session, which Frame.SessionID names, with a Frame that
 // has the session's client, principal and assigns, and returns what fn returns.
 // So the program can turn what happens in it into what a client is told:
@@ -166,54 +145,5 @@ func (s *Server) findSession(id string) (*session.Session, error) {
 // session's stream; Frame.EndSession ends it. The errors are
 // ErrSessionNotFound, ErrServerClosed, and that of fn; a panic becomes an error.
 func (s *Server) Do(ctx context.Context, sessionID string, fn func(f *Frame) error) error {
-	x, err := s.findSession(sessionID)
-	if err != nil {
-		return err
-	}
-	x.Use()
-	defer x.Release()
-	ctx, done, ok := s.running.Start(ctx)
-	if !ok {
-		return ErrServerClosed
-	}
-	defer done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ended := x.Context()
-	defer context.AfterFunc(ended, func() { cancel(context.Cause(ended)) })()
-	if ended.Err() != nil {
-		return fmt.Errorf("%w: %q", ErrSessionNotFound, sessionID)
-	}
-	f := frame.New(frame.WithPrincipal(ctx, x.Principal()), frame.Config{
-		Revision: x.Revision(), Session: x, Askers: s.questionsTo(x), Peer: sessionPeer{x}, Ender: (*ender)(s),
-	})
-	_, err = s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
-	return err
-}
-
-// ender is the Server as frame.EndSession sees it.
-type ender Server
-
-// EndSession implements frame.Ender.
-func (e *ender) EndSession(f *frame.Frame, reason error) error {
-	x, ok := f.Session().(*session.Session)
-	if !ok || x.Context().Err() != nil {
-		return ErrSessionNotFound
-	}
-	if reason == nil {
-		reason = ErrSessionClosed
-	}
-	e.sessions.Stop(x, reason)
-	return nil
-}
-
-// sessionPeer sends on the stream of a session.
-type sessionPeer struct{ session *session.Session }
-
-// Send implements frame.Peer.
-func (p sessionPeer) Send(message []byte) error {
-	if !p.session.Send(append([]byte(nil), message...)) {
-		return ErrSlowClient
-	}
-	return nil
+	return s.connections.Do(ctx, sessionID, fn)
 }

@@ -1,102 +1,90 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/peer"
-	"github.com/talaria-go/mcp/internal/visible"
-	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/internal/conn"
+	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-// frameOf makes the Frame of a message. x is nil in the modern era.
-func (s *Server) frameOf(ctx context.Context, m *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c frame.Config) (*frame.Frame, *protocol.Error) {
-	c.Askers, c.Ender = s.rounds, (*ender)(s)
-	c.Request = frame.Request{ID: m.ID, Method: m.Method, Params: *params}
-	c.Revision = rev
-	if x != nil {
-		c.Session, c.Askers = x, s.questionsTo(x)
-		x.SetIdentity(frame.IdentityOf(ctx))
-	} else if fault := tooMuch("the clientInfo and clientCapabilities of params._meta", params.Meta.ClientInfo, params.Meta.ClientCapabilities); fault != nil {
-		return nil, fault
-	} else if raw := params.Meta.LogLevel; raw != nil {
-		var name string
-		// It is a string: ScanParams has seen to that.
-		_ = json.Unmarshal(raw, &name)
-		level, fault := protocol.ParseLevel(name)
-		if fault != nil {
-			return nil, fault
-		}
-		c.LogLevel = level
-	}
-	return frame.New(ctx, c), nil
-}
-
-// What a client says of itself is decoded, and kept as long as its session or its
-// request lives. It may have maxClient bytes, and commas, which part the members
-// and items: decoded, an item of three bytes takes a hundred.
-const (
-	maxClient       = 32 << 10
-	maxClientCommas = 250
+// The errors with which serving ends.
+var (
+	ErrServerClosed = conn.ErrServerClosed // Shutdown was called
+	ErrStillRunning = conn.ErrStillRunning // of ServeStdio: a call, or the writing of an answer, went on although its time was over
 )
 
-// tooMuch returns the error for a client that says more of itself; where names
-// what it has said.
-func tooMuch(where string, info, capabilities []byte) *protocol.Error {
-	if len(info)+len(capabilities) > maxClient {
-		return protocol.Errorf(protocol.CodeInvalidParams, "%s are longer than %d bytes; link icons in place of including them", where, maxClient)
-	}
-	if comma := []byte{','}; bytes.Count(info, comma)+bytes.Count(capabilities, comma) > maxClientCommas {
-		return protocol.Errorf(protocol.CodeInvalidParams, "%s have more than %d members and items; leave some out", where, maxClientCommas)
-	}
-	return nil
+// ServeStdio serves one client over standard input and output, until the
+// client closes standard input or ctx ends. Nothing else may write to standard
+// output meanwhile.
+//
+// At the end of input it answers what is under way, for which Timeouts.Grace
+// is the time, and returns nil. When ctx ends it cancels what is under way and
+// returns ctx's cause; the goroutine that waits for standard input may stay
+// until the process ends, because such a read cannot be interrupted. A tool
+// that ignores its end does not keep the process: two seconds after it was
+// cancelled ServeStdio goes without it, and returns ErrStillRunning where it would
+// return nil.
+//
+// A client that does not read standard output is waited for while the server
+// serves, as one that was suspended may go on: 1 MiB and the answers of
+// Limits.Concurrent calls gather meanwhile, and messages that no call asked
+// for are dropped. From Shutdown, or the end of input, on it is given up when it
+// has taken nothing for transport.DefaultWriteTimeout.
+func (s *Server) ServeStdio(ctx context.Context) error { return s.serveStdio(ctx, os.Stdin, os.Stdout) }
+
+func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return s.connections.ServeStdio(ctx, transport.NewStream(in, out, s.opts.stream()))
 }
 
-// clientOf reads what an initialize request says of the client and negotiates
-// the revision.
-func (s *Server) clientOf(raw []byte) (c session.Client, fault *protocol.Error) {
-	var params protocol.InitializeParams
-	if err := json.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
-		return c, protocol.Errorf(protocol.CodeInvalidParams, "initialize needs params with protocolVersion, capabilities and clientInfo")
+// ServeConn serves one client over conn, as ServeStdio does, and closes conn.
+// When conn says that the client has left (transport.ErrPeerGone), it cancels
+// what is under way and returns nil. It returns when every goroutine that it
+// started has ended. Package transport says how to write a Conn, and
+// transport/transporttest checks it.
+func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
+	if conn == nil {
+		return errors.New("mcp: ServeConn: the conn is nil")
 	}
-	rev, ok := protocol.Negotiate(params.ProtocolVersion, s.opts.Revisions)
-	if !ok {
-		return c, protocol.UnsupportedVersion(params.ProtocolVersion, s.opts.Revisions)
-	}
-	if fault := tooMuch("params.clientInfo and params.capabilities", params.ClientInfo, params.Capabilities); fault != nil {
-		return c, fault
-	}
-	c = session.Client{Revision: rev, Capabilities: &protocol.ClientCapabilities{}, Cost: session.ClientCost(params.ClientInfo, params.Capabilities)}
-	if err := decodeOptional(params.Capabilities, c.Capabilities); err != nil {
-		return c, protocol.Errorf(protocol.CodeInvalidParams, "params.capabilities: %w", err)
-	}
-	*c.Capabilities = c.Capabilities.For(rev)
-	if len(params.ClientInfo) > 0 {
-		c.Info = &protocol.Implementation{}
-		if err := decodeOptional(params.ClientInfo, c.Info); err != nil {
-			return c, protocol.Errorf(protocol.CodeInvalidParams, "params.clientInfo: %w", err)
-		}
-	}
-	return c, nil
+	return s.connections.ServeConn(ctx, conn, frame.Transport{Kind: frame.Pipe})
 }
 
-func decodeOptional(raw []byte, v any) error {
-	if len(raw) == 0 {
-		return nil
+// Serve accepts connections from a listener for Unix or TCP sockets and serves
+// each as ServeStdio serves its one: a message is a line, and each connection
+// has a legacy session of its own, modern requests beside it. It adds no
+// authentication and no encryption: the permissions of a Unix socket, or a TLS
+// listener, are the caller's.
+//
+// It serves until ctx ends, whose cause it returns, Shutdown is called, for
+// which it returns ErrServerClosed, or the listener fails. It closes the
+// listener and returns when every connection has ended and every goroutine
+// that it started has returned. Connections beyond Limits.Connections are
+// told so and closed.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	if listener == nil {
+		return errors.New("mcp: Serve: the listener is nil")
 	}
-	return json.Unmarshal(raw, v)
+	return s.connections.ServeListener(ctx, listener, func(c net.Conn) transport.Conn { return transport.NewSocket(c, s.opts.socket()) })
 }
 
-// cancel ends the request that a notifications/cancelled names, and returns
-// its id. One that names none is to be ignored.
-func cancel(under *peer.Inflight, params *protocol.Params) (id protocol.ID) {
-	var cancelled protocol.CancelledParams
-	if json.Unmarshal(params.Raw, &cancelled) == nil {
-		id = cancelled.RequestID
-		under.CancelFor(id, visible.Line(cancelled.Reason, visible.Sentence))
-	}
-	return id
+// WebSocketHandler returns an HTTP endpoint that serves WebSocket connections,
+// each as ServeStdio serves its one: a legacy session of its own, modern
+// requests beside it. Mount it into a router, under any path and behind any
+// middleware that leaves http.Hijacker reachable.
+//
+//	r.Handle("/mcp/ws", s.WebSocketHandler())
+//
+// Connections beyond Limits.Connections are refused with 503. Shutdown
+// closes them with code 1001 once their calls have ended.
+func (s *Server) WebSocketHandler() http.Handler {
+	upgrader := websocket.NewUpgrader(s.opts.websocket())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrader.Upgrade(w, r) })
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/internal/peer"
@@ -46,9 +47,7 @@ type Server struct {
 	hasTasks    atomic.Bool // a tool with AsTask was registered
 	scoped      atomic.Bool // a component with Scopes was
 	running     peer.Tracker
-	draining    atomic.Bool // Shutdown waits for tasks
-	connections *connections
-	waiting     atomic.Int64 // bytes of what waits in the queues of connections
+	connections *conn.Manager
 	handler     *streamable.Handler
 
 	composing  sync.Mutex
@@ -79,7 +78,6 @@ func NewServer(info Info, opts *Options) *Server {
 		s.opts = *opts
 	}
 	s.opts.complete()
-	s.connections = newConnections(s.opts.Limits.Connections, s.opts.Limits.ConnectionsPerPrincipal)
 	s.opts.Revisions = orderedRevisions(s.opts.Revisions)
 	if s.opts.Logger != nil {
 		s.logger = *s.opts.Logger
@@ -91,8 +89,9 @@ func NewServer(info Info, opts *Options) *Server {
 	s.tools = registry.NewList[*registry.Tool](registry.Config{
 		Member: "tools", PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: s.serverMeta(),
 	})
-	s.sessions = s.newSessions()
-	s.handler = streamable.New((*endpoint)(s), s.opts.streamable())
+	s.sessions = (*host)(s).newSessions()
+	s.connections = (*host)(s).newConnections()
+	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
 	s.hub = hub.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive())
 	s.announcers = s.newAnnouncers()
 	s.tools.Watch(s.toolsChanged)
@@ -234,11 +233,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, a := range s.announcers {
 		a.close()
 	}
-	s.connections.shutdown()
+	s.connections.Shutdown()
 	s.sessions.EndStreams()
 	s.drain(ctx)
 	s.running.Stop()
-	s.connections.finish()
+	s.connections.Finish()
 	s.hub.Close()
 	err := s.running.Wait(ctx)
 	s.sessions.Close(ErrServerClosed)

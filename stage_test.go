@@ -81,7 +81,7 @@ func serveOnce(s *Server, text, dst []byte) ([]byte, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	f, fault := s.frameOf(context.Background(), &m, &p, rev, nil, frame.Config{})
+	f, fault := s.connections.Frame(context.Background(), &m, &p, rev, nil, frame.Config{})
 	if fault != nil {
 		return nil, fault
 	}
@@ -227,7 +227,7 @@ func BenchmarkStage(b *testing.B) {
 		}},
 		{"dispatch", func() error {
 			m := protocol.Message{ID: protocol.IntID(1), Method: "server/discover"}
-			f, _ := s.frameOf(context.Background(), &m, &protocol.Params{}, protocol.Latest, nil, frame.Config{})
+			f, _ := s.connections.Frame(context.Background(), &m, &protocol.Params{}, protocol.Latest, nil, frame.Config{})
 			s.dispatch().Serve(f, dst)
 			return nil
 		}},

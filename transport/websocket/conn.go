@@ -198,6 +198,9 @@ func (*Conn) Flush() error { return nil }
 // Close implements transport.Conn: it is CloseWith(Normal, "").
 func (c *Conn) Close() error { return c.CloseWith(Normal, "") }
 
+// GoAway is Close for a server that goes on without the peer, which is told so.
+func (c *Conn) GoAway(reason string) error { return c.CloseWith(GoingAway, reason) }
+
 // CloseWith tells the peer why the connection ends, in at most 120 bytes, and
 // ends it. It waits a second for the peer to agree, and not for a Write that the
 // peer does not take.

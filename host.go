@@ -1,0 +1,98 @@
+package mcp
+
+import (
+	"context"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/conn"
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// The reasons for which sessions end, for errors.Is in Options.OnSessionEnd.
+var (
+	ErrSessionClosed  = session.ErrClosed  // its connection ended, or any of the others
+	ErrSessionDeleted = session.ErrDeleted // the client ended it with DELETE
+	ErrSessionIdle    = session.ErrIdle    // it was not used for Timeouts.Session
+)
+
+// methodSessionEnd is what Frames of Options.OnSessionEnd have for a method. No
+// client can ask for it.
+const methodSessionEnd = "session/terminate"
+
+// host is the Server as its connections and sessions see it.
+type host Server
+
+var _ conn.Host = (*host)(nil)
+
+// newSessions makes the table of HTTP sessions.
+func (h *host) newSessions() *session.Manager {
+	m := session.NewManager(h.opts.sessions(func(err error) { h.server().logStore("session store", err) }))
+	m.OnRestore(h.sessionEnded)
+	return m
+}
+
+// newConnections makes what serves clients.
+func (h *host) newConnections() *conn.Manager {
+	o := &h.opts
+	return conn.NewManager(conn.Config{
+		Host: h, Running: &h.running, Sessions: h.sessions, Askers: h.rounds, Revisions: o.Revisions, Logger: h.logger,
+		Max: o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
+		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.PerConnection, Batch: o.Limits.Batch,
+		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, Polling: o.HTTP.Polling,
+	})
+}
+
+func (h *host) server() *Server { return (*Server)(h) }
+
+// Dispatcher implements conn.Host.
+func (h *host) Dispatcher() *dispatch.Dispatcher { return h.server().dispatch() }
+
+// InitializesSlowly implements conn.Host.
+func (h *host) InitializesSlowly() bool {
+	return h.opts.OnSessionStart != nil || h.opts.Discover != nil || len(h.middleware) > 0
+}
+
+// Opened implements conn.Host: Options.OnSessionEnd runs when x ends.
+func (h *host) Opened(x *session.Session) {
+	if h.opts.OnSessionEnd != nil {
+		x.OnEnd(func(reason error) { h.sessionEnded(x, reason) })
+	}
+}
+
+// HeaderParams implements conn.Host.
+func (h *host) HeaderParams(name string) (params []protocol.HeaderParam, forAll bool) {
+	if tool, ok := h.tools.Get(name); ok {
+		params = tool.Headers
+	}
+	return params, h.opts.Filter == nil && !h.tools.Restricted()
+}
+
+// Offers implements conn.Host.
+func (h *host) Offers(f *frame.Frame, name string) (ok bool) {
+	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+		_, ok = h.server().toolsFor(f).Get(name)
+		return nil, nil
+	})
+	return ok && err == nil
+}
+
+// sessionEnded runs Options.OnSessionEnd.
+func (h *host) sessionEnded(x *session.Session, reason error) {
+	if h.opts.OnSessionEnd == nil {
+		return
+	}
+	f := frame.New(frame.WithPrincipal(context.Background(), x.Principal()), frame.Config{
+		Request: frame.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x,
+	})
+	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+		h.opts.OnSessionEnd(f, reason)
+		return nil, nil
+	})
+	if err != nil { // it panicked, which is in the log
+		safely.Log(h.logger.Debug().Err(visible.Error(err)), "OnSessionEnd")
+	}
+}

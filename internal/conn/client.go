@@ -1,0 +1,72 @@
+package conn
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// What a client says of itself is decoded, and kept as long as its session or its
+// request lives. It may have maxClient bytes, and commas, which part the members
+// and items: decoded, an item of three bytes takes a hundred.
+const (
+	maxClient       = 32 << 10
+	maxClientCommas = 250
+)
+
+// tooMuch returns the error for a client that says more of itself; where names
+// what it has said.
+func tooMuch(where string, info, capabilities []byte) *protocol.Error {
+	if len(info)+len(capabilities) > maxClient {
+		return protocol.Errorf(protocol.CodeInvalidParams, "%s are longer than %d bytes; link icons in place of including them", where, maxClient)
+	}
+	if comma := []byte{','}; bytes.Count(info, comma)+bytes.Count(capabilities, comma) > maxClientCommas {
+		return protocol.Errorf(protocol.CodeInvalidParams, "%s have more than %d members and items; leave some out", where, maxClientCommas)
+	}
+	return nil
+}
+
+// readClient reads what an initialize request says of the client, and negotiates
+// which of revisions is spoken with it.
+func readClient(raw []byte, revisions []protocol.Revision) (c session.Client, fault *protocol.Error) {
+	var params protocol.InitializeParams
+	if err := json.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
+		return c, protocol.Errorf(protocol.CodeInvalidParams, "initialize needs params with protocolVersion, capabilities and clientInfo")
+	}
+	rev, ok := protocol.Negotiate(params.ProtocolVersion, revisions)
+	if !ok {
+		return c, protocol.UnsupportedVersion(params.ProtocolVersion, revisions)
+	}
+	if fault := tooMuch("params.clientInfo and params.capabilities", params.ClientInfo, params.Capabilities); fault != nil {
+		return c, fault
+	}
+	c = session.Client{Revision: rev, Capabilities: &protocol.ClientCapabilities{}, Cost: session.ClientCost(params.ClientInfo, params.Capabilities)}
+	if err := decodeOptional(params.Capabilities, c.Capabilities); err != nil {
+		return c, protocol.Errorf(protocol.CodeInvalidParams, "params.capabilities: %w", err)
+	}
+	*c.Capabilities = c.Capabilities.For(rev)
+	if len(params.ClientInfo) > 0 {
+		c.Info = &protocol.Implementation{}
+		if err := decodeOptional(params.ClientInfo, c.Info); err != nil {
+			return c, protocol.Errorf(protocol.CodeInvalidParams, "params.clientInfo: %w", err)
+		}
+	}
+	return c, nil
+}
+
+func decodeOptional(raw []byte, v any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	return json.Unmarshal(raw, v)
+}
+
+// logLevel reads the level that the _meta of a request names.
+func logLevel(raw []byte) (protocol.Level, *protocol.Error) {
+	var name string
+	// It is a string: ScanParams has seen to that.
+	_ = json.Unmarshal(raw, &name)
+	return protocol.ParseLevel(name)
+}

@@ -1,0 +1,377 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// endpoint is a Manager as the HTTP transport sees it.
+type endpoint Manager
+
+// Endpoint returns what the HTTP transport serves clients with.
+func (m *Manager) Endpoint() streamable.Backend { return (*endpoint)(m) }
+
+func (e *endpoint) manager() *Manager { return (*Manager)(e) }
+
+// Revisions implements streamable.Backend.
+func (e *endpoint) Revisions() []protocol.Revision { return e.manager().Config.Revisions }
+
+// HeaderParams implements streamable.Backend. There are none where it cannot be
+// told whether the tool is there for its client; the call itself will say why.
+func (e *endpoint) HeaderParams(c *streamable.Call) []protocol.HeaderParam {
+	params, forAll := e.Host.HeaderParams(c.Params.Name)
+	if forAll || len(params) == 0 {
+		return params
+	}
+	f, fault := e.frame(c.HTTP.Context(), c, nil)
+	if fault != nil || !e.Host.Offers(f, c.Params.Name) {
+		return nil
+	}
+	return params
+}
+
+// Serve implements streamable.Backend.
+func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
+	switch {
+	case e.manager().refuses(c.Message.Method):
+		return refusal(c, errShutsDown)
+	case c.Revision == 0:
+		return e.open(c)
+	case c.Session == nil && c.Message.Method == protocol.MethodListen:
+		return e.subscribe(c)
+	case c.Session == nil:
+		return e.serveModern(c)
+	}
+	return e.serveLegacy(c)
+}
+
+// serveModern serves a request that stands alone. It ends when its client
+// goes away.
+func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
+	task, ok := e.Running.Begin(c.HTTP.Context())
+	if !ok {
+		return refusal(c, errShutsDown)
+	}
+	defer task.End()
+	return e.dispatchTo(task, c, nil)
+}
+
+// subscribe opens a subscription, which goes on as a stream.
+func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
+	if !c.TakesEvents() {
+		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream"))
+	}
+	task, ok := e.Running.Begin(c.HTTP.Context())
+	if !ok {
+		return refusal(c, errShutsDown)
+	}
+	s := &Subscription{wake: c.Waker(), keepAlive: true}
+	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
+	defer func() {
+		if answer.Stream == nil {
+			s.drop()
+			task.End()
+		}
+	}()
+	answer = e.dispatchTo(withSubscription(task, s), c, nil)
+	if answer.Fault == nil && s.IsOpen() {
+		answer.Stream, answer.End = s.carry, task.End
+	}
+	return answer
+}
+
+// open opens a session for an initialize request.
+func (e *endpoint) open(c *streamable.Call) streamable.Answer {
+	ctx, done, ok := e.Running.Start(c.HTTP.Context())
+	if !ok {
+		return refusal(c, errShutsDown)
+	}
+	defer done()
+	client, fault := readClient(c.Params.Raw, e.manager().Config.Revisions)
+	if fault != nil {
+		return refusal(c, fault)
+	}
+	client.Principal = frame.PrincipalOf(ctx)
+	x, err := e.Sessions.Open(client)
+	if err != nil {
+		return refusal(c, tooMany(err))
+	}
+	x.Use()
+	defer x.Release()
+	c.Revision = client.Revision
+	c.Opens(x.ID())
+	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
+	defer func() {
+		if answer.Fault != nil {
+			e.Sessions.End(x.ID(), session.ErrClosed)
+		}
+	}()
+	answer = e.dispatchTo(ctx, c, x)
+	if answer.Fault == nil {
+		e.Host.Opened(x)
+		answer.Session = x.ID()
+	}
+	return answer
+}
+
+// serveLegacy serves a request of a session. A client that goes away has not
+// cancelled it: it says so with notifications/cancelled.
+func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
+	x := c.Session.(*session.Session)
+	resumable(c, x)
+	if e.Polling && c.Revision.Has(protocol.PrimedStreams) && c.TakesEvents() {
+		return e.serveApart(c, x)
+	}
+	return e.call(c, x)
+}
+
+// call serves a request of a session.
+func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
+	x.Use()
+	defer x.Release()
+	if x.Ended() {
+		return refusal(c, sessionNotFound())
+	}
+	task, ok := e.Running.BeginDetached(c.HTTP.Context())
+	if !ok {
+		return refusal(c, errShutsDown)
+	}
+	defer task.End()
+	if x.Inflight.Len() >= e.Concurrent && c.Message.Method != protocol.MethodPing {
+		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", e.Concurrent))
+	}
+	if !x.Inflight.Enter(c.Message.ID, task) {
+		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", c.Message.ID))
+	}
+	defer x.Inflight.Leave(c.Message.ID)
+	answer := e.dispatchTo(task, c, x)
+	if task.Cancelled() {
+		answer.Response = nil
+	}
+	return answer
+}
+
+func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *session.Session) streamable.Answer {
+	f, fault := e.frame(ctx, c, x)
+	if fault != nil {
+		return refusal(c, fault)
+	}
+	response, fault := e.Host.Dispatcher().Serve(f, c.Buffer)
+	answer := streamable.Answer{Response: response, Fault: fault}
+	if fault != nil && (fault.Code == protocol.CodeInsufficientScope || fault.Code == protocol.CodeUnauthorized) {
+		answer.Status, answer.Challenge = f.Challenge()
+	}
+	return answer
+}
+
+func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
+	return e.manager().Frame(ctx, &c.Message, &c.Params, c.Revision, x, frame.Config{
+		Transport: frame.Transport{Kind: frame.HTTP, HTTP: c.HTTP}, Peer: c,
+	})
+}
+
+// refusal is the answer to a request that is not served at all.
+func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
+	return streamable.Answer{
+		Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault, Refused: true,
+	}
+}
+
+// Notify implements streamable.Backend.
+func (e *endpoint) Notify(c *streamable.Call) {
+	x, _ := c.Session.(*session.Session)
+	if c.Message.IsResponse() {
+		if x != nil {
+			x.Pending.Answer(&c.Message)
+		}
+		return
+	}
+	if x != nil {
+		x.Use()
+		defer x.Release()
+		switch c.Message.Method {
+		case protocol.MethodInitialized:
+			x.SetInitialized()
+		case protocol.MethodCancelled:
+			cancelRequest(&x.Inflight, &c.Params)
+		}
+	}
+	ctx, done, ok := e.Running.Start(c.HTTP.Context())
+	if !ok {
+		return
+	}
+	defer done()
+	if f, fault := e.frame(ctx, c, x); fault == nil {
+		e.manager().notify(f)
+	}
+}
+
+// Session implements streamable.Backend. A session of somebody else is like one
+// that does not exist.
+func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
+	x, err := e.Sessions.Get(id)
+	switch {
+	case errors.Is(err, session.ErrTooMany):
+		return nil, tooMany(err)
+	case err != nil:
+		return nil, &protocol.Error{Code: protocol.CodeUnavailable, Message: "the session cannot be looked up now: try again", RetryAfter: retryAfter, Err: err}
+	case x == nil || x.Principal() != frame.PrincipalOf(r.Context()):
+		return nil, sessionNotFound()
+	}
+	x.SetIdentity(frame.IdentityOf(r.Context()))
+	return x, nil
+}
+
+// retryAfter is when a client may try again what other clients are in the way
+// of, or a store that does not answer.
+const retryAfter = time.Second
+
+// tooMany is the error of a session that finds no room.
+func tooMany(err error) *protocol.Error {
+	fault := protocol.Errorf(protocol.CodeBusy, "%w", err)
+	fault.RetryAfter = retryAfter
+	return fault
+}
+
+func sessionNotFound() *protocol.Error {
+	return protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
+}
+
+// EndSession implements streamable.Backend.
+func (e *endpoint) EndSession(x streamable.Session) {
+	e.Sessions.End(x.(*session.Session).ID(), session.ErrDeleted)
+}
+
+// resumable lets the client come back for the answer to c, if its revision
+// knows how.
+func resumable(c *streamable.Call, x *session.Session) {
+	if !c.TakesEvents() || !c.Revision.Has(protocol.ResumableStreams) {
+		return
+	}
+	c.Resumable(func(to streamable.Sink) streamable.Stream {
+		if stream := x.OpenStream(to); stream != nil {
+			return stream
+		}
+		return nil
+	})
+}
+
+// serveApart serves a request on a goroutine of its own, so that its handler
+// can go on when it has let the connection go.
+func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable.Answer {
+	c.Buffer = nil // it belongs to the connection
+	paused := c.Pausable()
+	answered := make(chan streamable.Answer)
+	left := make(chan struct{}) // closed when the connection no longer waits for the answer
+	e.Running.Go(func() {
+		answer := streamable.Answer{Fault: dispatch.ErrPanicked} // unless the handler returns
+		defer func() {
+			if answer.Fault == dispatch.ErrPanicked {
+				answer.Response = dispatch.AppendPanicked(nil, c.Message.ID, c.Revision)
+			}
+			select {
+			case answered <- answer:
+			case <-left:
+				c.Finish(answer.Response)
+			}
+		}()
+		answer = e.call(c, x)
+	})
+	select {
+	case answer := <-answered:
+		return answer
+	case <-paused:
+		close(left)
+		return streamable.Answer{Later: true}
+	}
+}
+
+// Listen implements streamable.Backend.
+func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
+	x := found.(*session.Session)
+	defer x.Hold()()
+	if x.Ended() {
+		return sessionNotFound()
+	}
+	if to.Last != "" && x.Resumable() && !session.Unasked(to.Last) {
+		return resume(x, to)
+	}
+	out, leave := x.Listen(to.Last, to.Waker())
+	defer leave()
+	switch err := x.Missed(to.Last, to); {
+	case errors.Is(err, session.ErrNotKept):
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"some of what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: open the stream once more to go on without it", to.Last)
+	case err != nil, to.Open() != nil:
+		return nil // the client is gone
+	}
+	for {
+		id, message, over := x.Next(out)
+		if message == nil {
+			if over || !to.Wait() {
+				return nil
+			}
+			continue
+		}
+		if to.Event(id, message) != nil {
+			x.Unsent(message)
+			return nil
+		}
+	}
+}
+
+// resume goes on with the stream of an answer.
+func resume(x *session.Session, to *streamable.Events) *protocol.Error {
+	attached, lost, err := x.Resume(to.Last, to, to.Waker())
+	switch {
+	case errors.Is(err, session.ErrNotKept):
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", to.Last)
+	case err != nil:
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"Last-Event-ID %q names no stream of this session, or one that is too long ago", to.Last)
+	}
+	defer lost()
+	if to.Open() != nil {
+		return nil
+	}
+	defer context.AfterFunc(x.Context(), to.Waker())()
+	for attached() && !x.Ended() && to.Wait() {
+	}
+	return nil
+}
+
+// Connect implements streamable.Backend: a stream of HTTP+SSE is a connection
+// like others, but legacy. It ends with its stream. What is POSTed to it runs as
+// who POSTs it, which must be the principal that opened the stream: the token may
+// be another one.
+func (e *endpoint) Connect(r *http.Request, open func(ours func(*http.Request) bool) (streamable.Posted, error)) *protocol.Error {
+	m := e.manager()
+	if m.IsDown() {
+		return errShutsDown
+	}
+	principal := frame.PrincipalOf(r.Context())
+	leave, err := m.enter(principal)
+	if err != nil {
+		return protocol.Errorf(protocol.CodeBusy, "%w", err)
+	}
+	defer leave()
+	conn, err := open(func(post *http.Request) bool { return frame.PrincipalOf(post.Context()) == principal })
+	if err != nil {
+		return nil // the client is gone
+	}
+	via := frame.Transport{Kind: frame.SSE, HTTP: r}
+	// The connection itself says when the client has left.
+	// Nothing runs with the token that opened the stream.
+	ctx := frame.WithPrincipal(context.WithoutCancel(r.Context()), principal)
+	m.logEnd(via, m.serveConn(ctx, conn, options{via: via, legacy: true, by: conn.By}))
+	return nil
+}

@@ -1,0 +1,385 @@
+// Package conn serves the clients of one server: over connections of whole
+// messages, and over HTTP. It takes messages in, keeps their order and the
+// limits, and brings the answers out. What a method does, it does not know.
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// Host is the server whose clients a Manager serves.
+type Host interface {
+	// Dispatcher returns what serves requests, the same one at every call.
+	Dispatcher() *dispatch.Dispatcher
+	// InitializesSlowly reports whether users' code, which may take its time, has a
+	// part in serving initialize.
+	InitializesSlowly() bool
+	// Opened is called when initialize has been served for a session.
+	Opened(x *session.Session)
+	// HeaderParams returns which arguments of a tool are mirrored into headers, none
+	// if there is no such tool, and whether that is so for every client alike.
+	HeaderParams(tool string) (params []protocol.HeaderParam, forAll bool)
+	// Offers reports whether a tool is there for the client of f.
+	Offers(f *frame.Frame, tool string) bool
+}
+
+// Config shapes a Manager. All of it is needed.
+type Config struct {
+	Host      Host
+	Running   *peer.Tracker       // counts what is under way
+	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
+	Askers    frame.Askers        // ask the clients of modern requests
+	Revisions []protocol.Revision // that are served, newest first
+	Logger    zerolog.Logger
+
+	Max             int // connections, other than standard input and output
+	MaxPerPrincipal int // of them
+	Concurrent      int // calls under way of a connection or a session
+	Subscriptions   int // of a connection
+	Batch           int // messages of a batch
+	Questions       int // unanswered questions of a session
+	QuestionTimeout time.Duration
+	Grace           time.Duration // for calls whose client has ended its side; negative means none
+	Polling         bool          // handlers may let the connection of their request go
+}
+
+// Manager serves the clients of one server. Its methods may be called by
+// several goroutines at once.
+type Manager struct {
+	Config
+	shares  *share.Shares
+	waiting atomic.Int64 // bytes of what waits in the queues of connections
+
+	down     chan struct{} // closed when the server shuts down
+	downOnce sync.Once
+	last     chan struct{} // closed when no tasks are left either that a client could ask for
+	lastOnce sync.Once
+}
+
+// ErrServerClosed is what serving returns once Shutdown was called.
+var ErrServerClosed = fmt.Errorf("mcp: %w", peer.ErrShutdown)
+
+// errShutsDown refuses what comes later.
+var errShutsDown = protocol.Errorf(protocol.CodeBusy, "the server shuts down")
+
+// NewManager returns a Manager without connections.
+func NewManager(c Config) *Manager {
+	return &Manager{Config: c, shares: share.New("connections", c.Max, c.MaxPerPrincipal), down: make(chan struct{}), last: make(chan struct{})}
+}
+
+// Shutdown ends connections whose clients cannot have tasks, and refuses what is
+// not about tasks from now on.
+func (m *Manager) Shutdown() { m.downOnce.Do(func() { close(m.down) }) }
+
+// Finish ends the connections that are left.
+func (m *Manager) Finish() { m.lastOnce.Do(func() { close(m.last) }) }
+
+// IsDown reports whether Shutdown was called.
+func (m *Manager) IsDown() bool {
+	select {
+	case <-m.down:
+		return true
+	default:
+		return false
+	}
+}
+
+// refuses reports whether a request is not served because of a shutdown, which
+// waits for tasks. What else a subscription is about, its method sees.
+func (m *Manager) refuses(method string) bool {
+	return m.IsDown() && !strings.HasPrefix(method, "tasks/") && method != protocol.MethodListen
+}
+
+// enter counts one more connection of a principal, unless there are as many as
+// allowed: the error says so to the client. leave must be called when it has
+// ended.
+func (m *Manager) enter(principal string) (leave func(), err error) {
+	if err := m.shares.Take(principal, 1); err != nil {
+		return nil, err
+	}
+	return func() { m.shares.Give(principal, 1) }, nil
+}
+
+// serve serves one client over c until its input ends or ctx does. What it
+// leaves behind, the wait of the Conn waits for, which may be nil.
+func (m *Manager) serve(ctx context.Context, c transport.Conn, opts options) (*Conn, error) {
+	ctx, done, ok := m.Running.Start(ctx)
+	if !ok {
+		return nil, ErrServerClosed
+	}
+	defer done()
+	served := newConn(ctx, m, c, opts)
+	return served, served.serve(ctx)
+}
+
+// ServeStdio serves one client over c, which it does not close, and leaves
+// behind what ignores its end.
+func (m *Manager) ServeStdio(ctx context.Context, c transport.Conn) error {
+	_, err := m.serve(ctx, c, options{via: frame.Transport{Kind: frame.Stdio}})
+	return err
+}
+
+// ServeConn serves one client over c, closes that and waits for everything that
+// it has started.
+func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via frame.Transport) error {
+	return m.serveConn(ctx, c, options{via: via})
+}
+
+func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options) error {
+	c = guarded{c}
+	served, err := m.serve(ctx, c, opts)
+	closeErr := c.Close()
+	return errors.Join(served.wait(err), closeErr)
+}
+
+// ServeUpgrade serves one client over the connection that upgrade makes of r. It
+// answers r if there may be no connection, and upgrade does if it fails.
+func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func() (transport.Conn, error)) {
+	if m.IsDown() {
+		unavailable(w, "the server shuts down")
+		return
+	}
+	leave, err := m.enter(frame.PrincipalOf(r.Context()))
+	if err != nil {
+		unavailable(w, err.Error())
+		return
+	}
+	defer leave()
+	c, err := upgrade()
+	if err != nil {
+		safely.Log(m.Logger.Debug().Err(visible.Error(err)), "WebSocket refused")
+		return
+	}
+	via := frame.Transport{Kind: frame.WebSocket, HTTP: r}
+	served, err := m.serve(r.Context(), c, options{via: via})
+	switch {
+	case errors.Is(err, ErrServerClosed):
+		goAway(c, "the server shuts down")
+	case err != nil && r.Context().Err() != nil:
+		goAway(c, "the connection was ended")
+	default:
+		_ = c.Close() // it has ended already
+	}
+	m.logEnd(via, served.wait(err))
+}
+
+// unavailable refuses a connection for now.
+func unavailable(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, why, http.StatusServiceUnavailable)
+}
+
+// goAway closes a connection for a reason that is not the client's, and says so
+// where the transport can.
+func goAway(c transport.Conn, reason string) {
+	if c, ok := c.(interface{ GoAway(reason string) error }); ok {
+		_ = c.GoAway(reason) // who has left does not hear it
+		return
+	}
+	_ = c.Close()
+}
+
+// ServeListener serves every client that listener accepts, over the connection
+// that open makes of what it accepts, until ctx ends, Shutdown is called, or
+// accepting fails.
+func (m *Manager) ServeListener(ctx context.Context, listener net.Listener, open func(net.Conn) transport.Conn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var closing sync.WaitGroup
+	closing.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-m.down:
+		}
+		// Accept fails then; who closed the listener before has done the same.
+		_ = safely.Try(listener.Close)
+	})
+	var serving sync.WaitGroup
+	err := m.accept(ctx, listener, func(c net.Conn) { serving.Go(func() { m.serveSocket(ctx, c, open) }) })
+	serving.Wait()
+	cancel()
+	closing.Wait()
+	return err
+}
+
+// The time between two tries to accept.
+const (
+	minAcceptWait = 5 * time.Millisecond
+	maxAcceptWait = time.Second
+)
+
+// accept takes connections until it cannot, and returns why.
+func (m *Manager) accept(ctx context.Context, listener net.Listener, serve func(net.Conn)) error {
+	for wait := minAcceptWait; ; {
+		var c net.Conn
+		err := safely.Known(safely.Try(func() (err error) { c, err = listener.Accept(); return err }))
+		switch {
+		case m.IsDown():
+			closeAccepted(c, err)
+			return ErrServerClosed
+		case ctx.Err() != nil:
+			closeAccepted(c, err)
+			return context.Cause(ctx)
+		case isTransient(err):
+			// As net/http does: another try finds descriptors free again.
+			safely.Log(m.Logger.Warn().Err(visible.Error(err)), "accept failed; trying again")
+			pause(ctx, m.down, wait)
+			wait = min(2*wait, maxAcceptWait)
+			continue
+		case err != nil:
+			return fmt.Errorf("mcp: Serve cannot accept connections: %w", err)
+		}
+		wait = minAcceptWait
+		serve(c)
+	}
+}
+
+// closeAccepted closes a connection that came too late, if there is one.
+func closeAccepted(c net.Conn, err error) {
+	if err == nil {
+		_ = safely.Try(c.Close) // it was never used
+	}
+}
+
+// isTransient reports whether accepting may work a little later.
+func isTransient(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+}
+
+func pause(ctx context.Context, down <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-down:
+	}
+}
+
+func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(net.Conn) transport.Conn) {
+	var remote string
+	_ = safely.Try(func() error { remote = accepted.RemoteAddr().String(); return nil }) // the connection lives without
+	c := open(accepted)
+	leave, err := m.enter("") // nobody has said who it is
+	if err != nil {
+		refuse(guarded{c}, err)
+		return
+	}
+	defer leave()
+	via := frame.Transport{Kind: frame.Socket, Remote: remote}
+	m.logEnd(via, m.ServeConn(ctx, c, via))
+}
+
+// refuse tells a client that there are too many connections, and closes this one.
+func refuse(c transport.Conn, why error) {
+	fault := protocol.Errorf(protocol.CodeBusy, "%w", why)
+	// Whether the client hears it does not matter to anybody else.
+	_ = c.Write(protocol.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
+	_ = c.Flush()
+	_ = c.Close()
+}
+
+// logEnd tells the log why a connection ended, unless that is as usual.
+func (m *Manager) logEnd(via frame.Transport, err error) {
+	if err == nil || errors.Is(err, ErrServerClosed) {
+		return
+	}
+	safely.Log(m.Logger.Debug().Err(visible.Error(err)).Str("transport", string(via.Kind)).Str("remote", via.RemoteAddr()), "connection ended")
+}
+
+// Frame makes the Frame of a message. x is nil in the modern era.
+func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c frame.Config) (*frame.Frame, *protocol.Error) {
+	c.Askers, c.Ender = m.Askers, (*ender)(m)
+	c.Request = frame.Request{ID: message.ID, Method: message.Method, Params: *params}
+	c.Revision = rev
+	if x != nil {
+		c.Session, c.Askers = x, questions{x, m}
+		x.SetIdentity(frame.IdentityOf(ctx))
+	} else if fault := tooMuch("the clientInfo and clientCapabilities of params._meta", params.Meta.ClientInfo, params.Meta.ClientCapabilities); fault != nil {
+		return nil, fault
+	} else if raw := params.Meta.LogLevel; raw != nil {
+		level, fault := logLevel(raw)
+		if fault != nil {
+			return nil, fault
+		}
+		c.LogLevel = level
+	}
+	return frame.New(ctx, c), nil
+}
+
+// notify serves a notification; nobody hears of its error but the log. It runs
+// on a goroutine of its own, which a handler may end: the caller's has to go on.
+func (m *Manager) notify(f *frame.Frame) {
+	var err error
+	_ = safely.Apart(func() { err = m.Host.Dispatcher().Notify(f) }) // a failure is in the log
+	if err != nil {
+		safely.Log(m.Logger.Debug().Str("method", visible.Line(f.Request().Method, visible.Name)).Err(visible.Error(err)), "notification")
+	}
+}
+
+// Session finds a legacy session, of HTTP or of a connection. The error is
+// ErrSessionNotFound, or that of the store.
+func (m *Manager) Session(id string) (*session.Session, error) {
+	if x, err := m.Sessions.Get(id); x != nil || err != nil {
+		return x, err
+	}
+	var found *session.Session
+	m.Sessions.Each(func(x *session.Session) {
+		if x.ID() == id && id != "" {
+			found = x
+		}
+	})
+	if found == nil {
+		return nil, fmt.Errorf("%w: %q", ErrSessionNotFound, id)
+	}
+	return found, nil
+}
+
+// Do runs fn with a Frame of the session that id names, while that lives and the
+// server is not shut down.
+func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) error) error {
+	x, err := m.Session(id)
+	if err != nil {
+		return err
+	}
+	x.Use()
+	defer x.Release()
+	ctx, done, ok := m.Running.Start(ctx)
+	if !ok {
+		return ErrServerClosed
+	}
+	defer done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := x.Context()
+	defer context.AfterFunc(ended, func() { cancel(context.Cause(ended)) })()
+	if ended.Err() != nil {
+		return fmt.Errorf("%w: %q", ErrSessionNotFound, id)
+	}
+	f := frame.New(frame.WithPrincipal(ctx, x.Principal()), frame.Config{
+		Revision: x.Revision(), Session: x, Askers: questions{x, m}, Peer: sessionPeer{x}, Ender: (*ender)(m),
+	})
+	_, err = m.Host.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
+	return err
+}

@@ -1,0 +1,143 @@
+package conn
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// serverStream is what a connection sends that answers no request: the messages
+// of its legacy session, and subscriptions of the modern era.
+type serverStream struct {
+	conn *Conn
+	ctx  context.Context // of subscriptions; ends with the input
+	stop context.CancelFunc
+
+	subscriptions atomic.Int64
+	sending       sync.WaitGroup // of start; the last Add is before conn is halted
+	leave         func()         // ends the session; nil if there is none; conn.mu is held
+}
+
+func (s *serverStream) init(c *Conn) {
+	s.conn = c
+	s.ctx, s.stop = context.WithCancel(c.ctx)
+}
+
+// open makes the server tell a session of changes. They wait for start.
+func (s *serverStream) open(x *session.Session) {
+	detach := s.conn.manager.Sessions.Attach(x, s.conn.closeWith)
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	s.leave = func() {
+		detach()
+		x.Close(s.conn.reason())
+	}
+}
+
+// start sends what the session is told, from now on.
+func (s *serverStream) start(x *session.Session) {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	if s.conn.isHalted() {
+		return
+	}
+	wake := make(chan struct{}, 1)
+	out, leave := x.Listen("", func() {
+		select {
+		case wake <- struct{}{}:
+		default: // it will look anyway
+		}
+	})
+	s.sending.Go(func() {
+		defer leave()
+		for {
+			_, message, over := x.Next(out)
+			switch {
+			case message != nil:
+				if s.conn.writes.write(message) != nil {
+					return // the flush at the end has the error
+				}
+			case over:
+				return
+			default:
+				<-wake
+			}
+		}
+	})
+}
+
+// close ends the session, if there is one.
+func (s *serverStream) close() {
+	s.conn.mu.Lock()
+	leave := s.leave
+	s.leave = nil
+	s.conn.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+}
+
+// subscribe serves subscriptions/listen on a goroutine of its own: it lasts, so
+// it must not take the place of a call.
+func (s *serverStream) subscribe(r *request) {
+	limit := s.conn.manager.Subscriptions
+	if s.subscriptions.Add(1) > int64(limit) {
+		s.subscriptions.Add(-1)
+		r.drop(protocol.Errorf(protocol.CodeBusy,
+			"the connection has %d subscriptions open, which is the limit", limit))
+		return
+	}
+	r.apart = true
+	go func() {
+		defer s.subscriptions.Add(-1)
+		to := &subscriptionLine{request: r, wake: make(chan struct{}, 1)}
+		sub := &Subscription{wake: to.Wake}
+		r.ctx = withSubscription(r.ctx, sub)
+		var response []byte
+		fault := dispatch.ErrPanicked
+		defer func() {
+			if fault != nil || !sub.IsOpen() {
+				sub.drop()
+			}
+			r.answer(r.orPanicked(response))
+		}()
+		response, fault = r.dispatch(nil)
+		if fault == nil && sub.IsOpen() {
+			sub.carry(to)
+		}
+	}()
+}
+
+// subscriptionLine is the client's end of a subscription on a connection.
+type subscriptionLine struct {
+	*request
+	wake chan struct{} // holds one
+}
+
+var _ streamable.Line = (*subscriptionLine)(nil)
+
+// Wake makes Wait return true.
+func (l *subscriptionLine) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it will anyway
+	}
+}
+
+// Wait implements streamable.Line.
+func (l *subscriptionLine) Wait() bool {
+	select {
+	case <-l.wake:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// KeepAlive implements streamable.Line. Connections like this need no sign.
+func (l *subscriptionLine) KeepAlive() error { return nil }
