@@ -1,8 +1,43 @@
-// Package rawschema checks documents against JSON Schemas of drafts 4, 6, 7,
-// 2019-09 and 2020-12. It fetches nothing: a schema may refer to its own parts
-// and to the meta-schemas of those drafts. Formats are asserted.
+// Package raw checks documents against JSON Schemas that arrived as text: the
+// output schemas and forms that a client receives from servers, and the schemas
+// that a server's author wrote by hand. It supports drafts 4, 6, 7, 2019-09 and
+// 2020-12 (https://json-schema.org/specification-links).
 //
-// Documents and schemas are values as encoding/json decodes them with UseNumber.
+// [Compile] prepares a [Schema]; [Schema.Check] checks a document and returns
+// an [*Error] that lists every [Issue]. Package schema, which makes schemas
+// from Go types, uses the same Issue and Error, so that users handle one kind
+// of error.
+//
+// # Decisions
+//
+// Nothing is ever fetched. A schema may refer to its own parts and to the
+// meta-schemas of the drafts above; any other reference is an error of Compile,
+// because a server could otherwise make a client send requests on its behalf.
+//
+// Formats are asserted, although the drafts leave that open. Unknown formats
+// and unknown keywords are ignored. Patterns are regular expressions of package
+// regexp, which run in linear time; a pattern that it does not accept is an
+// error of Compile.
+//
+// Schemas come from peers that are not trusted, so everything is bounded: the
+// nesting of a schema, the length of the numbers in it, the number of schemas
+// tried on a document, and how often a schema may refer to itself on one value.
+// A check that runs into such a bound reports the document as invalid, never as
+// valid.
+//
+// # Parts
+//
+// A compiler (compile.go) indexes the resources and anchors of a schema and
+// checks the form of each keyword against a table (draft.go). It then makes a
+// tree of nodes with the keywords in the form in which they are used. A
+// validation (node.go) walks a document along that tree and returns a failure,
+// or nil. raw.go turns failures into issues; for anyOf and oneOf it looks for
+// the alternative that was meant.
+//
+// Documents and schemas are held as encoding/json decodes them with UseNumber,
+// so that numbers keep their digits. The package has no init work and imports
+// neither invopop/jsonschema nor a validator, because every client links it. A
+// Schema is immutable; there are no locks and no goroutines.
 package raw
 
 import (
@@ -21,11 +56,12 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/lexical"
 )
 
-// base is the URI of a schema that does not name itself.
+// base is the URI of a schema that does not name itself. References within it
+// are resolved against base.
 const base = "schema:///"
 
-// resource is a schema with a URI of its own, in which anchors and pointers are
-// looked up.
+// resource is a schema with a URI of its own, in which anchors and JSON
+// Pointers are looked up. Drafts call it a schema resource.
 type resource struct {
 	uri     string
 	at      string // JSON Pointer from the document
@@ -35,6 +71,13 @@ type resource struct {
 	dynamic map[string]*node  // by name; "" stands for $recursiveAnchor
 }
 
+// compiler turns one schema into nodes. It lives for one call of compile. All
+// maps use JSON Pointers from the root of the document, except resources.
+//
+// It works in two passes. index visits every subschema in place, because an
+// anchor may be used before it is declared. Then nodes are made on demand,
+// beginning with the root: node reserves one and fill reads its keywords, so
+// recursion in the schema is no recursion here.
 type compiler struct {
 	doc       any
 	resources map[string]*resource // by URI
@@ -42,10 +85,14 @@ type compiler struct {
 	indexed   map[string]bool      // by JSON Pointer
 	nodes     map[string]*node     // by JSON Pointer
 	later     []*node              // nodes to be filled in
-	tracks    bool
+	// tracks is set if some schema has unevaluatedItems or
+	// unevaluatedProperties. Only then do validations record what has been
+	// evaluated.
+	tracks bool
 }
 
-// compile prepares a schema. Its draft is 2020-12 unless it names another.
+// compile prepares a decoded schema. Its draft is 2020-12 unless it names
+// another one in $schema. The returned tree does not change any more.
 func compile(doc any) (*node, error) {
 	c := &compiler{doc: doc, resources: map[string]*resource{}, scopes: map[string]*resource{},
 		indexed: map[string]bool{}, nodes: map[string]*node{}}
@@ -78,7 +125,8 @@ func compile(doc any) (*node, error) {
 	return n, nil
 }
 
-// wrong is a fault of a schema, with the place.
+// wrong returns an error about the schema, with the JSON Pointer of the place
+// in front.
 func wrong(at, format string, args ...any) error {
 	if at == "" {
 		at = "(root)"
@@ -86,8 +134,9 @@ func wrong(at, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...))
 }
 
-// index finds the resources and anchors of a schema, and checks the shape of
-// its keywords.
+// index visits the schema at a place and everything below it. It records
+// resources and anchors, and reports the first keyword whose value does not
+// have the form that the draft demands. r is the resource around the schema.
 func (c *compiler) index(value any, at string, r *resource) error {
 	c.indexed[at] = true
 	object, ok := value.(map[string]any)
@@ -130,7 +179,9 @@ func (c *compiler) index(value any, at string, r *resource) error {
 	return nil
 }
 
-// scope returns the resource of a schema: a new one if it names itself.
+// scope returns the resource that a schema belongs to: a new one if it has an
+// $id of its own, otherwise r. Up to draft 7 an $id beside $ref is ignored, and
+// one that is only a fragment declares an anchor instead.
 func (c *compiler) scope(object map[string]any, at string, r *resource) (*resource, error) {
 	d := r.draft
 	_, refers := object["$ref"]
@@ -165,7 +216,9 @@ func (c *compiler) scope(object map[string]any, at string, r *resource) (*resour
 	return own, nil
 }
 
-// anchors notes the names that a schema gives itself.
+// anchors records the names by which references can reach this schema: $anchor
+// and $dynamicAnchor, the $recursiveAnchor of 2019-09, and the fragment-only
+// $id up to draft 7. The nodes of dynamic anchors are made by compile.
 func (c *compiler) anchors(object map[string]any, at string, r *resource) error {
 	note := func(name string) error {
 		if r.anchors == nil {
@@ -204,7 +257,8 @@ func (c *compiler) anchors(object map[string]any, at string, r *resource) error 
 	return nil
 }
 
-// subschemas are the schemas in the value of a keyword, by their place.
+// subschemas returns the schemas within the value of a keyword, by their JSON
+// Pointers.
 func subschemas(value any, s shape, at string) map[string]any {
 	below := map[string]any{}
 	switch s {
@@ -233,7 +287,8 @@ func subschemas(value any, s shape, at string) map[string]any {
 	return below
 }
 
-// checkShape says what is wrong with the value of a keyword.
+// checkShape reports what is wrong with the value of a keyword, given the shape
+// that the draft demands. It does not look into subschemas; index does.
 func checkShape(value any, s shape, at string) error {
 	text, isText := value.(string)
 	list, isList := value.([]any)
@@ -323,7 +378,8 @@ func names(list []any) bool {
 	return true
 }
 
-// scopeOf returns the resource that a place belongs to.
+// scopeOf returns the innermost resource around a place. The root has one, so
+// the loop ends.
 func (c *compiler) scopeOf(at string) *resource {
 	for {
 		if r := c.scopes[at]; r != nil {
@@ -333,7 +389,8 @@ func (c *compiler) scopeOf(at string) *resource {
 	}
 }
 
-// node returns the node of the schema at a place, which will be filled in.
+// node returns the node of the schema at a place. A new node is empty and
+// queued for fill.
 func (c *compiler) node(at string) *node {
 	n := c.nodes[at]
 	if n == nil {
@@ -344,8 +401,10 @@ func (c *compiler) node(at string) *node {
 	return n
 }
 
-// refer returns the node that a reference means. A fragment is a JSON Pointer or
-// the name of an anchor.
+// refer returns the node that a reference leads to. ref is resolved against the
+// URI of the resource r; its fragment is a JSON Pointer or the name of an
+// anchor. at is the place of the reference, for errors. A reference to the
+// meta-schema of a draft gives a node that checks schemas.
 func (c *compiler) refer(ref, at string, r *resource) (*node, error) {
 	uri, err := resolve(r.uri, ref)
 	if err != nil {
@@ -383,7 +442,7 @@ func (c *compiler) refer(ref, at string, r *resource) (*node, error) {
 	return c.node(place), nil
 }
 
-// lookUp follows a JSON Pointer.
+// lookUp follows a JSON Pointer (RFC 6901) from a value.
 func lookUp(value any, pointer string) (any, bool) {
 	if pointer == "" {
 		return value, true
@@ -410,7 +469,9 @@ func lookUp(value any, pointer string) (any, bool) {
 	return value, true
 }
 
-// fill reads the keywords of a schema into its node.
+// fill reads the keywords of a schema into its node. Up to draft 7 everything
+// beside $ref is ignored. Keywords are read in the order of their names, so
+// that errors do not depend on map order.
 func (c *compiler) fill(n *node) error {
 	value, ok := lookUp(c.doc, n.at)
 	if !ok {
@@ -442,8 +503,8 @@ func (c *compiler) fill(n *node) error {
 	return nil
 }
 
-// keyword reads one keyword, whose shape is known to be right. What holds
-// schemas is left to applicator.
+// keyword reads one keyword into n. index has checked its shape, so type
+// assertions cannot fail. Keywords that hold schemas are left to applicator.
 func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 	value, at := object[name], n.at+"/"+escape(name)
 	d := n.resource.draft
@@ -514,7 +575,9 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 	return nil
 }
 
-// applicator reads a keyword that holds schemas.
+// applicator reads a keyword that applies other schemas to the value or to
+// parts of it. items and additionalItems of the older drafts become prefix and
+// items, which have the meaning of 2020-12.
 func (c *compiler) applicator(n *node, name string, object map[string]any, at string) {
 	value := object[name]
 	switch name {
@@ -575,6 +638,7 @@ func (c *compiler) applicator(n *node, name string, object map[string]any, at st
 	}
 }
 
+// list returns the nodes of an array of schemas.
 func (c *compiler) list(values []any, at string) []*node {
 	nodes := make([]*node, len(values))
 	for i := range values {
@@ -583,6 +647,7 @@ func (c *compiler) list(values []any, at string) []*node {
 	return nodes
 }
 
+// named returns the nodes of an object of schemas, by member name.
 func (c *compiler) named(value any, at string) map[string]*node {
 	nodes := map[string]*node{}
 	for name := range value.(map[string]any) {
@@ -591,6 +656,9 @@ func (c *compiler) named(value any, at string) map[string]*node {
 	return nodes
 }
 
+// needs adds the names that dependentRequired, or dependencies of the older
+// drafts, demands when a member is present. Members of dependencies that are
+// schemas are skipped.
 func (c *compiler) needs(needs map[string][]string, value any) map[string][]string {
 	for name, v := range value.(map[string]any) {
 		if list, ok := v.([]any); ok {
@@ -603,6 +671,7 @@ func (c *compiler) needs(needs map[string][]string, value any) map[string][]stri
 	return needs
 }
 
+// texts converts a list whose items are known to be strings.
 func texts(list []any) []string {
 	out := make([]string, len(list))
 	for i, v := range list {
@@ -611,7 +680,8 @@ func texts(list []any) []string {
 	return out
 }
 
-// resolve returns a reference as seen from a URI.
+// resolve returns the absolute form of a reference that stands in a schema with
+// the URI from.
 func resolve(from, ref string) (string, error) {
 	b, err := url.Parse(from)
 	if err != nil {
@@ -628,12 +698,13 @@ func resolve(from, ref string) (string, error) {
 	return b.ResolveReference(r).String(), nil
 }
 
-// escape writes a name as an element of a JSON Pointer.
+// escape returns a name as a reference token of a JSON Pointer.
 func escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// rational returns the exact value of a number, nil for anything else.
+// rational returns the exact value of a number, or nil for anything else.
+// Callers have made sure that the exponent is bounded; see unwieldy.
 func rational(v any) *big.Rat {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -646,8 +717,8 @@ func rational(v any) *big.Rat {
 	return r
 }
 
-// count returns a size. What is over any size that there can be is as good as
-// the greatest.
+// count returns the value of a keyword that limits a size. Values beyond any
+// size that there can be are cut to 1<<31.
 func count(v any) int {
 	r := rational(v)
 	if n := r.Num(); n.IsInt64() && n.Int64() < 1<<31 {
@@ -656,6 +727,7 @@ func count(v any) int {
 	return 1 << 31
 }
 
+// kindOf returns the JSON type of a value. An integer is a "number".
 func kindOf(v any) string {
 	switch v.(type) {
 	case nil:
@@ -672,6 +744,8 @@ func kindOf(v any) string {
 	return "object"
 }
 
+// The types of the keyword type as a set. An integer in a document has
+// bitInteger and bitNumber.
 const (
 	bitNull = 1 << iota
 	bitBoolean
@@ -682,6 +756,7 @@ const (
 	bitObject
 )
 
+// typeBit returns the bit of a type name, or 0 if there is no such type.
 func typeBit(name string) uint8 {
 	switch name {
 	case "null":
@@ -702,5 +777,6 @@ func typeBit(name string) uint8 {
 	return 0
 }
 
-// length counts characters.
+// length returns the number of characters, which is what minLength and
+// maxLength count: code points, not bytes.
 func length(s string) int { return utf8.RuneCountInString(s) }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// draft is a version of JSON Schema, in order of age.
+// draft is a version of JSON Schema. Older drafts are smaller, so they can be
+// compared; 0 is no draft.
 type draft int
 
 const (
@@ -16,7 +17,7 @@ const (
 	draft2020
 )
 
-// drafts are the values of $schema, without the "#" that may end them.
+// drafts maps the values of $schema, without a trailing "#".
 var drafts = map[string]draft{
 	"http://json-schema.org/draft-04/schema":       draft4,
 	"http://json-schema.org/draft-06/schema":       draft6,
@@ -25,8 +26,8 @@ var drafts = map[string]draft{
 	"https://json-schema.org/draft/2020-12/schema": draft2020,
 }
 
-// draftOf returns the draft that a URI names, 0 for none. The two spellings of
-// the scheme are both in use.
+// draftOf returns the draft that a URI names, or 0. Both http and https are
+// accepted, since both spellings are in use.
 func draftOf(uri string) draft {
 	uri = strings.TrimSuffix(uri, "#")
 	if d := drafts[uri]; d != 0 {
@@ -41,7 +42,7 @@ func draftOf(uri string) draft {
 	return 0
 }
 
-// shape is what the value of a keyword must look like.
+// shape is the form that the value of a keyword must have.
 type shape int
 
 const (
@@ -69,14 +70,17 @@ const (
 	schemaPatterns       // an object of schemas by regular expressions
 )
 
-// keyword is a keyword and the drafts that have it; last is 0 for all that
-// follow.
+// keyword is a row of the table below: a keyword, the form of its value, and
+// the drafts that have it. last is 0 if all later drafts have it too.
 type keyword struct {
 	name        string
 	shape       shape
 	first, last draft
 }
 
+// keywords is what the drafts say about the form of each keyword. A keyword
+// whose form has changed has a row for each form. Keywords that are missing
+// here are ignored in schemas, as the drafts demand.
 var keywords = []keyword{
 	{"$schema", aString, draft4, 0}, {"$id", aString, draft6, 0}, {"id", aString, draft4, draft4},
 	{"$ref", aString, draft4, 0}, {"$anchor", aString, draft2019, 0},
@@ -107,8 +111,8 @@ var keywords = []keyword{
 	{"readOnly", aBoolean, draft7, 0}, {"writeOnly", aBoolean, draft7, 0}, {"deprecated", aBoolean, draft2019, 0},
 }
 
-// shapeOf returns the shape that a draft wants of a keyword, and whether it has
-// that keyword at all.
+// shapeOf returns the form that the draft demands of a keyword; ok is false if
+// the draft does not have the keyword.
 func (d draft) shapeOf(name string) (shape, bool) {
 	i := slices.IndexFunc(keywords, func(k keyword) bool {
 		return k.name == name && k.first <= d && (k.last == 0 || d <= k.last)
@@ -119,7 +123,7 @@ func (d draft) shapeOf(name string) (shape, bool) {
 	return keywords[i].shape, true
 }
 
-// idKeyword is the keyword that names a schema.
+// idKeyword returns the keyword that gives a schema its URI.
 func (d draft) idKeyword() string {
 	if d == draft4 {
 		return "id"

@@ -1,7 +1,8 @@
 package raw
 
-// failure says why a value is not valid: a keyword that it breaks, or a group of
-// such failures.
+// failure is why a value is not valid: one keyword that it breaks, or a group
+// of such failures. A validation returns one; flatten makes issues of it. The
+// types of Want and Got depend on the keyword; rawWords knows them.
 type failure struct {
 	Path    []string // names and indexes from the document to the value
 	Keyword string   // the keyword, "" for a group, "false" for the schema false
@@ -16,6 +17,6 @@ type failure struct {
 	Causes []*failure
 }
 
-// several tells for oneOf whether the value is valid by more than one of the
-// schemas.
+// several reports, for a failure of oneOf, whether the value is valid by more
+// than one of the schemas rather than by none.
 func (f *failure) several() bool { return f.Keyword == "oneOf" && len(f.Causes) == 0 }

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// integers are the formats of integers of 64 bits, by what lies within. They hold
-// for numbers, and for numbers that are written in a string; other text is not
-// their matter.
+// integers returns the check of the formats int64 and uint64, which schemas
+// made from Go types use, or nil for any other format. It applies to numbers
+// and to strings that hold a number; other strings pass, as drafts demand of a
+// format that is not about them.
 func integers(name string) func(json.Number) bool {
 	switch name {
 	case "int64":
@@ -21,6 +22,8 @@ func integers(name string) func(json.Number) bool {
 	return nil
 }
 
+// within returns a check that a number lies between two bounds, inclusive. It
+// decides numbers with huge exponents without expanding them.
 func within(low, high *big.Rat) func(json.Number) bool {
 	return func(n json.Number) bool {
 		text := string(n)

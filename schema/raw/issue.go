@@ -29,15 +29,15 @@ type Issue struct {
 // shownIssues is how many issues a text spells out.
 const shownIssues = 20
 
-// Error says everything that is wrong with a document. Its issues stand in
-// the order of the document; within an object, missing members come last.
+// Error lists everything that is wrong with a document. Its issues are in the
+// order of the document; within an object, missing members come last.
 type Error struct {
 	Issues []Issue
 	// More says that the document has further issues, which are not kept.
 	More bool
 }
 
-// Error returns all issues on one line.
+// Error returns the issues on one line. Beyond 20 only their number is given.
 func (e *Error) Error() string {
 	var b strings.Builder
 	for i, is := range e.Issues {
@@ -53,12 +53,13 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Text returns the issues one a line, as a model should read them. The subject
-// is what the document was for, such as `tool "search"`; the first line is then
+// Text returns the issues one to a line, in the form that a model should read.
+// Beyond 20 only their number is given. subject is what the document was for,
+// such as `tool "search"`; the first line is then
 //
 //	Invalid arguments for tool "search" (3 problems). Fix them and call the tool again.
 //
-// For a subject that is no tool it ends in "try again".
+// For a subject that is not a tool it ends in "try again".
 func (e *Error) Text(subject string) string {
 	var b strings.Builder
 	b.WriteString("Invalid arguments for " + subject + " (")
@@ -83,7 +84,8 @@ func (e *Error) Text(subject string) string {
 	return b.String()
 }
 
-// count is a number of issues in words that are true when not all are kept.
+// count returns a number of issues in words that stay true if not all issues
+// were kept.
 func (e *Error) count(n int) string {
 	if e.More {
 		return "at least " + strconv.Itoa(n)
@@ -91,6 +93,8 @@ func (e *Error) count(n int) string {
 	return strconv.Itoa(n)
 }
 
+// line returns the issue as Error and Text write it: path, message and hint.
+// Characters in the path that could disturb a terminal are made visible.
 func (is *Issue) line() string {
 	path := wording.Visible(is.Path)
 	if path == "" {

@@ -9,19 +9,22 @@ import (
 	"strconv"
 )
 
-// The schemas that are tried on one document are bounded by its size, as
-// alternatives within alternatives can take exponential time.
+// A validation tries at most leastSteps schemas, and stepsPerValue more for each
+// value of the document. Without that bound, alternatives within alternatives
+// could take time that grows exponentially.
 const (
 	leastSteps    = 10_000
 	stepsPerValue = 200
 )
 
-// maxNested bounds how often schemas are tried on one and the same value within
-// each other: a schema that refers to itself does so without end.
+// maxNested bounds how many schemas are tried on one and the same value within
+// each other. A schema that refers to itself would not end.
 const maxNested = 512
 
-// node is a compiled schema. All of its fields are set before it is used and
-// never change.
+// node is a compiled schema: its keywords in the form in which a validation
+// uses them. compile sets all fields; they do not change afterwards, so nodes
+// are shared by concurrent validations. A keyword that the schema does not have
+// is nil, 0 or empty, and checks nothing.
 type node struct {
 	at       string // JSON Pointer from the document
 	resource *resource
@@ -29,8 +32,12 @@ type node struct {
 	never    bool  // the schema false
 	meta     draft // the meta-schema of a draft, if it is not 0
 
+	// refs are $ref, $dynamicRef and $recursiveRef. Since 2019-09 a schema can
+	// have several, beside other keywords.
 	refs []reference
 
+	// types is the set of permitted types, 0 for all. hasEnum and hasConst are
+	// needed because an empty enum and a const of null are meaningful.
 	types     uint8
 	typeNames []string
 	enum      []any
@@ -38,6 +45,9 @@ type node struct {
 	constant  any
 	hasConst  bool
 
+	// Keywords for numbers and strings. bounds holds minimum and the like,
+	// sizes minLength, minItems and the like. format is nil for an unknown
+	// format.
 	multipleOf *big.Rat
 	bounds     []*bound
 	sizes      []size
@@ -46,12 +56,16 @@ type node struct {
 	format     func(string) bool
 	integers   func(json.Number) bool
 
+	// Keywords for arrays, named as in 2020-12: prefix checks the first items
+	// by position, and items the ones behind them.
 	prefix                   []*node
 	items                    *node
 	contains                 *node
 	minContains, maxContains *int
 	unique                   bool
 
+	// Keywords for objects. needs is dependentRequired and dependents is
+	// dependentSchemas; both include dependencies of the older drafts.
 	properties    map[string]*node
 	patterns      []patterned
 	additional    *node
@@ -60,6 +74,8 @@ type node struct {
 	needs         map[string][]string
 	dependents    map[string]*node
 
+	// Keywords that combine schemas for the same value. condition is the
+	// keyword if.
 	allOf, anyOf, oneOf        []*node
 	not                        *node
 	condition, then, otherwise *node
@@ -68,26 +84,33 @@ type node struct {
 }
 
 type (
+	// reference is a reference to another schema. A dynamic one is resolved for
+	// each validation; see target.
 	reference struct {
 		to      *node
 		dynamic bool   // looked up in the resources that led here, the outermost first
 		name    string // of the dynamic anchor, "" for $recursiveAnchor
 	}
+	// patterned is one member of patternProperties.
 	patterned struct {
 		name *regexp.Regexp
 		node *node
 	}
+	// bound is a limit on a number, with the keyword that says how it is meant.
 	bound struct {
 		limit   *big.Rat
 		keyword string
 	}
+	// size is a limit on the number of characters, items or members.
 	size struct {
 		keyword string
 		limit   int
 	}
 )
 
-// evaluated is what of a value some schema has judged.
+// evaluated is which members and items of a value have been evaluated by some
+// schema, for unevaluatedProperties and unevaluatedItems. It is filled only if
+// node.tracks is set, and only by schemas that the value is valid by.
 type evaluated struct {
 	allProps, allItems bool
 	props              map[string]bool
@@ -95,6 +118,7 @@ type evaluated struct {
 	items              map[int]bool
 }
 
+// prop records a member, and item an item.
 func (e *evaluated) prop(name string) {
 	if e.props == nil {
 		e.props = map[string]bool{}
@@ -109,6 +133,7 @@ func (e *evaluated) item(i int) {
 	e.items[i] = true
 }
 
+// add records everything that o has recorded.
 func (e *evaluated) add(o *evaluated) {
 	e.allProps = e.allProps || o.allProps
 	e.allItems = e.allItems || o.allItems
@@ -121,17 +146,21 @@ func (e *evaluated) add(o *evaluated) {
 	}
 }
 
-// validation is the check of one document.
+// validation is the check of one document. It is used by one goroutine.
 type validation struct {
 	path   []string
 	scope  []*resource // that led to the schema at hand
 	steps  int         // that are left
 	nested int         // schemas on the value at hand, within each other
 
+	// endless is why the validation was given up, or "". Once it is set, every
+	// check fails and the result is discarded.
 	endless string // why the check was given up, "" if it was not
 }
 
-// validate checks a document and returns nil if it is valid.
+// validate checks a document and returns nil if it is valid. A validation that
+// was given up makes the document invalid, whatever the failures say: below
+// "not" a failure would count as success.
 func (s *Schema) validate(doc any) *failure {
 	v := validation{steps: leastSteps + stepsPerValue*values(doc)}
 	f := v.check(s.root, doc, &evaluated{})
@@ -141,7 +170,7 @@ func (s *Schema) validate(doc any) *failure {
 	return f
 }
 
-// values counts the values of a document.
+// values returns the number of values in a document, itself included.
 func values(doc any) int {
 	n := 1
 	switch doc := doc.(type) {
@@ -157,12 +186,13 @@ func values(doc any) int {
 	return n
 }
 
-// fail makes a failure at the value at hand.
+// fail returns a failure at the current value.
 func (v *validation) fail(keyword string, want, got any) *failure {
 	return &failure{Path: slices.Clone(v.path), Keyword: keyword, Want: want, Got: got}
 }
 
-// below checks a member or an item.
+// below checks a member or an item of the current value. What the schema
+// evaluates of it does not count for the value around it.
 func (v *validation) below(n *node, name string, value any) *failure {
 	nested := v.nested
 	v.path, v.nested = append(v.path, name), 0
@@ -171,8 +201,8 @@ func (v *validation) below(n *node, name string, value any) *failure {
 	return f
 }
 
-// check checks a value by a schema. What the schema evaluates of it is added to
-// seen if the value is valid.
+// check checks a value by a schema. If the value is valid, what the schema has
+// evaluated of it is added to seen.
 func (v *validation) check(n *node, value any, seen *evaluated) *failure {
 	v.steps--
 	v.nested++
@@ -237,7 +267,9 @@ func (v *validation) check(n *node, value any, seen *evaluated) *failure {
 	return nil
 }
 
-// target returns the schema that a reference means here.
+// target returns the schema that a reference means. A dynamic one is looked up
+// in the resources on the way to here, the outermost first, as 2020-12 section
+// 8.2.3.2 demands.
 func (v *validation) target(ref reference) *node {
 	if ref.dynamic {
 		for _, r := range v.scope {
@@ -249,7 +281,8 @@ func (v *validation) target(ref reference) *node {
 	return ref.to
 }
 
-// metaSchema checks whether the value is a schema itself.
+// metaSchema checks whether the value is itself a schema of a draft. It uses
+// the compiler's first pass instead of the text of the meta-schema.
 func (v *validation) metaSchema(d draft, value any) *failure {
 	c := &compiler{doc: value, resources: map[string]*resource{}, scopes: map[string]*resource{}, indexed: map[string]bool{}}
 	if err := c.index(value, "", &resource{uri: base, value: value, draft: d}); err != nil {
@@ -258,6 +291,8 @@ func (v *validation) metaSchema(d draft, value any) *failure {
 	return nil
 }
 
+// types checks the keyword type. A number without a fraction is also an
+// integer.
 func (v *validation) types(n *node, value any) *failure {
 	if n.types == 0 {
 		return nil
@@ -272,8 +307,8 @@ func (v *validation) types(n *node, value any) *failure {
 	return v.fail("type", n.typeNames, kindOf(value))
 }
 
-// isInteger reports whether a number has no fraction. In draft 4 it must be
-// written without one.
+// isInteger reports whether a number has no fraction: 1.0 is an integer since
+// draft 6, while draft 4 goes by how the number is written.
 func isInteger(n json.Number, d draft) bool {
 	plain := true
 	for i := range len(n) {
@@ -289,6 +324,7 @@ func isInteger(n json.Number, d draft) bool {
 	return r != nil && r.IsInt()
 }
 
+// constants checks const and enum.
 func (v *validation) constants(n *node, value any) *failure {
 	if n.hasConst && !equal(n.constant, value) {
 		return v.fail("const", n.constant, value)
@@ -299,6 +335,7 @@ func (v *validation) constants(n *node, value any) *failure {
 	return nil
 }
 
+// number checks the keywords for numbers, exactly and without rounding.
 func (v *validation) number(n *node, number json.Number, note func(*failure)) {
 	if n.integers != nil && !n.integers(number) {
 		note(v.fail("format", n.formatName, number))
@@ -331,7 +368,7 @@ func (v *validation) number(n *node, number json.Number, note func(*failure)) {
 	}
 }
 
-// size notes where a value is too large or too small.
+// size checks the limits of the keywords least and most against a size.
 func (v *validation) size(n *node, least, most string, got int, note func(*failure)) {
 	for _, s := range n.sizes {
 		if s.keyword == least && got < s.limit || s.keyword == most && got > s.limit {
@@ -340,6 +377,7 @@ func (v *validation) size(n *node, least, most string, got int, note func(*failu
 	}
 }
 
+// text checks the keywords for strings.
 func (v *validation) text(n *node, text string, note func(*failure)) {
 	if len(n.sizes) > 0 {
 		v.size(n, "minLength", "maxLength", length(text), note)
@@ -352,6 +390,8 @@ func (v *validation) text(n *node, text string, note func(*failure)) {
 	}
 }
 
+// array checks the keywords for arrays, unevaluatedItems excepted. Items that
+// satisfy contains count as evaluated in 2020-12 only.
 func (v *validation) array(n *node, items []any, own *evaluated, note func(*failure)) {
 	v.size(n, "minItems", "maxItems", len(items), note)
 	if n.unique {
@@ -392,7 +432,9 @@ func (v *validation) array(n *node, items []any, own *evaluated, note func(*fail
 	}
 }
 
-// duplicates finds two equal items; j is 0 if there are none.
+// duplicates returns the indexes of two equal items; j is 0 if there are none.
+// It compares only items with the same hash, so that long arrays do not take
+// quadratic time.
 func duplicates(items []any) (i, j int) {
 	seen := make(map[string][]int, len(items))
 	for j, item := range items {
@@ -407,7 +449,8 @@ func duplicates(items []any) (i, j int) {
 	return 0, 0
 }
 
-// hash is the same for equal values, and mostly different for others.
+// hash returns a key that is the same for equal values and usually different
+// for others. It is bounded in length and looks one level deep.
 func hash(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -437,6 +480,8 @@ func hash(v any) string {
 	return kindOf(v)
 }
 
+// object checks the keywords for objects, unevaluatedProperties excepted. All
+// unknown members are reported in one failure.
 func (v *validation) object(n *node, members map[string]any, own *evaluated, note func(*failure)) {
 	v.size(n, "minProperties", "maxProperties", len(members), note)
 	v.required(n, members, note)
@@ -481,6 +526,8 @@ func (v *validation) object(n *node, members map[string]any, own *evaluated, not
 	}
 }
 
+// required checks required and dependentRequired. The members that one of them
+// misses are reported in one failure.
 func (v *validation) required(n *node, members map[string]any, note func(*failure)) {
 	missing := func(keyword string, want any, names []string) {
 		var gone []string
@@ -503,7 +550,7 @@ func (v *validation) required(n *node, members map[string]any, note func(*failur
 	}
 }
 
-// combined checks the keywords that hold schemas for the same value.
+// combined checks the keywords that apply schemas to the same value.
 func (v *validation) combined(n *node, value any, own *evaluated, note func(*failure)) {
 	for _, sub := range n.allOf {
 		note(v.check(sub, value, own))
@@ -528,6 +575,8 @@ func (v *validation) combined(n *node, value any, own *evaluated, note func(*fai
 	}
 }
 
+// anyOf checks the keyword anyOf. If evaluated members are tracked, all
+// alternatives have to be tried, because each valid one adds to them.
 func (v *validation) anyOf(n *node, value any, own *evaluated) *failure {
 	var causes []*failure
 	for _, sub := range n.anyOf {
@@ -546,6 +595,8 @@ func (v *validation) anyOf(n *node, value any, own *evaluated) *failure {
 	return f
 }
 
+// oneOf checks the keyword oneOf. Its failure has causes only if no alternative
+// is valid; see failure.several.
 func (v *validation) oneOf(n *node, value any, own *evaluated) *failure {
 	var causes []*failure
 	for _, sub := range n.oneOf {
@@ -564,7 +615,8 @@ func (v *validation) oneOf(n *node, value any, own *evaluated) *failure {
 	return v.fail("oneOf", nil, nil)
 }
 
-// unevaluated checks what no other schema for the value has judged.
+// unevaluated checks the members and items that no other schema has evaluated.
+// It runs last and only if everything else is valid.
 func (v *validation) unevaluated(n *node, value any, own *evaluated, note func(*failure)) {
 	if members, ok := value.(map[string]any); ok && n.unevaluatedProperties != nil && !own.allProps {
 		var unknown []string
@@ -594,7 +646,8 @@ func (v *validation) unevaluated(n *node, value any, own *evaluated, note func(*
 	}
 }
 
-// equal compares two values of JSON; numbers by their value.
+// equal reports whether two JSON values are equal. Numbers are compared by
+// value, so 1 equals 1.0.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:

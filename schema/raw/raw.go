@@ -18,23 +18,28 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// Schema is a JSON Schema that came as text. It checks documents; it does not
-// decode them. A Schema does not change and is safe for concurrent use.
+// Schema is a JSON Schema that arrived as text. It checks documents but does
+// not decode them. A Schema does not change and is safe for concurrent use.
 type Schema struct {
 	text json.RawMessage
 	root *node
 }
 
-// maxDepth is how deep a schema may be nested: twice as deep as the documents
-// that it checks.
+// maxDepth is how deeply a schema may be nested. That is twice the depth of
+// documents, because each level of a document takes about two levels of its
+// schema: properties, and the member.
 const maxDepth = 2 * jsonx.DefaultMaxDepth
 
-// Compile prepares a JSON Schema, of draft 2020-12 unless it names 2019-09, 7, 6
-// or 4. It may refer to its own parts and to the meta-schemas of those drafts;
-// references to other documents are refused, since nothing is ever fetched.
-// Formats are asserted, and patterns are regular expressions of package regexp. A
-// schema that is nested deeper than 128 levels is refused: compiling takes time
-// and memory that grow with the square of that.
+// Compile prepares a JSON Schema. Its draft is 2020-12 unless $schema names
+// 2019-09, 7, 6 or 4. References may lead to parts of the schema itself and to
+// the meta-schemas of those drafts; any other is an error, since nothing is
+// ever fetched. Formats are asserted, and patterns are regular expressions of
+// package regexp.
+//
+// A schema nested deeper than 128 levels is refused, because compiling takes
+// time and memory that grow with the square of the depth. So are numbers of
+// more than 1,000 digits or with an exponent beyond ±400. Errors name the place
+// by a JSON Pointer. Compile keeps no reference to text.
 func Compile(text []byte) (*Schema, error) {
 	s := jsonx.Scanner{Buf: text, MaxDepth: maxDepth}
 	_, err := s.Skip()
@@ -73,10 +78,12 @@ func rawDocument(text []byte) (any, error) {
 	return doc, nil
 }
 
-// JSON returns the schema as compact JSON. It must not be modified.
+// JSON returns the schema as compact JSON, always the same slice. It must not
+// be modified.
 func (s *Schema) JSON() json.RawMessage { return s.text }
 
-// Check reports whether data is valid. It returns nil or an *Error.
+// Check reports whether data is a valid document. It returns nil or an *Error;
+// text that is not JSON gives an issue too.
 func (s *Schema) Check(data []byte) error {
 	scan := jsonx.Scanner{Buf: data}
 	_, err := scan.Skip()
@@ -100,7 +107,8 @@ func (s *Schema) Check(data []byte) error {
 	return nil
 }
 
-// issues says what is wrong with a document, in the order of the paths.
+// issues returns what is wrong with a decoded document, in the order of the
+// paths and without repetitions, which alternatives can produce.
 func (s *Schema) issues(doc any) []Issue {
 	f := s.validate(doc)
 	if f == nil {
@@ -111,7 +119,10 @@ func (s *Schema) issues(doc any) []Issue {
 	return slices.CompactFunc(issues, func(a, b Issue) bool { return a == b })
 }
 
-// unwieldy finds the numbers of a document that are past those bounds.
+// unwieldy appends an issue for each number of a document that is outside of
+// lexical.MaxDigits and lexical.MaxExponent: its exact value could fill the
+// memory. It is called for schemas and for documents, before anything else
+// looks at their numbers.
 func unwieldy(doc any, path []wording.Step, issues []Issue) []Issue {
 	switch v := doc.(type) {
 	case json.Number:
@@ -132,7 +143,9 @@ func unwieldy(doc any, path []wording.Step, issues []Issue) []Issue {
 	return issues
 }
 
-// flatten makes issues of the failures that a failure consists of.
+// flatten appends the issues of a failure and of the failures that it consists
+// of. Names of missing and unknown members become issues of their own, at the
+// place of the member.
 func flatten(f *failure, issues []Issue) []Issue {
 	path := steps(f.Path)
 	each := func(rule, text string) []Issue {
@@ -173,9 +186,14 @@ func flatten(f *failure, issues []Issue) []Issue {
 	return append(issues, is)
 }
 
-// flattenMeant makes issues of the alternative that was meant, or nil if that
-// cannot be told. A discriminator, which is a constant, or a type rules the
-// others out.
+// flattenMeant returns the issues of the alternative of anyOf or oneOf that was
+// meant, or nil if that cannot be told. An alternative is ruled out if it
+// refuses the type of the value, or a constant of the value or of one of its
+// members, which serves as a discriminator.
+//
+// If one alternative remains, its issues are returned. If all remain, the
+// members that every one of them misses are. If all were ruled out by
+// constants, the issue lists those.
 func flattenMeant(f *failure) []Issue {
 	var left, tags []*failure
 	for _, branch := range f.Causes {
@@ -197,8 +215,8 @@ func flattenMeant(f *failure) []Issue {
 	return flattenTags(tags)
 }
 
-// flattenMissing makes issues of the members that every alternative misses in
-// the object itself.
+// flattenMissing returns issues for the members of the object itself that every
+// alternative misses.
 func flattenMissing(branches []*failure, at []string) []Issue {
 	common := missing(branches[0], len(at))
 	for _, branch := range branches[1:] {
@@ -212,8 +230,8 @@ func flattenMissing(branches []*failure, at []string) []Issue {
 	return issues
 }
 
-// missing returns what an alternative misses in the object depth steps below the
-// document.
+// missing returns the members that an alternative misses in the object depth
+// steps below the root.
 func missing(f *failure, depth int) []string {
 	if f.Keyword == "required" && len(f.Path) == depth {
 		return f.Names
@@ -227,7 +245,7 @@ func missing(f *failure, depth int) []string {
 	return names
 }
 
-// steps returns a location as a path.
+// steps converts a location into a path. The result has room for one more step.
 func steps(at []string) []wording.Step {
 	path := make([]wording.Step, len(at), len(at)+1)
 	for i, name := range at {
@@ -236,8 +254,9 @@ func steps(at []string) []wording.Step {
 	return path
 }
 
-// ruledOut looks at why an alternative refuses a value that is depth steps
-// below the document: for a constant of it or of a member, or for its type.
+// ruledOut looks at why an alternative refuses the value depth steps below the
+// root. tag is the failure of a constant, of the value or of one of its
+// members. wrongType is set if the type of the value itself was refused.
 func ruledOut(f *failure, depth int) (tag *failure, wrongType bool) {
 	switch f.Keyword {
 	case "const":
@@ -258,8 +277,8 @@ func ruledOut(f *failure, depth int) (tag *failure, wrongType bool) {
 	return nil, wrongType
 }
 
-// flattenTags makes one issue of the constants that a value is none of, if they
-// are all of the same member.
+// flattenTags returns one issue with all constants that a value could have had,
+// if they are all for the same member, and nil otherwise.
 func flattenTags(tags []*failure) []Issue {
 	var want []any
 	for _, tag := range tags {
@@ -272,14 +291,15 @@ func flattenTags(tags []*failure) []Issue {
 	return []Issue{{Path: wording.Pointer(steps(tags[0].Path)), Rule: "const", Expected: expected, Got: got, Message: wording.MustBe(expected, got)}}
 }
 
-// rawFormats are the formats that are easier understood by an example.
+// rawFormats describes the formats that are better understood by an example.
 var rawFormats = map[string]string{
 	"date":      "a date such as 2026-01-31",
 	"date-time": "a date and time with an offset, such as 2026-01-31T09:30:00Z",
 	"email":     "an email address such as ann@example.com",
 }
 
-// rawWords says what a keyword wants, and what it got where that is short.
+// rawWords returns what a keyword demands, and what the value was if that is
+// short. got is "" if it is not worth quoting.
 func rawWords(f *failure) (expected, got string) {
 	switch f.Keyword {
 	case "type":
@@ -341,6 +361,8 @@ func rawWords(f *failure) (expected, got string) {
 	return "", ""
 }
 
+// rawTypes returns the names of types as a phrase, with null last: "a string or
+// null".
 func rawTypes(names []string) string {
 	words := make([]string, len(names))
 	for i, name := range names {
@@ -354,6 +376,7 @@ func rawTypes(names []string) string {
 	return strings.Join(words, " or ")
 }
 
+// rawKind returns the name of a type with an article.
 func rawKind(name string) string {
 	if name == "boolean" {
 		return "a boolean"
@@ -364,6 +387,8 @@ func rawKind(name string) string {
 	return name
 }
 
+// rawValue returns a value as an issue quotes it. Arrays and objects are only
+// named.
 func rawValue(v any) string {
 	switch v.(type) {
 	case []any:
@@ -374,8 +399,8 @@ func rawValue(v any) string {
 	return wording.Got(wording.AppendJSON(nil, v), false)
 }
 
-// decimal writes a number of a document or schema. Those are decimals with a
-// bounded exponent, so the digits end.
+// decimal returns a number of a document or schema in decimal. Such numbers
+// have a bounded exponent, so the digits end.
 func decimal(v any) string {
 	x := v.(*big.Rat)
 	digits, _ := x.FloatPrec()

@@ -9,20 +9,23 @@ import (
 )
 
 // MaxExponent and MaxDigits bound the numbers that are compared exactly. A
-// number such as 1e999999999 is short, and its exact value fills the memory.
+// number such as 1e999999999 is a short text, but its exact value would fill
+// the memory.
 const (
 	MaxExponent = 400
 	MaxDigits   = 1000
 )
 
-// Bounded reports whether a number in JSON's grammar keeps to those bounds.
+// Bounded reports whether a number in JSON's grammar is within MaxExponent and
+// MaxDigits.
 func Bounded(text string) bool {
 	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
 	return err == nil && e <= MaxExponent && e >= -MaxExponent && len(digits) <= MaxDigits
 }
 
-// Decimal reads a number in JSON's grammar without rounding, if it is bounded.
+// Decimal returns the exact value of a number in JSON's grammar; ok is false if
+// it is not Bounded.
 func Decimal(text string) (*big.Rat, bool) {
 	if !Bounded(text) {
 		return nil, false

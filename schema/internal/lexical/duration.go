@@ -11,16 +11,18 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// GoDurationPattern is the syntax of time.ParseDuration; both characters that
-// look like µ are taken.
+// GoDurationPattern is the syntax of time.ParseDuration. Both characters that
+// look like µ are accepted.
 const GoDurationPattern = `^[+\-]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$`
 
-// IsoDurationPattern is the part of ISO 8601 that has a fixed length: weeks,
-// or days and a time. Years and months differ in length and are left out.
+// IsoDurationPattern is the part of ISO 8601 durations that has a fixed length:
+// weeks, or days and a time. Years and months differ in length and are left
+// out.
 const IsoDurationPattern = `^P(?:[0-9]+W|[0-9]+D(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?|T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))$`
 
-// ParseDuration reads a duration as Go writes it. The error says what is
-// wrong and what to write instead.
+// ParseDuration reads a duration in the form of package time. The error says
+// what is wrong and what to write instead; it has no prefix, because it becomes
+// part of a longer message.
 func ParseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err == nil {
@@ -45,14 +47,16 @@ func ParseDuration(s string) (time.Duration, error) {
 	return 0, errors.New("the units are ns, us, ms, s, m and h")
 }
 
-// unitWords are words for the units of a duration, longer ones first.
+// unitWords replaces the words that models and people write for units, longer
+// ones first, and removes what stands between them.
 var unitWords = strings.NewReplacer("nanoseconds", "ns", "nanosecond", "ns", "microseconds", "us", "microsecond", "us",
 	"milliseconds", "ms", "millisecond", "ms", "seconds", "s", "second", "s", "secs", "s", "sec", "s",
 	"minutes", "m", "minute", "m", "mins", "m", "min", "m", "hours", "h", "hour", "h", "hrs", "h", "hr", "h",
 	"and", "", ",", "", " ", "", "\t", "", "\u00a0", "")
 
-// spelled returns the duration that a text with words or spaces means, as Go
-// writes it: "5m" for "5 minutes". It is "" if that cannot be told.
+// spelled returns the duration that a text with words or spaces means, in the
+// form of package time: "5m" for "5 minutes". It returns "" if that cannot be
+// told. It is for advice only; such text is not accepted.
 func spelled(s string) string {
 	if len(s) > 100 {
 		return ""
@@ -64,9 +68,11 @@ func spelled(s string) string {
 	return text
 }
 
+// durationSyntax tells a duration that is too long from text that is none.
 var durationSyntax = regex.Lazy(GoDurationPattern)
 
-// DurationFault says what keeps a text from being a duration.
+// DurationFault returns what keeps a text from being a duration, or "" if it is
+// one.
 func DurationFault(s string) string {
 	if _, err := ParseDuration(s); err != nil {
 		return err.Error()
@@ -74,7 +80,7 @@ func DurationFault(s string) string {
 	return ""
 }
 
-// ParseISODuration is jsonx.ParseISODuration with more advice.
+// ParseISODuration is jsonx.ParseISODuration with advice in its error.
 func ParseISODuration(s string) (time.Duration, error) {
 	d, err := jsonx.ParseISODuration(s)
 	if err == nil || errors.Is(err, jsonx.ErrISODurationLong) {
@@ -97,13 +103,16 @@ func ParseISODuration(s string) (time.Duration, error) {
 	return 0, err
 }
 
-// isISODuration tells whether s has the form of ISO 8601, be it too long.
+// isISODuration reports whether s has the form of an ISO 8601 duration, even if
+// it is too long for a time.Duration.
 func isISODuration(s string) bool {
 	_, err := jsonx.ParseISODuration(s)
 	return err == nil || errors.Is(err, jsonx.ErrISODurationLong)
 }
 
-// FormatDuration writes a duration in the form that a field takes.
+// FormatDuration returns a duration as text. With iso set it has the form of
+// ISO 8601, unless it has a fraction of a second, which that form cannot
+// express.
 func FormatDuration(d time.Duration, iso bool) string {
 	if text, err := jsonx.FormatISODuration(d); iso && err == nil {
 		return text
@@ -111,7 +120,8 @@ func FormatDuration(d time.Duration, iso bool) string {
 	return ShortDuration(d)
 }
 
-// ShortDuration writes a duration as Go does, without units that are 0.
+// ShortDuration is d.String without units that are 0 at the end: "1h" and not
+// "1h0m0s".
 func ShortDuration(d time.Duration) string {
 	s := d.String()
 	if cutSeconds, ok := strings.CutSuffix(s, "m0s"); ok {
@@ -123,7 +133,7 @@ func ShortDuration(d time.Duration) string {
 	return s
 }
 
-// UnitWord names the unit of a Duration that travels as an integer.
+// UnitWord returns the plural of a unit, which is given in nanoseconds.
 func UnitWord(unit int64) string {
 	return map[time.Duration]string{time.Nanosecond: "nanoseconds", time.Microsecond: "microseconds",
 		time.Millisecond: "milliseconds", time.Second: "seconds", time.Minute: "minutes", time.Hour: "hours"}[time.Duration(unit)]

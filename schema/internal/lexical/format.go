@@ -1,6 +1,15 @@
-// Package lexical reads values that are written as text: dates and times with an
-// offset, durations, decimals without rounding, and the formats of JSON Schema. Its
-// faults say what to write instead.
+// Package lexical reads values that are written as text: dates and times with
+// an offset, durations, decimals without rounding, and the formats of JSON
+// Schema. Packages schema, raw and rules use it, so that a form means the same
+// in all of them.
+//
+// A function that can fail returns, instead of an error, a text that says what
+// to write instead: it becomes part of an Issue, which a model reads. Such a
+// text completes a sentence of the form "must be a duration; …". Functions that
+// only decide, as for formats, return a bool.
+//
+// Everything here is pure and safe for concurrent use, and takes time linear in
+// the length of its text.
 package lexical
 
 import (
@@ -17,7 +26,10 @@ import (
 var Formats = []string{"date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6",
 	"uri", "uri-reference", "uri-template", "iri", "iri-reference", "uuid", "json-pointer", "relative-json-pointer", "regex"}
 
-// Format returns the check of a format, or nil if it is not known.
+// Format returns the check of a format, or nil if the name is not known. The
+// formats are those of JSON Schema 2020-12 except idn-email and idn-hostname,
+// which need tables of Unicode. The checks follow the RFCs named at each of
+// them, where needed stricter than the parsers of the standard library.
 func Format(name string) func(string) bool {
 	switch name {
 	case "date":
@@ -58,11 +70,12 @@ func Format(name string) func(string) bool {
 	return nil
 }
 
+// These functions report whether an ASCII character belongs to a class.
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isHex(c byte) bool    { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// all reports whether s is not empty and every byte of it fits.
+// all reports whether s is not empty and every byte of it satisfies fits.
 func all(s string, fits func(byte) bool) bool {
 	for i := range len(s) {
 		if !fits(s[i]) {
@@ -72,19 +85,19 @@ func all(s string, fits func(byte) bool) bool {
 	return s != ""
 }
 
-// isDate follows RFC 3339, full-date.
+// isDate reports whether s is a full-date of RFC 3339.
 func isDate(s string) bool {
 	_, err := time.Parse(time.DateOnly, s)
 	return err == nil
 }
 
-// isDateTime follows RFC 3339, date-time.
+// isDateTime reports whether s is a date-time of RFC 3339.
 func isDateTime(s string) bool {
 	return len(s) > 11 && isDate(s[:10]) && (s[10] == 'T' || s[10] == 't') && isTime(s[11:])
 }
 
-// isTime follows RFC 3339, full-time. A second 60 is taken where a leap second
-// can be: at the end of a day of UTC.
+// isTime reports whether s is a full-time of RFC 3339. A second of 60 is
+// accepted where a leap second can be: at the end of a day in UTC.
 func isTime(s string) bool {
 	if len(s) < 9 || s[2] != ':' || s[5] != ':' || !all(s[:2]+s[3:5]+s[6:8], isDigit) {
 		return false
@@ -118,9 +131,12 @@ func isTime(s string) bool {
 	return second < 60 || (hour*60+minute-ahead+day)%day == day-1
 }
 
+// two returns the number that the first two bytes of s, which must be digits,
+// stand for.
 func two(s string) int { return int(s[0]-'0')*10 + int(s[1]-'0') }
 
-// isDuration follows RFC 3339, appendix A.
+// isDuration reports whether s is a duration of RFC 3339, appendix A, which is
+// a part of ISO 8601.
 func isDuration(s string) bool {
 	rest, ok := strings.CutPrefix(s, "P")
 	if !ok || rest == "" {
@@ -133,8 +149,8 @@ func isDuration(s string) bool {
 	return (units(date, "YMD") || date == "" && timed) && (!timed || units(clock, "HMS"))
 }
 
-// units reads numbers with their units, which follow each other in order
-// without a gap.
+// units reports whether s consists of numbers with units of order, which follow
+// each other without skipping one: hours and seconds need minutes between them.
 func units(s, order string) bool {
 	next := -1
 	for s != "" {
@@ -154,7 +170,9 @@ func units(s, order string) bool {
 	return next >= 0
 }
 
-// isEmail follows RFC 5321, Mailbox, in ASCII.
+// isEmail reports whether s is a Mailbox of RFC 5321, in ASCII: a local part of
+// up to 64 bytes, and a host name or an address literal, of up to 254 bytes in
+// all.
 func isEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || len(s) > 254 || at > 64 {
@@ -171,6 +189,8 @@ func isEmail(s string) bool {
 	return isLocal(local) && isHostname(domain)
 }
 
+// isLocal reports whether s is a local part of a mailbox: a quoted string, or
+// atoms separated by dots.
 func isLocal(s string) bool {
 	if inner, ok := strings.CutPrefix(s, `"`); ok {
 		inner, ok = strings.CutSuffix(inner, `"`)
@@ -202,7 +222,8 @@ func isLocal(s string) bool {
 	return true
 }
 
-// isHostname follows RFC 1123, with a dot at the end refused as RFC 5321 does.
+// isHostname reports whether s is a host name of RFC 1123. A dot at the end is
+// refused, as in RFC 5321.
 func isHostname(s string) bool {
 	if len(s) > 253 {
 		return false
@@ -216,7 +237,10 @@ func isHostname(s string) bool {
 	return true
 }
 
-// isReference follows RFC 3986, or RFC 3987 for IRIs.
+// isReference reports whether s is a URI reference of RFC 3986, or an IRI
+// reference of RFC 3987 if international is set. With absolute it must have a
+// scheme. url.Parse accepts more than the RFCs: what it lets pass, such as
+// brackets outside of a host, is refused here.
 func isReference(s string, absolute, international bool) bool {
 	if !utf8.ValidString(s) {
 		return false
@@ -265,7 +289,9 @@ func isReference(s string, absolute, international bool) bool {
 	return !strings.ContainsAny(outside, "[]")
 }
 
-// isTemplate follows RFC 6570 as far as braces and the names within go.
+// isTemplate reports whether s is a URI template of RFC 6570. Braces and the
+// expressions in them are checked, literals for characters that are not
+// permitted.
 func isTemplate(s string) bool {
 	for s != "" {
 		open := strings.IndexAny(s, "{}")
@@ -288,6 +314,8 @@ func isTemplate(s string) bool {
 	return true
 }
 
+// isExpression reports whether s, without its braces, is an expression of RFC
+// 6570: an optional operator and variables with their modifiers.
 func isExpression(s string) bool {
 	if s != "" && strings.IndexByte("+#./;?&=,!@|", s[0]) >= 0 {
 		s = s[1:]
@@ -308,6 +336,8 @@ func isExpression(s string) bool {
 	return true
 }
 
+// isUUID reports whether s is a UUID of RFC 4122 in the form with hyphens.
+// Variant and version are not looked at.
 func isUUID(s string) bool {
 	if len(s) != 36 {
 		return false
@@ -320,7 +350,7 @@ func isUUID(s string) bool {
 	return true
 }
 
-// isPointer follows RFC 6901.
+// isPointer reports whether s is a JSON Pointer of RFC 6901.
 func isPointer(s string) bool {
 	if s != "" && s[0] != '/' {
 		return false
@@ -333,6 +363,8 @@ func isPointer(s string) bool {
 	return true
 }
 
+// isRelativePointer reports whether s is a relative JSON Pointer: a number of
+// levels, then "#" or a JSON Pointer.
 func isRelativePointer(s string) bool {
 	n := 0
 	for n < len(s) && isDigit(s[n]) {

@@ -10,11 +10,13 @@ import (
 	"github.com/talaria-go/mcp/schema/civil"
 )
 
-// ParseRFC3339 reads a date-time strictly by RFC 3339: two digits for each
-// field, 'T' or 't', an offset, '.' before a fraction. The second result is
-// empty or says what is wrong with the fix. Digits of a fraction beyond
-// nanoseconds are dropped. A leap second, which time.Time does not have, is the
-// first second of the next day, as computers count it.
+// ParseRFC3339 reads a date-time strictly as RFC 3339 defines it: two digits
+// for each field, 'T' or 't', a mandatory offset, '.' before a fraction. The
+// second result is "" or says what is wrong and what to write instead.
+//
+// Digits of a fraction beyond nanoseconds are dropped. A leap second, which
+// time.Time cannot express, becomes the first second of the next day, as
+// computers count it.
 func ParseRFC3339(b []byte) (time.Time, string) {
 	s := string(b)
 	if len(s) < 10 {
@@ -50,10 +52,12 @@ func ParseRFC3339(b []byte) (time.Time, string) {
 	return time.Date(year, month, date, 0, 0, clock, nanos, loc), ""
 }
 
-// WrongForm is the fault of a text that is nowhere near the form.
+// WrongForm is the fault of a text that is nowhere near a date-time. Reports
+// leave it out, since what they expect shows the form already.
 const WrongForm = "must have the form 2006-01-02T15:04:05Z"
 
-// readDigits reads digits, and nothing but digits.
+// readDigits reads a number that consists of digits only; ok is false for
+// anything else.
 func readDigits(s string) (n int, ok bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -64,7 +68,8 @@ func readDigits(s string) (n int, ok bool) {
 	return n, s != ""
 }
 
-// clockRFC3339 reads "15:04:05" as seconds since midnight.
+// clockRFC3339 reads "15:04:05" at the start of s and returns the seconds since
+// midnight. Second 60 is permitted; the caller checks that it is a leap second.
 func clockRFC3339(s string) (seconds int, rest, fault string) {
 	if len(s) < 8 || s[2] != ':' || s[5] != ':' {
 		return 0, "", "write the time as hh:mm:ss with two digits each"
@@ -87,6 +92,7 @@ func clockRFC3339(s string) (seconds int, rest, fault string) {
 	return hour*3600 + minute*60 + second, s[8:], ""
 }
 
+// fractionRFC3339 reads the optional fraction of a second at the start of s.
 func fractionRFC3339(s string) (nanos int, rest, fault string) {
 	if strings.HasPrefix(s, ",") {
 		return 0, "", "write the fraction of a second with a point"
@@ -111,6 +117,8 @@ func fractionRFC3339(s string) (nanos int, rest, fault string) {
 	return nanos, s[end:], ""
 }
 
+// offsetRFC3339 reads the offset, which must be all of s. The location has no
+// name; its offset is at most 23:59.
 func offsetRFC3339(s string) (*time.Location, string) {
 	switch s {
 	case "Z", "z":

@@ -1,5 +1,12 @@
-// Package regex holds patterns to the dialect that package regexp and ECMA-262 with
-// the u flag read alike, and makes patterns of parts.
+// Package regex limits the patterns of users to the dialect that package regexp
+// and ECMA-262 with the u flag read alike, and builds patterns from parts.
+//
+// JSON Schema says that patterns are ECMA-262, and a client may check with an
+// implementation of that. The server checks with package regexp. A pattern that
+// the two read differently would therefore mean two things; [Lint] refuses it,
+// or rewrites it where that is possible without a change of meaning.
+//
+// Nothing here keeps state apart from patterns that are compiled on first use.
 package regex
 
 import (
@@ -9,12 +16,14 @@ import (
 	"unicode/utf8"
 )
 
-// Lint takes a user's regular expression if RE2 and ECMA-262 with the u
-// flag read it alike, since the server checks with the one and clients with
-// the other. What both compile but read differently is written out: "." and
-// \s become classes with Go's meaning, and \d and \w do too, because some
-// readers take them for Unicode. It returns the compiled and the rewritten
-// expression.
+// Lint checks that RE2, which package regexp implements, and ECMA-262 with the
+// u flag read a pattern alike. It returns the compiled expression and the text
+// to advertise.
+//
+// What both accept but read differently is written out: "." and \s become
+// classes with Go's meaning. \d and \w do too, because some implementations
+// apply Unicode to them. Anything else outside of the common dialect is a
+// *Fault.
 func Lint(pattern string) (*regexp.Regexp, string, *Fault) {
 	l := &linter{src: pattern}
 	if !utf8.ValidString(pattern) {
@@ -31,40 +40,46 @@ func Lint(pattern string) (*regexp.Regexp, string, *Fault) {
 	return re, emitted, nil
 }
 
-// Fault says what keeps a pattern from being read alike.
+// Fault is what keeps a pattern from being read alike.
 type Fault struct {
 	Msg string // what is wrong
 	Fix string // what to write instead
 }
 
-// linter walks a pattern from front to back.
+// linter walks a pattern from front to back, writing the rewritten pattern to
+// out. It is for one pattern. pos is the next byte of src, and depth the number
+// of open groups.
 type linter struct {
 	src   string
 	pos   int
 	out   strings.Builder
 	depth int
-	// quantifiable tells whether the last thing was an atom.
+	// quantifiable is set if the last element can be repeated.
 	quantifiable bool
 }
 
+// fault returns a Fault. It is a method so that all messages about a pattern
+// are made in one way.
 func (l *linter) fault(msg, fix string) *Fault {
 	return &Fault{msg, fix}
 }
 
+// rest returns what has not been read yet.
 func (l *linter) rest() string { return l.src[l.pos:] }
 
-// take writes n bytes of the source as they are.
+// take copies n bytes of the source to the output.
 func (l *linter) take(n int) {
 	l.out.WriteString(l.src[l.pos : l.pos+n])
 	l.pos += n
 }
 
-// put writes text in place of n bytes of the source.
+// put writes text instead of n bytes of the source.
 func (l *linter) put(text string, n int) {
 	l.out.WriteString(text)
 	l.pos += n
 }
 
+// run reads the whole pattern. It returns the first fault, or nil.
 func (l *linter) run() *Fault {
 	for l.pos < len(l.src) {
 		if p := l.step(); p != nil {
@@ -77,7 +92,8 @@ func (l *linter) run() *Fault {
 	return nil
 }
 
-// step reads one element.
+// step reads one element: a character, an escape, a class, a parenthesis, an
+// anchor or a quantifier.
 func (l *linter) step() *Fault {
 	c := l.src[l.pos]
 	switch c {
@@ -111,8 +127,12 @@ func (l *linter) step() *Fault {
 	return nil
 }
 
+// quantifierForm matches a quantifier that both dialects have, including a lazy
+// one.
 var quantifierForm = Lazy(`^(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??`)
 
+// quantifier reads *, +, ? or a repetition in braces. It must follow something
+// that can be repeated.
 func (l *linter) quantifier(c byte) *Fault {
 	form := quantifierForm().FindString(l.rest())
 	switch {
@@ -128,8 +148,10 @@ func (l *linter) quantifier(c byte) *Fault {
 	return nil
 }
 
+// groupForm matches the beginnings of groups that both dialects have.
 var groupForm = Lazy(`^\((?:\?:|\?<[A-Za-z_][A-Za-z0-9_]*>)?`)
 
+// group reads the beginning of a group.
 func (l *linter) group() *Fault {
 	rest := l.rest()
 	form := groupForm().FindString(rest)
@@ -148,17 +170,19 @@ func (l *linter) group() *Fault {
 	return nil
 }
 
-// syntaxCharacters may be escaped everywhere.
+// syntaxCharacters may be escaped everywhere in ECMA-262 with the u flag; no
+// other punctuation may.
 const syntaxCharacters = `^$\.*+?()[]{}|/`
 
-// classLetters are the escapes of classes that need rewriting, with what they
-// become outside and inside of brackets; "" if that cannot be written.
+// classLetters are the class escapes that are written out, with what they
+// become outside and inside of brackets. "" means that it cannot be written
+// inside brackets.
 var classLetters = map[byte][2]string{
 	'd': {`[0-9]`, `0-9`}, 'w': {`[0-9A-Za-z_]`, `0-9A-Za-z_`}, 's': {`[\t\n\f\r ]`, `\t\n\f\r `},
 	'D': {`[^0-9]`, ""}, 'W': {`[^0-9A-Za-z_]`, ""}, 'S': {`[^\t\n\f\r ]`, ""},
 }
 
-// escape reads a backslash outside of brackets.
+// escape reads a backslash outside of brackets and what follows it.
 func (l *linter) escape() *Fault {
 	l.quantifiable = true
 	if len(l.src) > l.pos+1 {
@@ -185,8 +209,8 @@ var (
 	propertyForm = Lazy(`^\\[pP]\{(?:L|Lu|Ll|Lt|Lm|Lo|M|Mn|Mc|Me|N|Nd|Nl|No|P|Pc|Pd|Ps|Pe|Pi|Pf|Po|S|Sm|Sc|Sk|So|Z|Zs|Zl|Zp)\}`)
 )
 
-// character reads an escape that stands for one character, or for a property.
-// It reports whether it may be the end of a range.
+// character reads an escape that stands for one character or for a Unicode
+// property. single reports whether it may be the end of a range.
 func (l *linter) character() (single bool, p *Fault) {
 	rest := l.rest()
 	if len(rest) < 2 {
@@ -210,7 +234,8 @@ func (l *linter) character() (single bool, p *Fault) {
 	return false, l.unknownEscape(c, size)
 }
 
-// unknownEscape says what to write for an escape outside the common dialect.
+// unknownEscape returns the fault of an escape outside of the common dialect,
+// with what to write instead.
 func (l *linter) unknownEscape(c rune, size int) *Fault {
 	escape := `\` + l.rest()[1:1+size]
 	fixes := map[rune]string{
@@ -227,7 +252,8 @@ func (l *linter) unknownEscape(c rune, size int) *Fault {
 	return l.fault(escape+" is an error in ECMA-262", "write "+escape[1:])
 }
 
-// class reads a bracket expression.
+// class reads a bracket expression. A ']' directly behind the '[' is refused,
+// because the dialects disagree on it.
 func (l *linter) class() *Fault {
 	start := l.pos
 	l.take(1)
@@ -253,8 +279,9 @@ func (l *linter) class() *Fault {
 	return nil
 }
 
-// everything reports a class such as [\s\S], whose halves need no rewriting
-// because together they are all characters.
+// everything reports whether the class at start is one such as [\s\S], which
+// matches every character. Its halves cannot be written out by themselves and
+// need not be.
 func (l *linter) everything(start int) bool {
 	end := strings.IndexByte(l.src[start:], ']')
 	if end < 0 {
@@ -267,7 +294,9 @@ func (l *linter) everything(start int) bool {
 	return false
 }
 
-// classItem reads a character, a class escape or a range.
+// classItem reads a character, a class escape or a range inside brackets.
+// Dashes are permitted only where both dialects take them for what they look
+// like.
 func (l *linter) classItem(first, everything bool) *Fault {
 	if strings.HasPrefix(l.rest(), "-") {
 		if !first && !strings.HasPrefix(l.rest(), "-]") {
@@ -300,8 +329,8 @@ func (l *linter) classItem(first, everything bool) *Fault {
 	return p
 }
 
-// classAtom reads one element of a class and reports whether it is a single
-// character.
+// classAtom reads one element inside brackets. single reports whether it is a
+// single character.
 func (l *linter) classAtom(everything bool) (single bool, p *Fault) {
 	rest := l.rest()
 	if rest[0] != '\\' {

@@ -9,7 +9,9 @@ import (
 	"unicode"
 )
 
-// Fold is a pattern for the texts that equal s but for case.
+// Fold returns a pattern, without anchors, for the texts that equal s if case
+// is ignored, by Unicode's simple folding. The flag (?i) would say the same but
+// is not known to ECMA-262.
 func Fold(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -27,7 +29,8 @@ func Fold(s string) string {
 	return b.String()
 }
 
-// Class writes the characters of a class, without its brackets.
+// Class returns the text of a class with the given characters, without its
+// brackets.
 func Class(chars string) string {
 	var b strings.Builder
 	for _, r := range chars {
@@ -39,13 +42,15 @@ func Class(chars string) string {
 	return b.String()
 }
 
-// Lazy returns a pattern that is compiled when it is first needed, so
-// that importing this package costs next to nothing.
+// Lazy returns a function that compiles a pattern on first use, so that
+// importing this package costs next to nothing. The function is safe for
+// concurrent use and panics if the pattern is wrong.
 func Lazy(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// UpTo is the pattern of the integers from 1 to max, one spelling each.
+// UpTo returns a pattern, without anchors, for the integers from 1 to max in
+// decimal without leading zeros.
 func UpTo(max uint64) string {
 	digits := strconv.FormatUint(max, 10)
 	var forms []string
@@ -67,7 +72,8 @@ func UpTo(max uint64) string {
 	return strings.Join(forms, "|")
 }
 
-// anyDigits is the pattern of count digits, or of at most as many.
+// anyDigits returns the pattern of count digits, or of up to count digits if
+// atMost is set.
 func anyDigits(count int, atMost bool) string {
 	from := strconv.Itoa(count)
 	if atMost {

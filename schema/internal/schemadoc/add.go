@@ -8,34 +8,43 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// The functions here add a keyword to a schema that may have it already: the
-// result always says both.
+// The functions of this file add a keyword to a schema that may have it already. The
+// result always demands both: the stricter value, or a further schema in allOf.
 
+// Raise sets *at to n unless it is greater already. It is for minLength and the
+// like.
 func Raise(at **uint64, n uint64) {
 	if *at == nil || **at < n {
 		*at = &n
 	}
 }
 
+// Lower sets *at to n unless it is smaller already. It is for maxLength and the
+// like.
 func Lower(at **uint64, n uint64) {
 	if *at == nil || **at > n {
 		*at = &n
 	}
 }
 
-// RaiseNumber keeps the greater of two numbers, lowerNumber the smaller.
+// RaiseNumber sets *at to n unless it is greater already. It is for minimum and
+// exclusiveMinimum.
 func RaiseNumber(at *json.Number, n json.Number) {
 	if *at == "" || compareNumbers(*at, n) < 0 {
 		*at = n
 	}
 }
 
+// LowerNumber sets *at to n unless it is smaller already. It is for maximum and
+// exclusiveMaximum.
 func LowerNumber(at *json.Number, n json.Number) {
 	if *at == "" || compareNumbers(*at, n) > 0 {
 		*at = n
 	}
 }
 
+// compareNumbers compares two numbers by their exact values; 0 if one of them
+// is not a number.
 func compareNumbers(a, b json.Number) int {
 	x, okX := new(big.Rat).SetString(string(a))
 	y, okY := new(big.Rat).SetString(string(b))
@@ -45,9 +54,11 @@ func compareNumbers(a, b json.Number) int {
 	return x.Cmp(y)
 }
 
-// Also puts keywords that are taken already into allOf.
+// Also adds a schema to allOf, for a keyword that s has with another value.
 func Also(s, more *jsonschema.Schema) { s.AllOf = append(s.AllOf, more) }
 
+// AddPattern, AddFormat, AddEnum, AddConst and AddNot add the keyword that they
+// are named after.
 func AddPattern(s *jsonschema.Schema, pattern string) {
 	switch s.Pattern {
 	case "", pattern:
@@ -90,15 +101,16 @@ func AddNot(s, not *jsonschema.Schema) {
 	Also(s, &jsonschema.Schema{Not: not})
 }
 
-// AddExamples sets examples unless the field has its own.
+// AddExamples sets examples unless the schema has some.
 func AddExamples(s *jsonschema.Schema, values ...any) {
 	if s.Examples == nil {
 		s.Examples = values
 	}
 }
 
-// AddAll adds every keyword of more. Those that s has with another value go
-// into allOf.
+// AddAll adds every keyword of more to s. Those that s has with another value
+// go into allOf. The two schemas share what the keywords of more point to, so
+// more must not be used afterwards.
 func AddAll(s, more *jsonschema.Schema) {
 	rest := &jsonschema.Schema{}
 	have, add, conflict := reflect.ValueOf(s).Elem(), reflect.ValueOf(more).Elem(), reflect.ValueOf(rest).Elem()

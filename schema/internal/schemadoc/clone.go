@@ -8,7 +8,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Clone returns a deep copy of a schema.
+// Clone returns a deep copy of a schema, nil for nil. Values in const, default,
+// enum, examples and Extras are copied by CloneAny.
 func Clone(s *jsonschema.Schema) *jsonschema.Schema {
 	if s == nil {
 		return nil
@@ -61,6 +62,9 @@ func Clone(s *jsonschema.Schema) *jsonschema.Schema {
 	return &c
 }
 
+// singles, lists and schemaMaps return the fields of a schema that hold other
+// schemas, so that code which visits all of them cannot forget one. Properties
+// and Definitions have types of their own and are handled separately.
 func singles(s *jsonschema.Schema) []**jsonschema.Schema {
 	return []**jsonschema.Schema{&s.Not, &s.If, &s.Then, &s.Else, &s.Items, &s.Contains,
 		&s.AdditionalProperties, &s.PropertyNames, &s.ContentSchema}
@@ -74,7 +78,8 @@ func schemaMaps(s *jsonschema.Schema) []*map[string]*jsonschema.Schema {
 	return []*map[string]*jsonschema.Schema{&s.DependentSchemas, &s.PatternProperties}
 }
 
-// CloneAny copies the containers in a plain value.
+// CloneAny returns a deep copy of a value as JSON decodes it, and of slices of
+// other types. Everything else is returned as it is.
 func CloneAny(v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -109,7 +114,7 @@ func CloneAny(v any) any {
 	return v
 }
 
-// Refers tells whether a schema has references or definitions anywhere.
+// Refers reports whether a schema contains a reference or definitions anywhere.
 func Refers(s *jsonschema.Schema) bool {
 	if s == nil {
 		return false

@@ -1,6 +1,16 @@
-// Package schemadoc reads, changes and writes values of invopop's Schema: copies of
-// them, keywords that are added to those that are there, and JSON of the same bytes
-// for the same schema.
+// Package schemadoc reads, changes and writes values of invopop's
+// *jsonschema.Schema: deep copies, adding a keyword to a schema that may have
+// it already, and JSON with the same bytes for the same schema.
+//
+// Copies matter because schemas come from methods of users' types and are given
+// to users, who may change them. Stable bytes matter because lists of tools are
+// cached and compared by clients. The type's own MarshalJSON gives neither: it
+// puts keywords in another order and escapes characters for HTML.
+//
+// Fields are read by reflection over the exported fields of the type only. A
+// keyword in Extras takes precedence over the field for the same keyword, so
+// that a keyword can have a value that the field's type does not permit, such
+// as a list of types.
 package schemadoc
 
 import (
@@ -15,14 +25,14 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// leading are the keywords that a reader wants to see first.
+// leading are the keywords that are written first, because readers look for
+// them, and trailing those that are written last, because they are long.
 var leading = []string{"$ref", "type", "title", "description"}
 
-// trailing are the keywords that are long and read last.
 var trailing = []string{"dependentRequired", "dependentSchemas", "if", "then", "else", "$defs"}
 
-// schemaFields are the keywords of jsonschema.Schema with their places in it,
-// in the order they are written.
+// schemaFields returns the keywords of jsonschema.Schema and the fields that
+// hold them, in the order in which they are written.
 var schemaFields = sync.OnceValue(func() []schemaField {
 	t := reflect.TypeFor[jsonschema.Schema]()
 	var fields []schemaField
@@ -42,12 +52,14 @@ var schemaFields = sync.OnceValue(func() []schemaField {
 	return fields
 })
 
+// schemaField is a keyword and the index of its field.
 type schemaField struct {
 	name  string
 	index int
 }
 
-// Vocabulary has every keyword of JSON Schema 2020-12.
+// Vocabulary returns the keywords of JSON Schema 2020-12. The map must not be
+// modified.
 var Vocabulary = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{"unevaluatedProperties": true, "unevaluatedItems": true, "$dynamicAnchor": true, "$vocabulary": true}
 	for _, f := range schemaFields() {
@@ -56,9 +68,9 @@ var Vocabulary = sync.OnceValue(func() map[string]bool {
 	return known
 })
 
-// Append appends a schema as JSON. Unlike its MarshalJSON it keeps the
-// same bytes for the same schema, puts type and description first, writes an
-// empty schema and true as {} and leaves <, > and & as they are.
+// Append appends a schema as JSON. Unlike MarshalJSON it always writes the same
+// bytes for the same schema, puts type and description first, writes {} for an
+// empty schema and for true, and does not escape <, > and &.
 func Append(dst []byte, s *jsonschema.Schema) []byte {
 	if isFalse(s) {
 		return append(dst, "false"...)
@@ -98,8 +110,9 @@ func Append(dst []byte, s *jsonschema.Schema) []byte {
 	return append(dst, '}')
 }
 
-// isFalse reports whether a schema is just false. Only its own MarshalJSON knows
-// that, and what else the schema says does not count then.
+// isFalse reports whether a schema is the boolean schema false. That is
+// recorded in an unexported field, so the type's MarshalJSON is asked, after
+// everything else has been removed from a copy.
 func isFalse(s *jsonschema.Schema) bool {
 	if s.Type != "" || s.Ref != "" {
 		return false // who makes a schema of these does not make it of a boolean
@@ -114,6 +127,7 @@ func isFalse(s *jsonschema.Schema) bool {
 	return err == nil && string(text) == "false"
 }
 
+// appendKeyword appends the value of a field.
 func appendKeyword(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case *jsonschema.Schema:
@@ -135,6 +149,7 @@ func appendKeyword(dst []byte, v any) []byte {
 	return appendValue(dst, v)
 }
 
+// appendProperties appends the properties in their own order.
 func appendProperties(dst []byte, s *jsonschema.Schema) []byte {
 	dst = append(dst, '{')
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
@@ -146,6 +161,7 @@ func appendProperties(dst []byte, s *jsonschema.Schema) []byte {
 	return append(dst, '}')
 }
 
+// appendSchemas appends an object of schemas, sorted by name.
 func appendSchemas(dst []byte, m map[string]*jsonschema.Schema) []byte {
 	names := make([]string, 0, len(m))
 	for name := range m {
@@ -163,8 +179,8 @@ func appendSchemas(dst []byte, m map[string]*jsonschema.Schema) []byte {
 	return append(dst, '}')
 }
 
-// appendValue appends what a schema may hold in a keyword. A hook can bring in
-// a schema in any place.
+// appendValue appends any value that a keyword may hold. Methods of users can
+// put a schema anywhere.
 func appendValue(dst []byte, v any) []byte {
 	if s, ok := v.(*jsonschema.Schema); ok {
 		return Append(dst, s)

@@ -7,13 +7,15 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// IsEmpty reports whether a schema says nothing.
+// IsEmpty reports whether a schema has no keyword.
 func IsEmpty(s *jsonschema.Schema) bool { return reflect.ValueOf(s).Elem().IsZero() }
 
-// IsOnly reports whether a schema has the keywords of another and no more.
+// IsOnly reports whether two schemas have the same keywords with the same
+// values.
 func IsOnly(s, same *jsonschema.Schema) bool { return reflect.DeepEqual(s, same) }
 
-// SetExtra sets a keyword by name, over what the schema says in a field.
+// SetExtra sets a keyword by name. It takes precedence over the field of that
+// keyword.
 func SetExtra(s *jsonschema.Schema, name string, v any) {
 	if s.Extras == nil {
 		s.Extras = map[string]any{}
@@ -21,14 +23,16 @@ func SetExtra(s *jsonschema.Schema, name string, v any) {
 	s.Extras[name] = v
 }
 
-// Checking returns the part of a schema that limits values, for comparison.
+// Checking returns the JSON of a schema without the keywords that only
+// describe, so that two schemas can be compared by what they check.
 func Checking(s *jsonschema.Schema) []byte {
 	s = Clone(s)
 	describing(s)
 	return Append(nil, s)
 }
 
-// describing removes the keywords that only describe, here and in properties.
+// describing removes the keywords that only describe, from s and from its
+// properties at every level.
 func describing(s *jsonschema.Schema) {
 	s.Title, s.Description, s.Comments, s.Default, s.Examples = "", "", "", nil, nil
 	s.Deprecated, s.ReadOnly, s.WriteOnly = false, false, false
@@ -44,8 +48,8 @@ func describing(s *jsonschema.Schema) {
 	}
 }
 
-// Composition names a keyword that combines schemas, if there is one on this
-// level.
+// Composition returns the name of a keyword at the top of a schema that
+// combines schemas, or "" if there is none.
 func Composition(s *jsonschema.Schema) string {
 	switch {
 	case s.AnyOf != nil:
