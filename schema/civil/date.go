@@ -40,7 +40,8 @@ func DateOf(t time.Time) Date {
 	return dateOfDays((midnight.Unix() - zeroSeconds) / secondsPerDay)
 }
 
-// dateOfDays returns the nearest day that a Date can hold.
+// dateOfDays returns the day that many days after the zero value, or the
+// nearest one that a Date can hold.
 func dateOfDays(days int64) Date {
 	return Date{days: int32(min(max(days, math.MinInt32), math.MaxInt32))}
 }
@@ -70,7 +71,7 @@ func ParseDate(s string) (Date, error) {
 	return NewDate(year, time.Month(month), day), nil
 }
 
-// monthLength says how many days a month has.
+// monthLength returns a sentence that says how many days a month has.
 func monthLength(year, month int) string {
 	name := time.Month(month).String()
 	if month == 2 {
@@ -79,7 +80,7 @@ func monthLength(year, month int) string {
 	return fmt.Sprintf("%s has %d days", name, daysIn(year, month))
 }
 
-// number reads digits, and nothing but digits.
+// number reads a decimal number that consists of digits only.
 func number(s string) (n int, ok bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -90,6 +91,7 @@ func number(s string) (n int, ok bool) {
 	return n, s != ""
 }
 
+// daysIn returns the number of days of a month, 1 to 12.
 func daysIn(year, month int) int {
 	switch month {
 	case 4, 6, 9, 11:
@@ -103,6 +105,8 @@ func daysIn(year, month int) int {
 	return 31
 }
 
+// utc returns midnight of the day in UTC, whose calendar functions the methods
+// use.
 func (d Date) utc() time.Time {
 	return time.Unix(zeroSeconds+int64(d.days)*secondsPerDay, 0).UTC()
 }
@@ -157,7 +161,7 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// yearError says that a day has no text form.
+// yearError returns the error for a day that has no text form.
 func yearError(what, text string) error {
 	return fmt.Errorf("%s %s: JSON has years from 0 to 9999 only", what, text)
 }

@@ -28,7 +28,7 @@ func NewTimeOfDay(d time.Duration) TimeOfDay {
 	return TimeOfDay{sinceMidnight: d}
 }
 
-// TimeOfDayOf returns what a clock in t's zone shows at t.
+// TimeOfDayOf returns what a clock in the zone of t shows at t.
 func TimeOfDayOf(t time.Time) TimeOfDay {
 	hour, minute, second := t.Clock()
 	return TimeOfDay{time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute +
@@ -45,7 +45,8 @@ func ParseTimeOfDay(s string) (TimeOfDay, error) {
 	return t, nil
 }
 
-// parseTimeOfDay returns the time, or the Message of a ParseError.
+// parseTimeOfDay returns the time; if ok is false, message is the Message of
+// the ParseError.
 func parseTimeOfDay(s string) (t TimeOfDay, ok bool, message string) {
 	if len(s) >= 2 && strings.ContainsAny(s[len(s)-1:], "Zz") || len(s) > 5 && strings.ContainsAny(s[5:], "+-") {
 		return t, false, "a zone has no place here; leave out Z or the offset"
@@ -82,7 +83,8 @@ func parseTimeOfDay(s string) (t TimeOfDay, ok bool, message string) {
 	return TimeOfDay{seconds + time.Duration(nanos)}, true, ""
 }
 
-// fraction reads ".5" as nanoseconds: a point and one to nine digits.
+// fraction reads ".5", a point and one to nine digits, as nanoseconds. fault is
+// what is wrong with it, or "".
 func fraction(s string) (nanos int, fault string) {
 	if s[0] == ',' {
 		return 0, "write the fraction of a second with a point, as in 05.25"

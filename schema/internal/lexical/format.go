@@ -27,9 +27,9 @@ var Formats = []string{"date", "date-time", "time", "duration", "email", "hostna
 	"uri", "uri-reference", "uri-template", "iri", "iri-reference", "uuid", "json-pointer", "relative-json-pointer", "regex"}
 
 // Format returns the check of a format, or nil if the name is not known. The
-// formats are those of JSON Schema 2020-12 except idn-email and idn-hostname,
-// which need tables of Unicode. The checks follow the RFCs named at each of
-// them, where needed stricter than the parsers of the standard library.
+// formats are those of JSON Schema 2020-12 except idn-email and idn-hostname.
+// The checks follow the RFCs named at each of them, and are stricter than the
+// parsers of the standard library where those accept more.
 func Format(name string) func(string) bool {
 	switch name {
 	case "date":

@@ -13,7 +13,8 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// compileAlternatives compiles rules joined by '|': one of them must hold.
+// compileAlternatives compiles rules joined by '|', of which one must hold,
+// into a single check.
 func compileAlternatives(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	var alts [][]Check
 	for _, alt := range r.Or {
@@ -49,7 +50,7 @@ func compileAlternatives(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return []Check{c}, nil
 }
 
-// alternativesWant says in words that one of the alternatives must hold.
+// alternativesWant returns the words for "one of the alternatives must hold".
 func alternativesWant(alts [][]Check) string {
 	var wants []string
 	for _, checks := range alts {
@@ -58,9 +59,11 @@ func alternativesWant(alts [][]Check) string {
 	return "either " + strings.Join(wants, ", or ")
 }
 
-// mergeSchemas sets the code and emission of alternatives: one enum or one
-// pattern if all of them are that, else anyOf. It reports whether they check
-// more than that says; if one says nothing, neither can all together.
+// mergeSchemas sets the code and the keywords of alternatives: one enum or one
+// pattern if all of them are that, otherwise anyOf. It reports whether the
+// alternatives check more than the keywords say. If one alternative has no
+// keywords, the check has none: anyOf with an empty schema would permit
+// everything.
 func mergeSchemas(c *Check, alts [][]Check) (residual bool) {
 	var schemas []*jsonschema.Schema
 	silent := false
@@ -111,7 +114,8 @@ func mergeSchemas(c *Check, alts [][]Check) (residual bool) {
 	return residual
 }
 
-// onlyEnum returns the values of a schema that is just enum or const.
+// onlyEnum returns the values of a schema that consists of enum or const alone,
+// and nil for any other.
 func onlyEnum(s *jsonschema.Schema) []any {
 	switch {
 	case s.Enum != nil && schemadoc.IsOnly(s, &jsonschema.Schema{Enum: s.Enum}):
@@ -122,7 +126,7 @@ func onlyEnum(s *jsonschema.Schema) []any {
 	return nil
 }
 
-// distinct drops values that JSON writes like an earlier one.
+// distinct removes values that have the same JSON as an earlier one.
 func distinct(values []any) []any {
 	seen := map[string]bool{}
 	var out []any
@@ -136,8 +140,9 @@ func distinct(values []any) []any {
 	return out
 }
 
-// mergeTests sets the test: one alternative's checks must all hold. Those of one
-// target look at the same thing, save that on a list some count and some compare.
+// mergeTests sets the test: all checks of one alternative must hold. Checks for
+// one target look at the same thing, except on a list, where some count and
+// others compare.
 func mergeTests(c *Check, alts [][]Check) {
 	switch alts[0][0].Test.(type) {
 	case TextTest:
@@ -151,9 +156,11 @@ func mergeTests(c *Check, alts [][]Check) {
 	}
 }
 
+// as asserts the type of a predicate.
 func as[F predicate](p predicate) F { return p.(F) }
 
-// onValue turns a test of a length, a value or the items into one of the value.
+// onValue turns a test of a length, a value or the items into a test of the
+// value.
 func onValue(p predicate) ValueTest {
 	switch p := p.(type) {
 	case CountTest:
@@ -164,7 +171,7 @@ func onValue(p predicate) ValueTest {
 	return p.(ValueTest)
 }
 
-// anyHolds makes the function that is true if one alternative's checks all
+// anyHolds returns a function that is true if all checks of one alternative
 // hold.
 func anyHolds[T any, F ~func(T) bool](alts [][]Check, test func(predicate) F) func(T) bool {
 	groups := make([][]F, len(alts))

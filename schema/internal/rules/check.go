@@ -1,7 +1,27 @@
-// Package rules compiles the rules of a tag for a kind of value: each becomes a
-// check, which has a test, the words for what it asks, and the keywords of JSON
-// Schema that say the same. Test and keywords stand in one place, because a schema
-// that says less than the test, or more, would mislead whoever reads it.
+// Package rules compiles the rules of a validate tag for a kind of value. Each
+// rule becomes a [Check]: a test, the words for what it demands, and the
+// keywords of JSON Schema that say the same. All three are made in one place,
+// because a schema that says less than the test, or more, would mislead whoever
+// reads it.
+//
+// The names and meanings of the rules are those of go-playground/validator,
+// which users know. Its validator is not linked, since it would be a third of a
+// small program; [deciders] has its checks again, and tests compare the two.
+// Rules that need its registers ask a [Validator] that the user has set.
+//
+// [Table] lists every rule on one value with the kinds of values it applies to;
+// [Compile] looks a rule up there. Files group the rules by what they look at:
+// text.go, codes.go, net.go and patterns.go text without a parameter, size.go
+// and number.go comparisons, compare.go text with a parameter, time.go times
+// and durations, unique.go equal items, special.go the rest. consistency.go
+// finds rules of one field that contradict each other.
+//
+// A rule that cannot be used is a tags.Problem with a fix, never a rule that
+// passes everything. The package knows nothing of structs and nodes: presence
+// and comparisons with other fields are compiled by package schema.
+//
+// Tables are built on first use and do not change; tests are safe for
+// concurrent use.
 package rules
 
 import (
@@ -14,7 +34,7 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// Kind groups the Go types that rules treat alike.
+// Kind is a group of Go types that rules treat alike.
 type Kind byte
 
 // The kinds. A named type is of the kind of its underlying type, unless it has
@@ -37,28 +57,34 @@ const (
 	KindOpaque        // types that bring their own schema or text form
 )
 
-// Target is the position a rule is compiled for.
+// Target describes the position that a rule is compiled for.
 type Target struct {
 	Kind Kind
 	Type reflect.Type // pointer-free Go type
-	// own has the rules of the user, by name. They come before built-in ones.
+	// Own holds the rules of the user, by name. They take precedence over
+	// built-in ones.
 	Own map[string]CompileFunc
-	// Validator decides what only go-playground's can; nil if there is none.
+	// Validator decides the rules that only go-playground's validator can
+	// decide; nil if there is none.
 	Validator Validator
-	// serverState permits rules that look at the server's disk.
+	// ServerState permits rules that look at the server's disk.
 	ServerState bool
-	// integerUnit is not 0 for a Duration that travels as an integer: the
-	// length of its unit in nanoseconds.
+	// IntegerUnit is the length in nanoseconds of one unit of a Duration that
+	// travels as an integer, and 0 for every other value.
 	IntegerUnit int64
 	Iso         bool // a Duration that travels in ISO 8601 form
 }
 
-// CompileFunc turns a rule into checks on a target's values. No checks and no
-// problem means that the rule holds for every value of that kind.
+// CompileFunc turns a rule into checks on the values of a target. No checks and
+// no problem means that the rule holds for every value of that kind.
 type CompileFunc func(tags.Rule, Target) ([]Check, *tags.Problem)
 
 // Check is one compiled rule: what a value must be, in words and as keywords,
-// and the test of it.
+// and the test of it. It is immutable and shared by all documents.
+//
+// The type of Test is the one among the predicates below that fits the kind of
+// the target; the decoder relies on that. Every check that Compile returns has
+// one.
 type Check struct {
 	Tag  string                   // the rule as written, "min=3"
 	Code string                   // Issue.Rule: the JSON Schema keyword, or the tag for a residual rule
@@ -72,11 +98,10 @@ type Check struct {
 	Why   func(string) string // says what is wrong with a text; "" if want says it all
 }
 
-// predicate is the test of a check. Which one it is follows from the kind of the
-// target, and says when the decoder has what it looks at: a text, a number or a
-// count at once, the decoded value when it is complete, and what a user's rule
-// sees when the whole document has passed, because that rule may be slow or read
-// other data.
+// predicate is the test of a check. Its type says what it looks at, and so when
+// it runs: a text, a number or a count as soon as it has been read, a decoded
+// value when it is complete, and a function of the user when the whole document
+// has passed, because that function may be slow or read other data.
 type predicate interface{ predicate() }
 
 // The tests, by what they look at.
@@ -89,6 +114,7 @@ type (
 	CustomTest func(context.Context, reflect.Value) error // the error says what is wrong
 )
 
+// These methods mark the types that can be the test of a Check.
 func (TextTest) predicate() {}
 
 func (NumberTest) predicate() {}

@@ -2,7 +2,8 @@ package rules
 
 import "github.com/talaria-go/mcp/schema/internal/lexical"
 
-// CodeRules are rules on identifiers and codes with a registry or a checksum.
+// CodeRules returns the rules on identifiers and codes, some of which have a
+// register or a check digit.
 func CodeRules() map[string]TextRule {
 	return map[string]TextRule{
 		"uuid":          {class: ClassExact, Pattern: patternUUID, format: "uuid", Match: uuidMatcher(0, false), want: "a UUID"},

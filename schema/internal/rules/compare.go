@@ -16,8 +16,8 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// addCompareRules adds the comparisons of text with a parameter, and lists of
-// allowed values.
+// addCompareRules adds the comparisons of text with a parameter, and the lists
+// of permitted and refused values.
 func addCompareRules(table map[string]ruleDef) {
 	text := kinds(KindText)
 	add := func(name, example string, on kindSet, compile func(tags.Rule, Target) ([]Check, *tags.Problem)) {
@@ -37,7 +37,8 @@ func addCompareRules(table map[string]ruleDef) {
 	}
 }
 
-// listParam reads the values of a list rule.
+// listParam reads the values of a list rule. Values that occur twice are a
+// problem.
 func listParam(r tags.Rule) ([]string, *tags.Problem) {
 	words, odd := tags.Words(r.Param)
 	switch {
@@ -57,7 +58,7 @@ func listParam(r tags.Rule) ([]string, *tags.Problem) {
 	return words, nil
 }
 
-// compileOneOf is oneof and noneof.
+// compileOneOf compiles oneof and noneof, on text and on integers.
 func compileOneOf(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	words, p := listParam(r)
 	if p != nil {
@@ -94,6 +95,7 @@ func compileOneOf(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return []Check{c}, nil
 }
 
+// setOf returns the words as a set.
 func setOf(words []string) map[string]bool {
 	set := make(map[string]bool, len(words))
 	for _, w := range words {
@@ -102,8 +104,9 @@ func setOf(words []string) map[string]bool {
 	return set
 }
 
-// integerList parses the values of oneof on an integer. go-playground compares
-// texts, so that only the canonical text of a number can ever match.
+// integerList reads the values of oneof on an integer. go-playground compares
+// texts, so only the canonical text of a number could ever match there; any
+// other form is a problem here.
 func integerList(r tags.Rule, t Target, words []string) ([]Number, *tags.Problem) {
 	list := make([]Number, len(words))
 	low, high, _ := typeLimits(t)
@@ -128,8 +131,8 @@ func integerList(r tags.Rule, t Target, words []string) ([]Number, *tags.Problem
 	return list, nil
 }
 
-// compileFold is the comparisons that ignore case. They fold as Unicode does:
-// K also matches the Kelvin sign, and s the long ſ.
+// compileFold compiles the comparisons that ignore case, by Unicode's simple
+// folding: K also matches the Kelvin sign, and s the long ſ.
 func compileFold(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	words := []string{r.Param}
 	if strings.HasSuffix(r.Name, "ci") {
@@ -161,7 +164,8 @@ func compileFold(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return []Check{c}, nil
 }
 
-// compilePart is the rules on what a text contains, begins or ends with.
+// compilePart compiles the rules about what a text contains, starts or ends
+// with.
 func compilePart(r tags.Rule, _ Target) ([]Check, *tags.Problem) {
 	x := r.Param
 	switch {

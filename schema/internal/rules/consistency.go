@@ -9,8 +9,8 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
-// Consistency reports rules of one field that cannot hold together. It
-// takes rules that compile.
+// Consistency returns problems of rules on one field that cannot hold together,
+// or of which one makes another superfluous. Each rule must compile by itself.
 func Consistency(rs []tags.Rule, t Target) []tags.Problem {
 	var problems []tags.Problem
 	seen := map[string]string{}
@@ -30,8 +30,8 @@ func Consistency(rs []tags.Rule, t Target) []tags.Problem {
 	return append(problems, impossibleValues(rs, t)...)
 }
 
-// IsBound reports whether an operator limits a value or a length, or names
-// values: two of one such operator on a field say the same twice, or contradict
+// IsBound reports whether an operator limits a value or a length, or lists
+// values. Two uses of one such operator on a field are redundant or contradict
 // each other.
 func IsBound(op string) bool {
 	switch op {
@@ -41,14 +41,15 @@ func IsBound(op string) bool {
 	return false
 }
 
-// limit is one end of a range: a rule and its number.
+// limit is one end of a range: the rule, its number, and whether the number
+// itself is outside.
 type limit struct {
 	r         tags.Rule
 	n         Number
 	exclusive bool
 }
 
-// emptyRange reports bounds that leave no value.
+// emptyRange returns the problem of bounds that leave no value, or nil.
 func emptyRange(rs []tags.Rule, t Target) *tags.Problem {
 	var low, high *limit
 	for _, r := range rs {
@@ -89,7 +90,8 @@ func emptyRange(rs []tags.Rule, t Target) *tags.Problem {
 	return &p
 }
 
-// tighter returns the stricter of two ends; sign is +1 for lower ends.
+// tighter returns the stricter of two ends; sign is +1 for lower ends and -1
+// for upper ends.
 func tighter(a, b *limit, sign int) *limit {
 	if a == nil {
 		return b
@@ -100,7 +102,8 @@ func tighter(a, b *limit, sign int) *limit {
 	return a
 }
 
-// boundOf returns the number of a size rule that bounds a length or a value.
+// boundOf returns the number of a size rule that limits a length or a value; ok
+// is false for any other rule.
 func boundOf(r tags.Rule, t Target) (Number, bool) {
 	if len(r.Or) > 0 || !IsBound(Operator(r.Name)) || r.Name == "oneof" || !r.HasParam ||
 		t.Kind == KindText && r.Name == "eq" || t.Kind == KindTime || t.Kind == KindDate {
@@ -110,7 +113,8 @@ func boundOf(r tags.Rule, t Target) (Number, bool) {
 	return n, p == nil
 }
 
-// impossibleValues reports values listed by one rule that another refuses.
+// impossibleValues returns problems for values that one rule lists and another
+// refuses.
 func impossibleValues(rs []tags.Rule, t Target) []tags.Problem {
 	var problems []tags.Problem
 	for i, r := range rs {
@@ -128,7 +132,7 @@ func impossibleValues(rs []tags.Rule, t Target) []tags.Problem {
 	return problems
 }
 
-// listedValues are the values that a rule names one by one.
+// listedValues returns the values that a rule names one by one, as text.
 func listedValues(r tags.Rule, t Target) []string {
 	switch r.Name {
 	case "eq", "len":
@@ -142,7 +146,8 @@ func listedValues(r tags.Rule, t Target) []string {
 	return nil
 }
 
-// refuses reports whether a rule fails for a value given as text.
+// refuses reports whether a rule fails for a value given as text, and how the
+// rule is written.
 func refuses(r tags.Rule, t Target, text string) (string, bool) {
 	checks, p := Compile(r, t)
 	if p != nil {
@@ -156,8 +161,8 @@ func refuses(r tags.Rule, t Target, text string) (string, bool) {
 	return "", false
 }
 
-// passes runs a check on a value given as text; a text that is no such value
-// passes.
+// passes runs a check on a value given as text. A text that is no value of that
+// kind passes.
 func passes(c Check, text string) bool {
 	switch test := c.Test.(type) {
 	case TextTest:
@@ -171,7 +176,7 @@ func passes(c Check, text string) bool {
 	return true
 }
 
-// numberIn reads what a tag says of a number: an integer, a duration or a
+// numberIn reads a number as a tag writes it: an integer, a duration or a
 // decimal.
 func numberIn(text string) (Number, bool) {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {

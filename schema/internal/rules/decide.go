@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// deciders are the checks behind rules whose schema cannot say all: check
-// digits, registers, addresses. They agree with go-playground's, which a test
-// holds; having them here keeps its validator out of programs that do not ask
-// for it, of which it would be a third.
+// deciders holds the tests of rules whose schema cannot say everything: check
+// digits, registers, addresses. They accept the same texts as go-playground's
+// functions, which a test verifies. They are here, so that its validator is
+// linked only into programs that ask for it.
 var deciders = sync.OnceValue(func() map[string]func(string) bool {
 	return map[string]func(string) bool{
 		"isbn":             func(s string) bool { return isISBN10(s) || isISBN13(s) },
@@ -56,18 +56,20 @@ var deciders = sync.OnceValue(func() map[string]func(string) bool {
 	}
 })
 
+// anyOf returns a test that holds if one of checks does.
 func anyOf(checks ...func(string) bool) func(string) bool {
 	return func(s string) bool {
 		return slices.ContainsFunc(checks, func(check func(string) bool) bool { return check(s) })
 	}
 }
 
+// oneOf returns a test for one of a few texts.
 func oneOf(texts []string) func(string) bool {
 	return func(s string) bool { return slices.Contains(texts, s) }
 }
 
-// listed makes the check for codes, which stand in order with white space between
-// them.
+// listed returns a test for one of the codes, which are sorted and separated by
+// white space.
 func listed(codes string) func(string) bool {
 	list := sync.OnceValue(func() []string { return strings.Fields(codes) })
 	return func(s string) bool {
@@ -76,9 +78,9 @@ func listed(codes string) func(string) bool {
 	}
 }
 
-// numbered is listed for numbers of three digits, written with or without the
-// zeros in front. As with go-playground, what is in front of the last three
-// digits does not count.
+// numbered is listed for codes of three digits, which a text may write with or
+// without leading zeros. As in go-playground only the last three digits are
+// looked at.
 func numbered(codes string) func(string) bool {
 	known := listed(codes)
 	return func(s string) bool {
@@ -91,7 +93,8 @@ func numbered(codes string) func(string) bool {
 	}
 }
 
-// luhn tells whether digits end with their check digit.
+// luhn reports whether a text consists of digits, the last of which is the
+// check digit of the Luhn algorithm.
 func luhn(digits string) bool {
 	sum := 0
 	for i := range len(digits) {
@@ -109,6 +112,8 @@ func luhn(digits string) bool {
 	return sum%10 == 0
 }
 
+// isCreditCard reports whether s is a card number of 12 to 19 digits, written
+// in groups of at least three.
 func isCreditCard(s string) bool {
 	digits := ""
 	for segment := range strings.SplitSeq(s, " ") {
@@ -120,8 +125,9 @@ func isCreditCard(s string) bool {
 	return len(digits) >= 12 && len(digits) <= 19 && luhn(digits)
 }
 
-// weighted returns the sum of digits, each times its weight, where a last X is
-// ten. ok is false if there is something else.
+// weighted returns the sum of all digits, each multiplied by its weight. An X
+// at the end counts ten, as in an ISBN. ok is false if there is any other
+// character.
 func weighted(digits string, weight func(i int) int) (sum int, ok bool) {
 	for i := range len(digits) {
 		d := int(digits[i]) - '0'
@@ -136,11 +142,12 @@ func weighted(digits string, weight func(i int) int) (sum int, ok bool) {
 	return sum, true
 }
 
-// without takes some hyphens and some spaces out of s.
+// without returns s without its first hyphens and spaces, at most most of each.
 func without(s string, most int) string {
 	return strings.Replace(strings.Replace(s, "-", "", most), " ", "", most)
 }
 
+// isISBN10, isISBN13 and isISSN verify the check digit of the number.
 func isISBN10(s string) bool {
 	s = without(s, 3)
 	sum, ok := weighted(s, func(i int) int { return i + 1 })
@@ -161,6 +168,8 @@ func isISSN(s string) bool {
 	return ok && sum%11 == 0
 }
 
+// isTimeZone reports whether s is a time zone of the IANA database that the
+// system, or the program, has.
 func isTimeZone(s string) bool {
 	if s == "" || strings.EqualFold(s, "local") {
 		return false // to Go these are names of its own
@@ -169,12 +178,15 @@ func isTimeZone(s string) bool {
 	return err == nil
 }
 
+// isURI reports whether s is an absolute URI or an absolute path.
 func isURI(s string) bool {
 	s, _, _ = strings.Cut(s, "#")
 	_, err := url.ParseRequestURI(s)
 	return s != "" && err == nil
 }
 
+// isOrigin reports whether s is a web origin: http or https, a host, and
+// optionally a port.
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || strings.Contains(s, "#") || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" || u.RawQuery != "" ||
@@ -190,7 +202,7 @@ func isOrigin(s string) bool {
 	return host != "" && (net.ParseIP(host) != nil || isHostname(host))
 }
 
-// isHostname is for names by RFC 1123.
+// isHostname reports whether s is a host name of RFC 1123.
 func isHostname(s string) bool {
 	for label := range strings.SplitSeq(s, ".") {
 		if len(label) < 1 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
@@ -205,26 +217,32 @@ func isHostname(s string) bool {
 	return true
 }
 
+// isIPv6 reports whether s is an IPv6 address that is not IPv4-mapped.
 func isIPv6(s string) bool {
 	ip := net.ParseIP(s)
 	return ip != nil && ip.To4() == nil
 }
 
+// isNetwork4 reports whether s is an IPv4 network in CIDR form whose host bits
+// are 0.
 func isNetwork4(s string) bool {
 	ip, network, err := net.ParseCIDR(s)
 	return err == nil && ip.To4() != nil && network.IP.Equal(ip)
 }
 
+// isNetwork6 reports whether s is an IPv6 network in CIDR form. Host bits may
+// be set, as in go-playground.
 func isNetwork6(s string) bool {
 	ip, _, err := net.ParseCIDR(s)
 	return err == nil && ip.To4() == nil
 }
 
+// isAddr4 and isAddr6 are for isAddress. An IPv4-mapped address counts as IPv4.
 func isAddr4(a netip.Addr) bool { return a.Unmap().Is4() }
 func isAddr6(a netip.Addr) bool { return a.Is6() && !a.Is4In6() }
 
-// isAddress makes the check for an address with a port, where the address is no
-// name that would have to be looked up.
+// isAddress returns a test for an IP address with a port, which may be the name
+// of a service. A host name does not pass, since it would have to be looked up.
 func isAddress(fits func(netip.Addr) bool) func(string) bool {
 	return func(s string) bool {
 		host, port, err := net.SplitHostPort(s)

@@ -1,6 +1,8 @@
 package rules
 
-// The codes of ISO 3166-1 and ISO 4217 that rules know, each list in order.
+// The codes of ISO 3166-1 and ISO 4217 that rules accept, each list sorted and
+// separated by white space. They are those of go-playground, which include some
+// that ISO has not assigned, such as XK.
 const (
 	countries2 = `
 	AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ

@@ -3,6 +3,7 @@ package rules
 // byteClass is a set of ASCII characters.
 type byteClass byte
 
+// The classes.
 const (
 	letters  byteClass = 1 << iota // a-z A-Z
 	digits                         // 0-9
@@ -12,8 +13,8 @@ const (
 	lowerHex                       // 0-9 a-f
 )
 
-// charClass tells the classes of each byte. These rules run on almost every
-// call, and a table is ten times as fast as a regular expression.
+// charClass has the classes of each byte. Rules on characters run on almost
+// every call, and a table is ten times as fast as a regular expression.
 var charClass = func() (t [256]byteClass) {
 	for c := range 26 {
 		t['a'+c], t['A'+c] = letters, letters
@@ -39,12 +40,12 @@ func allBytes(s string, set byteClass) bool {
 	return true
 }
 
-// all makes a matcher for texts of one byte or more, all in set.
+// all returns a matcher for texts of at least one byte, all of them in set.
 func all(set byteClass) func(string) bool {
 	return func(s string) bool { return s != "" && allBytes(s, set) }
 }
 
-// MatchASCII reports whether a text has ASCII characters alone.
+// MatchASCII reports whether a text consists of ASCII characters.
 func MatchASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -54,6 +55,8 @@ func MatchASCII(s string) bool {
 	return true
 }
 
+// matchPrintASCII reports whether a text consists of printable ASCII characters
+// and spaces.
 func matchPrintASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -63,7 +66,7 @@ func matchPrintASCII(s string) bool {
 	return true
 }
 
-// matchHexadecimal is patternHexadecimal.
+// matchHexadecimal matches the same texts as patternHexadecimal.
 func matchHexadecimal(s string) bool {
 	if len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x' {
 		s = s[2:]
@@ -71,7 +74,7 @@ func matchHexadecimal(s string) bool {
 	return s != "" && allBytes(s, hexAny)
 }
 
-// matchNumeric is patternNumeric.
+// matchNumeric matches the same texts as patternNumeric.
 func matchNumeric(s string) bool {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
@@ -84,8 +87,9 @@ func matchNumeric(s string) bool {
 	return s != "" && allBytes(s, digits)
 }
 
-// uuidMatcher matches UUIDs of a version, or of any if version is 0. Versions
-// above 3 also fix the variant. lower refuses capitals.
+// uuidMatcher returns a matcher for UUIDs of a version, given as its digit, or
+// of any if version is 0. Versions above 3 also fix the variant. With lower,
+// capital letters are refused.
 func uuidMatcher(version byte, lower bool) func(string) bool {
 	set := hexAny
 	if lower {

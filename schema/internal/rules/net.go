@@ -9,8 +9,8 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/regex"
 )
 
-// webRules are rules on addresses of people and documents. Formats are
-// asserted, so each rule checks its format by the functions below first.
+// webRules returns the rules on URLs and email addresses. Formats are asserted,
+// so each rule first checks its format with the functions of this file.
 func webRules() map[string]TextRule {
 	return map[string]TextRule{
 		"email":       {class: ClassNecessary, format: "email", Match: matchEmail, residual: true, residue: matchMailDomain, want: "an email address such as ann@example.com", note: "Must be plain ASCII without quotes, with a dot in the domain."},
@@ -24,7 +24,7 @@ func webRules() map[string]TextRule {
 	}
 }
 
-// HostRules are rules on names and addresses of machines.
+// HostRules returns the rules on names and addresses of machines.
 func HostRules() map[string]TextRule {
 	return map[string]TextRule{
 		// go-playground also takes ::ffff:1.2.3.4 for IPv4, which no one else does.
@@ -57,14 +57,14 @@ func HostRules() map[string]TextRule {
 	}
 }
 
-// both makes a matcher of a pattern and a function.
+// both returns a matcher for texts that match a pattern and satisfy a function.
 func both(pattern string, match func(string) bool) func(string) bool {
 	re := regex.Lazy(pattern)
 	return func(s string) bool { return re().MatchString(s) && match(s) }
 }
 
-// matchEmail takes the addresses that all readings of format:email agree on:
-// ASCII, no quotes, a host name as domain.
+// matchEmail accepts the addresses on which all readings of the format email
+// agree: ASCII, without quotes, with a host name as the domain.
 func matchEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || at > 64 || len(s) > 254 {
@@ -79,9 +79,9 @@ func matchEmail(s string) bool {
 	return local[0] != '.' && local[at-1] != '.' && !strings.Contains(local, "..") && matchHost(domain)
 }
 
-// matchMailDomain is what go-playground asks of the domain of an address that
-// matchEmail takes: it ends with a letter, and a label but the first begins
-// with one.
+// matchMailDomain is what go-playground additionally demands of the domain of
+// an address that matchEmail accepts: it ends with a letter, and some label but
+// the first begins with one.
 func matchMailDomain(s string) bool {
 	domain := s[strings.LastIndexByte(s, '@')+1:]
 	if charClass[domain[len(domain)-1]]&letters == 0 {
@@ -95,8 +95,8 @@ func matchMailDomain(s string) bool {
 	return false
 }
 
-// matchURL is what go-playground asks of a URL that matchURI takes: a host, an
-// opaque part or a fragment, or the path of a file.
+// matchURL is what go-playground additionally demands of a URL that MatchURI
+// accepts: a host, an opaque part or a fragment, or for a file a path.
 func matchURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -108,20 +108,20 @@ func matchURL(s string) bool {
 	return u.Host != "" || u.Opaque != "" || u.Fragment != ""
 }
 
-// matchWebURL is what go-playground asks of a URL with the scheme http or
-// https.
+// matchWebURL is what go-playground additionally demands of an http or https
+// URL: a host.
 func matchWebURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != ""
 }
 
-// MatchURI is format:uri: an absolute URI.
+// MatchURI reports whether s has the format uri: it is an absolute URI.
 func MatchURI(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.IsAbs() && validHost(u)
 }
 
-// MatchURIReference is format:uri-reference.
+// MatchURIReference reports whether s has the format uri-reference.
 func MatchURIReference(s string) bool {
 	if strings.ContainsRune(s, '\\') {
 		return false
@@ -130,7 +130,7 @@ func MatchURIReference(s string) bool {
 	return err == nil && validHost(u)
 }
 
-// validHost checks an IPv6 address in a URL, which url.Parse does not.
+// validHost checks an IPv6 address in a URL, which url.Parse does not do.
 func validHost(u *url.URL) bool {
 	host := u.Hostname()
 	if !strings.Contains(host, ":") {
@@ -139,6 +139,8 @@ func validHost(u *url.URL) bool {
 	return strings.HasPrefix(u.Host, "[") && strings.Contains(u.Host, "]") && matchIPv6(host)
 }
 
+// matchIPv4 rejects IPv4-mapped addresses, and matchIPv6 zones. matchIP accepts
+// what net.ParseIP accepts.
 func matchIPv4(s string) bool {
 	a, err := netip.ParseAddr(s)
 	return err == nil && a.Is4()
@@ -151,7 +153,8 @@ func matchIPv6(s string) bool {
 
 func matchIP(s string) bool { return net.ParseIP(s) != nil }
 
-// matchHostLabel is patternHostLabel.
+// matchHostLabel matches the same texts as patternHostLabel, matchHost as
+// patternHost, and matchHost952 as patternHost952.
 func matchHostLabel(s string) bool {
 	n := len(s)
 	return n > 0 && n <= 63 && s[0] != '-' && s[n-1] != '-' && allBytes(s, letters|digits|dash)

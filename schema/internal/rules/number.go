@@ -18,12 +18,15 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// Number is a number of a document, or the limit in a tag. Rules are written
-// over it once, for integers, floating-point numbers and durations, which are
-// integers of nanoseconds.
+// Number is a number of a document, or the limit in a tag. Every rule on
+// numbers is written once over this type, for integers, floating-point numbers
+// and durations, which are integers of nanoseconds.
 //
-// Comparing two numbers does not round: the schema that callers see speaks of
-// the decimals as they are written, and 0.1 is not the float64 next to it.
+// Comparing two numbers does not round. The schema that callers see speaks of
+// decimals as they are written, and 0.1 is not the float64 next to it. There
+// are two forms: an integer has a sign and a magnitude; any other number has
+// its text and the nearest float64, which decides alone if both numbers are
+// short.
 type Number struct {
 	Integer   bool // sign and magnitude are the value; otherwise float and text
 	Negative  bool // never set for 0
@@ -33,7 +36,7 @@ type Number struct {
 	exact     *big.Rat // the value of text, for limits: it is needed for each document
 }
 
-// SignedNumber returns an integer as a Number.
+// SignedNumber returns an int64 as a Number.
 func SignedNumber(v int64) Number {
 	if v < 0 {
 		return Number{Integer: true, Negative: true, Magnitude: -uint64(v)}
@@ -41,15 +44,18 @@ func SignedNumber(v int64) Number {
 	return Number{Integer: true, Magnitude: uint64(v)}
 }
 
+// unsignedNumber returns a uint64 as a Number.
 func unsignedNumber(v uint64) Number { return Number{Integer: true, Magnitude: v} }
 
-// decimalLimit is a limit that text says, which is a number in JSON's grammar.
+// decimalLimit returns the limit that a tag gives as a decimal, in JSON's
+// grammar. Its exact value is computed once, since every document needs it.
 func decimalLimit(float float64, text string) Number {
 	exact, _ := lexical.Decimal(text)
 	return Number{Float: float, Text: text, exact: exact}
 }
 
-// NumberOf returns the number in a value of a numeric kind.
+// NumberOf returns the number in a value of a numeric kind, and 0 for any other
+// value.
 func NumberOf(v reflect.Value) Number {
 	switch x := PlainValue(v).(type) {
 	case int64:
@@ -62,11 +68,13 @@ func NumberOf(v reflect.Value) Number {
 	return Number{}
 }
 
-// exactDigits is how many digits a float64 keeps of any decimal.
+// exactDigits is the number of decimal digits that a float64 keeps of any
+// decimal.
 const exactDigits = 15
 
-// rounded reports whether the float64 may stand for other decimals too. Those
-// of few digits are told apart by it, which is fast to compare.
+// rounded reports whether the float64 may stand for other decimals too.
+// Decimals of few digits differ in their float64 as well, which is faster to
+// compare.
 func (n Number) rounded() bool {
 	return len(n.Text) > exactDigits || n.Float == 0 && len(n.Text) > 2 && n.exact == nil
 }
@@ -88,7 +96,7 @@ func (n Number) compare(m Number) int {
 	return cmp.Compare(n.nearest(), m.nearest())
 }
 
-// sign is -1 or 0 for an integer.
+// sign returns -1 for a negative integer and 0 for any other.
 func (n Number) sign() int {
 	if n.Negative {
 		return -1
@@ -107,10 +115,11 @@ func (n Number) nearest() float64 {
 	return float64(n.Magnitude)
 }
 
+// IsZero reports whether the number is 0.
 func (n Number) IsZero() bool { return n.compare(Number{Integer: true}) == 0 }
 
-// Rat returns the value without rounding, or for a decimal that is too long the
-// value of the float64. It must not be changed.
+// Rat returns the exact value, or for a decimal beyond the limits of package
+// lexical the value of its float64. It must not be modified.
 func (n Number) Rat() *big.Rat {
 	if n.Integer {
 		x := new(big.Rat).SetUint64(n.Magnitude)
@@ -129,7 +138,8 @@ func (n Number) Rat() *big.Rat {
 	return x
 }
 
-// any returns an integer as int64, or as uint64 if it is too large for that.
+// any returns an integer as an int64, or as a uint64 if it is too large for
+// that.
 func (n Number) any() any {
 	if !n.Negative && n.Magnitude > math.MaxInt64 {
 		return n.Magnitude
@@ -137,7 +147,7 @@ func (n Number) any() any {
 	return int64(n.Bits())
 }
 
-// Bits is the two's complement of an integer.
+// Bits returns an integer in two's complement.
 func (n Number) Bits() uint64 {
 	if n.Negative {
 		return -n.Magnitude
@@ -150,7 +160,7 @@ func (n Number) Signed() bool {
 	return n.Magnitude <= math.MaxInt64 || n.Negative && n.Magnitude == 1<<63
 }
 
-// String returns the number in JSON.
+// String returns the number in JSON's grammar.
 func (n Number) String() string {
 	switch {
 	case !n.Integer:
@@ -161,7 +171,7 @@ func (n Number) String() string {
 	return strconv.FormatUint(n.Magnitude, 10)
 }
 
-// addBound writes the keyword of an ordering.
+// addBound adds the keyword for a comparison with n.
 func addBound(s *jsonschema.Schema, op string, n json.Number) {
 	switch op {
 	case "min":
@@ -179,7 +189,7 @@ func addBound(s *jsonschema.Schema, op string, n json.Number) {
 	}
 }
 
-// boundCode is the keyword that addBound writes.
+// boundCode returns the name of the keyword that addBound adds.
 func boundCode(op string) string {
 	return map[string]string{
 		"min": "minimum", "max": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum",
@@ -187,7 +197,7 @@ func boundCode(op string) string {
 	}[op]
 }
 
-// ordering tells what the result of a comparison with the limit means for op.
+// ordering returns what the result of a comparison with the limit means for op.
 func ordering(op string) func(c int) bool {
 	switch op {
 	case "min", "gte":
@@ -204,14 +214,15 @@ func ordering(op string) func(c int) bool {
 	return func(c int) bool { return c == 0 }
 }
 
-// compareWith makes the test for op with a limit.
+// compareWith returns the test of a comparison with a limit.
 func compareWith(op string, limit Number) NumberTest {
 	holds := ordering(op)
 	return func(v Number) bool { return holds(v.compare(limit)) }
 }
 
-// compileNumber is the comparisons on numbers. A limit that the type keeps, or
-// breaks, by itself is a mistake: what was meant is another limit or type.
+// compileNumber compiles the comparisons on numbers. A limit that every value
+// of the type satisfies, or none, is a problem: a different limit or type was
+// meant.
 func compileNumber(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	limit, p := limitOf(r, t)
 	if p != nil {
@@ -241,8 +252,8 @@ func compileNumber(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return []Check{c}, nil
 }
 
-// typeLimits returns the least and the greatest number that a target's type
-// holds; ok is false if every finite number fits.
+// typeLimits returns the smallest and the largest number of a target's type. ok
+// is false for float64, where every finite number fits.
 func typeLimits(t Target) (low, high Number, ok bool) {
 	bits := 64
 	if t.Type != nil {
@@ -272,7 +283,7 @@ func limitOf(r tags.Rule, t Target) (Number, *tags.Problem) {
 	return SignedNumber(n), p
 }
 
-// unsignedLimit reads the limit of an unsigned integer. A negative one has a
+// unsignedLimit reads the limit of an unsigned integer. A negative limit has a
 // message of its own, because it is a mistake about the type and not about the
 // number.
 func unsignedLimit(r tags.Rule) (Number, *tags.Problem) {
@@ -291,8 +302,9 @@ func unsignedLimit(r tags.Rule) (Number, *tags.Problem) {
 	return Number{}, notInteger(r)
 }
 
-// floatLimit keeps the limit as it is written, since that is what the schema
-// says: for a float32 it is finer than what the type holds.
+// floatLimit reads the limit of a floating-point number and keeps its text,
+// which is what the schema says: for a float32 it is more precise than the
+// type.
 func floatLimit(r tags.Rule) (Number, *tags.Problem) {
 	if p := numericFault(r); p != nil {
 		return Number{}, p

@@ -5,6 +5,9 @@ package rules
 // some dialects read \d and \s wider; dashes and slashes are escaped in classes,
 // for the v flag.
 
+// Patterns of characters, encodings and numbers. Some accept more than a
+// standard does: they accept what go-playground accepts, and a test compares
+// the two.
 const (
 	patternAlpha           = `^[a-zA-Z]+$`
 	patternAlphaSpace      = `^[a-zA-Z ]+$`

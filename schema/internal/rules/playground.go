@@ -8,13 +8,13 @@ import (
 )
 
 // Validator is what rules need of go-playground's validator: Var checks a value
-// by a tag. It reads no tags of structs.
+// by a tag. It does not read tags of structs.
 type Validator interface {
 	Var(value any, tag string) error
 }
 
-// asked are the rules that only go-playground's validator decides: large
-// registers, and checksums that need more than arithmetic.
+// asked are the rules that only go-playground's validator can decide: large
+// registers, and checksums that take more than arithmetic.
 var asked = map[string]bool{
 	"iso3166_2": true, "bcp47_language_tag": true, "bcp47_strict_language_tag": true, "urn_rfc2141": true, "urn_rfc8141": true,
 	"btc_addr": true, "btc_addr_bech32": true, "eth_addr_checksum": true,
@@ -22,14 +22,15 @@ var asked = map[string]bool{
 	"filepath": true, "dirpath": true, "image": true, "mimetype": true, "uds_exists": true,
 }
 
-// Unasked is the problem of a rule that a validator decides where there is none.
+// Unasked returns the problem of a rule that needs a Validator where there is
+// none.
 func Unasked(r tags.Rule) *tags.Problem {
 	return r.Fault(r.Name+" is decided by go-playground's validator, which is linked only into programs that ask for it",
 		"set schema.Options.Validator to validator.New()")
 }
 
-// Ask returns the check that v makes for one rule. A panic in it counts as a
-// failed check: tags of go-playground panic on values that they do not expect.
+// Ask returns the check that v makes for one rule. If v panics, as
+// go-playground does for values that a tag does not expect, the check fails.
 func Ask(v Validator, name, param string, hasParam bool) func(any) bool {
 	tag := PlaygroundTag(name, param, hasParam)
 	return func(value any) (ok bool) {
@@ -38,7 +39,7 @@ func Ask(v Validator, name, param string, hasParam bool) func(any) bool {
 	}
 }
 
-// PlaygroundTag writes a rule as go-playground reads it.
+// PlaygroundTag returns a rule in go-playground's grammar.
 func PlaygroundTag(name, param string, hasParam bool) string {
 	if !hasParam {
 		return name

@@ -14,8 +14,8 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// addSizeRules adds the comparisons with a constant. What they compare
-// depends on the kind: the length of text, lists and maps, else the value.
+// addSizeRules adds the comparisons with a constant. Depending on the kind they
+// compare the length of text, lists and maps, or the value.
 func addSizeRules(table map[string]ruleDef) {
 	ordered := kindsNumber | kinds(KindText, KindList, KindMap, KindBytes, KindTime, KindDate, KindDuration)
 	for _, name := range []string{"min", "max", "gt", "gte", "lt", "lte"} {
@@ -28,7 +28,8 @@ func addSizeRules(table map[string]ruleDef) {
 	}
 }
 
-// Operator is the comparison that a size rule makes.
+// Operator returns the comparison that a size rule makes: gte and lte are other
+// names for min and max.
 func Operator(name string) string {
 	switch name {
 	case "gte":
@@ -39,8 +40,8 @@ func Operator(name string) string {
 	return name
 }
 
-// compileSize is min, max, gt, gte, lt, lte, len, eq and ne: what they compare
-// depends on the kind.
+// compileSize compiles min, max, gt, gte, lt, lte, len, eq and ne by the kind
+// of the target.
 func compileSize(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	equality := r.Name == "eq" || r.Name == "ne"
 	if !r.HasParam && t.Kind != KindTime {
@@ -68,7 +69,8 @@ func compileSize(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return compileTime(r, t)
 }
 
-// counter is how one kind of value is counted and how its schema says so.
+// counter is how the length of one kind of value is counted and how a schema
+// limits it.
 type counter struct {
 	words  *wording.BoundWords
 	code   string // "Length": minLength, maxLength
@@ -90,7 +92,7 @@ var (
 	bytesCounter = counter{wording.ByteWords, "", textCounter.limits}
 )
 
-// parseCount reads the parameter of a length rule.
+// parseCount reads the parameter of a rule on a length.
 func parseCount(r tags.Rule) (uint64, *tags.Problem) {
 	n, p := parseInteger(r)
 	if p != nil {
@@ -105,8 +107,9 @@ func parseCount(r tags.Rule) (uint64, *tags.Problem) {
 	return uint64(n), nil
 }
 
-// compileCount is the comparisons of a length. An open limit becomes a closed
-// one, since lengths are whole numbers and JSON Schema has no keyword for it.
+// compileCount compiles the comparisons of a length. An exclusive limit becomes
+// an inclusive one, because lengths are whole numbers and JSON Schema has no
+// keyword for the former.
 func compileCount(r tags.Rule, t Target, c counter) ([]Check, *tags.Problem) {
 	n, p := parseCount(r)
 	if p != nil {
@@ -130,14 +133,14 @@ func compileCount(r tags.Rule, t Target, c counter) ([]Check, *tags.Problem) {
 	return []Check{atLeast(r, t, c, n, 0), atMost(r, t, c, n, 0)}, nil
 }
 
-// lengthCheck is what the rules on a length have in common.
+// lengthCheck returns what the checks of a length have in common.
 func lengthCheck(r tags.Rule, t Target, c counter, code string, n uint64, side int) Check {
 	b := &wording.Bound{Side: side, Limit: strconv.FormatUint(n, 10), Words: c.words}
 	return Check{Tag: r.Written, Code: code, Bound: b, Want: Measured(t.Kind, c.words, b.Phrase())}
 }
 
-// atLeast makes the check of a lower limit of a length; side is 0 if it is one
-// half of an exact one.
+// atLeast returns the check of a lower limit. side is 0 if it is one half of an
+// exact length.
 func atLeast(r tags.Rule, t Target, c counter, n uint64, side int) Check {
 	out := lengthCheck(r, t, c, "min"+c.code, n, side)
 	out.Emit = func(s *jsonschema.Schema) { min, _ := c.limits(s); schemadoc.Raise(min, n) }
@@ -155,7 +158,7 @@ func atLeast(r tags.Rule, t Target, c counter, n uint64, side int) Check {
 	return out
 }
 
-// atMost makes the check of an upper limit of a length; side is as in atLeast.
+// atMost returns the check of an upper limit; side is as for atLeast.
 func atMost(r tags.Rule, t Target, c counter, n uint64, side int) Check {
 	out := lengthCheck(r, t, c, "max"+c.code, n, side)
 	out.Emit = func(s *jsonschema.Schema) { _, max := c.limits(s); schemadoc.Lower(max, n) }
@@ -172,10 +175,11 @@ func atMost(r tags.Rule, t Target, c counter, n uint64, side int) Check {
 	return out
 }
 
-// base64Length is the length of the standard encoding of n bytes.
+// base64Length returns the length of the standard encoding of n bytes, padding
+// included.
 func base64Length(n uint64) uint64 { return (n + 2) / 3 * 4 }
 
-// notExactly is ne on a length.
+// notExactly returns the check of ne on a length.
 func notExactly(r tags.Rule, t Target, c counter, n uint64) Check {
 	limit := int(n)
 	out := Check{Tag: r.Written, Code: "not", Want: Measured(t.Kind, c.words, "any number of "+c.words.Many+" but "+strconv.Itoa(limit))}
@@ -194,15 +198,15 @@ func notExactly(r tags.Rule, t Target, c counter, n uint64) Check {
 	return out
 }
 
-// equalText is eq and ne on text, where the parameter is the text itself.
+// equalText returns the check of eq or ne on text. The parameter is the text.
 func equalText(r tags.Rule) []Check {
 	return equal(r, r.Param, OtherThan(KindText, r.Param), func(same bool) predicate {
 		return TextTest(func(s string) bool { return (s == r.Param) == same })
 	})
 }
 
-// equalBool is eq and ne on a boolean. Only true and false are taken: the
-// grammar would read 1 or T too, and nobody would expect it to.
+// equalBool returns the check of eq or ne on a boolean. Only true and false are
+// accepted, although go-playground's grammar would also read 1 and T.
 func equalBool(r tags.Rule) ([]Check, *tags.Problem) {
 	if r.Param != "true" && r.Param != "false" {
 		return nil, r.Fault("a boolean is true or false", "write "+r.Name+"=true or "+r.Name+"=false")
@@ -213,8 +217,8 @@ func equalBool(r tags.Rule) ([]Check, *tags.Problem) {
 	}), nil
 }
 
-// equal makes the check of eq with a value, or of ne, for which other says what
-// else the value may be.
+// equal returns the check of eq with a value or of ne. other says what else the
+// value may be, and test returns the test for either case.
 func equal(r tags.Rule, value any, other string, test func(same bool) predicate) []Check {
 	if r.Name == "eq" {
 		return []Check{{
@@ -228,8 +232,9 @@ func equal(r tags.Rule, value any, other string, test func(same bool) predicate)
 	}}
 }
 
-// numericFault says what is wrong with a parameter that should be a number,
-// in the cases that have a better answer than "not a number".
+// numericFault returns what is wrong with a parameter that should be a number,
+// in the cases for which there is better advice than "not a number", and nil
+// otherwise.
 func numericFault(r tags.Rule) *tags.Problem {
 	param := r.Param
 	digits := strings.TrimLeft(param, "+-")
@@ -248,8 +253,8 @@ func numericFault(r tags.Rule) *tags.Problem {
 	return nil
 }
 
-// parseInteger reads an integer as the tag grammar does: decimal, or with the
-// prefixes 0x, 0o and 0b.
+// parseInteger reads an integer in the tag grammar: decimal, or with the prefix
+// 0x, 0o or 0b.
 func parseInteger(r tags.Rule) (int64, *tags.Problem) {
 	if p := numericFault(r); p != nil {
 		return 0, p
@@ -264,7 +269,8 @@ func parseInteger(r tags.Rule) (int64, *tags.Problem) {
 	return 0, notInteger(r)
 }
 
-// notInteger tells apart a fraction, which has a near integer rule, from text.
+// notInteger returns the problem of a parameter that is no integer. For a
+// fraction it suggests the integer rule that means the same.
 func notInteger(r tags.Rule) *tags.Problem {
 	f, err := strconv.ParseFloat(r.Param, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) || math.Abs(f) > math.MaxInt32 {
@@ -282,7 +288,8 @@ func notInteger(r tags.Rule) *tags.Problem {
 	return r.Fault("an integer rule needs an integer", fix)
 }
 
-// Measured is a phrase about a value of some kind, ready to follow "must be".
+// Measured turns a phrase about a length into one about a value of that kind,
+// ready to follow "must be". Phrases about values are returned unchanged.
 func Measured(kind Kind, words *wording.BoundWords, phrase string) string {
 	if words.Many == "" {
 		return phrase
@@ -298,7 +305,8 @@ func Measured(kind Kind, words *wording.BoundWords, phrase string) string {
 	return "an array of " + phrase
 }
 
-// OtherThan says that a value of a kind is none of some.
+// OtherThan returns a phrase for a value of a kind that is none of the given
+// ones.
 func OtherThan(kind Kind, values ...any) string {
 	if len(values) == 1 {
 		return typeNoun[kind] + " other than " + wording.List(values)
@@ -306,4 +314,5 @@ func OtherThan(kind Kind, values ...any) string {
 	return typeNoun[kind] + " other than any of " + wording.List(values)
 }
 
+// typeNoun is what OtherThan calls the values of a kind.
 var typeNoun = map[Kind]string{KindText: "a string", KindInt: "an integer", KindUint: "an integer", KindFloat: "a number"}

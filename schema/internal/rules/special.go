@@ -21,8 +21,8 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
-// addSpecialRules adds the rules that mean different things on different
-// kinds, or take a parameter of their own kind.
+// addSpecialRules adds the rules that mean different things on different kinds,
+// and those that take a parameter of their own grammar.
 func addSpecialRules(table map[string]ruleDef) {
 	table["numeric"] = onText(ClassExact, kindsNumber, TextRule{class: ClassExact, Pattern: patternNumeric, Match: matchNumeric, want: "a decimal number, such as -1.5"}, always)
 	table["number"] = onText(ClassExact, kindsNumber, TextRule{class: ClassExact, Pattern: patternNumber, Match: all(digits), want: "text made of digits only"}, always)
@@ -59,15 +59,17 @@ func addSpecialRules(table map[string]ruleDef) {
 	table["unique"] = ruleDef{ClassExact, kinds(KindList, KindMap), ParamOptional, "Field", compileUnique}
 }
 
-// countryNumber makes the check for numbers whose last three digits are a code.
+// countryNumber returns a test for numbers whose last three digits are a code.
 func countryNumber(tag string) func(Number) bool {
 	decide := deciders()[tag]
 	return func(v Number) bool { return !v.Negative && decide(strconv.FormatUint(v.Magnitude%1000, 10)) }
 }
 
+// booleans are the texts that strconv.ParseBool accepts.
 var booleans = []string{"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"}
 
-// onText makes a rule that is def on text and something else on other kinds.
+// onText returns a rule that is def on text, and is compiled by other on the
+// other kinds.
 func onText(class ruleClass, others kindSet, def TextRule, other func(tags.Rule, Target) ([]Check, *tags.Problem)) ruleDef {
 	return ruleDef{Class: class, Kinds: kinds(KindText) | others, compile: func(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 		if t.Kind == KindText {
@@ -77,10 +79,11 @@ func onText(class ruleClass, others kindSet, def TextRule, other func(tags.Rule,
 	}}
 }
 
-// always is a rule that holds for every value: numeric on a number.
+// always compiles a rule that holds for every value of the kind, such as
+// numeric on a number.
 func always(tags.Rule, Target) ([]Check, *tags.Problem) { return nil, nil }
 
-// inRange makes a check for numbers from low to high.
+// inRange returns the check of a number from low to high, inclusive.
 func inRange(r tags.Rule, t Target, low, high int64, want string) []Check {
 	c := Check{Tag: r.Written, Code: "minimum", Want: want, Emit: func(s *jsonschema.Schema) {
 		if t.Kind != KindUint || low > 0 {
@@ -93,19 +96,20 @@ func inRange(r tags.Rule, t Target, low, high int64, want string) []Check {
 	return []Check{c}
 }
 
-// degrees makes latitude and longitude for numbers.
+// degrees returns the rule for latitudes or longitudes that are numbers.
 func degrees(limit int64, what string) func(tags.Rule, Target) ([]Check, *tags.Problem) {
 	return func(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 		return inRange(r, t, -limit, limit, fmt.Sprintf("%s from -%d to %d", what, limit, limit)), nil
 	}
 }
 
-// compilePort is port: 0 is none, as it cannot be connected to.
+// compilePort compiles port. 0 is not one, since it cannot be connected to.
 func compilePort(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return inRange(r, t, 1, 65535, "a port number from 1 to 65535"), nil
 }
 
-// describedNumber makes a check for integers of which the schema says nothing.
+// describedNumber returns a rule on integers about which the schema says
+// nothing.
 func describedNumber(decide func(Number) bool, want string) func(tags.Rule, Target) ([]Check, *tags.Problem) {
 	return func(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 		c := Check{Tag: r.Written, Code: r.Name, Want: want, Note: "Must be " + want + "."}
@@ -114,7 +118,8 @@ func describedNumber(decide func(Number) bool, want string) func(tags.Rule, Targ
 	}
 }
 
-// stringerRule applies a text rule to what a type's String method returns.
+// stringerRule returns a rule that applies a text rule to the result of the
+// type's String method.
 func stringerRule(def TextRule) func(tags.Rule, Target) ([]Check, *tags.Problem) {
 	return func(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 		if t.Type == nil || !t.Type.Implements(reflect.TypeFor[fmt.Stringer]()) {
@@ -127,7 +132,7 @@ func stringerRule(def TextRule) func(tags.Rule, Target) ([]Check, *tags.Problem)
 	}
 }
 
-// currencies are the numeric codes of ISO 4217, in order.
+// currencies returns the numeric codes of ISO 4217, sorted.
 var currencies = sync.OnceValue(func() []uint64 {
 	var codes []uint64
 	for code := range strings.FieldsSeq(currenciesNumeric) {
@@ -137,7 +142,7 @@ var currencies = sync.OnceValue(func() []uint64 {
 	return codes
 })
 
-// compileCurrency is iso4217_numeric, as an enumeration of all codes.
+// compileCurrency compiles iso4217_numeric into an enumeration of all codes.
 func compileCurrency(r tags.Rule, _ Target) ([]Check, *tags.Problem) {
 	codes := currencies()
 	return []Check{{Tag: r.Written, Code: "enum", Want: "a numeric currency code of ISO 4217, such as 978",
@@ -148,8 +153,8 @@ func compileCurrency(r tags.Rule, _ Target) ([]Check, *tags.Problem) {
 		})}}, nil
 }
 
-// compileJSON is json. On text the schema has contentMediaType, which checks
-// nothing by itself.
+// compileJSON compiles json. On text the schema gets contentMediaType, which
+// asserts nothing by itself.
 func compileJSON(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	c := Check{Tag: r.Written, Code: r.Name, Want: "JSON text", Note: "Must be JSON text."}
 	if t.Kind == KindText {
@@ -163,8 +168,8 @@ func compileJSON(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return []Check{c}, nil
 }
 
-// compileDatetime maps the layouts that JSON Schema knows; others are only
-// described, by an example.
+// compileDatetime compiles datetime. The layouts that JSON Schema has a format
+// for become that format; others are described by an example.
 func compileDatetime(r tags.Rule, _ Target) ([]Check, *tags.Problem) {
 	layout := r.Param
 	switch layout {
@@ -197,7 +202,7 @@ func compileDatetime(r tags.Rule, _ Target) ([]Check, *tags.Problem) {
 	}}, nil
 }
 
-// dateFault says what keeps a text from being a date, or "".
+// dateFault returns what keeps a text from being a date, or "".
 func dateFault(s string) string {
 	_, err := civil.ParseDate(s)
 	if bad, ok := errors.AsType[*civil.ParseError](err); ok {
@@ -206,7 +211,8 @@ func dateFault(s string) string {
 	return ""
 }
 
-// momentFault is for text that time.Parse will read: it takes no leap second.
+// momentFault returns what keeps a text from being a date-time, or "". The text
+// will be read by time.Parse, which accepts no leap second.
 func momentFault(s string) string {
 	_, fault := lexical.ParseRFC3339([]byte(s))
 	if fault == "" && s[17:19] == "60" {
@@ -215,7 +221,7 @@ func momentFault(s string) string {
 	return fault
 }
 
-// compileSpice is spicedb with its three forms.
+// compileSpice compiles spicedb with its three forms.
 func compileSpice(r tags.Rule, _ Target) ([]Check, *tags.Problem) {
 	def := TextRule{class: ClassExact}
 	switch r.Param {
@@ -231,8 +237,8 @@ func compileSpice(r tags.Rule, _ Target) ([]Check, *tags.Problem) {
 	return compileText(r, def), nil
 }
 
-// Postcodes are the countries whose post codes go-playground knows, with a
-// pattern where a plain one says exactly the same.
+// Postcodes returns the countries whose postal codes go-playground knows, with
+// a pattern where a simple one says exactly the same, and "" elsewhere.
 var Postcodes = sync.OnceValue(func() map[string]string {
 	table := map[string]string{}
 	for _, country := range strings.Fields(`AD AL AM AR AS AT AU AX AZ BA BB BD BE BG BH BM BN BR BY CA CC CH CK CL
@@ -263,9 +269,9 @@ var Postcodes = sync.OnceValue(func() map[string]string {
 	return table
 })
 
-// compilePostcode is postcode_iso3166_alpha2. Where a plain pattern says
-// exactly what go-playground checks it is in the schema; elsewhere the
-// description has to do.
+// compilePostcode compiles postcode_iso3166_alpha2. Where a simple pattern says
+// exactly what go-playground checks, it is in the schema; for other countries
+// the Validator decides and the description tells.
 func compilePostcode(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	pattern, ok := Postcodes()[r.Param]
 	if !ok {
@@ -285,8 +291,8 @@ func compilePostcode(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	}}, nil
 }
 
-// addServerRules adds the rules that look at the server itself, and those
-// that cannot be kept.
+// addServerRules adds the rules that look at the server itself, and those that
+// are refused because they check nothing that could be told.
 func addServerRules(table map[string]ruleDef) {
 	for name, want := range map[string]string{
 		"file": "a file on the server", "dir": "a directory on the server",
@@ -309,10 +315,11 @@ func addServerRules(table map[string]ruleDef) {
 	}}
 }
 
+// mimePattern matches the media types that the rule mimetype takes.
 var mimePattern = regex.Lazy(`^[a-z]+/(?:\*|[a-zA-Z0-9.+-]+)$`)
 
-// compileServer makes a rule that looks at the server's disk, if that is
-// permitted: its answers tell a caller which files there are.
+// compileServer returns a rule that looks at the server's disk, if that is
+// permitted: its answers tell a caller which files exist.
 func compileServer(want string) func(tags.Rule, Target) ([]Check, *tags.Problem) {
 	return func(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 		if !t.ServerState {

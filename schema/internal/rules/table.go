@@ -11,7 +11,7 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// ruleClass says how far JSON Schema can say what a rule checks.
+// ruleClass is how much of a rule JSON Schema can express.
 type ruleClass byte
 
 // The classes.
@@ -25,10 +25,10 @@ const (
 	ClassStructure           // shape, presence and other fields: not compiled here
 )
 
-// kindSet is a set of valueKinds.
+// kindSet is a set of Kinds.
 type kindSet uint32
 
-// kinds makes a set of kinds.
+// kinds returns a set of kinds.
 func kinds(list ...Kind) kindSet {
 	var set kindSet
 	for _, k := range list {
@@ -37,9 +37,10 @@ func kinds(list ...Kind) kindSet {
 	return set
 }
 
+// Has reports whether the set contains k.
 func (s kindSet) Has(k Kind) bool { return s&(1<<k) != 0 }
 
-// kindNames are the words for kinds in messages.
+// kindNames are the kinds as messages call them.
 var kindNames = map[Kind]string{
 	KindText: "strings", KindInt: "integers", KindUint: "unsigned integers",
 	KindFloat: "floating-point numbers", KindBool: "booleans", KindList: "slices and arrays",
@@ -48,7 +49,7 @@ var kindNames = map[Kind]string{
 	KindOpaque: "types with their own text form",
 }
 
-// String lists the kinds in words.
+// String returns the kinds as messages list them.
 func (s kindSet) String() string {
 	var names []string
 	for k := KindText; k <= KindOpaque; k++ {
@@ -59,7 +60,7 @@ func (s kindSet) String() string {
 	return strings.Join(names, ", ")
 }
 
-// paramNeed says whether a rule takes a parameter.
+// paramNeed is whether a rule takes a parameter.
 type paramNeed byte
 
 // Whether a rule takes a parameter.
@@ -69,7 +70,8 @@ const (
 	ParamOptional
 )
 
-// ruleDef is one entry of the rule table.
+// ruleDef is an entry of the table of rules. Compile has checked the kind and
+// the presence of a parameter before it calls compile.
 type ruleDef struct {
 	Class   ruleClass
 	Kinds   kindSet
@@ -78,9 +80,11 @@ type ruleDef struct {
 	compile CompileFunc
 }
 
+// kindsNumber are the kinds that number.go handles.
 var kindsNumber = kinds(KindInt, KindUint, KindFloat)
 
-// Table has every tag of go-playground that is a rule on one value.
+// Table returns every tag of go-playground that is a rule on one value. The map
+// must not be modified.
 var Table = sync.OnceValue(func() map[string]ruleDef {
 	table := map[string]ruleDef{}
 	addSizeRules(table)
@@ -94,7 +98,7 @@ var Table = sync.OnceValue(func() map[string]ruleDef {
 // IsKnownTag reports whether name belongs to the built-in grammar.
 func IsKnownTag(name string) bool { return ClassOf(name) != classUnknown }
 
-// ClassOf tells the class of a built-in tag.
+// ClassOf returns the class of a built-in tag, or classUnknown, which is 0.
 func ClassOf(name string) ruleClass {
 	if tags.ShapeTags[name] || tags.IsConditional(name) || tags.CrossTags[name] {
 		return ClassStructure
@@ -140,8 +144,9 @@ func Compile(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return checks, nil
 }
 
-// unknownRule suggests the nearest rule there is. A name without a parameter
-// behind a list of values is often a value after a comma.
+// unknownRule returns the problem of a rule that does not exist, with the most
+// similar name. A name without a parameter behind a list of values is often a
+// value after a comma.
 func unknownRule(r tags.Rule, t Target) *tags.Problem {
 	if ClassOf(r.Name) == ClassStructure {
 		return r.Fault(r.Name+" cannot stand here", "use it on a field of a struct")
@@ -155,8 +160,8 @@ func unknownRule(r tags.Rule, t Target) *tags.Problem {
 	return r.Fault(fmt.Sprintf("unknown rule %q", r.Name), fix)
 }
 
-// wrongKind says on what a rule can be used, or which rule was meant on this
-// type.
+// wrongKind returns the problem of a rule on a kind of value that it does not
+// apply to, with what it applies to, or with the rule that was probably meant.
 func wrongKind(r tags.Rule, def ruleDef, t Target) *tags.Problem {
 	typ := "this type"
 	if t.Type != nil {
@@ -177,7 +182,8 @@ func wrongKind(r tags.Rule, def ruleDef, t Target) *tags.Problem {
 	return r.Fault(msg, fix)
 }
 
-// nearestRule finds the known name closest to a mistyped one.
+// nearestRule returns the known name that is most similar to a mistyped one, or
+// "".
 func nearestRule(name string, t Target) string {
 	var names []string
 	for n := range Table() {

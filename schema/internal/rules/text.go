@@ -10,7 +10,9 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
-// TextRule is a rule on text without a parameter.
+// TextRule is a rule on text without a parameter. The schema gets Pattern,
+// format, enum and the limits of the length. Match decides faster than the
+// pattern or the format and must accept the same texts; nil means DefaultMatch.
 type TextRule struct {
 	class    ruleClass
 	Pattern  string
@@ -26,7 +28,7 @@ type TextRule struct {
 	why      func(string) string // says what is wrong with a text
 }
 
-// addTextRules adds the rules of the text tables.
+// addTextRules adds the rules of all tables of TextRules.
 func addTextRules(table map[string]ruleDef) {
 	for _, group := range []map[string]TextRule{CharRules(), EncodingRules(), CodeRules(), webRules(), HostRules(), ColorRules()} {
 		for name, def := range group {
@@ -38,7 +40,7 @@ func addTextRules(table map[string]ruleDef) {
 	}
 }
 
-// compileText makes the one check of a text rule.
+// compileText returns the single check of a text rule.
 func compileText(r tags.Rule, def TextRule) []Check {
 	c := Check{Tag: r.Written, Code: def.code(r.Name), Want: def.want, Note: def.note, Why: def.why}
 	if c.Note == "" && def.residual {
@@ -49,7 +51,8 @@ func compileText(r tags.Rule, def TextRule) []Check {
 	return []Check{c}
 }
 
-// code is the keyword that says the rule, or its name if none says all.
+// code returns the keyword that expresses the rule, or the rule's name if none
+// expresses all of it.
 func (def TextRule) code(name string) string {
 	switch {
 	case def.residual:
@@ -93,8 +96,8 @@ func AnySlice[T any](in []T) []any {
 	return out
 }
 
-// test makes the function that checks a text: first what the schema says,
-// then what it does not.
+// test returns the function that checks a text: first what the schema says,
+// then what it does not. tag is the name of the rule.
 func (def TextRule) test(tag string) TextTest {
 	match := def.Match
 	if match == nil {
@@ -116,14 +119,13 @@ func (def TextRule) test(tag string) TextTest {
 	return match // and what Compile adds
 }
 
-// fits reports whether a text has as many characters as the rule allows.
+// fits reports whether the number of characters is within the limits.
 func (def TextRule) fits(s string) bool {
 	n := uint64(utf8.RuneCountInString(s))
 	return n >= def.min && (def.max == 0 || n <= def.max)
 }
 
-// DefaultMatch makes the matcher that the schema says, for rules without one of
-// their own.
+// DefaultMatch returns the matcher that the schema describes.
 func (def TextRule) DefaultMatch() func(string) bool {
 	switch {
 	case def.Pattern != "":
@@ -138,7 +140,7 @@ func (def TextRule) DefaultMatch() func(string) bool {
 	return func(string) bool { return true }
 }
 
-// CharRules are rules on the characters of a text.
+// CharRules returns the rules on the characters of a text.
 func CharRules() map[string]TextRule {
 	return map[string]TextRule{
 		"alpha":           {class: ClassExact, Pattern: patternAlpha, Match: all(letters), want: "text made of the letters a-z and A-Z only"},
@@ -159,7 +161,7 @@ func CharRules() map[string]TextRule {
 	}
 }
 
-// EncodingRules are rules on encoded data.
+// EncodingRules returns the rules on encoded data.
 func EncodingRules() map[string]TextRule {
 	return map[string]TextRule{
 		"base32":       {class: ClassExact, Pattern: patternBase32, want: "base32 text with padding"},
@@ -181,8 +183,8 @@ func EncodingRules() map[string]TextRule {
 	}
 }
 
-// hexRule makes the rule of a hash of n hexadecimal digits. The digits are in
-// lower case, as go-playground has it.
+// hexRule returns the rule of a hash with n hexadecimal digits, in lower case
+// as in go-playground.
 func hexRule(pattern string, n int, want string) TextRule {
 	return TextRule{
 		class: ClassExact, Pattern: pattern, want: want + " in lower-case hexadecimal",
@@ -190,7 +192,7 @@ func hexRule(pattern string, n int, want string) TextRule {
 	}
 }
 
-// ColorRules are the notations of CSS colours.
+// ColorRules returns the rules on notations of CSS colours.
 func ColorRules() map[string]TextRule {
 	return map[string]TextRule{
 		"hexcolor": {class: ClassExact, Pattern: patternHexColor, want: "a hex color such as #1e90ff"},

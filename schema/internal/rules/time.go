@@ -15,8 +15,9 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// durationParam reads a Duration as the tag grammar does: "1h30m", or an
-// integer of nanoseconds.
+// durationParam reads a duration in the tag grammar: in the form of package
+// time, or an integer of nanoseconds. The integer is refused on a field with a
+// unit, where it would mislead.
 func durationParam(r tags.Rule, t Target) (time.Duration, *tags.Problem) {
 	if d, err := time.ParseDuration(r.Param); err == nil {
 		return d, nil
@@ -34,8 +35,10 @@ func durationParam(r tags.Rule, t Target) (time.Duration, *tags.Problem) {
 	return time.Duration(n), nil
 }
 
-// compileDuration compares nanoseconds. On the wire a Duration is text, of
-// which the schema cannot say the length of time, or an integer of units.
+// compileDuration compiles comparisons of durations. A Duration travels as
+// text, of which the schema cannot limit the length of time, or as an integer
+// of units, of which it can; a limit between two units is moved to the next one
+// that means the same.
 func compileDuration(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	d, p := durationParam(r, t)
 	if p != nil {
@@ -71,8 +74,8 @@ func compileDuration(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return []Check{c}, nil
 }
 
-// words sets what a comparison with a limit expects; other comes before the
-// limit of ne.
+// words sets what a comparison with a limit expects. other is the phrase in
+// front of the limit of ne.
 func (c *Check) words(op, limit string, words *wording.BoundWords, other string) {
 	c.Bound = wording.BoundOf(op, limit, words)
 	switch {
@@ -85,9 +88,9 @@ func (c *Check) words(op, limit string, words *wording.BoundWords, other string)
 	}
 }
 
-// compileTime compares points in time: with the constant in the parameter, or
-// for a time.Time without one, with the moment of the call. No keyword says
-// that, so it is told in the description.
+// compileTime compiles comparisons of points in time with the parameter, or for
+// a time.Time without a parameter with the moment of the call. No keyword
+// expresses that, so the description does.
 func compileTime(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	op := Operator(r.Name)
 	compare, shown, p := timeComparison(r, t)
@@ -106,8 +109,8 @@ func compileTime(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	return []Check{c}, nil
 }
 
-// timeComparison returns how to compare a value with the parameter, and the
-// parameter in words.
+// timeComparison returns a function that compares a value with the parameter,
+// and the parameter as messages show it.
 func timeComparison(r tags.Rule, t Target) (func(reflect.Value) int, string, *tags.Problem) {
 	switch {
 	case t.Kind == KindTime && !r.HasParam:
@@ -144,9 +147,11 @@ func timeComparison(r tags.Rule, t Target) (func(reflect.Value) int, string, *ta
 	return nil, "", r.Fault(r.Name+" does not apply to "+t.Type.String(), "use Date, TimeOfDay, NaiveDateTime or time.Time")
 }
 
-// timeOf returns the time in a value of time.Time or of a type made from it.
+// timeOf returns the time in a value of time.Time, or of a type derived from
+// it.
 func timeOf(v reflect.Value) time.Time {
 	return v.Convert(TimeType).Interface().(time.Time)
 }
 
+// TimeType is the type time.Time.
 var TimeType = reflect.TypeFor[time.Time]()

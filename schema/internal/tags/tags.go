@@ -1,5 +1,17 @@
-// Package tags reads the grammar of struct tags. It knows the shape of a tag and
-// nothing of what its rules mean.
+// Package tags parses struct tags: the grammar of go-playground/validator for
+// validate, and the grammar of invopop/jsonschema for jsonschema and mcp. It
+// knows the form of a tag and nothing of what its rules mean; package rules
+// compiles them.
+//
+// [Parse] is stricter than the original grammar. What that would find out at
+// run time only, or would take for something else than it looks like, is a
+// [Problem] here, with what to write instead.
+//
+//	validate:"omitempty,min=1,dive,keys,alpha,endkeys,required,email|e164"
+//	         |--------| |---| |--| |-------------------| |------| |--------|
+//	         shape      rule  shape keys of the map      shape    alternatives
+//
+// Everything is pure; there is no state.
 package tags
 
 import (
@@ -8,24 +20,24 @@ import (
 	"strings"
 )
 
-// The names that shape a validate tag. They are no rules of their own and
-// may not stand among alternatives.
+// The names that give a validate tag its structure and take no parameter.
 const (
 	tagDive    = "dive"
 	tagKeys    = "keys"
 	tagEndKeys = "endkeys"
 )
 
-// ShapeTags are the names without a parameter that Parse handles
-// itself.
+// ShapeTags are the names that Parse handles itself. They take no parameter and
+// cannot be alternatives.
 var ShapeTags = map[string]bool{
 	tagDive: true, tagKeys: true, tagEndKeys: true, "-": true,
 	"omitempty": true, "omitnil": true, "omitzero": true,
 	"required": true, "isdefault": true, "structonly": true, "nostructlevel": true,
 }
 
-// ConditionalTags are presence rules that look at other fields. The value
-// tells whether their parameter is pairs of field and value.
+// ConditionalTags are the rules about presence that look at other fields. The
+// value tells whether the parameter consists of pairs of a field and a value,
+// or of fields.
 var ConditionalTags = map[string]bool{
 	"required_if": true, "required_unless": true, "skip_unless": true,
 	"excluded_if": true, "excluded_unless": true,
@@ -35,7 +47,7 @@ var ConditionalTags = map[string]bool{
 	"excluded_without": false, "excluded_without_all": false,
 }
 
-// CrossTags compare a field with another one.
+// CrossTags are the rules that compare a field with another one.
 var CrossTags = map[string]bool{
 	"eqfield": true, "nefield": true, "gtfield": true, "gtefield": true,
 	"ltfield": true, "ltefield": true, "eqcsfield": true, "necsfield": true,
@@ -44,15 +56,16 @@ var CrossTags = map[string]bool{
 	"postcode_iso3166_alpha2_field": true,
 }
 
-// tagProblem makes a problem about one element of a validate tag.
+// tagProblem returns a problem about one element of a validate tag.
 func tagProblem(written, msg, fix string) Problem {
 	return Problem{Tag: fmt.Sprintf("validate:%q", written), Msg: msg, Fix: fix}
 }
 
-// Parse reads a validate tag in go-playground's grammar: ',' splits
-// first, then '|', then the first '='; 0x2C and 0x7C in a parameter stand for
-// ',' and '|'. What that grammar would only find out at run time, or would
-// take for something else than it looks, is a problem here.
+// Parse parses a validate tag in go-playground's grammar: ',' separates first,
+// then '|', then the first '='. 0x2C and 0x7C in a parameter stand for ',' and
+// '|'. aliases are replaced first; known reports whether a name is a built-in
+// rule, which an alias must not hide. The rules are never nil, and are
+// incomplete if there are problems.
 func Parse(tag string, aliases map[string]string, known func(name string) bool) (*Rules, []Problem) {
 	p := &tagParser{aliases: aliases, known: known}
 	top := &Rules{}
@@ -68,7 +81,8 @@ func Parse(tag string, aliases map[string]string, known func(name string) bool) 
 	return top, p.problems
 }
 
-// tagParser holds what Parse knows while it walks the elements.
+// tagParser is the state of Parse: the elements after aliases have been
+// replaced, and the index of the next one.
 type tagParser struct {
 	aliases  map[string]string
 	known    func(name string) bool
@@ -77,13 +91,13 @@ type tagParser struct {
 	problems []Problem
 }
 
-// fault adds a problem about an element as it is written.
+// fault adds a problem about an element, quoted as it is written.
 func (p *tagParser) fault(written, msg, fix string) {
 	p.problems = append(p.problems, tagProblem(written, msg, fix))
 }
 
-// expand splits tag at its commas and puts aliases in place of their names.
-// within are the aliases being expanded, so that a cycle ends.
+// expand splits a tag at its commas and replaces aliases. within holds the
+// aliases that are being replaced, so that a cycle ends.
 func (p *tagParser) expand(out []string, tag string, within []string) []string {
 	for _, e := range strings.Split(tag, ",") {
 		body, ok := p.aliases[e]
@@ -101,8 +115,8 @@ func (p *tagParser) expand(out []string, tag string, within []string) []string {
 	return out
 }
 
-// level reads the elements of one level into to, until the end or, inside
-// keys, until endkeys.
+// level reads the elements of one level into to: up to the end of the tag, or
+// up to endkeys if end is that. dive begins the next level.
 func (p *tagParser) level(to *Rules, end string) {
 	ruled := false // a rule has been seen on this level
 	for p.pos < len(p.elements) {
@@ -140,7 +154,8 @@ func (p *tagParser) level(to *Rules, end string) {
 	p.contradictions(to)
 }
 
-// dive reads what follows dive: the rules of keys, if any, and of elements.
+// dive reads what follows dive: the rules of the keys, if any, and those of the
+// elements.
 func (p *tagParser) dive(to *Rules) {
 	p.contradictions(to)
 	if p.pos < len(p.elements) && p.elements[p.pos] == tagKeys {
@@ -152,7 +167,8 @@ func (p *tagParser) dive(to *Rules) {
 	p.level(to.Elem, "")
 }
 
-// shape takes an element that is a bare word of the grammar.
+// shape handles one of ShapeTags. ruled is set if a rule precedes it on its
+// level.
 func (p *tagParser) shape(to *Rules, e string, ruled bool) {
 	switch e {
 	case "required":
@@ -173,8 +189,8 @@ func (p *tagParser) shape(to *Rules, e string, ruled bool) {
 	}
 }
 
-// place files a rule under what it is about, and reports whether it is a rule
-// on the value itself.
+// place adds a rule to the list for what it is about. It reports whether the
+// rule runs on a value, so that omitempty may not follow it.
 func (p *tagParser) place(to *Rules, r Rule) bool {
 	pairs, conditional := ConditionalTags[r.Name]
 	switch {
@@ -196,8 +212,8 @@ func (p *tagParser) place(to *Rules, r Rule) bool {
 	return true
 }
 
-// checkCondition checks the shape of a conditional's parameter; whether the
-// fields exist is for the walk over the type.
+// checkCondition checks the form of the parameter of a conditional rule.
+// Whether the fields exist is checked when the type is compiled.
 func (p *tagParser) checkCondition(r Rule, pairs bool) {
 	words, odd := Words(r.Param)
 	switch {
@@ -222,7 +238,8 @@ func (p *tagParser) checkCondition(r Rule, pairs bool) {
 	}
 }
 
-// rule reads one element that is a rule or alternatives of rules.
+// rule reads one element that is a rule, or alternatives of rules; ok is false
+// after a problem.
 func (p *tagParser) rule(e string) (Rule, bool) {
 	if !strings.Contains(e, "|") {
 		return p.single(e, e)
@@ -241,15 +258,15 @@ func (p *tagParser) rule(e string) (Rule, bool) {
 	return r, ok
 }
 
-// IsConditional reports whether a name is that of a rule on presence that looks
-// at other fields.
+// IsConditional reports whether name is one of ConditionalTags.
 func IsConditional(name string) bool {
 	_, ok := ConditionalTags[name]
 	return ok
 }
 
-// alternatives splits e at '|' and expands aliases among the parts. An alias
-// of several rules cannot be one alternative: the grammar has no brackets.
+// alternatives splits an element at '|' and replaces aliases among the parts.
+// An alias for several rules cannot be an alternative, because the grammar has
+// no brackets.
 func (p *tagParser) alternatives(e string, within []string) []string {
 	var out []string
 	for _, alt := range strings.Split(e, "|") {
@@ -268,7 +285,8 @@ func (p *tagParser) alternatives(e string, within []string) []string {
 	return out
 }
 
-// single reads one rule without alternatives. written is the whole element.
+// single reads one rule without alternatives; written is the whole element, for
+// problems.
 func (p *tagParser) single(s, written string) (Rule, bool) {
 	name, param, hasParam := strings.Cut(s, "=")
 	switch trimmed := strings.TrimSpace(name); {
@@ -296,7 +314,7 @@ func (p *tagParser) single(s, written string) (Rule, bool) {
 	return Rule{Name: name, Param: param, HasParam: hasParam, Written: s}, true
 }
 
-// contradictions reports what cannot hold together on one level.
+// contradictions reports elements of one level that contradict each other.
 func (p *tagParser) contradictions(to *Rules) {
 	if to.Required && to.Omit != "" {
 		p.fault("required,"+to.Omit, "required and "+to.Omit+" contradict each other", "keep one of them")
@@ -314,9 +332,10 @@ func (p *tagParser) contradictions(to *Rules) {
 	}
 }
 
-// Words splits a parameter as oneof and the conditionals do: at white
-// space, with single quotes around words that contain it. odd reports a quote
-// in the middle of a word or an open one: the grammar drops those silently.
+// Words splits a parameter as oneof and the conditional rules do: at white
+// space, with single quotes around words that contain some. odd reports a quote
+// inside of a word, or one that is not closed: go-playground silently drops
+// those.
 func Words(s string) (words []string, odd bool) {
 	for {
 		s = strings.TrimLeft(s, " \t\n\f\r")
@@ -342,7 +361,7 @@ func Words(s string) (words []string, odd bool) {
 }
 
 // Rule is one element of a validate tag: a name with its parameter, or
-// alternatives joined by '|'.
+// alternatives joined by '|'. HasParam tells "min=" from "min".
 type Rule struct {
 	Name, Param string
 	HasParam    bool
@@ -351,7 +370,7 @@ type Rule struct {
 	Keyword     bool   // of the jsonschema tag
 }
 
-// Tag is the rule with the tag that it stands in.
+// Tag returns the rule in the tag that it stands in, for messages.
 func (r Rule) Tag() string {
 	if r.Keyword {
 		return `jsonschema:"` + r.Written + `"`
@@ -359,13 +378,14 @@ func (r Rule) Tag() string {
 	return fmt.Sprintf("validate:%q", r.Written)
 }
 
-// Fault makes a problem about r.
+// Fault returns a problem about the rule.
 func (r Rule) Fault(msg, fix string) *Problem {
 	return &Problem{Tag: r.Tag(), Msg: msg, Fix: fix}
 }
 
-// Rules is a parsed validate tag: what one field says about itself, and
-// below dive about its elements and keys.
+// Rules is a parsed validate tag: what a field says about itself, and below
+// dive about its elements and keys. Elem and Keys are nil without dive and
+// keys.
 type Rules struct {
 	Skip         bool   // "-": no rules below
 	StructOnly   string // structonly or nostructlevel: no rules on the fields of the struct
@@ -379,21 +399,23 @@ type Rules struct {
 	Elem         *Rules // after dive
 }
 
-// Problem is a fault in a tag, found at registration.
+// Problem is a fault in a tag. It is found when a type is compiled, and never
+// while a document is read.
 type Problem struct {
 	Tag string // the tag with its key: `validate:"min=1.5"`
 	Msg string // what is wrong
 	Fix string // what to write instead; "" if there is nothing to suggest
 }
 
-// SkipsFields tells whether the structs at a position are taken without the
-// rules of their fields.
+// SkipsFields reports whether the structs at a position, or below its dive, are
+// used without the rules of their fields. A nil *Rules has no rules.
 func (tr *Rules) SkipsFields() bool {
 	return tr != nil && (tr.Skip || tr.StructOnly != "" || tr.Elem.SkipsFields())
 }
 
-// Split splits at commas that no backslash precedes and that are not inside
-// a JSON array or object after '='.
+// Split splits a jsonschema or mcp tag at its commas. A comma behind a
+// backslash does not separate, nor does one inside a JSON array or object
+// behind default= or example=.
 func Split(tag string) []string {
 	if tag == "" {
 		return nil
@@ -424,8 +446,8 @@ func Split(tag string) []string {
 	return append(pieces, b.String())
 }
 
-// jsonStart tells whether what follows is a JSON value: after default= and the
-// like, not inside a pattern.
+// jsonStart reports whether a JSON value may follow: after default= or
+// example=, but not inside a pattern.
 func jsonStart(s string) bool {
 	return s == "default=" || s == "example="
 }

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// Bound is one end of what a rule allows, or both ends when it allows one
-// value only. Rules of one field are told together, so their words are made
-// from bounds and not from finished texts.
+// Bound is one end of what a rule permits, or both ends if it permits one value
+// only. The rules of one field are told together, so they keep bounds and not
+// finished texts.
 type Bound struct {
 	Side  int    // -1 for the lower end, +1 for the upper end, 0 for both
 	Limit string // "3", "1m", "2026-01-31"
@@ -15,7 +15,8 @@ type Bound struct {
 	Words *BoundWords
 }
 
-// BoundWords are formats for bounds of one sort of value.
+// BoundWords are the formats for bounds of one sort of value. The limit is
+// their argument; between has two.
 type BoundWords struct {
 	low, high    string // the limit is inside
 	above, below string // the limit is outside
@@ -24,11 +25,12 @@ type BoundWords struct {
 	one, Many    string // what is counted; "" where the value itself is compared
 }
 
+// The words for values that are compared themselves.
 var (
 	NumberWords   = &BoundWords{"at least %s", "at most %s", "greater than %s", "less than %s", "%s", "between %s and %s", "", ""}
 	DurationWords = &BoundWords{"at least %s", "at most %s", "longer than %s", "shorter than %s", "exactly %s", "between %s and %s", "", ""}
 	TimeWords     = &BoundWords{"%s or later", "%s or earlier", "after %s", "before %s", "%s", "between %s and %s", "", ""}
-	// The limit of these is always now.
+	// The limit of NowWords is always the present moment, and is not written.
 	NowWords = &BoundWords{"%s or later", "%s or earlier", "in the future", "in the past", "%s", "%s", "", ""}
 )
 
@@ -40,11 +42,12 @@ var (
 	ByteWords      = countWords("byte", "bytes")
 )
 
-// countWords are the words for a number of things.
+// countWords returns the words for a number of things.
 func countWords(one, many string) *BoundWords {
 	return &BoundWords{low: "at least %s", high: "at most %s", Exactly: "exactly %s", between: "%s to %s", one: one, Many: many}
 }
 
+// Phrase returns the bound in words, such as "at least 3 items".
 func (b *Bound) Phrase() string {
 	w := b.Words
 	format := w.Exactly
@@ -64,8 +67,8 @@ func (b *Bound) Phrase() string {
 	return w.Count(fmt.Sprintf(format, b.Limit), b.Limit)
 }
 
-// Count puts the word for what is counted behind text; limit is the number
-// that the word follows.
+// Count appends the word for what is counted to text, in the singular if limit
+// is "1". It returns text if nothing is counted.
 func (w *BoundWords) Count(text, limit string) string {
 	switch {
 	case w.Many == "":
@@ -76,7 +79,8 @@ func (w *BoundWords) Count(text, limit string) string {
 	return text + " " + w.Many
 }
 
-// PhraseRange says what lies between two ends, either of which may be nil.
+// PhraseRange returns what lies between two ends in words. Either end may be
+// nil; if both are, the result is "".
 func PhraseRange(low, high *Bound) string {
 	switch {
 	case low == nil && high == nil:
@@ -93,13 +97,13 @@ func PhraseRange(low, high *Bound) string {
 	return low.Words.Count(fmt.Sprintf(low.Words.between, low.Limit, high.Limit), high.Limit)
 }
 
-// Least makes the lower end of a range.
+// Least returns the inclusive lower end of a range.
 func (w *BoundWords) Least(limit string) *Bound { return &Bound{-1, limit, false, w} }
 
-// Most makes the upper end of a range.
+// Most returns the inclusive upper end of a range.
 func (w *BoundWords) Most(limit string) *Bound { return &Bound{+1, limit, false, w} }
 
-// BoundOf makes the bound of an ordering rule; nil for eq, ne and the like.
+// BoundOf returns the bound of a comparison, or nil for eq, ne and the like.
 func BoundOf(op, limit string, words *BoundWords) *Bound {
 	switch op {
 	case "min":
@@ -114,7 +118,7 @@ func BoundOf(op, limit string, words *BoundWords) *Bound {
 	return nil
 }
 
-// Quantity is a number of what is counted, in words.
+// Quantity returns a number of what is counted, in words: "1 item", "3 items".
 func (w *BoundWords) Quantity(n int) string {
 	text := strconv.Itoa(n)
 	return w.Count(text, text)

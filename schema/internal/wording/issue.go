@@ -7,17 +7,19 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Issue has the fields of raw.Issue, which is made of it by conversion.
+// Issue has the same fields as raw.Issue, which is made from it by conversion:
+// this package lies below raw and cannot import it.
 type Issue struct {
 	Path, Rule, Expected, Got, Message, Hint string
 }
 
-// HiddenName stands for a member name that the document made up, inside a value
-// that must not be shown.
+// HiddenName replaces a member name that comes from the document, inside a
+// value that must not be shown.
 const HiddenName = "…"
 
-// Syntax says why text that is read at a path is not JSON, or past a limit.
-// Names that the document made up are left out where they must not be shown.
+// Syntax returns the issue for an error of the scanner: text that is not JSON,
+// is nested too deeply, or has a member twice. With hide, names that come from
+// the document are left out.
 func Syntax(err error, path []Step, hide bool) Issue {
 	if deep, ok := errors.AsType[*jsonx.DepthError](err); ok {
 		return Issue{Path: Pointer(path), Rule: RuleDepth, Expected: fmt.Sprintf("at most %d levels of nesting", deep.Max),
@@ -33,7 +35,7 @@ func Syntax(err error, path []Step, hide bool) Issue {
 	return Issue{Rule: RuleSyntax, Expected: "valid JSON", Message: "is not valid JSON: " + err.Error()}
 }
 
-// The rules that are no JSON Schema keyword.
+// The values of Issue.Rule that are no keyword of JSON Schema.
 const (
 	RuleSyntax    = "syntax"
 	RuleDepth     = "depth"

@@ -2,17 +2,21 @@ package wording
 
 import "strconv"
 
-// Step is one level of a path: a member, or an element where name is "".
+// Step is one level of a path: a member with its name, or an item with its
+// index.
 type Step struct {
 	name  string
 	index int // -1 for a member
 }
 
+// Member returns the step to a member of an object.
 func Member(member string) Step { return Step{member, -1} }
 
+// Item returns the step to an item of an array.
 func Item(item int) Step { return Step{"", item} }
 
-// Pointer writes steps as a JSON Pointer.
+// Pointer returns a path as a JSON Pointer (RFC 6901), "" for the whole
+// document. Long names are shortened.
 func Pointer(steps []Step) string {
 	var b []byte
 	for _, s := range steps {

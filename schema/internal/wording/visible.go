@@ -9,9 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Visible writes text so that two texts that differ look different: characters
-// that cannot be seen, marks that stand apart from their letter, and letters that
-// look like Latin ones in a word of Latin letters become escapes of JSON.
+// Visible returns text in which two texts that differ look different. It
+// escapes, as in JSON, characters that cannot be seen, marks that are separate
+// from their letter, and letters that look like Latin ones in a word that has
+// Latin letters.
 func Visible(s string) string {
 	if isPlain(s) {
 		return s
@@ -41,7 +42,7 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// isPlain tells whether s is printable ASCII, which most text is.
+// isPlain reports whether s is printable ASCII, as most text is.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -51,13 +52,14 @@ func isPlain(s string) bool {
 	return true
 }
 
-// resembles tells whether a letter may pass for one of ASCII.
+// resembles reports whether a letter can be mistaken for an ASCII letter.
 func resembles(r rune) bool {
 	return unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee) ||
 		r >= 0xff21 && r <= 0xff5a || r >= 0x1d400 && r <= 0x1d7ff
 }
 
-// latinWord tells whether the word that s begins with has a letter of ASCII.
+// latinWord reports whether the word at the start of s contains an ASCII
+// letter.
 func latinWord(s string) bool {
 	for _, r := range s {
 		switch {
@@ -70,12 +72,14 @@ func latinWord(s string) bool {
 	return false
 }
 
+// letterBefore reports whether the character in front of index i is a letter.
 func letterBefore(s string, i int) bool {
 	last := []rune(s[max(0, i-4):i])
 	return unicode.IsLetter(last[len(last)-1])
 }
 
-// OddHint says what is odd about text that visible has written, or "".
+// OddHint returns a hint about the first escape that Visible wrote into text,
+// or "" if there is none worth explaining.
 func OddHint(text string) string {
 	for rest := text; ; {
 		i := strings.Index(rest, `\u`)

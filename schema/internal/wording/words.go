@@ -1,5 +1,15 @@
-// Package wording has the words of issues: what a value must be, what was there, and
-// where. It quotes what a peer sent in a form that shows every character.
+// Package wording makes the texts of issues: what a value must be, what was
+// there, and where. Packages schema, raw and rules share it, so that the same
+// fault reads the same wherever it is found.
+//
+// Texts are for people and for models, which correct their next call by them.
+// They are in plain English, lower case, without a full stop, and short: a
+// quoted value is cut to 80 characters. What a peer has sent is quoted by
+// [Visible], which shows characters that cannot be seen or that look like
+// others, because a model cannot correct what it cannot tell apart.
+//
+// A limit is not made as text at once but as a [Bound], because the limits of
+// one field are told together: "between 1 and 100".
 package wording
 
 import (
@@ -10,10 +20,11 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// GotRunes is how much of a bad value is Quote.
+// GotRunes is the number of characters of a bad value that an issue quotes.
 const GotRunes = 80
 
-// Cut shortens text to what an issue may quote.
+// Cut shortens text to GotRunes characters, ending in "…" if something was
+// removed.
 func Cut(s string) string {
 	if len(s) <= GotRunes {
 		return s
@@ -27,13 +38,13 @@ func Cut(s string) string {
 	return s
 }
 
-// Quote returns s as a JSON string, cut.
+// Quote returns s as a JSON string, cut and made visible.
 func Quote(s string) string {
 	return Visible(string(jsonx.AppendString(nil, Cut(s))))
 }
 
-// Got describes raw JSON text in an issue. With a kind, it says what
-// kind of value it is too.
+// Got describes raw JSON text as an issue does. Arrays and objects are only
+// named. With withKind it adds what kind of value it is.
 func Got(raw []byte, withKind bool) string {
 	kind := jsonx.Invalid
 	if len(raw) > 0 {
@@ -62,11 +73,12 @@ func Got(raw []byte, withKind bool) string {
 	return text + " (" + name + ")"
 }
 
-// maxName is how many bytes of a member name a path has at most. A longer name
-// is cut: it is none that anybody has declared, and one path could otherwise be
-// as long as the document, a thousand times.
+// maxName is the number of bytes that a path has of a member name at most. A
+// longer name is none that anybody has declared, and without a limit each of a
+// thousand paths could be as long as the document.
 const maxName = 200
 
+// ShortName returns a member name as a path has it.
 func ShortName(name string) string {
 	if len(name) <= maxName {
 		return name
@@ -74,8 +86,9 @@ func ShortName(name string) string {
 	return Cut(name)
 }
 
-// Nearest returns the name closest to got: one that differs in case only, or
-// by at most two edits and less than half of its length.
+// Nearest returns the name most similar to got: one that differs in case only,
+// or by at most two edits and less than half of its length. It returns "" if
+// there is none.
 func Nearest(got string, names []string) string {
 	best, bestAt := "", 3
 	for _, name := range names {
@@ -92,8 +105,8 @@ func Nearest(got string, names []string) string {
 	return best
 }
 
-// EditDistance is the number of bytes to insert, remove or replace to make b
-// of a.
+// EditDistance returns the number of bytes to insert, remove or replace to turn
+// a into b (the Levenshtein distance).
 func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -114,8 +127,8 @@ func EditDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// MustBe is the sentence of most issues. Words of a custom rule may start with
-// "must" themselves.
+// MustBe returns the message of most issues. got may be "". The words of a
+// custom rule may begin with "must" already.
 func MustBe(expected, got string) string {
 	text := expected
 	if !strings.HasPrefix(text, "must ") {
@@ -127,7 +140,8 @@ func MustBe(expected, got string) string {
 	return text + "; got " + got
 }
 
-// OneOf lists values as JSON: `one of "a", "b"`.
+// OneOf returns a phrase that lists values as JSON: `one of "a", "b"`, or the
+// value alone if there is one.
 func OneOf(values []any) string {
 	if len(values) == 1 {
 		return string(AppendJSON(nil, values[0]))
@@ -135,6 +149,7 @@ func OneOf(values []any) string {
 	return "one of " + List(values)
 }
 
+// List returns values as JSON, separated by commas.
 func List(values []any) string {
 	words := make([]string, len(values))
 	for i, v := range values {
@@ -143,7 +158,8 @@ func List(values []any) string {
 	return strings.Join(words, ", ")
 }
 
-// AppendJSON appends a plain value. What cannot be JSON becomes null.
+// AppendJSON appends a plain value as JSON, without escapes for HTML. A value
+// that has no JSON form becomes null.
 func AppendJSON(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:
@@ -160,6 +176,6 @@ func AppendJSON(dst []byte, v any) []byte {
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
 
-// TypeNouns are the nouns for the types of JSON Schema.
+// TypeNouns are the types of JSON Schema with an article. null has none.
 var TypeNouns = map[string]string{"string": "a string", "integer": "an integer", "number": "a number",
 	"boolean": "true or false", "array": "an array", "object": "an object"}
