@@ -11,12 +11,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Asker implements frame.Askers: questions go out through send, and their
-// answers come back to s.Pending.
-func (s *Session) Asker(_ *frame.Frame, send func(message []byte) error) frame.Asker {
-	return &asker{session: s, send: send}
-}
-
+// asker asks the client of a session, as long as one request runs.
 type asker struct {
 	session *Session
 	send    func([]byte) error
@@ -31,7 +26,7 @@ func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMess
 			return nil, err
 		}
 	}
-	ctx, leave := a.session.whileThere(f)
+	ctx, leave := a.whileThere(f)
 	defer leave()
 	if f.Err() != nil {
 		return nil, context.Cause(f)
@@ -89,14 +84,14 @@ const grace = time.Minute
 // whileThere returns a context that ends with f, or when the client has hung
 // up and is not coming back. The request goes on without its client, but
 // nobody is left to answer.
-func (s *Session) whileThere(f *frame.Frame) (context.Context, func()) {
+func (a *asker) whileThere(f *frame.Frame) (context.Context, func()) {
 	r := f.HTTPRequest()
 	if r == nil {
 		return f, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(f)
 	stop := context.AfterFunc(r.Context(), func() {
-		if !s.Resumable() || s.away(ctx) {
+		if !a.session.Resumable() || a.away(ctx) {
 			cancel(errGone)
 		}
 	})
@@ -108,7 +103,7 @@ func (s *Session) whileThere(f *frame.Frame) (context.Context, func()) {
 
 // away waits for a client that has hung up, and returns true when it has had
 // no stream open for a while. It returns false when ctx ends before.
-func (s *Session) away(ctx context.Context) bool {
+func (a *asker) away(ctx context.Context) bool {
 	ticker := time.NewTicker(grace)
 	defer ticker.Stop()
 	for {
@@ -117,10 +112,7 @@ func (s *Session) away(ctx context.Context) bool {
 			return false
 		case <-ticker.C:
 		}
-		s.mu.Lock()
-		listening := s.streams > 0
-		s.mu.Unlock()
-		if !listening {
+		if !a.session.listened() {
 			return true
 		}
 	}

@@ -8,18 +8,18 @@ import (
 // budget is what the sessions of a Manager may keep of messages, all together:
 // the events of their histories, and what waits for their streams. Histories
 // make room, the ones first that were not added to for the longest time. A nil
-// budget has no limit. Its lock may be taken while that of a Session is held,
-// and never the other way round.
+// budget has no limit. Its lock may be taken while those of a Session and of a
+// history are held, and never the other way round.
 type budget struct {
 	limit int // bytes
 
 	mu        sync.Mutex
 	used      int
-	histories list.List // of the *Sessions that keep events, the newest last
+	histories list.List // of the *history that keep events, the newest last
 }
 
 // reserve takes n bytes, and drops the histories of others for them. It tells
-// false if that is not enough. No Session's lock may be held.
+// false if that is not enough. No history's lock may be held.
 func (b *budget) reserve(n int) bool {
 	if b == nil {
 		return true
@@ -33,13 +33,13 @@ func (b *budget) reserve(n int) bool {
 			return ok
 		}
 		oldest.mu.Lock()
-		oldest.dropHistory()
+		oldest.drop()
 		oldest.mu.Unlock()
 	}
 }
 
-// take takes n bytes, or returns the session that is to make room for them.
-func (b *budget) take(n int) (oldest *Session, ok bool) {
+// take takes n bytes, or returns the history that is to make room for them.
+func (b *budget) take(n int) (oldest *history, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.used+n <= b.limit {
@@ -47,7 +47,7 @@ func (b *budget) take(n int) (oldest *Session, ok bool) {
 		return nil, true
 	}
 	if first := b.histories.Front(); first != nil {
-		return b.histories.Remove(first).(*Session), false
+		return b.histories.Remove(first).(*history), false
 	}
 	return nil, false
 }
@@ -61,16 +61,16 @@ func (b *budget) release(n int) {
 	}
 }
 
-// newest notes that the history of s was added to, and returns its place. A
-// history that is about to be dropped gets no other.
-func (b *budget) newest(s *Session, place *list.Element) *list.Element {
+// newest notes that h was added to, and returns its place. One that is about to
+// be dropped gets no other.
+func (b *budget) newest(h *history, place *list.Element) *list.Element {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if place == nil {
-		return b.histories.PushBack(s)
+		return b.histories.PushBack(h)
 	}
 	b.histories.MoveToBack(place)
 	return place

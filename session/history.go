@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -30,9 +31,17 @@ var (
 )
 
 // history is what a session has sent as events, in case the client did not get
-// it. It holds the newest events of all streams. The session's mu guards it.
+// it. It holds the newest events of all streams. Its lock may be taken while
+// that of a Stream is held, and is never held while the budget drops others.
 type history struct {
-	limit   int // bytes of messages
+	pending  *peer.Pending // of the session: questions that are lost fail
+	revision protocol.Revision
+	maxEvent int     // bytes of an event that is kept
+	budget   *budget // of all sessions; nil without a Manager
+	life     uint64  // for the ids of events, if several processes may serve the session; else 0
+
+	mu      sync.Mutex
+	limit   int // bytes of messages; 0 if there is to be no history, or the session has ended
 	size    int
 	cost    int                // in the budget
 	place   *list.Element      // there; nil if nothing is kept
@@ -74,7 +83,7 @@ func (r *record) cost() int { return recordSize + len(r.message) }
 
 // add adds an event, and drops the oldest ones for it. The newest stays: it
 // may be the answer that the client comes back for. It returns what the dropped
-// ones cost.
+// ones cost. h.mu is held.
 func (h *history) add(r record) (freed int) {
 	h.records = append(h.records, r)
 	h.size += len(r.message)
@@ -104,69 +113,77 @@ func (h *history) lose(records []record) {
 }
 
 // missing fails the questions that a client that comes back to a stream after
-// an event has not got, and will not get. s.mu is held.
-func (s *Session) missing(stream, event uint64) {
-	for _, list := range [][]record{s.history.lost, s.history.records} {
+// an event has not got, and will not get. h.mu is held.
+func (h *history) missing(stream, event uint64) {
+	for _, list := range [][]record{h.lost, h.records} {
 		for _, r := range list {
 			if r.stream == stream && r.event > event && r.message == nil && !r.question.IsZero() {
-				s.Pending.Fail(r.question, errLost)
+				h.pending.Fail(r.question, errLost)
 			}
 		}
 	}
 }
 
-// Unsent tells the session that a connection broke over a message of its own
+// unsent notes that a connection broke over a message of the session's own
 // stream. If that is a question that is not kept, it fails: it would wait for
 // nothing.
-func (s *Session) Unsent(message []byte) {
-	if id := questionOf(message); !id.IsZero() && (len(message) > s.maxEvent || !s.Resumable()) {
-		s.Pending.Fail(id, errLost)
+func (h *history) unsent(message []byte) {
+	if id := questionOf(message); !id.IsZero() && (len(message) > h.maxEvent || !h.resumable()) {
+		h.pending.Fail(id, errLost)
 	}
 }
 
 // reserved takes the room for a record of message out of the budget. The
 // record has the message unless it is too long, or others leave no room. It is
 // not ok if there is none for the record itself.
-func (s *Session) reserved(stream uint64, message []byte) (r record, ok bool) {
+func (h *history) reserved(stream uint64, message []byte) (r record, ok bool) {
 	r = record{stream: stream, message: message}
-	if len(message) <= s.maxEvent && s.budget.reserve(r.cost()) {
+	if len(message) <= h.maxEvent && h.budget.reserve(r.cost()) {
 		return r, true
 	}
 	r.message, r.long = nil, message != nil
-	return r, s.budget.reserve(r.cost())
+	return r, h.budget.reserve(r.cost())
 }
 
 // keep adds a record whose room is reserved; if there was none, what the
-// session keeps is incomplete, and goes. s.mu is held.
-func (s *Session) keep(r record, ok bool) {
-	switch h := s.history; {
-	case h == nil: // the session has ended
+// session keeps is incomplete, and goes.
+func (h *history) keep(r record, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.limit == 0: // the session has ended
 		if ok {
-			s.budget.release(r.cost())
+			h.budget.release(r.cost())
 		}
 	case ok:
 		if len(h.lost) > 64 {
-			h.lost = slices.DeleteFunc(h.lost, func(r record) bool { return !s.Pending.Waits(r.question) })
+			h.lost = slices.DeleteFunc(h.lost, func(r record) bool { return !h.pending.Waits(r.question) })
 		}
-		s.budget.release(h.add(r))
-		h.place = s.budget.newest(s, h.place)
+		h.budget.release(h.add(r))
+		h.place = h.budget.newest(h, h.place)
 	default:
-		s.dropHistory()
+		h.drop()
 	}
 }
 
-// dropHistory forgets all events, but not the streams that are open. s.mu is
-// held.
-func (s *Session) dropHistory() {
-	if h := s.history; h != nil {
-		s.budget.drop(h.place, h.cost)
-		h.lose(h.records)
-		h.records, h.size, h.cost, h.place = nil, 0, 0, nil
-	}
+// drop forgets all events, but not the streams that are open. h.mu is held.
+func (h *history) drop() {
+	h.budget.drop(h.place, h.cost)
+	h.lose(h.records)
+	h.records, h.size, h.cost, h.place = nil, 0, 0, nil
+}
+
+// close forgets everything, and lets nothing be kept any more.
+func (h *history) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop()
+	h.limit, h.lost, h.open = 0, nil, nil
 }
 
 // after returns the events of a stream that follow one. ErrUnknownStream means
-// that nothing is known of the stream, ErrNotKept that missed has gaps.
+// that nothing is known of the stream, ErrNotKept that missed has gaps. h.mu is
+// held.
 func (h *history) after(stream, event uint64) (missed []record, err error) {
 	err = ErrUnknownStream
 	for _, r := range h.records {
@@ -190,7 +207,7 @@ func (h *history) after(stream, event uint64) (missed []record, err error) {
 // eventID names an event. An id must be unique in the session, whatever
 // process serves it.
 type eventID struct {
-	life   uint64 // of the Session; 0 in the process that began it
+	life   uint64 // of the history; 0 in the process that began it
 	stream uint64 // with the bit ownStream if it is one of the session itself
 	event  uint64 // its number in the stream; in those, in all of them
 }
@@ -232,7 +249,7 @@ func parseEventID(text string) (id eventID, ok bool) {
 }
 
 // idOf names an event of the session.
-func (s *Session) idOf(stream, event uint64) string { return eventID{s.life, stream, event}.String() }
+func (h *history) idOf(stream, event uint64) string { return eventID{h.life, stream, event}.String() }
 
 // Sink is a connection that takes events.
 type Sink interface {
@@ -248,7 +265,7 @@ type Sink interface {
 // for when its connection is lost (basic/transports of 2025-03-26 to
 // 2025-11-25, "Resumability and Redelivery"). It is safe for concurrent use.
 type Stream struct {
-	session *Session
+	history *history
 	number  uint64
 
 	mu    sync.Mutex // held while sending, so that events keep their order
@@ -258,23 +275,22 @@ type Stream struct {
 	over  bool
 }
 
-// OpenStream begins the stream of an answer on the connection to. It returns
-// nil if the session keeps no events, or its revision has no way to come back.
-func (s *Session) OpenStream(to Sink) *Stream {
-	s.mu.Lock()
-	h := s.kept()
-	if h == nil {
-		s.mu.Unlock()
+// stream begins the stream of an answer on the connection to; see
+// Session.OpenStream.
+func (h *history) stream(to Sink) *Stream {
+	h.mu.Lock()
+	if !h.keeps() {
+		h.mu.Unlock()
 		return nil
 	}
 	h.last++
-	st := &Stream{session: s, number: h.last, to: to}
+	st := &Stream{history: h, number: h.last, to: to}
 	if h.open == nil {
 		h.open = make(map[uint64]*Stream)
 	}
 	h.open[st.number] = st
-	s.mu.Unlock()
-	if s.revision.Has(protocol.PrimedStreams) {
+	h.mu.Unlock()
+	if h.revision.Has(protocol.PrimedStreams) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		st.put(nil, protocol.ID{})
@@ -282,13 +298,14 @@ func (s *Session) OpenStream(to Sink) *Stream {
 	return st
 }
 
-// kept returns the history, made when it is first needed; nil if there is to
-// be none. s.mu is held.
-func (s *Session) kept() *history {
-	if s.history == nil && s.limit > 0 && s.revision.Has(protocol.ResumableStreams) {
-		s.history = &history{limit: s.limit}
-	}
-	return s.history
+// keeps reports whether events are kept. h.mu is held.
+func (h *history) keeps() bool { return h.limit > 0 && h.revision.Has(protocol.ResumableStreams) }
+
+// resumable is keeps without h.mu.
+func (h *history) resumable() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.keeps()
 }
 
 // Send sends a message ahead of the answer. That the client is away is no
@@ -315,28 +332,23 @@ func (st *Stream) End(answer []byte) {
 	}
 	st.over = true
 	st.leave()
-	s := st.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.history != nil { // the session lives
-		delete(s.history.open, st.number)
-	}
+	st.history.mu.Lock()
+	defer st.history.mu.Unlock()
+	delete(st.history.open, st.number)
 }
 
 // put keeps an event and sends it if there is a connection. st.mu is held.
 func (st *Stream) put(message []byte, question protocol.ID) {
 	st.event++
-	s := st.session
-	r, room := s.reserved(st.number, message)
+	h := st.history
+	r, room := h.reserved(st.number, message)
 	r.event, r.message, r.question = st.event, bytes.Clone(r.message), question
-	s.mu.Lock()
-	s.keep(r, room)
-	s.mu.Unlock()
-	if st.to != nil && st.to.Event(s.idOf(st.number, st.event), message) != nil {
+	h.keep(r, room)
+	if st.to != nil && st.to.Event(h.idOf(st.number, st.event), message) != nil {
 		st.leave()
 	}
 	if st.to == nil && r.message == nil && !question.IsZero() {
-		s.Pending.Fail(question, errLost)
+		h.pending.Fail(question, errLost)
 	}
 }
 
@@ -378,8 +390,8 @@ func (st *Stream) Pause(retry time.Duration) bool {
 	return true
 }
 
-// Detach forgets the connection to, which is lost.
-func (st *Stream) Detach(to Sink) {
+// detach forgets the connection to, which is lost.
+func (st *Stream) detach(to Sink) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.to == to {
@@ -387,58 +399,48 @@ func (st *Stream) Detach(to Sink) {
 	}
 }
 
-// Resume sends what followed the event of that id, on its very stream, and
-// makes to the connection of what is still to come. attached tells whether it
-// still is; wake is called when it is no more, and must neither block nor use s.
-// lost must be called when to breaks before that.
-//
-// The error is ErrUnknownStream if id names none of the session's answers, or
-// one that is too long ago, and ErrNotKept if not all of them can be sent again;
-// to has got nothing then.
-func (s *Session) Resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
+// resume makes to the connection of the stream that id is of; see
+// Session.Resume.
+func (h *history) resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
-	if !ok || from.stream&ownStream != 0 || from.life != s.life {
+	if !ok || from.stream&ownStream != 0 || from.life != h.life {
 		return nil, nil, ErrUnknownStream
 	}
 	number, event := from.stream, from.event
-	s.mu.Lock()
-	if s.history == nil {
-		s.mu.Unlock()
-		return nil, nil, ErrUnknownStream
-	}
-	st := s.history.open[number]
-	s.mu.Unlock()
+	h.mu.Lock()
+	st := h.open[number]
+	h.mu.Unlock()
 	if st == nil {
-		return s.replay(number, event, to)
+		return h.replay(number, event, to)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
-		return s.replay(number, event, to)
+		return h.replay(number, event, to)
 	}
-	missed, err := s.missed(number, event)
+	missed, err := h.missed(number, event)
 	if errors.Is(err, ErrNotKept) {
 		return nil, nil, err
 	}
 	st.leave()
 	st.to, st.left = to, wake
 	for _, r := range missed {
-		if to.Event(s.idOf(r.stream, r.event), r.message) != nil {
+		if to.Event(h.idOf(r.stream, r.event), r.message) != nil {
 			st.leave()
 			break
 		}
 	}
-	return func() bool { return st.has(to) }, func() { st.Detach(to) }, nil
+	return func() bool { return st.has(to) }, func() { st.detach(to) }, nil
 }
 
 // replay sends what is kept of a stream that is over.
-func (s *Session) replay(number, event uint64, to Sink) (attached func() bool, lost func(), err error) {
-	missed, err := s.missed(number, event)
+func (h *history) replay(number, event uint64, to Sink) (attached func() bool, lost func(), err error) {
+	missed, err := h.missed(number, event)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, r := range missed {
-		if to.Event(s.idOf(r.stream, r.event), r.message) != nil {
+		if to.Event(h.idOf(r.stream, r.event), r.message) != nil {
 			break
 		}
 	}
@@ -446,40 +448,34 @@ func (s *Session) replay(number, event uint64, to Sink) (attached func() bool, l
 }
 
 // missed returns the events of a stream after one; see history.after.
-func (s *Session) missed(number, event uint64) (missed []record, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.history == nil {
-		return nil, ErrUnknownStream
-	}
-	s.missing(number, event)
-	return s.history.after(number, event)
+func (h *history) missed(number, event uint64) (missed []record, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.missing(number, event)
+	return h.after(number, event)
 }
 
-// own reads the id of an event on one of the session's own streams. ok is false
+// ours reads the id of an event on one of the session's own streams. ok is false
 // for those of other streams, and of another process.
-func (s *Session) own(id string) (from eventID, ok bool) {
+func (h *history) ours(id string) (from eventID, ok bool) {
 	from, ok = parseEventID(id)
-	return from, ok && from.stream&ownStream != 0 && from.life == s.life
+	return from, ok && from.stream&ownStream != 0 && from.life == h.life
 }
 
-// Missed sends to a connection that goes on with one of the session's own
-// streams what followed the event of that id on this very stream. It does
-// nothing for other ids. The error is ErrNotKept, before anything was sent, if
-// some of that is too long to be kept: once, so that a client that tries again
-// goes on without it.
-func (s *Session) Missed(id string, to Sink) error {
-	from, ok := s.own(id)
+// sendMissed sends what followed an event of the session's own streams; see
+// Session.Missed.
+func (h *history) sendMissed(id string, to Sink) error {
+	from, ok := h.ours(id)
 	if !ok {
 		return nil
 	}
-	missed, err := s.missed(from.stream, from.event)
+	missed, err := h.missed(from.stream, from.event)
 	if errors.Is(err, ErrNotKept) {
-		s.skip(from.stream)
+		h.skip(from.stream)
 		return err
 	}
 	for _, r := range missed {
-		if err := to.Event(s.idOf(r.stream, r.event), r.message); err != nil {
+		if err := to.Event(h.idOf(r.stream, r.event), r.message); err != nil {
 			return err
 		}
 	}
@@ -487,24 +483,14 @@ func (s *Session) Missed(id string, to Sink) error {
 }
 
 // skip forgets that there was what is too long to be kept on a stream.
-func (s *Session) skip(stream uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.history == nil {
-		return
-	}
-	for i, r := range s.history.records {
+func (h *history) skip(stream uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, r := range h.records {
 		if r.stream == stream {
-			s.history.records[i].long = false
+			h.records[i].long = false
 		}
 	}
-}
-
-// Resumable tells whether a client can come back for events of the session.
-func (s *Session) Resumable() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.kept() != nil
 }
 
 // Unasked tells whether id names an event of a session's own streams, or none
@@ -517,11 +503,33 @@ func Unasked(id string) bool {
 
 // forget drops the events of answers that are over, when the session has not
 // been used for a while.
-func (s *Session) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.history; h != nil && len(h.open) == 0 {
-		s.dropHistory()
+func (h *history) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.open) == 0 {
+		h.drop()
 		h.open = nil
 	}
+}
+
+// ownEvent keeps a message of one of the session's own streams under the id
+// that it returns, "" if nothing is kept. number is that of the stream, set with
+// its first event; the goroutine that carries the stream calls.
+func (h *history) ownEvent(number *uint64, message []byte) (id string) {
+	h.mu.Lock()
+	if !h.keeps() {
+		h.mu.Unlock()
+		return ""
+	}
+	if *number == 0 {
+		*number = ownStream | h.own
+		h.own++
+	}
+	h.unasked++
+	event := h.unasked
+	h.mu.Unlock()
+	r, room := h.reserved(*number, message)
+	r.event, r.question = event, questionOf(message)
+	h.keep(r, room)
+	return h.idOf(*number, event)
 }

@@ -145,7 +145,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	if _, _, err := s.Resume("1-1", &found, nil); err == nil {
 		t.Error("the first stream is known though nothing of it is kept")
 	}
-	s.forget()
+	s.history.forget()
 	if _, _, err := s.Resume("2-0", &found, nil); err == nil || s.history.size != 0 {
 		t.Error("forget left something")
 	}
@@ -175,7 +175,7 @@ func TestNoHistory(t *testing.T) {
 		}
 		out, leave := listen(s, "")
 		send(t, s, "m")
-		if id, m, _ := s.Next(out); id != "" || string(m) != "m" || s.history != nil {
+		if id, m, _ := s.Next(out); id != "" || string(m) != "m" || len(s.history.records) > 0 {
 			t.Errorf("%v: Next = %q, %q", s.Revision(), id, m)
 		}
 		leave()

@@ -26,25 +26,25 @@ func TestLostQuestions(t *testing.T) {
 		{"too long for a connection that breaks", long, &sink{broken: true}, nil, true},
 		{"short for a connection that breaks", short, &sink{broken: true}, nil, false},
 		{"too long, and the client comes back without it", long, &sink{}, func(t *testing.T, s *Session, _ *Stream) {
-			if _, _, err := s.Resume(s.idOf(1, 1), &sink{}, nil); !errors.Is(err, ErrNotKept) {
+			if _, _, err := s.Resume(s.history.idOf(1, 1), &sink{}, nil); !errors.Is(err, ErrNotKept) {
 				t.Errorf("Resume: %v", err)
 			}
 		}, true},
 		{"too long, and the client comes back with it", long, &sink{}, func(t *testing.T, s *Session, _ *Stream) {
-			if _, _, err := s.Resume(s.idOf(1, 2), &sink{}, nil); err != nil {
+			if _, _, err := s.Resume(s.history.idOf(1, 2), &sink{}, nil); err != nil {
 				t.Errorf("Resume: %v", err)
 			}
 		}, false},
 		{"too old, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, st *Stream) {
 			sendAll(t, st, strings.Repeat("m", 400)+" "+strings.Repeat("n", 400))
 			var to sink
-			if _, _, err := s.Resume(s.idOf(1, 1), &to, nil); err != nil || len(to.got) == 0 {
+			if _, _, err := s.Resume(s.history.idOf(1, 1), &to, nil); err != nil || len(to.got) == 0 {
 				t.Errorf("Resume: %v, %q", err, to.got)
 			}
 		}, true},
 		{"kept, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, _ *Stream) {
 			var to sink
-			if _, _, err := s.Resume(s.idOf(1, 1), &to, nil); err != nil || !strings.Contains(strings.Join(to.got, " "), "roots/list") {
+			if _, _, err := s.Resume(s.history.idOf(1, 1), &to, nil); err != nil || !strings.Contains(strings.Join(to.got, " "), "roots/list") {
 				t.Errorf("Resume: %v, %q", err, to.got)
 			}
 		}, false},

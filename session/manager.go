@@ -150,8 +150,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	if crowded, err = m.makeRoom(s); err != nil {
 		return nil, crowded, err
 	}
-	s.limit, s.maxEvent, s.budget = m.config.History, m.config.MaxEvent, &m.budget
-	s.countURIs(&m.uris)
+	s.join(m)
 	if m.config.Store != nil {
 		s.save = m.save
 		s.begin()
@@ -513,7 +512,7 @@ func (m *Manager) endIdle() {
 	m.mu.Unlock()
 	m.endUnused(expired, ErrIdle)
 	for _, s := range quiet {
-		s.forget()
+		s.history.forget()
 	}
 }
 

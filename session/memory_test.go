@@ -61,7 +61,7 @@ func TestIdleSessionIsSmall(t *testing.T) {
 			st := s.OpenStream(&sink{})
 			_ = st.Send([]byte("message"))
 			st.End([]byte("answer"))
-			s.forget()
+			s.history.forget()
 		},
 	} {
 		got := bytesPerSession(t, n, use)

@@ -170,7 +170,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	}
 	stream = second.OpenStream(&to)
 	stream.End([]byte("b"))
-	life := second.idOf(ownStream, 0)[len("0-0"):]
+	life := second.history.idOf(ownStream, 0)[len("0-0"):]
 	if len(life) < 2 {
 		t.Fatalf("ids of the second process end with %q", life)
 	}

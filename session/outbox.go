@@ -16,178 +16,122 @@ const (
 // maxStreams is how many streams of a session are open at a time.
 const maxStreams = 8
 
+// outbox has the messages of a session that belong to no request, and the open
+// streams, of which the newest gets them. The mu of the session guards it.
+type outbox struct {
+	budget  *budget   // of all sessions; nil without a Manager
+	open    []*Outbox // streams, oldest first
+	waiting [][]byte  // messages for the next stream
+	bytes   int       // of these, or of what the streams hold
+	closed  bool      // the session has ended
+}
+
 // Outbox is an open stream of a session. The session's mu guards it.
 type Outbox struct {
 	wake   func()   // called when there is a message for it, or it is over
-	number uint64   // in the ids of events; 0 until it has one
+	number uint64   // in the ids of events; 0 until it has one. It is for who calls Next.
 	queue  [][]byte // what its client has not got yet, oldest first
 	over   bool
 }
 
-// Listen opens a stream of s. last is the id of the event from which the client
-// comes back, "" if it does not; see Missed. wake is called when Next has
-// something to tell that it had not before: it must not block, nor use s.
-//
-// A client may have several streams open, of which one gets each message
-// (basic/transports of 2025-03-26 to 2025-11-25, "Multiple Connections"). That
-// is the newest. The others stay open in silence: a client that opens a stream
-// whenever one ends would otherwise do so for ever, with two of them. What the
-// stream before has not taken waits in the new one, and goes back to it when the
-// new one ends. Of more than maxStreams the oldest ends. leave must be called
-// when the stream ends.
-func (s *Session) Listen(last string, wake func()) (out *Outbox, leave func()) {
-	out = &Outbox{wake: wake}
-	if from, ok := s.own(last); ok {
-		out.number = from.stream
+// listen opens a stream, which gets what waits, and ends the oldest if there are
+// too many.
+func (b *outbox) listen(out *Outbox) {
+	queue := b.queue()
+	out.queue, *queue = *queue, nil
+	if len(b.open) == maxStreams {
+		b.open[0].end()
+		b.open = slices.Delete(b.open, 0, 1)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.reason != nil {
-		out.over = true
-		return out, func() {}
-	}
-	if newest := s.newest(); newest != nil {
-		out.queue, newest.queue = newest.queue, nil
-	} else {
-		out.queue, s.waiting = s.waiting, nil
-	}
-	if len(s.open) == maxStreams {
-		s.open[0].end()
-		s.open = slices.Delete(s.open, 0, 1)
-	}
-	s.open = append(s.open, out)
-	return out, func() { s.endStream(out) }
+	b.open = append(b.open, out)
 }
 
-// end tells whoever carries the stream that it is over. s.mu is held.
+// end tells whoever carries the stream that it is over.
 func (out *Outbox) end() {
 	out.over = true
 	out.wake()
 }
 
-// newest returns the stream that gets the messages, nil if none is open. s.mu
-// is held.
-func (s *Session) newest() *Outbox {
-	if len(s.open) == 0 {
+// newest returns the stream that gets the messages, nil if none is open.
+func (b *outbox) newest() *Outbox {
+	if len(b.open) == 0 {
 		return nil
 	}
-	return s.open[len(s.open)-1]
+	return b.open[len(b.open)-1]
 }
 
 // queue returns where messages wait: in the newest stream, or for the next one.
-// s.mu is held.
-func (s *Session) queue() *[][]byte {
-	if out := s.newest(); out != nil {
+func (b *outbox) queue() *[][]byte {
+	if out := b.newest(); out != nil {
 		return &out.queue
 	}
-	return &s.waiting
+	return &b.waiting
 }
 
-// endStream ends a stream. What its client has not got goes to the one before,
-// which goes on, or waits for the next.
-func (s *Session) endStream(out *Outbox) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// leave ends a stream. What its client has not got goes to the one before, which
+// goes on, or waits for the next.
+func (b *outbox) leave(out *Outbox) {
 	out.over = true
-	if i := slices.Index(s.open, out); i >= 0 {
-		s.open = slices.Delete(s.open, i, i+1)
+	if i := slices.Index(b.open, out); i >= 0 {
+		b.open = slices.Delete(b.open, i, i+1)
 	}
-	if len(out.queue) == 0 || s.reason != nil {
+	if len(out.queue) == 0 || b.closed {
 		return
 	}
-	queue := s.queue()
+	queue := b.queue()
 	*queue, out.queue = append(out.queue, *queue...), nil
-	if next := s.newest(); next != nil {
+	if next := b.newest(); next != nil {
 		next.wake()
 	}
 }
 
-// endStreams ends all streams, once they have sent what they have.
-func (s *Session) endStreams() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.endOpen()
-}
-
-// endOpen ends the streams that are open. s.mu is held.
-func (s *Session) endOpen() {
-	for _, out := range s.open {
+// endStreams ends the streams that are open, once they have sent what they have.
+func (b *outbox) endStreams() {
+	for _, out := range b.open {
 		out.end()
 	}
-	s.open = nil
+	b.open = nil
 }
 
-// Send puts a message that belongs to no request on the session's stream, or
-// keeps it for the next one. It never blocks: it returns false when the client
-// is too far behind and the message is dropped. A message that waits already
-// is not queued a second time.
-func (s *Session) Send(message []byte) bool {
-	if !s.budget.reserve(len(message)) {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sent, queued := s.enqueue(message)
-	if !queued {
-		s.budget.release(len(message))
-	}
-	return sent
+// close ends the streams and drops what waits for one.
+func (b *outbox) close() {
+	b.closed = true
+	b.budget.release(b.bytes)
+	b.waiting, b.bytes = nil, 0
+	b.endStreams()
 }
 
-// enqueue is Send for a message that the budget has room for, and tells whether
-// the message needed that. s.mu is held.
-func (s *Session) enqueue(message []byte) (sent, queued bool) {
-	queue := s.queue()
+// put queues a message that the budget has room for, and tells whether the
+// message needed that; see Session.Send.
+func (b *outbox) put(message []byte) (sent, queued bool) {
+	queue := b.queue()
 	switch {
 	case slices.ContainsFunc(*queue, func(m []byte) bool { return bytes.Equal(m, message) }):
 		return true, false
-	case s.reason != nil || len(*queue) >= outboxSize || // more, where those of two streams came together
-		s.queued+len(message) > outboxBytes:
+	case b.closed || len(*queue) >= outboxSize || // more, where those of two streams came together
+		b.bytes+len(message) > outboxBytes:
 		return false, false
 	}
 	*queue = append(*queue, message)
-	s.queued += len(message)
-	if out := s.newest(); out != nil {
+	b.bytes += len(message)
+	if out := b.newest(); out != nil {
 		out.wake()
 	}
 	return true, true
 }
 
-// Next takes the next message from out, and keeps it under the id that it
-// returns, which is empty if the session keeps no events. The message is nil if
-// none waits; over says then that none will come.
-func (s *Session) Next(out *Outbox) (id string, message []byte, over bool) {
-	s.mu.Lock()
+// take takes the next message from a stream; nil if none waits.
+func (b *outbox) take(out *Outbox) (message []byte) {
 	if len(out.queue) == 0 {
 		out.queue = nil // what it had room for
-		over = out.over
-		s.mu.Unlock()
-		return "", nil, over
+		return nil
 	}
 	message = out.queue[0]
 	out.queue[0] = nil
 	out.queue = out.queue[1:]
-	var h *history
-	if s.reason == nil {
-		s.queued -= len(message)
-		s.budget.release(len(message))
-		h = s.kept()
+	if !b.closed {
+		b.bytes -= len(message)
+		b.budget.release(len(message))
 	}
-	if h == nil {
-		s.mu.Unlock()
-		return "", message, false
-	}
-	if out.number == 0 {
-		out.number = ownStream | h.own
-		h.own++
-	}
-	h.unasked++
-	stream, event := out.number, h.unasked
-	s.mu.Unlock()
-	r, room := s.reserved(stream, message)
-	r.event, r.question = event, questionOf(message)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keep(r, room)
-	return s.idOf(stream, event), message, false
+	return message
 }

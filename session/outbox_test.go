@@ -184,8 +184,8 @@ func TestSendIsBounded(t *testing.T) {
 		t.Error("a full stream took one more")
 	}
 	take(s, out)
-	if out.queue != nil || s.queued != 0 {
-		t.Errorf("the stream keeps %d messages and %d bytes after they were taken", len(out.queue), s.queued)
+	if out.queue != nil || s.outbox.bytes != 0 {
+		t.Errorf("the stream keeps %d messages and %d bytes after they were taken", len(out.queue), s.outbox.bytes)
 	}
 	fill()
 }
@@ -202,7 +202,7 @@ func TestSendIsBoundedAfterTheEnd(t *testing.T) {
 	s.Send([]byte("second"))
 	leave()
 	if s.Send([]byte("third")) {
-		t.Errorf("%d messages waited, and one more was let in", len(s.waiting))
+		t.Errorf("%d messages waited, and one more was let in", len(s.outbox.waiting))
 	}
 	out, leave := listen(s, "")
 	defer leave()

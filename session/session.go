@@ -8,6 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,30 +51,21 @@ type Session struct {
 	save        func(*Session) // keeps the state elsewhere; nil if nothing does
 	saving      sync.Mutex     // held while the Store saves the session, or deletes it
 
-	parent   context.Context
-	limit    int     // bytes of history
-	maxEvent int     // bytes of an event that the history keeps
-	budget   *budget // of all sessions; nil without a Manager
-	uris     *budget // the same, of what they subscribed to
-	life     uint64  // for the ids of events and questions, if several processes may serve it; else 0
+	parent  context.Context
+	history history
 
-	mu       sync.Mutex
-	ctx      context.Context // nil until asked for
-	cancel   context.CancelCauseFunc
-	reason   error              // why the session ended; nil while it lives
-	onEnd    func(reason error) // called once, when the last request is over
-	lastUsed time.Time
-	saved    time.Time // when the Store last got the state
-	calls    int       // requests under way
-	uses     int       // requests so far; initialize is the first
-	streams  int       // held open, which keep the session alive as calls do
-	open     []*Outbox // streams, oldest first; the last gets unasked messages
-	waiting  [][]byte  // messages for the next stream
-	queued   int       // bytes of these, or of what the stream holds
-	history  *history  // nil until an event is kept
-
-	subscriptions map[string]struct{} // URIs of resources; nil if none
-	subscribed    int                 // bytes of these
+	mu            sync.Mutex
+	ctx           context.Context // nil until asked for
+	cancel        context.CancelCauseFunc
+	reason        error              // why the session ended; nil while it lives
+	onEnd         func(reason error) // called once, when the last request is over
+	lastUsed      time.Time
+	saved         time.Time // when the Store last got the state
+	calls         int       // requests under way
+	uses          int       // requests so far; initialize is the first
+	streams       int       // held open, which keep the session alive as calls do
+	outbox        outbox
+	subscriptions subscriptions
 }
 
 var _ frame.Session = (*Session)(nil)
@@ -114,6 +108,7 @@ func New(ctx context.Context, id string, c Client) *Session {
 	if s.capabilities == nil {
 		s.capabilities = &noCapabilities
 	}
+	s.history.pending, s.history.revision = &s.Pending, c.Revision
 	s.level.Store(uint32(protocol.LevelInfo))
 	return s
 }
@@ -221,18 +216,22 @@ func (s *Session) Close(reason error) {
 	if s.cancel != nil {
 		s.cancel(reason)
 	}
-	s.dropHistory()
-	s.history = nil
-	s.unsubscribeAll()
-	s.limit = 0
-	s.budget.release(s.queued)
-	s.waiting, s.queued = nil, 0
-	s.endOpen()
+	s.history.close()
+	s.subscriptions.clear()
+	s.outbox.close()
 	ended := s.takeEnd()
 	s.mu.Unlock()
 	s.Inflight.CancelAll(reason)
 	s.Pending.Close(reason)
 	ended()
+}
+
+// join makes what the session keeps count among the sessions of a Manager.
+// Nobody else has the session yet.
+func (s *Session) join(m *Manager) {
+	s.history.limit, s.history.maxEvent, s.history.budget = m.config.History, m.config.MaxEvent, &m.budget
+	s.outbox.budget = &m.budget
+	s.subscriptions.countIn(&m.uris)
 }
 
 // claim tells the Store whose session it is.
@@ -303,9 +302,181 @@ func (s *Session) Hold() (release func()) {
 	}
 }
 
+// listened tells whether a stream is open.
+func (s *Session) listened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams > 0
+}
+
 // idleSince returns when the session was last used, or ok false while it is.
 func (s *Session) idleSince() (t time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastUsed, s.calls == 0 && s.streams == 0
+}
+
+// Subscribe notes that the client wants to hear of changes to the resource at
+// uri. It returns false when the session has max subscriptions already,
+// their URIs come to protocol.MaxSubscribed bytes, or those of all sessions to
+// Config.Memory.
+func (s *Session) Subscribe(uri string, max int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != nil {
+		return false
+	}
+	added, ok := s.subscriptions.add(uri, max)
+	if added {
+		s.changed.Store(true)
+	}
+	return ok
+}
+
+// Unsubscribe notes that it no longer does.
+func (s *Session) Unsubscribe(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.subscriptions.remove(uri) {
+		s.changed.Store(true)
+	}
+}
+
+// Subscribed tells whether it does.
+func (s *Session) Subscribed(uri string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.subscriptions.uris[uri]
+	return ok
+}
+
+// Listen opens a stream of s. last is the id of the event from which the client
+// comes back, "" if it does not; see Missed. wake is called when Next has
+// something to tell that it had not before: it must not block, nor use s.
+//
+// A client may have several streams open, of which one gets each message
+// (basic/transports of 2025-03-26 to 2025-11-25, "Multiple Connections"). That
+// is the newest. The others stay open in silence: a client that opens a stream
+// whenever one ends would otherwise do so for ever, with two of them. What the
+// stream before has not taken waits in the new one, and goes back to it when the
+// new one ends. Of more than maxStreams the oldest ends. leave must be called
+// when the stream ends.
+func (s *Session) Listen(last string, wake func()) (out *Outbox, leave func()) {
+	out = &Outbox{wake: wake}
+	if from, ok := s.history.ours(last); ok {
+		out.number = from.stream
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != nil {
+		out.over = true
+		return out, func() {}
+	}
+	s.outbox.listen(out)
+	return out, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.outbox.leave(out)
+	}
+}
+
+// endStreams ends all streams, once they have sent what they have.
+func (s *Session) endStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outbox.endStreams()
+}
+
+// Send puts a message that belongs to no request on the session's stream, or
+// keeps it for the next one. It never blocks: it returns false when the client
+// is too far behind and the message is dropped. A message that waits already
+// is not queued a second time.
+func (s *Session) Send(message []byte) bool {
+	budget := s.outbox.budget
+	if !budget.reserve(len(message)) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sent, queued := s.outbox.put(message)
+	if !queued {
+		budget.release(len(message))
+	}
+	return sent
+}
+
+// Next takes the next message from out, and keeps it under the id that it
+// returns, which is empty if the session keeps no events. The message is nil if
+// none waits; over says then that none will come. One goroutine at a time may
+// call it for a stream.
+func (s *Session) Next(out *Outbox) (id string, message []byte, over bool) {
+	s.mu.Lock()
+	message, over = s.outbox.take(out), out.over
+	s.mu.Unlock()
+	if message == nil {
+		return "", nil, over
+	}
+	return s.history.ownEvent(&out.number, message), message, false
+}
+
+// OpenStream begins the stream of an answer on the connection to. It returns
+// nil if the session keeps no events, or its revision has no way to come back.
+func (s *Session) OpenStream(to Sink) *Stream { return s.history.stream(to) }
+
+// Resume sends what followed the event of that id, on its very stream, and
+// makes to the connection of what is still to come. attached tells whether it
+// still is; wake is called when it is no more, and must neither block nor use s.
+// lost must be called when to breaks before that.
+//
+// The error is ErrUnknownStream if id names none of the session's answers, or
+// one that is too long ago, and ErrNotKept if not all of them can be sent again;
+// to has got nothing then.
+func (s *Session) Resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
+	return s.history.resume(id, to, wake)
+}
+
+// Missed sends to a connection that goes on with one of the session's own
+// streams what followed the event of that id on this very stream. It does
+// nothing for other ids. The error is ErrNotKept, before anything was sent, if
+// some of that is too long to be kept: once, so that a client that tries again
+// goes on without it.
+func (s *Session) Missed(id string, to Sink) error { return s.history.sendMissed(id, to) }
+
+// Unsent tells the session that a connection broke over a message of its own
+// stream. If that is a question that is not kept, it fails: it would wait for
+// nothing.
+func (s *Session) Unsent(message []byte) { s.history.unsent(message) }
+
+// Resumable tells whether a client can come back for events of the session.
+func (s *Session) Resumable() bool { return s.history.resumable() }
+
+// Asker implements frame.Askers: questions go out through send, and their
+// answers come back to s.Pending.
+func (s *Session) Asker(_ *frame.Frame, send func(message []byte) error) frame.Asker {
+	return &asker{session: s, send: send}
+}
+
+// Snapshot returns the state of s.
+func (s *Session) Snapshot() *Snapshot {
+	snapshot := &Snapshot{
+		Version: SnapshotVersion, ID: s.id, Principal: s.principal, Revision: s.revision.String(),
+		ClientInfo: s.info, Capabilities: s.capabilities,
+		Initialized: s.Initialized(), LogLevel: s.LogLevel(), Assigns: s.assigns.Save(),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uri := range s.subscriptions.uris {
+		snapshot.Subscriptions = append(snapshot.Subscriptions, uri)
+	}
+	slices.Sort(snapshot.Subscriptions)
+	return snapshot
+}
+
+// begin gives what the session sends ids that no other process gives, which
+// may serve the same session.
+func (s *Session) begin() {
+	for s.history.life == 0 {
+		s.history.life = rand.Uint64()
+	}
+	s.Pending.Name(strconv.FormatUint(s.history.life, 36))
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -55,22 +52,6 @@ type Snapshot struct {
 // SnapshotVersion is the Version that this package writes and reads.
 const SnapshotVersion = 1
 
-// Snapshot returns the state of s.
-func (s *Session) Snapshot() *Snapshot {
-	snapshot := &Snapshot{
-		Version: SnapshotVersion, ID: s.id, Principal: s.principal, Revision: s.revision.String(),
-		ClientInfo: s.info, Capabilities: s.capabilities,
-		Initialized: s.Initialized(), LogLevel: s.LogLevel(), Assigns: s.assigns.Save(),
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for uri := range s.subscriptions {
-		snapshot.Subscriptions = append(snapshot.Subscriptions, uri)
-	}
-	slices.Sort(snapshot.Subscriptions)
-	return snapshot
-}
-
 // Restore returns a session with the state of a snapshot. Its context is a
 // child of ctx.
 func Restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
@@ -96,15 +77,6 @@ func Restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
 	}
 	s.changed.Store(false)
 	return s, nil
-}
-
-// begin gives what the session sends ids that no other process gives, which
-// may serve the same session.
-func (s *Session) begin() {
-	for s.life == 0 {
-		s.life = rand.Uint64()
-	}
-	s.Pending.Name(strconv.FormatUint(s.life, 36))
 }
 
 // Memory is a Store within the process, for tests and for servers that share

@@ -5,67 +5,56 @@ import "github.com/talaria-go/mcp/protocol"
 // uriCost is what one subscription counts in the budget of all sessions.
 func uriCost(uri string) int { return 128 + len(uri) }
 
-// countURIs makes subscriptions count in uris from now on, and those that were
-// restored as well. Ones for which there is no room are dropped. Nobody else
-// has the session yet.
-func (s *Session) countURIs(uris *budget) {
-	all := s.subscriptions
-	s.unsubscribeAll()
-	s.uris = uris
-	changed := s.changed.Load()
-	for uri := range all {
-		s.Subscribe(uri, len(all))
-	}
-	s.changed.Store(changed)
+// subscriptions are the URIs of the resources of which a client wants to hear
+// that they have changed. The mu of its session guards them.
+type subscriptions struct {
+	budget *budget // of all sessions; nil without a Manager
+	uris   map[string]struct{}
+	bytes  int // of the URIs
 }
 
-// unsubscribeAll forgets all subscriptions. s.mu is held.
-func (s *Session) unsubscribeAll() {
-	for uri := range s.subscriptions {
-		s.uris.release(uriCost(uri))
+// add adds a URI; see Session.Subscribe. added is false if it was there.
+func (u *subscriptions) add(uri string, max int) (added, ok bool) {
+	if _, there := u.uris[uri]; there {
+		return false, true
 	}
-	s.subscriptions, s.subscribed = nil, 0
+	if len(u.uris) >= max || u.bytes+len(uri) > protocol.MaxSubscribed || !u.budget.reserve(uriCost(uri)) {
+		return false, false
+	}
+	if u.uris == nil {
+		u.uris = make(map[string]struct{})
+	}
+	u.uris[uri] = struct{}{}
+	u.bytes += len(uri)
+	return true, true
 }
 
-// Subscribe notes that the client wants to hear of changes to the resource at
-// uri. It returns false when the session has max subscriptions already,
-// their URIs come to protocol.MaxSubscribed bytes, or those of all sessions to
-// Config.Memory.
-func (s *Session) Subscribe(uri string, max int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.subscriptions[uri]; ok {
-		return true
-	}
-	if len(s.subscriptions) >= max || s.subscribed+len(uri) > protocol.MaxSubscribed || s.reason != nil || !s.uris.reserve(uriCost(uri)) {
+// remove removes a URI, and tells whether it was there.
+func (u *subscriptions) remove(uri string) bool {
+	if _, ok := u.uris[uri]; !ok {
 		return false
 	}
-	if s.subscriptions == nil {
-		s.subscriptions = make(map[string]struct{})
-	}
-	s.subscriptions[uri] = struct{}{}
-	s.subscribed += len(uri)
-	s.changed.Store(true)
+	delete(u.uris, uri)
+	u.bytes -= len(uri)
+	u.budget.release(uriCost(uri))
 	return true
 }
 
-// Unsubscribe notes that it no longer does.
-func (s *Session) Unsubscribe(uri string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.subscriptions[uri]; !ok {
-		return
+// clear removes all URIs.
+func (u *subscriptions) clear() {
+	for uri := range u.uris {
+		u.budget.release(uriCost(uri))
 	}
-	delete(s.subscriptions, uri)
-	s.subscribed -= len(uri)
-	s.uris.release(uriCost(uri))
-	s.changed.Store(true)
+	u.uris, u.bytes = nil, 0
 }
 
-// Subscribed tells whether it does.
-func (s *Session) Subscribed(uri string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.subscriptions[uri]
-	return ok
+// countIn makes the URIs count in a budget from now on. Ones for which there is
+// no room are dropped.
+func (u *subscriptions) countIn(all *budget) {
+	uris := u.uris
+	u.clear()
+	u.budget = all
+	for uri := range uris {
+		u.add(uri, len(uris))
+	}
 }
