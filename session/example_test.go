@@ -16,9 +16,10 @@ func ExampleManager() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(x.ID()), x.Revision(), m.Len())
-	fmt.Println(m.End(x.ID(), nil), m.Len())
+	there, err := m.Get(x.ID())
+	fmt.Println(len(x.ID()), x.Revision(), there == x, err)
+	fmt.Println(m.End(x.ID(), session.ErrDeleted), x.Ended())
 	// Output:
-	// 22 2025-11-25 1
-	// true 0
+	// 22 2025-11-25 true <nil>
+	// true true
 }

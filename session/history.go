@@ -20,9 +20,9 @@ const maxRecords = 1024
 
 // The errors of coming back for a stream.
 var (
-	// ErrUnknownStream: the session keeps nothing of the stream. It may never
+	// errUnknownStream: the session keeps nothing of the stream. It may never
 	// have been, or be too long ago, or have made room for others.
-	ErrUnknownStream = errors.New("session: the id names no stream of this session, or one that is too long ago")
+	errUnknownStream = errors.New("session: the id names no stream of this session, or one that is too long ago")
 	// ErrNotKept: an event that followed is longer than Config.MaxEvent.
 	ErrNotKept = errors.New("session: what followed is too long to be sent again")
 	// errLost is the error of a question that did not reach its client, and is
@@ -181,16 +181,16 @@ func (h *history) close() {
 	h.limit, h.lost, h.open = 0, nil, nil
 }
 
-// after returns the events of a stream that follow one. ErrUnknownStream means
+// after returns the events of a stream that follow one. errUnknownStream means
 // that nothing is known of the stream, ErrNotKept that missed has gaps. h.mu is
 // held.
 func (h *history) after(stream, event uint64) (missed []record, err error) {
-	err = ErrUnknownStream
+	err = errUnknownStream
 	for _, r := range h.records {
 		if r.stream != stream {
 			continue
 		}
-		if errors.Is(err, ErrUnknownStream) {
+		if errors.Is(err, errUnknownStream) {
 			err = nil
 		}
 		switch {
@@ -404,7 +404,7 @@ func (st *Stream) detach(to Sink) {
 func (h *history) resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
 	if !ok || from.stream&ownStream != 0 || from.life != h.life {
-		return nil, nil, ErrUnknownStream
+		return nil, nil, errUnknownStream
 	}
 	number, event := from.stream, from.event
 	h.mu.Lock()

@@ -255,7 +255,7 @@ func TestUnaskedOnSeveralStreams(t *testing.T) {
 		if !Unasked(id) {
 			t.Errorf("Unasked does not know %s", id)
 		}
-		if _, _, err := s.Resume(id, &sink{}, nil); !errors.Is(err, ErrUnknownStream) {
+		if _, _, err := s.Resume(id, &sink{}, nil); !errors.Is(err, errUnknownStream) {
 			t.Errorf("Resume(%s): %v, as if it were an answer", id, err)
 		}
 	}

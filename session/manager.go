@@ -17,9 +17,9 @@ import (
 
 // The limits that a zero Config stands for.
 const (
-	DefaultIdle     = 30 * time.Minute
+	defaultIdle     = 30 * time.Minute
 	DefaultMax      = 10_000
-	DefaultHistory  = 16 << 10 // bytes
+	defaultHistory  = 16 << 10 // bytes
 	DefaultMaxEvent = 1 << 20  // bytes
 	DefaultMemory   = 64 << 20 // bytes
 )
@@ -29,7 +29,7 @@ var ErrTooMany = errors.New("session: too many sessions")
 
 // Config limits the sessions of a Manager.
 type Config struct {
-	Idle time.Duration // unused for so long, a session ends; 0 means DefaultIdle, negative never
+	Idle time.Duration // unused for so long, a session ends; 0 means defaultIdle, negative never
 	Max  int           // sessions at a time; 0 means DefaultMax
 	// MaxPerPrincipal is how many of them one principal may have; 0 means a
 	// tenth of Max, at least one, negative no limit. Anonymous clients, who are
@@ -40,7 +40,7 @@ type Config struct {
 	// History is how many bytes of events each session keeps for a client that
 	// comes back to a broken stream; the last event is kept beyond that, if it
 	// has no more than MaxEvent. A session that is not used drops
-	// them between half of Idle and the whole. 0 means DefaultHistory; negative turns coming back off.
+	// them between half of Idle and the whole. 0 means defaultHistory; negative turns coming back off.
 	History int
 	// MaxEvent is how many bytes an event may have to be kept. A client that
 	// comes back for a longer one is refused, and told why. 0 means
@@ -93,7 +93,7 @@ type Manager struct {
 // NewManager returns a Manager without sessions.
 func NewManager(config Config) *Manager {
 	if config.Idle == 0 {
-		config.Idle = DefaultIdle
+		config.Idle = defaultIdle
 	}
 	if config.Max <= 0 {
 		config.Max = DefaultMax
@@ -102,7 +102,7 @@ func NewManager(config Config) *Manager {
 		config.MaxPerPrincipal = max(1, config.Max/10)
 	}
 	if config.History == 0 {
-		config.History = DefaultHistory
+		config.History = defaultHistory
 	}
 	if config.MaxEvent <= 0 {
 		config.MaxEvent = DefaultMaxEvent
@@ -131,7 +131,7 @@ func (m *Manager) Open(c Client) (*Session, error) {
 // there is no room, another one may have to end.
 func (m *Manager) add(s *Session) (*Session, error) {
 	there, crowded, err := m.enter(s)
-	m.endUnused(crowded, ErrCrowded)
+	m.endUnused(crowded, errCrowded)
 	return there, err
 }
 
@@ -271,7 +271,7 @@ func (m *Manager) restore(id string) (*Session, error) {
 		return nil, nil
 	}
 	var restored *Session
-	err = safely.Try(func() (err error) { restored, err = Restore(m.ctx, snapshot); return err })
+	err = safely.Try(func() (err error) { restored, err = restore(m.ctx, snapshot); return err })
 	if err != nil {
 		m.failed(err)
 		return nil, nil
@@ -329,7 +329,7 @@ func (m *Manager) save(s *Session) {
 	defer cancel()
 	// A session is used up to Idle/4 after it was saved, and then Idle long.
 	if err := safely.Try(func() error {
-		snapshot := s.Snapshot()
+		snapshot := s.snapshot()
 		snapshot.Owner = m.name
 		return m.config.Store.Save(ctx, snapshot, max(m.config.Idle+m.config.Idle/2, 0))
 	}); err != nil {
@@ -395,13 +395,6 @@ func (m *Manager) owns(s *Session) (yes, ok bool) {
 		return s.changed.Load() && !s.unclaimed.Load(), true
 	}
 	return snapshot.Owner == m.name, true
-}
-
-// Len returns the number of sessions.
-func (m *Manager) Len() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.sessions)
 }
 
 // Attach makes Each find a session that lives with a connection, until detach

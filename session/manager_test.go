@@ -200,11 +200,11 @@ func TestIdleDefault(t *testing.T) {
 		m := NewManager(Config{})
 		defer m.Close(ErrClosed)
 		s := mustOpen(t, m)
-		time.Sleep(DefaultIdle - time.Minute)
+		time.Sleep(defaultIdle - time.Minute)
 		if got, _ := m.Get(s.ID()); got == nil {
 			t.Error("a session expired before the default idle time")
 		}
-		time.Sleep(DefaultIdle/2 + time.Minute)
+		time.Sleep(defaultIdle/2 + time.Minute)
 		if got, _ := m.Get(s.ID()); got != nil {
 			t.Error("a session lives past one and a half of the default idle time")
 		}

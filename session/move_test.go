@@ -160,7 +160,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 
 	m := NewManager(Config{})
 	defer m.Close(ErrClosed)
-	restored, err := Restore(t.Context(), first.Snapshot())
+	restored, err := restore(t.Context(), first.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ var (
 	ErrClosed  = errors.New("session: closed")
 	ErrDeleted = fmt.Errorf("%w by its client", ErrClosed)
 	ErrIdle    = fmt.Errorf("%w because it was not used", ErrClosed)
-	ErrCrowded = fmt.Errorf("%w to make room for others", ErrClosed)
+	errCrowded = fmt.Errorf("%w to make room for others", ErrClosed)
 )
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
@@ -428,7 +428,7 @@ func (s *Session) OpenStream(to Sink) *Stream { return s.history.stream(to) }
 // still is; wake is called when it is no more, and must neither block nor use s.
 // lost must be called when to breaks before that.
 //
-// The error is ErrUnknownStream if id names none of the session's answers, or
+// The error is errUnknownStream if id names none of the session's answers, or
 // one that is too long ago, and ErrNotKept if not all of them can be sent again;
 // to has got nothing then.
 func (s *Session) Resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
@@ -456,10 +456,10 @@ func (s *Session) Asker(_ *frame.Frame, send func(message []byte) error) frame.A
 	return &asker{session: s, send: send}
 }
 
-// Snapshot returns the state of s.
-func (s *Session) Snapshot() *Snapshot {
+// snapshot returns the state of s.
+func (s *Session) snapshot() *Snapshot {
 	snapshot := &Snapshot{
-		Version: SnapshotVersion, ID: s.id, Principal: s.principal, Revision: s.revision.String(),
+		Version: snapshotVersion, ID: s.id, Principal: s.principal, Revision: s.revision.String(),
 		ClientInfo: s.info, Capabilities: s.capabilities,
 		Initialized: s.Initialized(), LogLevel: s.LogLevel(), Assigns: s.assigns.Save(),
 	}

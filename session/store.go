@@ -36,7 +36,7 @@ type Store interface {
 // components that handlers have added to the session, and assigns other than
 // those that frame.Assigns.Save keeps.
 type Snapshot struct {
-	Version       int                          `json:"v"`               // of this structure: SnapshotVersion
+	Version       int                          `json:"v"`               // of this structure: snapshotVersion
 	Owner         string                       `json:"owner,omitempty"` // the Manager that saved it last
 	ID            string                       `json:"id"`
 	Principal     string                       `json:"principal,omitempty"`
@@ -49,14 +49,14 @@ type Snapshot struct {
 	Assigns       map[string]json.RawMessage   `json:"assigns,omitempty"`
 }
 
-// SnapshotVersion is the Version that this package writes and reads.
-const SnapshotVersion = 1
+// snapshotVersion is the Version that this package writes and reads.
+const snapshotVersion = 1
 
-// Restore returns a session with the state of a snapshot. Its context is a
+// restore returns a session with the state of a snapshot. Its context is a
 // child of ctx.
-func Restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
+func restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
 	rev, ok := protocol.ParseRevision(snapshot.Revision)
-	if snapshot.Version != SnapshotVersion || !ok || rev.Modern() || snapshot.ID == "" {
+	if snapshot.Version != snapshotVersion || !ok || rev.Modern() || snapshot.ID == "" {
 		return nil, fmt.Errorf("session: snapshot %d of revision %q cannot be restored", snapshot.Version, snapshot.Revision)
 	}
 	info, _ := json.Marshal(snapshot.ClientInfo) // it came as JSON

@@ -51,7 +51,7 @@ func TestSnapshot(t *testing.T) {
 	cartKey.Set(f, cart{[]string{"tea"}})
 	privateKey.Set(f, cart{[]string{"coffee"}})
 
-	text, err := json.Marshal(s.Snapshot())
+	text, err := json.Marshal(s.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,17 +59,17 @@ func TestSnapshot(t *testing.T) {
 	if err := json.Unmarshal(text, &snapshot); err != nil {
 		t.Fatal(err)
 	}
-	back, err := Restore(t.Context(), &snapshot)
+	back, err := restore(t.Context(), &snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(back.Snapshot(), &snapshot) {
-		t.Errorf("restored %+v\nof %+v", back.Snapshot(), &snapshot)
+	if !reflect.DeepEqual(back.snapshot(), &snapshot) {
+		t.Errorf("restored %+v\nof %+v", back.snapshot(), &snapshot)
 	}
 	if back.ID() != "id" || back.Principal() != "alice" || back.Revision() != protocol.V20250618 || back.ClientInfo().Name != "c" ||
 		!back.Capabilities().Roots.ListChanged || !back.Initialized() || back.LogLevel() != protocol.LevelError ||
 		!back.Subscribed("file:///a") || !back.Subscribed("file:///b") || back.Subscribed("file:///c") {
-		t.Errorf("restored %+v", back.Snapshot())
+		t.Errorf("restored %+v", back.snapshot())
 	}
 	g := frameIn(back)
 	for name, want := range values {
@@ -89,14 +89,14 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("a key that is not stored moved: %+v", got)
 	}
 	cartKey.Update(g, func(c cart) cart { return cart{append(c.Items, "milk")} })
-	if again, _ := Restore(t.Context(), back.Snapshot()); len(cartKey.GetOrSet(frameIn(again), func() cart { return cart{} }).Items) != 2 {
+	if again, _ := restore(t.Context(), back.snapshot()); len(cartKey.GetOrSet(frameIn(again), func() cart { return cart{} }).Items) != 2 {
 		t.Error("an update after the move was lost")
 	}
 }
 
 func TestRestoreRefuses(t *testing.T) {
-	good := Snapshot{Version: SnapshotVersion, ID: "x", Revision: "2025-06-18"}
-	if _, err := Restore(t.Context(), &good); err != nil {
+	good := Snapshot{Version: snapshotVersion, ID: "x", Revision: "2025-06-18"}
+	if _, err := restore(t.Context(), &good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Snapshot){
@@ -109,7 +109,7 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if _, err := Restore(t.Context(), &bad); err == nil {
+		if _, err := restore(t.Context(), &bad); err == nil {
 			t.Errorf("%s: restored", name)
 		}
 	}
