@@ -86,7 +86,7 @@ func (s *Server) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Hand
 				return call(f)
 			}
 		}
-		d := &detachedCall{server: s.host(f), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
+		d := &detachedCall{server: outermost(f, s), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
 		return d.run(f, call)
 	}
 }
@@ -325,7 +325,7 @@ func (s *Server) taskMethods() []dispatch.Method {
 // taskMethod serves a method about one task.
 func (s *Server) taskMethod(serve func(f *frame.Frame, id string) (protocol.Result, error)) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
-		if !s.hasTasks.Load() {
+		if !s.had(hasTasks) {
 			return nil, protocol.MethodNotFound(f.Request().Method)
 		}
 		if !takesTasks(f) {

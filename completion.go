@@ -129,15 +129,12 @@ func fieldsOf(plan *schema.Plan) []schema.Field {
 
 // complete serves completion/complete (server/utilities/completion of every
 // revision).
-func (s *Server) complete(f *frame.Frame) (protocol.Result, error) {
-	if !s.offersCompletions.Load() {
-		return nil, protocol.MethodNotFound(f.Request().Method)
-	}
+func complete(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	params, fault := protocol.ParseCompleteParams(f.Request().Params.Raw)
 	if fault != nil {
 		return nil, fault
 	}
-	completer, err := s.completer(f, params)
+	completer, err := completerOf(f, view, params)
 	if err != nil {
 		return nil, err
 	}
@@ -158,55 +155,43 @@ func (s *Server) complete(f *frame.Frame) (protocol.Result, error) {
 	return protocol.JSONResult{Value: protocol.CompleteResult{Completion: found}}, nil
 }
 
-// completer finds the completer of an argument; nil if the argument has none,
+// completerOf finds the completer of an argument; nil if the argument has none,
 // an error if there is no such argument.
-func (s *Server) completer(f *frame.Frame, params *protocol.CompleteParams) (registry.Completer, error) {
-	var names []string
-	var completers map[string]registry.Completer
-	var what string
-	switch params.Ref.Type {
-	case protocol.RefPrompt:
-		p, ok := s.promptsFor(f).Get(params.Ref.Name)
-		if !ok {
+func completerOf(f *frame.Frame, view registry.View, params *protocol.CompleteParams) (registry.Completer, error) {
+	e, ok := completed(view, params)
+	what := fmt.Sprintf("prompt %q", params.Ref.Name)
+	if params.Ref.Type != protocol.RefPrompt {
+		what = fmt.Sprintf("resource template %q", params.Ref.URI)
+	}
+	if !ok {
+		if params.Ref.Type == protocol.RefPrompt {
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Ref.Name)
 		}
-		if err := f.NeedScopes(p.Scopes...); err != nil {
-			return nil, err
+		if _, static := view.Get(KindResource, params.Ref.URI); static {
+			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Resource %s has no variables to complete", params.Ref.URI)
 		}
-		for _, a := range p.Definition.Arguments {
-			names = append(names, a.Name)
-		}
-		completers, what = p.Completers, fmt.Sprintf("prompt %q", params.Ref.Name)
-	default:
-		t, ok := s.templateOf(f, params.Ref.URI)
-		if !ok {
-			if _, static := s.resourcesFor(f).Get(params.Ref.URI); static {
-				return nil, protocol.Errorf(protocol.CodeInvalidParams, "Resource %s has no variables to complete", params.Ref.URI)
-			}
-			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown resource template: %s", params.Ref.URI)
-		}
-		if err := f.NeedScopes(t.Scopes...); err != nil {
-			return nil, err
-		}
-		names, completers, what = t.Variables, t.Completers, fmt.Sprintf("resource template %q", params.Ref.URI)
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown resource template: %s", params.Ref.URI)
 	}
-	if c := completers[params.Argument.Name]; c != nil || slices.Contains(names, params.Argument.Name) {
+	if err := f.NeedScopes(e.Scopes...); err != nil {
+		return nil, err
+	}
+	if c := e.Completers[params.Argument.Name]; c != nil || slices.Contains(e.Arguments, params.Argument.Name) {
 		return c, nil
 	}
-	return nil, protocol.Errorf(protocol.CodeInvalidParams, "%s has no argument %q; it has %q", what, params.Argument.Name, names)
+	return nil, protocol.Errorf(protocol.CodeInvalidParams, "%s has no argument %q; it has %q", what, params.Argument.Name, e.Arguments)
 }
 
-// templateOf finds a template by its text, or by a URI that fits it.
-func (s *Server) templateOf(f *frame.Frame, uri string) (*registry.ResourceTemplate, bool) {
-	templates := s.templatesFor(f)
-	if t, ok := templates.Get(uri); ok {
+// completed finds what the arguments of are to be completed: a prompt, or a
+// template by its text or by a URI that fits it.
+func completed(view registry.View, params *protocol.CompleteParams) (*registry.Entry, bool) {
+	if params.Ref.Type == protocol.RefPrompt {
+		return view.Get(KindPrompt, params.Ref.Name)
+	}
+	if t, ok := view.Get(KindTemplate, params.Ref.URI); ok {
 		return t, true
 	}
-	var best *registry.ResourceTemplate
-	for _, t := range templates.All() {
-		if t.Match(uri) != nil && (best == nil || t.Literals > best.Literals) {
-			best = t
-		}
+	if fits := view.Fits(params.Ref.URI); len(fits) > 0 {
+		return fits[0].Entry, true
 	}
-	return best, best != nil
+	return nil, false
 }

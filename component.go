@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,23 +13,84 @@ import (
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
+	"github.com/talaria-go/mcp/schema"
 )
 
 // Component is something that a Server offers: what [Tool], [Resource],
 // [Template], [Prompt], [Method], [File], [Bytes] and [Directory] return. The
 // interface is sealed, since a Server has to know each kind.
 type Component interface {
-	// compile adds what the component is to all, checked and ready.
-	compile(s *Server, all *offer) error
+	// compile adds what the component is to c, checked and ready.
+	compile(c *compiler) error
 }
 
-// offer is what components have compiled to, by kind.
-type offer struct {
-	tools     []*registry.Tool
-	resources []*registry.Resource
-	templates []*registry.ResourceTemplate
-	prompts   []*registry.Prompt
-	methods   []dispatch.Method
+// Kind tells the kinds of components apart.
+type Kind = registry.Kind
+
+// The kinds of components.
+const (
+	KindTool     = registry.KindTool
+	KindResource = registry.KindResource // its name is the URI
+	KindTemplate = registry.KindTemplate // its name is the template's text
+	KindPrompt   = registry.KindPrompt
+)
+
+// compiler makes components ready to be served by a server.
+type compiler struct {
+	server  *Server
+	entries []*registry.Entry
+	methods []dispatch.Method
+}
+
+// compile makes components ready, or returns every fault of them.
+func (c *compiler) compile(components []Component) error {
+	var faults []error
+	for i, component := range components {
+		if component == nil {
+			faults = append(faults, fmt.Errorf("mcp: component %d is nil", i))
+			continue
+		}
+		if err := component.compile(c); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// schemaOptions returns a copy of Options.Schema.
+func (c *compiler) schemaOptions() schema.Options {
+	if c.server.opts.Schema == nil {
+		return schema.Options{}
+	}
+	return *c.server.opts.Schema
+}
+
+// limited puts a time limit on h: its own, or else that of the server. late
+// answers a request for which it has passed.
+func (c *compiler) limited(limit time.Duration, h dispatch.Handler, late func(limit time.Duration, err error) (protocol.Result, error)) dispatch.Handler {
+	s := c.server
+	if limit <= 0 {
+		limit = s.opts.Timeouts.Call
+	}
+	if limit <= 0 {
+		return h
+	}
+	return func(f *frame.Frame) (protocol.Result, error) {
+		host := outermost(f, s)
+		result, err := host.dispatch().Timeout(f, limit, h, host.running.Go)
+		if errors.Is(err, dispatch.ErrTimeout) {
+			return late(limit, err)
+		}
+		return result, err
+	}
+}
+
+// timedOut is an answer to what has run out of time: an error that says so of
+// what.
+func timedOut(what string) func(limit time.Duration, err error) (protocol.Result, error) {
+	return func(limit time.Duration, err error) (protocol.Result, error) {
+		return nil, &protocol.Error{Code: protocol.CodeInternal, Message: fmt.Sprintf("%s timed out after %v", what, limit), Err: err}
+	}
 }
 
 // Option is what every kind of component takes: tools, resources, templates,
@@ -210,6 +272,29 @@ func Scopes(scopes ...string) Option {
 			}
 		}
 	})
+}
+
+// validScope tells whether scope is a scope-token (RFC 6749, section 3.3).
+func validScope(scope string) bool {
+	for _, c := range []byte(scope) {
+		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return scope != ""
+}
+
+// withScopes puts a check before h.
+func withScopes(scopes []string, h dispatch.Handler) dispatch.Handler {
+	if len(scopes) == 0 {
+		return h
+	}
+	return func(f *frame.Frame) (protocol.Result, error) {
+		if err := f.NeedScopes(scopes...); err != nil {
+			return nil, err
+		}
+		return h(f)
+	}
 }
 
 // VisibleTo makes a component be there for those clients alone for whose

@@ -45,24 +45,26 @@ type file struct {
 }
 
 // compile implements Component.
-func (c *file) compile(s *Server, all *offer) error {
-	dir, base := filepath.Split(c.name)
+func (f *file) compile(c *compiler) error {
+	dir, base := filepath.Split(f.name)
 	if dir == "" {
 		dir = "."
 	}
 	own := []ResourceOption{oneFile}
-	if kind := typeOf(c.name, nil); kind != "" {
+	if kind := typeOf(f.name, nil); kind != "" {
 		own = append(own, MIME(kind))
 	}
-	mediaType := newResourceSettings(c.opts).mime
-	read := func(*Frame) (ResourceContents, error) { return s.readFile(os.DirFS(dir), base, mediaType) }
-	r := newResource(c.uri, read, append(own, c.opts...))
-	if info, err := os.Stat(c.name); err != nil {
+	mediaType := newResourceSettings(f.opts).mime
+	read := func(*Frame) (ResourceContents, error) {
+		return readFile(os.DirFS(dir), base, mediaType, c.server.opts.Limits.File)
+	}
+	r := newResource(f.uri, read, append(own, f.opts...))
+	if info, err := os.Stat(f.name); err != nil {
 		r.settings.fault("%v", err)
 	} else if info.IsDir() {
-		r.settings.fault("%s is a directory; use mcp.Directory", c.name)
+		r.settings.fault("%s is a directory; use mcp.Directory", f.name)
 	}
-	return r.compile(s, all)
+	return r.compile(c)
 }
 
 // Directory makes the files of a file system readable: a template uri{+path}
@@ -88,7 +90,7 @@ type directory struct {
 }
 
 // compile implements Component.
-func (d *directory) compile(s *Server, all *offer) error {
+func (d *directory) compile(c *compiler) error {
 	if !strings.HasSuffix(d.uri, "/") || strings.ContainsAny(d.uri, "{}?#") {
 		return fmt.Errorf("mcp: directory %q: the URI must end in a slash and have no braces, ? or #", d.uri)
 	}
@@ -100,19 +102,19 @@ func (d *directory) compile(s *Server, all *offer) error {
 		Path string `json:"path,omitempty" jsonschema_description:"path of a file or directory"`
 	}
 	files := Template(d.uri+"{+path}", func(f *Frame, in where) (ResourceContents, error) {
-		return d.read(s, in.Path, mediaType)
+		return d.read(in.Path, mediaType, c.server.opts.Limits.File)
 	}, append(d.opts[:len(d.opts):len(d.opts)], Complete("path", func(_ *Frame, q CompletionQuery) (Completion, error) {
 		return d.complete(q.Value)
 	}))...)
 	top := Resource(d.uri, func(*Frame) (ResourceContents, error) {
 		return d.list(".")
 	}, append(d.opts[:len(d.opts):len(d.opts)], MIME(listingType))...)
-	return errors.Join(files.compile(s, all), top.compile(s, all))
+	return errors.Join(files.compile(c), top.compile(c))
 }
 
 const listingType = "application/json"
 
-func (d *directory) read(s *Server, name, mediaType string) (ResourceContents, error) {
+func (d *directory) read(name, mediaType string, limit int) (ResourceContents, error) {
 	name = strings.TrimSuffix(name, "/")
 	if name == "" {
 		name = "."
@@ -127,7 +129,7 @@ func (d *directory) read(s *Server, name, mediaType string) (ResourceContents, e
 	if info.IsDir() {
 		return d.list(name)
 	}
-	return s.readFile(d.fsys, name, mediaType)
+	return readFile(d.fsys, name, mediaType, limit)
 }
 
 // entry is a file in a listing.
@@ -196,9 +198,9 @@ func (d *directory) complete(typed string) (Completion, error) {
 	return c, nil
 }
 
-// readFile reads a file, whose MIME type is found out if none is told.
-func (s *Server) readFile(fsys fs.FS, name, mediaType string) (ResourceContents, error) {
-	limit := int64(s.opts.Limits.File)
+// readFile reads a file of at most limit bytes, whose MIME type is found out if
+// none is told.
+func readFile(fsys fs.FS, name, mediaType string, limit int) (ResourceContents, error) {
 	// Opening a named pipe would wait for its writer.
 	if info, err := fs.Stat(fsys, name); err != nil {
 		return ResourceContents{}, fileError(err)
@@ -210,11 +212,11 @@ func (s *Server) readFile(fsys fs.FS, name, mediaType string) (ResourceContents,
 		return ResourceContents{}, fileError(err)
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	data, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
 	if err != nil {
 		return ResourceContents{}, fileError(err)
 	}
-	if int64(len(data)) > limit {
+	if len(data) > limit {
 		return ResourceContents{}, protocol.Errorf(protocol.CodeInternal, "the file is larger than the limit of %d bytes", limit)
 	}
 	if mediaType == "" {

@@ -75,16 +75,17 @@ func init() {
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"frame.Assigns.SetNew(fn)", "frame.Assigns.Update(fn)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
-		"pool.Pool.Do(fn)", "session.Manager.Each(fn)", "registry.View.Only(keep)", "protocol.CallToolResult.AppendStructured",
+		"pool.Pool.Do(fn)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
 		"transporttest.Run(open)", "transporttest.Link.HalfClose")
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
 		"frame.Asker", "frame.Askers", "frame.Challenger", "frame.Ender", "frame.QuestionParts.Needs", "frame.QuestionParts.Params", "frame.QuestionParts.Take", "frame.Detacher", "frame.Detachment.Answer", "frame.Detachment.Note", "frame.Peer", "frame.Session",
-		"registry.Completer", "registry.Entry", "registry.List.Watch(fn)", "registry.Prompt.Get", "registry.Prompt.Visible", "registry.Resource.Read",
-		"registry.Resource.Visible", "registry.ResourceTemplate.Match", "registry.ResourceTemplate.Visible", "registry.Restricted", "registry.Tool.Call",
-		"registry.Tool.Visible", "session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Session.Resume(wake)",
-		"session.Sink", "tasks.NewManager(changed)", "protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
+		"registry.Catalog.Mount(fault)", "registry.Catalog.Mount(wrap)", "registry.Catalog.Watch(fn)", "registry.Completer", "registry.Config.Filter",
+		"registry.Entry.Match", "registry.Entry.Visible", "registry.Handler",
+		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Session.Resume(wake)",
+		"session.Sink",
+		"tasks.NewManager(changed)", "protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)")
 	tell("dialing runs where client.Conn's dial does, in its guard", "websocket.Dial(client)")
 }

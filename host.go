@@ -65,16 +65,16 @@ func (h *host) Opened(x *session.Session) {
 
 // HeaderParams implements conn.Host.
 func (h *host) HeaderParams(name string) (params []protocol.HeaderParam, forAll bool) {
-	if tool, ok := h.tools.Get(name); ok {
+	if tool, ok := h.catalog.Get(KindTool, name); ok {
 		params = tool.Headers
 	}
-	return params, h.opts.Filter == nil && !h.tools.Restricted()
+	return params, h.catalog.View(nil, nil).Open(KindTool)
 }
 
 // Offers implements conn.Host.
 func (h *host) Offers(f *frame.Frame, name string) (ok bool) {
 	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
-		_, ok = h.server().toolsFor(f).Get(name)
+		_, ok = h.server().view(f).Get(KindTool, name)
 		return nil, nil
 	})
 	return ok && err == nil

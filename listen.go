@@ -21,7 +21,7 @@ func (s *Server) announce(method string) { s.announcers[method].changed() }
 // that it is another. It does not wait for them: changes that come faster than
 // a client reads reach it as one.
 func (s *Server) ResourceUpdated(uri string) {
-	for _, p := range s.family.parents() {
+	for _, p := range s.mounts.parents() {
 		p.ResourceUpdated(uri)
 	}
 	change := protocol.ResourceUpdated(uri)
@@ -50,19 +50,16 @@ func aloneAs(id *frame.Identity, principal string) context.Context {
 // told of it now. It could when it subscribed; but what is there may have come
 // later, and not be for everybody.
 func (s *Server) mayHear(ctx context.Context, c frame.Config, uri string) (may bool) {
-	restricted := s.opts.Filter != nil || s.resources.Restricted() || s.resources.Scoped() || s.templates.Restricted() || s.templates.Scoped()
-	if !restricted && c.Session == nil {
+	if s.catalog.View(nil, catalogOf(c.Session)).Open(KindResource, KindTemplate) {
 		return true
 	}
 	c.Request = frame.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
 	f := frame.New(ctx, c)
-	if own := catalogOf(f); !restricted && own.resources == nil && own.templates == nil {
-		return true
-	}
 	// It is users' code, and whoever tells of a change has more to do.
 	_ = safely.Apart(func() { // a failure is in the log
 		_, err := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
-			may = !s.hidden(f, uri) && f.HasScope(s.scopesOf(f, uri)...)
+			view := s.view(f)
+			may = !view.Hides(uri) && f.HasScope(scopesOf(view, uri)...)
 			return nil, nil
 		})
 		may = may && err == nil
@@ -94,7 +91,7 @@ func (s *Server) listen(f *frame.Frame) (protocol.Result, error) {
 		return nil, errNeedsTasks()
 	}
 	for _, uri := range filter.ResourceSubscriptions {
-		if err := f.NeedScopes(s.scopesOf(f, uri)...); err != nil {
+		if err := f.NeedScopes(scopesOf(s.view(f), uri)...); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +136,7 @@ func (s *Server) honour(f *frame.Frame, filter protocol.SubscriptionFilter) (pro
 		filter.ResourceSubscriptions = nil
 	}
 	for _, uri := range filter.ResourceSubscriptions {
-		if !s.hidden(f, uri) {
+		if !s.view(f).Hides(uri) {
 			topics = append(topics, resourceTopic(uri))
 		}
 	}
@@ -153,10 +150,10 @@ func (s *Server) subscribe(f *frame.Frame) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.hidden(f, uri) {
+	if s.view(f).Hides(uri) {
 		return protocol.EmptyResult{}, nil // as of a resource that is not there
 	}
-	if err := f.NeedScopes(s.scopesOf(f, uri)...); err != nil {
+	if err := f.NeedScopes(scopesOf(s.view(f), uri)...); err != nil {
 		return nil, err
 	}
 	if !x.Subscribe(uri, s.opts.Limits.Resources) {

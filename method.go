@@ -52,17 +52,17 @@ type method struct {
 }
 
 // compile implements Component.
-func (m *method) compile(s *Server, all *offer) error {
+func (m *method) compile(c *compiler) error {
 	set := m.settings
 	faults := append(slices.Clone(set.faults), resultFaults(m.out)...)
-	decode, err := m.decoder(s)
+	decode, err := m.decoder(c)
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("mcp: method %q: %s", m.name, strings.Join(faults, "\n\t"))
 	}
-	serve := withScopes(set.scopes, s.limited("method "+m.name, set.timeout, m.serve(s, decode)))
+	serve := withScopes(set.scopes, c.limited(set.timeout, m.handler(decode), timedOut("method "+m.name)))
 	if visible := set.visible; visible != nil {
 		known := serve
 		serve = func(f *frame.Frame) (protocol.Result, error) {
@@ -72,22 +72,19 @@ func (m *method) compile(s *Server, all *offer) error {
 			return known(f)
 		}
 	}
-	all.methods = append(all.methods, dispatch.Method{Name: m.name, Serve: serve})
+	c.methods = append(c.methods, dispatch.Method{Name: m.name, Serve: serve})
 	return nil
 }
 
 // decoder returns what checks and decodes params.
-func (m *method) decoder(s *Server) (func(ctx context.Context, params []byte, in any) error, error) {
+func (m *method) decoder(c *compiler) (func(ctx context.Context, params []byte, in any) error, error) {
 	if m.in == rawType {
 		return func(_ context.Context, params []byte, in any) error {
 			*in.(*json.RawMessage) = params
 			return nil
 		}, nil
 	}
-	opts := schema.Options{}
-	if s.opts.Schema != nil {
-		opts = *s.opts.Schema
-	}
+	opts := c.schemaOptions()
 	opts.Strict, opts.Output = true, false
 	plan, err := schema.Compile(m.in, &opts)
 	return input{plan: plan}.decode, err
@@ -95,7 +92,7 @@ func (m *method) decoder(s *Server) (func(ctx context.Context, params []byte, in
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-func (m *method) serve(s *Server, decode func(ctx context.Context, params []byte, in any) error) dispatch.Handler {
+func (m *method) handler(decode func(ctx context.Context, params []byte, in any) error) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		params := ownParams(f.Request().Params.Raw)
 		out, err := m.run(f, func(in any) error { return decode(f, params, in) })

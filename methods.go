@@ -1,11 +1,14 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/tasks"
 )
 
@@ -16,14 +19,14 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodInitialized, Era: dispatch.Legacy, Serve: ignore},
 		{Name: protocol.MethodPing, Era: dispatch.Legacy, Serve: ignore},
 		{Name: protocol.MethodDiscover, Era: dispatch.Modern, Serve: s.discover},
-		{Name: protocol.MethodToolsList, Era: dispatch.Both, Serve: s.listTools},
-		{Name: protocol.MethodToolsCall, Era: dispatch.Both, Params: true, Serve: s.callTool},
-		{Name: protocol.MethodResourcesList, Era: dispatch.Both, Serve: s.listResources},
-		{Name: protocol.MethodResourceTemplates, Era: dispatch.Both, Serve: s.listTemplates},
-		{Name: protocol.MethodResourcesRead, Era: dispatch.Both, Params: true, Serve: s.readResource},
-		{Name: protocol.MethodPromptsList, Era: dispatch.Both, Serve: s.listPrompts},
-		{Name: protocol.MethodPromptsGet, Era: dispatch.Both, Params: true, Serve: s.getPrompt},
-		{Name: protocol.MethodComplete, Era: dispatch.Both, Params: true, Serve: s.complete},
+		{Name: protocol.MethodToolsList, Era: dispatch.Both, Serve: s.lists(0, KindTool)},
+		{Name: protocol.MethodToolsCall, Era: dispatch.Both, Params: true, Serve: s.viewed(0, callTool)},
+		{Name: protocol.MethodResourcesList, Era: dispatch.Both, Serve: s.lists(hasResources, KindResource)},
+		{Name: protocol.MethodResourceTemplates, Era: dispatch.Both, Serve: s.lists(hasResources, KindTemplate)},
+		{Name: protocol.MethodResourcesRead, Era: dispatch.Both, Params: true, Serve: s.viewed(hasResources, readResource)},
+		{Name: protocol.MethodPromptsList, Era: dispatch.Both, Serve: s.lists(hasPrompts, KindPrompt)},
+		{Name: protocol.MethodPromptsGet, Era: dispatch.Both, Params: true, Serve: s.viewed(hasPrompts, getPrompt)},
+		{Name: protocol.MethodComplete, Era: dispatch.Both, Params: true, Serve: s.viewed(hasCompletions, complete)},
 		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: s.listen},
 		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: s.subscribe},
 		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: s.unsubscribe},
@@ -38,6 +41,94 @@ func (s *Server) methods() []dispatch.Method {
 
 // ignore serves methods that need no more than to be known.
 func ignore(*frame.Frame) (protocol.Result, error) { return protocol.EmptyResult{}, nil }
+
+// view returns what there is for the client of f.
+func (s *Server) view(f *frame.Frame) registry.View { return s.catalog.View(f, catalogOf(f.Session())) }
+
+// viewed serves a method about components. needs is what the server must once
+// have had to know the method; 0 is nothing.
+func (s *Server) viewed(needs feature, serve func(f *frame.Frame, view registry.View) (protocol.Result, error)) dispatch.Handler {
+	return func(f *frame.Frame) (protocol.Result, error) {
+		if needs != 0 && !s.had(needs) {
+			return nil, protocol.MethodNotFound(f.Request().Method)
+		}
+		return serve(f, s.view(f))
+	}
+}
+
+// had tells whether the server has, or once had, what x says.
+func (s *Server) had(x feature) bool { return feature(s.has.Load())&x != 0 }
+
+// lists serves the list of a kind.
+func (s *Server) lists(needs feature, kind Kind) dispatch.Handler {
+	return s.viewed(needs, func(f *frame.Frame, view registry.View) (protocol.Result, error) {
+		page, err := view.Page(kind, f.Request().Params.Cursor)
+		if err != nil {
+			return nil, err
+		}
+		return page, nil
+	})
+}
+
+// gate is the outermost middleware. It refuses what needs scopes that were not
+// granted before other middleware may answer, from a cache for one. The methods
+// check again: middleware may have turned the request into another. Without
+// middleware they are enough.
+func (s *Server) gate(next Handler) Handler {
+	return func(f *frame.Frame) (protocol.Result, error) {
+		if err := lapsed(f); err != nil {
+			return nil, err
+		}
+		if len(s.middleware) > 0 && s.had(hasScopes) {
+			if err := f.NeedScopes(scopesFor(f, s.view(f))...); err != nil {
+				return nil, err
+			}
+		}
+		return next(f)
+	}
+}
+
+// lapsed returns an error if the token that a connection began with has ended.
+// Requests over HTTP bring one each, and it was checked with them.
+func lapsed(f *frame.Frame) error {
+	if kind := f.Transport().Kind; kind == frame.HTTP || kind == frame.SSE {
+		return nil
+	}
+	if id := f.Identity(); id == nil || id.Expiry.IsZero() || time.Now().Before(id.Expiry) {
+		return nil
+	}
+	return protocol.Errorf(protocol.CodeUnauthorized, "the access token of this connection has ended; connect again with a new one")
+}
+
+// scopesFor returns the scopes that the request of f needs for what it names.
+func scopesFor(f *frame.Frame, view registry.View) []string {
+	params := &f.Request().Params
+	var e *registry.Entry
+	switch f.Request().Method {
+	case protocol.MethodToolsCall:
+		e, _ = view.Get(KindTool, params.Name)
+	case protocol.MethodPromptsGet:
+		e, _ = view.Get(KindPrompt, params.Name)
+	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
+		return scopesOf(view, params.Name)
+	case protocol.MethodComplete:
+		if about, fault := protocol.ParseCompleteParams(params.Raw); fault == nil && len(about.Ref.URI) <= protocol.MaxURI {
+			e, _ = completed(view, about)
+		}
+	}
+	if e == nil {
+		return nil
+	}
+	return e.Scopes
+}
+
+// scopesOf returns the scopes that the resource at uri needs.
+func scopesOf(view registry.View, uri string) []string {
+	if len(uri) > protocol.MaxURI {
+		return nil
+	}
+	return view.Scopes(uri)
+}
 
 // initialize answers with what the server is. The session is there already,
 // with the revision that was negotiated.
@@ -73,45 +164,20 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 	c := protocol.ServerCapabilities{
 		Tools: &protocol.ListCapability{ListChanged: true},
 	}
-	if s.offersResources.Load() {
+	if s.had(hasResources) {
 		c.Resources = &protocol.ResourcesCapability{ListChanged: true, Subscribe: true}
 	}
-	if s.offersPrompts.Load() {
+	if s.had(hasPrompts) {
 		c.Prompts = &protocol.ListCapability{ListChanged: true}
 	}
-	if s.offersCompletions.Load() {
+	if s.had(hasCompletions) {
 		c.Completions = &struct{}{}
 	}
-	if s.hasTasks.Load() {
+	if s.had(hasTasks) {
 		c.Extensions = map[string]any{tasks.Extension: struct{}{}}
 	}
 	c.Logging = &struct{}{}
 	return c.For(rev)
-}
-
-// serverMeta returns the member that names the server in the _meta of modern
-// results.
-func (s *Server) serverMeta() []byte {
-	return metaOf(s.info)
-}
-
-func (s *Server) listTools(f *frame.Frame) (protocol.Result, error) {
-	return page(s, KindTool, s.toolsFor(f), f)
-}
-
-func (s *Server) callTool(f *frame.Frame) (protocol.Result, error) {
-	params := &f.Request().Params
-	if params.Name == "" {
-		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the tool to call")
-	}
-	tool, ok := s.toolsFor(f).Get(params.Name)
-	if !ok {
-		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", params.Name)
-	}
-	if err := f.NeedScopes(tool.Scopes...); err != nil {
-		return nil, err
-	}
-	return tool.Call(f)
 }
 
 // setLevel serves logging/setLevel (server/utilities/logging of the legacy
@@ -131,4 +197,62 @@ func (s *Server) setLevel(f *frame.Frame) (protocol.Result, error) {
 		x.SetLogLevel(level)
 	}
 	return protocol.EmptyResult{}, nil
+}
+
+// discovery returns what the server says of itself to the client of f.
+func (s *Server) discovery(f *frame.Frame) Discovery {
+	d := Discovery{Info: s.info, Capabilities: s.capabilities(f.Revision()), Instructions: s.opts.Instructions}
+	if s.opts.Discover != nil {
+		d = s.discoveryFor(f, d)
+	}
+	d.Info = d.Info.For(f.Revision())
+	return d
+}
+
+// discoveryFor returns what Discover makes of d. It is apart, so that a server
+// without Discover keeps d on the stack.
+func (s *Server) discoveryFor(f *frame.Frame, d Discovery) Discovery {
+	s.opts.Discover(f, &d)
+	d.Info.Name = cmp.Or(d.Info.Name, s.info.Name)
+	d.Info.Version = cmp.Or(d.Info.Version, s.info.Version)
+	d.Capabilities = d.Capabilities.For(f.Revision())
+	return d
+}
+
+// discoverCache says who may keep the result of server/discover: the client
+// alone, if it was made for it.
+func (s *Server) discoverCache() protocol.Cache {
+	cache := s.opts.listCache()
+	if s.opts.Discover != nil {
+		cache.Scope = protocol.CachePrivate
+	}
+	return cache
+}
+
+// identified makes a result name the server as Discover does.
+func (s *Server) identified(d Discovery, result protocol.Result) protocol.Result {
+	if s.opts.Discover == nil {
+		return result
+	}
+	return &identifiedResult{result, metaOf(d.Info)}
+}
+
+type identifiedResult struct {
+	result protocol.Result
+	meta   []byte
+}
+
+// Append implements protocol.Result.
+func (r *identifiedResult) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+	to.Meta = r.meta
+	return r.result.Append(dst, to)
+}
+
+// metaOf returns the member of _meta that names the server.
+func metaOf(info Info) []byte {
+	text, err := json.Marshal(info)
+	if err != nil {
+		panic("mcp: Info does not encode: " + err.Error()) // it is plain data
+	}
+	return append([]byte(`"`+protocol.MetaServerInfo+`":`), text...)
 }

@@ -25,7 +25,7 @@ var (
 )
 
 // compileOutput decides the form of results by the func's result type.
-func (t *tool) compileOutput(s *Server) (*output, error) {
+func (t *tool) compileOutput(c *compiler) (*output, error) {
 	if t.settings.outputSchema != nil && (t.out == reflect.TypeFor[string]() || t.out == reflect.TypeFor[*Result]()) {
 		return t.rawOutput()
 	}
@@ -37,7 +37,7 @@ func (t *tool) compileOutput(s *Server) (*output, error) {
 	case t.out == reflect.TypeFor[*Result]():
 		return &output{result: builtResult}, nil
 	case t.out.Implements(typedResultType):
-		return t.typedOutput(s)
+		return t.typedOutput(c)
 	case t.out == reflect.TypeFor[[]protocol.Content]():
 		return &output{result: func(out any) (protocol.Result, error) {
 			return &protocol.CallToolResult{Content: *out.(*[]protocol.Content)}, nil
@@ -45,7 +45,7 @@ func (t *tool) compileOutput(s *Server) (*output, error) {
 	case t.out.Implements(contentType):
 		return &output{result: contentResult}, nil
 	}
-	encode, definition, err := t.structured(s, t.out)
+	encode, definition, err := t.structured(c, t.out)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (t *tool) compileOutput(s *Server) (*output, error) {
 }
 
 // typedOutput is that of a *ResultOf.
-func (t *tool) typedOutput(s *Server) (*output, error) {
-	encode, definition, err := t.structured(s, reflect.Zero(t.out).Interface().(typedResult).valueType())
+func (t *tool) typedOutput(c *compiler) (*output, error) {
+	encode, definition, err := t.structured(c, reflect.Zero(t.out).Interface().(typedResult).valueType())
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,12 @@ func builtResult(out any) (protocol.Result, error) {
 
 // structured makes the encoder of structured content of a type, which checks
 // what it writes, and its schema.
-func (t *tool) structured(s *Server, of reflect.Type) (encode func(dst []byte, out any) ([]byte, error), definition json.RawMessage, err error) {
+func (t *tool) structured(c *compiler, of reflect.Type) (encode func(dst []byte, out any) ([]byte, error), definition json.RawMessage, err error) {
 	encoder, err := jsonx.NewEncoder(of)
 	if err != nil {
 		return nil, nil, fmt.Errorf("result: %w", err)
 	}
-	definition, check, err := t.outputCheck(s, of)
+	definition, check, err := t.outputCheck(c, of)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +123,7 @@ func (t *tool) structured(s *Server, of reflect.Type) (encode func(dst []byte, o
 
 // outputCheck returns the schema of structured results, and the check of their
 // JSON; nil if the encoder can write nothing that the schema forbids.
-func (t *tool) outputCheck(s *Server, of reflect.Type) (definition json.RawMessage, check func([]byte) error, err error) {
+func (t *tool) outputCheck(c *compiler, of reflect.Type) (definition json.RawMessage, check func([]byte) error, err error) {
 	if t.settings.outputSchema != nil {
 		custom, err := raw.Compile(t.settings.outputSchema)
 		if err != nil {
@@ -131,10 +131,7 @@ func (t *tool) outputCheck(s *Server, of reflect.Type) (definition json.RawMessa
 		}
 		return custom.JSON(), custom.Check, nil
 	}
-	opts := schema.Options{}
-	if s.opts.Schema != nil {
-		opts = *s.opts.Schema
-	}
+	opts := c.schemaOptions()
 	opts.Output, opts.Strict = true, true
 	plan, err := schema.Compile(of, &opts)
 	if err != nil {

@@ -42,7 +42,7 @@ type prompt struct {
 }
 
 // compile implements Component.
-func (p *prompt) compile(s *Server, all *offer) error {
+func (p *prompt) compile(c *compiler) error {
 	set := p.settings
 	faults := slices.Clone(set.faults)
 	if !validName(p.name) {
@@ -52,28 +52,26 @@ func (p *prompt) compile(s *Server, all *offer) error {
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
-	opts := schema.Options{}
-	if s.opts.Schema != nil {
-		opts = *s.opts.Schema
-	}
+	opts := c.schemaOptions()
 	opts.Strict, opts.Output = false, false // every argument comes as a string
 	plan, err := schema.Compile(p.in, &opts)
 	if err != nil {
 		return fmt.Errorf("mcp: prompt %q: %s", p.name, strings.Join(append(faults, err.Error()), "\n\t"))
 	}
-	r := &registry.Prompt{Definition: protocol.Prompt{
-		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: promptArguments(plan), Meta: set.meta,
-	}, Visible: set.visible, Scopes: set.scopes}
-	var names []string
-	for _, a := range r.Definition.Arguments {
-		names = append(names, a.Name)
+	e := &registry.Entry{Visible: set.visible, Scopes: set.scopes}
+	arguments := promptArguments(plan)
+	for _, a := range arguments {
+		e.Arguments = append(e.Arguments, a.Name)
 	}
-	completers, more := set.completersFor(plan, names, "argument")
-	r.Completers, faults = completers, append(faults, more...)
+	e.Definition = &protocol.Prompt{
+		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: arguments, Meta: set.meta,
+	}
+	completers, more := set.completersFor(plan, e.Arguments, "argument")
+	e.Completers, faults = completers, append(faults, more...)
 	if len(faults) > 0 {
 		return fmt.Errorf("mcp: prompt %q: %s", p.name, strings.Join(faults, "\n\t"))
 	}
-	r.Get = s.limited("prompt "+p.name, set.timeout, func(f *frame.Frame) (protocol.Result, error) {
+	e.Serve = c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := p.run(f, func(in any) error { return input{plan: plan}.decode(f, f.Request().Params.Arguments, in) })
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			return nil, invalidArguments(fmt.Sprintf("prompt %q", p.name), bad)
@@ -82,8 +80,8 @@ func (p *prompt) compile(s *Server, all *offer) error {
 			return nil, err
 		}
 		return result(out, set.doc)
-	})
-	all.prompts = append(all.prompts, r)
+	}, timedOut("prompt "+p.name))
+	c.entries = append(c.entries, e)
 	return nil
 }
 
@@ -153,30 +151,18 @@ func invalidArguments(what string, bad *inputError) error {
 	}
 }
 
-func (s *Server) listPrompts(f *frame.Frame) (protocol.Result, error) {
-	if !s.offersPrompts.Load() {
-		return nil, protocol.MethodNotFound(f.Request().Method)
-	}
-	return page(s, KindPrompt, s.promptsFor(f), f)
-}
-
 // getPrompt serves prompts/get (server/prompts of every revision).
-func (s *Server) getPrompt(f *frame.Frame) (protocol.Result, error) {
-	if !s.offersPrompts.Load() {
-		return nil, protocol.MethodNotFound(f.Request().Method)
-	}
+func getPrompt(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	params := &f.Request().Params
 	if params.Name == "" {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the prompt to get")
 	}
-	p, ok := s.promptsFor(f).Get(params.Name)
+	p, ok := view.Get(KindPrompt, params.Name)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Name)
 	}
 	if err := f.NeedScopes(p.Scopes...); err != nil {
 		return nil, err
 	}
-	return p.Get(f)
+	return p.Serve(f)
 }
-
-func (s *Server) promptsChanged() { s.announce(protocol.MethodPromptsChanged) }

@@ -158,7 +158,7 @@ func Unconfined(variables ...string) ResourceOption {
 }
 
 // compile implements Component.
-func (r *resource) compile(s *Server, all *offer) error {
+func (r *resource) compile(c *compiler) error {
 	set := r.settings
 	faults := slices.Clone(set.faults)
 	form, err := contentsOf(r.out)
@@ -172,9 +172,9 @@ func (r *resource) compile(s *Server, all *offer) error {
 		faults = append(faults, "what needs Scopes is not for everybody; use Cache in place of CachePublic")
 	}
 	if r.in != nil {
-		faults = append(faults, r.compileTemplate(s, all, form)...)
+		faults = append(faults, r.compileTemplate(c, form)...)
 	} else {
-		faults = append(faults, r.compileFixed(s, all, form)...)
+		faults = append(faults, r.compileFixed(c, form)...)
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("mcp: resource %q: %s", r.uri, strings.Join(faults, "\n\t"))
@@ -186,7 +186,7 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.\-]*:`)
 
 func schemed(uri string) bool { return scheme.MatchString(uri) }
 
-func (r *resource) compileFixed(s *Server, all *offer, form contentsForm) (faults []string) {
+func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string) {
 	set := r.settings
 	switch _, err := url.Parse(r.uri); {
 	case strings.ContainsAny(r.uri, "{}") && set.oneFile:
@@ -201,12 +201,12 @@ func (r *resource) compileFixed(s *Server, all *offer, form contentsForm) (fault
 	}
 	_, more := set.completersFor(nil, nil, "template variable")
 	faults = append(faults, more...)
-	all.resources = append(all.resources, &registry.Resource{
-		Definition: protocol.Resource{
+	c.entries = append(c.entries, &registry.Entry{
+		Definition: &protocol.Resource{
 			URI: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
 			MIMEType: form.mimeOr(set.mime), Size: set.size, Annotations: set.annotations, Meta: set.meta,
 		},
-		Read:    r.reader(s, form, func(*frame.Frame, any) error { return nil }),
+		Serve:   r.reader(c, form, func(*frame.Frame, any) error { return nil }),
 		Visible: set.visible, Scopes: set.scopes,
 	})
 	return faults
@@ -220,9 +220,9 @@ func (set *resourceSettings) nameOr(uri string) string {
 }
 
 // reader puts the parts of a read together.
-func (r *resource) reader(s *Server, form contentsForm, decode func(f *frame.Frame, in any) error) dispatch.Handler {
+func (r *resource) reader(c *compiler, form contentsForm, decode func(f *frame.Frame, in any) error) dispatch.Handler {
 	set := r.settings
-	return s.limited("reading "+r.uri, set.timeout, func(f *frame.Frame) (protocol.Result, error) {
+	return c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := r.run(f, func(in any) error { return decode(f, in) })
 		if err != nil {
 			return nil, err
@@ -246,37 +246,11 @@ func (r *resource) reader(s *Server, form contentsForm, decode func(f *frame.Fra
 			cache = protocol.Cache{Scope: protocol.CachePrivate}
 		}
 		return &protocol.ReadResourceResult{Contents: contents, Cache: cache}, nil
-	})
-}
-
-func (s *Server) listResources(f *frame.Frame) (protocol.Result, error) {
-	if !s.offersResources.Load() {
-		return nil, protocol.MethodNotFound(f.Request().Method)
-	}
-	return page(s, KindResource, s.resourcesFor(f), f)
-}
-
-func (s *Server) listTemplates(f *frame.Frame) (protocol.Result, error) {
-	if !s.offersResources.Load() {
-		return nil, protocol.MethodNotFound(f.Request().Method)
-	}
-	return page(s, KindTemplate, s.templatesFor(f), f)
-}
-
-// page serves any list method.
-func page[E registry.Restricted](s *Server, kind Kind, list registry.View[E], f *frame.Frame) (protocol.Result, error) {
-	result, err := granted(s, f, kind, list).Page(f.Request().Params.Cursor, f.Revision())
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	}, timedOut("reading "+r.uri))
 }
 
 // readResource serves resources/read (server/resources of every revision).
-func (s *Server) readResource(f *frame.Frame) (protocol.Result, error) {
-	if !s.offersResources.Load() {
-		return nil, protocol.MethodNotFound(f.Request().Method)
-	}
+func readResource(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	params := &f.Request().Params
 	uri := params.Name
 	switch {
@@ -288,26 +262,35 @@ func (s *Server) readResource(f *frame.Frame) (protocol.Result, error) {
 	case len(uri) > protocol.MaxURI:
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", protocol.MaxURI)
 	}
-	result, err := s.read(f, uri)
+	result, err := readAt(f, view, uri)
 	if fault, ok := errors.AsType[*protocol.Error](err); ok && fault != nil && fault.Code == protocol.CodeResourceNotFound {
 		return nil, fault.For(f.Revision())
 	}
 	return result, err
 }
 
-// read reads the resource at uri, or else asks the templates that fit it, the
+// readAt reads the resource at uri, or else asks the templates that fit it, the
 // closest one first.
-func (s *Server) read(f *frame.Frame, uri string) (protocol.Result, error) {
-	if r, ok := s.resourcesFor(f).Get(uri); ok {
+func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, error) {
+	if r, ok := view.Get(KindResource, uri); ok {
 		if err := f.NeedScopes(r.Scopes...); err != nil {
 			return nil, err
 		}
-		result, err := s.personal(r, r.Read)(f)
-		return result, notFound(err, uri)
+		result, err := r.Serve(f)
+		return personal(view, r, result), notFound(err, uri)
 	}
 	var invalid error // why a template that fits did not take its variables
-	for _, read := range s.fitting(f, uri) {
-		result, err := read(f)
+	fits := view.Fits(uri)
+	for _, one := range fits {
+		// The closest one decides which scopes the URI needs: what needs others is not
+		// asked for what that one does not have.
+		if !covers(fits[0].Scopes, one.Scopes) {
+			continue
+		}
+		if err := f.NeedScopes(one.Scopes...); err != nil {
+			return nil, err
+		}
+		result, err := one.Read(f)
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			if invalid == nil {
 				invalid = invalidVariables(uri, bad)
@@ -317,7 +300,7 @@ func (s *Server) read(f *frame.Frame, uri string) (protocol.Result, error) {
 		if err = notFound(err, uri); err != nil && isNotFound(err) {
 			continue
 		}
-		return result, err
+		return personal(view, one.Entry, result), err
 	}
 	if invalid != nil {
 		return nil, invalid
@@ -325,21 +308,21 @@ func (s *Server) read(f *frame.Frame, uri string) (protocol.Result, error) {
 	return nil, protocol.ResourceNotFound(uri)
 }
 
-// personal makes what read returns private to its client, if e is not there for
+// personal makes what e was read as private to its client, if e is not there for
 // everybody: a cache between must not give it to others.
-func (s *Server) personal(e registry.Restricted, read dispatch.Handler) dispatch.Handler {
-	if s.opts.Filter == nil && !e.Restricted() {
-		return read
+func personal(view registry.View, e *registry.Entry, result protocol.Result) protocol.Result {
+	r, ok := result.(*protocol.ReadResourceResult)
+	if !ok || r == nil || r.Cache.Scope != protocol.CachePublic || !view.Private(e) {
+		return result
 	}
-	return func(f *frame.Frame) (protocol.Result, error) {
-		result, err := read(f)
-		if r, ok := result.(*protocol.ReadResourceResult); ok && r != nil && r.Cache.Scope == protocol.CachePublic {
-			own := *r
-			own.Cache.Scope = protocol.CachePrivate
-			result = &own
-		}
-		return result, err
-	}
+	own := *r
+	own.Cache.Scope = protocol.CachePrivate
+	return &own
+}
+
+// covers tells whether all of scopes are among granted.
+func covers(granted, scopes []string) bool {
+	return !slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(granted, scope) })
 }
 
 // notFound turns an ErrNotFound into the error for uri.
@@ -356,5 +339,3 @@ func isNotFound(err error) bool {
 	fault, ok := errors.AsType[*protocol.Error](err)
 	return ok && fault != nil && fault.Code == protocol.CodeResourceNotFound
 }
-
-func (s *Server) resourcesChanged() { s.announce(protocol.MethodResourcesChanged) }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -33,19 +34,17 @@ type Server struct {
 	info   Info
 	opts   Options
 	logger zerolog.Logger
-	tools  *registry.List[*registry.Tool]
-	offers
-	adding      sync.Mutex // makes Add all or nothing
-	mounts      []*mount   // of others into this one; adding is held
-	customs     customs    // adding is held
-	family      family
+
+	catalog     *registry.Catalog
+	has         atomic.Uint32 // the features of what was ever in a catalog
+	mounts      mounts        // of this server into others
+	adding      sync.Mutex    // makes Add all or nothing
+	customs     customs       // adding is held
 	sessions    *session.Manager
 	hub         *hub.Hub
 	announcers  map[string]*announcer // by method; it does not change
 	rounds      *rounds.Askers
 	tasks       *tasks.Manager
-	hasTasks    atomic.Bool // a tool with AsTask was registered
-	scoped      atomic.Bool // a component with Scopes was
 	running     peer.Tracker
 	connections *conn.Manager
 	handler     *streamable.Handler
@@ -86,16 +85,20 @@ func NewServer(info Info, opts *Options) *Server {
 	}
 	s.rounds = newRounds(s.opts)
 	s.tasks = tasks.NewManager(s.opts.tasks(func(err error) { s.logStore("task store", err) }), s.taskChanged)
-	s.tools = registry.NewList[*registry.Tool](registry.Config{
-		Member: "tools", PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: s.serverMeta(),
+	s.catalog = registry.New(registry.Config{
+		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter,
 	})
 	s.sessions = (*host)(s).newSessions()
 	s.connections = (*host)(s).newConnections()
 	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
 	s.hub = hub.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive())
 	s.announcers = s.newAnnouncers()
-	s.tools.Watch(s.toolsChanged)
-	s.newOffers()
+	s.catalog.Watch(func(changed []*registry.Entry) {
+		s.declare(changed)
+		for _, method := range listsOf(changed) {
+			s.announce(method)
+		}
+	})
 	return s
 }
 
@@ -121,27 +124,22 @@ func (s *Server) Info() Info { return s.info }
 // type, field, tag and fix. It may be called while the server serves: clients
 // that want to know are told of the change.
 func (s *Server) Add(components ...Component) error {
-	all, err := s.compile(components)
-	if err != nil {
+	c := &compiler{server: s}
+	if err := c.compile(components); err != nil {
 		return err
 	}
-	return s.add(all)
-}
-
-// compile checks components and makes them ready.
-func (s *Server) compile(components []Component) (*offer, error) {
-	var faults []error
-	var all offer
-	for i, c := range components {
-		if c == nil {
-			faults = append(faults, fmt.Errorf("mcp: component %d is nil", i))
-			continue
-		}
-		if err := c.compile(s, &all); err != nil {
-			faults = append(faults, err)
-		}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	err := s.customs.check(c.methods)
+	if err != nil {
+		err = errors.Join(s.catalog.Check(c.entries...), err)
+	} else if err = s.catalog.Add(c.entries...); err == nil {
+		s.customs.methods = append(s.customs.methods, c.methods...)
 	}
-	return &all, errors.Join(faults...)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	return nil
 }
 
 // MustAdd is Add for program start: it panics with the error.
@@ -153,18 +151,148 @@ func (s *Server) MustAdd(components ...Component) {
 
 // Remove removes components of one kind by name, URI or URI template, and
 // returns how many there were. Clients that want to know are told.
-func (s *Server) Remove(kind Kind, names ...string) int {
-	switch kind {
-	case KindTool:
-		return s.tools.Remove(names...)
-	case KindResource:
-		return s.resources.Remove(names...)
-	case KindTemplate:
-		return s.templates.Remove(names...)
-	case KindPrompt:
-		return s.prompts.Remove(names...)
+func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remove(kind, names...) }
+
+var errNoSession = errors.New("mcp: components for one client need a legacy session: " +
+	"in the modern era lists must not differ between requests; add them to the Server")
+
+// AddToSession adds components to what the legacy session of f's request is
+// offered. Other clients do not see them, and they go with the session. All are
+// added, or none; the error lists every fault, as that of Add does, and a name
+// that the server or the session has already is one. The client is told of the
+// change.
+//
+// In the modern era, where lists must not differ between requests, it is an
+// error: add components to the Server there. Methods cannot be added.
+func (s *Server) AddToSession(f *Frame, components ...Component) error {
+	s = outermost(f, s)
+	x, ok := f.Session().(*session.Session)
+	if !ok {
+		return errNoSession
 	}
-	return 0
+	c := &compiler{server: s}
+	if err := c.compile(components); err != nil {
+		return err
+	}
+	if len(c.methods) > 0 {
+		return fmt.Errorf("mcp: method %q: a session has no methods of its own; add it to the Server", c.methods[0].Name)
+	}
+	own := x.Assigns().SetNew(catalogKey{}, func() any { return s.newCatalogOf(x) }).(*registry.Catalog)
+	err := s.catalog.Check(c.entries...)
+	if taken := own.Check(c.entries...); taken != nil {
+		err = errors.Join(err, fmt.Errorf("in the session: %w", taken))
+	} else if err == nil {
+		err = own.Add(c.entries...)
+	}
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	return nil
+}
+
+// RemoveFromSession takes components of one kind back that AddToSession has
+// added to the session of f's request, by name, URI or URI template, and returns
+// how many there were. It is an error where AddToSession is.
+func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, error) {
+	if _, ok := f.Session().(*session.Session); !ok {
+		return 0, errNoSession
+	}
+	own := catalogOf(f.Session())
+	if own == nil {
+		return 0, nil
+	}
+	return own.Remove(kind, names...), nil
+}
+
+// newCatalogOf returns a Catalog for what one session has of its own.
+func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
+	own := registry.New(registry.Config{}) // views have the pages and the filter of the server's
+	own.Watch(func(changed []*registry.Entry) {
+		s.declare(changed)
+		for _, method := range listsOf(changed) {
+			x.Send(protocol.AppendNotification(nil, method, nil))
+		}
+	})
+	return own
+}
+
+// declare notes what kinds of components there are. What was there once stays
+// declared: a client that was told of prompts may ask for them after the last
+// one is gone, and gets an empty list.
+func (s *Server) declare(entries []*registry.Entry) { s.has.Or(uint32(featuresOf(entries))) }
+
+// Tool describes a tool of the server's, if it is there for the client of
+// f; those that a handler added to its session are not found. It is for
+// middleware, which finds the name in f.Request().Params.Name.
+func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool) {
+	tool, ok := s.catalog.View(f, nil).Get(KindTool, name)
+	if own := catalogOf(f.Session()); own != nil && ok {
+		_, shadowed := own.Get(KindTool, name)
+		ok = !shadowed
+	}
+	if !ok {
+		return protocol.Tool{}, false
+	}
+	return *tool.Definition.(*protocol.Tool), true
+}
+
+// Mount offers what child offers, too: its tools and prompts with prefix and a
+// dot before their names, as in "weather.forecast", its resources and
+// templates by their own URIs. An empty prefix leaves names as they are. What
+// child gets or loses later comes and goes here as well, and who subscribes to
+// a resource here hears of child's ResourceUpdated.
+//
+// Each call of something of child's passes the middleware of s first, and then
+// that of child, which sees the name without prefix; child's filter, masking of
+// errors and time limits hold. All else is that of s: the handshake, sessions,
+// tasks and limits. Custom methods and the handling of notifications and events
+// stay child's own. child may serve by itself at the same time, and be mounted
+// into several servers.
+//
+// A name that is taken or too long, or a circle of mounts, is an error, and
+// nothing is mounted then. If such a name comes later, s goes without it and
+// logs the error. Unmount takes everything back.
+func (s *Server) Mount(prefix string, child *Server) error {
+	if child == nil {
+		return fmt.Errorf("mcp: mount %q: the server is nil", prefix)
+	}
+	if prefix != "" && !validName(prefix) {
+		return fmt.Errorf("mcp: mount %q: a prefix has 1 to 128 letters, digits, '_', '-' or '.', or is empty", prefix)
+	}
+	if prefix != "" {
+		prefix += "."
+	}
+	m := &mount{parent: s, child: child, prefix: prefix}
+	child.mounts.join(m)
+	if s == child || s.mounts.reaches(child) {
+		child.mounts.leave(m)
+		return fmt.Errorf("mcp: mount %q: the server would offer what it offers itself; mount in one direction only", prefix)
+	}
+	unmount, err := s.catalog.Mount(child.catalog, prefix, m.handler, m.leftOut)
+	if err != nil {
+		child.mounts.leave(m)
+		return fmt.Errorf("mcp: mount %q: %w", strings.TrimSuffix(prefix, "."), err)
+	}
+	child.mounts.done(m, unmount)
+	return nil
+}
+
+// Unmount takes back what Mount did with the same arguments: what s offers of
+// child's goes, and nothing of child's comes any more. Calls that are under way
+// end as they would. It tells whether child was mounted under prefix.
+func (s *Server) Unmount(prefix string, child *Server) bool {
+	if child == nil {
+		return false
+	}
+	if prefix != "" {
+		prefix += "."
+	}
+	m := child.mounts.take(s, prefix)
+	if m == nil {
+		return false
+	}
+	m.unmount()
+	return true
 }
 
 // Handler serves one request or notification: f.Request says which.
@@ -205,7 +333,7 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 	}
 	// Middleware composes itself under the lock, once: it must not call Use.
 	d := dispatch.New(dispatch.Config{
-		Methods: s.methods(), Middleware: chain, Meta: s.serverMeta(),
+		Methods: s.methods(), Middleware: chain, Meta: metaOf(s.info),
 		MaskErrors: s.opts.MaskErrors, OnPanic: s.logPanic,
 	})
 	s.dispatcher.Store(d)
@@ -242,9 +370,4 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.running.Wait(ctx)
 	s.sessions.Close(ErrServerClosed)
 	return err
-}
-
-// toolsChanged tells legacy sessions that the list of tools is another.
-func (s *Server) toolsChanged() {
-	s.announce(protocol.MethodToolsChanged)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -43,7 +42,7 @@ type variables struct {
 	free     []string        // those that may be any path
 }
 
-func (r *resource) compileTemplate(s *Server, all *offer, form contentsForm) (faults []string) {
+func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []string) {
 	set := r.settings
 	if !strings.ContainsAny(r.uri, "{}") {
 		return []string{"a template has {variables} in its URI; use mcp.Resource where there are none"}
@@ -52,10 +51,7 @@ func (r *resource) compileTemplate(s *Server, all *offer, form contentsForm) (fa
 	if err != nil {
 		return []string{err.Error()}
 	}
-	opts := schema.Options{}
-	if s.opts.Schema != nil {
-		opts = *s.opts.Schema
-	}
+	opts := c.schemaOptions()
 	opts.Strict, opts.Output = false, false // a URI has nothing but text
 	plan, err := schema.Compile(r.in, &opts)
 	if err != nil {
@@ -68,19 +64,19 @@ func (r *resource) compileTemplate(s *Server, all *offer, form contentsForm) (fa
 	faults = append(faults, v.bind(r.in)...)
 	completers, more := set.completersFor(plan, v.names, "template variable")
 	faults = append(faults, more...)
-	all.templates = append(all.templates, &registry.ResourceTemplate{
-		Definition: protocol.ResourceTemplate{
+	c.entries = append(c.entries, &registry.Entry{
+		Definition: &protocol.ResourceTemplate{
 			URITemplate: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
 			MIMEType: form.mimeOr(set.mime), Annotations: set.annotations, Meta: set.meta,
 		},
-		Match: func(uri string) func(*frame.Frame) (protocol.Result, error) {
+		Match: func(uri string) registry.Handler {
 			values, ok := template.Match(uri)
 			if !ok {
 				return nil
 			}
-			return r.reader(s, form, func(f *frame.Frame, in any) error { return v.decode(f, values, in) })
+			return r.reader(c, form, func(f *frame.Frame, in any) error { return v.decode(f, values, in) })
 		},
-		Literals: template.Literals(), Completers: completers, Variables: v.names, Visible: set.visible, Scopes: set.scopes,
+		Literals: template.Literals(), Completers: completers, Arguments: v.names, Visible: set.visible, Scopes: set.scopes,
 	})
 	return faults
 }
@@ -166,42 +162,6 @@ func (v *variables) escapes(name string, list []string) string {
 }
 
 func drive(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-// match is a template that a URI fits, and what reads it there.
-type match struct {
-	template *registry.ResourceTemplate
-	read     dispatch.Handler
-}
-
-// fits returns the templates that uri fits, for the client of f, the closest one
-// first.
-func (s *Server) fits(f *frame.Frame, uri string) (found []match) {
-	for _, t := range s.templatesFor(f).All() {
-		if read := t.Match(uri); read != nil {
-			found = append(found, match{t, read})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b match) int { return b.template.Literals - a.template.Literals })
-	return found
-}
-
-// fitting returns what reads uri, the closest template first. That one decides
-// which scopes the URI needs: what needs others is not asked for what the closest
-// one does not have.
-func (s *Server) fitting(f *frame.Frame, uri string) (reads []dispatch.Handler) {
-	all := s.fits(f, uri)
-	for _, one := range all {
-		if covers(all[0].template.Scopes, one.template.Scopes) {
-			reads = append(reads, withScopes(one.template.Scopes, s.personal(one.template, one.read)))
-		}
-	}
-	return reads
-}
-
-// covers tells whether all of scopes are among granted.
-func covers(granted, scopes []string) bool {
-	return !slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(granted, scope) })
-}
 
 // invalidVariables is the error for a URI whose variables do not pass.
 func invalidVariables(uri string, bad *inputError) error {

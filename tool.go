@@ -132,7 +132,7 @@ func StructuredOnly() ToolOption {
 }
 
 // compile implements Component.
-func (t *tool) compile(s *Server, all *offer) error {
+func (t *tool) compile(c *compiler) error {
 	set := t.settings
 	faults := slices.Clone(set.faults)
 	if set.task != nil && set.timeout > 0 {
@@ -141,18 +141,18 @@ func (t *tool) compile(s *Server, all *offer) error {
 	if !validName(t.name) {
 		faults = append(faults, "a name has 1 to 128 letters, digits, '_', '-' or '.'")
 	}
-	input, inputJSON, err := t.compileInput(s)
+	input, inputJSON, err := t.compileInput(c)
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
-	output, err := t.compileOutput(s)
+	output, err := t.compileOutput(c)
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("mcp: tool %q: %s", t.name, strings.Join(faults, "\n\t"))
 	}
-	r := &registry.Tool{Definition: protocol.Tool{
+	e := &registry.Entry{Definition: &protocol.Tool{
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
 		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: set.meta,
 	}, Visible: set.visible, Scopes: set.scopes, Task: set.task != nil}
@@ -160,15 +160,11 @@ func (t *tool) compile(s *Server, all *offer) error {
 		var known facts.Plan
 		input.plan.Internal(&known)
 		for _, h := range known.Headers {
-			r.Headers = append(r.Headers, protocol.HeaderParam{Name: h.Name, Path: h.Path})
+			e.Headers = append(e.Headers, protocol.HeaderParam{Name: h.Name, Path: h.Path})
 		}
 	}
-	limit := set.timeout
-	if limit == 0 {
-		limit = s.opts.Timeouts.Call
-	}
-	r.Call = t.caller(s, input, output, limit)
-	all.tools = append(all.tools, r)
+	e.Serve = t.caller(c, input, output)
+	c.entries = append(c.entries, e)
 	return nil
 }
 
@@ -187,7 +183,8 @@ func validName(name string) bool {
 }
 
 // caller puts the parts of a call together.
-func (t *tool) caller(s *Server, input input, output *output, limit time.Duration) dispatch.Handler {
+func (t *tool) caller(c *compiler, input input, output *output) dispatch.Handler {
+	s := c.server
 	call := func(f *frame.Frame) (protocol.Result, error) {
 		out, err := t.run(f, func(dst any) error { return input.decode(f, f.Request().Params.Arguments, dst) })
 		if err != nil {
@@ -198,16 +195,9 @@ func (t *tool) caller(s *Server, input input, output *output, limit time.Duratio
 	if t.settings.task != nil {
 		return s.detachable(t.settings.task, call)
 	}
-	if limit <= 0 {
-		return call
-	}
-	return func(f *frame.Frame) (protocol.Result, error) {
-		result, err := s.host(f).timeout(f, limit, call)
-		if errors.Is(err, dispatch.ErrTimeout) {
-			return errorResult(fmt.Sprintf("Tool %q timed out after %v.", t.name, limit)), nil
-		}
-		return result, err
-	}
+	return c.limited(t.settings.timeout, call, func(limit time.Duration, _ error) (protocol.Result, error) {
+		return errorResult(fmt.Sprintf("Tool %q timed out after %v.", t.name, limit)), nil
+	})
 }
 
 // failed turns the error of a call into its result: errors are for the model
@@ -251,7 +241,7 @@ type input struct {
 	raw  *raw.Schema
 }
 
-func (t *tool) compileInput(s *Server) (in input, definition json.RawMessage, err error) {
+func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, err error) {
 	if t.settings.inputSchema != nil {
 		in.raw, err = raw.Compile(t.settings.inputSchema)
 		if err != nil {
@@ -263,10 +253,7 @@ func (t *tool) compileInput(s *Server) (in input, definition json.RawMessage, er
 		}
 		return in, in.raw.JSON(), nil
 	}
-	opts := schema.Options{}
-	if s.opts.Schema != nil {
-		opts = *s.opts.Schema
-	}
+	opts := c.schemaOptions()
 	opts.Strict = opts.Strict || t.settings.strict
 	opts.Output = false
 	if in.plan, err = schema.Compile(t.in, &opts); err != nil {
@@ -294,4 +281,20 @@ func (in input) decode(ctx context.Context, args []byte, dst any) error {
 		return &inputError{issues}
 	}
 	return err
+}
+
+// callTool serves tools/call (server/tools of every revision).
+func callTool(f *frame.Frame, view registry.View) (protocol.Result, error) {
+	params := &f.Request().Params
+	if params.Name == "" {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the tool to call")
+	}
+	tool, ok := view.Get(KindTool, params.Name)
+	if !ok {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", params.Name)
+	}
+	if err := f.NeedScopes(tool.Scopes...); err != nil {
+		return nil, err
+	}
+	return tool.Serve(f)
 }

@@ -1,23 +1,26 @@
 package registry_test
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
 
-func ExampleList() {
-	tools := registry.NewList[*registry.Tool](registry.Config{Member: "tools"})
-	stop := tools.Watch(func() { fmt.Println("changed") })
+func ExampleCatalog() {
+	catalog := registry.New(registry.Config{})
+	stop := catalog.Watch(func(changed []*registry.Entry) { fmt.Println("changed:", changed[0].Key()) })
 	defer stop()
-	err := tools.Add(&registry.Tool{Definition: protocol.Tool{Name: "add", InputSchema: []byte(`{"type":"object"}`)}})
+	err := catalog.Add(&registry.Entry{Definition: &protocol.Tool{Name: "add", InputSchema: []byte(`{"type":"object"}`)}})
 	if err != nil {
 		fmt.Println(err)
 	}
-	page, err := tools.Page(nil, protocol.V20250618)
+	f := frame.New(context.Background(), frame.Config{Revision: protocol.V20250618})
+	page, err := catalog.View(f, nil).Page(registry.KindTool, nil)
 	fmt.Println(string(page), err)
 	// Output:
-	// changed
+	// changed: add
 	// {"tools":[{"name":"add","inputSchema":{"type":"object"}}]} <nil>
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// snapshot is one state of a List, with the pages that were asked for.
-type snapshot[E Entry] struct {
+// list is one state of the components of a kind, with the pages that were asked
+// for.
+type list struct {
 	config  *Config
-	entries []E
-	index   map[string]int
+	member  string // that holds the array
+	entries []*Entry
+	index   map[string]*Entry // none for what one client has besides
 	// restricted tells whether some entry is not for everybody.
 	restricted bool
 	// scoped tells whether some entry needs scopes.
@@ -32,45 +34,49 @@ type pageKey struct {
 	start int
 }
 
-func newSnapshot[E Entry](config *Config, entries []E) *snapshot[E] {
-	s := &snapshot[E]{config: config, entries: entries, index: make(map[string]int, len(entries)), pages: make(map[pageKey]protocol.RawResult)}
-	for i, e := range entries {
-		s.index[e.Key()] = i
-		if r, ok := any(e).(Restricted); ok {
-			s.restricted = s.restricted || r.Restricted()
-			s.scoped = s.scoped || len(r.Needs()) > 0
-		}
+// newList returns the list of entries, which are sorted by key.
+func newList(config *Config, kind Kind, entries []*Entry) *list {
+	l := &list{config: config, member: plural(kind), entries: entries, index: make(map[string]*Entry, len(entries)), pages: make(map[pageKey]protocol.RawResult)}
+	for _, e := range entries {
+		l.index[e.Key()] = e
+		l.restricted = l.restricted || e.Visible != nil
+		l.scoped = l.scoped || len(e.Scopes) > 0
 	}
-	return s
+	return l
 }
 
-func (s *snapshot[E]) page(cursor []byte, rev protocol.Revision) (protocol.RawResult, error) {
-	start, err := s.start(cursor)
+func (l *list) get(key string) (*Entry, bool) {
+	e, ok := l.index[key]
+	return e, ok
+}
+
+func (l *list) page(cursor []byte, rev protocol.Revision) (protocol.RawResult, error) {
+	start, err := l.start(cursor)
 	if err != nil {
 		return nil, err
 	}
 	key := pageKey{rev, start}
-	s.mu.RLock()
-	page, ok := s.pages[key]
-	s.mu.RUnlock()
+	l.mu.RLock()
+	page, ok := l.pages[key]
+	l.mu.RUnlock()
 	if ok {
 		return page, nil
 	}
-	if page, err = s.encode(start, rev, nil); err != nil {
+	if page, err = l.encode(start, rev, nil); err != nil {
 		return nil, err
 	}
 	// Only pages that a walk from the front meets are kept: a client that
 	// makes cursors up must not fill the memory.
-	if start%s.config.PageSize == 0 {
-		s.mu.Lock()
-		s.pages[key] = page
-		s.mu.Unlock()
+	if start%l.config.PageSize == 0 {
+		l.mu.Lock()
+		l.pages[key] = page
+		l.mu.Unlock()
 	}
 	return page, nil
 }
 
 // start returns the index of the first entry after cursor.
-func (s *snapshot[E]) start(cursor []byte) (int, error) {
+func (l *list) start(cursor []byte) (int, error) {
 	if cursor == nil {
 		return 0, nil
 	}
@@ -78,7 +84,7 @@ func (s *snapshot[E]) start(cursor []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return sort.Search(len(s.entries), func(i int) bool { return s.entries[i].Key() > after }), nil
+	return sort.Search(len(l.entries), func(i int) bool { return l.entries[i].Key() > after }), nil
 }
 
 // A cursor is the key of the last entry of its page, so that it keeps its
@@ -104,24 +110,24 @@ func decodeCursor(raw []byte) (key string, err error) {
 
 // encode writes the page that starts at start, of those entries that keep
 // wants; nil wants all.
-func (s *snapshot[E]) encode(start int, rev protocol.Revision, keep func(E) bool) (protocol.RawResult, error) {
+func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) (protocol.RawResult, error) {
 	dst := []byte{'{'}
 	if rev.Has(protocol.ResultType) {
 		dst = append(dst, `"resultType":"complete",`...)
 	}
-	dst = append(jsonx.AppendString(dst, s.config.Member), ":["...)
+	dst = append(jsonx.AppendString(dst, l.member), ":["...)
 	count, last, more := 0, 0, false
-	for i := start; i < len(s.entries) && !more; i++ {
-		if keep != nil && !keep(s.entries[i]) {
+	for i := start; i < len(l.entries) && !more; i++ {
+		if keep != nil && !keep(l.entries[i]) {
 			continue
 		}
-		if count == s.config.PageSize {
+		if count == l.config.PageSize {
 			more = true
 			continue
 		}
-		definition, err := s.define(i, rev, keep != nil)
+		definition, err := l.define(i, rev, keep != nil)
 		if err != nil {
-			return nil, fmt.Errorf("%s %q: %w", s.config.Member, s.entries[i].Key(), err)
+			return nil, fmt.Errorf("%s %q: %w", l.member, l.entries[i].Key(), err)
 		}
 		if count > 0 {
 			dst = append(dst, ',')
@@ -132,52 +138,52 @@ func (s *snapshot[E]) encode(start int, rev protocol.Revision, keep func(E) bool
 	dst = append(dst, ']')
 	if more {
 		dst = append(dst, `,"nextCursor":`...)
-		dst = jsonx.AppendString(dst, encodeCursor(s.entries[last].Key()))
+		dst = jsonx.AppendString(dst, encodeCursor(l.entries[last].Key()))
 	}
 	if rev.Has(protocol.CacheHints) {
-		scope := s.config.Cache.Scope
+		scope := l.config.Cache.Scope
 		if keep != nil {
 			scope = protocol.CachePrivate // another client may see other entries
 		}
-		dst = fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, s.config.Cache.TTLMs, scope)
+		dst = fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, l.config.Cache.TTLMs, scope)
 	}
-	if rev.Has(protocol.PerRequestMeta) && len(s.config.Meta) > 0 {
-		dst = append(append(append(dst, `,"_meta":{`...), s.config.Meta...), '}')
+	if rev.Has(protocol.PerRequestMeta) && len(l.config.Meta) > 0 {
+		dst = append(append(append(dst, `,"_meta":{`...), l.config.Meta...), '}')
 	}
 	return append(dst, '}'), nil
 }
 
 // define returns the definition of an entry. It is kept if it will be asked for
 // again, for pages that are not themselves kept.
-func (s *snapshot[E]) define(i int, rev protocol.Revision, again bool) (json.RawMessage, error) {
+func (l *list) define(i int, rev protocol.Revision, again bool) (json.RawMessage, error) {
 	if !again {
-		return s.entries[i].Define(rev)
+		return l.entries[i].Define(rev)
 	}
-	s.mu.RLock()
-	list := s.definitions[rev]
-	s.mu.RUnlock()
-	if list == nil {
+	l.mu.RLock()
+	all := l.definitions[rev]
+	l.mu.RUnlock()
+	if all == nil {
 		var err error
-		if list, err = s.defineAll(rev); err != nil {
+		if all, err = l.defineAll(rev); err != nil {
 			return nil, err
 		}
 	}
-	return list[i], nil
+	return all[i], nil
 }
 
-func (s *snapshot[E]) defineAll(rev protocol.Revision) ([]json.RawMessage, error) {
-	list := make([]json.RawMessage, len(s.entries))
-	for i, e := range s.entries {
+func (l *list) defineAll(rev protocol.Revision) ([]json.RawMessage, error) {
+	all := make([]json.RawMessage, len(l.entries))
+	for i, e := range l.entries {
 		var err error
-		if list[i], err = e.Define(rev); err != nil {
+		if all[i], err = e.Define(rev); err != nil {
 			return nil, err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.definitions == nil {
-		s.definitions = make(map[protocol.Revision][]json.RawMessage)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.definitions == nil {
+		l.definitions = make(map[protocol.Revision][]json.RawMessage)
 	}
-	s.definitions[rev] = list
-	return list, nil
+	l.definitions[rev] = all
+	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -35,8 +36,8 @@ func TestPages(t *testing.T) {
 
 // What a page looks like in each family of revisions.
 func TestPageBytes(t *testing.T) {
-	l := NewList[item](Config{
-		Member: "items", PageSize: 1, Meta: []byte(`"who":"me"`),
+	l := New(Config{
+		PageSize: 1, Meta: []byte(`"who":"me"`),
 		Cache: protocol.Cache{TTLMs: 5000, Scope: protocol.CachePrivate},
 	})
 	if err := l.Add(items("a", "b")...); err != nil {
@@ -46,12 +47,12 @@ func TestPageBytes(t *testing.T) {
 		rev  protocol.Revision
 		want string
 	}{
-		{protocol.V20241105, `{"items":[{"name":"a"}],"nextCursor":"YWE"}`},
-		{protocol.V20251125, `{"items":[{"name":"a"}],"nextCursor":"YWE"}`},
-		{protocol.V20260728, `{"resultType":"complete","items":[{"name":"a"}],"nextCursor":"YWE","ttlMs":5000,"cacheScope":"private","_meta":{"who":"me"}}`},
+		{protocol.V20241105, `{"prompts":[{"name":"a"}],"nextCursor":"YWE"}`},
+		{protocol.V20251125, `{"prompts":[{"name":"a"}],"nextCursor":"YWE"}`},
+		{protocol.V20260728, `{"resultType":"complete","prompts":[{"name":"a"}],"nextCursor":"YWE","ttlMs":5000,"cacheScope":"private","_meta":{"who":"me"}}`},
 	}
 	for _, tt := range tests {
-		got, err := l.Page(nil, tt.rev)
+		got, err := l.View(in(tt.rev), nil).Page(KindPrompt, nil)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%v: %s, %v\nwant %s", tt.rev, got, err, tt.want)
 		}
@@ -60,8 +61,8 @@ func TestPageBytes(t *testing.T) {
 
 // The modern hints are there without being asked for: the schema requires them.
 func TestPageDefaultHints(t *testing.T) {
-	got, err := NewList[item](Config{Member: "items"}).Page(nil, protocol.V20260728)
-	if want := `{"resultType":"complete","items":[],"ttlMs":0,"cacheScope":"public"}`; err != nil || string(got) != want {
+	got, err := New(Config{}).View(in(protocol.V20260728), nil).Page(KindPrompt, nil)
+	if want := `{"resultType":"complete","prompts":[],"ttlMs":0,"cacheScope":"public"}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}
 }
@@ -71,17 +72,17 @@ func TestPageDefaultHints(t *testing.T) {
 func TestCursorIsStable(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(l *List[item])
+		change func(l *Catalog)
 		want   string // the page after [b d]
 	}{
-		{"nothing", func(*List[item]) {}, "f h"},
-		{"entry before the cursor", func(l *List[item]) { _ = l.Add(items("a", "c")...) }, "f h"},
-		{"entry after the cursor", func(l *List[item]) { _ = l.Add(items("e")...) }, "e f"},
-		{"first of the page goes", func(l *List[item]) { l.Remove("b") }, "f h"},
-		{"the cursor's own entry goes", func(l *List[item]) { l.Remove("d") }, "f h"},
-		{"the next entry goes", func(l *List[item]) { l.Remove("f") }, "h"},
-		{"all the rest goes", func(l *List[item]) { l.Remove("f", "h") }, ""},
-		{"everything goes", func(l *List[item]) { l.Remove("b", "d", "f", "h") }, ""},
+		{"nothing", func(*Catalog) {}, "f h"},
+		{"entry before the cursor", func(l *Catalog) { _ = l.Add(items("a", "c")...) }, "f h"},
+		{"entry after the cursor", func(l *Catalog) { _ = l.Add(items("e")...) }, "e f"},
+		{"first of the page goes", func(l *Catalog) { l.Remove(KindPrompt, "b") }, "f h"},
+		{"the cursor's own entry goes", func(l *Catalog) { l.Remove(KindPrompt, "d") }, "f h"},
+		{"the next entry goes", func(l *Catalog) { l.Remove(KindPrompt, "f") }, "h"},
+		{"all the rest goes", func(l *Catalog) { l.Remove(KindPrompt, "f", "h") }, ""},
+		{"everything goes", func(l *Catalog) { l.Remove(KindPrompt, "b", "d", "f", "h") }, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestBadCursors(t *testing.T) {
 		`"YW"`,   // one bit too many
 		`"\ud800"`,
 	} {
-		_, err := l.Page([]byte(cursor), protocol.Latest)
+		_, err := l.View(in(protocol.Latest), nil).Page(KindPrompt, []byte(cursor))
 		var fault *protocol.Error
 		if !errors.As(err, &fault) || fault.Code != protocol.CodeInvalidParams || fault.Message == "" {
 			t.Errorf("cursor %s: error %v, want one with code -32602", cursor, err)
@@ -124,18 +125,19 @@ func TestMadeUpCursorsThatDecode(t *testing.T) {
 
 func TestPagesAreKeptAsBytes(t *testing.T) {
 	defined := 0
-	l := NewList[item](Config{Member: "items", PageSize: 2})
+	l := New(Config{PageSize: 2})
 	for _, key := range []string{"a", "b", "c"} {
-		if err := l.Add(item{key: key, defined: &defined}); err != nil {
+		if err := l.Add(special(key, &extra{defined: &defined})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	next := page(t, l, nil).NextCursor
 	page(t, l, next)
 	defined = 0
+	v := viewOf(l)
 	for _, cursor := range [][]byte{nil, next} {
-		one, _ := l.Page(cursor, protocol.LatestLegacy)
-		two, _ := l.Page(cursor, protocol.LatestLegacy)
+		one, _ := v.Page(KindPrompt, cursor)
+		two, _ := v.Page(KindPrompt, cursor)
 		if unsafe.SliceData(one) != unsafe.SliceData(two) {
 			t.Errorf("page %s was made twice", cursor)
 		}
@@ -143,10 +145,10 @@ func TestPagesAreKeptAsBytes(t *testing.T) {
 	if defined != 0 {
 		t.Errorf("entries were encoded %d times for pages that are there", defined)
 	}
-	if got := testing.AllocsPerRun(100, func() { _, _ = l.Page(nil, protocol.LatestLegacy) }); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { _, _ = v.Page(KindPrompt, nil) }); got != 0 {
 		t.Errorf("%v allocations for a first page that is there, want 0", got)
 	}
-	l.Remove("c")
+	l.Remove(KindPrompt, "c")
 	if page(t, l, nil).NextCursor != nil {
 		t.Error("a change did not make the kept page anew")
 	}
@@ -165,35 +167,26 @@ func TestMadeUpCursorsLeaveNothing(t *testing.T) {
 			page(t, l, fmt.Appendf(nil, "%q", encodeCursor(fmt.Sprintf("key-%02d%s", i, suffix))))
 		}
 	}
-	if got := len(l.current.Load().pages); got > 11 {
+	if got := len(l.list(KindPrompt).pages); got > 11 {
 		t.Errorf("%d pages are kept, want at most the 10 of a walk and the empty one", got)
 	}
 }
 
 // An entry that stops encoding costs an error that names it, not the list.
 func TestPageError(t *testing.T) {
-	l := NewList[*fickle](Config{Member: "items"})
-	entry := &fickle{}
-	if err := l.Add(entry); err != nil {
+	l, fickle := New(Config{}), &extra{}
+	if err := l.Add(special("fickle", fickle)); err != nil {
 		t.Fatal(err)
 	}
-	entry.fail = errors.New("no more")
-	_, err := l.Page(nil, protocol.Latest)
-	if want := `items "fickle": no more`; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	fickle.fail = errors.New("no more")
+	_, err := viewOf(l).Page(KindPrompt, nil)
+	if want := `prompts "fickle": `; err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, fickle.fail) {
+		t.Errorf("error %v, want %s and the cause", err, want)
 	}
-	entry.fail = nil
-	if _, err := l.Page(nil, protocol.Latest); err != nil {
+	fickle.fail = nil
+	if _, err := viewOf(l).Page(KindPrompt, nil); err != nil {
 		t.Errorf("the error was kept: %v", err)
 	}
-}
-
-type fickle struct{ fail error }
-
-func (*fickle) Key() string { return "fickle" }
-
-func (f *fickle) Define(protocol.Revision) (json.RawMessage, error) {
-	return json.RawMessage(`{}`), f.fail
 }
 
 func FuzzCursor(f *testing.F) {
@@ -204,7 +197,7 @@ func FuzzCursor(f *testing.F) {
 		if cursor == nil {
 			return
 		}
-		got, err := l.Page(cursor, protocol.LatestLegacy)
+		got, err := viewOf(l).Page(KindPrompt, cursor)
 		var fault *protocol.Error
 		switch {
 		case err != nil && (!errors.As(err, &fault) || fault.Code != protocol.CodeInvalidParams):

@@ -2,100 +2,177 @@ package registry
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// View is a List with what one client has besides. The client's own components
-// come before those of the same key in the List.
-type View[E Entry] struct {
-	list, own *List[E] // own is nil if the client has nothing of its own
-	keep      func(E) bool
+// View is what there is for the client of one request: the components of a
+// Catalog, and those that its session has of its own, which come before others
+// of the same key, without those that are not for it.
+type View struct {
+	f            *frame.Frame
+	catalog, own *Catalog // own may be nil
 }
 
-// Only returns the View of a client for whom nothing is there but what keep
-// wants.
-func (v View[E]) Only(keep func(E) bool) View[E] {
-	v.keep = keep
-	return v
-}
-
-// Restricted tells whether some component is not for everybody.
-func (v View[E]) Restricted() bool {
-	return v.list.Restricted() || v.own != nil && v.own.Restricted()
-}
-
-// Scoped tells whether some component needs scopes.
-func (v View[E]) Scoped() bool {
-	return v.list.Scoped() || v.own != nil && v.own.Scoped()
-}
-
-// With returns the View of a client that has own besides; nil means nothing.
-func (l *List[E]) With(own *List[E]) View[E] {
-	if own != nil && own.Len() == 0 {
-		own = nil
-	}
-	return View[E]{list: l, own: own}
-}
+// View returns what there is for the client of f, whose session has own
+// besides; nil means nothing.
+func (c *Catalog) View(f *frame.Frame, own *Catalog) View { return View{f, c, own} }
 
 // Get finds a component.
-func (v View[E]) Get(key string) (entry E, ok bool) {
-	if v.own != nil {
-		entry, ok = v.own.Get(key)
+func (v View) Get(kind Kind, key string) (*Entry, bool) {
+	e, ok := v.find(kind, key)
+	if !ok || !v.shows(e) {
+		return nil, false
 	}
-	if !ok {
-		entry, ok = v.list.Get(key)
-	}
-	if ok && v.keep != nil && !v.keep(entry) {
-		var none E
-		return none, false
-	}
-	return entry, ok
+	return e, true
 }
 
-// All returns every component, sorted by key. The caller must not change it.
-func (v View[E]) All() []E {
-	if v.keep == nil {
-		return v.whole()
+// find is Get, whoever may see it.
+func (v View) find(kind Kind, key string) (e *Entry, ok bool) {
+	if v.own != nil {
+		e, ok = v.own.Get(kind, key)
 	}
-	var kept []E
-	for _, e := range v.whole() {
-		if v.keep(e) {
+	if !ok {
+		e, ok = v.catalog.Get(kind, key)
+	}
+	return e, ok
+}
+
+// All returns the components of a kind, sorted by key. The caller must not
+// change it.
+func (v View) All(kind Kind) []*Entry {
+	whole := v.whole(kind)
+	if v.catalog.config.Filter == nil && !whole.restricted {
+		return whole.entries
+	}
+	var kept []*Entry
+	for _, e := range whole.entries {
+		if v.shows(e) {
 			kept = append(kept, e)
 		}
 	}
 	return kept
 }
 
-// whole is All with what keep does not want.
-func (v View[E]) whole() []E {
-	if v.own == nil {
-		return v.list.All()
+// whole returns the components of a kind, whoever may see them.
+func (v View) whole(kind Kind) *list {
+	shared := v.catalog.list(kind)
+	if v.own == nil || len(v.own.list(kind).entries) == 0 {
+		return shared
 	}
-	all := slices.Clone(v.own.All())
-	for _, e := range v.list.All() {
-		if _, shadowed := v.own.Get(e.Key()); !shadowed {
+	own := v.own.list(kind)
+	all := slices.Clone(own.entries)
+	for _, e := range shared.entries {
+		if _, shadowed := own.get(e.Key()); !shadowed {
 			all = append(all, e)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b E) int { return strings.Compare(a.Key(), b.Key()) })
-	return all
+	return &list{
+		config: shared.config, member: shared.member, entries: sorted(all), pages: map[pageKey]protocol.RawResult{},
+		restricted: shared.restricted || own.restricted, scoped: shared.scoped || own.scoped,
+	}
 }
 
-// Page is List.Page for the View. Pages with components of the client's own, or
-// without some that it must not see, are not kept, and are for it alone.
-func (v View[E]) Page(cursor []byte, rev protocol.Revision) (protocol.RawResult, error) {
-	s := v.list.current.Load()
-	if v.own != nil {
-		s = newSnapshot(&v.list.config, v.whole())
+func (v View) shows(e *Entry) bool { return v.catalog.shows(v.f, e) }
+
+// shows tells whether e is there for the client of f.
+func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
+	if e.Visible != nil && !e.Visible(f) {
+		return false
 	}
-	if v.keep == nil {
-		return s.page(cursor, rev)
+	if c.config.Filter == nil {
+		return true
 	}
-	start, err := s.start(cursor)
+	kind, key := e.place()
+	return c.config.Filter(f, kind, key)
+}
+
+// Page returns the result of listing a kind that starts after cursor, a JSON
+// string that an earlier page gave, or nil for the first page. What the client
+// lacks the scopes for is left out. The bytes are shared and must not be
+// changed; pages that are not the same for everybody are not kept, and say so.
+// A cursor that is not one is a protocol error, -32602.
+func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
+	whole := v.whole(kind)
+	if v.catalog.config.Filter == nil && !whole.restricted && !whole.scoped {
+		return whole.page(cursor, v.f.Revision())
+	}
+	start, err := whole.start(cursor)
 	if err != nil {
 		return nil, err
 	}
-	return s.encode(start, rev, v.keep)
+	return whole.encode(start, v.f.Revision(), func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) })
+}
+
+// Open tells whether all components of these kinds are there for everybody,
+// whatever was granted. It asks nobody.
+func (v View) Open(kinds ...Kind) bool {
+	for _, kind := range kinds {
+		for _, c := range []*Catalog{v.catalog, v.own} {
+			if c != nil && (c.config.Filter != nil || c.list(kind).restricted || c.list(kind).scoped) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Private tells whether e may be there for some clients alone.
+func (v View) Private(e *Entry) bool { return v.catalog.config.Filter != nil || e.Visible != nil }
+
+// Match is a template that a URI fits, and what reads it there.
+type Match struct {
+	*Entry
+	Read Handler
+}
+
+// Fits returns the templates that uri fits, the closest one first.
+func (v View) Fits(uri string) (found []Match) {
+	for _, t := range v.All(KindTemplate) {
+		if read := t.Match(uri); read != nil {
+			found = append(found, Match{t, read})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Match) int { return b.Literals - a.Literals })
+	return found
+}
+
+// Scopes returns the scopes that reading uri needs: those of the resource, or of
+// the template that fits it most closely. Others are asked after that one only
+// if they need no more, so that this is known before anything runs.
+func (v View) Scopes(uri string) []string {
+	if r, ok := v.Get(KindResource, uri); ok {
+		return r.Scopes
+	}
+	if !v.whole(KindTemplate).scoped {
+		return nil
+	}
+	if fits := v.Fits(uri); len(fits) > 0 {
+		return fits[0].Scopes
+	}
+	return nil
+}
+
+// Hides tells whether there is something at uri that the client must not hear
+// of.
+func (v View) Hides(uri string) bool {
+	resource, hidden := v.find(KindResource, uri)
+	if hidden && v.shows(resource) {
+		return false
+	}
+	templates := v.whole(KindTemplate)
+	if !hidden && v.catalog.config.Filter == nil && !templates.restricted {
+		return false
+	}
+	for _, t := range templates.entries {
+		if t.Match(uri) == nil {
+			continue
+		}
+		if v.shows(t) {
+			return false
+		}
+		hidden = true
+	}
+	return hidden
 }

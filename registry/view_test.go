@@ -1,25 +1,25 @@
-package registry_test
+package registry
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/registry"
 )
 
 func TestView(t *testing.T) {
-	list := registry.NewList[*registry.Tool](registry.Config{Member: "tools", PageSize: 2})
-	own := registry.NewList[*registry.Tool](registry.Config{Member: "own"})
-	named := func(name, doc string) *registry.Tool {
-		return &registry.Tool{Definition: protocol.Tool{Name: name, Description: doc, InputSchema: []byte(`{"type":"object"}`)}}
+	list, own := New(Config{PageSize: 2}), New(Config{})
+	named := func(name, doc string) *Entry {
+		return &Entry{Definition: &protocol.Tool{Name: name, Description: doc, InputSchema: []byte(`{"type":"object"}`)}}
 	}
 	if err := list.Add(named("a", "list"), named("c", "list"), named("d", "list")); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		add  *registry.Tool // to own, before the view is taken
+		add  *Entry // to own, before the view is taken
 		want string
 	}{
 		{nil, "a list, c list, d list"},
@@ -31,14 +31,14 @@ func TestView(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		view := list.With(own)
+		view := list.View(in(protocol.Latest), own)
 		var got, paged []string
-		for _, e := range view.All() {
-			found, ok := view.Get(e.Key())
+		for _, e := range view.All(KindTool) {
+			found, ok := view.Get(KindTool, e.Key())
 			if !ok || found != e {
 				t.Errorf("Get(%q) = %v, %v", e.Key(), found, ok)
 			}
-			got = append(got, e.Key()+" "+e.Definition.Description)
+			got = append(got, e.Key()+" "+e.Definition.(*protocol.Tool).Description)
 		}
 		if joined := strings.Join(got, ", "); joined != tt.want {
 			t.Errorf("got %s, want %s", joined, tt.want)
@@ -54,17 +54,17 @@ func TestView(t *testing.T) {
 			t.Errorf("pages: got %q, want %q", paged, keys)
 		}
 	}
-	if _, ok := list.With(nil).Get("b"); ok {
+	if _, ok := list.View(in(protocol.Latest), nil).Get(KindTool, "b"); ok {
 		t.Error("a component of one client is in the view of another")
 	}
 }
 
 // allPages follows the cursors.
-func allPages(t *testing.T, view registry.View[*registry.Tool]) (pages []string) {
+func allPages(t *testing.T, view View) (pages []string) {
 	t.Helper()
 	var cursor []byte
 	for range 5 {
-		page, err := view.Page(cursor, protocol.Latest)
+		page, err := view.Page(KindTool, cursor)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,4 +78,50 @@ func allPages(t *testing.T, view registry.View[*registry.Tool]) (pages []string)
 	}
 	t.Fatal("the pages do not end")
 	return nil
+}
+
+// What the filter does not want is in no page and cannot be found, in the
+// catalog and in what the client has of its own.
+func TestViewFilter(t *testing.T) {
+	l, own := New(Config{PageSize: 2, Filter: func(_ *frame.Frame, kind Kind, key string) bool {
+		return kind != KindPrompt || !strings.HasSuffix(key, "x")
+	}}), newItems(t, 2, "cx", "f")
+	if err := l.Add(items("a", "bx", "c", "d", "ex")...); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		own  *Catalog
+		want []string
+	}{"catalog": {nil, []string{"a c", "d"}}, "both": {own, []string{"a c", "d f"}}} {
+		v := l.View(in(protocol.LatestLegacy), tt.own)
+		var pages []string
+		for cursor := []byte(nil); ; {
+			raw, err := v.Page(KindPrompt, cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p pageOf
+			if err := json.Unmarshal(raw, &p); err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, p.names())
+			if cursor = p.NextCursor; cursor == nil {
+				break
+			}
+		}
+		if !slices.Equal(pages, tt.want) {
+			t.Errorf("%s: pages %q, want %q", name, pages, tt.want)
+		}
+		if got := strings.Join(keysOf(v.All(KindPrompt)), " "); got != strings.Join(tt.want, " ") {
+			t.Errorf("%s: All %q", name, got)
+		}
+		for _, key := range []string{"bx", "cx", "ex"} {
+			if _, ok := v.Get(KindPrompt, key); ok {
+				t.Errorf("%s: Get(%q) found it", name, key)
+			}
+		}
+		if _, ok := v.Get(KindPrompt, "a"); !ok {
+			t.Errorf("%s: a is gone", name)
+		}
+	}
 }

@@ -7,13 +7,14 @@ import (
 )
 
 func TestToolDefine(t *testing.T) {
-	tool := &Tool{Definition: protocol.Tool{
+	tool := &protocol.Tool{
 		Name: "search", Title: "Search", Description: "a < b & c",
 		InputSchema:  []byte("{\n  \"type\": \"object\",\n  \"pattern\": \"^<a>$\"\n}"),
 		OutputSchema: []byte(`{"type":"object"}`),
-	}}
-	if tool.Key() != "search" {
-		t.Errorf("Key() = %q", tool.Key())
+	}
+	entry := &Entry{Definition: tool}
+	if entry.Key() != "search" || entry.Kind() != KindTool {
+		t.Errorf("Key() = %q, Kind() = %q", entry.Key(), entry.Kind())
 	}
 	tests := []struct {
 		rev  protocol.Revision
@@ -23,13 +24,13 @@ func TestToolDefine(t *testing.T) {
 		{protocol.V20251125, `{"name":"search","title":"Search","description":"a < b & c","inputSchema":{"type":"object","pattern":"^<a>$"},"outputSchema":{"type":"object"}}`},
 	}
 	for _, tt := range tests {
-		got, err := tool.Define(tt.rev)
+		got, err := entry.Define(tt.rev)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%v: %s, %v\nwant %s", tt.rev, got, err, tt.want)
 		}
 	}
-	tool.Definition.InputSchema = []byte(`{`)
-	if err := NewList[*Tool](Config{Member: "tools"}).Add(tool); err == nil {
+	tool.InputSchema = []byte(`{`)
+	if err := New(Config{}).Add(entry); err == nil {
 		t.Error("a tool whose schema is no JSON was added")
 	}
 }

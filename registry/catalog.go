@@ -1,0 +1,181 @@
+// Package registry holds what a server offers. Readers work on snapshots that
+// never change, so a request takes no lock; every change makes a new snapshot.
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Config says how a Catalog encodes its pages, and for whom they are.
+type Config struct {
+	PageSize int            // entries per page; 0 means 1,000
+	Cache    protocol.Cache // hints for revisions that have them
+	Meta     []byte         // protocol.Wire.Meta of those revisions
+	// Filter tells whether a component is there for the client of f, besides
+	// Entry.Visible; nil lets all pass.
+	Filter func(f *frame.Frame, kind Kind, key string) bool
+}
+
+const defaultPageSize = 1000
+
+// Catalog is an ordered set of components of every kind, sorted by key. It is
+// safe for concurrent use. What a client sees of it is a View.
+type Catalog struct {
+	config  Config
+	current atomic.Pointer[map[Kind]*list] // it does not change; a change makes another
+
+	mu       sync.Mutex // serialises changes
+	watchers map[int]func(changed []*Entry)
+	lastID   int
+}
+
+// New returns an empty Catalog.
+func New(config Config) *Catalog {
+	if config.PageSize <= 0 {
+		config.PageSize = defaultPageSize
+	}
+	if config.Cache.Scope == "" {
+		config.Cache.Scope = protocol.CachePublic
+	}
+	c := &Catalog{config: config, watchers: make(map[int]func([]*Entry))}
+	lists := make(map[Kind]*list, len(kinds))
+	for _, kind := range kinds {
+		lists[kind] = newList(&c.config, kind, nil)
+	}
+	c.current.Store(&lists)
+	return c
+}
+
+// list returns the components of a kind.
+func (c *Catalog) list(kind Kind) *list {
+	if l := (*c.current.Load())[kind]; l != nil {
+		return l
+	}
+	return newList(&c.config, kind, nil)
+}
+
+// Get finds a component, whoever may see it.
+func (c *Catalog) Get(kind Kind, key string) (*Entry, bool) { return c.list(kind).get(key) }
+
+// Add adds components, all or none. A key that is taken, or there twice, is an
+// error that names it; so is a component that does not encode.
+func (c *Catalog) Add(entries ...*Entry) error {
+	return c.change(func() (set, []*Entry, error) { return nil, entries, c.check(entries, nil) })
+}
+
+// Check returns the error that Add would return now.
+func (c *Catalog) Check(entries ...*Entry) error { return c.check(entries, nil) }
+
+// Remove removes components of a kind, and returns how many there were.
+func (c *Catalog) Remove(kind Kind, keys ...string) int {
+	gone := set{}
+	// The error is the callback's, and this one has none.
+	_ = c.change(func() (set, []*Entry, error) {
+		for _, key := range keys {
+			if e, ok := c.Get(kind, key); ok {
+				gone[e] = true
+			}
+		}
+		return gone, nil, nil
+	})
+	return len(gone)
+}
+
+// Watch calls fn after every change, on the goroutine that made it, with what
+// has come or gone, until stop is called. Who watches first is told first. fn
+// must return at once.
+func (c *Catalog) Watch(fn func(changed []*Entry)) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastID++
+	id := c.lastID
+	c.watchers[id] = fn
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.watchers, id)
+	}
+}
+
+// set is a set of components.
+type set map[*Entry]bool
+
+// check returns why entries cannot come when gone has gone.
+func (c *Catalog) check(entries []*Entry, gone set) error {
+	faults := map[Kind][]string{}
+	taken := map[Kind]map[string]bool{}
+	for _, e := range entries {
+		kind, key := e.place()
+		if old, ok := c.Get(kind, key); ok && !gone[old] || taken[kind][key] {
+			faults[kind] = append(faults[kind], fmt.Sprintf("%q is registered already; choose another name, or remove that one first", key))
+		}
+		if taken[kind] == nil {
+			taken[kind] = map[string]bool{}
+		}
+		taken[kind][key] = true
+		if _, err := e.Define(protocol.Latest); err != nil {
+			faults[kind] = append(faults[kind], fmt.Sprintf("%q: %v", key, err))
+		}
+	}
+	var all []error
+	for _, kind := range append(kinds[:], "") {
+		if faults[kind] != nil {
+			all = append(all, fmt.Errorf("%s: %s", plural(kind), strings.Join(faults[kind], "; ")))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// change does what plan says, and tells the watchers if anything is new.
+func (c *Catalog) change(plan func() (gone set, come []*Entry, err error)) error {
+	changed, watchers, err := c.replace(plan)
+	for _, tell := range watchers {
+		tell(changed)
+	}
+	return err
+}
+
+// replace makes a new snapshot and returns whom to tell of what: nobody if all
+// is as it was. A plan that panics, because an entry does, leaves the Catalog
+// as it was, too.
+func (c *Catalog) replace(plan func() (gone set, come []*Entry, err error)) (changed []*Entry, watchers []func([]*Entry), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gone, come, err := plan()
+	if err != nil || len(gone)+len(come) == 0 {
+		return nil, nil, err
+	}
+	added := map[Kind][]*Entry{} // of the kinds that change
+	for e := range gone {
+		added[e.Kind()] = nil
+		changed = append(changed, e)
+	}
+	for _, e := range come {
+		added[e.Kind()] = append(added[e.Kind()], e)
+	}
+	next := maps.Clone(*c.current.Load())
+	for kind, more := range added {
+		left := slices.DeleteFunc(slices.Clone(next[kind].entries), func(e *Entry) bool { return gone[e] })
+		next[kind] = newList(&c.config, kind, sorted(append(left, more...)))
+	}
+	c.current.Store(&next)
+	for _, id := range slices.Sorted(maps.Keys(c.watchers)) {
+		watchers = append(watchers, c.watchers[id])
+	}
+	return append(changed, come...), watchers, nil
+}
+
+// sorted sorts entries by key.
+func sorted(entries []*Entry) []*Entry {
+	slices.SortStableFunc(entries, func(a, b *Entry) int { return strings.Compare(a.Key(), b.Key()) })
+	return entries
+}

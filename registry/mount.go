@@ -1,0 +1,192 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// maxName is how many characters the name of a tool or prompt may have.
+const maxName = 128
+
+// Mount makes c hold what from holds, too: tools and prompts with prefix before
+// their names, resources and templates by their own URIs. What comes to from
+// later, or goes, does so in c. What from's filter hides stays hidden. Requests
+// pass the handler that wrap makes of that in from, with the name that from
+// knows.
+//
+// A name that is taken or too long is an error, and nothing is mounted then. If
+// such a name comes later, c goes without it, and fault is told. unmount takes
+// everything back. from must not hold what c does, or neither would come to an
+// end.
+func (c *Catalog) Mount(from *Catalog, prefix string, wrap func(Handler) Handler, fault func(error)) (unmount func(), err error) {
+	m := &mount{into: c, from: from, prefix: prefix, wrap: wrap, here: map[*Entry]*Entry{}}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// What changes from here on waits for m.mu.
+	m.stop = from.Watch(func([]*Entry) {
+		for _, err := range m.follow() {
+			fault(err)
+		}
+	})
+	if faults := m.sync(true); faults != nil {
+		m.stop()
+		return nil, errors.Join(faults...)
+	}
+	return m.end, nil
+}
+
+// mount keeps what a Catalog holds of another in step with it.
+type mount struct {
+	into, from *Catalog
+	prefix     string
+	wrap       func(Handler) Handler
+
+	mu    sync.Mutex // serialises syncs
+	ended bool
+	stop  func()            // ends the watching
+	here  map[*Entry]*Entry // what is mounted, by the original
+}
+
+// follow does what from has done.
+func (m *mount) follow() (faults []error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended {
+		return nil
+	}
+	return m.sync(false)
+}
+
+// sync brings the Catalog up to date, and returns what cannot be there; with
+// strict, nothing new is then. m.mu is held.
+func (m *mount) sync(strict bool) (faults []error) {
+	next := map[*Entry]*Entry{}
+	err := m.into.change(func() (set, []*Entry, error) {
+		var fresh []*Entry
+		for _, kind := range kinds {
+			for _, e := range m.from.list(kind).entries {
+				if mounted := m.here[e]; mounted != nil {
+					next[e] = mounted
+				} else {
+					fresh = append(fresh, e)
+				}
+			}
+		}
+		gone := set{}
+		for e, mounted := range m.here {
+			if next[e] == nil && m.into.has(mounted) {
+				gone[mounted] = true
+			}
+		}
+		var come []*Entry
+		for _, e := range fresh {
+			mounted := m.graft(e)
+			if err := m.fits(mounted, gone); err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			come = append(come, mounted)
+			next[e] = mounted
+		}
+		if strict && faults != nil {
+			return nil, nil, nil
+		}
+		return gone, come, m.into.check(come, gone)
+	})
+	if err != nil {
+		return append(faults, err)
+	}
+	m.here = next
+	return faults
+}
+
+// has tells whether e is there, and not another in its place.
+func (c *Catalog) has(e *Entry) bool {
+	there, _ := c.Get(e.place())
+	return there == e
+}
+
+// fits returns why mounted cannot come when gone has gone.
+func (m *mount) fits(mounted *Entry, gone set) error {
+	kind, key := mounted.place()
+	if (kind == KindTool || kind == KindPrompt) && len(key) > maxName {
+		return fmt.Errorf("%q is too long with its prefix: a name has %d characters at most", key, maxName)
+	}
+	if other, ok := m.into.Get(kind, key); ok && !gone[other] {
+		return fmt.Errorf("%q is registered already; choose another prefix, or remove that one first", key)
+	}
+	return nil
+}
+
+// end takes everything back, but not what stands in its place. What from has
+// begun to tell finds that.
+func (m *mount) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
+	m.stop()
+	// The error is the callback's, and this one has none.
+	_ = m.into.change(func() (set, []*Entry, error) {
+		gone := set{}
+		for _, mounted := range m.here {
+			if m.into.has(mounted) {
+				gone[mounted] = true
+			}
+		}
+		return gone, nil, nil
+	})
+	m.here = nil
+}
+
+// graft returns e as it is mounted.
+func (m *mount) graft(e *Entry) *Entry {
+	mounted, known := *e, "" // as from knows it, if that is another name
+	switch d := e.Definition.(type) {
+	case *protocol.Tool:
+		renamed := *d
+		renamed.Name, known = m.prefix+d.Name, d.Name
+		mounted.Definition = &renamed
+	case *protocol.Prompt:
+		renamed := *d
+		renamed.Name, known = m.prefix+d.Name, d.Name
+		mounted.Definition = &renamed
+	}
+	as := func(f *frame.Frame) *frame.Frame {
+		if m.prefix == "" || known == "" {
+			return f
+		}
+		return f.Renamed(known)
+	}
+	if e.Serve != nil {
+		serve := m.wrap(e.Serve)
+		mounted.Serve = func(f *frame.Frame) (protocol.Result, error) { return serve(as(f)) }
+	}
+	if e.Match != nil {
+		mounted.Match = func(uri string) Handler {
+			read := e.Match(uri)
+			if read == nil {
+				return nil
+			}
+			return m.wrap(read)
+		}
+	}
+	if e.Visible != nil || m.from.config.Filter != nil {
+		mounted.Visible = func(f *frame.Frame) bool { return m.from.shows(as(f), e) }
+	}
+	mounted.Completers = make(map[string]Completer, len(e.Completers))
+	for argument, complete := range e.Completers {
+		mounted.Completers[argument] = func(f *frame.Frame, value string, arguments map[string]string) (found protocol.Completion, err error) {
+			_, err = m.wrap(func(f *frame.Frame) (protocol.Result, error) {
+				var err error
+				found, err = complete(f, value, arguments)
+				return protocol.EmptyResult{}, err
+			})(f)
+			return found, err
+		}
+	}
+	return &mounted
+}
