@@ -72,7 +72,8 @@ func init() {
 	tell("called before anything is served or connected, by whoever registers or configures",
 		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "config.Options.Env",
 		"config.Options.Input", "mcptest.Option")
-	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)")
+	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
+		"authtest.Options.Client", "authtest.Server.Middleware(next)")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"frame.Assigns.SetNew(fn)", "frame.Assigns.Update(fn)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
 		"pool.Pool.Do(fn)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",

@@ -22,5 +22,7 @@
 // NewIntrospection by asking it, Any by what fits of several. Tokens that are
 // bound to a key (DPoP, RFC 9449) are taken with a proof of that key alone.
 //
+// Package authtest has an authorization server for tests.
+//
 // Nothing here logs a token or repeats it in an answer.
 package auth

@@ -3,10 +3,15 @@ package docs_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/auth/authtest"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -52,6 +57,35 @@ func TestAuthorization(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_ = serveAs // needs a standard input
+}
+
+func TestAuthorizationWithTokens(t *testing.T) {
+	const resource = "https://notes.example.com/mcp"
+	server := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil)
+	server.MustAdd(mcp.Tool("add_note", func(f *mcp.Frame, _ struct{}) (string, error) { return f.Identity().Subject, nil }, mcp.Scopes("notes:write")))
+	issuer, err := authtest.Start(&authtest.Options{Resource: resource, Scopes: []authtest.Scope{{Name: "notes:write"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer issuer.Close()
+	notes, err := auth.New(resource, auth.NewJWT(issuer.Issuer(), nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(notes.Bearer(server.Handler()))
+	defer web.Close()
+	token, err := issuer.Token("alice", "notes:write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Connect(t.Context(), client.HTTP(web.URL, &client.HTTPOptions{Header: http.Header{"Authorization": {"Bearer " + token}}}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got, err := client.Call[string](t.Context(), c, "add_note", nil); err != nil || got != "alice" {
+		t.Errorf("%q, %v", got, err)
+	}
 }
 
 // The program is as short as a reader hopes for.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
-	"github.com/talaria-go/mcp/cmd/example/internal/devauth"
+	"github.com/talaria-go/mcp/auth/authtest"
 )
 
 // The scopes of the workbench. Reading is needed for everything, so that
@@ -23,7 +22,7 @@ const (
 
 // protection is the authorization of the workbench: what -auth turns on.
 type protection struct {
-	issuer   *devauth.Server
+	issuer   *authtest.Server
 	resource *auth.Resource
 }
 
@@ -35,23 +34,14 @@ func protect(resource string) (*protection, error) {
 		return nil, err
 	}
 	issuer := u.Scheme + "://" + u.Host + "/auth"
-	dev, err := devauth.New(devauth.Options{Issuer: issuer, Resource: resource, Scopes: []devauth.Scope{
+	dev, err := authtest.New(&authtest.Options{Issuer: issuer, Resource: resource, Scopes: []authtest.Scope{
 		{Name: scopeRead, Allows: "Use the workbench and read notes"},
 		{Name: scopeWrite, Allows: "Add and delete notes"},
 	}})
 	if err != nil {
 		return nil, err
 	}
-	verifier := auth.NewJWT(issuer, &auth.JWTOptions{
-		// A JWT does not tell that it was revoked, but this server can.
-		Check: func(_ context.Context, id *auth.Identity) error {
-			if dev.Revoked(id.Claims) {
-				return auth.Invalid("the token was revoked")
-			}
-			return nil
-		},
-	})
-	protected, err := auth.New(resource, verifier, &auth.Options{
+	protected, err := auth.New(resource, auth.NewJWT(issuer, &auth.JWTOptions{Check: dev.Revoked}), &auth.Options{
 		Scopes: []string{scopeRead}, Name: "Workbench",
 		DPoP:     auth.DPoPOptions{Offer: true, NonceKey: []byte(rand.Text())},
 		CacheFor: -1, // so that a revocation is seen at once
@@ -62,8 +52,7 @@ func protect(resource string) (*protection, error) {
 // register puts the metadata and the authorization server into the router, and
 // the endpoint behind its guard.
 func (p *protection) register(r chi.Router, endpoint http.Handler) {
-	r.Use(p.resource.Metadata)
-	p.issuer.Register(r)
+	r.Use(p.resource.Metadata, p.issuer.Middleware)
 	r.With(p.resource.Bearer).Mount("/mcp", endpoint)
 }
 

@@ -12,7 +12,7 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_240  // names that users see
-	maxLines       = 61_000 // of the library
+	maxLines       = 61_950 // of the library
 	minComments    = 0.13   // share of the library's lines
 )
 

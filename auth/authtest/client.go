@@ -1,4 +1,4 @@
-package devauth
+package authtest
 
 import (
 	"context"
@@ -41,35 +41,6 @@ func publicClient() *http.Client {
 	}
 }
 
-// register serves dynamic registration (RFC 7591).
-func (s *Server) register(w http.ResponseWriter, r *http.Request) {
-	var c client
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxDocument)).Decode(&c); err != nil {
-		refuse(w, "invalid_client_metadata", "the metadata is no JSON object")
-		return
-	}
-	if err := c.check(); err != nil {
-		refuse(w, "invalid_redirect_uri", err.Error())
-		return
-	}
-	if c.AuthMethod != "" && c.AuthMethod != "none" {
-		refuse(w, "invalid_client_metadata", "clients have no secrets here: token_endpoint_auth_method must be none")
-		return
-	}
-	c.ID, c.AuthMethod = newSecret(), "none"
-	if len(c.GrantTypes) == 0 {
-		c.GrantTypes = []string{grantCode}
-	}
-	s.store.mu.Lock()
-	s.store.clients.put(c.ID, c)
-	s.store.mu.Unlock()
-	writeJSON(w, http.StatusCreated, struct {
-		client
-		Issued int64    `json:"client_id_issued_at"`
-		Types  []string `json:"response_types"`
-	}{c, time.Now().Unix(), []string{"code"}})
-}
-
 // check checks where the client wants its users sent back to: to this machine,
 // to a private scheme of its own, or over https.
 func (c *client) check() error {
@@ -106,23 +77,8 @@ func anyPort(uri string) string {
 	return u.String()
 }
 
-// client finds a client: one that has registered, or one whose id is the URL
-// of its metadata.
-func (s *Server) client(ctx context.Context, id string) (client, error) {
-	s.store.mu.Lock()
-	c, ok := s.store.clients.get(id)
-	s.store.mu.Unlock()
-	switch {
-	case ok:
-		return c, nil
-	case strings.HasPrefix(id, "https://"):
-		return s.fetchClient(ctx, id)
-	}
-	return client{}, errors.New("the client is not registered here; registrations are lost when the server ends")
-}
-
 // fetchClient fetches a Client ID Metadata Document.
-func (s *Server) fetchClient(ctx context.Context, id string) (client, error) {
+func fetchClient(ctx context.Context, web *http.Client, id string) (client, error) {
 	var c client
 	u, err := url.Parse(id)
 	if err != nil || u.Path == "" || u.Path == "/" || u.Fragment != "" || u.User != nil {
@@ -133,7 +89,7 @@ func (s *Server) fetchClient(ctx context.Context, id string) (client, error) {
 		return c, err
 	}
 	req.Header.Set("Accept", "application/json")
-	res, err := s.opts.Client.Do(req)
+	res, err := web.Do(req)
 	if err != nil {
 		return c, fmt.Errorf("the client's metadata cannot be had: %w", err)
 	}

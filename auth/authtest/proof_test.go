@@ -1,4 +1,4 @@
-package devauth
+package authtest
 
 import (
 	"crypto/ecdsa"
@@ -16,7 +16,7 @@ import (
 
 // A key counts as proven by one good proof of this request, used once.
 func TestProofs(t *testing.T) {
-	s, err := New(Options{Issuer: "http://127.0.0.1:8080/auth", Scopes: []Scope{{"a", "A"}}})
+	s, err := New(&Options{Issuer: "http://127.0.0.1:8080/auth", Resource: "http://127.0.0.1:8080/mcp", Scopes: []Scope{{"a", "A"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestProofs(t *testing.T) {
 		for _, p := range proofs {
 			r.Header.Add("DPoP", p)
 		}
-		return s.proven(r)
+		return proven(r, s.opts.Issuer+"/token", s.store.firstUse)
 	}
 	good := proof("dpop+jwt", nil)
 	first, err := proven(good)

@@ -1,4 +1,4 @@
-package devauth
+package authtest
 
 import (
 	"crypto"
@@ -15,8 +15,9 @@ import (
 const proofAge = time.Minute
 
 // proven returns the thumbprint of the key that a token request has proven to
-// have (RFC 9449, section 5); "" if it does not try.
-func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
+// have (RFC 9449, section 5); "" if it does not try. endpoint is the URL that the
+// proof must name, and firstUse reports whether the id of a proof is a new one.
+func proven(r *http.Request, endpoint string, firstUse func(id string) bool) (thumbprint string, err error) {
 	values := r.Header.Values("DPoP")
 	if len(values) == 0 {
 		return "", nil
@@ -47,10 +48,10 @@ func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
 		return "", errors.New("the claims of the proof are malformed")
 	}
 	age := time.Since(time.Unix(claims.Issued, 0))
-	if claims.ID == "" || claims.Method != r.Method || claims.URL != s.opts.Issuer+"/token" || age.Abs() > proofAge {
+	if claims.ID == "" || claims.Method != r.Method || claims.URL != endpoint || age.Abs() > proofAge {
 		return "", errors.New("the proof is not of this request")
 	}
-	if !s.store.firstUse(claims.ID) {
+	if !firstUse(claims.ID) {
 		return "", errors.New("the proof was used before")
 	}
 	sum, err := key.Thumbprint(crypto.SHA256)

@@ -1,4 +1,4 @@
-package devauth
+package authtest
 
 import (
 	"html/template"
@@ -72,7 +72,7 @@ func (s *Server) read(req *request, q url.Values) (code, description string) {
 		return "invalid_target", "the resource must be " + s.opts.Resource
 	}
 	if len(req.scopes) == 0 {
-		req.scopes = s.names()[:1]
+		req.scopes = s.names()[:min(1, len(s.opts.Scopes))]
 	}
 	for _, scope := range req.scopes {
 		if scope != offline && !slices.Contains(s.names(), scope) {
@@ -112,7 +112,7 @@ var page = template.Must(template.New("consent").Parse(`<!DOCTYPE html>
 <form method="post" action="consent">
 <input type="hidden" name="id" value="{{.ID}}">
 <p><label>You are <input name="user" value="alice" required maxlength="40"></label></p>
-{{range .Scopes}}<p><label><input type="checkbox" name="scope" value="{{.Name}}" checked> {{.Allows}} (<code>{{.Name}}</code>)</label></p>
+{{range .Scopes}}<p><label><input type="checkbox" name="scope" value="{{.Name}}" checked> {{with .Allows}}{{.}} {{end}}(<code>{{.Name}}</code>)</label></p>
 {{end}}<p><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Deny</button></p>
 </form>
 </html>

@@ -1,4 +1,4 @@
-package devauth
+package authtest
 
 import (
 	"io"
@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/go-chi/chi/v5"
 )
 
 // documents are the answers to requests, by URL.
@@ -31,12 +29,10 @@ func ask(t *testing.T, docs documents, id, redirect string) (status int, page st
 	if docs != nil {
 		opts.Client = &http.Client{Transport: docs}
 	}
-	s, err := New(opts)
+	s, err := New(&opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := chi.NewRouter()
-	s.Register(r)
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {id}, "redirect_uri": {redirect}, "resource": {opts.Resource},
 		"code_challenge": {strings.Repeat("x", 43)}, "code_challenge_method": {"S256"},
@@ -44,7 +40,7 @@ func ask(t *testing.T, docs documents, id, redirect string) (status int, page st
 	req := httptest.NewRequest(http.MethodGet, opts.Issuer+"/authorize?"+q.Encode(), nil)
 	req.RemoteAddr = "127.0.0.1:5000"
 	w := httptest.NewRecorder()
-	r.ServeHTTP(w, req)
+	s.ServeHTTP(w, req)
 	return w.Code, w.Body.String()
 }
 
@@ -98,9 +94,9 @@ func TestClientMetadataIsPublic(t *testing.T) {
 func TestIssuers(t *testing.T) {
 	for issuer, ok := range map[string]bool{
 		"http://127.0.0.1:8080/auth": true, "http://localhost:8080/auth": true, "http://[::1]:8080/auth": true,
-		"https://auth.example.com/auth": false, "http://192.0.2.1/auth": false, "http://127.0.0.1:8080": false, "http://127.0.0.1:8080/": false, ":": false,
+		"https://auth.example.com/auth": false, "http://192.0.2.1/auth": false, "http://127.0.0.1:8080": false, "http://127.0.0.1:8080/": false, "http://127.0.0.1:8080/auth/": false, "": false, ":": false,
 	} {
-		if _, err := New(Options{Issuer: issuer, Scopes: []Scope{{"a", "A"}}}); (err == nil) != ok {
+		if _, err := New(&Options{Issuer: issuer, Resource: "http://127.0.0.1:8080/mcp", Scopes: []Scope{{"a", "A"}}}); (err == nil) != ok {
 			t.Errorf("%s: %v", issuer, err)
 		}
 	}

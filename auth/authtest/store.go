@@ -1,4 +1,4 @@
-package devauth
+package authtest
 
 import (
 	"crypto/rand"
@@ -19,8 +19,6 @@ type store struct {
 	revoked kept[time.Time] // ids of grants
 	proofs  kept[time.Time] // ids of proofs
 }
-
-func newStore() store { return store{} }
 
 // grant is what a user has allowed.
 type grant struct {
@@ -111,4 +109,11 @@ func (s *store) isRevoked(id string) bool {
 	defer s.mu.Unlock()
 	_, revoked := s.revoked.get(id)
 	return revoked
+}
+
+// refreshed returns the grant of a refresh token.
+func (s *store) refreshed(token string) (grant, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refresh.get(token)
 }
