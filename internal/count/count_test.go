@@ -12,8 +12,8 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_240  // names that users see
-	maxLines       = 61_950 // of the library
-	minComments    = 0.13   // share of the library's lines
+	maxLines       = 52_500 // of the library, without comments
+	minComments    = 0.149  // share of the library's lines
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
@@ -42,8 +42,8 @@ func TestLimits(t *testing.T) {
 	if names > maxExported {
 		t.Errorf("%d names are exported, at most %d may be", names, maxExported)
 	}
-	if lines > maxLines {
-		t.Errorf("the library has %d lines, at most %d may be", lines, maxLines)
+	if code := lines - comments; code > maxLines {
+		t.Errorf("the library has %d lines without comments, at most %d may be", code, maxLines)
 	}
 	if share := float64(comments) / float64(lines); share < minComments {
 		t.Errorf("%.3f of the lines are comments, at least %.3f must be", share, minComments)

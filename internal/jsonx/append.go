@@ -14,12 +14,13 @@ func AppendInt(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10
 // AppendUint appends v in decimal.
 func AppendUint(dst []byte, v uint64) []byte { return strconv.AppendUint(dst, v, 10) }
 
-// errNotFinite is the error for floats that JSON has no form for.
+// errNotFinite is the error for floating-point numbers that have no JSON form.
 var errNotFinite = errors.New("NaN and infinities have no JSON form")
 
-// AppendFloat appends v as the shortest number that reads back as the same
-// float of the given size, 32 or 64 bits: plain digits from 1e-6 up to 1e21,
-// else with an exponent. NaN and infinities are errors.
+// AppendFloat appends the shortest number that reads back as the same float of
+// the given size, 32 or 64 bits. Numbers from 1e-6 up to 1e21 are written in
+// plain digits, others with an exponent, as encoding/json does. NaN and
+// infinities are errors; dst is then returned as it was.
 func AppendFloat(dst []byte, v float64, size int) ([]byte, error) {
 	abs := math.Abs(v)
 	switch {
@@ -46,8 +47,9 @@ func AppendFloat(dst []byte, v float64, size int) ([]byte, error) {
 	return dst, nil
 }
 
-// twins holds for each byte what stands for it in a twin, low byte first, and
-// twinLens how many bytes of that count; 0 marks bytes that JSON cannot have.
+// twins has, for each byte, what replaces it inside a string that holds JSON,
+// low byte first, and twinLens how many bytes that are. 0 marks bytes that
+// cannot be part of JSON.
 var twins, twinLens = func() (forms [256]uint16, lens [256]uint8) {
 	for c := range 256 {
 		switch e := shortEscapes[c]; {
@@ -61,8 +63,9 @@ var twins, twinLens = func() (forms [256]uint16, lens [256]uint8) {
 }()
 
 // AppendTwin appends text, which must be valid JSON, as a JSON string that
-// holds it. It is faster than AppendString because it need not check Unicode,
-// and because it expects a quote every few bytes.
+// holds it, as a message needs that has a value as JSON and as text. It is
+// faster than AppendString because it need not check Unicode, and because it
+// expects a quote every few bytes.
 func AppendTwin(dst, text []byte) []byte {
 	// Valid JSON has no control characters but white space, so nothing grows
 	// more than twofold. The rest is for the quotes and for wide stores.
@@ -108,7 +111,7 @@ func Compact(dst, src []byte) ([]byte, error) {
 	return s.compact(dst)
 }
 
-// compact is Compact of the whole Buf of s.
+// compact is Compact for the text of s, from its Pos on.
 func (s *Scanner) compact(dst []byte) ([]byte, error) {
 	if _, err := s.Skip(); err != nil {
 		return dst, err
@@ -134,8 +137,8 @@ func (s *Scanner) compact(dst []byte) ([]byte, error) {
 	return append(dst, src[start:]...), nil
 }
 
-// stringEnd returns the index after the string that starts at i, in a text
-// that has been checked.
+// stringEnd returns the index behind the string that begins at i, in text that
+// has been checked.
 func stringEnd(b []byte, i int) int {
 	for i = plainRun(b, i+1); b[i] != '"'; i = plainRun(b, i) {
 		if b[i] == '\\' {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// DurationUnits are the units that the tag mcp:"unit=…" knows.
+// DurationUnits are the units that the tag mcp:"unit=…" can name. The map must
+// not be modified.
 var DurationUnits = map[string]time.Duration{
 	"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond,
 	"s": time.Second, "m": time.Minute, "h": time.Hour,
@@ -18,17 +19,18 @@ var DurationUnits = map[string]time.Duration{
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// durationForm says how a time.Duration travels. The zero value is the text
-// that time.Duration.String writes.
+// durationForm is the form in which a time.Duration travels. The zero value is
+// the text that time.Duration.String returns.
 type durationForm struct {
 	unit time.Duration // of an integer; 0 for text
 	iso  bool          // the text is of ISO 8601
 }
 
-// durationFormOf reads the tags mcp:"unit=…" and jsonschema:"format=duration"
-// of a field. They hold for the durations that the field's type has without a
-// struct or map of its own in between: behind pointers, and for the format as
-// elements of a list.
+// durationFormOf reads the form from the tags mcp:"unit=…" and
+// jsonschema:"format=duration" of a field. The form applies to durations of the
+// field's type that have no struct or map of their own in between: behind
+// pointers, and for ISO 8601 also as elements of a list. Tags were checked when
+// the schema was compiled, so mistakes are ignored here.
 func durationFormOf(tag reflect.StructTag) (form durationForm) {
 	if !strings.Contains(string(tag), "unit=") && !strings.Contains(string(tag), "format=duration") {
 		return form
@@ -44,7 +46,8 @@ func durationFormOf(tag reflect.StructTag) (form durationForm) {
 	return form
 }
 
-// tagPieces splits a tag at the commas that no backslash stands before.
+// tagPieces iterates over the parts of a tag between commas that have no
+// backslash in front of them.
 func tagPieces(tag string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		start := 0
@@ -63,7 +66,8 @@ func tagPieces(tag string) func(func(string) bool) {
 // inside returns the form for the elements of a list.
 func (f durationForm) inside() durationForm { return durationForm{iso: f.iso} }
 
-// append appends d. Nothing is rounded: what the form cannot say is an error.
+// append appends d in the form. Nothing is rounded: a duration that the form
+// cannot express is an error.
 func (f durationForm) append(dst []byte, d time.Duration) ([]byte, error) {
 	switch {
 	case f.unit != 0 && d%f.unit != 0:
@@ -162,12 +166,12 @@ func ParseISODuration(s string) (time.Duration, error) {
 	return time.Duration(total) * time.Second, nil
 }
 
-// nullPackage is the package of the generic type Null.
+// nullPackage is the import path of the package with the generic type Null,
+// which cannot be imported here because it lies above.
 const nullPackage = "github.com/talaria-go/mcp/schema"
 
-// isNull tells whether t is a schema.Null, which this package must know
-// because the tags of a field speak about what is inside: a value, and whether
-// there is one.
+// isNull reports whether t is a schema.Null. This package has to know the type
+// because the tags of a field are about the value inside.
 func isNull(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.PkgPath() == nullPackage && strings.HasPrefix(t.Name(), "Null[")
 }

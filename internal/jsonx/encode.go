@@ -9,40 +9,46 @@ import (
 	"unsafe"
 )
 
-// DefaultEncodeDepth is how many pointers, maps and slices may hang below each
-// other when EncodeOptions.MaxDepth is zero.
+// DefaultEncodeDepth is how many pointers, maps and slices may be nested when
+// EncodeOptions.MaxDepth is zero.
 const DefaultEncodeDepth = 1000
 
-// EncodeOptions says how an Encoder writes. The zero value is the default.
+// EncodeOptions are the options of an Encoder. The zero value has the defaults.
 type EncodeOptions struct {
 	// NilAsNull writes nil slices and maps as null, like encoding/json.
 	// Without it they become [], "" for bytes, and {}, so that a value keeps
 	// to a schema that says array, string or object.
 	NilAsNull bool
-	// MaxDepth is how many pointers, maps and slices may hang below each
-	// other; 0 means DefaultEncodeDepth. A value that contains itself is an
-	// error at this depth.
+	// MaxDepth is how many pointers, maps and slices may be nested; 0 means
+	// DefaultEncodeDepth. A value that contains itself is an error at this
+	// depth.
 	MaxDepth int
 }
 
 // Encoder appends values of one Go type as JSON text. The text is what
 // encoding/json writes with SetEscapeHTML(false): the same tags, embedding
-// rules, number forms, key order and marshaler methods. It differs in three ways.
-// Nil slices and maps are empty ones, unless EncodeOptions.NilAsNull is set.
-// A time.Duration, as a value, as a map key and behind an interface, is the text
-// that its String method returns; the field's tag mcp:"unit=s" makes it an integer
-// of that unit and jsonschema:"format=duration" text of ISO 8601, and what these
-// cannot say is an error. Unmarshal reads all of that.
-// And what a json.RawMessage or a MarshalJSON method brings must satisfy
-// Scanner.Skip: no duplicate members, no broken Unicode.
+// rules, forms of numbers, order of keys and marshaler methods. There are three
+// differences:
+//
+//   - Nil slices and maps are written as empty ones, unless
+//     EncodeOptions.NilAsNull is set.
+//   - A time.Duration, as a value, as a map key and behind an interface, is the
+//     text that its String method returns. The field's tag mcp:"unit=s" makes
+//     it an integer of that unit, and jsonschema:"format=duration" text of ISO
+//     8601; a duration that these cannot express is an error. Unmarshal reads
+//     all of these forms.
+//   - What a json.RawMessage or a MarshalJSON method provides must satisfy
+//     Scanner.Skip: no duplicate members, no broken Unicode.
 //
 // The text never has white space between its tokens, so it is always one line.
 // An Encoder is safe for concurrent use.
 type Encoder struct {
-	typ        reflect.Type
-	opts       EncodeOptions
-	value      *node // for a value that has no address
-	pointed    *node // for a value behind a pointer
+	typ     reflect.Type
+	opts    EncodeOptions
+	value   *node // for a value that has no address
+	pointed *node // for a value behind a pointer
+	// dynamic has the nodes of types met behind interfaces: reflect.Type to
+	// *node. It grows by one entry for each such type.
 	dynamic    sync.Map
 	compiling  sync.Mutex
 	nodes      map[nodeKey]*node // guarded by compiling
@@ -50,12 +56,14 @@ type Encoder struct {
 	mapEntries sync.Pool         // *[]mapEntry
 }
 
-// EncodeError says at which place in a value the encoding failed.
+// EncodeError says at which place in a value encoding failed. Path is "" for
+// the value itself, and cut if it is longer than 200 bytes; Err is never nil.
 type EncodeError struct {
 	Path string // JSON Pointer
 	Err  error
 }
 
+// Error returns a sentence with the path and the cause.
 func (e *EncodeError) Error() string {
 	if e.Path == "" {
 		return "cannot encode the value: " + e.Err.Error()
@@ -66,10 +74,12 @@ func (e *EncodeError) Error() string {
 // Unwrap returns the cause.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
-// maxPath keeps the path of a value that contains itself readable.
+// maxPath limits the length of a path in bytes. The path of a value that
+// contains itself would otherwise have a thousand steps.
 const maxPath = 200
 
-// at wraps err as an error below the member or element named by segment.
+// at returns err as an EncodeError below the member or element named segment.
+// It is called on the way up, so it puts the segment in front.
 func at(err error, segment string) error {
 	e, ok := err.(*EncodeError)
 	if !ok {
@@ -83,8 +93,10 @@ func at(err error, segment string) error {
 	return e
 }
 
+// pointerEscaper escapes a name for a JSON Pointer (RFC 6901).
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
+// errTooDeep is the error beyond EncodeOptions.MaxDepth.
 var errTooDeep = errors.New("nested too deep; does the value contain itself?")
 
 // NewEncoder returns an Encoder for values of type t with default options.
@@ -117,8 +129,10 @@ func (o EncodeOptions) NewEncoder(t reflect.Type) (*Encoder, error) {
 // Type returns the type that e was made for.
 func (e *Encoder) Type() reflect.Type { return e.typ }
 
-// eface is how Go lays out an interface value: a type word, and a data word
-// that points at the value or, for pointer-shaped types, is the value.
+// eface is the memory layout of an interface value in Go: a word for the type,
+// and a word that points to the value or, for pointer-shaped types, is the
+// value. The language does not promise it; the random tests of this package
+// would fail if it changed.
 type eface struct {
 	typ, data unsafe.Pointer
 }
@@ -134,14 +148,14 @@ func (e *Encoder) Append(dst []byte, v any) ([]byte, error) {
 	return out, nil
 }
 
-// AppendPointer appends the value at p, which must point at a live value of
-// exactly the Encoder's type, and stay unchanged during the call; nothing can
-// check that. A nil p is null. In exchange the value is never boxed, and
-// methods with pointer receivers run on the value itself:
+// AppendPointer appends the value at p, which must point to a live value of
+// exactly the Encoder's type that does not change during the call; nothing can
+// check that. A nil p is null. In exchange the value is not boxed in an
+// interface, and methods with pointer receivers run on the value itself:
 //
 //	buf, err = enc.AppendPointer(buf, unsafe.Pointer(&out))
 //
-// On an error the returned slice is dst as it was.
+// If there is an error, the returned slice is dst as it was.
 func (e *Encoder) AppendPointer(dst []byte, p unsafe.Pointer) ([]byte, error) {
 	if p == nil {
 		return append(dst, "null"...), nil
@@ -153,6 +167,8 @@ func (e *Encoder) AppendPointer(dst []byte, p unsafe.Pointer) ([]byte, error) {
 	return out, nil
 }
 
+// appendValue finds out how v is held by its interface and appends it. On an
+// error the result may have a part of the value at its end.
 func (e *Encoder) appendValue(dst []byte, v any) ([]byte, error) {
 	t := reflect.TypeOf(v)
 	data := (*eface)(unsafe.Pointer(&v)).data
@@ -173,6 +189,7 @@ func (e *Encoder) appendValue(dst []byte, v any) ([]byte, error) {
 	return dst, fmt.Errorf("the encoder is for %s, the value is a %s", e.typ, typeName(t))
 }
 
+// encodeError returns err as an EncodeError.
 func encodeError(err error) error {
 	if e, ok := err.(*EncodeError); ok {
 		return e
@@ -180,6 +197,7 @@ func encodeError(err error) error {
 	return &EncodeError{Err: err}
 }
 
+// typeName returns the name of a type for messages; t may be nil.
 func typeName(t reflect.Type) string {
 	if t == nil {
 		return "nil"

@@ -8,7 +8,9 @@ import (
 	"unsafe"
 )
 
-// fieldNode is one member of a compiled struct.
+// fieldNode is a member of a compiled struct. prefix is what is written in
+// front of its value, beginning with a comma that appendStruct overwrites for
+// the first member.
 type fieldNode struct {
 	prefix string // `,"name":`
 	name   string
@@ -18,7 +20,7 @@ type fieldNode struct {
 	*node
 }
 
-// member is a struct field that encoding/json might write.
+// member is a field of a struct that encoding/json might write.
 type member struct {
 	field             reflect.StructField
 	name              string
@@ -27,7 +29,7 @@ type member struct {
 	empty, zero, text bool // the options omitempty, omitzero and string
 }
 
-// fields compiles the members of a struct.
+// fields compiles the members of a struct. path names the struct in errors.
 func (c *compiler) fields(key nodeKey, path string) ([]fieldNode, error) {
 	members := dominant(collect(key.typ))
 	fields := make([]fieldNode, 0, len(members))
@@ -55,10 +57,11 @@ func (c *compiler) fields(key nodeKey, path string) ([]fieldNode, error) {
 	return fields, nil
 }
 
-// collect finds every field of t that could become a member, those of embedded
-// structs included, level by level. A struct type that is embedded twice on
-// one level gives its fields twice, so that they hide each other; one that was
-// met on a level above gives none.
+// collect returns every field of t that could become a member, including those
+// of embedded structs, level by level. A struct type that is embedded twice on
+// one level contributes its fields twice, so that they hide each other; one
+// that was met on a level above contributes none. These are the rules of
+// encoding/json.
 func collect(t reflect.Type) []member {
 	type level struct {
 		typ   reflect.Type
@@ -95,7 +98,8 @@ func collect(t reflect.Type) []member {
 	return found
 }
 
-// memberOf reads the tag of f. ok is false for fields that are never written.
+// memberOf reads the json tag of f; ok is false for fields that are never
+// written.
 func memberOf(f reflect.StructField) (m member, ok bool) {
 	t := f.Type
 	if t.Name() == "" && t.Kind() == reflect.Pointer {
@@ -128,7 +132,8 @@ func memberOf(f reflect.StructField) (m member, ok bool) {
 	return m, true
 }
 
-// embedded returns the struct type whose fields take the place of m, or nil.
+// embedded returns the struct type whose fields are promoted in place of m, or
+// nil.
 func embedded(m member) reflect.Type {
 	t := m.field.Type
 	if t.Name() == "" && t.Kind() == reflect.Pointer {
@@ -140,7 +145,8 @@ func embedded(m member) reflect.Type {
 	return t
 }
 
-// validName tells whether a tag's name is used; others are as if not there.
+// validName reports whether encoding/json uses the name in a tag. Other names
+// are ignored.
 func validName(name string) bool {
 	for _, c := range name {
 		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) {
@@ -150,9 +156,9 @@ func validName(name string) bool {
 	return name != ""
 }
 
-// dominant keeps of each name the member that Go's embedding rules let
-// through, in the order of the struct: the least deep one, among those the
-// tagged one; none if that leaves several.
+// dominant returns, for each name, the member that Go's embedding rules select,
+// in the order of the struct: the least nested one, and among those the one
+// with a tag. If several remain, the name has no member.
 func dominant(all []member) []member {
 	best := map[string][]member{}
 	for _, m := range all {
@@ -174,7 +180,8 @@ func dominant(all []member) []member {
 	return kept
 }
 
-// omitter returns the test for leaving m out, or nil if it is always written.
+// omitter returns the test for leaving m out, or nil if m is always written.
+// The test gets the place of the value.
 func omitter(t reflect.Type, m member) func(unsafe.Pointer) bool {
 	var empty, zero func(unsafe.Pointer) bool
 	if m.empty {
@@ -192,7 +199,8 @@ func omitter(t reflect.Type, m member) func(unsafe.Pointer) bool {
 	return func(p unsafe.Pointer) bool { return empty(p) || zero(p) }
 }
 
-// emptyTest returns the test for omitempty, or nil where t is never empty.
+// emptyTest returns the test for omitempty, or nil if values of t are never
+// empty.
 func emptyTest(t reflect.Type) func(unsafe.Pointer) bool {
 	switch t.Kind() {
 	case reflect.String:
@@ -213,7 +221,8 @@ func emptyTest(t reflect.Type) func(unsafe.Pointer) bool {
 	return plainZeroTest(t)
 }
 
-// plainZeroTest is zeroTest for types without an IsZero method.
+// plainZeroTest is zeroTest for types without an IsZero method. The common
+// kinds compare a word in place of reflection.
 func plainZeroTest(t reflect.Type) func(unsafe.Pointer) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
@@ -231,11 +240,14 @@ func plainZeroTest(t reflect.Type) func(unsafe.Pointer) bool {
 	return func(p unsafe.Pointer) bool { return reflect.NewAt(t, p).Elem().IsZero() }
 }
 
+// isZeroer is implemented by types that decide themselves whether omitzero
+// applies.
 type isZeroer interface{ IsZero() bool }
 
 var isZeroerType = reflect.TypeFor[isZeroer]()
 
-// zeroTest returns the test for omitzero.
+// zeroTest returns the test for omitzero. A nil pointer or interface is zero;
+// its IsZero method is not called.
 func zeroTest(t reflect.Type) func(unsafe.Pointer) bool {
 	switch {
 	case t.Implements(isZeroerType) && t.Kind() == reflect.Interface:

@@ -11,8 +11,9 @@ import (
 	"unsafe"
 )
 
-// mapEntry is one member of a map, for sorting. The value is in any or text,
-// or is element at of a slice beside.
+// mapEntry is a member of a map, for sorting by key. Depending on the op of the
+// node its value is in value, in text, or is element at of a slice that
+// mapEntries returned.
 type mapEntry struct {
 	key   string
 	value any
@@ -20,7 +21,8 @@ type mapEntry struct {
 	at    int
 }
 
-// appendMap appends the map of n's type at p with its keys sorted.
+// appendMap appends the map of n's type at p with its keys sorted, so that the
+// same map gives the same bytes.
 func (e *Encoder) appendMap(dst []byte, n *node, p unsafe.Pointer, depth int) ([]byte, error) {
 	if *(*unsafe.Pointer)(p) == nil { // a map is a pointer
 		if e.opts.NilAsNull {
@@ -43,8 +45,9 @@ func (e *Encoder) appendMap(dst []byte, n *node, p unsafe.Pointer, depth int) ([
 	return dst, err
 }
 
-// mapEntries lists the members of a map. values is where those of a map of
-// general type begin.
+// mapEntries appends the members of a map to entries. For a map of general type
+// it copies the values into a slice, because they have no address in the map,
+// and returns where that slice begins.
 func mapEntries(entries []mapEntry, n *node, p unsafe.Pointer) (_ []mapEntry, values unsafe.Pointer, err error) {
 	switch n.op {
 	case opMapStringAny:
@@ -77,6 +80,7 @@ func mapEntries(entries []mapEntry, n *node, p unsafe.Pointer) (_ []mapEntry, va
 	return entries, slice.UnsafePointer(), nil
 }
 
+// appendEntries appends the members in the given order.
 func (e *Encoder) appendEntries(dst []byte, n *node, entries []mapEntry, values unsafe.Pointer, depth int) ([]byte, error) {
 	dst = append(dst, '{')
 	for i := range entries {
@@ -101,7 +105,8 @@ func (e *Encoder) appendEntries(dst []byte, n *node, entries []mapEntry, values 
 	return append(dst, '}'), nil
 }
 
-// keyName returns the member name for a map key.
+// keyName returns the member name for a map key: text as it is, MarshalText, a
+// duration, or an integer in decimal.
 func keyName(key reflect.Value) (string, error) {
 	if key.Kind() == reflect.String {
 		return key.String(), nil

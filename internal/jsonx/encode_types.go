@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// op is what a node does.
+// op is how a node is written. opBool is 0 and also stands for "no special
+// form" where methodOp is asked.
 type op uint8
 
 const (
@@ -49,7 +50,8 @@ const (
 	opNull     // schema.Null
 )
 
-// node is one compiled type.
+// node is a compiled type. It does not change once compile has returned, and
+// may refer to itself.
 type node struct {
 	op     op
 	direct bool // an interface holds the value itself, not a pointer to it
@@ -61,6 +63,9 @@ type node struct {
 	form   durationForm
 }
 
+// nodeKey identifies a way of writing a type. The same type is compiled several
+// times if it occurs with and without an address, with the option "string", or
+// with different forms of durations.
 type nodeKey struct {
 	typ         reflect.Type
 	addressable bool
@@ -76,7 +81,7 @@ var (
 	timeType          = reflect.TypeFor[time.Time]()
 )
 
-// simpleOps are the kinds whose node needs nothing but its op.
+// simpleOps are the kinds for which the op says everything.
 var simpleOps = map[reflect.Kind]op{
 	reflect.Bool: opBool, reflect.String: opString,
 	reflect.Int: opInt, reflect.Int8: opInt8, reflect.Int16: opInt16, reflect.Int32: opInt32, reflect.Int64: opInt64,
@@ -85,6 +90,8 @@ var simpleOps = map[reflect.Kind]op{
 	reflect.Float32: opFloat32, reflect.Float64: opFloat64,
 }
 
+// compile returns the node of a type, which is shared by all uses of the type
+// in this Encoder. On an error nothing that was compiled for it is kept.
 func (e *Encoder) compile(t reflect.Type, addressable bool) (*node, error) {
 	e.compiling.Lock()
 	defer e.compiling.Unlock()
@@ -99,13 +106,16 @@ func (e *Encoder) compile(t reflect.Type, addressable bool) (*node, error) {
 	return n, nil
 }
 
-// compiler makes nodes. A type that is met again inside itself gets the node
-// that is still being filled.
+// compiler makes nodes. A type that occurs inside itself gets the node that is
+// still being filled. added lists the new nodes, so that compile can remove
+// them after an error.
 type compiler struct {
 	nodes map[nodeKey]*node
 	added []nodeKey
 }
 
+// node returns the node for a key, compiling it if it is new. path names the
+// place in errors, such as "Order.Items[]".
 func (c *compiler) node(key nodeKey, path string) (*node, error) {
 	if n := c.nodes[key]; n != nil {
 		return n, nil
@@ -130,7 +140,8 @@ func (c *compiler) node(key nodeKey, path string) (*node, error) {
 	return n, c.composite(n, key, path)
 }
 
-// methodOp returns the op of a type that brings its own form, else opBool.
+// methodOp returns the op of a type that has a form of its own, by identity or
+// by its methods, and opBool for any other.
 func methodOp(key nodeKey) op {
 	t := key.typ
 	switch t {
@@ -163,8 +174,8 @@ func methodOp(key nodeKey) op {
 	return opBool
 }
 
-// null makes the node of a schema.Null, whose first field is the value and the
-// second whether there is one.
+// null fills the node of a schema.Null, whose first field is the value and
+// whose second says whether there is one.
 func (c *compiler) null(n *node, key nodeKey, path string) (err error) {
 	value, valid := key.typ.Field(0), key.typ.Field(1)
 	n.size = valid.Offset
@@ -173,7 +184,7 @@ func (c *compiler) null(n *node, key nodeKey, path string) (err error) {
 	return err
 }
 
-// quoted makes the node of a field with the option "string".
+// quoted fills the node of a field with the json option "string".
 func (c *compiler) quoted(n *node, key nodeKey, path string) (err error) {
 	plainKey := key
 	plainKey.quoted = false
@@ -190,6 +201,7 @@ func (c *compiler) quoted(n *node, key nodeKey, path string) (err error) {
 	return nil
 }
 
+// composite fills the node of a type that has elements or fields.
 func (c *compiler) composite(n *node, key nodeKey, path string) (err error) {
 	t := key.typ
 	inner := nodeKey{addressable: key.addressable, quoted: key.quoted}
@@ -244,12 +256,13 @@ func (c *compiler) composite(n *node, key nodeKey, path string) (err error) {
 	return nil
 }
 
-// isBytes tells whether the slice type t is written in base64.
+// isBytes reports whether the slice type t is written as base64.
 func isBytes(t reflect.Type) bool {
 	p := reflect.PointerTo(t.Elem())
 	return t.Elem().Kind() == reflect.Uint8 && !p.Implements(marshalerType) && !p.Implements(textMarshalerType)
 }
 
+// isMapKey reports whether a map with keys of type t has a JSON form.
 func isMapKey(t reflect.Type) bool {
 	switch op := simpleOps[t.Kind()]; {
 	case t.Kind() == reflect.String, opInt <= op && op <= opUintptr:
@@ -258,8 +271,9 @@ func isMapKey(t reflect.Type) bool {
 	return t.Implements(textMarshalerType)
 }
 
-// isDirect tells whether an interface holds values of t in its data word. It
-// asks the zero value, which is a nil word then and only then.
+// isDirect reports whether an interface holds a value of t in its data word,
+// and not a pointer to it. It looks at the zero value, whose data word is nil
+// exactly in that case.
 func isDirect(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface {
 		return false

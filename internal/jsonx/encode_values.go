@@ -12,7 +12,9 @@ import (
 	"unsafe"
 )
 
-// append appends the value of n's type at p.
+// append appends the value of n's type at p. depth is the number of pointers,
+// maps and slices around it. On an error the result may end in a part of the
+// value.
 func (e *Encoder) append(dst []byte, n *node, p unsafe.Pointer, depth int) ([]byte, error) {
 	switch n.op {
 	case opBool:
@@ -65,7 +67,8 @@ func (e *Encoder) append(dst []byte, n *node, p unsafe.Pointer, depth int) ([]by
 	return e.appendRare(dst, n, p, depth)
 }
 
-// appendRare is append for what is not worth a place in the hot switch.
+// appendRare is append for the forms that are not frequent enough for its
+// switch.
 func (e *Encoder) appendRare(dst []byte, n *node, p unsafe.Pointer, depth int) ([]byte, error) {
 	switch n.op {
 	case opQuoted:
@@ -99,6 +102,8 @@ func (e *Encoder) appendRare(dst []byte, n *node, p unsafe.Pointer, depth int) (
 	return e.appendTextMarshaler(dst, n, p)
 }
 
+// appendStruct appends the members of a struct that are not omitted. Structs do
+// not count for the depth, since they cannot contain themselves.
 func (e *Encoder) appendStruct(dst []byte, n *node, p unsafe.Pointer, depth int) ([]byte, error) {
 	start := len(dst)
 	var err error
@@ -128,7 +133,8 @@ func (e *Encoder) appendStruct(dst []byte, n *node, p unsafe.Pointer, depth int)
 	return append(dst, '}'), nil
 }
 
-// follow goes through embedded pointers and returns nil if one is nil.
+// follow goes from p through embedded pointers and returns nil if one of them
+// is nil.
 func follow(p unsafe.Pointer, hops []uintptr) unsafe.Pointer {
 	for _, offset := range hops {
 		if p = *(*unsafe.Pointer)(unsafe.Add(p, offset)); p == nil {
@@ -138,6 +144,7 @@ func follow(p unsafe.Pointer, hops []uintptr) unsafe.Pointer {
 	return p
 }
 
+// appendPointed appends what the pointer q points to, or null.
 func (e *Encoder) appendPointed(dst []byte, n *node, q unsafe.Pointer, depth int) ([]byte, error) {
 	if q == nil {
 		return append(dst, "null"...), nil
@@ -148,6 +155,7 @@ func (e *Encoder) appendPointed(dst []byte, n *node, q unsafe.Pointer, depth int
 	return e.append(dst, n.elem, q, depth+1)
 }
 
+// appendSlice appends the slice at p.
 func (e *Encoder) appendSlice(dst []byte, n *node, p unsafe.Pointer, depth int) ([]byte, error) {
 	// All slices are laid out alike, whatever their elements are.
 	s := *(*[]struct{})(p)
@@ -160,6 +168,7 @@ func (e *Encoder) appendSlice(dst []byte, n *node, p unsafe.Pointer, depth int) 
 	return e.appendElements(dst, n, unsafe.Pointer(unsafe.SliceData(s)), len(s), depth+1)
 }
 
+// appendElements appends count elements that begin at p.
 func (e *Encoder) appendElements(dst []byte, n *node, p unsafe.Pointer, count, depth int) ([]byte, error) {
 	var err error
 	dst = append(dst, '[')
@@ -174,6 +183,7 @@ func (e *Encoder) appendElements(dst []byte, n *node, p unsafe.Pointer, count, d
 	return append(dst, ']'), nil
 }
 
+// appendBytes appends v in base64.
 func (e *Encoder) appendBytes(dst, v []byte) []byte {
 	if v == nil && e.opts.NilAsNull {
 		return append(dst, "null"...)
@@ -183,8 +193,8 @@ func (e *Encoder) appendBytes(dst, v []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendAny appends v, an interface that sits at boxed. Pointer-shaped values
-// are read from there, so that they need no copy.
+// appendAny appends v, an interface value that is stored at boxed.
+// Pointer-shaped values are read from there, so that they need no copy.
 func (e *Encoder) appendAny(dst []byte, v any, boxed unsafe.Pointer, depth int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -210,7 +220,8 @@ func (e *Encoder) appendAny(dst []byte, v any, boxed unsafe.Pointer, depth int) 
 	return e.append(dst, n, box.data, depth)
 }
 
-// nodeFor returns the node of a type met behind an interface.
+// nodeFor returns the node of a type met behind an interface. A type that
+// cannot be encoded is compiled again each time, since errors are not kept.
 func (e *Encoder) nodeFor(t reflect.Type) (*node, error) {
 	if n, ok := e.dynamic.Load(t); ok {
 		return n.(*node), nil
@@ -222,6 +233,8 @@ func (e *Encoder) nodeFor(t reflect.Type) (*node, error) {
 	return n, err
 }
 
+// appendTime appends a time in the form of RFC 3339; years beyond 9999 are an
+// error.
 func appendTime(dst []byte, t *time.Time) ([]byte, error) {
 	out, err := t.AppendText(append(dst, '"'))
 	if err != nil {
@@ -230,6 +243,7 @@ func appendTime(dst []byte, t *time.Time) ([]byte, error) {
 	return append(out, '"'), nil
 }
 
+// appendNumber appends the text of a json.Number, which must be a number.
 func appendNumber(dst []byte, text string) ([]byte, error) {
 	if text == "" { // the zero value
 		return append(dst, '0'), nil
@@ -241,7 +255,8 @@ func appendNumber(dst []byte, text string) ([]byte, error) {
 	return append(dst, text...), nil
 }
 
-// appendChecked appends JSON that user code made.
+// appendChecked appends JSON that code of a user has produced, after checking
+// it, and without white space.
 func (e *Encoder) appendChecked(dst, text []byte, depth int) ([]byte, error) {
 	s := e.scanners.Get().(*Scanner)
 	s.Reset(text)
@@ -252,7 +267,7 @@ func (e *Encoder) appendChecked(dst, text []byte, depth int) ([]byte, error) {
 	return dst, err
 }
 
-// receiver returns the value at p as an interface that has its methods, and
+// receiver returns the value at p as an interface that has its methods; ok is
 // false for a nil pointer or interface.
 func receiver(n *node, p unsafe.Pointer) (any, bool) {
 	v := reflect.NewAt(n.typ, p)
@@ -266,6 +281,8 @@ func receiver(n *node, p unsafe.Pointer) (any, bool) {
 	return v.Interface(), true
 }
 
+// appendMarshaler appends the result of MarshalJSON. A panic of the method
+// reaches the caller of Append.
 func (e *Encoder) appendMarshaler(dst []byte, n *node, p unsafe.Pointer, depth int) ([]byte, error) {
 	v, ok := receiver(n, p)
 	if !ok {
@@ -281,6 +298,7 @@ func (e *Encoder) appendMarshaler(dst []byte, n *node, p unsafe.Pointer, depth i
 	return dst, nil
 }
 
+// appendTextMarshaler appends the result of MarshalText as a string.
 func (e *Encoder) appendTextMarshaler(dst []byte, n *node, p unsafe.Pointer) ([]byte, error) {
 	v, ok := receiver(n, p)
 	if !ok {
@@ -293,4 +311,6 @@ func (e *Encoder) appendTextMarshaler(dst []byte, n *node, p unsafe.Pointer) ([]
 	return AppendStringBytes(dst, text), nil
 }
 
+// errMapChanged is returned if another goroutine changes a map meanwhile and
+// that is noticed by chance; it avoids a write outside of the slice.
 var errMapChanged = errors.New("the map changed while it was encoded")

@@ -1,10 +1,41 @@
-// Package jsonx reads and writes JSON text without building trees.
+// Package jsonx reads and writes JSON text without building trees. Every
+// message passes through it, so it decides much of the speed and of the safety
+// of the module.
 //
-// Scanner walks a text once, in place; Append functions and Encoder write one
-// into a caller's buffer. Both keep to RFC 8259 strictly: encoding/json lets
-// duplicate members, case variants and broken Unicode through, and each of
-// those would let a document mean one thing to the check and another to the
-// code behind it.
+// [Scanner] walks a text once and in place: protocol scans envelopes with it,
+// schema decodes arguments with it. [Encoder] writes values of one Go type;
+// registry makes one for each result type. The Append functions write parts of
+// a text into a buffer of the caller. [Unmarshal] reads what an Encoder has
+// written. duration.go has the forms in which a time.Duration travels, which
+// the reader and the writer share.
+//
+// # Strictness
+//
+// Everything keeps to RFC 8259 and refuses more than encoding/json does:
+// members that occur twice, text that is not UTF-8, lone surrogates, and
+// nesting beyond a limit. encoding/json accepts these, and matches member names
+// without regard to case. Each of that would let a document mean one thing to
+// the code that checks it and another to the code that uses it.
+//
+// # Memory
+//
+// A Scanner returns parts of its text, and decodes a string into scratch memory
+// only if it has escapes. An Encoder appends to the caller's buffer and reads
+// values at their place in memory, by offsets and pointers from reflection, as
+// package schema's slots do for writing. Tests hold both to a number of
+// allocations.
+//
+// encode.go, encode_fields.go, encode_maps.go, encode_types.go and
+// encode_values.go, and text.go for strings, use package unsafe. The rules are:
+// an unsafe.Pointer always points into a value that the caller keeps alive,
+// moves only by offsets of the same type, and is never stored; a string made
+// from bytes is used only while the bytes are unchanged.
+//
+// # Concurrency
+//
+// A Scanner is for one goroutine. An Encoder is safe for concurrent use: its
+// compiled types are immutable, and those met behind interfaces are added to a
+// sync.Map.
 package jsonx
 
 import "fmt"
@@ -27,6 +58,7 @@ const (
 	Object
 )
 
+// kindNames are the types of JSON Schema, by Kind.
 var kindNames = [...]string{"invalid", "null", "boolean", "number", "string", "array", "object"}
 
 // String returns the JSON Schema name of the kind.
@@ -51,31 +83,38 @@ type SyntaxError struct {
 	Msg    string // what is wrong there
 }
 
+// Error returns the message and the offset, without a prefix: callers add what
+// the text was for.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.Msg, e.Offset)
 }
 
-// DepthError is the error for nesting beyond MaxDepth.
+// DepthError is the error for nesting beyond MaxDepth. Max is that limit, and
+// Offset where the level begins that is one too many.
 type DepthError struct {
 	Offset, Max int
 }
 
+// Error returns the limit and the offset.
 func (e *DepthError) Error() string {
 	return fmt.Sprintf("nested deeper than %d levels at byte %d", e.Max, e.Offset)
 }
 
-// DuplicateError is the error for an object that has a member twice.
+// DuplicateError is the error for an object that has a member twice. Offset is
+// where the second one begins. Name is decoded; it comes from the document and
+// may be long.
 type DuplicateError struct {
 	Offset int
 	Name   string
 }
 
+// Error returns the name, quoted, and the offset.
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("duplicate member %q at byte %d", e.Name, e.Offset)
 }
 
 // Scanner walks one JSON text from front to back. The zero value with Buf set
-// is ready. A Scanner is not safe for concurrent use.
+// is ready to use. A Scanner is not safe for concurrent use.
 //
 // To walk an object:
 //
@@ -87,7 +126,13 @@ func (e *DuplicateError) Error() string {
 //		more, err = s.ObjectNext()
 //	}
 //
-// Arrays are walked with ArrayStart and ArrayNext in the same way.
+// Arrays are walked with ArrayStart and ArrayNext in the same way. After an
+// error the Scanner must not be used further, unless Pos and SetDepth are put
+// back to an earlier place, which is how callers read a value twice.
+//
+// Pos is the index of the next byte; it is exported for callers that need the
+// text of what they have read. Buf must not change while the Scanner or a
+// result of it is in use.
 type Scanner struct {
 	Buf      []byte
 	Pos      int
@@ -101,8 +146,10 @@ type Scanner struct {
 	names   []string // member names of the objects that Skip is inside of
 }
 
-// Reset points s at a new text and keeps its scratch memory. It lets go of the
-// text before, so a pooled Scanner is best Reset(nil) when it is put back.
+// Reset makes s scan a new text from its start and keeps its scratch memory. It
+// drops every reference to the previous text, so a pooled Scanner should be
+// Reset(nil) when it is returned to the pool. MaxDepth and AllowDuplicates are
+// kept.
 func (s *Scanner) Reset(buf []byte) {
 	clear(s.names[:cap(s.names)])
 	s.Buf, s.Pos, s.depth, s.names = buf, 0, 0, s.names[:0]
@@ -111,14 +158,18 @@ func (s *Scanner) Reset(buf []byte) {
 // Depth returns how many arrays and objects are open.
 func (s *Scanner) Depth() int { return s.depth }
 
-// SetDepth is for a Scanner that continues inside a text that another one
-// opened, so that the limit counts from the outermost level.
+// SetDepth sets the number of open arrays and objects. It is for a Scanner that
+// continues inside a text that another one opened, so that the limit counts
+// from the outermost level, and for going back to an earlier place.
 func (s *Scanner) SetDepth(d int) { s.depth = d }
 
+// errorf returns a SyntaxError at an offset.
 func (s *Scanner) errorf(at int, format string, args ...any) error {
 	return &SyntaxError{Offset: at, Msg: fmt.Sprintf(format, args...)}
 }
 
+// unexpected returns the error for the byte at Pos, or for the end of the text,
+// where something else was wanted.
 func (s *Scanner) unexpected(want string) error {
 	if s.Pos >= len(s.Buf) {
 		return s.errorf(s.Pos, "unexpected end of JSON, want %s", want)
@@ -126,7 +177,9 @@ func (s *Scanner) unexpected(want string) error {
 	return s.errorf(s.Pos, "unexpected %q, want %s", s.Buf[s.Pos], want)
 }
 
-// space skips white space and returns the next byte, or 0 at the end.
+// space skips white space and returns the next byte without reading it, or 0 at
+// the end. A byte 0 in the text is returned as such; no value begins with it,
+// so callers need not tell the two apart.
 func (s *Scanner) space() byte {
 	for s.Pos < len(s.Buf) {
 		c := s.Buf[s.Pos]
@@ -152,6 +205,8 @@ func (s *Scanner) End() error {
 	return nil
 }
 
+// open reads the bracket c and counts the level. what is what the caller
+// wanted, for the error.
 func (s *Scanner) open(c byte, what string) error {
 	if s.space() != c || s.Pos >= len(s.Buf) {
 		return s.unexpected(what)
@@ -251,6 +306,8 @@ func (s *Scanner) Bool() (bool, error) {
 	return false, s.literal("false")
 }
 
+// literal reads the word, which must be at Pos. A letter directly behind it is
+// found by whatever reads next.
 func (s *Scanner) literal(word string) error {
 	if len(s.Buf)-s.Pos < len(word) || string(s.Buf[s.Pos:s.Pos+len(word)]) != word {
 		return s.unexpected(word)
@@ -300,6 +357,7 @@ func (s *Scanner) Number() (text []byte, integer bool, err error) {
 	return b[start:i], integer, nil
 }
 
+// digits returns the index behind the digits that begin at i.
 func digits(b []byte, i int) int {
 	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
 		i++

@@ -25,6 +25,8 @@ func (s *Scanner) Skip() (text []byte, err error) {
 	return s.Buf[start:s.Pos], err
 }
 
+// skipArray and skipObject call Skip for what is inside. The recursion is
+// bounded by MaxDepth.
 func (s *Scanner) skipArray() error {
 	more, err := s.ArrayStart()
 	for more && err == nil {
@@ -35,10 +37,13 @@ func (s *Scanner) skipArray() error {
 	return err
 }
 
-// manyMembers is the size from which a map finds duplicate names faster than
-// comparing each with each.
+// manyMembers is the number of members from which a map finds duplicate names
+// faster than comparing each with each.
 const manyMembers = 24
 
+// skipObject reads an object and compares the names of its members. The names
+// of all open objects are in one slice, s.names, those of this one from base
+// on; that saves an allocation for each object.
 func (s *Scanner) skipObject() error {
 	base := len(s.names)
 	var seen map[string]struct{}
@@ -65,8 +70,10 @@ func (s *Scanner) skipObject() error {
 	return err
 }
 
-// noteName records a member name of the object whose names start at base, and
-// fails on the second one of a kind.
+// noteName records a member name of the object whose names begin at base and
+// returns a DuplicateError if the object has it already. seen is the set of
+// names once there are manyMembers of them; the caller keeps the one that is
+// returned.
 func (s *Scanner) noteName(name []byte, at, base int, seen map[string]struct{}) (map[string]struct{}, error) {
 	if seen == nil {
 		for _, n := range s.names[base:] {

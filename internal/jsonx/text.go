@@ -23,8 +23,8 @@ const (
 )
 
 // special marks, by its high bit, each byte of x that is not plain. Marks
-// above the first may be false, because a subtraction borrows; the first is
-// always right.
+// behind the first one may be wrong, because a subtraction borrows from the
+// next byte; the first is always right.
 func special(x uint64) uint64 {
 	return (x | (x - ' '*low) | ((x ^ '"'*low) - low) | ((x ^ '\\'*low) - low)) & high
 }
@@ -147,6 +147,8 @@ func (s *Scanner) SkipChecked() {
 // ends marks the bytes that end a number or a literal.
 var ends = [256]bool{',': true, ']': true, '}': true, ' ': true, '\n': true, '\r': true, '\t': true}
 
+// skipString moves behind the string that begins at Pos, in text that has been
+// checked.
 func (s *Scanner) skipString() {
 	for s.Pos++; s.Pos < len(s.Buf); s.Pos++ {
 		switch s.Buf[s.Pos] {
@@ -160,6 +162,9 @@ func (s *Scanner) skipString() {
 	s.Pos = len(s.Buf)
 }
 
+// skipBrackets moves behind the array or object that begins at Pos, in text
+// that has been checked. It counts brackets of both sorts together, which is
+// enough there.
 func (s *Scanner) skipBrackets() {
 	for open := 0; s.Pos < len(s.Buf); {
 		switch s.Buf[s.Pos] {
@@ -178,6 +183,8 @@ func (s *Scanner) skipBrackets() {
 	}
 }
 
+// escapes has the byte that each letter behind a backslash stands for; 0 for u
+// and for letters that are no escape.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // escape decodes the escape sequence at i, which is a backslash.
@@ -210,6 +217,7 @@ func (s *Scanner) escape(out []byte, i int) ([]byte, int, error) {
 	return nil, 0, s.errorf(i, "lone surrogate in a string")
 }
 
+// hex4 returns the number that the four hexadecimal digits at b[i:] stand for.
 func hex4(b []byte, i int) (rune, bool) {
 	if i+4 > len(b) {
 		return 0, false
@@ -243,6 +251,7 @@ func (s *Scanner) nameString(name []byte) string {
 	return unsafe.String(unsafe.SliceData(name), len(name))
 }
 
+// hexDigits are the digits of the escapes that are written.
 const hexDigits = "0123456789abcdef"
 
 // AppendString appends v as a JSON string. Beside what RFC 8259 requires it
@@ -264,6 +273,8 @@ func AppendStringBytes(dst, v []byte) []byte {
 // shortEscapes holds the letter of the two-byte escapes.
 var shortEscapes = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
+// appendEscaped appends the contents of a JSON string, without quotes. It
+// copies runs of plain bytes at once.
 func appendEscaped(dst, v []byte) []byte {
 	start := 0
 	for i := plainRun(v, 0); i < len(v); i = plainRun(v, i) {

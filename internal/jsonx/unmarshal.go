@@ -12,19 +12,26 @@ import (
 	"time"
 )
 
-// anyEncoder writes values of any type; it keeps what it learns of each.
+// anyEncoder is the Encoder behind Append. It is made on first use and keeps
+// what it has compiled, so it holds a node for each type that was ever
+// appended.
 var anyEncoder = sync.OnceValue(func() *Encoder {
 	e, _ := NewEncoder(reflect.TypeFor[any]()) // an interface always has an encoder
 	return e
 })
 
-// Append appends v, of any type, as an Encoder with default options does.
+// Append appends v, of any type, as an Encoder with default options does. It is
+// safe for concurrent use.
 func Append(dst []byte, v any) ([]byte, error) { return anyEncoder().Append(dst, v) }
 
-// Unmarshal is json.Unmarshal that reads a time.Duration in every form that an
-// Encoder writes: as text of Go or of ISO 8601, or as a number in the unit that
-// the field's tag names, nanoseconds without one. Types with an UnmarshalJSON or
-// UnmarshalText method read themselves.
+// Unmarshal is json.Unmarshal, except that it reads a time.Duration in every
+// form that an Encoder writes: as text in Go's form or that of ISO 8601, or as
+// a number in the unit that the field's tag names, which is nanoseconds without
+// a tag. Types with an UnmarshalJSON or UnmarshalText method read themselves.
+//
+// It works by rewriting the text: durations become nanoseconds, which
+// encoding/json can read. If dst's type contains no duration, which is
+// remembered for each type, the text goes to encoding/json as it is.
 func Unmarshal(data []byte, dst any) error {
 	r := readerOf(reflect.TypeOf(dst))
 	if r == nil || !json.Valid(data) { // json.Unmarshal says what is wrong with it
@@ -40,7 +47,9 @@ func Unmarshal(data []byte, dst any) error {
 	return json.Unmarshal(n.dst, dst)
 }
 
-// reader says where inside a type durations are, if there are any.
+// reader says where inside a type durations are. A nil reader stands for a type
+// that contains none. Readers are immutable and may refer to themselves, as
+// their types do.
 type reader struct {
 	unit   time.Duration // of a duration that is a number; 0 for all else
 	elem   *reader       // of a list or map
@@ -48,6 +57,7 @@ type reader struct {
 	fields []readerField
 }
 
+// readerField is a member of a struct and the reader of its type.
 type readerField struct {
 	name string
 	*reader
@@ -56,6 +66,8 @@ type readerField struct {
 // readers holds a *reader for each type that Unmarshal has met; it may be nil.
 var readers sync.Map
 
+// readerOf returns the reader of a type, nil if the type contains no duration.
+// Concurrent first calls may do the work twice.
 func readerOf(t reflect.Type) *reader {
 	if t == nil {
 		return nil
@@ -71,15 +83,19 @@ func readerOf(t reflect.Type) *reader {
 	return r
 }
 
+// readerKey is a type together with the unit that the tag of its field names.
 type readerKey struct {
 	typ  reflect.Type
 	unit time.Duration
 }
 
-// readerCompiler holds the reader of each type, so that one that contains
-// itself ends.
+// readerCompiler holds the readers made so far, so that compiling a type that
+// contains itself ends.
 type readerCompiler map[readerKey]*reader
 
+// reader returns the reader for a type, which it fills while types inside are
+// compiled. The result is never nil; whether it finds anything is asked
+// afterwards.
 func (c readerCompiler) reader(key readerKey) *reader {
 	for range maxPointers {
 		if key.typ.Kind() == reflect.Pointer {
@@ -115,8 +131,8 @@ func (c readerCompiler) reader(key readerKey) *reader {
 	return r
 }
 
-// maxPointers is how many pointers before a type are followed; type P *P never
-// ends.
+// maxPointers is how many pointers in front of a type are followed. A type such
+// as "type P *P" has no end.
 const maxPointers = 8
 
 var (
@@ -124,12 +140,15 @@ var (
 	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
+// readsItself reports whether encoding/json leaves the reading of a value to a
+// method of its type.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType)
 }
 
-// finds tells whether there is a duration at r or below.
+// finds reports whether there is a duration at r or below. seen holds the
+// readers visited so far.
 func (r *reader) finds(seen map[*reader]bool) bool {
 	if r == nil || seen[r] {
 		return false
@@ -142,8 +161,8 @@ func (r *reader) finds(seen map[*reader]bool) bool {
 	return found
 }
 
-// field returns the reader of a member, which encoding/json finds by its exact
-// name, else by one that differs in case.
+// field returns the reader of a member, or nil. encoding/json looks for a field
+// with the exact name first, and then for one that differs in case only.
 func (r *reader) field(name string) *reader {
 	var alike *reader
 	for i := range r.fields {
@@ -157,13 +176,14 @@ func (r *reader) field(name string) *reader {
 	return alike
 }
 
-// numbering copies a valid text and writes nanoseconds for its durations.
+// numbering copies a text, which has been checked, to dst and replaces its
+// durations by nanoseconds.
 type numbering struct {
 	s   Scanner
 	dst []byte
 }
 
-// next returns the text of the next value or name.
+// next returns the text of the next value, or member name, and moves behind it.
 func (n *numbering) next() []byte {
 	n.s.Peek()
 	start := n.s.Pos
@@ -171,7 +191,9 @@ func (n *numbering) next() []byte {
 	return n.s.Buf[start:n.s.Pos]
 }
 
-// value copies a value. An error has the path to it, as one of an Encoder.
+// value copies a value and everything below it. Its error is an EncodeError
+// with the path to the value, or an error without a path if it is the value
+// itself.
 func (n *numbering) value(r *reader) (err error) {
 	switch kind := n.s.Peek(); {
 	case r == nil:
@@ -196,6 +218,7 @@ func (n *numbering) value(r *reader) (err error) {
 	return nil
 }
 
+// array copies an array.
 func (n *numbering) array(r *reader) error {
 	more, err := n.s.ArrayStart()
 	n.dst = append(n.dst, '[')
@@ -212,6 +235,8 @@ func (n *numbering) array(r *reader) error {
 	return err
 }
 
+// object copies an object. If the keys are durations, their text is replaced as
+// well.
 func (n *numbering) object(r *reader) error {
 	more, err := n.s.ObjectStart()
 	n.dst = append(n.dst, '{')
@@ -247,12 +272,15 @@ func (n *numbering) object(r *reader) error {
 	return err
 }
 
-// unquoted returns the text of a valid JSON string as encoding/json reads it.
+// unquoted returns the text of a valid JSON string in the way encoding/json
+// decodes it.
 func unquoted(text []byte) (s string) {
 	_ = json.Unmarshal(text, &s)
 	return s
 }
 
+// parseDuration reads a duration in either text form. The error quotes at most
+// 100 characters.
 func parseDuration(s string) (time.Duration, error) {
 	if strings.HasPrefix(s, "P") {
 		if d, err := ParseISODuration(s); err == nil {
