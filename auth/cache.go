@@ -12,9 +12,11 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 )
 
-// cache keeps what is known of tokens. Refusals are not kept. Its keys are the
-// tokens themselves: to hash one with SHA-256 would take as long as the rest of
-// what a request with a known token costs here.
+// cache keeps the tickets of tokens. Refusals are not kept. Its keys are the
+// tokens themselves, because hashing one with SHA-256 would take as long as
+// everything else that a request with a known token costs here.
+//
+// mu guards flights; the LRU has a lock of its own.
 type cache struct {
 	keep    time.Duration
 	tickets *lru.Cache[string, *ticket] // nil if nothing is kept
@@ -23,13 +25,16 @@ type cache struct {
 	flights map[string]*flight
 }
 
-// flight is a verification under way, which others wait for.
+// flight is a verification under way, for which other requests wait. ticket and
+// err are set before done is closed and read only afterwards.
 type flight struct {
 	done   chan struct{}
 	ticket *ticket
 	err    error
 }
 
+// newCache returns a cache. If keep or size is 0 it keeps nothing, and only
+// joins concurrent verifications of one token.
 func newCache(keep time.Duration, size int) *cache {
 	c := &cache{keep: keep, flights: map[string]*flight{}}
 	if keep > 0 && size > 0 {
@@ -39,8 +44,9 @@ func newCache(keep time.Duration, size int) *cache {
 	return c
 }
 
-// get returns the ticket of a token, and calls verify if there is none: once
-// for all requests that come with the token at a time.
+// get returns the ticket of a token. If there is none it calls verify, once for
+// all requests that arrive with the token at a time. A request whose ctx ends
+// stops waiting.
 func (c *cache) get(ctx context.Context, token string, verify func(context.Context) (*ticket, error)) (*ticket, error) {
 	for {
 		if t, ok := c.find(token); ok {
@@ -63,11 +69,12 @@ func (c *cache) get(ctx context.Context, token string, verify func(context.Conte
 	}
 }
 
-// errGone means that the client whose request was verified has gone: those that
-// waited for it go on by themselves.
+// errGone is the result of a flight whose request was cancelled. Those that
+// waited for it try again by themselves.
 var errGone = errors.New("the request has ended")
 
-// fly verifies. c.mu is held, and let go.
+// fly verifies a token as a new flight. c.mu is held when it is called, and
+// released.
 func (c *cache) fly(ctx context.Context, token string, verify func(context.Context) (*ticket, error)) (*ticket, error) {
 	f := &flight{done: make(chan struct{}), err: errGone}
 	c.flights[token] = f
@@ -91,6 +98,7 @@ func (c *cache) fly(ctx context.Context, token string, verify func(context.Conte
 	return t, err
 }
 
+// find returns the ticket of a token, if it is known and still good.
 func (c *cache) find(token string) (*ticket, bool) {
 	if c.tickets == nil {
 		return nil, false

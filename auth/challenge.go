@@ -13,15 +13,15 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 )
 
-// challenge is the value of a WWW-Authenticate header.
+// challenge is what a WWW-Authenticate header says. Empty fields are left out.
 type challenge struct {
 	scheme, code, description string
 	scopes                    []string
 }
 
-// header returns the challenge with the parameters that clients look for first
-// at its front (RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section
-// 7.1).
+// header returns the value of a WWW-Authenticate header (RFC 6750, section 3;
+// RFC 9728, section 5.1; RFC 9449, section 7.1). The parameters that clients
+// look for come first.
 func (g *guard) header(c challenge) string {
 	var params []string
 	add := func(name, value string) {
@@ -42,7 +42,7 @@ func (g *guard) header(c challenge) string {
 	return c.scheme + " " + strings.Join(params, ", ")
 }
 
-// plain makes text fit for a quoted parameter.
+// plain replaces the characters that a quoted parameter cannot have.
 func plain(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -55,8 +55,9 @@ func plain(text string) string {
 	}, text)
 }
 
-// challenger answers requests that lack scopes of a component. What the server
-// needs is needed for it, too, and is named, so that one round is enough.
+// challenger returns the function with which the server answers requests that
+// lack scopes of a component. The challenge names the scopes of the whole
+// server too, so that a client needs one round only.
 func (g *guard) challenger(scheme string, status int) frame.Challenger {
 	return func(scopes []string) (int, string) {
 		all := slices.Clone(g.opts.Scopes)
@@ -73,7 +74,8 @@ func (g *guard) challenger(scheme string, status int) frame.Challenger {
 	}
 }
 
-// refuse answers a request that was not admitted.
+// refuse answers a request that was not admitted. An error that is no *Error
+// means that the token could not be verified, which is 503.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	why, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -107,7 +109,8 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}{why.Code, why.Description})
 }
 
-// report tells the log of the http.Server what a callback did not return from.
+// report writes to the log of the http.Server that Options.Refused panicked or
+// ended its goroutine.
 func report(r *http.Request, failure error) {
 	logger := log.Default()
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
@@ -116,11 +119,12 @@ func report(r *http.Request, failure error) {
 	_ = safely.Apart(func() { logger.Printf("auth: Options.Refused: %v", safely.Known(failure)) }) // its writer is users' code, too
 }
 
-// restTime is how long the rest of a refused request may take.
+// restTime is how long the rest of the body of a refused request may take.
+// net/http would wait for it without a limit.
 const restTime = 5 * time.Second
 
-// describe returns the description for a challenge: none without a code, as in
-// the first challenge that a client gets (RFC 6750, section 3.1).
+// describe returns the description for a challenge. The first challenge that a
+// client gets has neither code nor description (RFC 6750, section 3.1).
 func describe(why *Error) string {
 	if why.Code == "" {
 		return ""
@@ -128,8 +132,8 @@ func describe(why *Error) string {
 	return why.Description
 }
 
-// schemes returns those that the client is challenged for: what it has tried,
-// or what the server takes.
+// schemes returns the schemes that a client is challenged for: the one it has
+// tried, or those that the server accepts.
 func (g *guard) schemes(r *http.Request, why *Error) []string {
 	tried, _, _ := credentials(r)
 	switch {

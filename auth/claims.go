@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// claims are what a token says that has to be checked.
+// claims are the claims of a token, or the members of an introspection
+// response, that are checked. all has every one of them.
 type claims struct {
 	Issuer, Subject, Client     string
 	Audience                    []string
@@ -18,8 +19,8 @@ type claims struct {
 	all                         map[string]any
 }
 
-// parseClaims reads claims. It goes by their exact names, which encoding/json
-// would not for a struct.
+// parseClaims reads claims by their exact names; decoding into a struct would
+// ignore case. Claims of the wrong type make the token invalid.
 func parseClaims(payload []byte) (*claims, error) {
 	c := &claims{}
 	if err := json.Unmarshal(payload, &c.all); err != nil || c.all == nil {
@@ -39,7 +40,8 @@ func parseClaims(payload []byte) (*claims, error) {
 	return c, nil
 }
 
-// text reads a claim that is a text, if it is there.
+// text reads a claim that is a string, if it is present. It returns false if
+// the claim has another type. date and audience do the same for their types.
 func (c *claims) text(name string, into *string) bool {
 	value, there := c.all[name]
 	if !there || value == nil {
@@ -50,7 +52,7 @@ func (c *claims) text(name string, into *string) bool {
 	return ok
 }
 
-// date reads a claim that is a numeric date, if it is there.
+// date reads a claim that is a numeric date.
 func (c *claims) date(name string, into **float64) bool {
 	value, there := c.all[name]
 	if !there || value == nil {
@@ -61,7 +63,7 @@ func (c *claims) date(name string, into **float64) bool {
 	return ok
 }
 
-// audience reads aud, which is a text or a list of texts.
+// audience reads aud, which is a string or a list of strings.
 func (c *claims) audience() bool {
 	switch value := c.all["aud"].(type) {
 	case nil:
@@ -81,8 +83,9 @@ func (c *claims) audience() bool {
 	return true
 }
 
-// other tells whether a token says that it is no access token. There are refresh
-// tokens and ID tokens that are signed alike, and active, and for this server.
+// other reports whether a token says that it is not an access token. Refresh
+// tokens and ID tokens can be signed by the same key, be active, and be for
+// this server.
 func (c *claims) other() bool {
 	for _, name := range []string{"typ", "token_use", "token_type"} {
 		kind, _ := c.all[name].(string)
@@ -94,14 +97,15 @@ func (c *claims) other() bool {
 	return false
 }
 
-// unbound tells whether a token is said to be bound to a key, but not to which.
+// unbound reports whether a token is said to be bound to a key without saying
+// which.
 func (c *claims) unbound() bool {
 	kind, _ := c.all["token_type"].(string)
 	return strings.EqualFold(kind, schemeDPoP) && c.all["cnf"] == nil
 }
 
-// identity returns what c says; the first of scopeClaims that is there has the
-// scopes.
+// identity returns the Identity that the claims describe. The first of
+// scopeClaims that is present has the scopes.
 func (c *claims) identity(scopeClaims []string) *Identity {
 	id := &Identity{Issuer: c.Issuer, Subject: c.Subject, ClientID: c.Client, Claims: c.all}
 	if c.Expiry != nil {
@@ -116,7 +120,7 @@ func (c *claims) identity(scopeClaims []string) *Identity {
 	return id
 }
 
-// scopesOf reads scopes from a text with spaces or from a list of texts.
+// scopesOf reads scopes from a string with spaces or from a list of strings.
 func scopesOf(value any) []string {
 	switch value := value.(type) {
 	case string:
@@ -133,19 +137,21 @@ func scopesOf(value any) []string {
 	return nil
 }
 
-// lastDate is as far as numeric dates go: the year 9999, in seconds.
+// lastDate is the largest numeric date that is used, in the year 9999, in
+// seconds.
 const lastDate = 253402300799
 
-// numericDate returns the time of a numeric date (RFC 7519, section 2). One
-// that is out of all bounds becomes the farthest that there is.
+// numericDate returns the time of a numeric date (RFC 7519, section 2). Dates
+// out of range become the nearest one in range.
 func numericDate(seconds float64) time.Time {
 	whole, part := math.Modf(math.Max(-lastDate, math.Min(lastDate, seconds)))
 	return time.Unix(int64(whole), int64(part*1e9))
 }
 
-// canonical returns the form of an audience that compares: URLs with scheme and
-// host in lower case, and without the slash of an empty path (basic/authorization,
-// canonical server URI). Others stay as they are.
+// canonical returns the form in which audiences are compared: URLs with scheme
+// and host in lower case and without the slash of an empty path
+// (basic/authorization, canonical server URI). Other audiences are returned
+// unchanged.
 func canonical(audience string) string {
 	u, err := url.Parse(audience)
 	if err != nil || u.Scheme == "" || u.Host == "" {
@@ -158,12 +164,15 @@ func canonical(audience string) string {
 	return u.String()
 }
 
-// audiences are those whose tokens are taken: none for the zero value.
+// audiences are those whose tokens are accepted. The zero value accepts none.
+// names are canonical.
 type audiences struct {
 	any   bool
 	names []string
 }
 
+// newAudiences returns the audiences with these names, or one that includes
+// everybody.
 func newAudiences(names []string, anyone bool) audiences {
 	a := audiences{any: anyone}
 	for _, name := range names {
@@ -176,10 +185,10 @@ func newAudiences(names []string, anyone bool) audiences {
 // must be.
 var errNoAudience = errors.New("auth: the Verifier knows no audience; give it to New, or set Audiences")
 
-// none tells whether no token is taken.
+// none reports whether no token is accepted.
 func (a *audiences) none() bool { return !a.any && len(a.names) == 0 }
 
-// include tells whether a token for those is taken.
+// include reports whether a token for the audiences those is accepted.
 func (a *audiences) include(those []string) bool {
 	return a.any || slices.ContainsFunc(those, func(one string) bool { return slices.Contains(a.names, canonical(one)) })
 }

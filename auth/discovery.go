@@ -12,13 +12,15 @@ import (
 	"strings"
 )
 
-// issuerMetadata is what is needed of an issuer's metadata (RFC 8414).
+// issuerMetadata is the part of an issuer's metadata (RFC 8414) that is needed
+// here.
 type issuerMetadata struct {
 	Issuer string `json:"issuer"`
 	Keys   string `json:"jwks_uri"`
 }
 
-// discover fetches the metadata of an issuer from the first place that has it.
+// discover fetches the metadata of an issuer from the first place that has it
+// and names the same issuer.
 func discover(ctx context.Context, client *http.Client, issuer string) (*issuerMetadata, error) {
 	var faults []error
 	for _, where := range metadataURLs(issuer) {
@@ -42,8 +44,8 @@ func discover(ctx context.Context, client *http.Client, issuer string) (*issuerM
 	return nil, fmt.Errorf("no metadata: %w", errors.Join(faults...))
 }
 
-// metadataURLs returns where the metadata may be, in the order of
-// basic/authorization of 2025-11-25 and 2026-07-28.
+// metadataURLs returns where the metadata may be, in the order that
+// basic/authorization of 2025-11-25 and 2026-07-28 gives.
 func metadataURLs(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {
@@ -57,10 +59,10 @@ func metadataURLs(issuer string) []string {
 	return []string{origin + oauth + path, origin + openid + path, origin + path + openid}
 }
 
-// maxDocument limits what is fetched, in bytes.
+// maxDocument limits the size of fetched documents, in bytes.
 const maxDocument = 1 << 20
 
-// get fetches a document.
+// get fetches a JSON document.
 func get(ctx context.Context, client *http.Client, where string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
@@ -70,7 +72,8 @@ func get(ctx context.Context, client *http.Client, where string) ([]byte, error)
 	return fetch(client, req)
 }
 
-// fetch sends a request and returns the body of an answer with status 200.
+// fetch sends a request and returns the body of an answer with status 200. Any
+// other status, and a body beyond maxDocument, is an error.
 func fetch(client *http.Client, req *http.Request) ([]byte, error) {
 	res, err := client.Do(req)
 	if err != nil {
@@ -90,7 +93,7 @@ func fetch(client *http.Client, req *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// loopback tells whether host is this machine.
+// loopback reports whether host is this machine.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

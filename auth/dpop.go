@@ -21,34 +21,35 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 )
 
-// DPoPOptions say how proofs of possession (RFC 9449) are checked. The zero
-// value is the default: tokens that are bound to a key need a proof, others
-// none.
+// DPoPOptions determine how proofs of possession (RFC 9449) are checked. The
+// zero value has the defaults: tokens that are bound to a key need a proof,
+// others none.
 type DPoPOptions struct {
-	// Required refuses tokens that are bound to no key.
+	// Required refuses tokens that are not bound to a key.
 	Required bool
-	// Offer tells clients, in the first challenge and in the metadata, that
-	// the server takes proofs.
+	// Offer tells clients, in the first challenge and in the metadata, that the
+	// server accepts proofs.
 	Offer bool
 	// Algorithms are those of proofs; empty means ES256, ES384, ES512, PS256,
-	// PS384, PS512, RS256, RS384, RS512 and EdDSA. Symmetric ones cannot be.
+	// PS384, PS512, RS256, RS384, RS512 and EdDSA. Symmetric ones are refused.
 	Algorithms []string
-	// MaxAge is how long after its making a proof is taken, 0 means
-	// defaultProofAge; Leeway is how far the client's clock may be ahead, 0
-	// means 5 s.
+	// MaxAge is how long a proof is accepted after it was made; 0 means a
+	// minute. Leeway is how far the client's clock may be ahead; 0 means 5 s.
 	MaxAge, Leeway time.Duration
-	// MaxReplays bounds the proofs that are remembered, so that none is taken
-	// twice: those of MaxAge and Leeway together. Beyond it requests get 503. 0
-	// means 200,000. Each takes about 40 bytes. Other processes that
-	// serve the same URL do not know of them.
+	// MaxReplays bounds the proofs that are remembered, so that none is
+	// accepted twice: those of the last MaxAge plus Leeway. Beyond it requests
+	// are answered with 503. 0 means 200,000. Each takes about 40 bytes. Other
+	// processes that serve the same URL do not know of them.
 	MaxReplays int
-	// NonceKey makes proofs carry a nonce of the server's, so that they cannot
-	// be made ahead. It is a secret of 16 random bytes or more, which servers
-	// that share the work of an endpoint must share. Empty asks for none.
+	// NonceKey makes proofs carry a nonce of the server, so that they cannot be
+	// made in advance. It is a secret of at least 16 random bytes, which
+	// servers that share an endpoint must share. Empty means that no nonce is
+	// demanded.
 	NonceKey []byte
-	// URL returns what clients call the URL of a request, where a proxy has
-	// changed its path; nil means the path that was asked for, on the host of
-	// the resource that New is given. Query and fragment do not matter.
+	// URL returns what clients call the URL of a request, for servers behind a
+	// proxy that changes the path. nil means the path that was asked for, on
+	// the host of the resource that New is given. Query and fragment are
+	// ignored. It is called by many goroutines at once.
 	URL func(r *http.Request) string
 }
 
@@ -62,9 +63,11 @@ const (
 // maxProof limits a proof, in bytes.
 const maxProof = 8 << 10
 
-// nonceWindow is how long a nonce is given out; it is taken as long again.
+// nonceWindow is how long a nonce is handed out. It is accepted for one window
+// more.
 const nonceWindow = 5 * time.Minute
 
+// algorithms returns the names of the permitted algorithms, never empty.
 func (o *DPoPOptions) algorithms() []string {
 	if len(o.Algorithms) > 0 {
 		return slices.Clone(o.Algorithms)
@@ -72,7 +75,7 @@ func (o *DPoPOptions) algorithms() []string {
 	return slices.Clone(asymmetric)
 }
 
-// proofs checks proofs of possession.
+// proofs checks proofs of possession. Apart from replays it does not change.
 type proofs struct {
 	opts       DPoPOptions
 	origin     string
@@ -81,6 +84,7 @@ type proofs struct {
 	replays    replays
 }
 
+// newProofs checks the options. origin is scheme and host of the resource.
 func newProofs(opts DPoPOptions, origin string) (*proofs, error) {
 	p := &proofs{opts: opts, origin: origin, algorithms: opts.algorithms()}
 	var err error
@@ -97,8 +101,9 @@ func newProofs(opts DPoPOptions, origin string) (*proofs, error) {
 	return p, nil
 }
 
-// boundKey returns the thumbprint of the key that a token is bound to. A
-// binding that this server cannot check makes the token useless.
+// boundKey returns the thumbprint of the key that a token is bound to, "" if it
+// is bound to none. A binding that this server cannot check makes the token
+// invalid.
 func boundKey(claims map[string]any) (string, error) {
 	raw, ok := claims["cnf"]
 	if !ok || raw == nil {
@@ -112,7 +117,7 @@ func boundKey(claims map[string]any) (string, error) {
 	return key, nil
 }
 
-// proofClaims are what a proof says (RFC 9449, section 4.2).
+// proofClaims are the claims of a proof (RFC 9449, section 4.2).
 type proofClaims struct {
 	ID     string   `json:"jti"`
 	Method string   `json:"htm"`
@@ -123,7 +128,9 @@ type proofClaims struct {
 }
 
 // check checks the proof of a request (RFC 9449, sections 4.3 and 7.1). key is
-// the thumbprint that its token is bound to.
+// the thumbprint that the token is bound to, "" for none. The proof is recorded
+// as used only if everything else about it is right, so that nobody can fill
+// that memory with invalid ones. w gets a nonce if one is needed.
 func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, token string) error {
 	switch {
 	case key == "" && p.opts.Required:
@@ -162,12 +169,14 @@ func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, toke
 	return nil
 }
 
+// badProof returns the error for a proof that is not accepted; err is its cause
+// or nil.
 func badProof(description string, err error) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: CodeInvalidProof, Description: description, Err: err}
 }
 
-// open checks the signature of a proof, which its own key has made, and that
-// this is the key of the token.
+// open verifies the signature of a proof, which carries its own key, and that
+// this key is the one of the token.
 func (p *proofs) open(proof, key string) (*proofClaims, error) {
 	signed, err := jose.ParseSignedCompact(proof, p.accepted)
 	if err != nil {
@@ -200,7 +209,8 @@ func (p *proofs) open(proof, key string) (*proofClaims, error) {
 	return &claims, nil
 }
 
-// fits tells whether a proof was made for this request, and now.
+// fits returns an error unless a proof was made for this request and token, and
+// recently.
 func (p *proofs) fits(r *http.Request, claims *proofClaims, token string, now time.Time) error {
 	hash := sha256.Sum256([]byte(token))
 	switch {
@@ -229,6 +239,8 @@ func (p *proofs) fits(r *http.Request, claims *proofClaims, token string, now ti
 	return nil
 }
 
+// urlOf returns what the client calls the URL of a request. Routers may have
+// cut off a part of r.URL, so the request line is used.
 func (p *proofs) urlOf(r *http.Request) string {
 	if p.opts.URL != nil {
 		return p.opts.URL(r)
@@ -241,13 +253,15 @@ func (p *proofs) urlOf(r *http.Request) string {
 	return p.origin + path
 }
 
-// sameURL compares URLs without query and fragment.
+// sameURL reports whether two URLs are equal apart from query and fragment.
 func sameURL(a, b string) bool {
 	ua, errA := url.Parse(a)
 	ub, errB := url.Parse(b)
 	return errA == nil && errB == nil && ua.Host != "" && bareURL(ua) == bareURL(ub)
 }
 
+// bareURL returns a URL without query, fragment and default port, with scheme
+// and host in lower case.
 func bareURL(u *url.URL) string {
 	scheme, host, path := strings.ToLower(u.Scheme), strings.ToLower(u.Host), u.EscapedPath()
 	switch scheme {
@@ -262,8 +276,9 @@ func bareURL(u *url.URL) string {
 	return scheme + "://" + host + path
 }
 
-// checkNonce checks the nonce of a proof, if there has to be one, and gives the
-// client a new one when it needs that (RFC 9449, section 9).
+// checkNonce checks the nonce of a proof if one is demanded. It sets the header
+// DPoP-Nonce if the client needs a new one (RFC 9449, section 9); the nonce of
+// the window before is still accepted.
 func (p *proofs) checkNonce(w http.ResponseWriter, nonce string, now time.Time) error {
 	if len(p.opts.NonceKey) == 0 {
 		return nil
@@ -280,9 +295,11 @@ func (p *proofs) checkNonce(w http.ResponseWriter, nonce string, now time.Time) 
 	return &Error{Status: http.StatusUnauthorized, Code: CodeUseNonce, Description: "the proof needs the nonce of the header DPoP-Nonce"}
 }
 
+// same compares two texts in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// nonce returns the nonce of a window. Nobody without the key can tell it.
+// nonce returns the nonce of a window, which nobody without the key can
+// compute.
 func (p *proofs) nonce(window int64) string {
 	mac := hmac.New(sha256.New, p.opts.NonceKey)
 	mac.Write(binary.BigEndian.AppendUint64([]byte("dpop nonce "), uint64(window)))

@@ -13,20 +13,26 @@ import (
 	"github.com/talaria-go/mcp/frame"
 )
 
-// guard is what a Resource protects with.
+// guard is what a Resource consists of. newGuard sets all fields; afterwards
+// they do not change, apart from what cache and proofs keep behind their own
+// locks.
 type guard struct {
-	opts      Options
-	resource  string // as clients know it
-	verifier  Verifier
-	origin    string       // of resource
-	metadata  string       // URL, "" if there is none
-	path      string       // of the metadata
-	document  http.Handler // nil if it is elsewhere
-	cache     *cache
-	proofs    *proofs
+	opts     Options
+	resource string // as clients know it
+	verifier Verifier
+	origin   string       // of resource
+	metadata string       // URL, "" if there is none
+	path     string       // of the metadata
+	document http.Handler // nil if it is elsewhere
+	cache    *cache
+	proofs   *proofs
+	// anonymous is the grant of requests without a token, if Options.Anonymous
+	// permits them: no identity, and a challenger that asks for a token.
 	anonymous *frame.Grant
 }
 
+// newGuard checks the arguments of New and computes everything that does not
+// depend on a request.
 func newGuard(resource string, v Verifier, opts *Options) (*guard, error) {
 	if v == nil {
 		return nil, errors.New("auth: New needs a Verifier")
@@ -74,7 +80,7 @@ func newGuard(resource string, v Verifier, opts *Options) (*guard, error) {
 	return g, nil
 }
 
-// unique returns list without what was in it before.
+// unique returns list without repetitions, in its order.
 func unique(list []string) (once []string) {
 	for _, s := range list {
 		if !slices.Contains(once, s) {
@@ -84,7 +90,7 @@ func unique(list []string) (once []string) {
 	return once
 }
 
-// clone copies what opts refer to.
+// clone copies the options with the slices and maps in them.
 func (o *Options) clone() Options {
 	c := *o
 	c.AuthorizationServers = slices.Clone(o.AuthorizationServers)
@@ -97,7 +103,8 @@ func (o *Options) clone() Options {
 	return c
 }
 
-// orDefault returns n, def for 0, or 0 for a negative n.
+// orDefault returns n, or def if n is 0, or 0 if n is negative, which stands
+// for "off" in options.
 func orDefault[N int | time.Duration](n, def N) N {
 	switch {
 	case n == 0:
@@ -108,7 +115,8 @@ func orDefault[N int | time.Duration](n, def N) N {
 	return n
 }
 
-// resourceURL checks the URL of a resource (RFC 9728, section 1.2).
+// resourceURL parses the URL of a resource and checks it (RFC 9728, section
+// 1.2).
 func resourceURL(text string) (*url.URL, error) {
 	if text == "" {
 		return nil, errors.New("it is required: the URL of the endpoint as clients know it, such as https://notes.example.com/mcp")
@@ -123,7 +131,11 @@ func resourceURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// admit returns the grant of a request, or an *Error.
+// admit returns the grant of a request. Its error is an *Error for what the
+// client can mend, and any other error if the token could not be verified. The
+// order of the checks matters: a token that is too long is never verified, a
+// proof is checked only for a token that is valid, and a missing scope is
+// reported last, since only a rightful holder should hear of it.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*frame.Grant, error) {
 	if r.URL.RawQuery != "" && inQuery(r.URL.RawQuery) {
 		return nil, &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest,
@@ -161,7 +173,8 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*frame.Grant, err
 	return t.grant, nil
 }
 
-// ticket is what is kept of a token.
+// ticket is the result of a verification, as the cache keeps it. It is
+// immutable and shared by all requests with the token.
 type ticket struct {
 	grant   *frame.Grant
 	key     string    // thumbprint of the key that the token is bound to; "" if it is to none
@@ -169,7 +182,8 @@ type ticket struct {
 	until   time.Time // when it must be verified again
 }
 
-// verify asks the Verifier.
+// verify asks the Verifier about a token and returns a ticket. An identity
+// without a principal is refused, because nothing could be bound to it.
 func (g *guard) verify(ctx context.Context, token string) (*ticket, error) {
 	if !validToken(token) {
 		return nil, &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Description: "the Authorization header is malformed"}
@@ -202,7 +216,8 @@ func (g *guard) verify(ctx context.Context, token string) (*ticket, error) {
 	return t, nil
 }
 
-// implied returns scopes with all that come with them.
+// implied returns scopes together with those that Options.Implied adds,
+// directly or through others.
 func (g *guard) implied(scopes []string) []string {
 	all := slices.Clone(scopes)
 	for i := 0; i < len(all); i++ {

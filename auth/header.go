@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The schemes of the Authorization header.
+// The schemes of the Authorization header in their canonical spelling.
 const (
 	schemeBearer = "Bearer"
 	schemeDPoP   = "DPoP"
 )
 
-// credentials returns the token of a request, "" if it has none. Other schemes
-// than those of access tokens count as none.
+// credentials returns the scheme and the token of a request. Both are "" if
+// there is none; a scheme that is not for access tokens counts as none.
 func credentials(r *http.Request) (scheme, token string, err error) {
 	values := r.Header["Authorization"]
 	switch len(values) {
@@ -38,11 +38,12 @@ func credentials(r *http.Request) (scheme, token string, err error) {
 	return scheme, token, nil
 }
 
+// malformed returns the error for a request that violates RFC 6750.
 func malformed(description string) *Error {
 	return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Description: description}
 }
 
-// validToken tells whether token is a b64token (RFC 6750, section 2.1).
+// validToken reports whether token is a b64token (RFC 6750, section 2.1).
 func validToken(token string) bool {
 	body := strings.TrimRight(token, "=")
 	for _, c := range []byte(body) {
@@ -56,8 +57,8 @@ func validToken(token string) bool {
 	return body != ""
 }
 
-// inQuery tells whether a token is in the query of a URL, where logs would keep
-// it (RFC 6750, section 2.3; forbidden by basic/authorization).
+// inQuery reports whether the query of a URL contains a token. Logs would keep
+// it there (RFC 6750, section 2.3), and basic/authorization forbids it.
 func inQuery(query string) bool {
 	for part := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(part, "=")
@@ -68,10 +69,11 @@ func inQuery(query string) bool {
 	return false
 }
 
-// validScope tells whether scope is a scope-token (RFC 6749, section 3.3).
+// validScope reports whether scope is a scope-token (RFC 6749, section 3.3).
 func validScope(scope string) bool { return quotable(scope) && !strings.Contains(scope, " ") }
 
-// quotable tells whether text can be the value of a challenge's parameter.
+// quotable reports whether text can be the quoted value of a parameter in a
+// challenge.
 func quotable(text string) bool {
 	for _, c := range []byte(text) {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -10,43 +10,44 @@ import (
 	"time"
 )
 
-// IntrospectionOptions shape the Verifier that NewIntrospection returns.
+// IntrospectionOptions are the options of a Verifier made by NewIntrospection.
+// The zero value has the defaults.
 type IntrospectionOptions struct {
-	// ClientID and ClientSecret are what this server authenticates with, by
+	// ClientID and ClientSecret are the credentials of this server, sent with
 	// HTTP Basic (RFC 6749, section 2.3.1).
 	ClientID, ClientSecret string
-	// Authorize authenticates in another way: it may change the request as it
-	// needs. Then ClientID and ClientSecret are not used.
+	// Authorize, if not nil, authenticates in another way: it may change the
+	// request as needed. ClientID and ClientSecret are not used then.
 	Authorize func(req *http.Request) error
-	// Issuer is who issues the tokens, as its metadata names it. It is part of
-	// the Identity, and answers that name another one are refused. Empty leaves
-	// the endpoint in its place, and does not compare.
+	// Issuer is the issuer of the tokens, as its metadata names it. It becomes
+	// part of the Identity, and responses that name another issuer are refused.
+	// If it is empty, the endpoint takes its place and nothing is compared.
 	Issuer string
-	// Audiences are those whose tokens are taken; see JWTOptions.Audiences.
+	// Audiences are those whose tokens are accepted; see JWTOptions.Audiences.
 	Audiences []string
-	// AnyAudience takes tokens whatever server they were issued for; see
-	// JWTOptions.AnyAudience. It is for authorization servers that tell no
-	// audience, if they call tokens for other servers inactive.
+	// AnyAudience accepts tokens whatever server they were issued for; see
+	// JWTOptions.AnyAudience. It is for authorization servers that name no
+	// audience, and only if they call tokens for other servers inactive.
 	AnyAudience bool
-	// Leeway is as that of JWTOptions.
+	// Leeway is how far clocks may differ; 0 means 30 s, negative none.
 	Leeway time.Duration
-	// Client asks; nil means one that follows no redirects.
+	// Client sends the requests; nil means a client that follows no redirects.
 	Client *http.Client
-	// Timeout limits a question; 0 means 10 s.
+	// Timeout limits a request; 0 means 10 s.
 	Timeout time.Duration
-	// MaxConcurrent limits the questions at a time, so that a flood of made up
-	// tokens does not become one of questions; beyond it requests get 503. 0
-	// means 64.
+	// MaxConcurrent limits the requests at a time, so that a flood of invented
+	// tokens does not become one of requests to the issuer; beyond it requests
+	// to this server are answered with 503. 0 means 64.
 	MaxConcurrent int
 }
 
-// defaultMaxQuestions is how many tokens are asked about at a time if
-// IntrospectionOptions do not say.
+// defaultMaxQuestions is the default of IntrospectionOptions.MaxConcurrent.
 const defaultMaxQuestions = 64
 
-// Introspection verifies access tokens by asking who issued them (RFC 7662).
-// What it hears is kept for Options.CacheFor, and requests that come with the
-// same token at a time ask once.
+// Introspection verifies access tokens by asking their issuer (RFC 7662).
+// Answers are kept for Options.CacheFor, and requests that arrive with the same
+// token at a time ask once. It is safe for concurrent use. places holds one
+// value for each request under way.
 type Introspection struct {
 	opts      IntrospectionOptions
 	endpoint  string
@@ -56,10 +57,11 @@ type Introspection struct {
 	err       error // what NewIntrospection was given makes no sense
 }
 
-// NewIntrospection returns a Verifier that asks at endpoint, an https URL, about
-// tokens. They have to be for the resource that New is given with it, unless the
-// options say otherwise; without either it takes none. nil stands for the default
-// options. Arguments that make no sense are an error of New, and of Verify.
+// NewIntrospection returns a Verifier that asks at endpoint, an https URL,
+// about tokens. Tokens have to be for the resource that New is given, unless
+// the options say otherwise; without either none is accepted. A nil opts stands
+// for the defaults. If the arguments make no sense, New and Verify return an
+// error.
 func NewIntrospection(endpoint string, opts *IntrospectionOptions) *Introspection {
 	v := &Introspection{endpoint: endpoint}
 	if opts != nil {
@@ -134,6 +136,7 @@ func (v *Introspection) Verify(ctx context.Context, token string) (*Identity, er
 	return id, nil
 }
 
+// ask sends a token to the endpoint and returns the body of the response.
 func (v *Introspection) ask(ctx context.Context, token string) ([]byte, error) {
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.endpoint, strings.NewReader(form.Encode()))
@@ -157,8 +160,8 @@ func (v *Introspection) ask(ctx context.Context, token string) ([]byte, error) {
 	return text, nil
 }
 
-// valid checks what the answer says. Unlike a JWT, it may leave the times out:
-// active speaks for them.
+// valid checks the response. Unlike the claims of a JWT it may omit the times:
+// "active" says that they are right.
 func (v *Introspection) valid(c *claims, now time.Time) error {
 	leeway := v.opts.Leeway
 	switch {

@@ -13,39 +13,42 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// JWTOptions shape the Verifier that NewJWT returns. The zero value is the
-// default.
+// JWTOptions are the options of a Verifier made by NewJWT. The zero value has
+// the defaults.
 type JWTOptions struct {
-	// Audiences are those whose tokens are taken. Empty means the URL that New is
-	// given with the Verifier, which is not among them unless it is there.
+	// Audiences are those whose tokens are accepted. Empty means the URL of the
+	// resource that New is given; otherwise that URL counts only if it is
+	// listed.
 	Audiences []string
-	// AnyAudience takes tokens whatever server they were issued for. Then every
-	// server that gets a token can use it here, which the specification forbids:
-	// it is for authorization servers that name no audience, if they issue
-	// tokens for this server alone.
+	// AnyAudience accepts tokens whatever server they were issued for. Any
+	// server that gets such a token can then use it here, which the
+	// specification forbids. It is for authorization servers that name no
+	// audience, and only if they issue tokens for this server alone.
 	AnyAudience bool
-	// Algorithms are those that tokens may be signed with; empty means RS256,
+	// Algorithms are those with which tokens may be signed; empty means RS256,
 	// RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512 and EdDSA.
-	// Symmetric ones, and none, cannot be.
+	// Symmetric ones, and "none", are refused.
 	Algorithms []string
-	// Leeway is how far clocks may differ; 0 means 30 s, negative
-	// none.
+	// Leeway is how far clocks may differ; 0 means 30 s, negative none.
 	Leeway time.Duration
-	// ScopeClaims hold what was granted, as a text with spaces or as a list of
-	// texts; the first that is there counts. Empty means scope and scp.
+	// ScopeClaims are the claims that hold what was granted, as a text with
+	// spaces or as a list of texts; the first one present counts. Empty means
+	// scope and scp.
 	ScopeClaims []string
-	// Check has the last word on a token that is valid otherwise. An error of
-	// Invalid refuses it; any other means that Check could not find out.
+	// Check, if not nil, is asked last about a token that is valid otherwise.
+	// An error of Invalid refuses the token; any other means that Check could
+	// not find out.
 	Check func(ctx context.Context, id *Identity) error
 	// Keys are where the keys of the issuer come from; see KeyOptions.
 	Keys KeyOptions
 }
 
-// defaultLeeway is how far clocks may differ if JWTOptions do not say.
+// defaultLeeway is the default of JWTOptions.Leeway.
 const defaultLeeway = 30 * time.Second
 
-// JWT verifies access tokens that are JSON Web Tokens (RFC 9068, RFC 7519) by
-// the keys of one issuer.
+// JWT verifies access tokens that are JSON Web Tokens (RFC 9068, RFC 7519) with
+// the keys of one issuer. It is safe for concurrent use; apart from its keys it
+// does not change.
 type JWT struct {
 	opts       JWTOptions
 	issuer     string
@@ -55,18 +58,18 @@ type JWT struct {
 	err        error // what NewJWT was given makes no sense
 }
 
-// NewJWT returns a Verifier for the tokens of an issuer: the URL that its
-// metadata names, as it is there. Tokens have to be for the resource that New is
-// given with it, unless the options say otherwise; without either it takes none.
-// nil stands for the default options.
+// NewJWT returns a Verifier for the tokens of an issuer, whose URL must be
+// spelled as in its metadata. Tokens have to be for the resource that New is
+// given, unless the options say otherwise; without either none is accepted. A
+// nil opts stands for the defaults.
 //
 // A token has to be signed by a key of the issuer, with an algorithm that the
-// options allow; to be for the audience; to have an expiry that is not over;
-// and to have begun, where it says when. ID tokens and proofs are not access
-// tokens and are refused by their typ or audience.
+// options permit; to be for the audience; to have an expiry that has not
+// passed; and, if it says when it begins, to have begun. ID tokens and proofs
+// are not access tokens and are refused by their typ or their audience.
 //
-// Nothing is fetched before the first token comes. Arguments that make no sense
-// are an error of New, and of Verify.
+// Nothing is fetched before the first token arrives. If the arguments make no
+// sense, New and Verify return an error.
 func NewJWT(issuer string, opts *JWTOptions) *JWT {
 	v := &JWT{issuer: issuer}
 	if opts != nil {
@@ -76,7 +79,8 @@ func NewJWT(issuer string, opts *JWTOptions) *JWT {
 	return v
 }
 
-// complete checks the options and makes what follows from them.
+// complete checks the options and computes what follows from them. It is called
+// once, by NewJWT.
 func (v *JWT) complete() (err error) {
 	v.audiences = newAudiences(v.opts.Audiences, v.opts.AnyAudience)
 	names := v.opts.Algorithms
@@ -110,9 +114,10 @@ func (v *JWT) bind(resource string) (Verifier, error) {
 // issuers implements issuer.
 func (v *JWT) issuers() []string { return []string{v.issuer} }
 
-// asymmetric are the algorithms whose public keys can be known to everybody.
+// asymmetric are the algorithms whose keys for verifying can be public.
 var asymmetric = []string{"ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"}
 
+// signatureAlgorithms converts names; any that is not asymmetric is an error.
 func signatureAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 	list := make([]jose.SignatureAlgorithm, len(names))
 	for i, name := range names {
@@ -124,7 +129,8 @@ func signatureAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 	return list, nil
 }
 
-// Verify implements Verifier.
+// Verify implements Verifier. The issuer that the token claims is compared
+// before anything is fetched, and again in the verified claims.
 func (v *JWT) Verify(ctx context.Context, token string) (*Identity, error) {
 	switch {
 	case v.err != nil:
@@ -163,8 +169,8 @@ func (v *JWT) Verify(ctx context.Context, token string) (*Identity, error) {
 	return id, nil
 }
 
-// accessType tells whether typ is that of access tokens: at+jwt (RFC 9068), or
-// JWT or nothing, as many issuers have it.
+// accessType reports whether typ, from the header of a token, is that of access
+// tokens: at+jwt (RFC 9068), or JWT or nothing, as many issuers have it.
 func accessType(typ any) bool {
 	name, _ := typ.(string)
 	if typ != nil && name == "" {
@@ -177,7 +183,9 @@ func accessType(typ any) bool {
 	return false
 }
 
-// payload checks the signature with the keys that the header fits.
+// payload verifies the signature with the keys that fit the header. If none
+// fits, it asks for newer keys once, because the issuer may have a new one; the
+// interval between fetches is limited by keySource.
 func (v *JWT) payload(ctx context.Context, signed *jose.JSONWebSignature, kid, alg string) ([]byte, error) {
 	var seen *keySet
 	for range 2 {
@@ -202,7 +210,7 @@ func (v *JWT) payload(ctx context.Context, signed *jose.JSONWebSignature, kid, a
 	return nil, Invalid("the token is signed with no key of its issuer")
 }
 
-// valid checks what the claims say (RFC 9068, section 4).
+// valid checks the claims (RFC 9068, section 4).
 func (v *JWT) valid(c *claims, now time.Time) error {
 	leeway := v.opts.Leeway
 	switch {
@@ -230,7 +238,7 @@ func (v *JWT) takes(token string) (own, may bool) {
 	return own, own
 }
 
-// issued tells whether a token says that it is of the issuer of v.
+// issued reports whether a token claims, without proof, to be of the issuer.
 func (v *JWT) issued(token string) bool {
 	_, rest, _ := strings.Cut(token, ".")
 	body, _, ok := strings.Cut(rest, ".")
@@ -243,7 +251,8 @@ func (v *JWT) issued(token string) bool {
 	return json.Unmarshal(payload, &all) == nil && json.Unmarshal(all["iss"], &issuer) == nil && issuer == v.issuer
 }
 
-// httpClient returns c, or one that goes where the issuer says and no further.
+// httpClient returns c, or if it is nil a client that follows no redirects: an
+// issuer's documents are where it says they are.
 func httpClient(c *http.Client) *http.Client {
 	if c != nil {
 		return c

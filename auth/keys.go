@@ -19,22 +19,20 @@ import (
 // them through the issuer's metadata (RFC 8414, OpenID Connect Discovery).
 type KeyOptions struct {
 	// URL is where the keys are (a JWK Set, RFC 7517), if they are not to be
-	// found through the metadata. It has https, unless it is of this machine.
+	// found through the metadata. It must be https, except on this machine.
 	URL string
-	// Static are the keys themselves, as a JWK Set in JSON. Then nothing is
-	// fetched.
+	// Static is a JWK Set in JSON. If it is set, nothing is fetched.
 	Static json.RawMessage
-	// Client fetches; nil means one that follows no redirects. Metadata and
-	// keys are public: it must not add credentials.
+	// Client fetches documents; nil means a client that follows no redirects.
+	// Metadata and keys are public, so it must not add credentials.
 	Client *http.Client
 	// MaxAge is how long keys are used before they are fetched again, so that
-	// those that the issuer has withdrawn go; 0 means 10 minutes. If they
-	// cannot be fetched then, the old ones serve for MaxStale longer; 0 means
-	// defaultKeyStale, negative not at all.
+	// keys that the issuer has withdrawn disappear; 0 means 10 minutes. If they
+	// cannot be fetched then, the old ones are used for MaxStale longer; 0
+	// means an hour, negative not at all.
 	MaxAge, MaxStale time.Duration
 	// MinInterval is the least time between two fetches, however many tokens
-	// with unknown keys come, and also after a failure; 0 means
-	// defaultKeyInterval.
+	// with unknown keys arrive, also after a failure; 0 means 10 s.
 	MinInterval time.Duration
 	// Timeout limits a fetch; 0 means 10 s.
 	Timeout time.Duration
@@ -48,21 +46,22 @@ const (
 	defaultKeyTimeout  = 10 * time.Second
 )
 
-// keySet are keys as they were at one time. It does not change.
+// keySet is the keys of an issuer at one time. It does not change.
 type keySet struct {
 	keys    []jose.JSONWebKey
 	fetched time.Time // zero for static ones
 }
 
-// maxKeys bounds the keys that a token without key id is tried with, and
-// maxKeysKept those of an issuer: a document of maxDocument could have thousands.
+// maxKeys bounds the keys that a token without a key id is tried with, and
+// maxKeysKept those of an issuer: a document of maxDocument bytes could have
+// thousands.
 const (
 	maxKeys     = 20
 	maxKeysKept = 256
 )
 
-// fitting returns the keys that may have signed something: those of that id,
-// or all if there is none.
+// fitting returns the keys that may have signed a token: those with its key id,
+// or all if it has none, as far as they permit the algorithm.
 func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
 	for _, k := range s.keys {
 		if (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || k.Algorithm == alg) && len(keys) < maxKeys {
@@ -72,8 +71,12 @@ func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
 	return keys
 }
 
-// keySource has the keys of an issuer. Of all that want newer keys at a time,
-// one fetches and the others wait for it.
+// keySource provides the keys of an issuer. Of all requests that need newer
+// keys at a time, one fetches them and the others wait for it.
+//
+// A source with static keys has a set from the beginning, whose time is zero,
+// and never fetches. Any other has no set until the first fetch, which the
+// first token causes.
 type keySource struct {
 	opts   KeyOptions
 	issuer string
@@ -87,6 +90,7 @@ type keySource struct {
 	flight chan struct{} // closed when the fetch under way ends; nil if none is
 }
 
+// newKeySource checks the options. It fetches nothing.
 func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
 	s := &keySource{opts: opts, issuer: issuer, url: opts.URL, client: httpClient(opts.Client)}
 	s.opts.MaxAge = orDefault(opts.MaxAge, defaultKeyAge)
@@ -113,8 +117,9 @@ func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
 	return s, nil
 }
 
-// after returns the keys, which are newer than seen if there are newer ones:
-// then seen has been of no use.
+// after returns the keys. If seen is not nil, the caller has tried those keys
+// in vain and wants newer ones; it gets seen again if there are none or if it
+// is too early to fetch. The result is immutable.
 func (s *keySource) after(ctx context.Context, seen *keySet) (*keySet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,11 +143,14 @@ func (s *keySource) after(ctx context.Context, seen *keySet) (*keySet, error) {
 	}
 }
 
+// fresh reports whether the keys need not be fetched again because of their
+// age. s.mu is held, and s.set is not nil.
 func (s *keySource) fresh(now time.Time) bool {
 	return s.set.fetched.IsZero() || now.Sub(s.set.fetched) < s.opts.MaxAge
 }
 
-// usable returns the keys that there are when no newer ones can be had.
+// usable returns the keys that there are if no newer ones can be had, or the
+// error of the last fetch if they are too old. s.mu is held.
 func (s *keySource) usable(now time.Time) (*keySet, error) {
 	if s.set != nil && (s.set.fetched.IsZero() || now.Sub(s.set.fetched) < s.opts.MaxAge+s.opts.MaxStale) {
 		return s.set, nil
@@ -150,7 +158,8 @@ func (s *keySource) usable(now time.Time) (*keySet, error) {
 	return nil, fmt.Errorf("auth: the keys of %s cannot be had: %w", s.issuer, s.err)
 }
 
-// wait waits for the fetch under way. s.mu is held, but not meanwhile.
+// wait waits for the fetch under way, or for the end of ctx. s.mu is held when
+// it is called and when it returns, but not while it waits.
 func (s *keySource) wait(ctx context.Context) error {
 	flight := s.flight
 	s.mu.Unlock()
@@ -163,8 +172,9 @@ func (s *keySource) wait(ctx context.Context) error {
 	}
 }
 
-// fetch fetches for all who wait: also if the one whose request this is goes
-// away. s.mu is held, but not meanwhile.
+// fetch fetches the keys for everyone who waits, even if the request that
+// caused it is cancelled. s.mu is held when it is called and when it returns,
+// but not while it fetches.
 func (s *keySource) fetch(ctx context.Context, now time.Time) {
 	flight, where := make(chan struct{}), s.url
 	s.flight, s.tried = flight, now
@@ -184,7 +194,8 @@ func (s *keySource) fetch(ctx context.Context, now time.Time) {
 	close(flight)
 }
 
-// load gets the keys from where they are, "" if the metadata has to say.
+// load gets the keys from a URL, which is found through the metadata if it is
+// "". It returns the URL with the keys.
 func (s *keySource) load(ctx context.Context, where string) ([]jose.JSONWebKey, string, error) {
 	if where == "" {
 		found, err := discover(ctx, s.client, s.issuer)
@@ -209,9 +220,9 @@ func (s *keySource) load(ctx context.Context, where string) ([]jose.JSONWebKey, 
 	return keys, where, nil
 }
 
-// parseKeys returns the public keys of a JWK Set that are for signatures, the
-// first maxKeysKept of them. What is not, or cannot be read, is left out: issuers
-// may have keys of kinds to come.
+// parseKeys returns the public signature keys of a JWK Set, at most
+// maxKeysKept. Keys of any other kind, and keys that cannot be read, are
+// skipped: issuers may publish kinds that do not exist yet.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -237,7 +248,8 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// safeURL refuses URLs on whose way others could change what is fetched.
+// safeURL returns an error for a URL whose document others could change on its
+// way: anything but https, except on this machine.
 func safeURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// wellKnown is the path of the metadata (RFC 9728, section 3).
+// wellKnown is the path of the metadata of a resource without a path (RFC 9728,
+// section 3).
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// metadataPath returns the path of the metadata of a resource: wellKnown with
-// the path of the resource after it.
+// metadataPath returns the path of the metadata of a resource: wellKnown
+// followed by the path of the resource.
 func metadataPath(u *url.URL) string {
 	if u.EscapedPath() == "/" {
 		return wellKnown
@@ -24,7 +25,7 @@ func metadataPath(u *url.URL) string {
 	return path
 }
 
-// isMetadata tells whether r is for the metadata that is at path, or at the root.
+// isMetadata reports whether r asks for the metadata, at path or at the root.
 func isMetadata(r *http.Request, path string) bool {
 	if !strings.HasPrefix(r.URL.Path, wellKnown) {
 		return false
@@ -33,8 +34,8 @@ func isMetadata(r *http.Request, path string) bool {
 	return asked == path || asked == wellKnown
 }
 
-// metadata returns the handler of the metadata of a resource (RFC 9728), for
-// any path.
+// metadata returns the handler that serves the metadata of a resource (RFC
+// 9728), whatever the path. The document is encoded once.
 func metadata(resource string, opts *Options) http.Handler {
 	text, err := json.Marshal(document(resource, opts))
 	if err != nil {
@@ -61,7 +62,7 @@ func metadata(resource string, opts *Options) http.Handler {
 	})
 }
 
-// resourceMetadata is the document (RFC 9728, section 2).
+// resourceMetadata is the metadata document (RFC 9728, section 2).
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -73,6 +74,7 @@ type resourceMetadata struct {
 	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required,omitempty"`
 }
 
+// document returns the metadata of a resource.
 func document(resource string, opts *Options) resourceMetadata {
 	scopes := opts.ScopesSupported
 	if len(scopes) == 0 {

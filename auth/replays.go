@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// replays remembers what was seen within a window, in two generations: each
-// thing is kept for one window at least and for two at most.
+// replays remembers what was seen within a window, in two generations, so that
+// nothing has to be sorted by time: each entry is kept for at least one window
+// and at most two. mu guards the fields below it.
 type replays struct {
 	window time.Duration
 	max    int // of a generation
@@ -16,9 +17,9 @@ type replays struct {
 	since    time.Time // when new began
 }
 
-// first tells whether id is seen for the first time, and whether there is no
-// room to remember it: nothing is forgotten early, or a flood would let an old
-// proof in again.
+// first records id. first reports whether it was seen for the first time, and
+// full whether there is no room to record it. Nothing is dropped early, because
+// a flood would then let an old proof in again.
 func (r *replays) first(id [32]byte, now time.Time) (first, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

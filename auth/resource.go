@@ -9,71 +9,74 @@ import (
 	"github.com/talaria-go/mcp/frame"
 )
 
-// Options say how a server is protected. The zero value is the default.
+// Options determine how a server is protected. The zero value has the defaults.
 type Options struct {
-	// MetadataURL is where the metadata is, if it is not served here: "" means
-	// under the well-known path of the resource, and nowhere without authorization
-	// servers.
+	// MetadataURL is the URL of the metadata if it is not served by this
+	// package. "" means the well-known path of the resource, if there are
+	// authorization servers, and otherwise none.
 	MetadataURL string
 	// AuthorizationServers are the issuers of tokens for this server, as URLs,
-	// besides those that the Verifier knows, as NewJWT does. The metadata names
-	// them all. None at all means that clients get their tokens by hand: unless
-	// MetadataURL is set, no challenge sends them to metadata then.
+	// in addition to those that the Verifier knows, as one of NewJWT does. The
+	// metadata names all of them. If there are none, clients get their tokens
+	// in some other way; unless MetadataURL is set, no challenge refers to
+	// metadata then.
 	AuthorizationServers []string
-	// Scopes are needed for every request. Components may need more: see
+	// Scopes are required for every request. Components may require more: see
 	// mcp.Scopes.
 	Scopes []string
-	// Implied are the scopes that come with a broader one:
+	// Implied maps a scope to narrower ones that it includes:
 	//
 	//	Implied: map[string][]string{"notes:admin": {"notes:write"}, "notes:write": {"notes:read"}}
 	Implied map[string][]string
-	// ScopesSupported are those that the metadata names: what a client asks for
-	// at first, if no challenge has told it. Empty means Scopes. offline_access
-	// does not belong here.
+	// ScopesSupported are the scopes in the metadata. A client asks for them at
+	// first if no challenge has named others. Empty means Scopes.
+	// offline_access does not belong here and is left out.
 	ScopesSupported []string
-	// Name and Documentation are for people: what the server is called, and
-	// the URL of a page about it. The metadata has them.
+	// Name and Documentation are for people: the name of the server, and the
+	// URL of a page about it. They are part of the metadata.
 	Name, Documentation string
 	// Anonymous lets requests without any token pass. They have no Identity, so
 	// that components with Scopes answer them with 401.
 	Anonymous bool
-	// DPoP shapes the proofs of tokens that are bound to a key. Such tokens are
-	// never taken without one.
+	// DPoP determines how proofs for tokens that are bound to a key are
+	// checked. Such tokens are never accepted without a proof.
 	DPoP DPoPOptions
 	// MaxToken limits a token, in bytes; 0 means 16 KiB.
 	MaxToken int
-	// CacheFor is how long a token that was verified is not verified again,
-	// which is also how long it outlives its revocation. It never outlives its
-	// expiry. 0 means a minute, negative not at all.
+	// CacheFor is how long a verified token is not verified again, which is
+	// also how long it can be used after it was revoked. A token is never used
+	// after its expiry. 0 means a minute, a negative value not at all.
 	CacheFor time.Duration
-	// CacheSize is how many tokens are kept so, those that were used last; 0
-	// means 10,000. One takes about a kilobyte and its own length.
+	// CacheSize is how many verified tokens are kept, those used last; 0 means
+	// 10,000. Each takes about a kilobyte and its own length.
 	CacheSize int
-	// Refused is told of each request that is refused, for logs and counters;
-	// why has type *Error. What lacks a scope of a component is refused by the
-	// server, and not told here. It must not log the headers of r, and is called by
-	// many goroutines at once.
+	// Refused, if not nil, is called for each request that is refused, for logs
+	// and counters; why has type *Error. Requests that lack a scope of a
+	// component are refused by the server and not reported here. Refused must
+	// not log the headers of r. It is called by many goroutines at once.
 	Refused func(r *http.Request, why error)
 }
 
-// What zero Options stand for.
+// The defaults of Options.
 const (
 	defaultMaxToken  = 16 << 10
 	defaultCacheFor  = time.Minute
 	defaultCacheSize = 10_000
 )
 
-// Resource is a protected server, as clients know it. Its methods are
-// middleware for any router of net/http, and safe for concurrent use.
+// Resource is a protected server, as clients know it. Its methods return
+// middleware for any router of net/http and are safe for concurrent use.
 type Resource struct{ guard *guard }
 
-// New returns the protection of a server. resource is the URL of the endpoint
-// as clients know it, such as https://notes.example.com/mcp: without fragment,
-// and without a slash at the end unless that matters. It names the server to
-// authorization servers (RFC 8707), the metadata is found by it (RFC 9728), and
-// tokens must be for it, unless the Verifier was told otherwise. nil stands for
-// the default Options, which are copied. An error means that the arguments, or
-// those of the Verifier, make no sense.
+// New returns the protection for a server. resource is the URL of the endpoint
+// as clients know it, such as https://notes.example.com/mcp, without a
+// fragment, and without a slash at the end unless that matters. It names the
+// server to authorization servers (RFC 8707), determines where the metadata is
+// (RFC 9728), and is the audience that tokens must have unless v was given
+// another one.
+//
+// A nil opts stands for the defaults; opts are copied. An error means that the
+// arguments, or those of v, make no sense. Nothing is fetched.
 func New(resource string, v Verifier, opts *Options) (*Resource, error) {
 	g, err := newGuard(resource, v, opts)
 	if err != nil {
@@ -82,22 +85,22 @@ func New(resource string, v Verifier, opts *Options) (*Resource, error) {
 	return &Resource{g}, nil
 }
 
-// Bearer lets requests with a valid access token pass, and puts what it says
-// into their context. All others are refused:
+// Bearer returns middleware that lets requests with a valid access token pass
+// and puts what the token says into their context. All others are refused:
 //
 //   - 401 without a token, or with one that is not valid;
-//   - 403 with one that lacks a scope;
-//   - 400 if the Authorization header is there twice or is malformed, or if the
+//   - 403 with a token that lacks a scope;
+//   - 400 if there are two Authorization headers or a malformed one, or if the
 //     token is in the URL;
 //   - 503 if the Verifier could not find out.
 //
-// All but the last have a WWW-Authenticate (RFC 6750, RFC 9728). Each request
-// of a session has to bring its token. Streams and WebSocket connections, which
-// begin with a GET, end soon after theirs has, so that the client comes again
-// with another.
+// All but the last have a WWW-Authenticate header (RFC 6750, RFC 9728). Each
+// request of a session has to carry its token. Streams and WebSocket
+// connections, which begin with a GET, are ended soon after the expiry of their
+// token, so that the client returns with another one.
 //
-// Requests for the metadata of the resource are answered here, too, without a
-// token: a router that is behind Bearer as a whole needs no Metadata.
+// Requests for the metadata of the resource are answered here too, without a
+// token: a router that is wholly behind Bearer needs no Metadata.
 func (p *Resource) Bearer(next http.Handler) http.Handler {
 	g := p.guard
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,11 +123,12 @@ func (p *Resource) Bearer(next http.Handler) http.Handler {
 	})
 }
 
-// Metadata answers requests for the metadata of the resource (RFC 9728) where
-// clients look for it: under its well-known path, as
-// https://host/.well-known/oauth-protected-resource/mcp, and at the root, as
-// https://host/.well-known/oauth-protected-resource, which clients try next. All
-// others pass. It goes before the router of the whole host:
+// Metadata returns middleware that answers requests for the metadata of the
+// resource (RFC 9728) where clients look for it: under its well-known path,
+// such as https://host/.well-known/oauth-protected-resource/mcp, and at the
+// root, https://host/.well-known/oauth-protected-resource, which clients try
+// next. All other requests pass. It goes in front of the router of the whole
+// host:
 //
 //	r.Use(notes.Metadata)
 //	r.With(notes.Bearer).Mount("/mcp", s.Handler())
@@ -141,12 +145,12 @@ func (p *Resource) Metadata(next http.Handler) http.Handler {
 	})
 }
 
-// describes tells whether r is for the metadata.
+// describes reports whether r asks for the metadata.
 func (g *guard) describes(r *http.Request) bool { return g.document != nil && isMetadata(r, g.path) }
 
-// streamGrace is how long a stream may outlive its token: as long as the clocks
-// may differ that let the token in.
+// streamGrace is how long a stream may outlive its token. It equals the
+// difference between clocks with which the token may have been accepted.
 const streamGrace = defaultLeeway
 
-// errTokenOver is why a stream ended.
+// errTokenOver is the cause of the end of a stream whose token has expired.
 var errTokenOver = errors.New("auth: the access token has ended")

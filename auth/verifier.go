@@ -13,22 +13,22 @@ import (
 // Identity is what a token says; see frame.Identity.
 type Identity = frame.Identity
 
-// Verifier finds out what an access token says. Verify returns an Identity with
-// a Subject or a ClientID, which it does not change any more; or what Invalid
-// returns, if the token is not one that this server takes; or any other error if
-// it could not find out, which the client hears as 503. Errors must not contain
-// the token.
+// Verifier finds out what an access token says. Verify returns one of three
+// things: an Identity with a Subject or a ClientID, which it must not change
+// afterwards; an error of Invalid, if the token is not one that this server
+// accepts; or any other error if it could not find out, which the client sees
+// as 503. Errors must not contain the token.
 //
-// A Verifier must check that the token was issued for this server, not for
-// another one. Verify is called by many goroutines at once. What it returns must
-// depend on the token alone, not on what else is in ctx: Bearer keeps it for a
-// while, see Options.CacheFor, and asks once for all requests that come with the
-// same token at a time.
+// A Verifier must check that the token was issued for this server and not for
+// another one. Verify is called by many goroutines at once. Its result must
+// depend on the token alone and not on anything else in ctx: Bearer keeps it
+// for a while, see Options.CacheFor, and verifies once for all requests that
+// arrive with the same token at a time.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (*Identity, error)
 }
 
-// VerifierFunc is a func that is a Verifier.
+// VerifierFunc is a function that is a Verifier.
 //
 //	keys := auth.VerifierFunc(func(ctx context.Context, token string) (*auth.Identity, error) {
 //		user, ok := users.ByKey(ctx, token)
@@ -39,25 +39,26 @@ type Verifier interface {
 //	})
 type VerifierFunc func(ctx context.Context, token string) (*Identity, error)
 
-// Verify implements Verifier.
+// Verify calls v.
 func (v VerifierFunc) Verify(ctx context.Context, token string) (*Identity, error) {
 	return v(ctx, token)
 }
 
-// Error is why a request was refused.
+// Error is why a request was refused. Options.Refused gets one, and a Verifier
+// may return one.
 type Error struct {
-	// Status is that of the answer: 400, 401, 403 or 503.
+	// Status is the HTTP status of the answer: 400, 401, 403 or 503.
 	Status int
 	// Code is the error parameter of the challenge (RFC 6750, section 3.1, and
 	// RFC 9449, section 7.1); "" for a request that brought no token.
 	Code string
-	// Description is for people, in ASCII. The client reads it.
+	// Description is for people and in ASCII. The client sees it.
 	Description string
-	// Err is the cause. The client does not hear of it.
+	// Err is the cause, or nil. The client does not see it.
 	Err error
 }
 
-// The codes of Error.
+// The values of Error.Code.
 const (
 	CodeInvalidRequest    = "invalid_request"
 	CodeInvalidToken      = "invalid_token"
@@ -66,7 +67,7 @@ const (
 	CodeUseNonce          = "use_dpop_nonce"
 )
 
-// Error implements error.
+// Error returns description, code and cause on one line.
 func (e *Error) Error() string {
 	text := "auth: " + e.Description
 	if e.Code != "" {
@@ -81,35 +82,37 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Invalid returns the error for a token that is not taken: the answer is 401
-// with invalid_token. The description goes to the client, and must not contain
-// the token or any part of it.
+// Invalid returns the error for a token that is not accepted: the answer is 401
+// with invalid_token. The description is sent to the client; it must not
+// contain the token or any part of it.
 func Invalid(format string, args ...any) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: CodeInvalidToken, Description: fmt.Sprintf(format, args...)}
 }
 
-// invalid is Invalid with a cause, for the log.
+// invalid is Invalid with a cause, which only the log gets.
 func invalid(err error, description string) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: CodeInvalidToken, Description: description, Err: err}
 }
 
-// Any returns a Verifier that asks several, in their order, until one takes the
-// token. Those of NewJWT are asked for tokens of their issuer alone, and nobody
-// else is asked for these: what they refuse stays refused, and the tokens of one
-// issuer are not shown to the introspection endpoint of another. If none takes
-// it, the error is that of one that could not find out, or else of the last one
-// that was asked.
+// Any returns a Verifier that asks several in their order until one accepts the
+// token. A Verifier of NewJWT is asked about tokens of its issuer only, and
+// nobody else is asked about these: what it refuses stays refused, and tokens
+// of one issuer are not shown to the introspection endpoint of another.
+//
+// If none accepts the token, the error is that of one that could not find out,
+// or else of the last one that was asked.
 func Any(verifiers ...Verifier) Verifier { return anyOf(append([]Verifier(nil), verifiers...)) }
 
+// anyOf is the Verifier that Any returns.
 type anyOf []Verifier
 
-// issuer is a Verifier that knows whose tokens it takes, and for whom they must
-// be.
+// issuer is implemented by a Verifier that knows whose tokens it accepts and
+// for which audience.
 type issuer interface {
-	// bind returns the Verifier for tokens that are for a resource, if it was not
-	// told another audience.
+	// bind returns the Verifier for tokens whose audience is resource, unless
+	// it was given another audience.
 	bind(resource string) (Verifier, error)
-	// issuers are whose tokens it takes, as far as it knows.
+	// issuers returns the issuers whose tokens it accepts, as far as it knows.
 	issuers() []string
 }
 
@@ -140,13 +143,14 @@ func (all anyOf) issuers() (list []string) {
 	return list
 }
 
-// taker is a Verifier that knows at a glance which tokens are its own, so that
-// they are for nobody else, and which may be.
+// taker is implemented by a Verifier that can tell, without verifying, whether
+// a token belongs to it. own means that the token is for no other Verifier; may
+// means that it could be for this one.
 type taker interface {
 	takes(token string) (own, may bool)
 }
 
-// takes asks a Verifier; most know nothing at a glance.
+// takes asks a Verifier whether a token belongs to it. Most cannot tell.
 func takes(v Verifier, token string) (own, may bool) {
 	if t, ok := v.(taker); ok {
 		return t.takes(token)
@@ -154,7 +158,8 @@ func takes(v Verifier, token string) (own, may bool) {
 	return false, true
 }
 
-// Verify implements Verifier.
+// Verify implements Verifier. If some Verifier owns the token, only owners are
+// asked.
 func (all anyOf) Verify(ctx context.Context, token string) (*Identity, error) {
 	var refused, failed error
 	owned, _ := all.takes(token)
