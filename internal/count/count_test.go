@@ -12,8 +12,8 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_240  // names that users see
-	maxLines       = 52_500 // of the library, without comments
-	minComments    = 0.149  // share of the library's lines
+	maxLines       = 53_300 // of the library, without comments
+	minComments    = 0.15   // share of the library's lines
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
