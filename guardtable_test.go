@@ -73,7 +73,8 @@ func init() {
 		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "config.Options.Env",
 		"config.Options.Input", "mcptest.Option")
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
-		"authtest.Options.Client", "authtest.Server.Middleware(next)")
+		"authtest.Options.Client", "authtest.Server.Middleware(next)",
+		"mcp.Server.ServeUpgrade(upgrade)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"frame.Assigns.SetNew(fn)", "frame.Assigns.Update(fn)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
 		"pool.Pool.Do(fn)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",

@@ -6,6 +6,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -40,7 +41,8 @@ func (h *host) newConnections() *conn.Manager {
 	o := &h.opts
 	return conn.NewManager(conn.Config{
 		Host: h, Running: &h.running, Sessions: h.sessions, Askers: h.rounds, Revisions: o.Revisions, Logger: h.logger,
-		Max: o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
+		Guard: guard.New(o.AllowedHosts, o.AllowedOrigins),
+		Max:   o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
 		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.PerConnection, Batch: o.Limits.Batch,
 		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, Polling: o.HTTP.Polling,
 	})

@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -47,7 +48,7 @@ var importGraph = map[string][]string{
 	"internal/share":      {},
 	"internal/hub":        {"internal/share", "protocol"},
 	"internal/guard":      {},
-	"transport/websocket": {"transport", "internal/guard"},
+	"transport/websocket": {"transport"},
 	"internal/streamable": {"internal/safely", "protocol", "transport", "internal/guard"},
 	"internal/rounds":     {"protocol", "frame"},
 	"internal/spectest":   {"protocol", "transport", "uritemplate"},
@@ -56,10 +57,10 @@ var importGraph = map[string][]string{
 	"registry":            {"internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":   {"internal/safely", "protocol", "frame"},
 	"session":             {"internal/opaque", "internal/share", "internal/safely", "protocol", "frame", "internal/peer"},
-	"internal/conn": {"frame", "internal/dispatch", "internal/hub", "internal/peer", "internal/safely", "internal/share", "internal/streamable",
+	"internal/conn": {"frame", "internal/dispatch", "internal/guard", "internal/hub", "internal/peer", "internal/safely", "internal/share", "internal/streamable",
 		"internal/visible", "protocol", "session", "transport"},
 	"": {"internal/conn", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/peer", "internal/hub",
-		"internal/streamable", "transport/websocket", "registry", "uritemplate", "internal/dispatch", "internal/rounds", "tasks", "session"},
+		"internal/guard", "internal/streamable", "registry", "uritemplate", "internal/dispatch", "internal/rounds", "tasks", "session"},
 
 	"client/internal/link":     {"internal/visible", "protocol"},
 	"client/internal/sse":      {"transport"},
@@ -86,7 +87,7 @@ var importGraph = map[string][]string{
 	"examples/notes":               {""},
 	"conformance/server":           {"internal/undertest", "internal/pause", "", "frame", "protocol", "schema"},
 	"internal/alone":               {},
-	"internal/undertest":           {""},
+	"internal/undertest":           {"", "transport/websocket"},
 	"internal/programs/hello":      {""},
 	"internal/programs/order":      {"", "schema/civil"},
 	"internal/programs/chart":      {""},
@@ -165,6 +166,29 @@ func TestImportGraph(t *testing.T) {
 				t.Errorf("%q must not import %s", dir, path)
 			}
 		}
+	}
+}
+
+// TestServerLinks: a server without WebSocket does not link what serves it, nor a
+// client.
+func TestServerLinks(t *testing.T) {
+	imports := packageImports(t)
+	seen := map[string]bool{}
+	var visit func(dir string)
+	visit = func(dir string) {
+		if seen[dir] {
+			return
+		}
+		seen[dir] = true
+		for _, path := range imports[dir] {
+			if own, ok := strings.CutPrefix(path, module); ok {
+				visit(strings.TrimPrefix(own, "/"))
+			}
+		}
+	}
+	visit("")
+	if seen["transport/websocket"] || seen["client"] || !seen["internal/conn"] {
+		t.Errorf("package mcp links %v", slices.Sorted(maps.Keys(seen)))
 	}
 }
 

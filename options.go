@@ -13,7 +13,6 @@ import (
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/tasks"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // Options shape a Server. The zero value is the default, and nil stands for
@@ -179,7 +178,7 @@ type Limits struct {
 }
 
 // Timeouts are the durations of a Server. Of each 0 means the default, and
-// negative none.
+// negative none. Those of a WebSocket are options of its Handler.
 type Timeouts struct {
 	// Call limits every tool call, resource read, prompt and method that has no
 	// Timeout of its own; the default is none.
@@ -193,7 +192,7 @@ type Timeouts struct {
 
 	Read      time.Duration // for the rest of a message that a client has begun; 30 s
 	Write     time.Duration // for a client to take an answer or an event; 30 s
-	KeepAlive time.Duration // between signs of life on a quiet stream or WebSocket; 25 s
+	KeepAlive time.Duration // between signs of life on a quiet stream; 25 s
 
 	Session  time.Duration // a session that is unused for so long ends; 30 min
 	Task     time.Duration // how long a task is kept, if TaskOptions do not say; 1 h
@@ -313,13 +312,6 @@ func (o *Options) streamable() streamable.Options {
 		ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive,
 		AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
 		SSE: o.HTTP.SSE, SSEEndpoint: o.HTTP.SSEEndpoint, Polling: o.HTTP.Polling, NoTakeover: o.HTTP.NoTakeover, Retry: o.HTTP.retry,
-	}
-}
-
-func (o *Options) websocket() websocket.Options {
-	return websocket.Options{
-		MaxMessage: o.Limits.Message, ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive,
-		AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/transport"
-	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // The errors with which serving ends.
@@ -73,18 +72,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return s.connections.ServeListener(ctx, listener, func(c net.Conn) transport.Conn { return transport.NewSocket(c, s.opts.socket()) })
 }
 
-// WebSocketHandler returns an HTTP endpoint that serves WebSocket connections,
-// each as ServeStdio serves its one: a legacy session of its own, modern
-// requests beside it. Mount it into a router, under any path and behind any
-// middleware that leaves http.Hijacker reachable.
-//
-//	r.Handle("/mcp/ws", s.WebSocketHandler())
-//
-// Connections beyond Limits.Connections are refused with 503. Shutdown
-// closes them with code 1001 once their calls have ended.
-func (s *Server) WebSocketHandler() http.Handler {
-	upgrader := websocket.NewUpgrader(s.opts.websocket())
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrader.Upgrade(w, r) })
-	})
+// ServeUpgrade implements websocket.Server: see websocket.Handler.
+func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(max int) (transport.Conn, error)) {
+	s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrade(s.opts.Limits.Message) })
 }

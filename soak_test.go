@@ -17,6 +17,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 var soak = flag.Duration("soak", 0, "how long TestSoak runs, with 200 clients; 0 means a few rounds of one client of each kind")
@@ -41,7 +42,7 @@ func runSoak(t *testing.T, concurrent int) {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Handler())
-	mux.Handle("/ws", s.WebSocketHandler())
+	mux.Handle("/ws", websocket.Handler(s, websocket.Options{}))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	tr := &http.Transport{MaxIdleConnsPerHost: 200}

@@ -21,6 +21,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // waits are what a client can make the server wait for, and for how long: the
@@ -56,7 +57,7 @@ var waits = []struct {
 		wantEnd(t, client, `"result":{}`, "ends with a newline")
 	}},
 	{"the rest of a WebSocket message", transport.DefaultReadTimeout, func(t *testing.T) {
-		conn := onWeb(t, fixture(t, nil).WebSocketHandler())
+		conn := onWeb(t, websocket.Handler(fixture(t, nil), websocket.Options{}))
 		ws, _, err := raw.Dial(t.Context(), "ws://x", &raw.DialOptions{Subprotocols: []string{"mcp"}, HTTPClient: &http.Client{Transport: conn}})
 		if err != nil {
 			t.Fatal(err)

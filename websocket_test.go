@@ -32,7 +32,7 @@ func openWebSocket(t testing.TB, s *mcp.Server, rev protocol.Revision) conversat
 // that every connection ends.
 func serveWebSocket(t testing.TB, s *mcp.Server) (url string) {
 	r := chi.NewRouter()
-	r.Handle("/deep/ws", s.WebSocketHandler())
+	r.Handle("/deep/ws", websocket.Handler(s, websocket.Options{}))
 	server := httptest.NewServer(r)
 	t.Cleanup(func() {
 		server.Close() // does not wait for connections that were taken over
@@ -174,7 +174,7 @@ func TestWebSocketFrame(t *testing.T) {
 	s.MustAdd(mcp.Tool("who", func(f *mcp.Frame, _ empty) (string, error) {
 		return string(f.Transport().Kind) + " " + f.Header("X-Tenant") + " " + f.Principal() + " " + f.Transport().Path(), nil
 	}))
-	handler := s.WebSocketHandler()
+	handler := websocket.Handler(s, websocket.Options{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), "ada")))
 	}))
@@ -188,5 +188,45 @@ func TestWebSocketFrame(t *testing.T) {
 	}
 	if err := s.Shutdown(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestWebSocketGuard sees that the Host and Origin of a handshake are those that
+// the server's options allow.
+func TestWebSocketGuard(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		header http.Header
+		opts   mcp.Options
+		status int
+	}{
+		{"page", http.Header{"Origin": {"https://evil.example.com"}}, mcp.Options{}, http.StatusForbidden},
+		{"own page", http.Header{"Origin": {"http://localhost:3000"}}, mcp.Options{}, http.StatusSwitchingProtocols},
+		{"listed page", http.Header{"Origin": {"https://app.example.com"}}, mcp.Options{AllowedOrigins: []string{"https://app.example.com"}}, http.StatusSwitchingProtocols},
+		{"rebound", http.Header{"Host": {"evil.example.com"}}, mcp.Options{}, http.StatusForbidden},
+		{"other host", nil, mcp.Options{AllowedHosts: []string{"api.example.com"}}, http.StatusForbidden},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req, err := http.NewRequest(http.MethodGet, serveWebSocket(t, fixture(t, &tt.opts)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = http.Header{
+				"Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+				"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
+			}
+			for name, values := range tt.header {
+				req.Header[name] = values
+			}
+			req.Host = tt.header.Get("Host")
+			res, err := http.DefaultTransport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != tt.status {
+				t.Errorf("got %s, want %d", res.Status, tt.status)
+			}
+		})
 	}
 }

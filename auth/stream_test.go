@@ -9,10 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/coder/websocket"
+	ws "github.com/coder/websocket"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // Streams end with the token that they began with, calls do not.
@@ -73,14 +74,14 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 func TestWebSocket(t *testing.T) {
 	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil)
 	s.MustAdd(mcp.Tool("add", func(f *mcp.Frame, _ struct{}) (string, error) { return "by " + f.Identity().Subject, nil }, mcp.Scopes("notes:write")))
-	web := httptest.NewServer(protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(s.WebSocketHandler()))
+	web := httptest.NewServer(protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(websocket.Handler(s, websocket.Options{})))
 	defer web.Close()
-	dial := func(token string) (*websocket.Conn, *http.Response, error) {
+	dial := func(token string) (*ws.Conn, *http.Response, error) {
 		header := http.Header{}
 		if token != "" {
 			header.Set("Authorization", "Bearer "+token)
 		}
-		return websocket.Dial(t.Context(), web.URL, &websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{"mcp"}})
+		return ws.Dial(t.Context(), web.URL, &ws.DialOptions{HTTPHeader: header, Subprotocols: []string{"mcp"}})
 	}
 	if _, res, err := dial(""); err == nil || res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a token: %v", err)
@@ -91,13 +92,13 @@ func TestWebSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`
-		if err := conn.Write(t.Context(), websocket.MessageText, []byte(call)); err != nil {
+		if err := conn.Write(t.Context(), ws.MessageText, []byte(call)); err != nil {
 			t.Fatal(err)
 		}
 		_, answer, err := conn.Read(t.Context())
 		if err != nil || !strings.Contains(string(answer), want) {
 			t.Errorf("%s: %v, %s", scope, err, answer)
 		}
-		_ = conn.Close(websocket.StatusNormalClosure, "")
+		_ = conn.Close(ws.StatusNormalClosure, "")
 	}
 }

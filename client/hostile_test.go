@@ -93,15 +93,18 @@ func giantHTTP(t *testing.T, giant [2]string, kind, before, after string) Transp
 	})), &HTTPOptions{NoStream: true})
 }
 
+// upgraded is a websocket.Server that does no more than serve connections.
+type upgraded func(transport.Conn)
+
+func (f upgraded) ServeUpgrade(_ http.ResponseWriter, _ *http.Request, upgrade func(max int) (transport.Conn, error)) {
+	if conn, err := upgrade(transport.DefaultMaxMessage); err == nil {
+		f(conn)
+	}
+}
+
 // giantWebSocket is the same over WebSocket.
 func giantWebSocket(t *testing.T, giant [2]string) Transport {
-	upgrader := websocket.NewUpgrader(websocket.Options{})
-	return WebSocket(handler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := upgrader.Upgrade(w, r)
-		if err != nil {
-			t.Error(err)
-			return
-		}
+	return WebSocket(handler(t, websocket.Handler(upgraded(func(conn transport.Conn) {
 		defer conn.Close()
 		s := &script{t, conn}
 		s.legacyHello("2025-06-18")
@@ -115,7 +118,7 @@ func giantWebSocket(t *testing.T, giant [2]string) Transport {
 				s.result(h, `{"content":[{"type":"text","text":"small"}]}`)
 			}
 		}
-	})), nil)
+	}), websocket.Options{})), nil)
 }
 
 // An answer of 100 MiB fails its call with the reason, at once and in little

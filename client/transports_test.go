@@ -20,6 +20,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // serverVariable makes this test binary a server over standard input and
@@ -148,7 +149,7 @@ var carriers = map[string]func(t testing.TB) Transport{
 		return SSE(handler(t, fixture(t, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}}).Handler()), nil)
 	},
 	"websocket": func(t testing.TB) Transport {
-		return WebSocket(handler(t, fixture(t, nil).WebSocketHandler()), nil)
+		return WebSocket(handler(t, websocket.Handler(fixture(t, nil), websocket.Options{})), nil)
 	},
 	"tcp": func(t testing.TB) Transport { return Dial("tcp", accept(t, fixture(t, nil), "tcp", "127.0.0.1:0")) },
 	"unix": func(t testing.TB) Transport {
@@ -341,7 +342,7 @@ func TestTransportHeaders(t *testing.T) {
 	var mu sync.Mutex
 	var got []http.Header
 	inner := fixture(t, nil)
-	ws := inner.WebSocketHandler()
+	ws := websocket.Handler(inner, websocket.Options{})
 	url := handler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		got = append(got, r.Header.Clone())

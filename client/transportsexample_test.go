@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // greeter is a server with one tool.
@@ -72,7 +73,7 @@ func ExampleHTTP_headers() {
 }
 
 func ExampleWebSocket() {
-	server := httptest.NewServer(greeter(nil).WebSocketHandler())
+	server := httptest.NewServer(websocket.Handler(greeter(nil), websocket.Options{}))
 	defer server.Close()
 	greet(client.WebSocket(strings.Replace(server.URL, "http", "ws", 1), nil))
 	// Output: Hello, Ada!

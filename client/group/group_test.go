@@ -19,6 +19,7 @@ import (
 	"github.com/talaria-go/mcp/client/group"
 	"github.com/talaria-go/mcp/client/internal/backendtest"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // newGroup makes a Group of these servers that is closed at the end of the test.
@@ -264,7 +265,7 @@ func TestGroupConfig(t *testing.T) {
 		b.Server.Handler().ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close) // after the Many
-	socket := httptest.NewServer(b.Server.WebSocketHandler())
+	socket := httptest.NewServer(websocket.Handler(b.Server, websocket.Options{}))
 	t.Cleanup(socket.Close)
 	text := fmt.Sprintf(`{"mcpServers": {
 		"http": {"url": %[1]q, "headers": {"Authorization": "Bearer ${env:TOKEN}"}},

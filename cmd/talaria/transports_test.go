@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // small is a server that asks a model, and knows who called.
@@ -47,7 +48,7 @@ func TestTransports(t *testing.T) {
 	s := small()
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
-	mux.Handle("/ws", s.WebSocketHandler())
+	mux.Handle("/ws", websocket.Handler(s, websocket.Options{}))
 	web := httptest.NewServer(mux)
 	defer web.Close()
 	ctx, cancel := context.WithCancel(t.Context())

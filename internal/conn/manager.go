@@ -19,6 +19,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
@@ -51,6 +52,7 @@ type Config struct {
 	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
 	Askers    frame.Askers        // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
+	Guard     guard.Guard         // of requests that are upgraded
 	Logger    zerolog.Logger
 
 	Max             int // connections, other than standard input and output
@@ -153,9 +155,14 @@ func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options)
 	return errors.Join(served.wait(err), closeErr)
 }
 
-// ServeUpgrade serves one client over the connection that upgrade makes of r. It
-// answers r if there may be no connection, and upgrade does if it fails.
+// ServeUpgrade serves one client over the WebSocket that upgrade makes of r. It
+// answers r if there may be none, and upgrade does if it fails.
 func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func() (transport.Conn, error)) {
+	if fault := m.Guard.Check(r); fault != "" {
+		http.Error(w, fault, http.StatusForbidden)
+		m.logRefused(errors.New(fault))
+		return
+	}
 	if m.IsDown() {
 		unavailable(w, "the server shuts down")
 		return
@@ -168,7 +175,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	defer leave()
 	c, err := upgrade()
 	if err != nil {
-		safely.Log(m.Logger.Debug().Err(visible.Error(err)), "WebSocket refused")
+		m.logRefused(err)
 		return
 	}
 	via := frame.Transport{Kind: frame.WebSocket, HTTP: r}
@@ -182,6 +189,10 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 		_ = c.Close() // it has ended already
 	}
 	m.logEnd(via, served.wait(err))
+}
+
+func (m *Manager) logRefused(err error) {
+	safely.Log(m.Logger.Debug().Err(visible.Error(err)), "WebSocket refused")
 }
 
 // unavailable refuses a connection for now.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // grace is how long what is under way may take once a signal has come.
@@ -51,7 +52,7 @@ func Server(newServer func() *mcp.Server) {
 		}
 		mux := http.NewServeMux()
 		mux.Handle("/mcp", s.Handler())
-		mux.Handle("/ws", s.WebSocketHandler())
+		mux.Handle("/ws", websocket.Handler(s, websocket.Options{}))
 		return Serve(ctx, *addr, mux, s.Shutdown)
 	})
 }

@@ -17,19 +17,6 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Code says why a connection ended (RFC 6455, section 7.4).
-type Code = websocket.StatusCode
-
-// The codes that Talaria closes with.
-const (
-	Normal      Code = websocket.StatusNormalClosure
-	GoingAway   Code = websocket.StatusGoingAway // the server shuts down
-	Unsupported Code = websocket.StatusUnsupportedData
-	NotUTF8     Code = websocket.StatusInvalidFramePayloadData
-	TooSlow     Code = websocket.StatusPolicyViolation // half a message
-	Internal    Code = websocket.StatusInternalError
-)
-
 // closeTime is how long Close waits for the peer to agree, and lastWrite how
 // long it waits before that for a Write to end.
 const (
@@ -83,7 +70,7 @@ func (c *Conn) Read() ([]byte, error) {
 		return nil, c.readError(err)
 	}
 	if kind != websocket.MessageText {
-		return nil, c.fail(Unsupported, "messages must be text")
+		return nil, c.fail(websocket.StatusUnsupportedData, "messages must be text")
 	}
 	if c.rest > 0 {
 		defer time.AfterFunc(c.rest, c.giveUp).Stop()
@@ -101,7 +88,7 @@ func (c *Conn) Read() ([]byte, error) {
 		return nil, &transport.TooLongError{Limit: c.maxMessage, Head: head, Tail: tail}
 	}
 	if !utf8.Valid(message) {
-		return nil, c.fail(NotUTF8, "messages must be UTF-8")
+		return nil, c.fail(websocket.StatusInvalidFramePayloadData, "messages must be UTF-8")
 	}
 	return message, nil
 }
@@ -110,7 +97,7 @@ func (c *Conn) Read() ([]byte, error) {
 func (c *Conn) giveUp() {
 	err := fmt.Errorf("websocket: %w, which is %v", transport.ErrHalfMessage, c.rest)
 	if c.fault.CompareAndSwap(nil, &err) {
-		_ = c.CloseWith(TooSlow, fmt.Sprintf("a message must end within %v", c.rest)) // the fault says more
+		_ = c.closeWith(websocket.StatusPolicyViolation, fmt.Sprintf("a message must end within %v", c.rest)) // the fault says more
 	}
 }
 
@@ -155,10 +142,10 @@ func (c *Conn) readError(err error) error {
 }
 
 // fail closes the connection for a fault of the peer, and returns it.
-func (c *Conn) fail(code Code, reason string) error {
+func (c *Conn) fail(code websocket.StatusCode, reason string) error {
 	err := fmt.Errorf("websocket: closed with code %d: %s", int(code), reason)
 	c.fault.CompareAndSwap(nil, &err)
-	_ = c.CloseWith(code, reason) // the fault says more
+	_ = c.closeWith(code, reason) // the fault says more
 	return err
 }
 
@@ -195,16 +182,17 @@ func (c *Conn) Write(message []byte) error {
 // Flush implements transport.Conn: what is written has left.
 func (*Conn) Flush() error { return nil }
 
-// Close implements transport.Conn: it is CloseWith(Normal, "").
-func (c *Conn) Close() error { return c.CloseWith(Normal, "") }
+// Close implements transport.Conn.
+func (c *Conn) Close() error { return c.closeWith(websocket.StatusNormalClosure, "") }
 
-// GoAway is Close for a server that goes on without the peer, which is told so.
-func (c *Conn) GoAway(reason string) error { return c.CloseWith(GoingAway, reason) }
+// GoAway is Close for a server that ends the connection by itself, with code 1001.
+// The peer is told the reason, in at most 120 bytes.
+func (c *Conn) GoAway(reason string) error { return c.closeWith(websocket.StatusGoingAway, reason) }
 
-// CloseWith tells the peer why the connection ends, in at most 120 bytes, and
+// closeWith tells the peer why the connection ends, in at most 120 bytes, and
 // ends it. It waits a second for the peer to agree, and not for a Write that the
 // peer does not take.
-func (c *Conn) CloseWith(code Code, reason string) (err error) {
+func (c *Conn) closeWith(code websocket.StatusCode, reason string) (err error) {
 	c.closing.Do(func() {
 		c.closed.Store(true)
 		err = c.close(code, reason)
@@ -214,7 +202,7 @@ func (c *Conn) CloseWith(code Code, reason string) (err error) {
 	return err
 }
 
-func (c *Conn) close(code Code, reason string) error {
+func (c *Conn) close(code websocket.StatusCode, reason string) error {
 	select {
 	case c.writing <- struct{}{}:
 	case <-time.After(lastWrite):

@@ -21,19 +21,25 @@ import (
 
 const limit = 8 << 10
 
+// serverFunc is a websocket.Server that does no more than serve connections.
+type serverFunc func(*websocket.Conn)
+
+func (f serverFunc) ServeUpgrade(_ http.ResponseWriter, _ *http.Request, upgrade func(max int) (transport.Conn, error)) {
+	if conn, err := upgrade(transport.DefaultMaxMessage); err == nil {
+		f(conn.(*websocket.Conn))
+	}
+}
+
 // serve upgrades every request and gives the connections to the test.
 func serve(t *testing.T, opts websocket.Options) (url string, conns <-chan *websocket.Conn) {
 	t.Helper()
-	upgrader := websocket.NewUpgrader(opts)
 	made := make(chan *websocket.Conn, 1)
 	over := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, err := upgrader.Upgrade(w, r); err == nil {
-			made <- conn
-			<-over
-			_ = conn.Close()
-		}
-	}))
+	server := httptest.NewServer(websocket.Handler(serverFunc(func(conn *websocket.Conn) {
+		made <- conn
+		<-over
+		_ = conn.Close()
+	}), opts))
 	t.Cleanup(func() {
 		close(over)
 		server.Close()
@@ -130,10 +136,10 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestCloseWith sees that the peer is told why.
-func TestCloseWith(t *testing.T) {
+// TestGoAway sees that the peer is told why.
+func TestGoAway(t *testing.T) {
 	client, server := open(t, websocket.Options{})
-	go func() { _ = server.CloseWith(websocket.GoingAway, strings.Repeat("long ", 100)) }()
+	go func() { _ = server.GoAway(strings.Repeat("long ", 100)) }()
 	_, _, err := client.Read(t.Context())
 	if closed, ok := errors.AsType[raw.CloseError](err); !ok || closed.Code != raw.StatusGoingAway || !strings.HasPrefix(closed.Reason, "long") {
 		t.Errorf("Read: %v", err)
@@ -144,23 +150,17 @@ func TestHandshake(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		header http.Header
-		opts   websocket.Options
 		status int
 	}{
-		{"none offered", nil, websocket.Options{}, http.StatusSwitchingProtocols},
-		{"offered", http.Header{"Sec-Websocket-Protocol": {"v2.example, MCP"}}, websocket.Options{}, http.StatusSwitchingProtocols},
-		{"others offered", http.Header{"Sec-Websocket-Protocol": {"graphql-ws, chat"}}, websocket.Options{}, http.StatusBadRequest},
-		{"page", http.Header{"Origin": {"https://evil.example.com"}}, websocket.Options{}, http.StatusForbidden},
-		{"own page", http.Header{"Origin": {"http://localhost:3000"}}, websocket.Options{}, http.StatusSwitchingProtocols},
-		{"listed page", http.Header{"Origin": {"https://app.example.com"}}, websocket.Options{AllowedOrigins: []string{"https://app.example.com"}}, http.StatusSwitchingProtocols},
-		{"rebound", http.Header{"Host": {"evil.example.com"}}, websocket.Options{}, http.StatusForbidden},
-		{"other host", nil, websocket.Options{AllowedHosts: []string{"api.example.com"}}, http.StatusForbidden},
-		{"no upgrade", http.Header{"Upgrade": {"h2c"}}, websocket.Options{}, http.StatusUpgradeRequired},
-		{"no key", http.Header{"Sec-Websocket-Key": {""}}, websocket.Options{}, http.StatusBadRequest},
-		{"old version", http.Header{"Sec-Websocket-Version": {"8"}}, websocket.Options{}, http.StatusBadRequest},
+		{"none offered", nil, http.StatusSwitchingProtocols},
+		{"offered", http.Header{"Sec-Websocket-Protocol": {"v2.example, MCP"}}, http.StatusSwitchingProtocols},
+		{"others offered", http.Header{"Sec-Websocket-Protocol": {"graphql-ws, chat"}}, http.StatusBadRequest},
+		{"no upgrade", http.Header{"Upgrade": {"h2c"}}, http.StatusUpgradeRequired},
+		{"no key", http.Header{"Sec-Websocket-Key": {""}}, http.StatusBadRequest},
+		{"old version", http.Header{"Sec-Websocket-Version": {"8"}}, http.StatusBadRequest},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			url, conns := serve(t, tt.opts)
+			url, conns := serve(t, websocket.Options{})
 			req, err := http.NewRequest(http.MethodGet, "http"+strings.TrimPrefix(url, "ws"), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -172,7 +172,6 @@ func TestHandshake(t *testing.T) {
 			for name, values := range tt.header {
 				req.Header[name] = values
 			}
-			req.Host = tt.header.Get("Host")
 			res, err := http.DefaultTransport.RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)
@@ -211,13 +210,8 @@ func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "un
 func inMemory(t *testing.T, opts websocket.Options, onPing func(context.Context, []byte) bool) (client *raw.Conn, server *websocket.Conn) {
 	t.Helper()
 	listener := &memory{make(chan net.Conn), make(chan struct{})}
-	upgrader := websocket.NewUpgrader(opts)
 	made := make(chan *websocket.Conn)
-	httpServer := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, err := upgrader.Upgrade(w, r); err == nil {
-			made <- conn
-		}
-	})}
+	httpServer := &http.Server{Handler: websocket.Handler(serverFunc(func(conn *websocket.Conn) { made <- conn }), opts)}
 	go func() { _ = httpServer.Serve(listener) }()
 	near, far := net.Pipe()
 	go func() { listener.conns <- far }()
@@ -324,7 +318,8 @@ func TestNoHijacker(t *testing.T) {
 		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
 	}
 	w := httptest.NewRecorder()
-	if _, err := websocket.NewUpgrader(websocket.Options{}).Upgrade(w, r); err == nil || w.Code != http.StatusNotImplemented {
-		t.Errorf("got %d, %v, want 501", w.Code, err)
+	websocket.Handler(serverFunc(func(*websocket.Conn) { t.Error("it became a connection") }), websocket.Options{}).ServeHTTP(w, r)
+	if w.Code != http.StatusNotImplemented {
+		t.Errorf("got %d, want 501", w.Code)
 	}
 }

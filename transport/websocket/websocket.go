@@ -18,22 +18,21 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/transport"
 )
 
 // Subprotocol is what clients and servers agree on in the handshake.
 const Subprotocol = "mcp"
 
-// DefaultKeepAlive is the time between pings if Options name none.
-const DefaultKeepAlive = 25 * time.Second
+// defaultKeepAlive is the time between pings if Options name none.
+const defaultKeepAlive = 25 * time.Second
 
 // Options shape connections. The zero value is the default.
 type Options struct {
-	MaxMessage   int           // bytes of a message; 0 means transport.DefaultMaxMessage
+	MaxMessage   int           // bytes of a message; 0 means transport.DefaultMaxMessage, or for a Handler what its server allows
 	ReadTimeout  time.Duration // for the rest of a message that a peer has begun; 0 means transport.DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for a peer to take a message; 0 means transport.DefaultWriteTimeout, negative none
-	KeepAlive    time.Duration // between pings; 0 means DefaultKeepAlive, negative none. A peer may take as long to answer, at least WriteTimeout.
+	KeepAlive    time.Duration // between pings; 0 means 25 s, negative none. A peer may take as long to answer, at least WriteTimeout.
 	// AllowedHosts and AllowedOrigins are those of mcp.Options. They
 	// matter to servers alone.
 	AllowedHosts   []string
@@ -51,30 +50,49 @@ func (o Options) orDefaults() Options {
 		o.WriteTimeout = transport.DefaultWriteTimeout
 	}
 	if o.KeepAlive == 0 {
-		o.KeepAlive = DefaultKeepAlive
+		o.KeepAlive = defaultKeepAlive
 	}
 	return o
 }
 
-// Upgrader turns HTTP requests into connections. It is safe for concurrent use.
-type Upgrader struct {
-	opts  Options
-	guard guard.Guard
+// Server serves the connections of a Handler: an *mcp.Server.
+type Server interface {
+	// ServeUpgrade serves the connection that upgrade makes of r, of messages that
+	// have at most max bytes, until it ends, and closes it. It answers r if there is to be no
+	// connection; when upgrade returns an error, it has answered r.
+	ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(max int) (transport.Conn, error))
 }
 
-// NewUpgrader returns an Upgrader.
-func NewUpgrader(opts Options) *Upgrader {
-	return &Upgrader{opts: opts.orDefaults(), guard: guard.New(opts.AllowedHosts, opts.AllowedOrigins)}
+// Handler returns an HTTP endpoint that serves WebSocket connections, each as
+// ServeStdio of the server serves its one: a legacy session of its own, modern
+// requests beside it. Mount it into a router, under any path and behind any
+// middleware that leaves http.Hijacker reachable.
+//
+//	r.Handle("/mcp/ws", websocket.Handler(server, websocket.Options{}))
+//
+// Which Host and Origin are served, how long a message may be and how many
+// connections there may be are options of the server. Connections beyond that
+// are refused with 503; its Shutdown closes them with code 1001 once their calls
+// have ended.
+func Handler(s Server, opts Options) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.ServeUpgrade(w, r, func(max int) (transport.Conn, error) {
+			o := opts
+			if o.MaxMessage <= 0 {
+				o.MaxMessage = max
+			}
+			conn, err := upgrade(w, r, o.orDefaults())
+			if err != nil {
+				return nil, err // and no nil *Conn
+			}
+			return conn, nil
+		})
+	})
 }
 
-// Upgrade makes a connection of a request, which must be a WebSocket handshake.
-// When it returns an error, it has answered the request. Who calls it must
-// close the connection before the handler of the request returns.
-func (u *Upgrader) Upgrade(w http.ResponseWriter, r *http.Request) (*Conn, error) {
-	if fault := u.guard.Check(r); fault != "" {
-		http.Error(w, fault, http.StatusForbidden)
-		return nil, errors.New("websocket: " + fault)
-	}
+// upgrade makes a connection of a request, which must be a WebSocket handshake.
+// When it returns an error, it has answered the request.
+func upgrade(w http.ResponseWriter, r *http.Request, opts Options) (*Conn, error) {
 	if !offers(r.Header) {
 		fault := fmt.Sprintf("the subprotocol must be %q; Sec-WebSocket-Protocol offers %q", Subprotocol, r.Header["Sec-Websocket-Protocol"])
 		http.Error(w, fault, http.StatusBadRequest)
@@ -88,12 +106,12 @@ func (u *Upgrader) Upgrade(w http.ResponseWriter, r *http.Request) (*Conn, error
 	taken := &hijacked{ResponseWriter: w}
 	ws, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Subprotocol},
-		InsecureSkipVerify: true, // the guard has checked Origin
+		InsecureSkipVerify: true, // the server has checked Origin
 	})
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	return newConn(ws, taken.conn, u.opts), nil
+	return newConn(ws, taken.conn, opts), nil
 }
 
 // canHijack tells whether w, or what it wraps, is an http.Hijacker.
