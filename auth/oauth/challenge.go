@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// challenge is what the WWW-Authenticate headers of a response ask for.
+// challenge is what the WWW-Authenticate headers of a response demand. The zero
+// value is a response without any.
 type challenge struct {
 	metadata  string // resource_metadata (RFC 9728, section 5.1)
 	scope     scopes
@@ -18,8 +19,9 @@ type challenge struct {
 	err       error // the scope parameter is none
 }
 
-// readChallenge reads the challenges that a client of MCP can meet. Other
-// schemes are passed over; of several, the first that has a parameter gives it.
+// readChallenge reads the challenges for bearer and DPoP tokens. Challenges for
+// other schemes are skipped; of several challenges the first that has a
+// parameter provides it.
 func readChallenge(header http.Header) challenge {
 	var c challenge
 	all := parseChallenges(header.Values("WWW-Authenticate"))
@@ -52,9 +54,8 @@ type authChallenge struct {
 	params map[string]string // names in lower case
 }
 
-// parseChallenges reads header values, each of which may have several
-// challenges. It stops reading a value where it is malformed and keeps what it
-// has.
+// parseChallenges parses header values, each of which may hold several
+// challenges. Where a value is malformed it stops and keeps what it has read.
 func parseChallenges(values []string) []authChallenge {
 	var all []authChallenge
 	for _, value := range values {
@@ -79,10 +80,14 @@ func parseChallenges(values []string) []authChallenge {
 	return all
 }
 
+// headerScanner reads a header value from front to back; rest is what is left
+// of it.
 type headerScanner struct{ rest string }
 
+// skip skips the bytes of set.
 func (s *headerScanner) skip(set string) { s.rest = strings.TrimLeft(s.rest, set) }
 
+// take reads the bytes that satisfy in.
 func (s *headerScanner) take(in func(byte) bool) string {
 	n := 0
 	for n < len(s.rest) && in(s.rest[n]) {
@@ -93,6 +98,7 @@ func (s *headerScanner) take(in func(byte) bool) string {
 	return taken
 }
 
+// token reads a token of RFC 9110, "" if there is none.
 func (s *headerScanner) token() string { return s.take(isTokenByte) }
 
 // value reads "=" and what follows it, a token or a quoted string. Without the
@@ -123,8 +129,8 @@ func (s *headerScanner) value() (string, bool) {
 	return "", true
 }
 
-// token68 passes over credentials such as those of Negotiate, which follow a
-// scheme in place of parameters.
+// token68 skips credentials such as those of Negotiate, which follow a scheme
+// in place of parameters.
 func (s *headerScanner) token68() {
 	ahead := headerScanner{rest: strings.TrimLeft(s.rest, " \t")}
 	text := ahead.take(func(c byte) bool { return isTokenByte(c) || c == '/' })
@@ -135,10 +141,14 @@ func (s *headerScanner) token68() {
 	}
 }
 
+// isTokenByte reports whether c can be part of a token (RFC 9110, section
+// 5.6.2).
 func isTokenByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
+// offlineAccess is the scope that asks for a refresh token (OpenID Connect
+// Core, section 11).
 const (
 	offlineAccess = "offline_access"
 	maxScopes     = 4 << 10 // bytes of a scope parameter
@@ -160,7 +170,7 @@ func parseScopes(s string) (scopes, error) {
 	return scopes(nil).with(strings.Fields(s)...), nil
 }
 
-// with is the union with more. It does not change s.
+// with returns the union of s and more. It does not change s.
 func (s scopes) with(more ...string) scopes {
 	union := slices.Clip(s)
 	for _, scope := range more {
@@ -171,12 +181,12 @@ func (s scopes) with(more ...string) scopes {
 	return union
 }
 
-// without is s less one scope.
+// without returns s without one scope.
 func (s scopes) without(scope string) scopes {
 	return slices.DeleteFunc(slices.Clone(s), func(each string) bool { return each == scope })
 }
 
-// covers says whether all of these are in s.
+// covers reports whether s contains all of these.
 func (s scopes) covers(all scopes) bool {
 	for _, scope := range all {
 		if !slices.Contains(s, scope) {
@@ -186,4 +196,5 @@ func (s scopes) covers(all scopes) bool {
 	return true
 }
 
+// String returns the value of a scope parameter.
 func (s scopes) String() string { return strings.Join(s, " ") }

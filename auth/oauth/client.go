@@ -28,18 +28,20 @@ type Client struct {
 	endpoints *endpoints
 
 	// flow is held by whoever changes the token: one refresh, one visit of the
-	// user at a time.
+	// user at a time. It has room for one value; see lock.
 	flow   chan struct{}
 	loaded bool // under flow: the store has been asked
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// token is the newest one, nil before the first. What it points to does not
+	// change.
 	token   *record // the newest; what it points to is never changed
 	flights uint64  // flows that have ended
 	failure error   // of the newest flow
 }
 
-// setup is what the parts of a client share. Nothing of it changes after New,
-// but for the nonces, which have a lock of their own.
+// setup is what the parts of a client share. It does not change after New,
+// apart from nonces, which have a lock of their own.
 type setup struct {
 	opts     Options
 	server   *url.URL
@@ -116,6 +118,8 @@ func (c *Client) Login(ctx context.Context) error {
 	return err
 }
 
+// login runs the grant, whatever token there is. stale is the token in use, or
+// nil.
 func (c *Client) login(ctx context.Context, stale *record) (*record, error) {
 	since := c.flown()
 	ch, err := c.probe(ctx)
@@ -125,8 +129,9 @@ func (c *Client) login(ctx context.Context, stale *record) (*record, error) {
 	return c.renew(ctx, need{challenge: ch, stale: stale, since: since, anew: true, force: true})
 }
 
-// probe asks the MCP server for its challenge. A server that has none for a GET
-// request may still have metadata in its well-known places.
+// probe asks the MCP server for its challenge. A server that does not challenge
+// a GET request may still have metadata in the well-known places, so that is no
+// error.
 func (c *Client) probe(ctx context.Context) (challenge, error) {
 	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
 	defer cancel()
@@ -168,7 +173,8 @@ func (c *Client) Logout(ctx context.Context) error {
 	return failed
 }
 
-// lock waits for the flow that is under way and takes its place.
+// lock waits for the flow that is under way, or for the end of ctx, and begins
+// one. The caller must call unlock.
 func (c *Client) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case c.flow <- struct{}{}:
@@ -178,13 +184,14 @@ func (c *Client) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// newest returns the token that is in use, nil if there is none.
+// newest returns the token in use, or nil.
 func (c *Client) newest() *record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.token
 }
 
+// use makes a token the one in use; nil for none. c.flow is held.
 func (c *Client) use(rec *record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +253,11 @@ func (c *Client) Status(ctx context.Context) (*Status, error) {
 	}, nil
 }
 
-// attempt is one request on its way through challenges.
+// attempt is one request on its way through challenges. It is used by the
+// goroutine that called RoundTrip.
+//
+// renewals and stepUps count how often its token was replaced; nonceRetried is
+// set if the last refusal was about a nonce, which may happen once in a row.
 type attempt struct {
 	client *Client
 	req    *http.Request
@@ -258,6 +269,8 @@ type attempt struct {
 	nonceRetried      bool
 }
 
+// run sends the request until it is no longer refused for its token, or answer
+// gives up.
 func (a *attempt) run() (*http.Response, error) {
 	for {
 		a.since = a.client.flown()
@@ -282,7 +295,8 @@ func (a *attempt) run() (*http.Response, error) {
 	}
 }
 
-// answer does what a challenge asks for, so that the request can be sent again.
+// answer does what a challenge demands, so that the request can be sent again.
+// It returns an error if nothing more can be done.
 func (a *attempt) answer(ch challenge, status int) error {
 	ctx, c := a.req.Context(), a.client
 	refused := func(step Step, problem string) error {
@@ -315,7 +329,8 @@ func (a *attempt) answer(ch challenge, status int) error {
 	return err
 }
 
-// send sends the request once, with the token if there is one.
+// send sends the request once, with the token if there is one, and a DPoP proof
+// if the token is bound to a key.
 func (a *attempt) send() (*http.Response, error) {
 	body, err := a.body()
 	if err != nil {
@@ -341,8 +356,8 @@ func (a *attempt) send() (*http.Response, error) {
 	return resp, err
 }
 
-// replayable returns a function that gives the body of a request each time it
-// is called, and closes the one that the request has.
+// replayable returns a function that returns the body of a request each time it
+// is called. It reads or closes the body that the request has.
 func replayable(req *http.Request) (func() (io.ReadCloser, error), error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return func() (io.ReadCloser, error) { return http.NoBody, nil }, nil
@@ -361,8 +376,8 @@ func replayable(req *http.Request) (func() (io.ReadCloser, error), error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }, nil
 }
 
-// discard reads what is left of a small answer, so that the connection can be
-// used again. One that does not end is closed.
+// discard reads the rest of a small response, so that the connection can be
+// used again. A response that does not end within lastBytes is closed.
 func discard(resp *http.Response) {
 	timer := time.AfterFunc(lastBytes, func() { resp.Body.Close() })
 	defer timer.Stop()
@@ -370,8 +385,8 @@ func discard(resp *http.Response) {
 	resp.Body.Close()
 }
 
-// plain takes the method and URL off an error of net/http: Error names the
-// place.
+// plain removes the method and URL that net/http adds to an error: Error names
+// the place.
 func plain(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -379,15 +394,15 @@ func plain(err error) error {
 	return err
 }
 
-// maxReplay bounds the bodies that are kept to be sent again, in bytes. It
-// matters only for requests without GetBody.
+// maxReplay bounds, in bytes, the bodies that are kept so that they can be sent
+// again. It matters only for requests without GetBody.
 const maxReplay = 4 << 20
 
-// maxRenewals is how often one request may have its token replaced after 401:
-// once by refreshing, once by a new login.
+// maxRenewals is how often the token of one request may be replaced after 401:
+// once by refreshing, once by a new grant.
 const maxRenewals = 2
 
-// lastBytes is how long what is left of an answer may take.
+// lastBytes is how long reading the rest of a response may take.
 const lastBytes = time.Second
 
 // Status describes a token without giving it away.

@@ -19,15 +19,17 @@ type AuthorizationCode struct {
 	Agent UserAgent
 }
 
-// UserAgent takes users to authorization servers. Loopback and Manual are such.
+// UserAgent takes users to authorization servers. Loopback and Manual implement
+// it. Flows of one Client call it one at a time.
 type UserAgent interface {
-	// Open gets ready for one visit. The redirect URI of the visit should be
-	// one of registered, if that can be: these are what the authorization
-	// server knows already.
+	// Open prepares one visit. The redirect URI of the visit should be one of
+	// registered if possible, because the authorization server knows those
+	// already.
 	Open(ctx context.Context, registered []string) (Visit, error)
 }
 
-// Visit is one visit of the user to an authorization server.
+// Visit is one visit of the user to an authorization server. Its methods are
+// called by one goroutine, Close exactly once.
 type Visit interface {
 	// RedirectURI is where the authorization server is to send the user.
 	RedirectURI() string
@@ -39,6 +41,7 @@ type Visit interface {
 	Close() error
 }
 
+// check, kind, interactive, trusts and obtain implement Grant.
 func (*AuthorizationCode) check() error { return nil }
 
 func (*AuthorizationCode) kind() string { return grantCode }
@@ -66,7 +69,8 @@ func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*oauth
 	return token, err
 }
 
-// visit takes the user to the authorization server once.
+// visit takes the user to the authorization server once and exchanges the code
+// for a token. Each visit has a state and a PKCE verifier of its own.
 func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oauth2.Token, err error) {
 	c, server := r.client, r.authority.server
 	ctx, cancel := context.WithTimeout(ctx, c.opts.LoginTimeout)
@@ -116,7 +120,7 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 	})
 }
 
-// authorizeURL is the address that the user is taken to.
+// authorizeURL returns the URL that the user is taken to.
 func (r *grantRequest) authorizeURL(client *Registration, redirectURI, state, verifier string) string {
 	config := oauth2.Config{
 		ClientID: client.ClientID, RedirectURL: redirectURI, Scopes: r.scopes,
@@ -133,9 +137,10 @@ func (r *grantRequest) authorizeURL(client *Registration, redirectURI, state, ve
 	return config.AuthCodeURL(state, params...)
 }
 
-// readAnswer takes the code out of an answer, after it has made sure that the
-// answer belongs to this visit and comes from this issuer (RFC 9207, section
-// 2.4). Of an answer that fails, not even the error is looked at.
+// readAnswer returns the code in an authorization response, after checking that
+// the response belongs to this visit and comes from this issuer (RFC 9207,
+// section 2.4). If it does not, not even its error is used, since anybody may
+// have sent it.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-response-validation
 func readAnswer(redirected, redirectURI, state string, server *serverMetadata) (string, error) {

@@ -15,16 +15,17 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// discovery finds out who may issue tokens for the MCP server, and what they
-// say of themselves.
+// discovery finds out who may issue tokens for the MCP server, and the metadata
+// of that issuer. mu guards metadata, which holds one entry for each issuer
+// met.
 type discovery struct {
 	*setup
 	mu       sync.Mutex
 	metadata map[string]*serverMetadata // checked, by issuer
 }
 
-// discover finds out who may issue tokens for the MCP server. preferred is the
-// issuer that did so before.
+// discover returns who may issue tokens for the MCP server. It prefers the
+// issuer preferred, which has issued the stored token, or "" if there is none.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/authorization-server-discovery
 func (d *discovery) discover(ctx context.Context, ch challenge, preferred string) (*authority, error) {
@@ -89,8 +90,9 @@ func (d *discovery) resourceMetadata(ctx context.Context, named string) (*resour
 	return nil, nil
 }
 
-// checkResource makes sure that metadata is about this server and no other: the
-// resource is the server's URL, or what a path of whole segments has above it.
+// checkResource checks that metadata is about this server and no other: the
+// resource must be the server's URL, or a prefix of it that ends between
+// segments of the path.
 func (d *discovery) checkResource(m *resourceMetadata) error {
 	u, err := url.Parse(m.Resource)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || strings.Contains(m.Resource, "#") {
@@ -114,6 +116,7 @@ func (d *discovery) checkResource(m *resourceMetadata) error {
 	return nil
 }
 
+// chooseIssuer picks one of the authorization servers that the resource lists.
 func (d *discovery) chooseIssuer(issuers []string, preferred string) (string, error) {
 	if d.opts.ChooseIssuer != nil {
 		issuer, err := d.opts.ChooseIssuer(slices.Clone(issuers))
@@ -136,8 +139,8 @@ func (d *discovery) chooseIssuer(issuers []string, preferred string) (string, er
 	return issuers[0], nil
 }
 
-// serverMetadata fetches the metadata of an issuer, in the order of the
-// specification. It returns nil if there is none.
+// serverMetadata fetches the metadata of an issuer from the places and in the
+// order of the specification. It returns nil if there is none.
 func (d *discovery) serverMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || strings.ContainsAny(issuer, "?#") || !sendable(issuer) { // with a space it would be two words of a key of the store
@@ -170,9 +173,9 @@ func (d *discovery) serverMetadata(ctx context.Context, issuer string) (*serverM
 	return nil, nil
 }
 
-// checkServer checks what everything else relies on: metadata speaks for the
-// issuer that it was fetched for (RFC 8414, section 3.3), and its endpoints may
-// be asked.
+// checkServer checks what everything else relies on: metadata is that of the
+// issuer it was fetched for (RFC 8414, section 3.3), and requests may be sent
+// to its endpoints.
 func (d *discovery) checkServer(m *serverMetadata, issuer string) error {
 	if m.Issuer != issuer {
 		return fmt.Errorf("issuer is %s, but the metadata was fetched for %s; they must be identical", printable(m.Issuer), issuer)
@@ -201,8 +204,9 @@ func (d *discovery) checkServer(m *serverMetadata, issuer string) error {
 	return nil
 }
 
-// legacyAuthority is how servers of 2025-03-26 are authorized: the server's
-// origin is the authorization server, with or without metadata.
+// legacyAuthority returns the authorization server of an MCP server of
+// 2025-03-26: the origin of the MCP server, with metadata or with the default
+// endpoints.
 //
 // https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization
 func (d *discovery) legacyAuthority(ctx context.Context, ch challenge) (*authority, error) {
@@ -230,10 +234,10 @@ func (d *discovery) legacyAuthority(ctx context.Context, ch challenge) (*authori
 	return &authority{resource: resource, server: server, dpop: ch.dpop, bearer: ch.bearer || !ch.dpop}, nil
 }
 
-// fetch reads a metadata document. It returns false if there is none: the
-// server says so with a 4xx status, or has something else than JSON there. That
-// the server is broken or out of reach is an error, lest an attacker who can
-// disturb it choose the fallback.
+// fetch reads a metadata document. It returns false if there is none, which a
+// server says with a 4xx status or with something other than JSON. A server
+// that is broken or cannot be reached is an error: otherwise an attacker who
+// can disturb it could choose the fallback.
 func (d *discovery) fetch(ctx context.Context, step Step, place string, into any) (bool, error) {
 	header := http.Header{}
 	if strings.HasPrefix(place, d.server.Scheme+"://"+d.server.Host+"/") {
@@ -258,8 +262,8 @@ func (d *discovery) fetch(ctx context.Context, step Step, place string, into any
 	return true, nil
 }
 
-// issuerMetadata returns the metadata of an issuer that has been met before,
-// maybe by another program.
+// issuerMetadata returns the metadata of an issuer that has been used before,
+// perhaps by another program.
 func (d *discovery) issuerMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
 	d.mu.Lock()
 	known := d.metadata[issuer]
@@ -288,8 +292,8 @@ func (d *discovery) remember(server *serverMetadata) {
 	d.metadata[server.Issuer] = server
 }
 
-// resourceMetadata is what a protected resource says of itself (RFC 9728,
-// section 2), as far as a client needs it.
+// resourceMetadata is the metadata of a protected resource (RFC 9728, section
+// 2), as far as a client needs it.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -297,8 +301,8 @@ type resourceMetadata struct {
 	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required"`
 }
 
-// serverMetadata is what an authorization server says of itself (RFC 8414,
-// section 2), as far as a client needs it.
+// serverMetadata is the metadata of an authorization server (RFC 8414, section
+// 2), as far as a client needs it. It is not changed after it has been checked.
 type serverMetadata struct {
 	Issuer                 string   `json:"issuer"`
 	AuthorizationEndpoint  string   `json:"authorization_endpoint"`
@@ -316,19 +320,20 @@ type serverMetadata struct {
 	DocumentsSupported     bool     `json:"client_id_metadata_document_supported"`
 	IssuerParameterPromise bool     `json:"authorization_response_iss_parameter_supported"`
 
-	// legacy says that these are the default endpoints of 2025-03-26, of a
-	// server without metadata.
+	// legacy is set for the default endpoints of 2025-03-26, of a server
+	// without metadata.
 	legacy bool
 }
 
-// supportsGrant says whether a grant type can be used. A list that is left out
-// means the authorization code (RFC 8414, section 2), though servers with
-// other grants leave it out too.
+// supportsGrant reports whether a grant type can be used. A missing list means
+// the authorization code only (RFC 8414, section 2), but servers with other
+// grants leave it out too, so anything may be tried then.
 func (m *serverMetadata) supportsGrant(grant string) bool {
 	return len(m.GrantTypes) == 0 || slices.Contains(m.GrantTypes, grant)
 }
 
-// checkCode says what keeps the authorization code flow from being used.
+// checkCode returns what keeps the authorization code from being used, or nil.
+// A server without PKCE is refused.
 func (m *serverMetadata) checkCode() error {
 	problem := ""
 	switch {
@@ -350,7 +355,8 @@ func (m *serverMetadata) checkCode() error {
 	return &Error{Step: StepAuthorization, URL: m.Issuer, Problem: problem}
 }
 
-// authority is what discovery finds: who may issue tokens for a resource.
+// authority is what discovery returns: the resource, and who may issue tokens
+// for it.
 type authority struct {
 	resource string // its identifier, for the resource parameter
 	scopes   scopes // that it lists
@@ -359,7 +365,7 @@ type authority struct {
 	bearer   bool // the resource takes Bearer tokens
 }
 
-// origin is scheme, host and port of a URL, written in one way.
+// origin returns scheme, host and port of a URL in one canonical form.
 func origin(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + outbound.HostPort(u)
 }

@@ -27,4 +27,33 @@
 // they are https and public, unless the MCP server is on this very machine.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization
+//
+// # How a request is authorized
+//
+// RoundTrip sends a request with the token that the client has, or without one.
+// If the server answers 401 or 403 with a challenge for bearer or DPoP tokens,
+// the client reads the challenge, gets a token and sends the request again; an
+// attempt (client.go) counts how often. What a challenge leads to is a flow
+// (flow.go): refreshing the token, or discovery, registration and a new grant.
+// A flow is run by one request at a time; requests that were refused at the
+// same time wait for it and share its outcome, so that the user is asked once.
+//
+// # Parts
+//
+// discovery finds the authorization server and its metadata; registrar finds or
+// registers the client to use with it; a Grant gets a token (code.go,
+// machine.go); endpoints talks to token, registration and revocation endpoints;
+// storage keeps records in the Store. They share a setup, which does not
+// change. All requests but those to the MCP server itself go through package
+// outbound, which checks their addresses.
+//
+// # Concurrency
+//
+// A Client is safe for concurrent use. Its lock is Client.flow, a channel of
+// one place, because waiting for it has to end with the context; Client.mu
+// guards the fields that are read without it and is never held during a
+// request. A Store may be shared by programs: refreshing runs inside
+// Store.Update, so that two programs never use one refresh token.
+//
+// Errors have type [*Error], which never contains a token, a code or a secret.
 package oauth

@@ -20,13 +20,13 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// endpoints asks the endpoints of authorization servers, and proves there who the
-// client is.
+// endpoints sends requests to the endpoints of authorization servers and
+// authenticates the client there.
 type endpoints struct{ *setup }
 
-// authenticate chooses the method of a client among those that an endpoint
-// supports. No list means client_secret_basic (RFC 8414, section 2), and that
-// public clients are let in is for the server to say.
+// authenticate returns how the client authenticates at an endpoint that
+// supports certain methods. An empty list means client_secret_basic (RFC 8414,
+// section 2); whether public clients are accepted is up to the server.
 func (e *endpoints) authenticate(server *serverMetadata, client *Registration, supported []string) (clientAuth, error) {
 	method, err := authMethod(client, supported)
 	if err != nil {
@@ -77,6 +77,8 @@ func (e *endpoints) requestToken(ctx context.Context, step Step, server *serverM
 	}
 }
 
+// revokeOne revokes one token. A server that does not support revoking tokens
+// of this type is no error.
 func (e *endpoints) revokeOne(ctx context.Context, server *serverMetadata, client *Registration, token, hint string) error {
 	failed := func(e Error) error {
 		e.Step, e.URL = StepRevocation, server.RevocationEndpoint
@@ -110,8 +112,8 @@ func (e *endpoints) revokeOne(ctx context.Context, server *serverMetadata, clien
 	return failed(Error{Code: without([]string{token, auth.secret}, said.Code), Status: answer.Status, Problem: "the token may still be valid until it expires"})
 }
 
-// dpopKey returns the key to bind a token to, nil for a token that is not
-// bound. A key stays the same for as long as the issuer does.
+// dpopKey returns the key to bind a token to, or nil for a bearer token. The
+// key stays the same as long as the issuer does.
 func (e *endpoints) dpopKey(auth *authority, previous *record) (*dpopKey, error) {
 	supported := slices.Contains(auth.server.DPoPAlgorithms, string(jose.ES256))
 	failed := func(problem string) error {
@@ -146,16 +148,19 @@ const (
 	grantExchange    = "urn:ietf:params:oauth:grant-type:token-exchange"
 )
 
+// assertionLifetime is how long a JWT by which the client authenticates is
+// valid.
 const assertionLifetime = time.Minute
 
-// clientAuth is how a client proves at an endpoint that it is itself.
+// clientAuth is how a client authenticates in one request.
 type clientAuth struct {
 	id, secret string
 	style      oauth2.AuthStyle
 	params     url.Values // on top of what style adds
 }
 
-// apply puts the proof into a request that golang.org/x/oauth2 does not make.
+// apply adds the credentials to a request that is not made by
+// golang.org/x/oauth2.
 func (a clientAuth) apply(header http.Header, form url.Values) {
 	maps.Copy(form, a.params)
 	if a.style == oauth2.AuthStyleInHeader {
@@ -171,8 +176,8 @@ func (a clientAuth) apply(header http.Header, form url.Values) {
 	}
 }
 
-// authMethod returns the first method that the client can do and the endpoint
-// supports.
+// authMethod returns the first method that the client is able to use and the
+// endpoint supports.
 func authMethod(client *Registration, supported []string) (AuthMethod, error) {
 	var able []AuthMethod
 	switch {
@@ -197,8 +202,8 @@ func authMethod(client *Registration, supported []string) (AuthMethod, error) {
 		strings.Trim(fmt.Sprint(able), "[]"), printable(strings.Join(supported, ", ")))
 }
 
-// clientAssertion is a JWT by which a client authenticates (RFC 7523, section
-// 2.2). Its audience is the issuer, which no other server can be.
+// clientAssertion returns a JWT by which a client authenticates (RFC 7523,
+// section 2.2). Its audience is the issuer, so that no other server can use it.
 func clientAssertion(server *serverMetadata, client *Registration) (string, error) {
 	signer, err := signer(client.Key, client.KeyID, server.TokenAuthAlgorithms)
 	if err != nil {
@@ -215,7 +220,7 @@ func clientAssertion(server *serverMetadata, client *Registration) (string, erro
 	}).Serialize()
 }
 
-// secretsOf lists what no error may repeat of a token request.
+// secretsOf returns everything in a token request that no error may repeat.
 func secretsOf(auth clientAuth, form url.Values) []string {
 	secrets := []string{auth.secret}
 	for _, name := range []string{"code", "code_verifier", "refresh_token", "assertion", "client_assertion", "subject_token"} {
@@ -224,12 +229,14 @@ func secretsOf(auth clientAuth, form url.Values) []string {
 	return secrets
 }
 
-// proving is a transport to token endpoints that adds DPoP proofs.
+// proving is an http.RoundTripper to token endpoints that adds DPoP proofs.
+// With a nil key it adds none.
 type proving struct {
 	*setup
 	key *dpopKey
 }
 
+// RoundTrip implements http.RoundTripper.
 func (p *proving) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p.key == nil {
 		return p.outbound.RoundTrip(req)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Step is a step of authorization, as [Error] names it.
+// Step is a step of authorization; Error names the one that failed.
 type Step string
 
 // The steps.
@@ -31,8 +31,8 @@ const (
 // only the user can get one.
 var ErrLoginRequired = errors.New("no access token; call Login")
 
-// Error is the one error type of this package. It names the step that failed
-// and the place. It never has a token, a code or a secret in it.
+// Error is the only error type of this package. It names the step that failed
+// and the place. It never contains a token, a code or a secret.
 type Error struct {
 	// Step is what failed.
 	Step Step
@@ -48,8 +48,8 @@ type Error struct {
 	Err error
 }
 
-// Error says what happened, on one line that is fit for a terminal: servers have
-// a say in it.
+// Error returns everything on one line. Control characters are escaped, because
+// parts of the text come from servers.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("oauth: " + string(e.Step))
@@ -71,7 +71,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// hasCode says whether err comes from a server that gave one of these codes.
+// hasCode reports whether err is an *Error with one of these OAuth error codes.
 func hasCode(err error, codes ...string) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -85,9 +85,9 @@ func hasCode(err error, codes ...string) bool {
 	return false
 }
 
-// fromEndpoint makes an Error of what a token endpoint answered. The body is
-// left out, and so are the secrets of the request: nobody knows what a server
-// repeats.
+// fromEndpoint returns the Error for a failed token request. The body of the
+// response is left out, and so are the secrets of the request, because a server
+// might repeat them.
 func fromEndpoint(step Step, url string, err error, secrets []string) *Error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
@@ -102,7 +102,7 @@ func fromEndpoint(step Step, url string, err error, secrets []string) *Error {
 	return e
 }
 
-// without is a remote text without these secrets.
+// without returns text from a server with the secrets replaced by ***.
 func without(secrets []string, text string) string {
 	for _, secret := range secrets {
 		if secret != "" {
@@ -112,7 +112,7 @@ func without(secrets []string, text string) string {
 	return text
 }
 
-// visible replaces what a terminal would act on, and cuts what nobody would read.
+// visible escapes what a terminal would act on and cuts long text.
 func visible(s string) string {
 	const longest = 2000
 	if len(s) > longest {
@@ -129,8 +129,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// printable is a remote text that is fit for a terminal and a log: short, one
-// line, without control characters.
+// printable returns text from a server in a form for terminals and logs: short,
+// on one line, quoted unless it is one word.
 func printable(s string) string {
 	const longest = 200
 	if len(s) > longest {

@@ -24,20 +24,27 @@ import (
 // is to be kept.
 func NewFileStore(path string) Store { return &fileStore{path: path} }
 
+// fileStore is the Store of NewFileStore. It keeps nothing in memory: every
+// call reads the file, which other programs may have changed. An update holds
+// the lock of its key while change runs, and the lock of the file only while it
+// writes.
 type fileStore struct{ path string }
 
-// lockInterval is how often a store looks whether another program has let go.
+// lockInterval is how often a store looks whether another program has released
+// a lock.
 const lockInterval = 20 * time.Millisecond
 
-// lockTime is how long a store waits for that: as long as the other one may take to
-// refresh a token.
+// lockTime is how long a store waits for a lock. It is longer than refreshing a
+// token can take.
 const lockTime = 90 * time.Second
 
+// Load implements Store.
 func (f *fileStore) Load(_ context.Context, key string) (json.RawMessage, error) {
 	values, err := f.read()
 	return values[key], err
 }
 
+// Update implements Store.
 func (f *fileStore) Update(ctx context.Context, key string, change func(json.RawMessage) (json.RawMessage, error)) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return f.failed("make the directory of", err)
@@ -56,7 +63,8 @@ func (f *fileStore) Update(ctx context.Context, key string, change func(json.Raw
 	})
 }
 
-// locked runs do while nobody else holds the lock of this name.
+// locked calls do while no other process or goroutine holds the lock with this
+// name.
 func (f *fileStore) locked(ctx context.Context, name string, do func() error) (err error) {
 	limited, stop := context.WithTimeout(ctx, lockTime)
 	defer stop()
@@ -71,8 +79,8 @@ func (f *fileStore) locked(ctx context.Context, name string, do func() error) (e
 	return do()
 }
 
-// put changes one value in the file as it is now: other keys may have changed
-// since it was read.
+// put changes one value in the file as it is now, because other keys may have
+// changed since it was read. The lock of the file is held.
 func (f *fileStore) put(key string, value json.RawMessage) error {
 	values, err := f.read()
 	if err != nil {
@@ -93,6 +101,8 @@ func (f *fileStore) put(key string, value json.RawMessage) error {
 	return f.replace(append(text, '\n'))
 }
 
+// replace writes the whole file under another name and then renames it, so that
+// a reader sees the old or the new text and never a part.
 func (f *fileStore) replace(text []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+".*") // mode 0600
 	if err != nil {
@@ -109,6 +119,8 @@ func (f *fileStore) replace(text []byte) error {
 	return nil
 }
 
+// read returns the contents of the file, nil if there is none. A file that
+// others can read is refused.
 func (f *fileStore) read() (map[string]json.RawMessage, error) {
 	info, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,6 +156,7 @@ func (f *fileStore) read() (map[string]json.RawMessage, error) {
 	return values, nil
 }
 
+// failed returns the error for an operation on the file.
 func (f *fileStore) failed(what string, err error) error {
 	return &Error{Step: StepStore, URL: f.path, Problem: "cannot " + what + " the file", Err: err}
 }

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// need is why a new token is wanted.
+// need is why a new token is wanted, and which ways of getting one are
+// excluded.
 type need struct {
 	challenge challenge
 	stale     *record // the token that does not do, if there was one
@@ -17,8 +18,8 @@ type need struct {
 	force     bool    // nor will a token that another program has stored
 }
 
-// current returns the token to send, refreshed if it has to be. What it returns
-// may be unusable, or nil: only a challenge tells how to get a token.
+// current returns the token to send, refreshed if it has expired. The result
+// may be nil or unusable: only a challenge tells how to get another token.
 func (c *Client) current(ctx context.Context) (*record, error) {
 	rec, err := c.stored(ctx)
 	if err != nil || rec == nil || rec.usable() || rec.RefreshToken == "" {
@@ -39,6 +40,9 @@ func (c *Client) renew(ctx context.Context, n need) (*record, error) {
 	return c.fly(ctx, n.since, replaced(n.stale), func() (*record, error) { return c.authorize(ctx, n) })
 }
 
+// authorize is the flow of renew. In this order it takes a token that another
+// program has stored meanwhile, refreshes the stored one, or runs the grant.
+// c.flow is held.
 func (c *Client) authorize(ctx context.Context, n need) (*record, error) {
 	stored, err := c.load(ctx)
 	if err != nil {
@@ -64,8 +68,9 @@ func (c *Client) authorize(ctx context.Context, n need) (*record, error) {
 	return c.obtain(ctx, auth, c.selectScopes(auth, n.challenge.scope, previous), previous)
 }
 
-// stepUp gets a token with the scopes of the challenge on top of those that the
-// client had.
+// stepUp gets a token with the scopes of the challenge in addition to those
+// that the client had. If the previous token was asked for with these scopes
+// already, another grant would not help, and it returns an error.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#step-up-authorization-flow
 func (c *Client) stepUp(ctx context.Context, n need) (*record, error) {
@@ -94,7 +99,7 @@ func (c *Client) stepUp(ctx context.Context, n need) (*record, error) {
 	})
 }
 
-// obtain runs the grant and keeps what it gives.
+// obtain runs the grant and stores the token. c.flow is held.
 func (c *Client) obtain(ctx context.Context, auth *authority, want scopes, previous *record) (*record, error) {
 	key, err := c.endpoints.dpopKey(auth, previous)
 	if err != nil {
@@ -113,8 +118,9 @@ func (c *Client) obtain(ctx context.Context, auth *authority, want scopes, previ
 	return rec, c.storage.save(ctx, rec)
 }
 
-// selectScopes is the scopes to ask for: those of the challenge or else those
-// that the resource lists, together with what was asked for and granted before.
+// selectScopes returns the scopes to ask for: those of the challenge, or else
+// those that the resource lists, together with what was asked for and granted
+// before.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#scope-selection-strategy
 func (c *Client) selectScopes(auth *authority, challenged scopes, previous *record) scopes {
@@ -134,16 +140,18 @@ func (c *Client) selectScopes(auth *authority, challenged scopes, previous *reco
 	return want
 }
 
-// flown is the number of flows that have ended.
+// flown returns the number of flows that have ended. A request notes it before
+// it is sent, so that fly can tell whether a flow has ended since.
 func (c *Client) flown() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.flights
 }
 
-// fly runs a flow unless the one that it waited for has done the work, or has
+// fly runs a flow, unless the one that it waited for has done the work or has
 // failed at it: requests that are refused at the same time share one flow and
-// its outcome. since is how many flows had ended when the request was sent.
+// its outcome. since is the number of flows that had ended when the request was
+// sent; done reports whether a token is good enough.
 func (c *Client) fly(ctx context.Context, since uint64, done func(*record) bool, run func() (*record, error)) (*record, error) {
 	unlock, err := c.lock(ctx)
 	if err != nil {
@@ -174,10 +182,12 @@ func (c *Client) fly(ctx context.Context, since uint64, done func(*record) bool,
 	return rec, nil
 }
 
-// refresh trades the refresh token for a new access token (RFC 6749, section
-// 6), at the issuer that gave it. The store holds off other programs meanwhile:
-// a refresh token that rotates is good for one use. If the grant has ended, it
-// returns what is left, which is not usable, or nil if somebody has logged out.
+// refresh exchanges the refresh token for a new access token (RFC 6749, section
+// 6), at the issuer that gave it. It runs inside Store.Update, which holds off
+// other programs: a refresh token that rotates can be used once.
+//
+// If the grant has ended, it returns what is left of the record, which is not
+// usable. It returns nil if the token was removed by a logout. c.flow is held.
 func (c *Client) refresh(ctx context.Context, server *serverMetadata, rec *record) (*record, error) {
 	client, err := c.registrar.clientOf(ctx, rec)
 	if err != nil {
@@ -219,6 +229,8 @@ func (c *Client) refresh(ctx context.Context, server *serverMetadata, rec *recor
 	return fresh, nil
 }
 
+// refreshed asks the token endpoint for a new access token and returns the
+// record to store.
 func (c *Client) refreshed(ctx context.Context, server *serverMetadata, client *Registration, old *record) (*record, error) {
 	if client == nil || old.RefreshToken == "" {
 		return nil, &Error{Step: StepToken, URL: server.TokenEndpoint, Code: "invalid_grant", Problem: "there is nothing to refresh with"}
@@ -249,7 +261,8 @@ func (c *Client) refreshed(ctx context.Context, server *serverMetadata, client *
 	return fresh, nil
 }
 
-// revoke tells the authorization server that the tokens have ended (RFC 7009).
+// revoke revokes the tokens of a record at their issuer (RFC 7009), if that has
+// an endpoint for it.
 func (c *Client) revoke(ctx context.Context, rec *record) error {
 	server, err := c.discovery.issuerMetadata(ctx, rec.Issuer)
 	if err != nil || server.RevocationEndpoint == "" {
@@ -272,7 +285,7 @@ func (c *Client) revoke(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// stored returns the token in use. The first time it asks the store.
+// stored returns the token in use, or nil. The first call asks the store.
 func (c *Client) stored(ctx context.Context) (*record, error) {
 	c.mu.Lock()
 	rec, loaded := c.token, c.loaded
@@ -298,8 +311,8 @@ func (c *Client) stored(ctx context.Context) (*record, error) {
 	return rec, nil
 }
 
-// load reads the token from the store, nil if there is none. If it is the one
-// in use, that is what it returns.
+// load reads the token from the store; nil if there is none. If it equals the
+// one in use, it returns that, so that callers can compare pointers.
 func (c *Client) load(ctx context.Context) (*record, error) {
 	var bound binding
 	if found, err := c.storage.read(ctx, c.storage.serverKey(), &bound); err != nil || !found {
@@ -315,13 +328,14 @@ func (c *Client) load(ctx context.Context) (*record, error) {
 	return &rec, rec.restore()
 }
 
-// forget removes a token.
+// forget removes a token from memory and from the store. c.flow is held.
 func (c *Client) forget(ctx context.Context, rec *record) error {
 	c.use(nil)
 	return errors.Join(c.storage.write(ctx, rec.binding().tokenKey(), nil), c.storage.write(ctx, c.storage.serverKey(), nil))
 }
 
-// replaced says of a token that it is a usable one other than stale.
+// replaced returns a function that reports whether a token is usable and is not
+// stale.
 func replaced(stale *record) func(*record) bool {
 	return func(rec *record) bool { return rec != stale && rec.usable() }
 }

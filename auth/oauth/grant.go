@@ -9,21 +9,25 @@ import (
 )
 
 // Grant is a way to get tokens: AuthorizationCode, ClientCredentials,
-// EnterpriseManaged or WorkloadIdentity. The interface is sealed: what a grant
-// has to observe is more than its methods say.
+// EnterpriseManaged or WorkloadIdentity. The interface is sealed, because a
+// grant has to observe more than its methods can say.
 type Grant interface {
-	// check says what is wrong with the fields.
+	// check returns what is wrong with the fields, or nil.
 	check() error
-	// kind names the grant in the store.
+	// kind returns the name of the grant in keys of the store. It must never
+	// change.
 	kind() string
-	// interactive says whether the user takes part.
+	// interactive reports whether the user takes part.
 	interactive() bool
-	// trusts lists URLs that the user has named.
+	// trusts returns the URLs that the user of this package has named, which
+	// may have private addresses.
 	trusts() []*url.URL
+	// obtain gets a token. It is called by one flow at a time.
 	obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error)
 }
 
-// grantRequest is one request for a token.
+// grantRequest is one request for a token, from the choice of scopes to the
+// record.
 type grantRequest struct {
 	client    *Client
 	authority *authority
@@ -32,14 +36,16 @@ type grantRequest struct {
 	used      *Registration // set by ask
 }
 
-// ask sends a grant to the token endpoint.
+// ask sends a grant to the token endpoint, for the resource of the MCP server
+// (RFC 8707).
 func (r *grantRequest) ask(ctx context.Context, client *Registration, form url.Values) (*oauth2.Token, error) {
 	r.used = client
 	form.Set("resource", r.authority.resource)
 	return r.client.endpoints.requestToken(ctx, StepToken, r.authority.server, client, r.key, form)
 }
 
-// scoped adds the scope parameter, if there is anything to ask for.
+// scoped adds the scope parameter to form, unless there are no scopes to ask
+// for.
 func (r *grantRequest) scoped(form url.Values) url.Values {
 	if len(r.scopes) > 0 {
 		form.Set("scope", r.scopes.String())
@@ -47,13 +53,14 @@ func (r *grantRequest) scoped(form url.Values) url.Values {
 	return form
 }
 
-// sendable tells whether a token can be sent in a header, and as one word.
+// sendable reports whether a token can be sent in a header, as one word.
 func sendable(token string) bool {
 	return !strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' })
 }
 
-// record checks what the token endpoint has given and makes it something to
-// keep.
+// record checks the response of the token endpoint and returns what is kept of
+// it. A token of another type than was asked for is an error: a bearer token
+// where it should be bound to a key would silently lose that protection.
 func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
 	failed := func(problem string) error {
 		return &Error{Step: StepToken, URL: r.authority.server.TokenEndpoint, Problem: problem}

@@ -25,21 +25,24 @@ type Loopback struct {
 	Path string
 	// Browse shows a URL to the user; nil means OpenBrowser.
 	Browse func(ctx context.Context, url string) error
-	// Prompt, if not nil, is told the URL before it is opened, so that the
-	// application can print it. With a Prompt it is no error that the browser
+	// Prompt, if not nil, is called with the URL before it is opened, so that
+	// the application can print it. With a Prompt it is no error if the browser
 	// cannot be opened.
 	Prompt func(url string)
 }
 
+// callbackPath is the path of the redirect URI if Loopback.Path is empty.
 const callbackPath = "/callback"
 
-// answered is what the browser shows in the end. It repeats nothing of the
-// request.
+// answered is the page that the browser shows in the end. It repeats nothing of
+// the request, which anybody may have made.
 const answered = `<!doctype html><meta charset="utf-8"><title>Authorization</title>
 <p>The answer has been received. You can close this page and go back to the application.
 `
 
-// loopbackVisit waits for one redirect.
+// loopbackVisit waits for one redirect. Its server runs on a goroutine of its
+// own until Close, which waits for it. mu guards state; answers has room for
+// one value.
 type loopbackVisit struct {
 	agent    *Loopback
 	uri      *url.URL
@@ -52,7 +55,7 @@ type loopbackVisit struct {
 	answers chan string // the URL of the redirect
 }
 
-// Open starts to listen.
+// Open implements UserAgent: it starts to listen.
 func (l *Loopback) Open(ctx context.Context, registered []string) (Visit, error) {
 	path := l.Path
 	if path == "" {
@@ -71,6 +74,8 @@ func (l *Loopback) Open(ctx context.Context, registered []string) (Visit, error)
 	return v, nil
 }
 
+// listen listens on the configured port, or on the port of a registered
+// redirect URI, or on any.
 func (l *Loopback) listen(ctx context.Context, registered []string, path string) (net.Listener, error) {
 	var config net.ListenConfig
 	if l.Port != 0 {
@@ -88,8 +93,10 @@ func (l *Loopback) listen(ctx context.Context, registered []string, path string)
 	return config.Listen(ctx, "tcp4", "127.0.0.1:0")
 }
 
+// RedirectURI implements Visit.
 func (v *loopbackVisit) RedirectURI() string { return v.uri.String() }
 
+// Authorize implements Visit. It returns when the redirect arrives or ctx ends.
 func (v *loopbackVisit) Authorize(ctx context.Context, authorizeURL string) (string, error) {
 	u, err := url.Parse(authorizeURL)
 	if err != nil {
@@ -116,8 +123,8 @@ func (v *loopbackVisit) Authorize(ctx context.Context, authorizeURL string) (str
 	}
 }
 
-// ServeHTTP takes the redirect. What another page or program sends here has
-// another state, and does not end the visit.
+// ServeHTTP receives the redirect. A request from another page or program has a
+// different state and does not end the visit.
 func (v *loopbackVisit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
@@ -143,7 +150,8 @@ func (v *loopbackVisit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(answered))
 }
 
-// Close stops listening. The page of the answer is delivered first.
+// Close implements Visit. It stops listening after the page of the answer has
+// been delivered, or after a second.
 func (v *loopbackVisit) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -162,12 +170,12 @@ type Manual struct {
 	// RedirectURI is where the browser ends; "http://127.0.0.1/callback" if
 	// empty.
 	RedirectURI string
-	// Ask shows a URL to the user and returns the URL that he gives back. See
-	// AskUser.
+	// Ask shows a URL to the user and returns the URL that the user gives back.
+	// See AskUser.
 	Ask func(ctx context.Context, authorizeURL string) (redirected string, err error)
 }
 
-// Open checks the fields.
+// Open implements UserAgent: it checks the fields.
 func (m *Manual) Open(context.Context, []string) (Visit, error) {
 	if m.Ask == nil {
 		return nil, errors.New("Manual.Ask is nil")
@@ -183,11 +191,13 @@ func (m *Manual) Open(context.Context, []string) (Visit, error) {
 	return &manualVisit{ask: m.Ask, uri: uri}, nil
 }
 
+// manualVisit is the Visit of Manual, which leaves everything to Manual.Ask.
 type manualVisit struct {
 	ask func(context.Context, string) (string, error)
 	uri string
 }
 
+// RedirectURI, Authorize and Close implement Visit.
 func (v *manualVisit) RedirectURI() string { return v.uri }
 
 func (v *manualVisit) Authorize(ctx context.Context, authorizeURL string) (string, error) {

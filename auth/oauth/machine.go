@@ -25,6 +25,7 @@ import (
 // https://github.com/modelcontextprotocol/ext-auth, OAuth Client Credentials Extension
 type ClientCredentials struct{}
 
+// check, kind, interactive, trusts and obtain implement Grant.
 func (*ClientCredentials) check() error { return nil }
 
 func (*ClientCredentials) kind() string { return grantCredentials }
@@ -41,7 +42,9 @@ func (*ClientCredentials) obtain(ctx context.Context, r *grantRequest) (*oauth2.
 	return r.ask(ctx, client, r.scoped(url.Values{"grant_type": {grantCredentials}}))
 }
 
-// machineClient returns the client of a grant that no user takes part in.
+// machineClient returns the client for a grant without a user: one of
+// Options.Clients, or the metadata document. Such clients are not registered
+// dynamically.
 func (r *grantRequest) machineClient(ctx context.Context, grant string) (*Registration, error) {
 	c, server := r.client, r.authority.server
 	if !server.supportsGrant(grant) {
@@ -70,6 +73,7 @@ type WorkloadIdentity struct {
 	Assertion func(ctx context.Context, audience string) (string, error)
 }
 
+// check, kind, interactive, trusts and obtain implement Grant.
 func (g *WorkloadIdentity) check() error {
 	if g.Assertion == nil {
 		return errors.New("WorkloadIdentity.Assertion is nil")
@@ -99,6 +103,7 @@ func (g *WorkloadIdentity) obtain(ctx context.Context, r *grantRequest) (*oauth2
 	return r.ask(ctx, client, r.scoped(url.Values{"grant_type": {grantJWTBearer}, "assertion": {assertion}}))
 }
 
+// Token types of token exchange (RFC 8693, section 3) and of the extension.
 const (
 	tokenTypeIDToken = "urn:ietf:params:oauth:token-type:id_token"
 	tokenTypeIDJAG   = "urn:ietf:params:oauth:token-type:id-jag"
@@ -128,6 +133,7 @@ type EnterpriseManaged struct {
 	SubjectTokenType string
 }
 
+// check, kind, interactive, trusts and obtain implement Grant.
 func (g *EnterpriseManaged) check() error {
 	var problems []error
 	if g.Assertion == nil {
@@ -175,7 +181,8 @@ func (g *EnterpriseManaged) obtain(ctx context.Context, r *grantRequest) (*oauth
 	return r.ask(ctx, client, url.Values{"grant_type": {grantJWTBearer}, "assertion": {grant}})
 }
 
-// exchange gets the authorization grant from the identity provider.
+// exchange gets the authorization grant for the authorization server from the
+// identity provider (RFC 8693).
 func (g *EnterpriseManaged) exchange(ctx context.Context, r *grantRequest) (string, error) {
 	provider := &serverMetadata{Issuer: g.Provider, TokenEndpoint: g.TokenEndpoint}
 	if g.TokenEndpoint == "" {
@@ -240,6 +247,8 @@ func ParseKey(text []byte) (crypto.PrivateKey, error) {
 	return key, nil
 }
 
+// checkKey returns an error if a key cannot sign JWTs. nil stands for "no key"
+// and is permitted.
 func checkKey(where string, key crypto.PrivateKey) error {
 	if key == nil || len(signingMethods(key)) > 0 {
 		return nil
@@ -247,7 +256,8 @@ func checkKey(where string, key crypto.PrivateKey) error {
 	return fmt.Errorf("%s: %T cannot sign JWTs; use an *rsa.PrivateKey, *ecdsa.PrivateKey or ed25519.PrivateKey", where, key)
 }
 
-// signingMethods lists the algorithms that a key can sign with, best first.
+// signingMethods returns the algorithms that a key can sign with, the best
+// first.
 func signingMethods(key crypto.PrivateKey) []jose.SignatureAlgorithm {
 	switch key := key.(type) {
 	case *ecdsa.PrivateKey:
@@ -267,8 +277,9 @@ func signingMethods(key crypto.PrivateKey) []jose.SignatureAlgorithm {
 	return nil
 }
 
-// signer signs JWTs with an algorithm that the other side supports too; it may
-// support all of them, which no list says.
+// signer returns a signer of JWTs for the first algorithm of the key that is
+// among supported. An empty list means that the other side has not said what it
+// supports.
 func signer(key crypto.PrivateKey, id string, supported []string) (jose.Signer, error) {
 	for _, algorithm := range signingMethods(key) {
 		if len(supported) == 0 || slices.Contains(supported, string(algorithm)) {
@@ -279,7 +290,7 @@ func signer(key crypto.PrivateKey, id string, supported []string) (jose.Signer, 
 	return nil, fmt.Errorf("the key cannot sign with any of %q", supported)
 }
 
-// publicJWK writes the public half of a key as a JWK (RFC 7517).
+// publicJWK returns the public half of a key as a JWK (RFC 7517).
 func publicJWK(key crypto.PrivateKey, id string) (json.RawMessage, error) {
 	return (&jose.JSONWebKey{Key: key, KeyID: id}).Public().MarshalJSON()
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 )
 
-// Options configure a Client. The zero value, or nil, is a native application
-// that opens the user's browser, registers dynamically and forgets everything
-// when the program ends.
+// Options configure a Client. The zero value, and nil, stand for a native
+// application that opens the user's browser, registers dynamically and forgets
+// everything when the program ends. New copies them.
 type Options struct {
 	// Grant is how tokens are obtained; nil means &AuthorizationCode{}.
 	Grant Grant
@@ -60,8 +60,8 @@ type Options struct {
 	// http.DefaultTransport.
 	Transport http.RoundTripper
 	// Outbound carries all other requests. The default refuses private and
-	// reserved addresses as it dials them; whoever sets Outbound sees to that
-	// himself. Schemes, redirects, sizes and times are checked either way.
+	// reserved addresses when it dials; a transport given here has to do so
+	// itself. Schemes, redirects, sizes and times are checked in either case.
 	Outbound http.RoundTripper
 	// AllowPrivate allows authorization servers with private and loopback
 	// addresses. Loopback is allowed without it if the MCP server is there
@@ -93,7 +93,7 @@ const (
 // zero value leaves that to what the client has and the server supports.
 type AuthMethod string
 
-// The methods of OpenID Connect Core, section 9, that are supported.
+// The defaults of Options.
 const (
 	AuthNone          AuthMethod = "none"
 	AuthSecretBasic   AuthMethod = "client_secret_basic"
@@ -154,7 +154,8 @@ const (
 	defaultLoginTimeout = 5 * time.Minute
 )
 
-// complete returns a copy with the defaults in place, or every problem at once.
+// complete returns a copy with the defaults filled in and the server's URL, or
+// an error that lists every problem. A nil receiver has the defaults.
 func (o *Options) complete(server string) (Options, *url.URL, error) {
 	var opts Options
 	if o != nil {
@@ -194,7 +195,8 @@ func (o *Options) complete(server string) (Options, *url.URL, error) {
 	return opts, u, errors.Join(problems...)
 }
 
-// serverURL reads the URL of an MCP server in its canonical form.
+// serverURL parses the URL of an MCP server and returns its canonical form:
+// scheme and host in lower case, without fragment and default port.
 func serverURL(raw string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -216,6 +218,7 @@ func serverURL(raw string, insecure bool) (*url.URL, error) {
 	return u, nil
 }
 
+// check returns what is wrong with the fields, or nil.
 func (d *Document) check() error {
 	u, err := url.Parse(d.URL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" || u.Fragment != "" || u.User != nil {
@@ -224,6 +227,8 @@ func (d *Document) check() error {
 	return checkKey("Document.Key", d.Key)
 }
 
+// check returns what is wrong with the fields, or nil. Its error contains no
+// secret.
 func (r *Registration) check() error {
 	where := fmt.Sprintf("Clients: %s: ", r)
 	switch r.AuthMethod {

@@ -7,7 +7,13 @@ import (
 	"time"
 )
 
-// record is a token with what belongs to it, as the store keeps it.
+// record is a token with everything that belongs to it, in the form in which
+// the store keeps it. It does not change once others can see it; a new state of
+// the token is a new record.
+//
+// States: usable, with an access token that has not expired; refreshable, with
+// a refresh token; ended, with neither, which is kept for its scopes. A nil
+// *record means that there is no token.
 type record struct {
 	Issuer       string    `json:"issuer"`
 	Resource     string    `json:"resource"`
@@ -25,19 +31,22 @@ type record struct {
 	granted bool     // by a grant, in this program; not loaded, not refreshed
 }
 
-// usable says whether the access token is worth sending.
+// usable reports whether the access token is worth sending.
 func (r *record) usable() bool {
 	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || time.Now().Before(r.Expiry))
 }
 
-// sent says whether requests carry the access token. They do even if it has
-// expired: to a server that also serves strangers, who sends none is one.
+// sent reports whether requests carry the access token. They do even after its
+// expiry: a server that also serves clients without a token would otherwise
+// treat the request as anonymous.
 func (r *record) sent() bool { return r != nil && r.AccessToken != "" }
 
+// binding returns what identifies the token in the store.
 func (r *record) binding() binding {
 	return binding{Issuer: r.Issuer, Resource: r.Resource, ClientID: r.ClientID, Grant: r.Grant}
 }
 
+// issuer returns the issuer of the token, "" for nil.
 func (r *record) issuer() string {
 	if r == nil {
 		return ""
@@ -45,7 +54,7 @@ func (r *record) issuer() string {
 	return r.Issuer
 }
 
-// restore makes a record whole that comes from the store.
+// restore completes a record that was read from the store.
 func (r *record) restore() error {
 	if len(r.Key) == 0 {
 		return nil
@@ -59,16 +68,17 @@ func (r *record) restore() error {
 	return err
 }
 
-// ended is a token whose grant has ended. It stays, for its scopes to be asked
-// for again, and for the MCP server to say so.
+// ended returns the record of a token whose grant has ended. It is kept so that
+// its scopes can be asked for again, and so that the MCP server can say that
+// the token is no longer valid.
 func (r *record) ended() *record {
 	rest := *r
 	rest.RefreshToken, rest.Expiry = "", time.Now().Add(-time.Second)
 	return &rest
 }
 
-// early is an expiry a little before the real one, so that a token does not
-// expire on its way.
+// early returns an expiry a little before the real one, so that a token does
+// not expire on its way.
 func early(expiry time.Time) time.Time {
 	if expiry.IsZero() {
 		return expiry

@@ -12,15 +12,15 @@ import (
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 )
 
-// registrar finds the client to be at an authorization server, and registers one
-// where there is none.
+// registrar finds the client to use with an authorization server, and registers
+// one if there is none.
 type registrar struct {
 	*setup
 	storage *storage
 }
 
-// clientMetadata is what a client says of itself: in dynamic registration (RFC
-// 7591, section 2) and in a Client ID Metadata Document.
+// clientMetadata is what a client says about itself: in dynamic registration
+// (RFC 7591, section 2) and in a Client ID Metadata Document.
 type clientMetadata struct {
 	ClientID        string          `json:"client_id,omitempty"`
 	ClientName      string          `json:"client_name"`
@@ -68,8 +68,10 @@ func (r *registrar) registration(ctx context.Context, server *serverMetadata, me
 	return r.register(ctx, server, meta)
 }
 
-// preregistered finds the client of Options.Clients for an issuer, nil if there
-// is none. One without an issuer is bound to the first that is met.
+// preregistered returns the client of Options.Clients for an issuer, or nil. A
+// client without an issuer is bound to the first issuer that is met; the store
+// remembers it, so that an MCP server cannot direct the client's secret to
+// another one later.
 func (r *registrar) preregistered(ctx context.Context, issuer string) (*Registration, error) {
 	for _, client := range r.opts.Clients {
 		if client.Issuer == issuer {
@@ -101,6 +103,8 @@ func (r *registrar) preregistered(ctx context.Context, issuer string) (*Registra
 	return nil, nil
 }
 
+// documentClient returns the client whose identifier is the URL of its metadata
+// document.
 func (r *registrar) documentClient(issuer string) *Registration {
 	client := &Registration{Issuer: issuer, ClientID: r.opts.Document.URL, AuthMethod: AuthNone}
 	if r.opts.Document.Key != nil {
@@ -109,7 +113,8 @@ func (r *registrar) documentClient(issuer string) *Registration {
 	return client
 }
 
-// clientOf returns the client that a token was issued to, nil if it is gone.
+// clientOf returns the client that a token was issued to, or nil if it is not
+// known any more.
 func (r *registrar) clientOf(ctx context.Context, rec *record) (*Registration, error) {
 	for _, client := range r.opts.Clients {
 		if client.ClientID == rec.ClientID && (client.Issuer == rec.Issuer || client.Issuer == "") {
@@ -169,7 +174,8 @@ func (r *registrar) register(ctx context.Context, server *serverMetadata, meta c
 	return client, r.storage.write(ctx, r.storage.clientKey(server.Issuer), client)
 }
 
-// codeMetadata is what a client says of itself that uses the authorization code.
+// codeMetadata returns the metadata of a client that uses the authorization
+// code.
 func (r *registrar) codeMetadata(redirectURIs ...string) clientMetadata {
 	return clientMetadata{
 		ClientName: r.opts.ClientName, ClientURI: r.opts.ClientURI,
@@ -184,12 +190,12 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(each string) bool { return !slices.Contains(all, each) })
 }
 
-// current says that the secret has some life left.
+// current reports whether the secret is valid for another minute at least.
 func (r *Registration) current() bool {
 	return r.SecretExpires.IsZero() || time.Until(r.SecretExpires) > time.Minute
 }
 
-// refusal is the error of a server that does not register the client.
+// refusal returns the error for a server that does not register the client.
 func refusal(answer *outbound.Response) Error {
 	var e struct {
 		Code        string `json:"error"`
@@ -202,8 +208,9 @@ func refusal(answer *outbound.Response) Error {
 	return Error{Code: e.Code, Status: answer.Status, Problem: problem}
 }
 
-// registrationMethod is how a client that registers is to authenticate: not at
-// all if that will do, since what is installed with users keeps no secret.
+// registrationMethod returns how a client that registers should authenticate:
+// not at all if that is supported, since a program installed with users cannot
+// keep a secret.
 func registrationMethod(supported []string) AuthMethod {
 	for _, method := range []AuthMethod{AuthNone, AuthSecretBasic, AuthSecretPost} {
 		if slices.Contains(supported, string(method)) {
@@ -213,7 +220,8 @@ func registrationMethod(supported []string) AuthMethod {
 	return AuthNone
 }
 
-// applicationType is web for redirects to a remote host, native otherwise.
+// applicationType returns "web" for redirects to a remote host and "native"
+// otherwise.
 func applicationType(redirectURIs []string) string {
 	for _, uri := range redirectURIs {
 		if u, err := url.Parse(uri); err == nil && u.Scheme == "https" && !outbound.Loopback(u.Hostname()) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// storage reads and writes what the store keeps for a client, under keys that
-// programs of one user share.
+// storage reads and writes what the Store keeps for a client, under keys that
+// all programs of one user share.
 type storage struct{ *setup }
 
 // What the store has, by key:
@@ -21,10 +21,12 @@ type storage struct{ *setup }
 // Programs that say the same of themselves share a token. A user's token and
 // that of a program for itself are never mixed up.
 
+// serverKey returns the key of which token is in use for the MCP server.
 func (s *storage) serverKey() string {
 	return "server " + s.server.String() + " " + s.opts.Grant.kind() + " " + s.opts.identity()
 }
 
+// read decodes the value of a key. It returns false if there is none.
 func (s *storage) read(ctx context.Context, key string, into any) (bool, error) {
 	value, err := s.opts.Store.Load(ctx, key)
 	if err != nil {
@@ -48,8 +50,8 @@ func (s *storage) write(ctx context.Context, key string, value any) error {
 	return storeError(s.opts.Store.Update(ctx, key, func(json.RawMessage) (json.RawMessage, error) { return text, nil }))
 }
 
-// save keeps a token and removes the one that it takes the place of, if that
-// was of another authorization server or client.
+// save stores a token and makes it the one in use. It removes the token that
+// was in use before, if that was of another authorization server or client.
 func (s *storage) save(ctx context.Context, rec *record) error {
 	var old binding
 	found, err := s.read(ctx, s.serverKey(), &old)
@@ -68,11 +70,13 @@ func (s *storage) save(ctx context.Context, rec *record) error {
 	return nil
 }
 
+// clientKey returns the key of the client that was registered with an issuer.
 func (s *storage) clientKey(issuer string) string {
 	return "client " + issuer + " " + s.opts.ClientName
 }
 
-// registered returns the client that was registered dynamically with an issuer.
+// registered returns the client that was registered dynamically with an issuer,
+// or nil.
 func (s *storage) registered(ctx context.Context, issuer string) (*Registration, error) {
 	var client Registration
 	if found, err := s.read(ctx, s.clientKey(issuer), &client); err != nil || !found {
@@ -81,7 +85,8 @@ func (s *storage) registered(ctx context.Context, issuer string) (*Registration,
 	return &client, nil
 }
 
-// forgetClient removes a client that its issuer does not know any more.
+// forgetClient removes a client that its issuer does not know any more, unless
+// another one has been registered meanwhile.
 func (s *storage) forgetClient(ctx context.Context, issuer, id string) error {
 	client, err := s.registered(ctx, issuer)
 	if err != nil || client == nil || client.ClientID != id {
@@ -90,7 +95,7 @@ func (s *storage) forgetClient(ctx context.Context, issuer, id string) error {
 	return s.write(ctx, s.clientKey(issuer), nil)
 }
 
-// binding is the value of a server key.
+// binding identifies a token. It is the value of a server key.
 type binding struct {
 	Issuer   string `json:"issuer"`
 	Resource string `json:"resource"`
@@ -98,7 +103,8 @@ type binding struct {
 	Grant    string `json:"grant,omitempty"`
 }
 
-// identity is what the client calls itself.
+// identity returns what the client calls itself. Programs with the same
+// identity share tokens.
 func (o *Options) identity() string {
 	if o.Document != nil {
 		return o.Document.URL
@@ -113,10 +119,13 @@ func (o *Options) identity() string {
 	return strings.Join(ids, ",")
 }
 
+// tokenKey returns the key of the token.
 func (b binding) tokenKey() string {
 	return "token " + b.Issuer + " " + b.ClientID + " " + b.Resource + " " + b.Grant
 }
 
+// decode decodes a stored value. The error of encoding/json could quote it and
+// is dropped.
 func decode(value json.RawMessage, into any) error {
 	if err := json.Unmarshal(value, into); err != nil {
 		// The error may quote the value.
@@ -125,6 +134,7 @@ func decode(value json.RawMessage, into any) error {
 	return nil
 }
 
+// storeError returns an error of the Store as an *Error; nil for nil.
 func storeError(err error) error {
 	if err == nil {
 		return nil

@@ -28,18 +28,22 @@ func NewMemoryStore() Store {
 	return &memoryStore{values: map[string]json.RawMessage{}, busy: map[string]chan struct{}{}}
 }
 
+// memoryStore is the Store of NewMemoryStore. Updates of one key wait for each
+// other; mu is not held while change runs.
 type memoryStore struct {
 	mu     sync.Mutex
 	values map[string]json.RawMessage
 	busy   map[string]chan struct{} // closed when the update of this key is over
 }
 
+// Load implements Store.
 func (m *memoryStore) Load(_ context.Context, key string) (json.RawMessage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.values[key]), nil
 }
 
+// Update implements Store.
 func (m *memoryStore) Update(ctx context.Context, key string, change func(json.RawMessage) (json.RawMessage, error)) error {
 	m.mu.Lock()
 	for m.busy[key] != nil {

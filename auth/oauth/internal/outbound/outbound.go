@@ -1,11 +1,20 @@
-// Package outbound makes the HTTP requests of an OAuth client. Their addresses
-// come from servers that nobody vouches for, so each is checked: its scheme
-// before it is asked, and the address it resolves to while it is dialled, so
-// that a name cannot change its mind in between. Redirects pass the same
-// checks; answers and their time have limits.
+// Package outbound sends the HTTP requests of an OAuth client whose addresses
+// come from servers. A malicious MCP server could otherwise make a client send
+// requests into a private network. So each URL is checked: its scheme and host
+// before the request, and the address that the host resolves to when it is
+// dialled, so that a name cannot resolve to something else in between.
+// Redirects pass the same checks, and the size and the time of responses are
+// limited.
+//
+// The addresses are judged by code.dny.dev/ssrf, which follows the registries
+// of IANA for special-purpose addresses. A proxy from the environment resolves
+// names by itself, so only hosts that are written as addresses can be checked
+// then.
 //
 // See the section on server-side request forgery in the security best practices
 // of the Model Context Protocol, and RFC 9728, section 7.7.
+//
+// A [Client] is safe for concurrent use and has no goroutines of its own.
 package outbound
 
 import (
@@ -35,8 +44,8 @@ const (
 
 // Config says what is allowed. The zero value allows https to public addresses.
 type Config struct {
-	// Trusted are URLs that the user has named himself. Their host and port may
-	// have any address.
+	// Trusted are URLs that the user of the program has named. Their host and
+	// port may have any address.
 	Trusted []*url.URL
 	// Loopback allows loopback addresses, and http to them.
 	Loopback bool
@@ -44,11 +53,11 @@ type Config struct {
 	Private bool
 	// Insecure allows http to any host.
 	Insecure bool
-	// Transport takes the place of the one that checks addresses as it dials.
+	// Transport replaces the one that checks addresses when it dials.
 	Transport http.RoundTripper
 }
 
-// Client makes requests that keep to a Config. It is safe for concurrent use.
+// Client sends requests that its Config permits. It is safe for concurrent use.
 type Client struct {
 	config  Config
 	trusted map[string]bool // host:port
@@ -59,7 +68,7 @@ type Client struct {
 	post    *http.Client
 }
 
-// New returns a client.
+// New returns a client for a config.
 func New(config Config) *Client {
 	config.Loopback = config.Loopback || config.Private
 	c := &Client{config: config, trusted: map[string]bool{}}
@@ -90,14 +99,14 @@ func New(config Config) *Client {
 	return c
 }
 
-// Response is the whole answer to a request.
+// Response is a response that has been read to its end.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Get asks for a JSON document.
+// Get requests a JSON document. It follows up to MaxRedirects redirects.
 func (c *Client) Get(ctx context.Context, address string, header http.Header) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -109,7 +118,8 @@ func (c *Client) Get(ctx context.Context, address string, header http.Header) (*
 	return do(c.get, req)
 }
 
-// Post sends a body and follows no redirect.
+// Post sends a body. It follows no redirect, because bodies contain
+// credentials.
 func (c *Client) Post(ctx context.Context, address, mediaType string, header http.Header, body []byte) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -122,6 +132,7 @@ func (c *Client) Post(ctx context.Context, address, mediaType string, header htt
 	return do(c.post, req)
 }
 
+// do sends a request and reads the whole response.
 func do(client *http.Client, req *http.Request) (*Response, error) {
 	resp, err := client.Do(req)
 	if err != nil {
@@ -135,8 +146,8 @@ func do(client *http.Client, req *http.Request) (*Response, error) {
 	return &Response{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
 }
 
-// cause takes the method and URL off an error of net/http: the caller names
-// the place himself.
+// cause removes the method and URL that net/http adds to an error: callers name
+// the place.
 func cause(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -144,13 +155,14 @@ func cause(err error) error {
 	return err
 }
 
-// Poster returns an HTTP client that follows no redirect, over a transport that
-// may add to requests and comes back to c.
+// Poster returns an HTTP client that follows no redirect. transport may add to
+// requests and has to pass them on to c.
 func (c *Client) Poster(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, Timeout: Timeout, CheckRedirect: refuse}
 }
 
-// RoundTrip checks the request's URL, asks for JSON and limits the answer.
+// RoundTrip checks the URL of a request, asks for JSON, and limits the body of
+// the response to MaxBytes.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.Check(req.URL); err != nil {
 		if req.Body != nil {
@@ -168,14 +180,15 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections closes connections that nobody uses.
+// CloseIdleConnections closes connections that are not in use.
 func (c *Client) CloseIdleConnections() {
 	if closer, ok := c.base.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
 	}
 }
 
-// Check says why a URL may not be asked, or nil.
+// Check returns why no request may be sent to a URL, or nil. It does not
+// resolve names.
 func (c *Client) Check(u *url.URL) error {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
@@ -192,8 +205,9 @@ func (c *Client) Check(u *url.URL) error {
 	return errors.New("the scheme is http, which only loopback addresses may use, and those only if the MCP server has one itself")
 }
 
-// checkAddress judges a host that is an address already, so that nobody else,
-// such as a browser or a proxy, is sent there either.
+// checkAddress judges a host that is written as an address. That is done before
+// dialling too, so that nobody else, such as a browser or a proxy, is sent
+// there.
 func (c *Client) checkAddress(u *url.URL) error {
 	if c.config.Private || c.trusted[HostPort(u)] {
 		return nil
@@ -210,7 +224,7 @@ func (c *Client) checkAddress(u *url.URL) error {
 }
 
 // checkName refuses names that browsers take for addresses, such as 2130706433,
-// 0x7f.1 and 127.0.0.1., and those that mean this machine.
+// 0x7f.1 and "127.0.0.1.", and names of this machine.
 func (c *Client) checkName(name string) error {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -224,10 +238,12 @@ func (c *Client) checkName(name string) error {
 	return nil
 }
 
-// notDigit: the digits of other scripts become those of ASCII in browsers.
+// notDigit reports whether r is no digit of any script. Browsers turn digits of
+// other scripts into ASCII ones.
 func notDigit(r rune) bool { return !unicode.IsNumber(r) }
 
-// prohibited says in plain words that an address may not be asked.
+// prohibited returns an error in plain words if err says that an address may
+// not be dialled, and err otherwise.
 func prohibited(address string, err error) error {
 	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
 		return fmt.Errorf("%s has a private or reserved address, which a server may not make a client ask; see Options.AllowPrivate", address)
@@ -235,6 +251,7 @@ func prohibited(address string, err error) error {
 	return err
 }
 
+// follow decides about a redirect of a GET. RoundTrip checks its URL.
 func (c *Client) follow(req *http.Request, via []*http.Request) error {
 	if len(via) > MaxRedirects {
 		return fmt.Errorf("more than %d redirects", MaxRedirects)
@@ -245,10 +262,13 @@ func (c *Client) follow(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// refuse rejects every redirect.
 func refuse(*http.Request, []*http.Request) error {
 	return errors.New("redirected, which an endpoint that receives credentials must not do")
 }
 
+// dial connects to an address, which is checked after the name has been
+// resolved unless it is trusted or a proxy.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: 10 * time.Second}
 	_, proxy := c.proxies.Load(address)
@@ -259,8 +279,8 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, prohibited(address, err)
 }
 
-// proxy is the proxy of the environment, as net/http has it. A proxy resolves
-// names itself, so guarding is up to it; it may have a private address.
+// proxy returns the proxy of the environment, as net/http does, and notes its
+// address: a proxy may have a private one.
 func (c *Client) proxy(req *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(req)
 	if u != nil {
@@ -269,7 +289,7 @@ func (c *Client) proxy(req *http.Request) (*url.URL, error) {
 	return u, err
 }
 
-// Loopback says whether a host is written as this very machine.
+// Loopback reports whether a host is written as this machine.
 func Loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -278,7 +298,7 @@ func Loopback(host string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// HostPort is the host and port that a URL is dialled at.
+// HostPort returns the host and port that a URL is dialled at.
 func HostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -287,7 +307,8 @@ func HostPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// limited is a body that fails once it has given all that it may.
+// limited is a body that returns an error once more than left bytes have been
+// read.
 type limited struct {
 	body io.ReadCloser
 	left int
