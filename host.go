@@ -31,7 +31,7 @@ var _ conn.Host = (*host)(nil)
 
 // newSessions makes the table of HTTP sessions.
 func (h *host) newSessions() *session.Manager {
-	m := session.NewManager(h.opts.sessions(func(err error) { h.server().logStore("session store", err) }))
+	m := session.NewManager(h.opts.sessions(logStore(&h.logger, "session store")))
 	m.OnRestore(h.sessionEnded)
 	return m
 }

@@ -41,41 +41,53 @@ func forPeople(out io.Writer) io.Writer {
 // maxStack is how much of a stack people are shown, in bytes.
 const maxStack = 8 << 10
 
-// logRequests is the middleware that logs each message at debug level: its
+// logRequests returns the middleware that logs each message at debug level: its
 // method, how long it took, the code of its error; nothing of its content.
-func (s *Server) logRequests(next dispatch.Handler) dispatch.Handler {
-	return func(f *frame.Frame) (protocol.Result, error) {
-		begin := time.Now()
-		result, err := next(f)
-		e := s.logger.Debug()
-		if !e.Enabled() {
+func logRequests(logger *zerolog.Logger) Middleware {
+	return func(next dispatch.Handler) dispatch.Handler {
+		return func(f *frame.Frame) (protocol.Result, error) {
+			begin := time.Now()
+			result, err := next(f)
+			e := logger.Debug()
+			if !e.Enabled() {
+				return result, err
+			}
+			e = e.Str("method", visible.Line(f.Request().Method, visible.Name)).Str("revision", f.Revision().String()).Dur("ms", time.Since(begin))
+			if f.Request().Method == protocol.MethodToolsCall {
+				e = e.Str("name", visible.Line(f.Request().Params.Name, visible.Name))
+			}
+			if fault, ok := errors.AsType[*protocol.Error](err); ok {
+				e = e.Int("code", int(fault.Code))
+			}
+			safely.Log(e, "request")
 			return result, err
 		}
-		e = e.Str("method", visible.Line(f.Request().Method, visible.Name)).Str("revision", f.Revision().String()).Dur("ms", time.Since(begin))
-		if f.Request().Method == protocol.MethodToolsCall {
-			e = e.Str("name", visible.Line(f.Request().Params.Name, visible.Name))
-		}
-		if fault, ok := errors.AsType[*protocol.Error](err); ok {
-			e = e.Int("code", int(fault.Code))
-		}
-		safely.Log(e, "request")
-		return result, err
 	}
 }
 
-// logPanic logs with its stack how a handler ended that did not return.
-func (s *Server) logPanic(f *frame.Frame, failure *safely.Failure) {
-	safely.Log(s.logger.Error().Str("method", visible.Line(f.Request().Method, visible.Name)).Str("name", visible.Line(f.Request().Params.Name, visible.Name)).
-		Str("panic", visible.Text(failure.Value, visible.Sentence)).Bytes("stack", failure.Stack), "handler panicked")
+// logPanic returns what logs, with its stack, how a handler ended that did not
+// return.
+func logPanic(logger *zerolog.Logger) func(*frame.Frame, *safely.Failure) {
+	return func(f *frame.Frame, failure *safely.Failure) {
+		e := logger.Error().Str("method", visible.Line(f.Request().Method, visible.Name)).Str("name", visible.Line(f.Request().Params.Name, visible.Name))
+		safely.Log(withFailure(e, failure), "handler panicked")
+	}
 }
 
-// logStore logs an error of a store, with the stack if it panicked.
-func (s *Server) logStore(which string, err error) {
-	e := s.logger.Error()
-	if failure, ok := errors.AsType[*safely.Failure](err); ok {
-		e = e.Str("panic", visible.Text(failure.Value, visible.Sentence)).Bytes("stack", failure.Stack)
-	} else {
-		e = e.Err(visible.Error(err))
+// logStore returns what logs the errors of a store, with the stack if it
+// panicked.
+func logStore(logger *zerolog.Logger, which string) func(error) {
+	return func(err error) {
+		e := logger.Error()
+		if failure, ok := errors.AsType[*safely.Failure](err); ok {
+			e = withFailure(e, failure)
+		} else {
+			e = e.Err(visible.Error(err))
+		}
+		safely.Log(e, which)
 	}
-	safely.Log(e, which)
+}
+
+func withFailure(e *zerolog.Event, failure *safely.Failure) *zerolog.Event {
+	return e.Str("panic", visible.Text(failure.Value, visible.Sentence)).Bytes("stack", failure.Stack)
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -30,17 +31,32 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: s.listen},
 		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: s.subscribe},
 		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: s.unsubscribe},
-		{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: s.setLevel},
+		{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: setLevel},
 		// The transport has cancelled the request before these arrive here.
 		{Name: protocol.MethodCancelled, Era: dispatch.Both, Serve: ignore},
 		{Name: protocol.MethodProgress, Era: dispatch.Both, Serve: ignore},
 	}
 	table = append(table, s.taskMethods()...)
-	return s.customize(table)
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	return s.customs.appendTo(table)
 }
 
 // ignore serves methods that need no more than to be known.
 func ignore(*frame.Frame) (protocol.Result, error) { return protocol.EmptyResult{}, nil }
+
+type catalogKey struct{} // of a session's assigns
+
+// catalogOf returns what a session has of its own; nil if that is nothing, as
+// modern requests, which have no session, have nothing.
+func catalogOf(x frame.Session) *registry.Catalog {
+	if x != nil {
+		if own, ok := x.Assigns().Get(catalogKey{}); ok {
+			return own.(*registry.Catalog)
+		}
+	}
+	return nil
+}
 
 // view returns what there is for the client of f.
 func (s *Server) view(f *frame.Frame) registry.View { return s.catalog.View(f, catalogOf(f.Session())) }
@@ -56,9 +72,6 @@ func (s *Server) viewed(needs feature, serve func(f *frame.Frame, view registry.
 	}
 }
 
-// had tells whether the server has, or once had, what x says.
-func (s *Server) had(x feature) bool { return feature(s.has.Load())&x != 0 }
-
 // lists serves the list of a kind.
 func (s *Server) lists(needs feature, kind Kind) dispatch.Handler {
 	return s.viewed(needs, func(f *frame.Frame, view registry.View) (protocol.Result, error) {
@@ -69,6 +82,65 @@ func (s *Server) lists(needs feature, kind Kind) dispatch.Handler {
 		return page, nil
 	})
 }
+
+// feature is what a server has of components, as far as it is declared to
+// clients or costs something.
+type feature uint32
+
+const (
+	hasResources feature = 1 << iota // or templates
+	hasPrompts
+	hasCompletions
+	hasTasks
+	hasScopes
+)
+
+func featuresOf(entries []*registry.Entry) (all feature) {
+	for _, e := range entries {
+		switch e.Kind() {
+		case KindResource, KindTemplate:
+			all |= hasResources
+		case KindPrompt:
+			all |= hasPrompts
+		}
+		if len(e.Completers) > 0 {
+			all |= hasCompletions
+		}
+		if e.Task {
+			all |= hasTasks
+		}
+		if len(e.Scopes) > 0 {
+			all |= hasScopes
+		}
+	}
+	return all
+}
+
+// listsOf returns the methods that tell of changes of the lists that entries are
+// in, each once.
+func listsOf(entries []*registry.Entry) (methods []string) {
+	for _, list := range []struct {
+		method string
+		kinds  []Kind
+	}{
+		{protocol.MethodToolsChanged, []Kind{KindTool}},
+		{protocol.MethodResourcesChanged, []Kind{KindResource, KindTemplate}},
+		{protocol.MethodPromptsChanged, []Kind{KindPrompt}},
+	} {
+		if slices.ContainsFunc(entries, func(e *registry.Entry) bool { return slices.Contains(list.kinds, e.Kind()) }) {
+			methods = append(methods, list.method)
+		}
+	}
+	return methods
+}
+
+// declare notes what kinds of components there are. What was there once stays
+// declared: a client that was told of prompts may ask for them after the last
+// one is gone, and gets an empty list.
+func (s *Server) declare(entries []*registry.Entry) { s.has.Or(uint32(featuresOf(entries))) }
+
+// had tells whether the server has, or once had, what x says.
+func (s *Server) had(x feature) bool { return feature(s.has.Load())&x != 0 }
 
 // gate is the outermost middleware. It refuses what needs scopes that were not
 // granted before other middleware may answer, from a cache for one. The methods
@@ -182,7 +254,7 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 
 // setLevel serves logging/setLevel (server/utilities/logging of the legacy
 // revisions).
-func (s *Server) setLevel(f *frame.Frame) (protocol.Result, error) {
+func setLevel(f *frame.Frame) (protocol.Result, error) {
 	var params struct {
 		Level string `json:"level"`
 	}

@@ -84,7 +84,7 @@ func NewServer(info Info, opts *Options) *Server {
 		s.logger = zerolog.New(logTo(os.Stderr)).Level(zerolog.WarnLevel).With().Timestamp().Str("server", info.Name).Logger()
 	}
 	s.rounds = newRounds(s.opts)
-	s.tasks = tasks.NewManager(s.opts.tasks(func(err error) { s.logStore("task store", err) }), s.taskChanged)
+	s.tasks = tasks.NewManager(s.opts.tasks(logStore(&s.logger, "task store")), s.taskChanged)
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter,
 	})
@@ -216,11 +216,6 @@ func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 	return own
 }
 
-// declare notes what kinds of components there are. What was there once stays
-// declared: a client that was told of prompts may ask for them after the last
-// one is gone, and gets an empty list.
-func (s *Server) declare(entries []*registry.Entry) { s.has.Or(uint32(featuresOf(entries))) }
-
 // Tool describes a tool of the server's, if it is there for the client of
 // f; those that a handler added to its session are not found. It is for
 // middleware, which finds the name in f.Request().Params.Name.
@@ -295,6 +290,22 @@ func (s *Server) Unmount(prefix string, child *Server) bool {
 	return true
 }
 
+// OnNotification calls fn for each notification of that method that a client
+// sends, after the server has done its own part: those of the specification,
+// such as notifications/roots/list_changed, and any others. Each method has
+// one fn. Nobody is answered: an error of fn goes to the log, at debug level.
+// Frame.EndSession ends the session of the client.
+//
+// What a connection brings after a notification waits for fn, so that it keeps
+// its order, except answers to questions, cancellations and pings. A name that
+// belongs to a request, a second fn for a method, and a call after the server
+// began to serve are errors.
+func (s *Server) OnNotification(method string, fn func(f *Frame) error) error {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	return s.customs.notification(method, fn)
+}
+
 // Handler serves one request or notification: f.Request says which.
 type Handler = dispatch.Handler
 
@@ -329,12 +340,12 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 	}
 	chain := append([]Middleware{s.gate}, s.middleware...)
 	if s.logger.GetLevel() <= zerolog.DebugLevel {
-		chain = append([]Middleware{s.logRequests}, chain...)
+		chain = append([]Middleware{logRequests(&s.logger)}, chain...)
 	}
 	// Middleware composes itself under the lock, once: it must not call Use.
 	d := dispatch.New(dispatch.Config{
 		Methods: s.methods(), Middleware: chain, Meta: metaOf(s.info),
-		MaskErrors: s.opts.MaskErrors, OnPanic: s.logPanic,
+		MaskErrors: s.opts.MaskErrors, OnPanic: logPanic(&s.logger),
 	})
 	s.dispatcher.Store(d)
 	return d

@@ -8,7 +8,7 @@ import (
 
 // The limits. Who needs to raise one says why in the commit.
 const (
-	maxMethodFiles = 9      // files with methods of one type
+	maxMethodFiles = 8      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_240  // names that users see
@@ -18,7 +18,7 @@ const (
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
 // in.
-var maxFiles = map[string]int{"": 30, "schema": 30, "client": 30}
+var maxFiles = map[string]int{"": 22, "schema": 30, "client": 30}
 
 func TestLimits(t *testing.T) {
 	c, err := Module("../..")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // Frame carries one request to its handler, which may ask the client something
@@ -43,4 +44,46 @@ type Identity = frame.Identity
 //	err := server.ServeStdio(ctx)
 func WithIdentity(ctx context.Context, id *Identity) context.Context {
 	return frame.WithGrant(ctx, frame.NewGrant(id, nil))
+}
+
+// The types of content and what goes with them; see package protocol.
+type (
+	Content          = protocol.Content
+	TextContent      = protocol.TextContent
+	ImageContent     = protocol.ImageContent
+	AudioContent     = protocol.AudioContent
+	ResourceLink     = protocol.ResourceLink
+	EmbeddedResource = protocol.EmbeddedResource
+	ResourceContents = protocol.ResourceContents
+	Annotations      = protocol.Annotations
+	Icon             = protocol.Icon
+	Role             = protocol.Role
+)
+
+// The roles.
+const (
+	RoleUser      = protocol.RoleUser
+	RoleAssistant = protocol.RoleAssistant
+)
+
+// Error is an error with a JSON-RPC code. Returned from a handler, also wrapped
+// in another, it becomes the answer as it is; see Errorf.
+type Error = protocol.Error
+
+// Code is the code of a JSON-RPC error; package protocol has all of them.
+type Code = protocol.Code
+
+// The codes that handlers use.
+const (
+	CodeInvalidParams = protocol.CodeInvalidParams // the request is wrong
+	CodeInternal      = protocol.CodeInternal      // the server is
+	CodeBusy          = protocol.CodeBusy          // worth trying again, later
+)
+
+// Errorf returns an error with a code, for a handler that wants its request
+// answered with a JSON-RPC error; that of a tool, for one, then fails the call
+// and is not for the model. The text goes to the client. A %w wraps a cause, as
+// with fmt.Errorf, which is in the text, too.
+func Errorf(code Code, format string, args ...any) *Error {
+	return protocol.Errorf(code, format, args...)
 }
