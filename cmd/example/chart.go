@@ -3,7 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
 	"image/png"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/talaria-go/mcp"
@@ -25,7 +30,7 @@ type Bar struct {
 
 func chartTool() mcp.Component {
 	return mcp.Tool("draw_bar_chart", drawChart, mcp.Title("Bar chart"),
-		mcp.Doc("Draws a bar chart as a PNG image. Bars carry their number and value; a text beside the image has the labels"),
+		mcp.Doc("Draws a bar chart as a PNG image; a text beside it has the number, label and value of each bar"),
 		mcp.ReadOnly(), mcp.Idempotent(), mcp.OpenWorld(false))
 }
 
@@ -46,4 +51,34 @@ func drawChart(_ *mcp.Frame, in ChartIn) (*mcp.Result, error) {
 		return nil, err
 	}
 	return mcp.NewResult().Image(data.Bytes(), "image/png").Text(strings.TrimSuffix(legend.String(), "\n")), nil
+}
+
+var (
+	paper = color.RGBA{255, 255, 255, 255}
+	ink   = color.RGBA{40, 44, 52, 255}
+	fills = []color.RGBA{{66, 114, 196, 255}, {230, 126, 52, 255}, {90, 160, 90, 255}, {180, 84, 148, 255}, {120, 120, 128, 255}}
+)
+
+const margin = 24 // pixels around the bars
+
+// plot draws a bar for each value, and the axis. width and height are in pixels.
+func plot(values []float64, width, height int) *image.RGBA {
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	fill := func(r image.Rectangle, c color.Color) {
+		draw.Draw(img, r, image.NewUniform(c), image.Point{}, draw.Src)
+	}
+	fill(img.Bounds(), paper)
+	area := img.Bounds().Inset(margin)
+	low, high := min(0, slices.Min(values)), max(0, slices.Max(values))
+	if low == high {
+		high = low + 1
+	}
+	y := func(v float64) int { return area.Max.Y - int(math.Round((v-low)/(high-low)*float64(area.Dy()))) }
+	for i, v := range values {
+		left, right := area.Min.X+area.Dx()*i/len(values), area.Min.X+area.Dx()*(i+1)/len(values)
+		gap := max(1, (right-left)/6)
+		fill(image.Rect(left+gap, y(v), max(right-gap, left+gap+1), y(0)).Canon(), fills[i%len(fills)])
+	}
+	fill(image.Rect(area.Min.X, y(0), area.Max.X, y(0)+1), ink)
+	return img
 }

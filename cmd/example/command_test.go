@@ -163,7 +163,11 @@ func TestServeHTTP(t *testing.T) {
 }
 
 func TestHTTPBothEras(t *testing.T) {
-	web := httptest.NewServer(router(newServer(newBench(t, t.TempDir())), greeting("http://x/mcp"), nil))
+	h, _, err := router(newServer(newBench(t, t.TempDir())), "http://x/mcp", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
 	defer web.Close()
 	resp, err := http.Get(web.URL)
 	if err != nil || resp.StatusCode != http.StatusOK {

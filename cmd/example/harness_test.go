@@ -40,7 +40,8 @@ func newBench(t *testing.T, dir string) *workbench {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Close)
-	w.now = func() time.Time { return noon }
+	clock := func() time.Time { return noon }
+	w.notes.now, w.calendar.now, w.system.now = clock, clock, clock
 	return w
 }
 

@@ -15,62 +15,31 @@ import (
 	"github.com/talaria-go/mcp"
 )
 
-// grace is how long running calls may take to finish after Ctrl-C.
-const grace = 5 * time.Second
-
-// router mounts the server beside a page that says how to use it. p is nil if
-// anybody may.
-func router(s *mcp.Server, hello string, p *protection) http.Handler {
-	r := chi.NewRouter()
-	if p != nil {
-		p.register(r, s.Handler())
-	} else {
-		r.Mount("/mcp", s.Handler())
-	}
-	r.Get("/", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, hello) // fails only if nobody reads it
-	})
-	return r
-}
-
-// serveHTTP serves on the address of opts until ctx ends.
+// serveHTTP serves on the address of opts until ctx ends, and then lets running
+// calls finish.
 func serveHTTP(ctx context.Context, s *mcp.Server, opts options, stdout, stderr io.Writer) error {
-	addr := opts.http
-	listener, err := net.Listen("tcp", addr)
+	listener, err := net.Listen("tcp", opts.http)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is in use already; choose another port, such as -http 127.0.0.1:8081", addr)
+		return fmt.Errorf("%s is in use already; choose another port, such as -http 127.0.0.1:8081", opts.http)
 	}
 	if err != nil {
 		return err
 	}
-	url, open := endpoint(listener.Addr())
-	if opts.auth {
-		if open {
-			return errors.Join(errors.New("-auth is for development, on a loopback address such as 127.0.0.1:8080"), listener.Close())
-		}
-		return serveProtected(ctx, s, listener, url, stdout)
-	}
-	if open {
+	addr := *listener.Addr().(*net.TCPAddr)
+	switch open := !addr.IP.IsLoopback(); {
+	case open && opts.auth:
+		return errors.Join(errors.New("-auth is for development, on a loopback address such as 127.0.0.1:8080"), listener.Close())
+	case open:
 		fmt.Fprintln(stderr, "example: warning: this address can be reached from other machines, and nothing asks them who they are")
 	}
-	hello := greeting(url)
-	return serveOn(ctx, s, listener, router(s, hello, nil), hello, stdout)
-}
-
-// serveProtected serves clients that bring a token.
-func serveProtected(ctx context.Context, s *mcp.Server, listener net.Listener, url string, stdout io.Writer) error {
-	p, err := protect(url)
+	if addr.IP.IsUnspecified() {
+		addr.IP = net.IPv4(127, 0, 0, 1)
+	}
+	handler, hello, err := router(s, "http://"+addr.String()+"/mcp", opts.auth)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	hello := protectedGreeting(url)
-	return serveOn(ctx, s, listener, router(s, hello, p), hello, stdout)
-}
-
-// serveOn serves until ctx ends, and then lets running calls finish.
-func serveOn(ctx context.Context, s *mcp.Server, listener net.Listener, h http.Handler, hello string, stdout io.Writer) error {
-	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	fmt.Fprint(stdout, hello)
@@ -83,7 +52,7 @@ func serveOn(ctx context.Context, s *mcp.Server, listener net.Listener, h http.H
 	fmt.Fprintln(stdout, "stopping")
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err := s.Shutdown(end)
+	err = s.Shutdown(end)
 	// What was cut off has its answer now, which still is to leave.
 	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancelLast()
@@ -95,17 +64,24 @@ func serveOn(ctx context.Context, s *mcp.Server, listener net.Listener, h http.H
 	return nil
 }
 
-// endpoint returns the URL that reaches addr from this machine, and whether
-// other machines can reach it, too.
-func endpoint(addr net.Addr) (url string, open bool) {
-	host, port, _ := net.SplitHostPort(addr.String())
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		open = !tcp.IP.IsLoopback()
-		if tcp.IP.IsUnspecified() {
-			host = "127.0.0.1"
+// router mounts the server at url beside a page that says how to use it, which
+// is hello. If it is protected, clients need an access token.
+func router(s *mcp.Server, url string, protected bool) (h http.Handler, hello string, err error) {
+	r, endpoint, hello := chi.NewRouter(), s.Handler(), greeting(url)
+	if protected {
+		resource, issuer, err := protect(url)
+		if err != nil {
+			return nil, "", err
 		}
+		r.Use(resource.Metadata, issuer.Middleware)
+		endpoint, hello = resource.Bearer(endpoint), protectedGreeting(url)
 	}
-	return "http://" + net.JoinHostPort(host, port) + "/mcp", open
+	r.Mount("/mcp", endpoint)
+	r.Get("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, hello) // fails only if nobody reads it
+	})
+	return r, hello, nil
 }
 
 // greeting tells what to do with a server at url. The request is one of

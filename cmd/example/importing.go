@@ -52,166 +52,140 @@ type Problem struct {
 	Problem string `json:"problem"`
 }
 
-func (w *workbench) importTool() mcp.Component {
-	return mcp.Tool("import_events", w.importEvents, mcp.Title("Import events"),
+// importer puts events from CSV files into the calendar.
+type importer struct {
+	events *file[Event]
+	files  *os.Root // what may be read
+}
+
+func (i *importer) tool() mcp.Component {
+	return mcp.Tool("import_events", i.run, mcp.Title("Import events"),
 		mcp.Doc("Imports events from a CSV file, tells its progress and reports bad rows by line. If it is cancelled, nothing is kept"),
 		mcp.Destructive(false), mcp.OpenWorld(false),
 		mcp.AsTask(&mcp.TaskOptions{TTL: timeLimit, PollInterval: time.Second})) // who takes tasks need not wait
 }
 
-func (w *workbench) importEvents(f *mcp.Frame, in ImportIn) (ImportOut, error) {
-	src, size, err := w.openImport(in.Path)
+// run reads every row, and tells how far it is in bytes: how many rows there are
+// is not known before the end.
+func (i *importer) run(f *mcp.Frame, in ImportIn) (out ImportOut, err error) {
+	text, err := i.read(in.Path)
 	if err != nil {
-		return ImportOut{}, fmt.Errorf("%s: %w", in.Path, err)
+		return out, fmt.Errorf("%s: %w", in.Path, err)
 	}
-	defer src.Close()
-	r, err := newRowReader(src, in.Delimiter)
+	r, err := newRowReader(text, in.Delimiter)
 	if err != nil {
-		return ImportOut{}, fmt.Errorf("%s: %w", in.Path, err)
+		return out, fmt.Errorf("%s: %w", in.Path, err)
 	}
-	im := &importer{rows: r, size: size, pace: in.Pace}
-	if err := im.read(f); err != nil {
-		return ImportOut{}, err
+	var plans []plannedRow
+	var problems []Problem
+	for told := (time.Time{}); ; {
+		row, problem, err := r.next(f)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return out, err
+		}
+		if out.Rows++; out.Rows > maxImportRows {
+			return out, fmt.Errorf("the file has more than %d rows; split it", maxImportRows)
+		}
+		if problem != "" {
+			problems = append(problems, Problem{row.line, problem})
+		} else {
+			plans = append(plans, row)
+		}
+		if done := int(r.csv.InputOffset()); time.Since(told) >= progressInterval || done == len(text) {
+			told = time.Now()
+			// A client that is gone ends f, which pause sees.
+			_ = f.Progress(float64(done), float64(len(text)), fmt.Sprintf("rows read: %d, bad: %d", out.Rows, len(problems)))
+		}
+		if err := pause(f, in.Pace); err != nil {
+			return out, fmt.Errorf("stopped after %d rows, nothing is kept: %w", out.Rows, err)
+		}
+	}
+	add := func(doc *document[Event]) error {
+		for _, row := range plans {
+			if clash := conflicts(doc.Records, row.event(0)); len(clash) > 0 {
+				problems = append(problems, Problem{row.line, "conflict with " + describe(clash)})
+				continue
+			}
+			doc.add(row.event)
+			out.Imported++
+		}
+		return nil
 	}
 	if in.Check {
-		err = w.events.View(f, func(events []Event) error {
-			im.commit(&document[Event]{Records: slices.Clone(events)})
-			return nil
-		})
+		var events []Event
+		if events, err = i.events.Read(f); err == nil {
+			err = add(&document[Event]{Records: events})
+		}
 	} else {
-		err = w.events.Update(f, func(doc *document[Event]) error {
-			im.commit(doc)
-			return nil
-		})
+		err = i.events.Update(f, add)
 	}
-	return im.result(), err
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	out.Rejected, out.Problems = len(problems), append([]Problem{}, problems[:min(shownProblems, len(problems))]...)
+	return out, err
 }
 
-// openImport opens a file below the directory that imports may read.
-func (w *workbench) openImport(path string) (*os.File, int64, error) {
+// read returns the text of a file below the directory that imports may read.
+func (i *importer) read(path string) ([]byte, error) {
 	path = filepath.FromSlash(path)
 	if !filepath.IsLocal(path) {
-		return nil, 0, fmt.Errorf("the path must be relative and stay inside the files directory")
+		return nil, errors.New("the path must be relative and stay inside the files directory")
 	}
-	info, err := w.files.Stat(path) // before Open, which would wait for the other end of a pipe
+	info, err := i.files.Stat(path) // before reading, which would wait for the other end of a pipe
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, fmt.Errorf("there is no such file in the files directory")
+		return nil, errors.New("there is no such file in the files directory")
 	case err != nil:
-		return nil, 0, reason(err)
+		return nil, reason(err)
 	case !info.Mode().IsRegular():
-		return nil, 0, errors.New("it is not a regular file")
+		return nil, errors.New("it is not a regular file")
 	case info.Size() > maxImportSize:
-		return nil, 0, fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxImportSize)
+		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxImportSize)
 	}
-	src, err := w.files.Open(path)
+	text, err := i.files.ReadFile(path)
 	if err != nil {
-		return nil, 0, reason(err)
+		return nil, reason(err)
 	}
-	return src, info.Size(), nil
+	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), nil // the byte order mark
 }
 
-// importer takes the rows of one file through their checks.
-type importer struct {
-	rows     *rowReader
-	size     int64 // of the file, in bytes
-	pace     time.Duration
-	count    int
-	plans    []plannedRow
-	problems []Problem
-	imported int
-	told     time.Time // when progress was told last
-}
-
-type plannedRow struct {
-	line int
-	Plan
-}
-
-// read reads every row, and tells how far it is in bytes: how many rows there
-// are is not known before the end.
-func (im *importer) read(f *mcp.Frame) error {
-	for {
-		plan, line, err := im.rows.next(f)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if im.count++; im.count > maxImportRows {
-			return fmt.Errorf("the file has more than %d rows; split it", maxImportRows)
-		}
-		bad, isBad := errors.AsType[*badRowError](err)
-		switch {
-		case isBad:
-			im.problems = append(im.problems, Problem{Line: line, Problem: bad.Error()})
-		case err != nil:
-			return err
-		default:
-			im.plans = append(im.plans, plannedRow{line, plan})
-		}
-		im.tell(f)
-		if err := pause(f, im.pace); err != nil {
-			return fmt.Errorf("stopped after %d rows, nothing is kept: %w", im.count, err)
-		}
+// pause waits for d, or for the end of ctx, which is an error.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-}
-
-// tell tells progress, now and then. A client that is gone ends f, which pause
-// sees; so the error does not matter here.
-func (im *importer) tell(f *mcp.Frame) {
-	done := im.rows.offset()
-	if now := time.Now(); now.Sub(im.told) >= progressInterval || done == im.size {
-		im.told = now
-		_ = f.Progress(float64(done), float64(im.size), fmt.Sprintf("rows read: %d, bad: %d", im.count, len(im.problems)))
-	}
-}
-
-// commit puts the good rows into the calendar, unless something else takes
-// place at their time.
-func (im *importer) commit(doc *document[Event]) {
-	for _, row := range im.plans {
-		if clash := conflicts(doc.Records, row.event(0)); len(clash) > 0 {
-			im.problems = append(im.problems, Problem{Line: row.line, Problem: "conflict with " + list(clash)})
-			continue
-		}
-		doc.add(row.event)
-		im.imported++
-	}
-}
-
-func (im *importer) result() ImportOut {
-	slices.SortStableFunc(im.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-	out := ImportOut{Rows: im.count, Imported: im.imported, Rejected: len(im.problems), Problems: []Problem{}}
-	out.Problems = append(out.Problems, im.problems[:min(shownProblems, len(im.problems))]...)
-	return out
 }
 
 // rowReader reads Plans from CSV.
 type rowReader struct {
 	csv     *csv.Reader
-	bom     int64 // bytes before the text
 	columns []string
 	plan    *schema.Plan
 }
 
-var delimiters = map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t'}
+// plannedRow is a Plan with the line that its row begins on.
+type plannedRow struct {
+	line int
+	Plan
+}
 
-var byteOrderMark = []byte("\xef\xbb\xbf")
+var (
+	delimiters  = map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t'}
+	planColumns = []string{"title", "date", "start", "duration"} // those that count; a file may have others
+)
 
-// newRowReader reads the first line of src.
-func newRowReader(src io.ReadSeeker, delimiter string) (*rowReader, error) {
-	r := &rowReader{}
-	var err error
-	if r.plan, err = schema.Compile(reflect.TypeFor[Plan](), nil); err != nil {
+// newRowReader reads the first line of text.
+func newRowReader(text []byte, delimiter string) (*rowReader, error) {
+	plan, err := schema.Compile(reflect.TypeFor[Plan](), nil)
+	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, len(byteOrderMark))
-	if n, _ := io.ReadFull(src, head); n == len(head) && bytes.Equal(head, byteOrderMark) {
-		r.bom = int64(n)
-	}
-	if _, err := src.Seek(r.bom, io.SeekStart); err != nil {
-		return nil, reason(err)
-	}
-	r.csv = csv.NewReader(src)
+	r := &rowReader{csv: csv.NewReader(bytes.NewReader(text)), plan: plan}
 	r.csv.Comma = delimiters[delimiter]
 	r.csv.FieldsPerRecord = -1 // next has a better message
 	r.csv.TrimLeadingSpace = true
@@ -219,13 +193,13 @@ func newRowReader(src io.ReadSeeker, delimiter string) (*rowReader, error) {
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty; its first line must name the columns title, date, start and, if wanted, duration")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the first line: %w", csvReason(err))
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
+		return nil, fmt.Errorf("the first line: %w", parse.Err)
 	}
 	for _, name := range first {
 		r.columns = append(r.columns, strings.ToLower(strings.TrimSpace(name)))
 	}
-	for _, name := range []string{"title", "date", "start"} {
+	for _, name := range planColumns[:3] {
 		if !slices.Contains(r.columns, name) {
 			return nil, fmt.Errorf("the first line names the columns %q, and not %q; is the delimiter %s?", r.columns, name, delimiter)
 		}
@@ -233,51 +207,46 @@ func newRowReader(src io.ReadSeeker, delimiter string) (*rowReader, error) {
 	return r, nil
 }
 
-// badRowError is what is wrong with one row; the next one may be good.
-type badRowError struct{ text string }
-
-func (e *badRowError) Error() string { return e.text }
-
-// next returns the next row and where it begins. The error is a *badRowError,
-// io.EOF at the end, or that of reading.
-func (r *rowReader) next(ctx context.Context) (plan Plan, line int, err error) {
+// next returns the next row, or what is wrong with it, if the one after it may be
+// good. The error is io.EOF at the end.
+func (r *rowReader) next(ctx context.Context) (row plannedRow, problem string, err error) {
 	fields, err := r.csv.Read()
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return plan, parse.StartLine, &badRowError{csvReason(err).Error()}
+		return plannedRow{line: parse.StartLine}, parse.Err.Error(), nil
 	}
 	if err != nil {
-		return plan, 0, err
+		return row, "", err
 	}
-	line, _ = r.csv.FieldPos(0)
+	row.line, _ = r.csv.FieldPos(0)
 	if len(fields) != len(r.columns) {
-		return plan, line, &badRowError{fmt.Sprintf("the row has %d fields, not %d", len(fields), len(r.columns))}
+		return row, fmt.Sprintf("the row has %d fields, not %d", len(fields), len(r.columns)), nil
 	}
-	row := map[string]string{}
+	values := map[string]string{}
 	for i, name := range r.columns {
 		if !utf8.ValidString(fields[i]) {
-			return plan, line, &badRowError{name + ": is not UTF-8; save the file in that encoding"}
+			return row, name + ": is not UTF-8; save the file in that encoding", nil
 		}
 		if value := strings.TrimSpace(fields[i]); value != "" && slices.Contains(planColumns, name) {
-			row[name] = value
+			values[name] = value
 		}
 	}
-	text, err := json.Marshal(row)
+	text, err := json.Marshal(values)
 	if err != nil {
-		return plan, line, err
+		return row, "", err
 	}
 	// The rules for a row are those for the arguments of schedule_event.
-	err = r.plan.Decode(ctx, text, &plan)
+	err = r.plan.Decode(ctx, text, &row.Plan)
 	if faults, ok := errors.AsType[*schema.Error](err); ok {
-		return plan, line, &badRowError{describe(faults.Issues)}
+		return row, columnIssues(faults.Issues), nil
 	}
-	if fault := plan.check(); err == nil && fault != nil {
-		err = &badRowError{fault.Error()}
+	if fault := row.check(); err == nil && fault != nil {
+		return row, fault.Error(), nil
 	}
-	return plan, line, err
+	return row, "", err
 }
 
-// describe writes issues with the names of columns in place of paths.
-func describe(issues []schema.Issue) string {
+// columnIssues writes issues with the names of columns in place of paths.
+func columnIssues(issues []schema.Issue) string {
 	texts := make([]string, len(issues))
 	for i, is := range issues {
 		texts[i] = strings.TrimPrefix(is.Path, "/") + ": " + is.Message
@@ -286,17 +255,4 @@ func describe(issues []schema.Issue) string {
 		}
 	}
 	return strings.Join(texts, "; ")
-}
-
-// planColumns are the columns that count; a file may have others.
-var planColumns = []string{"title", "date", "start", "duration"}
-
-func (r *rowReader) offset() int64 { return r.bom + r.csv.InputOffset() }
-
-// csvReason returns a CSV error without its line, which is told apart.
-func csvReason(err error) error {
-	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return parse.Err
-	}
-	return reason(err)
 }

@@ -3,12 +3,8 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
-	"net/http"
-	"net/url"
+	"strings"
 
-	"github.com/go-chi/chi/v5"
-
-	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/auth/authtest"
 )
@@ -20,53 +16,30 @@ const (
 	scopeWrite = "notes:write"
 )
 
-// protection is the authorization of the workbench: what -auth turns on.
-type protection struct {
-	issuer   *authtest.Server
-	resource *auth.Resource
-}
-
-// protect returns the protection of the endpoint at resource, with an
-// authorization server for development beside it.
-func protect(resource string) (*protection, error) {
-	u, err := url.Parse(resource)
+// protect returns what -auth turns on: the protection of the endpoint at url,
+// and an authorization server for development beside it.
+func protect(url string) (*auth.Resource, *authtest.Server, error) {
+	issuer, err := authtest.New(&authtest.Options{
+		Issuer: strings.TrimSuffix(url, "/mcp") + "/auth", Resource: url,
+		Scopes: []authtest.Scope{
+			{Name: scopeRead, Allows: "Use the workbench and read notes"},
+			{Name: scopeWrite, Allows: "Add and delete notes"},
+		},
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	issuer := u.Scheme + "://" + u.Host + "/auth"
-	dev, err := authtest.New(&authtest.Options{Issuer: issuer, Resource: resource, Scopes: []authtest.Scope{
-		{Name: scopeRead, Allows: "Use the workbench and read notes"},
-		{Name: scopeWrite, Allows: "Add and delete notes"},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	protected, err := auth.New(resource, auth.NewJWT(issuer, &auth.JWTOptions{Check: dev.Revoked}), &auth.Options{
+	resource, err := auth.New(url, auth.NewJWT(issuer.Issuer(), &auth.JWTOptions{Check: issuer.Revoked}), &auth.Options{
 		Scopes: []string{scopeRead}, Name: "Workbench",
 		DPoP:     auth.DPoPOptions{Offer: true, NonceKey: []byte(rand.Text())},
 		CacheFor: -1, // so that a revocation is seen at once
 	})
-	return &protection{dev, protected}, err
-}
-
-// register puts the metadata and the authorization server into the router, and
-// the endpoint behind its guard.
-func (p *protection) register(r chi.Router, endpoint http.Handler) {
-	r.Use(p.resource.Metadata, p.issuer.Middleware)
-	r.With(p.resource.Bearer).Mount("/mcp", endpoint)
-}
-
-// needs makes a component need the scope, if -auth is on: without, nobody has
-// any scope.
-func (w *workbench) needs(scope string) mcp.Option {
-	if !w.protected {
-		return mcp.Bundle{}
-	}
-	return mcp.Scopes(scope)
+	return resource, issuer, err
 }
 
 // protectedGreeting tells what to do with a protected server at url.
 func protectedGreeting(url string) string {
+	wellKnown := strings.TrimSuffix(url, "/mcp") + "/.well-known/oauth-protected-resource/mcp"
 	return fmt.Sprintf(`The workbench serves MCP at %[1]s, to clients with an access token.
 The authorization server beside it is for DEVELOPMENT ONLY: it asks nobody for a
 password, and forgets everything when this program ends.
@@ -83,14 +56,5 @@ curl -sS -i -X POST %[1]s
 curl -sS %[2]s
 
 Ctrl-C stops it.
-`, url, metadataURL(url))
-}
-
-// metadataURL returns where the metadata of a resource is.
-func metadataURL(resource string) string {
-	u, err := url.Parse(resource)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host + "/.well-known/oauth-protected-resource" + u.Path
+`, url, wellKnown)
 }

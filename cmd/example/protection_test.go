@@ -31,14 +31,14 @@ const redirect = "http://127.0.0.1:3999/callback"
 func newVisitor(t *testing.T) *visitor {
 	t.Helper()
 	bench := newBench(t, t.TempDir())
-	bench.protected = true
+	bench.notes.scoped = true
 	web := httptest.NewUnstartedServer(nil)
 	v := &visitor{t: t, resource: "http://" + web.Listener.Addr().String() + "/mcp"}
-	p, err := protect(v.resource)
+	h, _, err := router(newServer(bench), v.resource, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	web.Config.Handler = router(newServer(bench), "hello", p)
+	web.Config.Handler = h
 	web.Start()
 	t.Cleanup(web.Close)
 	v.http = web.Client()
@@ -329,11 +329,10 @@ func TestAuthorizationRefusals(t *testing.T) {
 // Nobody but this machine is served, under its own name alone.
 func TestAuthorizationIsForThisMachine(t *testing.T) {
 	bench := newBench(t, t.TempDir())
-	p, err := protect("http://127.0.0.1:8080/mcp")
+	h, _, err := router(newServer(bench), "http://127.0.0.1:8080/mcp", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := router(newServer(bench), "hello", p)
 	for _, tt := range []struct {
 		host, remote string
 		want         int
@@ -346,7 +345,7 @@ func TestAuthorizationIsForThisMachine(t *testing.T) {
 			t.Errorf("%s from %s: status %d", tt.host, tt.remote, w.Code)
 		}
 	}
-	if _, err := protect("https://notes.example.com/mcp"); err == nil {
+	if _, _, err := protect("https://notes.example.com/mcp"); err == nil {
 		t.Error("it guards a server on the network")
 	}
 }

@@ -30,19 +30,25 @@ type RequestIs struct {
 	Client    string `json:"client,omitempty" jsonschema_description:"what the client calls itself"`
 }
 
-func (w *workbench) systemTool() mcp.Component {
-	return mcp.Tool("system_info", w.systemInfo, mcp.Title("System information"),
+// system tells about what the server runs on.
+type system struct {
+	now     func() time.Time
+	started time.Time
+}
+
+func (s *system) tool() mcp.Component {
+	return mcp.Tool("system_info", s.info, mcp.Title("System information"),
 		mcp.Doc("Tells about the machine, this process and this request"), mcp.ReadOnly(), mcp.OpenWorld(false))
 }
 
-func (w *workbench) systemInfo(f *mcp.Frame, _ struct{}) (SystemOut, error) {
+func (s *system) info(f *mcp.Frame, _ struct{}) (SystemOut, error) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	hostname, _ := os.Hostname() // left out if the machine has none
-	now := w.now()
+	now := s.now()
 	out := SystemOut{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Hostname: hostname,
-		Go: runtime.Version(), PID: os.Getpid(), Time: now, Uptime: now.Sub(w.started).Round(time.Second).String(),
+		Go: runtime.Version(), PID: os.Getpid(), Time: now, Uptime: now.Sub(s.started).Round(time.Second).String(),
 		HeapBytes: memory.HeapAlloc, Goroutines: runtime.NumGoroutine(),
 		Request: RequestIs{Transport: string(f.Transport().Kind), Revision: f.Revision().String()},
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
 )
 
 // The most that the workbench keeps.
@@ -15,66 +17,71 @@ const (
 	maxEvents = 5000
 )
 
+// timeLimit is how long a call may take; only an import needs that long.
+const timeLimit = 10 * time.Minute
+
 // workbench is what the tools work on. It is safe for concurrent use.
 type workbench struct {
-	notes   *file[Note]
-	events  *file[Event]
-	files   *os.Root         // where imports read
-	now     func() time.Time // the clock
-	updated func(uri string) // tells subscribers that a resource has changed
-	started time.Time
-	// protected makes components need scopes.
-	protected bool
+	notes    *notebook
+	calendar *calendar
+	importer *importer
+	system   *system
 }
 
 // openWorkbench opens the files, and fails if one of them cannot be used.
 func openWorkbench(opts options) (*workbench, error) {
-	notes, err := dataPath("notes", opts.notes)
+	notes, err := openData[Note]("notes", opts.notes, maxNotes)
 	if err != nil {
 		return nil, err
 	}
-	events, err := dataPath("events", opts.events)
+	events, err := openData[Event]("events", opts.events, maxEvents)
 	if err != nil {
 		return nil, err
 	}
-	w := &workbench{protected: opts.auth, now: time.Now, updated: func(string) {}, started: time.Now()}
-	if w.notes, err = openFile[Note]("notes", notes, maxNotes); err != nil {
-		return nil, err
-	}
-	if w.events, err = openFile[Event]("events", events, maxEvents); err != nil {
-		return nil, err
-	}
-	if w.files, err = os.OpenRoot(opts.files); err != nil {
+	files, err := os.OpenRoot(opts.files)
+	if err != nil {
 		return nil, fmt.Errorf("-files %s: %w", opts.files, reason(err))
 	}
-	return w, nil
+	return &workbench{
+		notes:    &notebook{file: notes, now: time.Now, scoped: opts.auth},
+		calendar: &calendar{file: events, now: time.Now},
+		importer: &importer{events: events, files: files},
+		system:   &system{now: time.Now, started: time.Now()},
+	}, nil
+}
+
+// openData opens the file that was given, or the one in the default directory.
+// Only that is created: a path that somebody wrote may be a slip.
+func openData[T record](name, given string, most int) (*file[T], error) {
+	if given != "" {
+		return openFile[T](name, given, most)
+	}
+	base, err := os.UserConfigDir()
+	dir := filepath.Join(base, "talaria-workbench")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("there is no place for %s: %w; name one with -%s FILE", name, err, name)
+	}
+	return openFile[T](name, filepath.Join(dir, name+".json"), most)
 }
 
 // Close releases what openWorkbench opened.
-func (w *workbench) Close() { _ = w.files.Close() } // nothing was written through it
+func (w *workbench) Close() { _ = w.importer.files.Close() } // nothing was written through it
 
-// dataPath returns where a file is kept. Only the default directory is
-// created: a path that somebody wrote may be a slip.
-func dataPath(name, given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	base, err := os.UserConfigDir()
-	if err != nil {
-		return "", fmt.Errorf("there is no place for %s: %w; name one with -%s FILE", name, err, name)
-	}
-	dir := filepath.Join(base, "talaria-workbench")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("there is no place for %s: %w; name one with -%s FILE", name, err, name)
-	}
-	return filepath.Join(dir, name+".json"), nil
-}
-
-// reason returns an error of the file system without its operation and path,
-// which the caller names better.
-func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
+// server returns an MCP server with everything that the workbench has.
+func (w *workbench) server(logger *zerolog.Logger) *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: "workbench", Title: "Workbench", Version: "1.0.0"}, &mcp.Options{
+		Instructions: "Calculate, keep notes, plan events, import events from CSV files and draw bar charts. " +
+			"Dates are YYYY-MM-DD, times of day HH:MM on a 24-hour clock, without a time zone.",
+		Logger:   logger,
+		Timeouts: mcp.Timeouts{Call: timeLimit},
+	})
+	w.notes.updated = s.ResourceUpdated
+	s.MustAdd(calculatorTool())
+	s.MustAdd(w.notes.components()...)
+	s.MustAdd(w.calendar.components()...)
+	s.MustAdd(w.importer.tool(), w.system.tool(), chartTool())
+	return s
 }

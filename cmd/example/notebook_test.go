@@ -20,7 +20,7 @@ func TestSearchNotes(t *testing.T) {
 		`{"text":"call Ada","tags":["work"]}`,
 		`{"text":"Buy paint","tags":["shop"]}`,
 	} {
-		w.now = func() time.Time { return noon.AddDate(0, 0, i) }
+		w.notes.now = func() time.Time { return noon.AddDate(0, 0, i) }
 		if got := must[Note](c, "add_note", arguments); got.ID != i+1 {
 			t.Fatalf("got note %+v, want number %d", got, i+1)
 		}
@@ -78,7 +78,7 @@ func TestNotesShared(t *testing.T) {
 		for range 4 {
 			group.Go(func() {
 				for range each {
-					if err := w.notes.Update(t.Context(), func(doc *document[Note]) error {
+					if err := w.notes.file.Update(t.Context(), func(doc *document[Note]) error {
 						doc.add(func(id int) Note { return Note{ID: id, Text: "x"} })
 						return nil
 					}); err != nil {
@@ -89,14 +89,8 @@ func TestNotesShared(t *testing.T) {
 		}
 	}
 	group.Wait()
-	err := newBench(t, dir).notes.View(t.Context(), func(notes []Note) error {
-		if len(notes) != 8*each {
-			t.Errorf("got %d notes, want %d", len(notes), 8*each)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
+	if notes, err := newBench(t, dir).notes.file.Read(t.Context()); err != nil || len(notes) != 8*each {
+		t.Errorf("got %d notes, want %d: %v", len(notes), 8*each, err)
 	}
 }
 
@@ -120,12 +114,9 @@ func TestFileLimits(t *testing.T) {
 	if err := add("c"); err == nil || !strings.Contains(err.Error(), "no room for more than 2 notes") {
 		t.Errorf("a third note: got %v", err)
 	}
-	_ = f.View(t.Context(), func(notes []Note) error {
-		if len(notes) != 2 {
-			t.Errorf("got %d notes, want 2", len(notes))
-		}
-		return nil
-	})
+	if notes, err := f.Read(t.Context()); err != nil || len(notes) != 2 {
+		t.Errorf("got %d notes, want 2: %v", len(notes), err)
+	}
 }
 
 func TestFileWaitsForItsTurn(t *testing.T) {
@@ -134,9 +125,10 @@ func TestFileWaitsForItsTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = f.View(t.Context(), func([]Note) error {
+	err = f.Update(t.Context(), func(*document[Note]) error {
 		cancel()
-		return f.View(ctx, func([]Note) error { return nil })
+		_, err := f.Read(ctx)
+		return err
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want a cancelled wait", err)

@@ -83,25 +83,31 @@ type ListEventsOut struct {
 // span is how many days list_events shows after the first, unless told.
 const span = 30
 
-func (w *workbench) eventTools() []mcp.Component {
+// calendar keeps events.
+type calendar struct {
+	file *file[Event]
+	now  func() time.Time
+}
+
+func (c *calendar) components() []mcp.Component {
 	return []mcp.Component{
-		mcp.Tool("schedule_event", w.schedule, mcp.Title("Schedule an event"),
+		mcp.Tool("schedule_event", c.schedule, mcp.Title("Schedule an event"),
 			mcp.Doc("Puts an event into the calendar, if nothing else takes place at that time"),
 			mcp.Destructive(false), mcp.OpenWorld(false)),
-		mcp.Tool("list_events", w.listEvents, mcp.Title("List events"),
+		mcp.Tool("list_events", c.list, mcp.Title("List events"),
 			mcp.Doc("Lists the events of a range of days"), mcp.ReadOnly(), mcp.OpenWorld(false)),
-		mcp.Tool("cancel_event", w.cancelEvent, mcp.Title("Cancel an event"),
+		mcp.Tool("cancel_event", c.cancel, mcp.Title("Cancel an event"),
 			mcp.Doc("Takes an event out of the calendar and returns it"), mcp.Destructive(true), mcp.OpenWorld(false)),
 	}
 }
 
-func (w *workbench) schedule(f *mcp.Frame, in ScheduleIn) (event Event, err error) {
+func (c *calendar) schedule(f *mcp.Frame, in ScheduleIn) (event Event, err error) {
 	if err := in.check(); err != nil {
 		return event, err
 	}
-	err = w.events.Update(f, func(doc *document[Event]) error {
+	err = c.file.Update(f, func(doc *document[Event]) error {
 		if clash := conflicts(doc.Records, in.event(0)); len(clash) > 0 && !in.AllowConflict {
-			return fmt.Errorf("there is a conflict with %s; choose another time, or set allow_conflict to true", list(clash))
+			return fmt.Errorf("there is a conflict with %s; choose another time, or set allow_conflict to true", describe(clash))
 		}
 		event = doc.add(in.event)
 		return nil
@@ -120,27 +126,24 @@ func conflicts(events []Event, e Event) []Event {
 	return clash
 }
 
-// list names events in a message, the first few of them.
-func list(events []Event) string {
+// describe names events in a message, the first few of them.
+func describe(events []Event) string {
 	const shown = 3
-	var b strings.Builder
-	for i, e := range events {
-		if i == shown {
-			fmt.Fprintf(&b, " and %d more", len(events)-shown)
-			break
-		}
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		b.WriteString(e.String())
+	var texts []string
+	for _, e := range events[:min(shown, len(events))] {
+		texts = append(texts, e.String())
 	}
-	return b.String()
+	text := strings.Join(texts, "; ")
+	if more := len(events) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
-func (w *workbench) listEvents(f *mcp.Frame, in ListEventsIn) (ListEventsOut, error) {
-	out := ListEventsOut{From: in.From, To: in.To, Events: []Event{}}
+func (c *calendar) list(f *mcp.Frame, in ListEventsIn) (ListEventsOut, error) {
+	out := ListEventsOut{From: in.From, To: in.To}
 	if out.From.IsZero() {
-		out.From = civil.DateOf(w.now())
+		out.From = civil.DateOf(c.now())
 	}
 	if out.To.IsZero() {
 		out.To = out.From.AddDays(min(span, lastDay.DaysSince(out.From)))
@@ -149,19 +152,15 @@ func (w *workbench) listEvents(f *mcp.Frame, in ListEventsIn) (ListEventsOut, er
 		return out, fmt.Errorf("to (%s) is before from, which is today (%s) if left out; give from too", out.To, out.From)
 	}
 	var midnight civil.TimeOfDay
-	days := Event{Start: out.From.At(midnight), End: out.To.AddDays(1).At(midnight)}
-	err := w.events.View(f, func(events []Event) error {
-		out.Events = append(out.Events, conflicts(events, days)...)
-		return nil
-	})
-	out.Total = len(out.Events)
-	slices.SortFunc(out.Events, func(a, b Event) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID)) })
-	out.Events = out.Events[:min(in.Limit, len(out.Events))]
+	events, err := c.file.Read(f)
+	events = conflicts(events, Event{Start: out.From.At(midnight), End: out.To.AddDays(1).At(midnight)})
+	slices.SortFunc(events, func(a, b Event) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID)) })
+	out.Total, out.Events = len(events), append([]Event{}, events[:min(in.Limit, len(events))]...)
 	return out, err
 }
 
-func (w *workbench) cancelEvent(f *mcp.Frame, in DeleteIn) (event Event, err error) {
-	err = w.events.Update(f, func(doc *document[Event]) error {
+func (c *calendar) cancel(f *mcp.Frame, in DeleteIn) (event Event, err error) {
+	err = c.file.Update(f, func(doc *document[Event]) error {
 		var ok bool
 		if event, ok = doc.remove(in.ID); !ok {
 			return fmt.Errorf("there is no event %d; list_events shows the numbers", in.ID)
