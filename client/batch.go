@@ -17,13 +17,15 @@ type Operation struct {
 	Options []CallOption
 }
 
-// BatchResult is what became of one request of a batch.
+// BatchResult is the outcome of one request of a batch.
 type BatchResult struct {
 	Result json.RawMessage // nil if there is an error
 	Err    error
 }
 
-// sendBatch sends the requests and waits for every answer.
+// sendBatch sends the requests in one message and waits for every answer. Each
+// request has its own entry in the table of calls, with its own timeout. It
+// waits for all goroutines that it starts.
 func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*request) ([]BatchResult, error) {
 	results := make([]BatchResult, len(requests))
 	calls := make([]*call, len(requests))
@@ -75,8 +77,8 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 	return results, nil
 }
 
-// batchAnswer waits for one answer of a batch; exchange is closed when the link
-// gives no more of them, if it is one that knows.
+// batchAnswer waits for one answer of a batch. exchange is closed when the link
+// will not deliver any more of them, which only HTTP links know.
 func batchAnswer(ctx context.Context, p *call, exchange <-chan struct{}) (json.RawMessage, error) {
 	if p.conn.sync {
 		select {

@@ -13,23 +13,23 @@ import (
 )
 
 // maxCachedResult is the size in bytes of the largest result that is kept,
-// with the params that it is for, and maxCached that of all together.
+// including its params, and maxCached that of all results together.
 const (
 	maxCachedResult = 1 << 20
 	maxCached       = 64 << 20
 )
 
 // Cache keeps results for as long as servers say that they are fresh
-// (server/utilities/caching of 2026-07-28). Results that a server calls public
-// are shared by all clients of that server that have this Cache; the others
-// only by clients of the same Options.CacheKey. A notice that something changed
-// drops what it is about.
+// (server/utilities/caching of 2026-07-28). A result that the server calls
+// public is shared by all clients of that server that use this Cache; any other
+// only by clients with the same Options.CacheKey. A notification that something
+// has changed drops the results that it is about.
 //
-// It also remembers what servers speak from one Connect to the next, so that a
-// client need not ask again (basic/versioning of 2026-07-28). What is remembered
-// wrongly costs one request more.
+// It also remembers which revisions servers speak from one Connect to the next,
+// so that a client need not probe again (basic/versioning of 2026-07-28). If
+// that memory is wrong, connecting costs one more request.
 //
-// It is safe for concurrent use.
+// A Cache is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
 	limit   int
@@ -41,11 +41,12 @@ type Cache struct {
 	eras    map[string]era // by server
 }
 
-// cacheKey names a result. Owner is "" for a public one.
+// cacheKey identifies a result. owner is "" for a public one; params is the
+// JSON text without _meta.
 type cacheKey struct{ server, owner, method, params string }
 
-// cacheEntry is one result in the ring. What it is for is in its key, so that a
-// result can be taken out of the map from either side.
+// cacheEntry is one result in the ring of entries, which is ordered by age. The
+// key is repeated here so that the oldest entry can be removed from the map.
 type cacheEntry struct {
 	key        cacheKey
 	result     json.RawMessage
@@ -56,8 +57,9 @@ type cacheEntry struct {
 // size returns the bytes that count for an entry.
 func (e *cacheEntry) size() int { return len(e.result) + len(e.key.params) }
 
-// NewCache returns a Cache that keeps size results; 0 means 1000.
-// Together they have 64 MiB at most, and none more than 1 MiB.
+// NewCache returns a Cache that keeps up to size results; 0 means 1000.
+// Together they take at most 64 MiB, and none more than 1 MiB; the oldest make
+// room.
 func NewCache(size int) *Cache {
 	if size <= 0 {
 		size = 1000
@@ -65,7 +67,7 @@ func NewCache(size int) *Cache {
 	return &Cache{limit: size, entries: map[cacheKey]*cacheEntry{}}
 }
 
-// CacheStats says what a Cache did.
+// CacheStats counts what a Cache did. Entries is the number of results now.
 type CacheStats struct {
 	Entries      int
 	Hits, Misses int64
@@ -87,7 +89,7 @@ func (c *Cache) Clear() {
 	c.first, c.size = nil, 0
 }
 
-// get returns a fresh result, the owner's or a public one.
+// get returns a fresh result, of the owner or public. A stale one is removed.
 func (c *Cache) get(server, owner, method, params string) (json.RawMessage, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +109,7 @@ func (c *Cache) get(server, owner, method, params string) (json.RawMessage, bool
 	return nil, false
 }
 
-// put keeps a result if it says that it may be kept.
+// put keeps a result if its ttlMs says that it may be kept.
 func (c *Cache) put(server, owner, method, params string, result json.RawMessage) {
 	ttl, scope := freshness(result)
 	if ttl <= 0 || len(result)+len(params) > maxCachedResult {
@@ -149,7 +151,8 @@ func (c *Cache) remove(e *cacheEntry) {
 	}
 }
 
-// drop removes the results of a method; params "" means all of them.
+// drop removes the results of a method for one server, whoever owns them.
+// params "" means all of them.
 func (c *Cache) drop(server, method, params string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,11 +174,12 @@ func (c *Cache) dropOwner(owner string) {
 	}
 }
 
-// newOwner returns the name of an owner that nobody else is, and nobody will
-// be: one that comes again would find what the former has left.
+// newOwner returns the name of an owner that nobody else has or will have: a
+// name used again would give access to the results of its former owner.
 func newOwner() string { return rand.Text() }
 
-// freshness finds how long a result is fresh, and for whom.
+// freshness returns how long a result is fresh, and for whom, from its members
+// ttlMs and cacheScope. What cannot be read counts as stale.
 func freshness(result []byte) (ttl time.Duration, scope protocol.CacheScope) {
 	// What cannot be read counts as stale, which is always right.
 	_ = members(result, func(name []byte, s *jsonx.Scanner) error {
@@ -195,10 +199,11 @@ func freshness(result []byte) (ttl time.Duration, scope protocol.CacheScope) {
 	return ttl, scope
 }
 
-// maxTTL bounds what servers say, in milliseconds: a day.
+// maxTTL bounds what servers say, in milliseconds. It is a day.
 const maxTTL = int64(24 * time.Hour / time.Millisecond)
 
-// parseTTL reads the number of milliseconds; less than none is none.
+// parseTTL reads a number of milliseconds. A negative number counts as 0; ok is
+// false if the text is no number.
 func parseTTL(text []byte) (int64, bool) {
 	ms, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(ms > 0) {
@@ -210,9 +215,10 @@ func parseTTL(text []byte) (int64, bool) {
 	return int64(ms), true
 }
 
-// era is what is known of the revisions that a server speaks.
+// era is what is known about the revisions that a server speaks.
 type era byte
 
+// The eras. eraUnknown makes Connect probe; eraLegacy begins with initialize.
 const (
 	eraUnknown era = iota
 	eraModern
@@ -230,9 +236,10 @@ func (c *Cache) era(server string) era {
 	return c.eras[server]
 }
 
-// setEra remembers what a server turned out to be. Past maxEras everything is
-// forgotten at once: who connects to that many servers gains little by the memory,
-// and an order of coming would cost more than the probes that it saves.
+// setEra remembers what a server turned out to be. Beyond maxEras everything is
+// forgotten at once: a client that connects to so many servers gains little
+// from the memory, and keeping an order would cost more than the probes it
+// saves.
 func (c *Cache) setEra(server string, now era) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

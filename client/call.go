@@ -13,7 +13,13 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// call is one request under way.
+// call is one request under way: an entry of the table, and the clock of its
+// timeout. States: entered, after calls.enter; answered, when done is closed
+// and result or err is set; left, when its caller has given it up. Exactly one
+// of answered and left happens, decided by who removes it from the table.
+//
+// The fields above mu are set before the call is entered, except result and
+// err, which are set before done is closed. mu guards the rest.
 type call struct {
 	id     int64
 	method string
@@ -39,14 +45,16 @@ type call struct {
 	sub      *Subscription // of subscriptions/listen
 }
 
-// maxProgress is how much progress waits for a callback, maxMessages how long
-// its messages are together; then the oldest makes room.
+// maxProgress bounds how many progress notifications wait for a callback, and
+// maxMessages the length of their messages together. Beyond that the oldest are
+// dropped.
 const (
 	maxProgress = 256
 	maxMessages = 1 << 20
 )
 
-// begin starts the clock of a call. end must be called.
+// begin starts the clock of a call: timeout until the answer or the next
+// progress, most in all. A value of 0 or less is no limit. end must be called.
 func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx context.Context, end func()) {
 	ctx, c.abort = context.WithCancelCause(parent)
 	c.start, c.timeout = time.Now(), timeout
@@ -60,8 +68,8 @@ func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx c
 	return ctx, c.end
 }
 
-// end stops the clock and lets go of the context. It may be called when the call
-// has ended otherwise already.
+// end stops the clock and releases the context. It may be called after the call
+// has ended.
 func (c *call) end() {
 	if c.timer != nil {
 		c.timer.Stop()
@@ -69,7 +77,7 @@ func (c *call) end() {
 	c.abort(nil)
 }
 
-// next returns how long to wait from now on; 0 means for ever.
+// next returns how long to wait from now on; 0 means without limit.
 func (c *call) next() time.Duration {
 	d := max(c.timeout, 0)
 	if c.limit.IsZero() {
@@ -82,8 +90,9 @@ func (c *call) next() time.Duration {
 	return d
 }
 
-// expire gives the call up, unless the user is being asked something: then the
-// server waits, not the client.
+// expire gives the call up because its time is over, unless a question of the
+// server is being answered: then the server waits for the client and not the
+// other way round.
 func (c *call) expire() {
 	now := time.Now()
 	if (c.limit.IsZero() || now.Before(c.limit)) && c.conn.askedLately(now, c.timeout) {
@@ -93,8 +102,9 @@ func (c *call) expire() {
 	c.abort(&Error{kind: ErrTimeout, Err: fmt.Errorf("no answer within %v", now.Sub(c.start).Round(time.Millisecond))})
 }
 
-// advance takes progress. inline runs the callback at once; else the waiting
-// caller does.
+// advance takes a progress notification, which restarts the timeout. With
+// inline the callback runs at once, on the goroutine that reads the answer;
+// otherwise the waiting caller runs it.
 func (c *call) advance(p Progress, inline bool) {
 	if c.timer != nil && c.timeout > 0 {
 		select {
@@ -124,7 +134,8 @@ func (c *call) advance(p Progress, inline bool) {
 	}
 }
 
-// tell runs the callback for what waits.
+// tell runs the callback for the progress that is queued. Only the caller's
+// goroutine calls it.
 func (c *call) tell() {
 	if c.wake == nil {
 		return
@@ -138,7 +149,7 @@ func (c *call) tell() {
 	}
 }
 
-// wait returns when the call is answered or ctx ends.
+// wait returns when the call has been answered or ctx has ended.
 func (c *call) wait(ctx context.Context) {
 	for {
 		select {
@@ -152,7 +163,8 @@ func (c *call) wait(ctx context.Context) {
 	}
 }
 
-// close runs the callback for the progress that is left, and never again.
+// close runs the callback for the remaining progress, and prevents further
+// calls of it.
 func (c *call) close() {
 	c.tell()
 	c.mu.Lock()
@@ -160,21 +172,23 @@ func (c *call) close() {
 	c.mu.Unlock()
 }
 
-// pending describes the call for Client.Pending. The fields that it reads are
-// written before the call is in the table, and never after.
+// pending describes the call for Client.Pending. The fields that it reads do
+// not change once the call is in the table.
 func (c *call) pending() Pending {
 	return Pending{ID: protocol.IntID(c.id), Method: c.method, Name: c.name, Start: c.start}
 }
 
-// subscription returns the subscription that the call keeps open, nil for all
-// other calls.
+// subscription returns the subscription that the call keeps open, or nil for
+// any other call.
 func (c *call) subscription() *Subscription {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sub
 }
 
-// settle returns what became of a call.
+// settle returns the outcome of a call. err is what sending it returned. If the
+// call has not been answered, settle removes it from the table and tells the
+// server that it is cancelled, where the transport does not do so by itself.
 func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
 	calls := &c.conn.client.calls
 	counter := &calls.stats.Failed
@@ -231,7 +245,9 @@ type Pending struct {
 // Elapsed returns how long the request is under way.
 func (p Pending) Elapsed() time.Duration { return time.Since(p.Start) }
 
-// calls is the table of requests under way.
+// calls is the table of requests under way, of all connections of a client. Ids
+// continue over reconnections, so that a late answer meets no other request. mu
+// guards everything.
 type calls struct {
 	mu    sync.Mutex
 	last  int64
@@ -239,7 +255,7 @@ type calls struct {
 	stats Stats
 }
 
-// enter puts c into the table and gives it its id.
+// enter adds a call to the table and gives it its id.
 func (t *calls) enter(c *call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,14 +265,15 @@ func (t *calls) enter(c *call) {
 	t.stats.Requests++
 }
 
-// find returns the call of that id, nil if there is none.
+// find returns the call with an id, or nil.
 func (t *calls) find(id int64) *call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.table[id]
 }
 
-// only returns the one call of conn, nil if there are none or more.
+// only returns the one call of a connection, or nil if there are none or
+// several.
 func (t *calls) only(conn *connection) (one *call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -272,8 +289,9 @@ func (t *calls) only(conn *connection) (one *call) {
 	return one
 }
 
-// finish ends a call with its result or error, and tells whether it was still
-// under way.
+// finish ends a call with its result or error. It returns false if the call is
+// not under way any more, or belongs to another connection; conn may be nil for
+// any.
 func (t *calls) finish(id int64, conn *connection, result json.RawMessage, err error) bool {
 	t.mu.Lock()
 	c := t.table[id]
@@ -293,7 +311,8 @@ func (t *calls) finish(id int64, conn *connection, result json.RawMessage, err e
 	return true
 }
 
-// leave takes c out of the table and tells whether it had no answer yet.
+// leave removes a call from the table and adds one to count. It returns false
+// if the call has been answered.
 func (t *calls) leave(c *call, count *int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -305,7 +324,8 @@ func (t *calls) leave(c *call, count *int64) bool {
 	return true
 }
 
-// failAll ends the calls of a connection, or all if conn is nil.
+// failAll ends the calls of a connection, or all calls if conn is nil, and
+// returns them.
 func (t *calls) failAll(conn *connection, err error) []*call {
 	t.mu.Lock()
 	var ended []*call
@@ -334,8 +354,8 @@ func (t *calls) count(field func(*Stats) *int64) {
 	t.mu.Unlock()
 }
 
-// cancel takes the request of an id out of the table, with failure for its end;
-// it returns nil if there is none.
+// cancel ends the request with an id with failure, and returns it; nil if there
+// is none.
 func (t *calls) cancel(id protocol.ID, failure error) *call {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 // CallOption changes one call.
 type CallOption func(*callOptions)
 
-// callOptions is what the options of one call come to. The zero value of each
+// callOptions is the sum of the options of one call. The zero value of each
 // field is what a call without options has.
 type callOptions struct {
 	timeout, maxTimeout time.Duration
@@ -26,8 +26,8 @@ type callOptions struct {
 	state               string
 }
 
-// newCallOptions applies the options in their order, so that a later one wins. A
-// nil among them is left out, for programs that have an option at times.
+// newCallOptions applies options in their order, so that a later one wins. nil
+// among them is ignored, for programs that set an option only at times.
 func newCallOptions(options []CallOption) *callOptions {
 	o := &callOptions{}
 	for _, option := range options {

@@ -13,7 +13,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// request starts a request with the caller's options.
+// request returns a request with the caller's options. members is the JSON text
+// of the params without braces and _meta.
 func (c *Client) request(op, method, name string, members []byte, options []CallOption) (*request, error) {
 	r := &request{client: c, op: op, method: method, name: name, members: members, options: newCallOptions(options)}
 	var err error
@@ -23,7 +24,8 @@ func (c *Client) request(op, method, name string, members []byte, options []Call
 	return r, nil
 }
 
-// rawRequest starts a request whose params are the caller's.
+// rawRequest returns a request whose params were given by the caller as a
+// value.
 func (c *Client) rawRequest(op, method string, params any, options []CallOption) (*request, error) {
 	r, err := c.request(op, method, "", nil, options)
 	if err != nil {
@@ -37,7 +39,7 @@ func (c *Client) rawRequest(op, method string, params any, options []CallOption)
 	return r, nil
 }
 
-// ask sends a request that may be sent twice.
+// ask sends a request that may safely be sent twice.
 func (c *Client) ask(ctx context.Context, op, method, name string, members []byte, options []CallOption) (json.RawMessage, error) {
 	r, err := c.request(op, method, name, members, options)
 	if err != nil {
@@ -198,8 +200,9 @@ func (c *Client) Call(ctx context.Context, tool string, args any, options ...Cal
 	return result, nil
 }
 
-// called reads the result of a call that began then, after the task that it may
-// have become.
+// called decodes the result of a tools/call that began at the given time. If
+// the call has become a task, it waits for the task first, unless the options
+// say otherwise.
 func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, began time.Time) (*CallToolResult, error) {
 	if r.task {
 		task, err := parseTask(raw)
@@ -216,7 +219,8 @@ func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, be
 }
 
 // checkOutput checks structured content against the tool's output schema
-// (server/tools of the revisions from 2025-06-18 on).
+// (server/tools of the revisions since 2025-06-18). A tool that is not listed
+// has no schema.
 func (c *Client) checkOutput(ctx context.Context, name string, result *CallToolResult) error {
 	conn := c.life.conn.Load()
 	if conn == nil || !conn.revision().Has(protocol.StructuredContent) {
@@ -309,9 +313,9 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 	return &result.Completion, nil
 }
 
-// levelRequest makes the request that sets the level of the server's log. It is
-// sent by SetLevel, and after each handshake of a legacy session, because the level
-// belongs to the session.
+// levelRequest returns the request that sets the level of the server's log. It
+// is sent by SetLevel and after each handshake of a legacy session, because the
+// level belongs to the session.
 func levelRequest(c *Client, level protocol.Level) *request {
 	return &request{client: c, op: "set level", method: protocol.MethodSetLevel, safe: true, options: &callOptions{},
 		members: named("level", level.String())}
@@ -403,7 +407,8 @@ func (c *Client) Listen(ctx context.Context, filter Filter, fn func(Notification
 	return s, nil
 }
 
-// resourceRequest subscribes to a resource of a legacy server, or ends that.
+// resourceRequest sends resources/subscribe or resources/unsubscribe to a
+// legacy server.
 func (c *Client) resourceRequest(ctx context.Context, method, uri string) error {
 	_, err := c.ask(ctx, method+" "+uri, method, "", named("uri", uri), nil)
 	return err
@@ -432,8 +437,9 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 	return sendBatch(ctx, c, conn, requests)
 }
 
-// unlisted makes the refusal of a tool or a prompt ErrNotFound if the server does
-// not list it: the codes of the protocol do not tell that from bad arguments.
+// unlisted turns the refusal of a tool or prompt into ErrNotFound if the server
+// does not list it: the codes of the protocol do not distinguish that from bad
+// arguments. missing asks the server for its list.
 func unlisted(ctx context.Context, err error, missing func() bool) error {
 	own, ok := err.(*Error)
 	if !ok || own.kind != nil || own.Code != protocol.CodeInvalidParams || ctx.Err() != nil || !missing() {
@@ -444,12 +450,12 @@ func unlisted(ctx context.Context, err error, missing func() bool) error {
 	return &found
 }
 
-// braces makes an object of its members.
+// braces returns the object with these members.
 func braces(members []byte) []byte {
 	return append(append([]byte{'{'}, members...), '}')
 }
 
-// join puts the members of two objects together.
+// join returns the members of two objects as those of one.
 func join(a, b []byte) []byte {
 	if len(a) == 0 {
 		return b
@@ -460,7 +466,8 @@ func join(a, b []byte) []byte {
 	return append(append(a, ','), b...)
 }
 
-// nameIn finds what the header Mcp-Name says of a method.
+// nameIn returns what the header Mcp-Name says for a request of a method, "" if
+// nothing.
 func nameIn(method string, members []byte) string {
 	member := ""
 	switch method {
@@ -479,7 +486,7 @@ func nameIn(method string, members []byte) string {
 	return name
 }
 
-// reads tells whether a method only reads, so that sending it twice is
+// reads reports whether a method only reads, so that sending it twice is
 // harmless.
 func reads(method string) bool {
 	switch method {

@@ -163,7 +163,7 @@ func (c *Client) Supports(path ...string) bool {
 // Capabilities returns what the client declares to servers.
 func (c *Client) Capabilities() protocol.ClientCapabilities { return c.caps }
 
-// capabilitiesFor returns what the client declares in rev.
+// capabilitiesFor returns what the client declares in a revision.
 func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilities {
 	if c.opts.OnRequest != nil {
 		return c.caps
@@ -179,7 +179,7 @@ func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilit
 // tasks.
 func (c *Client) takesTasks() bool { return c.caps.Extensions[tasksExtension] != nil }
 
-// logLevel returns the least severe level that the server shall log; 0 leaves
+// logLevel returns the least severe level that the server should log; 0 leaves
 // that to the server.
 func (c *Client) logLevel() protocol.Level { return protocol.Level(c.level.Load()) }
 
@@ -270,10 +270,12 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 	return wrap(op, methodRootsChanged, "", err)
 }
 
-// most returns how long a request may take in all; less than 0 means any time.
+// most returns how long a request may take in all; a negative value means
+// without limit.
 func (c *Client) most() time.Duration { return cmp.Or(c.opts.MaxTimeout, 10*time.Minute) }
 
-// limited bounds one step that waits for the server by Options.Timeout.
+// limited returns a context for one step that waits for the server, bounded by
+// Options.Timeout.
 func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.opts.Timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -281,19 +283,20 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, c.opts.Timeout)
 }
 
-// discard closes a connection that is of no use.
+// discard closes a connection that is not used.
 func (c *Client) discard(conn *connection) {
 	ctx, stop := context.WithTimeout(context.Background(), c.opts.CloseTimeout)
 	defer stop()
 	_ = conn.close(ctx) // why it is closed says more
 }
 
-// guard runs a callback of the user on a goroutine of its own: whatever it does,
-// guard returns, and a failure is in the log.
+// guard runs a callback of the user on a goroutine of its own and waits for it.
+// Whatever the callback does, guard returns; a panic is logged and is the
+// error.
 func (c *Client) guard(name string, fn func()) error { return callback.Run(c.opts.Logger, name, fn) }
 
-// notifyTimeout bounds the sending of what nobody waits for.
+// notifyTimeout bounds sending a message whose answer nobody waits for.
 const notifyTimeout = 5 * time.Second
 
-// notesTimeout is how long Close waits for that.
+// notesTimeout is how long Close waits for such messages to be sent.
 const notesTimeout = time.Second

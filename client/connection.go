@@ -18,7 +18,12 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// connection is one link to the server, from its opening to its end.
+// connection is one link to the server, from its opening to its end. It is not
+// reused.
+//
+// States: opening, until the handshake is done (opening is set, and rev is 0
+// before a revision is agreed on); in use, after lifecycle.install; lost, when
+// err is set. client, link, sync and server do not change once it is in use.
 type connection struct {
 	client    *Client
 	link      link.Link
@@ -44,8 +49,9 @@ type connection struct {
 	invalidAt time.Time
 }
 
-// maxAsked is how many questions of a server are worked on at a time, and
-// maxAskedSize how long they may be together, in bytes, if there are several.
+// maxAsked is how many questions of a server are handled at a time, and
+// maxAskedSize how long their params may be together, in bytes, if there are
+// several.
 const (
 	maxAsked     = 256
 	maxAskedSize = 16 << 20
@@ -54,20 +60,21 @@ const (
 // revision returns what is spoken, 0 before that is agreed on.
 func (conn *connection) revision() protocol.Revision { return protocol.Revision(conn.rev.Load()) }
 
-// speak sets what is spoken. Only the handshake calls it, which nothing else runs
-// beside.
+// speak sets the revision. Only the handshake calls it, and nothing else runs
+// meanwhile.
 func (conn *connection) speak(rev protocol.Revision) { conn.rev.Store(uint32(rev)) }
 
-// lostErr returns why the connection was lost, nil while it is not. Who enters a
-// call into the table looks here afterwards: either that sees the loss, or the loss
-// sees the call.
+// lostErr returns why the connection was lost, or nil. A caller adds its call
+// to the table first and looks here afterwards: either it sees the loss, or the
+// loss sees the call.
 func (conn *connection) lostErr() error {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
 	return conn.err
 }
 
-// Lost implements link.Receiver.
+// Lost implements link.Receiver. It ends the calls under way and starts
+// reconnecting.
 func (conn *connection) Lost(err error) {
 	if err == nil {
 		err = errors.New("the server ended the connection")
@@ -81,8 +88,8 @@ func (conn *connection) Lost(err error) {
 	conn.client.life.lost(conn, err)
 }
 
-// askedLately tells whether a question of the server is being answered, or was
-// within that time.
+// askedLately reports whether a question of the server is being answered, or
+// was within the given time.
 func (conn *connection) askedLately(now time.Time, within time.Duration) bool {
 	return conn.asking.Load() > 0 || now.UnixNano()-conn.askedAt.Load() < int64(within)
 }
@@ -94,8 +101,8 @@ func (conn *connection) Fail(id protocol.ID, err error) {
 	}
 }
 
-// close ends the link in order. Where users' code carries it, a Conn or a
-// RoundTripper, and does not return, it is left behind.
+// close closes the link in order. If users' code in it, a Conn or a
+// RoundTripper, does not return in time, it is left behind.
 func (conn *connection) close(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- conn.link.Close(ctx) }()
@@ -114,7 +121,7 @@ func (conn *connection) close(ctx context.Context) error {
 	}
 }
 
-// afterKill is how long a transport may take once its time is over: a process
+// afterKill is how long closing may go on after its time is over: a process
 // that was killed has to be reaped.
 const afterKill = 6 * time.Second
 
@@ -135,11 +142,11 @@ func (conn *connection) Receive(text []byte, during *link.Message) {
 	}
 }
 
-// maxBatch is how many messages a server's batch may have.
+// maxBatch is how many messages a batch of the server may have.
 const maxBatch = 10000
 
-// batchRevision is what batches are read as: before a revision is agreed on
-// there are none.
+// batchRevision returns the revision by which batches are read; before one is
+// agreed on there are none.
 func (conn *connection) batchRevision() protocol.Revision {
 	if conn.opening.Load() {
 		return protocol.V20241105
@@ -147,8 +154,9 @@ func (conn *connection) batchRevision() protocol.Revision {
 	return conn.revision()
 }
 
-// receive takes one message. What cannot be read still ends the call that it is
-// the answer to, if its id can be read: the caller would wait for nothing.
+// receive handles one message. A message that is not valid still ends the call
+// that it answers, if its id can be read: the caller would otherwise wait in
+// vain.
 func (conn *connection) receive(text []byte, during *link.Message) {
 	var m protocol.Message
 	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
@@ -174,7 +182,8 @@ func (conn *connection) receive(text []byte, during *link.Message) {
 	}
 }
 
-// invalidMessage takes what is no message.
+// invalidMessage counts and logs text that is no message, and remembers its
+// beginning for errors. during is the request on whose answer it came, or nil.
 func (conn *connection) invalidMessage(text []byte, during *link.Message, err error) {
 	conn.client.calls.count(func(s *Stats) *int64 { return &s.InvalidMessages })
 	safely.Log(conn.client.opts.Logger.Warn().Err(visible.Error(err)).Str("server", conn.client.server).
@@ -192,11 +201,11 @@ func (conn *connection) invalidMessage(text []byte, during *link.Message, err er
 	}
 }
 
-// lastWords is how long before its end a server says why it ends.
+// lastWords is how long before its end a server may have said why it ends.
 const lastWords = time.Second
 
-// blame adds to an error what the server has sent since then, or in answer to
-// the handshake, that is no message: that may be why.
+// blame adds to an error the invalid text that the server has sent since a
+// time, or during the handshake: it may be the reason.
 func (conn *connection) blame(err error, since time.Time) error {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
@@ -206,8 +215,8 @@ func (conn *connection) blame(err error, since time.Time) error {
 	return &invalidMessageError{err, conn.invalid}
 }
 
-// silence adds to the error of a handshake without an answer what the link knows
-// of the server.
+// silence adds to the error of a handshake that was not answered what the link
+// knows about the server.
 func (conn *connection) silence(err error) error {
 	l, ok := conn.link.(link.Silent)
 	if !ok || !conn.opening.Load() {
@@ -220,7 +229,8 @@ func (conn *connection) silence(err error) error {
 	return fmt.Errorf("%w; %w", err, &SilentError{stderr, withheld})
 }
 
-// callOf finds the request of an id that the server sent back.
+// callOf returns the call with an id that the server has sent back, or nil if
+// it is not one of this connection.
 func (conn *connection) callOf(id protocol.ID) *call {
 	n, err := strconv.ParseInt(id.String(), 10, 64)
 	if err != nil {
@@ -232,7 +242,7 @@ func (conn *connection) callOf(id protocol.ID) *call {
 	return nil
 }
 
-// answer gives a response to the request that waits for it.
+// answer delivers a response to the call that waits for it.
 func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 	id := m.ID
 	if id.IsZero() && during != nil {
@@ -254,14 +264,14 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 	conn.client.calls.finish(c.id, conn, clone(m.Result), nil)
 }
 
-// send sends what has no answer.
+// send sends a notification.
 func (conn *connection) send(ctx context.Context, method string, body []byte) error {
 	return conn.carry(ctx, &link.Message{
 		Body: body, Method: method, Revision: conn.revision(), Modern: conn.revision().Modern(),
 	})
 }
 
-// carry gives a message to the link.
+// carry passes a message to the link, and to Options.Trace.
 func (conn *connection) carry(ctx context.Context, m *link.Message) error {
 	if conn.client.opts.Trace == nil {
 		return conn.link.Send(ctx, m)
@@ -274,15 +284,16 @@ func (conn *connection) carry(ctx context.Context, m *link.Message) error {
 	return err
 }
 
-// trace tells Options.Trace of a message. Who reads the connection goes on,
-// whatever that does.
+// trace passes a message to Options.Trace. A callback that panics does not
+// disturb the reader of the connection.
 func (conn *connection) trace(fromServer bool, message []byte) {
 	if fn := conn.client.opts.Trace; fn != nil {
 		_ = conn.client.guard("Trace", func() { fn(fromServer, message) })
 	}
 }
 
-// sendSoon sends what hardly anybody waits for; done is closed afterwards.
+// sendSoon sends a notification on a goroutine of the client; done is closed
+// afterwards, whatever became of it.
 func (conn *connection) sendSoon(method string, body []byte) (done <-chan struct{}) {
 	ended := make(chan struct{})
 	if !conn.client.life.note(func(ctx context.Context) {
@@ -296,15 +307,15 @@ func (conn *connection) sendSoon(method string, body []byte) (done <-chan struct
 	return ended
 }
 
-// cancels tells whether giving up a request is told by a notification: over
-// modern HTTP the end of the exchange says it
-// (basic/patterns/cancellation of 2026-07-28). The handshake is not cancelled:
-// a server that did not answer it may not take notifications yet.
+// cancels reports whether giving up a request is announced by a notification.
+// Over modern HTTP the end of the exchange says it (basic/patterns/cancellation
+// of 2026-07-28). The handshake is not cancelled: a server that has not
+// answered it may not accept notifications yet.
 func (conn *connection) cancels(method string) bool {
 	return method != protocol.MethodInitialize && !conn.opening.Load() && !(conn.sync && conn.revision().Modern())
 }
 
-// cancelledBody is the notification that a request is given up.
+// cancelledBody returns the notification that a request is cancelled.
 func cancelledBody(id int64, reason string) []byte {
 	params := jsonx.AppendInt([]byte(`{"requestId":`), id)
 	if reason != "" {
@@ -313,8 +324,8 @@ func cancelledBody(id int64, reason string) []byte {
 	return protocol.AppendNotification(nil, protocol.MethodCancelled, append(params, '}'))
 }
 
-// cancelAll tells the server that these requests have no use any more, as many
-// as a moment suffices for.
+// cancelAll tells the server that these requests are not wanted any more, as
+// many as notesTimeout suffices for.
 func (conn *connection) cancelAll(ctx context.Context, ended []*call, reason string) {
 	ctx, stop := context.WithTimeout(ctx, notesTimeout)
 	defer stop()
@@ -328,7 +339,8 @@ func (conn *connection) cancelAll(ctx context.Context, ended []*call, reason str
 	}
 }
 
-// notified takes a notification of the server.
+// notified handles a notification of the server: it drops what the cache holds
+// about it, finds the subscription that it belongs to, and queues it.
 func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 	c := conn.client
 	switch m.Method {
@@ -366,7 +378,8 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 	c.notifications.push(Notification{Server: c.server, Method: m.Method, Params: clone(m.Params)}, fn)
 }
 
-// progressed gives progress to the call whose token it carries.
+// progressed passes progress to the call whose token it carries. Progress for
+// no call under way is ignored, since it may be late.
 func (conn *connection) progressed(params []byte, during *link.Message) {
 	var p Progress
 	var token []byte
@@ -401,8 +414,8 @@ func (conn *connection) progressed(params []byte, during *link.Message) {
 	c.advance(p, conn.sync)
 }
 
-// number reads a number of a notification; what is none counts as 0, because
-// progress that cannot be read is no reason to fail a call.
+// number reads a number of a notification. Anything else counts as 0, because
+// unreadable progress is no reason to fail a call.
 func number(raw []byte) float64 {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
@@ -411,7 +424,7 @@ func number(raw []byte) float64 {
 	return f
 }
 
-// stringIn returns a string member of an object, "" if there is none.
+// stringIn returns the string at a path in an object, "" if there is none.
 func stringIn(raw []byte, path ...string) string {
 	text := protocol.Lookup(raw, path)
 	s := jsonx.Scanner{Buf: text}
@@ -425,8 +438,8 @@ func stringIn(raw []byte, path ...string) string {
 	return string(b)
 }
 
-// gaveUp takes notifications/cancelled: the server needs no answer to its
-// question any more, or gives one of the client's requests up.
+// gaveUp handles notifications/cancelled: the server needs no answer to its
+// question any more, or gives up a request of the client.
 func (conn *connection) gaveUp(params []byte) {
 	var p protocol.CancelledParams
 	if json.Unmarshal(params, &p) != nil || p.RequestID.IsZero() {
@@ -455,10 +468,11 @@ func (conn *connection) gaveUp(params []byte) {
 // serverCancelled is the cause of a request that the server gave up.
 type serverCancelled struct{ reason string }
 
-// Error says that it was the server, so that nobody looks for the cause here.
+// Error names the server, so that nobody looks for the cause on this side.
 func (e *serverCancelled) Error() string { return "the server cancelled it: " + e.reason }
 
-// subscriptionOf finds the subscription that a notification belongs to.
+// subscriptionOf returns the subscription that a notification of a modern
+// server belongs to, or nil.
 func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message) *Subscription {
 	if !conn.revision().Modern() {
 		return nil
@@ -479,7 +493,7 @@ func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message
 	return c.subscription()
 }
 
-// declare encodes what every request of a modern revision carries.
+// declare encodes what every request of a modern revision carries in _meta.
 func (conn *connection) declare(rev protocol.Revision) error {
 	c := conn.client
 	info, err := json.Marshal(c.opts.Info.For(rev))
@@ -496,7 +510,9 @@ func (conn *connection) declare(rev protocol.Revision) error {
 	return nil
 }
 
-// question takes a request of the server.
+// question handles a request of the server on a goroutine of the client.
+// Requests beyond the limits, and a second one with the same id, are not
+// answered.
 func (conn *connection) question(m *protocol.Message) {
 	c := conn.client
 	if conn.revision().Modern() {
@@ -530,8 +546,8 @@ func (conn *connection) question(m *protocol.Message) {
 	}
 }
 
-// respond answers a request of the server. done is called before the answer
-// leaves, since the server may use the id again once it has that.
+// respond answers a request of the server. done is called before the answer is
+// sent, because the server may use the id again as soon as it has the answer.
 func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID, method string, params json.RawMessage) {
 	result, err := conn.client.handlers.answer(ctx, conn, method, params)
 	gone := ctx.Err() != nil

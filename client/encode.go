@@ -13,10 +13,11 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// encoders make the JSON text of values, one encoder per type.
+// encoders encode the values of callers, with one jsonx.Encoder for each type.
+// It grows by one entry for each type that is used.
 type encoders struct{ byType sync.Map }
 
-// append appends v as JSON.
+// append appends v as JSON. JSON text is checked and compacted.
 func (e *encoders) append(dst []byte, v any) ([]byte, error) {
 	switch raw := v.(type) {
 	case nil:
@@ -39,7 +40,8 @@ func (e *encoders) append(dst []byte, v any) ([]byte, error) {
 	return known.(*jsonx.Encoder).Append(dst, dereference(v))
 }
 
-// dereference follows pointers to pointers; the encoder takes one.
+// dereference follows pointers to pointers, since an encoder takes one level
+// only.
 func dereference(v any) any {
 	value := reflect.ValueOf(v)
 	for value.Kind() == reflect.Pointer && !value.IsNil() && value.Elem().Kind() == reflect.Pointer {
@@ -48,7 +50,7 @@ func dereference(v any) any {
 	return value.Interface()
 }
 
-// object appends v, which must encode to an object.
+// object appends v, which must encode to an object; what names it in errors.
 func (e *encoders) object(dst []byte, what string, v any) ([]byte, error) {
 	start := len(dst)
 	dst, err := e.append(dst, v)
@@ -61,8 +63,8 @@ func (e *encoders) object(dst []byte, what string, v any) ([]byte, error) {
 	return dst, nil
 }
 
-// params splits an object into the members of _meta, its progress token and the
-// other members.
+// params encodes v and splits the object into the members of its _meta, the
+// progress token in that, and all other members.
 func (e *encoders) params(v any) (members, meta, token []byte, err error) {
 	if v == nil {
 		return nil, nil, nil, nil
@@ -100,10 +102,10 @@ func (e *encoders) params(v any) (members, meta, token []byte, err error) {
 	return members, meta, token, err
 }
 
-// reserved are the members of _meta that the client itself makes.
+// reserved are the members of _meta that the client sets itself.
 var reserved = []string{"progressToken", protocol.MetaVersion, protocol.MetaClientInfo, protocol.MetaCapabilities, protocol.MetaLogLevel}
 
-// withoutReserved returns the members of an object but those.
+// withoutReserved returns the members of an object except the reserved ones.
 func withoutReserved(raw []byte) ([]byte, error) {
 	var kept []byte
 	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
@@ -137,8 +139,8 @@ func (e *encoders) metaMembers(meta map[string]any) ([]byte, error) {
 	return dst, nil
 }
 
-// mapKeys iterates over the keys of a map, for slices.Sorted: metadata goes out in
-// one order, so that the same call has the same bytes.
+// mapKeys iterates over the keys of a map, for slices.Sorted: metadata is sent
+// in one order, so that the same call has the same bytes.
 func mapKeys(m map[string]any) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for key := range m {
@@ -149,7 +151,7 @@ func mapKeys(m map[string]any) func(func(string) bool) {
 	}
 }
 
-// comma appends what must stand between two members, if dst has one.
+// comma appends a comma if dst ends in a member.
 func comma(dst []byte) []byte {
 	if len(dst) == 0 || dst[len(dst)-1] == '{' {
 		return dst
@@ -157,13 +159,13 @@ func comma(dst []byte) []byte {
 	return append(dst, ',')
 }
 
-// named starts the members of params with a name.
+// named returns a member with a string value, as the beginning of params.
 func named(member, name string) []byte {
 	dst := make([]byte, 0, len(member)+len(name)+8)
 	return jsonx.AppendString(append(append(append(dst, '"'), member...), `":`...), name)
 }
 
-// stringMap appends a map of strings as an object, in the order of its keys.
+// stringMap appends a map of strings as an object, sorted by key.
 func stringMap(dst []byte, m map[string]string) []byte {
 	keys := make([]string, 0, len(m))
 	for key := range m {

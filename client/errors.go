@@ -72,9 +72,9 @@ type Error struct {
 	kind error // one of the sentinels; nil if the cause tells, or if none fits
 }
 
-// Error says what was done and why that failed. What a server says in it has no
-// control and no invisible characters, and its length has a limit; a *ToolError
-// or a *protocol.Error within has the texts as they came.
+// Error says what was done and why it failed. Text from the server in it has no
+// control and no invisible characters and a limited length; a *ToolError or a
+// *protocol.Error within has the text as it came.
 func (e *Error) Error() string {
 	var parts []string
 	if e.Op != "" {
@@ -103,7 +103,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.kind, e.Err}
 }
 
-// Is makes a timeout the error that contexts have for it.
+// Is makes a timeout equal to context.DeadlineExceeded.
 func (e *Error) Is(target error) bool {
 	return target == context.DeadlineExceeded && e.kind == ErrTimeout
 }
@@ -128,8 +128,8 @@ func Retriable(err error) bool {
 	return false
 }
 
-// retryAfter returns how long the server wants to be left alone; 0 if it does
-// not say.
+// retryAfter returns how long the server wants to be left alone, from the
+// header Retry-After or the data of its error; 0 if it does not say.
 func retryAfter(err error) time.Duration {
 	if status, ok := errors.AsType[*link.StatusError](err); ok {
 		text := status.Header.Get("Retry-After")
@@ -170,7 +170,8 @@ func LastInvalidMessage(err error) string {
 	return ""
 }
 
-// invalidMessageError is an error after something came that is no message.
+// invalidMessageError is an error that may be explained by text of the server
+// that is no message.
 type invalidMessageError struct {
 	err  error
 	text string
@@ -222,7 +223,7 @@ func (e *ToolError) Error() string {
 	return "the tool failed and said nothing"
 }
 
-// serverFault reads the error object of an answer.
+// serverFault decodes the error object of a response.
 func serverFault(raw []byte) error {
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw) + 1}
 	if s.Peek() != jsonx.Object {
@@ -235,8 +236,8 @@ func serverFault(raw []byte) error {
 	return fault
 }
 
-// kindOf returns the sentinel for a cause, nil if it is none of them or has one
-// already.
+// kindOf returns the sentinel for a cause, or nil if none fits or the cause has
+// one already.
 func kindOf(method, name string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return nil
@@ -263,7 +264,8 @@ func kindOf(method, name string, err error) error {
 	return nil
 }
 
-// kindOfFault returns the sentinel for a server's error.
+// kindOfFault returns the sentinel for an error that the server answered with,
+// or nil.
 func kindOfFault(method, name string, fault *protocol.Error) error {
 	switch fault.Code {
 	case protocol.CodeMethodNotFound, protocol.CodeUnsupportedVersion:
@@ -290,7 +292,9 @@ func kindOfFault(method, name string, fault *protocol.Error) error {
 	return nil
 }
 
-// wrap makes err the error of an operation.
+// wrap returns err as the *Error of an operation. It returns an error that has
+// an Op already unchanged, and nil for nil. name is the tool, prompt or URI
+// that was asked for.
 func wrap(op, method, name string, err error) error {
 	if err == nil {
 		return nil
@@ -319,7 +323,8 @@ func wrap(op, method, name string, err error) error {
 	return e
 }
 
-// invalid makes err the error of a result that is not what it has to be.
+// invalid returns err as the error of a result that is not what the method must
+// give; nil for nil.
 func invalid(err error) error {
 	if err == nil {
 		return nil
@@ -327,8 +332,9 @@ func invalid(err error) error {
 	return &Error{kind: ErrInvalidResult, Err: err}
 }
 
-// unauthorizedError is the error of a request without credentials, or with the
-// wrong ones.
+// unauthorizedError is the error of a request that was answered with 401. Its
+// text tells what to do, because it reaches people who have just entered an
+// address and know nothing of tokens.
 type unauthorizedError struct{ err error }
 
 // Error says what to do: the error reaches people who have just given an address,
@@ -340,13 +346,14 @@ func (e *unauthorizedError) Error() string {
 // Unwrap returns the error of the server.
 func (e *unauthorizedError) Unwrap() error { return e.err }
 
-// unsupported is the error for what cannot be asked for.
+// unsupported returns the error for a request that is not sent, because the
+// server or the revision does not have it.
 func unsupported(op, method, format string, args ...any) error {
 	return &Error{Op: op, Method: method, kind: ErrUnsupported, Err: fmt.Errorf(format, args...)}
 }
 
-// unconnected is the error of what needs a connection that was lost, or could not
-// be made, because of err.
+// unconnected returns the error of something that needs a connection, which was
+// lost or could not be made because of err.
 func unconnected(op string, err error) *Error {
 	if own, ok := err.(*Error); ok && own.kind == ErrConnection {
 		err = own.Err // it is said once
@@ -354,8 +361,8 @@ func unconnected(op string, err error) *Error {
 	return &Error{Op: op, kind: ErrConnection, Err: err}
 }
 
-// sent returns the error of sending: what the network did is worth another
-// attempt, and a stream that takes nothing any more is lost.
+// sent returns the error of sending a message. A failure of the network is
+// worth another attempt, and a byte stream that takes nothing any more is lost.
 func sent(conn *connection, err error) error {
 	var status *link.StatusError
 	switch {
@@ -367,8 +374,8 @@ func sent(conn *connection, err error) error {
 	return err
 }
 
-// ofNetwork reports whether an HTTP exchange failed for what became of its
-// connection, and for nothing that was said on it.
+// ofNetwork reports whether an HTTP exchange failed because of its connection,
+// and not because of anything said on it.
 func ofNetwork(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return false // a net.Error too
@@ -386,8 +393,8 @@ func ofNetwork(err error) bool {
 	return false
 }
 
-// hiddenErrors are those errors of net/http for a broken connection that have
-// neither a name nor a type outside it.
+// hiddenErrors are the texts of errors of net/http for a broken connection that
+// have neither a name nor a type outside of that package.
 var hiddenErrors = [...]string{
 	"http: server closed idle connection",
 	"http2: client connection lost",
@@ -396,8 +403,8 @@ var hiddenErrors = [...]string{
 	"http2: Transport received Server's graceful shutdown GOAWAY",
 }
 
-// slow reports whether a network error took a timeout to come, so that another
-// attempt would take as long.
+// slow reports whether a network error is a timeout, so that another attempt
+// would take as long.
 func slow(err error) bool {
 	var broken net.Error
 	return errors.As(err, &broken) && broken.Timeout()

@@ -17,8 +17,9 @@ import (
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// handlers answer what the server asks, whether it comes as a request or in a
-// result that wants more input.
+// handlers answer what the server asks, whether it arrives as a request or in a
+// result that wants more input. They keep the roots, and the visits that are
+// awaited.
 type handlers struct {
 	client   *Client
 	roots    roots
@@ -29,7 +30,7 @@ type handlers struct {
 // (client/sampling of every revision).
 const codeRefused protocol.Code = -1
 
-// asFault makes err an error to answer with.
+// asFault returns the error to answer a question with.
 func asFault(err error) *protocol.Error {
 	var fault *protocol.Error
 	if errors.As(err, &fault) {
@@ -38,8 +39,8 @@ func asFault(err error) *protocol.Error {
 	return &protocol.Error{Code: codeRefused, Message: err.Error(), Err: err}
 }
 
-// answer asks the handler for the answer to a question of the server. It is the
-// same in every revision.
+// answer returns the answer to a question of the server, of any revision. The
+// handler runs in the guard; the server learns nothing about a panic.
 func (h *handlers) answer(ctx context.Context, conn *connection, method string, params json.RawMessage) (result []byte, err error) {
 	conn.asking.Add(1)
 	defer func() {
@@ -53,8 +54,8 @@ func (h *handlers) answer(ctx context.Context, conn *connection, method string, 
 	return result, err
 }
 
-// ask finds the handler of a method. A ping is answered whatever the options say,
-// as every revision with pings demands.
+// ask calls the handler for a method. A ping is answered whatever the options
+// say, as every revision with pings demands.
 func (h *handlers) ask(ctx context.Context, method string, params json.RawMessage) ([]byte, error) {
 	switch {
 	case method == protocol.MethodPing:
@@ -73,7 +74,7 @@ func (h *handlers) ask(ctx context.Context, method string, params json.RawMessag
 	return nil, protocol.MethodNotFound(method)
 }
 
-// answerRaw answers a request of any method.
+// answerRaw answers a request of any method with Options.OnRequest.
 func (h *handlers) answerRaw(ctx context.Context, method string, params json.RawMessage) ([]byte, error) {
 	result, err := h.client.opts.OnRequest(ctx, method, params)
 	if err != nil {
@@ -102,7 +103,7 @@ func (e *InputRequiredError) Error() string {
 	return fmt.Sprintf("the server wants %d answers before it gives a result", len(e.Requests))
 }
 
-// parseInputRequired reads a result that wants more input.
+// parseInputRequired decodes a result that wants more input.
 func parseInputRequired(method string, raw []byte) (*InputRequiredError, error) {
 	switch method {
 	case protocol.MethodToolsCall, protocol.MethodPromptsGet, protocol.MethodResourcesRead:
@@ -135,9 +136,9 @@ func parseInputRequired(method string, raw []byte) (*InputRequiredError, error) 
 	return e, nil
 }
 
-// parseInputRequests reads a map of questions, of which there may not be more
-// than a legacy server may ask at a time: each may cost a person's time, or a
-// model's.
+// parseInputRequests decodes a map of questions. A server may not put more into
+// it than a legacy server may ask at a time, because each question can cost a
+// person's time or a model's.
 func parseInputRequests(raw []byte) ([]protocol.InputRequest, error) {
 	var list []protocol.InputRequest
 	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
@@ -160,7 +161,8 @@ func parseInputRequests(raw []byte) ([]protocol.InputRequest, error) {
 }
 
 // answerRound asks the handlers for what the server wants, one question after
-// the other in its order.
+// the other in the order of the server, and returns what the request carries
+// when it is sent again.
 func (h *handlers) answerRound(ctx context.Context, conn *connection, asks *InputRequiredError) (round, error) {
 	more := round{state: asks.State, stated: asks.stated}
 	if asks.Requests == nil {
@@ -171,7 +173,8 @@ func (h *handlers) answerRound(ctx context.Context, conn *connection, asks *Inpu
 	return more, err
 }
 
-// answerAll returns the object of the answers to questions.
+// answerAll returns the object with the answers to questions, by their keys. It
+// stops at the first question without an answer.
 func (h *handlers) answerAll(ctx context.Context, conn *connection, questions []protocol.InputRequest) ([]byte, error) {
 	answers := []byte{'{'}
 	for _, q := range questions {
@@ -194,7 +197,7 @@ func (h *handlers) answerAll(ctx context.Context, conn *connection, questions []
 	return append(answers, '}'), nil
 }
 
-// askKind finds the sentinel for a question without an answer.
+// askKind returns the sentinel for a question without an answer, or nil.
 func askKind(err error) error {
 	var fault *protocol.Error
 	if errors.As(err, &fault) && fault.Code == protocol.CodeMethodNotFound {
@@ -225,8 +228,8 @@ func (h *handlers) answerSample(ctx context.Context, params json.RawMessage) ([]
 	return appendSample(nil, answer)
 }
 
-// appendSample appends the answer to sampling/createMessage. Zero fields of it
-// are filled in: the role is that of the assistant, the end that of its turn.
+// appendSample appends the answer to sampling/createMessage. Zero fields are
+// filled in: the role of the assistant, and the end of its turn.
 func appendSample(dst []byte, r *protocol.SampleResult) ([]byte, error) {
 	role, stop, model := r.Role, r.StopReason, r.Model
 	if role == "" {
@@ -309,8 +312,8 @@ func (h *handlers) answerElicit(ctx context.Context, params json.RawMessage) ([]
 	return checkedAnswer(&q, *answer)
 }
 
-// checkedAnswer encodes the answer to a question, with the form's defaults
-// filled in, after checking it.
+// checkedAnswer fills in the form's defaults, checks the answer to an
+// elicitation, and encodes it.
 func checkedAnswer(q *protocol.ElicitParams, answer protocol.ElicitResult) ([]byte, error) {
 	switch answer.Action {
 	case protocol.ElicitAccept:
@@ -332,7 +335,7 @@ func checkedAnswer(q *protocol.ElicitParams, answer protocol.ElicitResult) ([]by
 }
 
 // fillForm adds the defaults of the form to what the user filled in, and checks
-// the whole against the form's schema.
+// the result against the form's schema.
 func fillForm(form, content json.RawMessage) (json.RawMessage, error) {
 	if content = bytes.TrimSpace(content); len(content) == 0 || string(content) == "null" {
 		content = json.RawMessage("{}")
@@ -354,7 +357,8 @@ func fillForm(form, content json.RawMessage) (json.RawMessage, error) {
 	return content, nil
 }
 
-// withDefaults adds the defaults of a form's properties that content lacks.
+// withDefaults adds the defaults of those properties of a form that content
+// lacks.
 func withDefaults(form, content json.RawMessage) (json.RawMessage, error) {
 	filled, err := jsonx.Compact(nil, content)
 	if err != nil || filled[0] != '{' {
@@ -388,12 +392,12 @@ func withDefaults(form, content json.RawMessage) (json.RawMessage, error) {
 	return append(filled, '}'), err
 }
 
-// methodRootsChanged tells the server that the roots are others; legacy
-// revisions alone have it.
+// methodRootsChanged is the notification that the roots have changed. Only
+// legacy revisions have it.
 const methodRootsChanged = "notifications/roots/list_changed"
 
-// roots are the places that the server may work in. They are kept here, and not in
-// the options, because they may change while the client lives.
+// roots are the places that the server may work in. They are kept here and not
+// in the options because they can change.
 type roots struct {
 	mu   sync.Mutex
 	list []Root
@@ -406,7 +410,7 @@ func (r *roots) get() []Root {
 	return slices.Clone(r.list)
 }
 
-// set replaces the list, and reports whether it was another one.
+// set replaces the list and reports whether it has changed.
 func (r *roots) set(list []Root) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -438,21 +442,23 @@ const (
 )
 
 // elicited knows the visits that requests wait for, and the last ones that
-// nobody waited for when they were over.
+// ended before anybody waited for them: the notification can overtake the
+// response that names the visit. mu guards everything.
 type elicited struct {
 	mu    sync.Mutex
 	waits map[string]chan struct{} // by elicitation id
 	over  []string
 }
 
-// maxOver is how many of those are kept, and maxOverID how long their ids may
-// be in bytes.
+// maxOver is how many ended visits are kept, and maxOverID how long their ids
+// may be, in bytes.
 const (
 	maxOver   = 64
 	maxOverID = 1 << 10
 )
 
-// expect returns a channel that is closed when the visit is over.
+// expect returns a channel that is closed when a visit has ended. forget must
+// be called when nobody waits for it any more.
 func (e *elicited) expect(id string) (over <-chan struct{}, forget func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -477,7 +483,7 @@ func (e *elicited) expect(id string) (over <-chan struct{}, forget func()) {
 	}
 }
 
-// complete takes notifications/elicitation/complete.
+// complete handles notifications/elicitation/complete.
 func (e *elicited) complete(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -494,9 +500,9 @@ func (e *elicited) complete(id string) {
 	}
 }
 
-// visit shows the user the URLs that a request needs, and waits until the
-// server says that the user is through with them. It tells whether the request
-// is worth another attempt.
+// visit shows the user the URLs that a request needs and waits until the server
+// says that they have been visited. It reports whether the request is worth
+// another attempt.
 func (h *handlers) visit(ctx context.Context, fault *protocol.Error) bool {
 	raw, _ := fault.Data.(json.RawMessage)
 	var data struct {
@@ -533,7 +539,7 @@ func (h *handlers) visit(ctx context.Context, fault *protocol.Error) bool {
 	return true
 }
 
-// askURL asks the handler; anything but consent is an error.
+// askURL asks the handler to show a URL. Anything but consent is an error.
 func (h *handlers) askURL(ctx context.Context, conn *connection, q *protocol.ElicitParams) error {
 	params, err := json.Marshal(q)
 	if err != nil {

@@ -12,10 +12,16 @@ import (
 )
 
 // handshake opens connections: it finds out what the server speaks and agrees
-// with it on a revision.
+// on a revision. It has no state of its own; each attempt is one call of open.
+//
+// The order is that of basic/versioning of 2026-07-28: server/discover, then
+// initialize on the same connection, then initialize on a new connection, then
+// over HTTP the older transport with server-sent events. What the server turned
+// out to be is remembered in the cache, so that the next attempt begins there.
 type handshake struct{ client *Client }
 
-// open makes a connection and agrees on a revision.
+// open returns a connection on which a revision has been agreed. The caller
+// installs or discards it.
 func (h handshake) open(ctx context.Context) (*connection, error) {
 	opts := &h.client.opts
 	known := opts.Cache.era(h.client.server)
@@ -33,8 +39,8 @@ func (h handshake) open(ctx context.Context) (*connection, error) {
 // remember keeps what the server turned out to be.
 func (h handshake) remember(now era) { h.client.opts.Cache.setEra(h.client.server, now) }
 
-// openAs makes a connection to a server of that era; of eraUnknown it finds
-// out.
+// openAs connects to a server that is known to be of an era, or finds that out
+// if it is eraUnknown.
 func (h handshake) openAs(ctx context.Context, known era) (*connection, error) {
 	t := h.client.transport.transport()
 	if known == eraFallback {
@@ -63,7 +69,8 @@ func (h handshake) openAs(ctx context.Context, known era) (*connection, error) {
 	return h.fallBack(ctx, conn, t, fallback)
 }
 
-// fallBack goes on with initialize on a connection whose probe failed.
+// fallBack goes on with initialize on a connection whose probe failed, or on a
+// new one if that is lost.
 func (h handshake) fallBack(ctx context.Context, conn *connection, t link.Transport, rev protocol.Revision) (*connection, error) {
 	err := conn.lostErr()
 	if err == nil {
@@ -91,8 +98,8 @@ func (h handshake) fallBack(ctx context.Context, conn *connection, t link.Transp
 	return h.standIn(ctx, t, err)
 }
 
-// openLegacyOrFallback connects with initialize, and on the transport's
-// stand-in if that is refused.
+// openLegacyOrFallback connects with initialize. If the server refuses that, it
+// tries the transport's stand-in.
 func (h handshake) openLegacyOrFallback(ctx context.Context, t link.Transport) (*connection, error) {
 	conn, err := h.openLegacy(ctx, t, eraLegacy)
 	if err == nil || ctx.Err() != nil {
@@ -101,8 +108,8 @@ func (h handshake) openLegacyOrFallback(ctx context.Context, t link.Transport) (
 	return h.standIn(ctx, t, err)
 }
 
-// standIn connects over the stand-in of t after err was the answer to
-// initialize.
+// standIn connects over the stand-in of t, after initialize failed with err. It
+// returns err if there is no stand-in or the error does not call for one.
 func (h handshake) standIn(ctx context.Context, t link.Transport, err error) (*connection, error) {
 	var status *link.StatusError
 	var fault *protocol.Error
@@ -144,7 +151,7 @@ func (h handshake) openLegacy(ctx context.Context, t link.Transport, now era) (*
 	return conn, nil
 }
 
-// dial opens a link.
+// dial opens a link and returns it as a connection in the state of opening.
 func (h handshake) dial(ctx context.Context, t link.Transport) (*connection, error) {
 	h.client.life.setState(StateConnecting, nil)
 	conn := &connection{client: h.client}
@@ -176,8 +183,8 @@ func (h handshake) dial(ctx context.Context, t link.Transport) (*connection, err
 	return conn, nil
 }
 
-// early is a connection whose link is not known yet: what comes before Open
-// returns waits.
+// early receives for a connection whose link is not known yet. Whatever arrives
+// before Open returns waits until ready is closed.
 type early struct {
 	conn  *connection
 	ready chan struct{}
@@ -201,8 +208,8 @@ func (e early) Fail(id protocol.ID, err error) {
 	e.conn.Fail(id, err)
 }
 
-// discover probes for a modern server. fallback is not 0 if the server turns
-// out to be a legacy one: the revision to initialize with.
+// discover sends the probe. If fallback is not 0, the server turned out to be a
+// legacy one and initialize should offer that revision.
 func (h handshake) discover(ctx context.Context, conn *connection) (fallback protocol.Revision, err error) {
 	rev, legacy := h.client.opts.newest(true), h.client.opts.newest(false)
 	for range 2 {
@@ -241,8 +248,8 @@ func (h handshake) discover(ctx context.Context, conn *connection) (fallback pro
 	return 0, errors.New("the server refuses the revisions that it says it supports")
 }
 
-// legacyAfter takes the server for a legacy one after a probe that failed, if
-// the failure allows that.
+// legacyAfter decides whether a failed probe means that the server is a legacy
+// one. legacy is the revision to offer then, or 0 if the client speaks none.
 func legacyAfter(err error, legacy protocol.Revision) (protocol.Revision, error) {
 	var status *link.StatusError
 	var fault *protocol.Error
@@ -262,7 +269,7 @@ func legacyAfter(err error, legacy protocol.Revision) (protocol.Revision, error)
 	return legacy, nil
 }
 
-// modernFault tells whether only a modern server answers with that code.
+// modernFault reports whether only a modern server answers with that code.
 func modernFault(code protocol.Code) bool {
 	switch code {
 	case protocol.CodeUnsupportedVersion, protocol.CodeMissingCapability, protocol.CodeHeaderMismatch:
@@ -271,7 +278,7 @@ func modernFault(code protocol.Code) bool {
 	return false
 }
 
-// supportedIn lists the revisions that an error names.
+// supportedIn returns the revisions that an error lists as supported.
 func supportedIn(fault *protocol.Error) []string {
 	raw, _ := fault.Data.(json.RawMessage)
 	var data struct {
@@ -283,13 +290,15 @@ func supportedIn(fault *protocol.Error) []string {
 	return data.Supported
 }
 
-// noRevision is the error for a server with which no revision is shared. It names
-// what both sides speak, as the way out is a setting on one of them.
+// noRevision returns the error for a server with which no revision is shared.
+// It names what both sides speak, because the remedy is a setting of one of
+// them.
 func (h handshake) noRevision(err error, names []string) error {
 	return &Error{kind: ErrUnsupported, Err: fmt.Errorf("the server speaks %v, this client %v: %w", names, protocol.RevisionNames(h.client.opts.Revisions), err)}
 }
 
-// discovered reads the result of server/discover.
+// discovered handles the result of server/discover. Its results are those of
+// discover.
 func (h handshake) discovered(conn *connection, result []byte, rev, legacy protocol.Revision) (protocol.Revision, error) {
 	var hello struct {
 		Supported    []string                    `json:"supportedVersions"`
@@ -325,7 +334,8 @@ func (h handshake) discovered(conn *connection, result []byte, rev, legacy proto
 	return 0, nil
 }
 
-// initialize opens a legacy session (basic/lifecycle of the legacy revisions).
+// initialize opens a legacy session (basic/lifecycle of the legacy revisions),
+// with a second attempt if the server names a revision that it supports.
 func (h handshake) initialize(ctx context.Context, conn *connection, rev protocol.Revision) error {
 	var last error
 	for range 2 {
@@ -351,8 +361,8 @@ func (h handshake) initialize(ctx context.Context, conn *connection, rev protoco
 	return last
 }
 
-// sayInitialize sends initialize and returns its result. The client offers rev,
-// and takes whatever legacy revision the server answers with, if it speaks it.
+// sayInitialize sends initialize, offering rev, and returns its result. Any
+// legacy revision that the client speaks is accepted in the answer.
 func (h handshake) sayInitialize(ctx context.Context, conn *connection, rev protocol.Revision) (json.RawMessage, error) {
 	caps := h.client.capabilitiesFor(rev)
 	conn.rootsChange.Store(caps.Roots != nil && caps.Roots.ListChanged)
@@ -369,7 +379,7 @@ func (h handshake) sayInitialize(ctx context.Context, conn *connection, rev prot
 	return r.roundTrip(ctx, conn, round{})
 }
 
-// initialized reads the result of initialize and ends the handshake.
+// initialized handles the result of initialize and ends the handshake.
 func (h handshake) initialized(ctx context.Context, conn *connection, result []byte) error {
 	var hello protocol.InitializeResult
 	if err := json.Unmarshal(result, &hello); err != nil {

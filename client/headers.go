@@ -17,7 +17,7 @@ import (
 // headerKeyword marks an argument that is mirrored into an HTTP header.
 const headerKeyword = "x-mcp-header"
 
-// headerParams finds the arguments of a tool that are mirrored into headers
+// headerParams returns the arguments of a tool that are mirrored into headers
 // (Custom Headers from Tool Parameters in basic/transports/streamable-http of
 // 2026-07-28). An annotation that is not valid is an error.
 func headerParams(input json.RawMessage) ([]protocol.HeaderParam, error) {
@@ -35,13 +35,13 @@ func headerParams(input json.RawMessage) ([]protocol.HeaderParam, error) {
 	return w.found, nil
 }
 
-// headerWalk gathers the annotated arguments of one schema.
+// headerWalk collects the annotated arguments of one schema.
 type headerWalk struct {
 	found []protocol.HeaderParam
 	names map[string]bool // in lower case
 }
 
-// schema walks one schema. reachable tells whether path leads there through
+// schema visits one schema. reachable reports whether path leads to it through
 // properties alone.
 func (w *headerWalk) schema(node map[string]any, path []string, reachable bool) error {
 	if name, ok := node[headerKeyword]; ok {
@@ -98,9 +98,9 @@ func (w *headerWalk) any(v any, path []string) error {
 	return nil
 }
 
-// annotated takes one annotation, and refuses those that the specification does:
-// a header that cannot be sent, or not be found again, would make every call of the
-// tool fail.
+// annotated handles one annotation. It refuses what the specification refuses:
+// with a header that cannot be sent, or not be read back, every call of the
+// tool would fail.
 func (w *headerWalk) annotated(node map[string]any, value any, path []string, reachable bool) error {
 	name, ok := value.(string)
 	switch {
@@ -118,8 +118,8 @@ func (w *headerWalk) annotated(node map[string]any, value any, path []string, re
 	return nil
 }
 
-// primitive tells whether a schema's type is one that headers can carry; null
-// beside it means that the argument may be left out.
+// primitive reports whether a header can carry values of a schema's type. null
+// beside the type means that the argument may be left out.
 func primitive(t any) bool {
 	if list, ok := t.([]any); ok {
 		list = slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == "null" })
@@ -131,7 +131,7 @@ func primitive(t any) bool {
 	return t == "string" || t == "integer" || t == "boolean"
 }
 
-// token tells whether name is a header's name.
+// token reports whether name can be the name of a header.
 func token(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -142,7 +142,7 @@ func token(name string) bool {
 	return name != ""
 }
 
-// mirror returns h with the headers for args.
+// mirror returns h with the headers that mirror args. It does not change h.
 func (t *toolInfo) mirror(h http.Header, args []byte) http.Header {
 	if args == nil {
 		return h
@@ -159,8 +159,8 @@ func (t *toolInfo) mirror(h http.Header, args []byte) http.Header {
 	return h
 }
 
-// headerText returns the JSON text of an argument as a header has it; ok is
-// false if there is nothing to mirror.
+// headerText returns the value of a header for the JSON text of an argument; ok
+// is false if there is nothing to mirror.
 func headerText(raw []byte) (text string, ok bool) {
 	s := jsonx.Scanner{Buf: raw}
 	switch s.Peek() {

@@ -13,7 +13,7 @@ import (
 )
 
 // settled is how long a connection must have lived for its loss not to count as
-// an attempt that failed.
+// a failed attempt.
 const settled = 15 * time.Second
 
 // stateChange is a change that Options.OnState has not heard of yet.
@@ -23,7 +23,14 @@ type stateChange struct {
 }
 
 // lifecycle is the state of a client's connection, and the goroutines that live
-// as long as the client. All that the states depend on is changed under mu.
+// as long as the client.
+//
+//	connecting -> initializing -> ready -> disconnected -> connecting …
+//
+// A client that is disconnected either returns by itself, in which case
+// returning is set, or stays so until Reconnect. Close sets closed, after which
+// no goroutine is started. mu guards the fields below it; conn is atomic as
+// well, because each call reads it.
 type lifecycle struct {
 	client *Client
 	ctx    context.Context // ends with Close
@@ -45,8 +52,8 @@ type lifecycle struct {
 	telling   bool // a goroutine gives the queue to Options.OnState
 }
 
-// spawn runs fn on a goroutine that Close waits for. It reports false, without
-// running it, once the client is closed.
+// spawn runs fn on a goroutine that Close waits for. It returns false, without
+// running fn, once the client is closed.
 func (l *lifecycle) spawn(fn func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +64,9 @@ func (l *lifecycle) spawn(fn func()) bool {
 	return true
 }
 
-// note is spawn for what sends something that nobody waits for; Close lets it
-// leave first. It reports false, without running it, once the client is closed.
+// note is spawn for sending a message whose answer nobody waits for. Close
+// gives it notesTimeout to be sent. It returns false, without running fn, once
+// the client is closed.
 func (l *lifecycle) note(fn func(ctx context.Context)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,14 +83,15 @@ func (l *lifecycle) note(fn func(ctx context.Context)) bool {
 	return true
 }
 
-// sendNotes lets leave what nobody waits for.
+// sendNotes waits, for a limited time, until the messages of note have been
+// sent.
 func (l *lifecycle) sendNotes(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, notesTimeout)
 	defer stop()
 	waitFor(ctx, &l.notes)
 }
 
-// waitFor waits for goroutines, at most until ctx ends.
+// waitFor waits for goroutines until ctx ends.
 func waitFor(ctx context.Context, goroutines *sync.WaitGroup) {
 	ended := make(chan struct{})
 	go func() {
@@ -95,7 +104,8 @@ func waitFor(ctx context.Context, goroutines *sync.WaitGroup) {
 	}
 }
 
-// current returns the connection, and waits while the client reconnects.
+// current returns the connection. While the client reconnects it waits, up to
+// Options.Timeout.
 func (l *lifecycle) current(ctx context.Context) (*connection, error) {
 	if conn := l.conn.Load(); conn != nil {
 		return conn, nil
@@ -155,8 +165,7 @@ func (l *lifecycle) now() State {
 	return l.state
 }
 
-// close begins the end of the client: nothing is spawned any more. It reports
-// false if it was called before.
+// close makes spawn and note refuse. It returns false if it was called before.
 func (l *lifecycle) close() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,14 +174,15 @@ func (l *lifecycle) close() bool {
 	return !was
 }
 
-// setState changes the state and tells of it.
+// setState changes the state and reports the change to those who wait and to
+// Options.OnState.
 func (l *lifecycle) setState(state State, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setStateLocked(state, err)
 }
 
-// setStateLocked is setState for who holds l.mu.
+// setStateLocked is setState for callers that hold l.mu.
 func (l *lifecycle) setStateLocked(state State, err error) {
 	if l.state == state && l.stateErr == err {
 		return
@@ -190,7 +200,8 @@ func (l *lifecycle) setStateLocked(state State, err error) {
 	}
 }
 
-// tellStates calls Options.OnState until all changes are told.
+// tellStates calls Options.OnState until all changes have been reported. One
+// goroutine does so at a time.
 func (l *lifecycle) tellStates() {
 	for {
 		l.mu.Lock()
@@ -206,8 +217,9 @@ func (l *lifecycle) tellStates() {
 	}
 }
 
-// install makes conn the connection of the client. Whether it replaces one that
-// was lost is counted before anybody is told that the client is ready.
+// install makes conn the connection of the client. again says that it replaces
+// one that was lost, which is counted before anybody learns that the client is
+// ready.
 func (l *lifecycle) install(conn *connection, again bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,7 +238,8 @@ func (l *lifecycle) install(conn *connection, again bool) error {
 	return nil
 }
 
-// lost is called when a connection ended by itself.
+// lost is called when a connection has ended by itself. It ends the calls on
+// it, and starts reconnecting unless Options.NoReconnect is set.
 func (l *lifecycle) lost(conn *connection, err error) {
 	if err == nil {
 		err = errors.New("the server ended the connection")
@@ -256,7 +269,8 @@ func (l *lifecycle) lost(conn *connection, err error) {
 	}
 }
 
-// replace clears the lost connection away and makes a new one.
+// replace closes the lost connection and, if back is set, makes a new one. It
+// runs on a goroutine of its own.
 func (l *lifecycle) replace(old *connection, back bool) {
 	ctx, stop := context.WithTimeout(l.ctx, l.client.opts.CloseTimeout)
 	_ = old.close(ctx) // it is lost anyway
@@ -267,7 +281,7 @@ func (l *lifecycle) replace(old *connection, back bool) {
 	l.reconnectLoop()
 }
 
-// reconnectLoop reconnects, and tells what became of it.
+// reconnectLoop reconnects, and reports if that was in vain.
 func (l *lifecycle) reconnectLoop() {
 	err := l.reconnect()
 	l.mu.Lock()
@@ -285,8 +299,9 @@ func (l *lifecycle) reconnectLoop() {
 	l.client.subs.reopen()
 }
 
-// reconnect tries as often as Options.Reconnect says. A server that takes
-// connections and loses them at once is waited for longer each time.
+// reconnect tries as often as Options.Reconnect says. The waits grow with the
+// number of connections that were lost soon after they were made, so that a
+// server which accepts connections and drops them is not asked all the time.
 func (l *lifecycle) reconnect() error {
 	l.mu.Lock()
 	early := l.early
@@ -316,8 +331,8 @@ func (l *lifecycle) reconnect() error {
 	}
 }
 
-// renew replaces a connection whose session has expired, once for all who find
-// that out. It goes on without those who do not wait for it.
+// renew replaces a connection whose session has expired, once for all callers
+// that notice. It continues when a caller stops waiting.
 func (l *lifecycle) renew(ctx context.Context, old *connection) error {
 	done := make(chan error, 1)
 	if !l.spawn(func() { done <- l.renewNow(old) }) {
@@ -331,9 +346,9 @@ func (l *lifecycle) renew(ctx context.Context, old *connection) error {
 	}
 }
 
-// renewNow is renew on a goroutine of the client. One of those who find the session
-// expired replaces the connection; the others wait for their turn and find the new
-// one.
+// renewNow is renew on a goroutine of the client. Of those that find the
+// session expired one replaces the connection; the others wait for their turn
+// and find the new one.
 func (l *lifecycle) renewNow(old *connection) error {
 	if err := l.renewal.take(l.ctx); err != nil {
 		return err
@@ -375,8 +390,8 @@ func (l *lifecycle) renewNow(old *connection) error {
 	return err
 }
 
-// reconnectNow connects again now, if the client is disconnected and does not come
-// back by itself.
+// reconnectNow connects now, if the client is disconnected and does not
+// reconnect by itself; otherwise it waits until the client is ready.
 func (l *lifecycle) reconnectNow(ctx context.Context) error {
 	if err := l.renewal.take(ctx); err != nil {
 		return wrap("reconnect", "", "", err)
@@ -409,13 +424,13 @@ func (l *lifecycle) reconnectNow(ctx context.Context) error {
 	return wrap("reconnect", "", "", err)
 }
 
-// turn is a lock that one can stop waiting for. Make one with newTurn.
+// turn is a lock for which waiting can be given up. Make one with newTurn.
 type turn chan struct{}
 
-// newTurn returns a turn that nobody has.
+// newTurn returns a free turn.
 func newTurn() turn { return make(turn, 1) }
 
-// take waits for the turn until ctx ends.
+// take waits for the turn, or for the end of ctx.
 func (t turn) take(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -425,5 +440,5 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-// give lets the next one have the turn.
+// give releases the turn.
 func (t turn) give() { <-t }

@@ -19,13 +19,14 @@ type page[T any] struct {
 	next  string // the cursor of the next page, "" on the last
 }
 
-// maxPages is how many pages a list may have.
+// maxPages is how many pages a list may have, as the guard against a server
+// that never ends.
 const maxPages = 10000
 
-// list iterates over all pages of a list, whose items are under the name of
-// member. check, if not nil, drops items of a page. The sequence ends after an
-// error, and when the server has taken more than Options.MaxTimeout for all pages
-// together.
+// list iterates over all pages of a list, whose items are in the member with
+// that name. check, if not nil, removes items from a page. The sequence ends
+// after an error, on a cursor that occurs twice, and when the server has taken
+// more than Options.MaxTimeout for all pages together.
 func list[T any](ctx context.Context, c *Client, method, member string, options []CallOption, check func([]T) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -64,9 +65,9 @@ func list[T any](ctx context.Context, c *Client, method, member string, options 
 	}
 }
 
-// pageOf gets one page of a list. A cursor that the server refuses drops the
-// pages of that list which are cached (server/utilities/caching of 2026-07-28,
-// pagination).
+// pageOf requests one page of a list. If the server refuses the cursor, the
+// cached pages of that list are dropped (server/utilities/caching of
+// 2026-07-28, pagination).
 func pageOf[T any](ctx context.Context, c *Client, op, method, member, cursor string, options []CallOption) (*page[T], error) {
 	var members []byte
 	if cursor != "" {

@@ -36,17 +36,18 @@ func (l LogEntry) Text() string {
 	return string(l.Data)
 }
 
-// maxNotifications is how many notifications wait for the handlers, maxListened
-// for one listener, and maxQueued how long those that wait for either are
-// together, in bytes.
+// maxNotifications is how many notifications wait for the callbacks,
+// maxListened how many for one listener, and maxQueued how long those that wait
+// for either may be together, in bytes.
 const (
 	maxNotifications = 1024
 	maxListened      = 256
 	maxQueued        = 16 << 20
 )
 
-// notifications gives notifications to the handlers, one after the other, without
-// keeping the link's reader.
+// notifications delivers notifications one after the other, without blocking
+// the goroutine that reads the link. While something waits, one goroutine runs;
+// running says so. mu guards all fields below client.
 type notifications struct {
 	client  *Client
 	mu      sync.Mutex
@@ -57,22 +58,23 @@ type notifications struct {
 	listeners map[*listener]struct{}
 }
 
-// delivery is a notification and whom else it is for.
+// delivery is a notification on its way to the callbacks.
 type delivery struct {
 	Notification
 	fn func(Notification) // of a subscription, or nil
 }
 
+// size returns the number of bytes that count for maxQueued.
 func (d *delivery) size() int { return len(d.Method) + len(d.Params) }
 
-// backlog is what waits to be delivered.
+// backlog is a queue with a limit on its length and on its bytes. The oldest
+// entries are dropped.
 type backlog struct {
 	queue []delivery
 	size  int // of all, in bytes
 }
 
-// push puts d behind the others, and returns how many of those made room for it:
-// there are at most that many, and as long as maxQueued allows.
+// push appends d and returns how many older entries were dropped for it.
 func (b *backlog) push(d delivery, most int) (dropped int64) {
 	b.queue = append(b.queue, d)
 	b.size += d.size()
@@ -95,7 +97,8 @@ func (b *backlog) shift() (d delivery, ok bool) {
 	return d, true
 }
 
-// push queues a notification. It does not wait.
+// push queues a notification; fn is the callback of its subscription, or nil.
+// It does not block.
 func (n *notifications) push(what Notification, fn func(Notification)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,7 +108,7 @@ func (n *notifications) push(what Notification, fn func(Notification)) {
 	}
 }
 
-// lost returns how many made room for later ones.
+// lost returns how many notifications were dropped.
 func (n *notifications) lost() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,9 +129,9 @@ func (n *notifications) run() {
 	}
 }
 
-// deliver gives one notification to all who hear it: its subscription first, then
-// the sequences of Client.Notifications, then the options. Each callback is guarded
-// by itself, so that one that panics costs the others nothing.
+// deliver passes one notification to its subscription, then to the sequences of
+// Client.Notifications, then to the options. Each callback is guarded by
+// itself.
 func (n *notifications) deliver(d delivery) {
 	c := n.client
 	if d.fn != nil {
@@ -147,16 +150,16 @@ func (n *notifications) deliver(d delivery) {
 	}
 }
 
-// listener is one use of Client.Notifications. The mutex of notifications guards
-// what waits for it.
+// listener is one use of Client.Notifications. The mutex of notifications
+// guards waiting.
 type listener struct {
 	methods []string // none means all
 	waiting backlog
 	wake    chan struct{} // gets a value when something waits
 }
 
-// take queues a notification for the listener, and returns how many older ones
-// made room for it.
+// take queues a notification for the listener and returns how many older ones
+// were dropped for it.
 func (l *listener) take(d delivery) (dropped int64) {
 	if len(l.methods) > 0 && !slices.Contains(l.methods, d.Method) {
 		return 0
@@ -178,7 +181,8 @@ func (n *notifications) next(l *listener) (one Notification, ok bool) {
 	return d.Notification, ok
 }
 
-// listen adds a listener; remove takes it out again.
+// listen adds a listener; remove takes it out again and may be called several
+// times.
 func (n *notifications) listen(methods []string) (l *listener, remove func()) {
 	l = &listener{methods: slices.Clone(methods), wake: make(chan struct{}, 1)}
 	n.mu.Lock()
@@ -205,7 +209,8 @@ func logEntry(params json.RawMessage) (LogEntry, error) {
 	return LogEntry(wire), err
 }
 
-// log gives a log message to the callback, or to the logger without one.
+// log passes a log message of the server to Options.OnLog, or to the logger if
+// there is no callback.
 func (n *notifications) log(params json.RawMessage) {
 	c := n.client
 	entry, err := logEntry(params)
@@ -221,9 +226,8 @@ func (n *notifications) log(params json.RawMessage) {
 	safely.Log(logData(e, entry.Data), "server log")
 }
 
-// logData adds the data of a log message as JSON on one line, whatever its white
-// space: a line of the log is nobody's but the logger's. Long data is cut, and a
-// text then.
+// logData adds the data of a log message as compact JSON on one line. Long data
+// is cut and then added as text.
 func logData(e *zerolog.Event, data json.RawMessage) *zerolog.Event {
 	if !e.Enabled() {
 		return e
@@ -235,9 +239,9 @@ func logData(e *zerolog.Event, data json.RawMessage) *zerolog.Event {
 	return e.RawJSON("data", visible.JSON(text))
 }
 
-// zerologLevel maps the eight levels of the protocol to those of the logger.
-// Everything above a warning is an error there: the severities of a server are no
-// reason to end this program, as a fatal line would.
+// zerologLevel maps the eight levels of the protocol to those of zerolog.
+// Everything above a warning becomes an error: a server's severities are no
+// reason to end this program, as a line of level fatal would.
 func zerologLevel(level protocol.Level) zerolog.Level {
 	switch level {
 	case protocol.LevelDebug:

@@ -143,7 +143,8 @@ const (
 	TasksOff
 )
 
-// filled returns a copy of o without zero values.
+// filled returns a copy of o in which zero values have been replaced by the
+// defaults. o may be nil.
 func (o *Options) filled() Options {
 	var c Options
 	if o != nil {
@@ -177,8 +178,8 @@ func (o *Options) filled() Options {
 	return c
 }
 
-// newest returns the newest revision of the client that is modern, or that is
-// legacy; 0 if there is none.
+// newest returns the newest modern, or legacy, revision of the client; 0 if
+// there is none.
 func (o *Options) newest(modern bool) protocol.Revision {
 	for _, rev := range o.Revisions {
 		if rev.Modern() == modern {
@@ -188,8 +189,8 @@ func (o *Options) newest(modern bool) protocol.Revision {
 	return 0
 }
 
-// mutual returns the newest revision among names that the client speaks and
-// that is modern, or that is legacy; 0 if there is none.
+// mutual returns the newest modern, or legacy, revision among names that the
+// client speaks; 0 if there is none.
 func (o *Options) mutual(names []string, modern bool) protocol.Revision {
 	for _, rev := range o.Revisions {
 		if rev.Modern() == modern && slices.Contains(names, rev.String()) {
@@ -199,10 +200,11 @@ func (o *Options) mutual(names []string, modern bool) protocol.Revision {
 	return 0
 }
 
-// tasksExtension is declared in the capabilities of who takes tasks.
+// tasksExtension is declared in the capabilities of clients that accept tasks.
 const tasksExtension = protocol.TasksExtension
 
-// capabilities returns what the client declares.
+// capabilities returns what the client declares: Options.Capabilities and what
+// the handlers imply.
 func (o *Options) capabilities() protocol.ClientCapabilities {
 	caps := o.Capabilities
 	if o.OnRequest != nil {
@@ -238,8 +240,8 @@ func (o *Options) capabilities() protocol.ClientCapabilities {
 	return caps
 }
 
-// mergeRaw returns the members of both maps without changing either; those of b
-// win.
+// mergeRaw returns the members of both maps without changing either. Members of
+// b win.
 func mergeRaw(a, b map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(b) == 0 {
 		return a

@@ -15,7 +15,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// request is what is asked, in every round and attempt.
+// request is what a caller asks for, over all rounds and attempts. It is used
+// by the goroutine of the caller.
 type request struct {
 	client  *Client
 	op      string
@@ -30,15 +31,16 @@ type request struct {
 	conn    *connection // of the last attempt; nil if there was none
 	cache   bool        // the result may be kept
 	safe    bool        // sending it twice is harmless
-	// refreshed: the tool was listed again because of this very request.
+	// refreshed is set when the tool was listed again because of this request.
 	refreshed bool
-	// renewed: its session had expired once.
+	// renewed is set when the session of this request had expired once.
 	renewed bool
-	// visited: the user was shown the URLs that it needs.
+	// visited is set when the user was shown the URLs that the request needs.
 	visited bool
-	// task: it became one.
+	// task is set when the call has become a task.
 	task bool
-	// asked: how long the server's questions have taken.
+	// asked is how long answering the server's questions has taken; it does not
+	// count for the timeout.
 	asked time.Duration
 }
 
@@ -50,12 +52,12 @@ type round struct {
 	stated    bool // there is a state, though it may be empty
 }
 
-// attempts is how often a request is sent at most that has no Retry: the cases
-// of resend each happen once, save a connection that is lost again.
+// attempts is how often a request without Retry is sent at most. Each case of
+// resend happens once, except a connection that is lost again.
 const attempts = 3
 
 // do sends a request and returns its result: from the cache, after as many
-// rounds as the server wants, and again where that is safe.
+// rounds as the server wants, and repeatedly where that is safe.
 func (r *request) do(ctx context.Context) (json.RawMessage, error) {
 	began := time.Now()
 	for n := 1; ; n++ {
@@ -84,8 +86,8 @@ func (r *request) do(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// sessionExpired gets a new session in the place of one that the server has
-// ended, and reports whether the request that found it out may be sent in that.
+// sessionExpired replaces a session that the server has ended, and reports
+// whether the request may be sent again in the new one.
 func (r *request) sessionExpired(ctx context.Context, expired *expiredError) bool {
 	if r.client.opts.NoReconnect && r.options.attempts == 1 {
 		r.client.life.lost(expired.conn, expired)
@@ -96,10 +98,9 @@ func (r *request) sessionExpired(ctx context.Context, expired *expiredError) boo
 	return r.client.life.renew(ctx, expired.conn) == nil && first && r.harmless()
 }
 
-// resend reports whether a request whose n-th attempt failed is to be sent once
-// more, after doing what that needs. Without Retry that is so where the server
-// did not take the request, or may not have: what it refused is left to the
-// caller.
+// resend reports whether a request whose n-th attempt failed with err is to be
+// sent again, after doing what that needs. Without Retry that is so only if the
+// server did not run the request, or may not have received it.
 func (r *request) resend(ctx context.Context, err error, n int, began time.Time) bool {
 	var fault *protocol.Error
 	switch {
@@ -136,8 +137,8 @@ func (r *request) resend(ctx context.Context, err error, n int, began time.Time)
 }
 
 // waitToRetry waits before another attempt: as long as Options.Reconnect says,
-// or as the server does if that is longer. It reports false, at once, if the time
-// of the request would be over then.
+// or as the server says if that is longer. It returns false at once if the time
+// of the request would be over by then.
 func (r *request) waitToRetry(ctx context.Context, err error, n int, began time.Time) bool {
 	wait := max(r.client.opts.Reconnect.pause(n), retryAfter(err))
 	then := time.Now().Add(wait)
@@ -150,8 +151,8 @@ func (r *request) waitToRetry(ctx context.Context, err error, n int, began time.
 	return pause.For(ctx, wait) == nil
 }
 
-// harmless reports whether sending a request twice does nothing that once does
-// not.
+// harmless reports whether sending the request twice has the same effect as
+// sending it once.
 func (r *request) harmless() bool {
 	if r.safe || r.options.idempotent {
 		return true
@@ -163,7 +164,8 @@ func (r *request) harmless() bool {
 	return tool != nil && tool.harmless()
 }
 
-// expiredError is the error of a request whose session is gone.
+// expiredError is the error of a request whose session is gone. It carries the
+// connection, for renewing.
 type expiredError struct {
 	conn *connection
 	err  error
@@ -175,7 +177,8 @@ func (e *expiredError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *expiredError) Unwrap() error { return e.err }
 
-// attempt sends a request on the connection that there is.
+// attempt sends a request on the current connection, or returns a cached
+// result.
 func (r *request) attempt(ctx context.Context) (json.RawMessage, error) {
 	conn, err := r.client.life.current(ctx)
 	if err != nil {
@@ -206,7 +209,8 @@ func (r *request) attempt(ctx context.Context) (json.RawMessage, error) {
 }
 
 // rounds sends a request until the server wants no more input
-// (basic/patterns/mrtr of 2026-07-28).
+// (basic/patterns/mrtr of 2026-07-28). rounds is how many answers were sent; a
+// result after any is not cached.
 func (r *request) rounds(ctx context.Context, conn *connection) (result json.RawMessage, rounds int, err error) {
 	more := round{state: r.options.state}
 	if r.options.answers != nil {
@@ -280,7 +284,8 @@ func (r *request) roundTrip(ctx context.Context, conn *connection, more round) (
 	return p.settle(ctx, sent(conn, err))
 }
 
-// headers returns the HTTP headers of a call.
+// headers returns the HTTP headers of a call, including those that mirror
+// arguments.
 func (r *request) headers(conn *connection) http.Header {
 	h := r.options.header
 	if r.method != protocol.MethodToolsCall || !conn.sync || !conn.revision().Modern() {
@@ -296,7 +301,8 @@ func (r *request) headers(conn *connection) http.Header {
 	return tool.mirror(h, r.args)
 }
 
-// offered fails if the server did not say that it has what a request needs.
+// offered returns an error if the server has not declared the capability that a
+// request needs.
 func (r *request) offered(conn *connection) error {
 	if r.client.opts.LaxCapabilities {
 		return nil
@@ -335,7 +341,7 @@ func (r *request) offered(conn *connection) error {
 	return unsupported(r.op, r.method, "the server does not declare the capability %q (Options.LaxCapabilities asks it all the same)", missing)
 }
 
-// encode returns the message for a request. token asks for its progress.
+// encode returns the message for a request. token asks for progress.
 func (r *request) encode(conn *connection, id int64, more round, token bool) []byte {
 	dst := make([]byte, 0, 160+len(r.method)+len(r.members)+len(r.meta)+len(*conn.meta.Load())+len(more.responses)+len(more.state))
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
@@ -346,9 +352,9 @@ func (r *request) encode(conn *connection, id int64, more round, token bool) []b
 	return append(dst, '}')
 }
 
-// appendParams appends the params. Modern requests always have some, since each
-// says in _meta what the handshake says in older revisions; a legacy request
-// without any has no member params at all.
+// appendParams appends the params. A modern request always has some, since its
+// _meta says what the handshake says in older revisions; a legacy request
+// without params has no such member.
 func (r *request) appendParams(dst []byte, conn *connection, id int64, more round, token bool) []byte {
 	modern := conn.revision().Modern()
 	inMeta := modern || len(r.meta) > 0 || len(r.token) > 0 || token
@@ -384,7 +390,7 @@ func (r *request) appendParams(dst []byte, conn *connection, id int64, more roun
 	return append(dst, '}')
 }
 
-// stopped is the error for a context that has ended.
+// stopped returns the error for a context that has ended.
 func stopped(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var own *Error
@@ -397,7 +403,8 @@ func stopped(ctx context.Context) error {
 	return &Error{kind: ErrCancelled, Err: cause}
 }
 
-// cancelReason says to the server why a request is given up.
+// cancelReason returns the reason that the server is told for giving a request
+// up.
 func cancelReason(err error) string {
 	var own *Error
 	if !errors.As(err, &own) || own.kind == nil {

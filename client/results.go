@@ -81,7 +81,7 @@ func (r *CallToolResult) Decode(dst any) error {
 // errNoObject is the error of a result that is a number, a list or the like.
 var errNoObject = errors.New("the result is no object")
 
-// decodeCall reads the result of tools/call.
+// decodeCall decodes the result of tools/call.
 func decodeCall(raw []byte) (*CallToolResult, error) {
 	r := &CallToolResult{Raw: raw}
 	found := false
@@ -117,8 +117,8 @@ func decodeCall(raw []byte) (*CallToolResult, error) {
 	return r, nil
 }
 
-// members gives the members of an object that Scan has accepted to fn, which
-// must read or skip the value.
+// members calls fn for each member of an object that Scan has accepted. fn must
+// read or skip the value.
 func members(raw []byte, fn func(name []byte, s *jsonx.Scanner) error) error {
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw) + 1}
 	if s.Peek() != jsonx.Object {
@@ -138,7 +138,8 @@ func members(raw []byte, fn func(name []byte, s *jsonx.Scanner) error) error {
 	return err
 }
 
-// value returns the text of the next value.
+// value returns the text of the next value and moves behind it. It is a part of
+// the message.
 func value(s *jsonx.Scanner) json.RawMessage {
 	s.Peek()
 	start := s.Pos
@@ -146,7 +147,7 @@ func value(s *jsonx.Scanner) json.RawMessage {
 	return s.Buf[start:s.Pos:s.Pos]
 }
 
-// decodeContents reads an array of content items.
+// decodeContents decodes an array of content items.
 func decodeContents(s *jsonx.Scanner) ([]protocol.Content, error) {
 	if s.Peek() != jsonx.Array {
 		return nil, fmt.Errorf("content must be an array, got %s", s.Peek())
@@ -164,8 +165,8 @@ func decodeContents(s *jsonx.Scanner) ([]protocol.Content, error) {
 	return items, err
 }
 
-// decodeContent reads one item; plain text, which most are, without the
-// reflection that the others need.
+// decodeContent decodes one item. Plain text, the most frequent kind, is read
+// without reflection.
 func decodeContent(raw []byte) (protocol.Content, error) {
 	var text string
 	var kind, plain = false, true
@@ -197,8 +198,8 @@ func decodeContent(raw []byte) (protocol.Content, error) {
 	return protocol.ParseContent(raw)
 }
 
-// contentsWire is an item of resources/read as it comes: blob decodes from base64
-// here, which protocol.ResourceContents by itself does not.
+// contentsWire is an item of resources/read on the wire. Its blob is decoded
+// from base64, which protocol.ResourceContents does not do by itself.
 type contentsWire struct {
 	URI      string           `json:"uri"`
 	MIMEType string           `json:"mimeType"`
@@ -257,7 +258,7 @@ func decodePrompt(raw []byte) (*protocol.GetPromptResult, error) {
 	return r, nil
 }
 
-// resultType finds the member resultType; "" if there is none.
+// resultType returns the member resultType, "" if there is none.
 func resultType(raw []byte) string {
 	text := protocol.Lookup(raw, []string{"resultType"})
 	if len(text) < 2 || text[0] != '"' {
@@ -272,5 +273,5 @@ func resultType(raw []byte) string {
 	return string(text[1 : len(text)-1])
 }
 
-// clone copies a slice that is only valid for now.
+// clone copies bytes that are valid during a call only.
 func clone(raw []byte) []byte { return slices.Clone(raw) }

@@ -9,7 +9,9 @@ import (
 // State is the state of a client's connection.
 type State int
 
-// The states.
+// The states. A new client is connecting; a connection that has been made is
+// initializing until a revision is agreed on, and then ready. After a loss the
+// client is disconnected between the attempts to reconnect.
 const (
 	StateDisconnected State = iota
 	StateConnecting
@@ -28,8 +30,9 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// Backoff says how to come back: the n-th attempt in a row waits Base·n², at
-// most Max, plus or minus a random part.
+// Backoff says how long to wait before reconnecting: the n-th attempt in a row
+// waits Base·n², at most Max, plus or minus a random part. A nil *Backoff has
+// the defaults.
 type Backoff struct {
 	Base     time.Duration // 0 means 1 second
 	Max      time.Duration // 0 means 15 seconds
@@ -37,8 +40,8 @@ type Backoff struct {
 	Jitter   float64       // the random part, 0 to 1; 0 means 0.2, less than 0 none
 }
 
-// wait returns how long to wait before attempt n, from 1 on; ok is false past
-// the last.
+// wait returns how long to wait before attempt n, counted from 1; ok is false
+// after the last attempt.
 func (b *Backoff) wait(n int) (d time.Duration, ok bool) {
 	attempts := 5
 	if b != nil && b.Attempts != 0 {
@@ -55,7 +58,7 @@ func (b *Backoff) pause(n int) time.Duration {
 	return pause.Growing(n, b.Base, b.Max, b.Jitter)
 }
 
-// Stats count what a client did.
+// Stats counts what a client did since Connect.
 type Stats struct {
 	Requests        int64 // sent, retries and rounds included
 	Completed       int64 // answered with a result

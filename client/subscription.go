@@ -16,9 +16,13 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Subscription is what a client wants to be told of. It lives until Close, until
-// the server ends it, or until the client is closed; a lost connection it
-// survives.
+// Subscription is a request to be told of changes. It lives until Close, until
+// the server ends it, or until the client is closed; it survives the loss of a
+// connection. Its methods are safe for concurrent use.
+//
+// With a modern server it is a request subscriptions/listen that stays open,
+// and run is its goroutine. With a legacy server it is a list of subscribed
+// resources, and nothing runs. mu guards the fields below it.
 type Subscription struct {
 	client *Client
 	wanted protocol.SubscriptionFilter
@@ -36,7 +40,8 @@ type Subscription struct {
 	err      error
 }
 
-// start opens the subscription on a connection and waits until it is agreed on.
+// start opens the subscription on a connection and waits until the server has
+// agreed, ctx ends or Options.Timeout is over.
 func (s *Subscription) start(ctx context.Context, conn *connection) error {
 	if !conn.revision().Modern() {
 		return s.startLegacy(ctx, conn)
@@ -78,9 +83,9 @@ func (s *Subscription) start(ctx context.Context, conn *connection) error {
 	}
 }
 
-// run is the request subscriptions/listen, as long as it lasts. A server that
-// ends it in order ends the subscription
-// (basic/patterns/subscriptions of 2026-07-28).
+// run sends subscriptions/listen and waits until it ends. A server that ends it
+// in order ends the subscription (basic/patterns/subscriptions of 2026-07-28);
+// after a loss it is opened again.
 func (s *Subscription) run(conn *connection) error {
 	c := s.client
 	members := append([]byte(`"notifications":`), filterText(&s.wanted)...)
@@ -130,8 +135,8 @@ func (s *Subscription) run(conn *connection) error {
 	return err
 }
 
-// reopen opens a subscription again whose stream broke, as often as
-// Options.Reconnect says.
+// reopen opens a subscription again whose stream broke while the connection
+// lives on, as often as Options.Reconnect says.
 func (s *Subscription) reopen(conn *connection, err error) {
 	c := s.client
 	if c.opts.NoReconnect {
@@ -165,7 +170,8 @@ func (s *Subscription) reopen(conn *connection, err error) {
 	})
 }
 
-// errSubscriptionClosed ends the request of a subscription that is closed here.
+// errSubscriptionClosed ends the request of a subscription that was closed on
+// this side.
 var errSubscriptionClosed = errors.New("the subscription was closed")
 
 // startLegacy subscribes to each resource.
@@ -236,8 +242,7 @@ func (s *Subscription) Close() error {
 	return errors.Join(errs...)
 }
 
-// await waits until the request is over, which it is at once unless the link
-// is stuck.
+// await waits until the request is over, for a limited time.
 func (s *Subscription) await() {
 	s.mu.Lock()
 	over := s.over
@@ -260,7 +265,8 @@ func (s *Subscription) ended() bool {
 	return s.closed
 }
 
-// finish ends the subscription here, and its request.
+// finish ends the subscription and its request, once; err is what Err returns
+// from then on.
 func (s *Subscription) finish(err error) {
 	s.mu.Lock()
 	if s.closed {
@@ -274,7 +280,7 @@ func (s *Subscription) finish(err error) {
 	s.hangUp(errSubscriptionClosed)
 }
 
-// hangUp gives the request up.
+// hangUp cancels the request.
 func (s *Subscription) hangUp(cause error) {
 	s.mu.Lock()
 	p := s.call
@@ -299,7 +305,7 @@ func (s *Subscription) wants(m *protocol.Message) bool {
 	return false
 }
 
-// opened says what the server honours, which ends the waiting for it.
+// opened stores what the server agreed to, and ends the waiting for it.
 func (s *Subscription) opened(accepted protocol.SubscriptionFilter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,7 +316,8 @@ func (s *Subscription) opened(accepted protocol.SubscriptionFilter) {
 	}
 }
 
-// acknowledged takes what the server agreed to, of what was wanted.
+// acknowledged handles the notification with what the server agreed to. More
+// than was wanted is ignored.
 func (s *Subscription) acknowledged(params []byte) {
 	var accepted protocol.SubscriptionFilter
 	raw := protocol.Lookup(params, []string{"notifications"})
@@ -326,7 +333,7 @@ func (s *Subscription) acknowledged(params []byte) {
 	})
 }
 
-// among returns those of got that are wanted, each once.
+// among returns those elements of got that are wanted, each once.
 func among(wanted, got []string) []string {
 	left := make(map[string]bool, len(wanted))
 	for _, one := range wanted {
@@ -342,7 +349,8 @@ func among(wanted, got []string) []string {
 	return list
 }
 
-// subscriptions are those of a client that have not ended.
+// subscriptions are those of a client that have not ended. mu guards closed and
+// set.
 type subscriptions struct {
 	client *Client
 	mu     sync.Mutex
@@ -350,7 +358,7 @@ type subscriptions struct {
 	set    map[*Subscription]struct{}
 }
 
-// add takes a subscription in; it reports false once the client is closed.
+// add adds a subscription; it returns false once the client is closed.
 func (l *subscriptions) add(s *Subscription) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -393,13 +401,13 @@ func (l *subscriptions) end(err error) {
 	}
 }
 
-// wants reports whether a subscription needs a resource.
+// wants reports whether some subscription needs updates of a resource.
 func (l *subscriptions) wants(uri string) bool {
 	return slices.ContainsFunc(l.all(), func(s *Subscription) bool { return slices.Contains(s.wanted.ResourceSubscriptions, uri) })
 }
 
 // only returns the one subscription that wants a notification whose server does
-// not say which it is for, nil if there are none or more.
+// not say which it belongs to; nil if there are none or several.
 func (l *subscriptions) only(m *protocol.Message) (one *Subscription) {
 	for _, s := range l.all() {
 		if !s.wants(m) {
@@ -413,8 +421,8 @@ func (l *subscriptions) only(m *protocol.Message) (one *Subscription) {
 	return one
 }
 
-// legacy returns who among the subscriptions hears a notification of a legacy
-// server; nil if nobody does.
+// legacy returns the callback for a notification of a legacy server: that of
+// every subscription that wants it, or nil.
 func (l *subscriptions) legacy(m *protocol.Message) func(Notification) {
 	var fns []func(Notification)
 	for _, s := range l.all() {
@@ -432,7 +440,8 @@ func (l *subscriptions) legacy(m *protocol.Message) func(Notification) {
 	}
 }
 
-// reopen opens the subscriptions on a new connection.
+// reopen opens all subscriptions on a new connection. Changes in between were
+// not reported, so cached lists and resources are dropped.
 func (l *subscriptions) reopen() {
 	c := l.client
 	conn := c.life.conn.Load()

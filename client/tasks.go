@@ -30,7 +30,9 @@ type Task struct {
 	Fault         json.RawMessage         // of TaskFailed: a JSON-RPC error
 }
 
-// The clients' side of polling.
+// The times between two looks at a task. The first is firstPoll, and each is
+// twice as long as the one before, up to the interval that the server names,
+// which is kept between leastPoll and mostPoll.
 const (
 	firstPoll   = 50 * time.Millisecond // and twice as long each time, up to the server's interval
 	defaultPoll = time.Second
@@ -38,10 +40,11 @@ const (
 	mostPoll    = time.Minute
 )
 
-// progressKey is where servers made with this module tell how far a task is.
+// progressKey is the key in a task's _meta under which servers made with this
+// module tell the progress.
 const progressKey = "io.github.talaria-go/progress"
 
-// parseTask reads a task out of a result or a notification.
+// parseTask decodes a task from a result or a notification.
 func parseTask(raw []byte) (*Task, error) {
 	var wire struct {
 		ID       string                     `json:"taskId"`
@@ -90,7 +93,7 @@ func parseTask(raw []byte) (*Task, error) {
 	return t, nil
 }
 
-// poll returns how long to wait before asking again.
+// poll returns the interval that the server wants between two looks.
 func (t *Task) poll() time.Duration {
 	d := t.PollInterval
 	if d == 0 {
@@ -99,7 +102,7 @@ func (t *Task) poll() time.Duration {
 	return min(max(d, leastPoll), mostPoll)
 }
 
-// progress returns what OnProgress hears of the task as it is.
+// progress returns the task's state as OnProgress gets it.
 func (t *Task) progress() Progress {
 	p := Progress{Message: t.StatusMessage}
 	if t.Progress != nil {
@@ -108,7 +111,7 @@ func (t *Task) progress() Progress {
 	return p
 }
 
-// outcome tells whether a task has ended, and how.
+// outcome reports whether a task has ended, with its result or error.
 func (t *Task) outcome() (done bool, result json.RawMessage, err error) {
 	switch t.Status {
 	case protocol.TaskCompleted:
@@ -127,7 +130,7 @@ func (t *Task) outcome() (done bool, result json.RawMessage, err error) {
 	return false, nil, nil
 }
 
-// taskRequest sends a request about a task.
+// taskRequest sends a request about a task. All of them may be sent twice.
 func taskRequest(ctx context.Context, c *Client, method, id string, more []byte, options []CallOption) (json.RawMessage, error) {
 	r, err := c.request(method+" "+id, method, id, join(named("taskId", id), more), options)
 	if err != nil {
@@ -140,7 +143,8 @@ func taskRequest(ctx context.Context, c *Client, method, id string, more []byte,
 	return r.do(ctx)
 }
 
-// taskWait waits for a task to end and answers what it asks.
+// taskWait waits for a task to end and answers its questions. It is used by the
+// goroutine of the caller.
 type taskWait struct {
 	client   *Client
 	options  *callOptions // of the call that became the task, or of WaitTask
@@ -150,16 +154,16 @@ type taskWait struct {
 	answered map[string]bool // the task's questions, by their keys
 }
 
-// newTaskWait returns what waits for one task. The requests about the task have the
-// headers, the metadata and the timeout of the call, and nothing else of its
-// options: the rest is about the call itself.
+// newTaskWait returns a taskWait for one task. Requests about the task get the
+// headers, the metadata and the timeout of the call; its other options are
+// about the call itself.
 func newTaskWait(c *Client, o *callOptions, clock taskClock) *taskWait {
 	each := func(each *callOptions) { each.header, each.meta, each.timeout = o.header, o.meta, o.timeout }
 	return &taskWait{client: c, options: o, each: []CallOption{each}, clock: clock, answered: map[string]bool{}}
 }
 
-// run looks at a task until it has ended, or the clock says that it takes too
-// long.
+// run looks at a task until it has ended or the clock says that it takes too
+// long, and returns the result of the call.
 func (w *taskWait) run(ctx context.Context, task *Task) (*CallToolResult, error) {
 	own := *task
 	task = &own
@@ -203,7 +207,8 @@ func (w *taskWait) run(ctx context.Context, task *Task) (*CallToolResult, error)
 	}
 }
 
-// next waits until the server tells of a task or it is time to look at it again.
+// next waits until the server reports on the task, or until it is time to look
+// at it again.
 func (w *taskWait) next(ctx context.Context, task *Task) (*Task, error) {
 	ctx, stop := w.clock.bound(ctx)
 	defer stop()
@@ -230,9 +235,9 @@ func (w *taskWait) next(ctx context.Context, task *Task) (*Task, error) {
 	return next, nil
 }
 
-// leave returns what to say of err, for which a task is waited for no more. The
-// task is cancelled if its time is up. Otherwise somebody else may wait for it,
-// unless it is this call's own and the server does not answer.
+// leave returns the error with which the waiting ends. The task is cancelled if
+// its time is over. After any other error somebody else may wait for it, unless
+// it is this call's own and the server does not answer.
 func (w *taskWait) leave(ctx context.Context, id string, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -244,7 +249,7 @@ func (w *taskWait) leave(ctx context.Context, id string, err error) error {
 	return err
 }
 
-// answer answers the questions of a task that were not answered before.
+// answer answers the questions of a task that have not been answered before.
 func (w *taskWait) answer(ctx context.Context, task *Task) error {
 	var open []protocol.InputRequest
 	for _, q := range task.Requests {
@@ -283,15 +288,15 @@ func (w *taskWait) abandon(id string) {
 	})
 }
 
-// taskClock bounds the wait for a task. The zero value does not.
+// taskClock bounds the waiting for a task. The zero value does not.
 type taskClock struct {
 	own  bool      // the task is that of the call that waits, and of nobody else
 	end  time.Time // of the whole call; zero: none
 	most time.Duration
 }
 
-// newTaskClock returns the clock of a call that began then and may take that
-// long; less than 0 is any time.
+// newTaskClock returns the clock of a call that began at a time and may take
+// most in all; a negative value is no limit.
 func newTaskClock(most time.Duration, began time.Time) taskClock {
 	if most < 0 {
 		return taskClock{own: true}
@@ -299,7 +304,7 @@ func newTaskClock(most time.Duration, began time.Time) taskClock {
 	return taskClock{true, began.Add(most), most}
 }
 
-// bound returns a context that ends when the time is up. stop must be called.
+// bound returns a context that ends when the time is over. stop must be called.
 func (t *taskClock) bound(ctx context.Context) (limited context.Context, stop context.CancelFunc) {
 	if t.end.IsZero() {
 		return context.WithCancel(ctx)
@@ -307,16 +312,17 @@ func (t *taskClock) bound(ctx context.Context) (limited context.Context, stop co
 	return context.WithDeadlineCause(ctx, t.end, &Error{kind: ErrTimeout, Err: fmt.Errorf("the task has not ended within the MaxTimeout of %v", t.most)})
 }
 
-// stood notes that the clock has stood still since then, while something was
-// asked.
+// stood extends the time by what has passed since a time, while a question was
+// answered.
 func (t *taskClock) stood(since time.Time) {
 	if !t.end.IsZero() {
 		t.end = t.end.Add(time.Since(since))
 	}
 }
 
-// taskWatch tells who waits for a task when to look at it, and what the server
-// has told of it meanwhile.
+// taskWatch decides when to look at a task, and receives what the server
+// reports about it. Its subscription runs on a goroutine of the client; told,
+// listening and listened are what that goroutine and the waiting one share.
 type taskWatch struct {
 	id        string
 	stop      context.CancelFunc
@@ -328,7 +334,7 @@ type taskWatch struct {
 	pause     time.Duration   // before the next look
 }
 
-// watchTask listens for a task, where the server offers that, and does not wait
+// watchTask subscribes to a task where the server offers that, without waiting
 // for the server to agree. end must be called.
 func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
 	ctx, stop := context.WithCancel(ctx)
@@ -357,13 +363,14 @@ func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
 	return w
 }
 
-// end ends the listening.
+// end ends the subscription and waits for its goroutine.
 func (w *taskWatch) end() {
 	w.stop()
 	<-w.over
 }
 
-// hear takes what the server tells, in place of what it told before.
+// hear receives a notification about the task. A newer one replaces one that
+// has not been taken.
 func (w *taskWatch) hear(n Notification) {
 	if n.Method != "notifications/tasks" {
 		return
@@ -382,8 +389,8 @@ func (w *taskWatch) hear(n Notification) {
 	}
 }
 
-// wait returns what the server has told, or nil when it is time to look; early
-// says that it is sooner than the server asked for.
+// wait returns what the server has reported, or nil when it is time to look;
+// early says that this is sooner than the server asked for.
 func (w *taskWatch) wait(ctx context.Context, task *Task) (told *Task, early bool, err error) {
 	most := task.poll()
 	wait := min(w.pause, most)
@@ -411,8 +418,9 @@ func (w *taskWatch) wait(ctx context.Context, task *Task) (told *Task, early boo
 	}
 }
 
-// lastWord returns how the task ended, if the server has told that; what it told
-// may still be on its way. It returns nil if the server did not agree to tell.
+// lastWord returns the final state of the task if the server has reported it;
+// the report may still be on its way. It returns nil if the server did not
+// agree to report.
 func (w *taskWatch) lastWord(ctx context.Context) *Task {
 	if !w.listened.Load() {
 		return nil
@@ -433,8 +441,9 @@ func (w *taskWatch) lastWord(ctx context.Context) *Task {
 	}
 }
 
-// lastWordTime is how long lastWord waits: a server that ends has sent it by then.
+// lastWordTime is how long lastWord waits. A server that shuts down has sent
+// its report by then.
 const lastWordTime = time.Second
 
-// busy makes the next look wait for as long as the server asked for.
+// busy makes the next look wait for as long as the server asks.
 func (w *taskWatch) busy() { w.pause = mostPoll }

@@ -12,7 +12,8 @@ import (
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// toolInfo is what the client knows of a tool.
+// toolInfo is what the client knows about a tool. Apart from the compiled
+// schemas it does not change.
 type toolInfo struct {
 	tool    protocol.Tool
 	headers []protocol.HeaderParam
@@ -21,7 +22,8 @@ type toolInfo struct {
 	input, output *raw.Schema // nil until they are first needed, and again when others need their room; toolIndex.mu guards them
 }
 
-// toolIndex is what the client has learnt of the server's tools.
+// toolIndex is what the client has learned about the server's tools. mu guards
+// everything but load.
 type toolIndex struct {
 	client   *Client
 	mu       sync.RWMutex
@@ -33,24 +35,25 @@ type toolIndex struct {
 	load     turn // held while all pages are read
 }
 
-// maxTools is how many tools are kept, maxToolsSize how much of the memory they
+// maxTools is how many tools are kept, and maxToolsSize how much memory they
 // may take, in bytes. maxCompiled is how long the schemas may be that are
-// compiled at a time: compiled, some take 250 times as much.
+// compiled at a time: a compiled schema can take 250 times its length.
 const (
 	maxTools     = 20000
 	maxToolsSize = 32 << 20
 	maxCompiled  = 512 << 10
 )
 
-// get returns what is known of a tool, even if it may be past; nil if nothing is.
+// get returns what is known about a tool, even if it may be outdated; nil if
+// nothing is.
 func (t *toolIndex) get(name string) *toolInfo {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byName[name]
 }
 
-// learn keeps the tools of a page. In modern revisions over HTTP it returns them
-// without those whose x-mcp-header is not valid, which must not be used.
+// learn stores the tools of a page. Over modern HTTP it returns them without
+// those whose x-mcp-header is not valid, which must not be used.
 func (t *toolIndex) learn(tools []Tool) []Tool {
 	c := t.client
 	conn := c.life.conn.Load()
@@ -77,7 +80,7 @@ func (t *toolIndex) learn(tools []Tool) []Tool {
 	return kept
 }
 
-// keep keeps a tool if there is room. t.mu is held.
+// keep stores a tool if there is room. t.mu is held.
 func (t *toolIndex) keep(info *toolInfo) {
 	t.forget(info.tool.Name)
 	if len(t.byName) >= maxTools || t.size+info.size > maxToolsSize {
@@ -88,7 +91,7 @@ func (t *toolIndex) keep(info *toolInfo) {
 	t.size += info.size
 }
 
-// forget takes a tool out. t.mu is held.
+// forget removes a tool. t.mu is held.
 func (t *toolIndex) forget(name string) {
 	if info := t.byName[name]; info != nil {
 		t.release(info)
@@ -97,7 +100,7 @@ func (t *toolIndex) forget(name string) {
 	}
 }
 
-// release forgets what was compiled of a tool. t.mu is held.
+// release drops the compiled schemas of a tool. t.mu is held.
 func (t *toolIndex) release(info *toolInfo) {
 	if info.input != nil {
 		t.compiled -= len(info.tool.InputSchema)
@@ -108,8 +111,8 @@ func (t *toolIndex) release(info *toolInfo) {
 	info.input, info.output = nil, nil
 }
 
-// schema returns a schema of a tool, compiled; kept is where that is kept. What
-// was compiled of other tools makes room for it.
+// schema returns a compiled schema of a tool. kept is the field for it.
+// Compiled schemas of other tools are dropped if there is no room.
 func (t *toolIndex) schema(info *toolInfo, text []byte, kept **raw.Schema) (*raw.Schema, error) {
 	t.mu.RLock()
 	compiled := *kept
@@ -139,7 +142,7 @@ func (t *toolIndex) schema(info *toolInfo, text []byte, kept **raw.Schema) (*raw
 	return compiled, nil
 }
 
-// toolSize returns about how much memory a tool takes.
+// toolSize estimates the memory that a tool takes, in bytes.
 func toolSize(t *Tool, headers []protocol.HeaderParam) int {
 	const entry, text, icon = 512, 20, 96 // of the index; of a string in a list; of an Icon
 	n := entry + len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.OutputSchema)
@@ -161,7 +164,7 @@ func toolSize(t *Tool, headers []protocol.HeaderParam) int {
 	return n + valueSize(map[string]any(t.Meta))
 }
 
-// valueSize returns about how much memory a JSON value takes.
+// valueSize estimates the memory that a decoded JSON value takes, in bytes.
 func valueSize(v any) int {
 	const one = 64 // a value and its place
 	n := one
@@ -185,29 +188,29 @@ func valueSize(v any) int {
 	return n
 }
 
-// same tells whether two definitions make the same calls.
+// same reports whether calls are made in the same way for two definitions.
 func same(a, b *protocol.Tool) bool {
 	return string(a.InputSchema) == string(b.InputSchema) && string(a.OutputSchema) == string(b.OutputSchema) &&
 		hints(a) == hints(b)
 }
 
-// hints returns whether the tool says that calling it twice is harmless.
+// hints reports whether a tool declares that calling it twice is harmless.
 func hints(t *protocol.Tool) bool {
 	a := t.Annotations
 	return a != nil && (a.ReadOnlyHint != nil && *a.ReadOnlyHint || a.IdempotentHint != nil && *a.IdempotentHint)
 }
 
-// harmless reports whether the tool says that calling it twice is.
+// harmless reports whether the tool declares that calling it twice is harmless.
 func (t *toolInfo) harmless() bool { return hints(&t.tool) }
 
-// stale says that what is known may be past.
+// stale marks everything as possibly outdated.
 func (t *toolIndex) stale() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.past = true
 }
 
-// fresh returns a tool unless what is known of it may be past.
+// fresh returns a tool unless what is known may be outdated.
 func (t *toolIndex) fresh(name string) *toolInfo {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -217,7 +220,7 @@ func (t *toolIndex) fresh(name string) *toolInfo {
 	return t.byName[name]
 }
 
-// need returns a tool, after listing them if it is not known.
+// need returns a tool, and lists all tools first if it is not known.
 func (t *toolIndex) need(ctx context.Context, name string) (*toolInfo, error) {
 	if tool := t.fresh(name); tool != nil {
 		return tool, nil
@@ -243,7 +246,7 @@ func (t *toolIndex) need(ctx context.Context, name string) (*toolInfo, error) {
 	return nil, &Error{kind: ErrNotFound, Err: fmt.Errorf("the server lists no tool %q", name)}
 }
 
-// readAll lists every page anew. t.load is held.
+// readAll lists all pages again. t.load is held.
 func (t *toolIndex) readAll(ctx context.Context) error {
 	t.mu.Lock()
 	t.past, t.left = false, false // a notice that comes meanwhile undoes it
@@ -270,7 +273,8 @@ func (t *toolIndex) readAll(ctx context.Context) error {
 	return nil
 }
 
-// refresh lists the tools again, because the server refused a call.
+// refresh lists the tools again after the server refused a call, and returns
+// the tool; nil if it is gone.
 func (t *toolIndex) refresh(ctx context.Context, name string) (*toolInfo, error) {
 	if err := t.load.take(ctx); err != nil {
 		return nil, err
@@ -283,7 +287,7 @@ func (t *toolIndex) refresh(ctx context.Context, name string) (*toolInfo, error)
 	return t.get(name), nil
 }
 
-// checkArguments checks arguments before they are sent.
+// checkArguments checks arguments against the tool's input schema.
 func (t *toolIndex) checkArguments(info *toolInfo, args []byte) error {
 	if args == nil {
 		args = []byte("{}")

@@ -23,7 +23,8 @@ import (
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-// carrier is a Transport made here.
+// carrier is a Transport: a link.Transport with the name under which the server
+// is remembered.
 type carrier struct {
 	name string
 	link link.Transport
@@ -89,7 +90,7 @@ func (t *CommandTransport) String() string {
 	return strings.Join(words, " ")
 }
 
-// shellWord quotes text unless a shell takes it as one word, and as it stands.
+// shellWord quotes text unless a shell reads it as one unchanged word.
 func shellWord(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r == 0x7f || strings.ContainsRune("'\"`$&|;<>()[]{}*?!#~", r)
@@ -99,8 +100,8 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// transport implements Transport. It copies the fields, so that a change of them
-// after Connect does not reach a process that is started later.
+// transport implements Transport. It copies the fields, so that a change after
+// Connect does not reach a process that is started later.
 func (t *CommandTransport) transport() link.Transport {
 	name, args := t.Name, append([]string(nil), t.Args...)
 	opts := transport.CommandOptions{
@@ -204,7 +205,8 @@ func Stream(r io.Reader, w io.Writer) Transport {
 	})
 }
 
-// onlyStream is a Stream that remembers how it ended.
+// onlyStream is a Stream that remembers how it ended, for the error of an
+// attempt to connect again.
 type onlyStream struct {
 	*transport.Stream
 	end atomic.Pointer[error]
@@ -219,8 +221,8 @@ func (s *onlyStream) Read() ([]byte, error) {
 	return message, err
 }
 
-// cause returns how the stream ended, which is transport.ErrClosed if it was closed
-// here.
+// cause returns how the stream ended; transport.ErrClosed if it was closed on
+// this side.
 func (s *onlyStream) cause() error {
 	if end := s.end.Load(); end != nil {
 		return *end
@@ -228,13 +230,15 @@ func (s *onlyStream) cause() error {
 	return transport.ErrClosed
 }
 
-// broken is a transport that cannot be opened.
+// broken is a transport that cannot be opened, because its arguments are wrong.
+// Constructors return no error, so Connect does.
 type broken struct{ err error }
 
 // Open implements link.Transport.
 func (b broken) Open(context.Context, link.Receiver) (link.Link, error) { return nil, b.err }
 
-// publicName returns an address without its password.
+// publicName returns an address without its password and the values of its
+// query.
 func publicName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -278,7 +282,8 @@ type HTTPOptions struct {
 	MaxMessage int
 }
 
-// server makes what sends the requests to one address. A nil o is the zero value.
+// server returns the sender of requests to an address. A nil o has the
+// defaults.
 func (o *HTTPOptions) server(address string) (*origin.Server, error) {
 	if o == nil {
 		o = &HTTPOptions{}
@@ -289,9 +294,11 @@ func (o *HTTPOptions) server(address string) (*origin.Server, error) {
 }
 
 // HTTP returns the transport to an MCP endpoint that speaks streamable HTTP, in
-// any revision. What names it, in errors and logs too, has marks in the place of
-// the values of a query, where many servers take their keys. A server that turns out to speak HTTP with server-sent events,
-// as in 2024-11-05, is spoken to as SSE does.
+// any revision. A server that turns out to speak HTTP with server-sent events,
+// as in 2024-11-05, is used as SSE does.
+//
+// In errors and logs the values of a query are replaced by marks, because many
+// servers take their keys there.
 func HTTP(address string, opts *HTTPOptions) Transport {
 	server, err := opts.server(address)
 	if err != nil {
@@ -352,7 +359,7 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 	})}
 }
 
-// headerTransport calls a header function.
+// headerTransport is an http.RoundTripper that calls HTTPOptions.HeaderFunc.
 type headerTransport struct {
 	to     http.RoundTripper
 	change func(context.Context, *http.Request) error
