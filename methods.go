@@ -28,15 +28,13 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodPromptsList, Era: dispatch.Both, Serve: s.lists(hasPrompts, KindPrompt)},
 		{Name: protocol.MethodPromptsGet, Era: dispatch.Both, Params: true, Serve: s.viewed(hasPrompts, getPrompt)},
 		{Name: protocol.MethodComplete, Era: dispatch.Both, Params: true, Serve: s.viewed(hasCompletions, complete)},
-		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: s.listen},
-		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: s.subscribe},
-		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: s.unsubscribe},
 		{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: setLevel},
 		// The transport has cancelled the request before these arrive here.
 		{Name: protocol.MethodCancelled, Era: dispatch.Both, Serve: ignore},
 		{Name: protocol.MethodProgress, Era: dispatch.Both, Serve: ignore},
 	}
-	table = append(table, s.taskMethods()...)
+	table = append(table, s.subscriptions.methods()...)
+	table = append(table, s.tasks.methods()...)
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	return s.customs.appendTo(table)

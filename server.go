@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -13,16 +15,16 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/internal/rounds"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/session"
-	"github.com/talaria-go/mcp/tasks"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // Info names the server to its clients. Name and Version are required.
@@ -35,19 +37,18 @@ type Server struct {
 	opts   Options
 	logger zerolog.Logger
 
-	catalog     *registry.Catalog
-	has         atomic.Uint32 // the features of what was ever in a catalog
-	mounts      mounts        // of this server into others
-	adding      sync.Mutex    // makes Add all or nothing
-	customs     customs       // adding is held
-	sessions    *session.Manager
-	hub         *hub.Hub
-	announcers  map[string]*announcer // by method; it does not change
-	rounds      *rounds.Askers
-	tasks       *tasks.Manager
-	running     peer.Tracker
-	connections *conn.Manager
-	handler     *streamable.Handler
+	catalog       *registry.Catalog
+	has           atomic.Uint32 // the features of what was ever in a catalog
+	mounts        mounts        // of this server into others
+	adding        sync.Mutex    // makes Add all or nothing
+	customs       customs       // adding is held
+	sessions      *session.Manager
+	rounds        *rounds.Askers
+	tasks         *taskExtension
+	running       peer.Tracker
+	connections   *conn.Manager
+	handler       *streamable.Handler
+	subscriptions *subscriptions
 
 	composing  sync.Mutex
 	middleware []Middleware                        // composing is held
@@ -84,19 +85,18 @@ func NewServer(info Info, opts *Options) *Server {
 		s.logger = zerolog.New(logTo(os.Stderr)).Level(zerolog.WarnLevel).With().Timestamp().Str("server", info.Name).Logger()
 	}
 	s.rounds = newRounds(s.opts)
-	s.tasks = tasks.NewManager(s.opts.tasks(logStore(&s.logger, "task store")), s.taskChanged)
+	s.tasks = newTaskExtension(s)
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter,
 	})
 	s.sessions = (*host)(s).newSessions()
 	s.connections = (*host)(s).newConnections()
 	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
-	s.hub = hub.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive())
-	s.announcers = s.newAnnouncers()
+	s.subscriptions = newSubscriptions(s)
 	s.catalog.Watch(func(changed []*registry.Entry) {
 		s.declare(changed)
 		for _, method := range listsOf(changed) {
-			s.announce(method)
+			s.subscriptions.listChanged(method)
 		}
 	})
 	return s
@@ -358,6 +358,72 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 //	r.Mount("/mcp", s.Handler())
 func (s *Server) Handler() http.Handler { return s.handler }
 
+// The errors with which serving ends, and those of addressing a session.
+var (
+	ErrServerClosed    = conn.ErrServerClosed    // Shutdown was called
+	ErrStillRunning    = conn.ErrStillRunning    // of ServeStdio: a call, or the writing of an answer, went on although its time was over
+	ErrSessionNotFound = conn.ErrSessionNotFound // it is not there, or has ended
+	ErrSlowClient      = conn.ErrSlowClient      // the message was dropped: its client does not read what waits for it already
+)
+
+// ServeStdio serves one client over standard input and output, until the
+// client closes standard input or ctx ends. Nothing else may write to standard
+// output meanwhile.
+//
+// At the end of input it answers what is under way, for which Timeouts.Grace
+// is the time, and returns nil. When ctx ends it cancels what is under way and
+// returns ctx's cause; the goroutine that waits for standard input may stay
+// until the process ends, because such a read cannot be interrupted. A tool
+// that ignores its end does not keep the process: two seconds after it was
+// cancelled ServeStdio goes without it, and returns ErrStillRunning where it would
+// return nil.
+//
+// A client that does not read standard output is waited for while the server
+// serves, as one that was suspended may go on: 1 MiB and the answers of
+// Limits.Concurrent calls gather meanwhile, and messages that no call asked
+// for are dropped. From Shutdown, or the end of input, on it is given up when it
+// has taken nothing for transport.DefaultWriteTimeout.
+func (s *Server) ServeStdio(ctx context.Context) error { return s.serveStdio(ctx, os.Stdin, os.Stdout) }
+
+func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return s.connections.ServeStdio(ctx, transport.NewStream(in, out, s.opts.stream()))
+}
+
+// ServeConn serves one client over conn, as ServeStdio does, and closes conn.
+// When conn says that the client has left (transport.ErrPeerGone), it cancels
+// what is under way and returns nil. It returns when every goroutine that it
+// started has ended. Package transport says how to write a Conn, and
+// transport/transporttest checks it.
+func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
+	if conn == nil {
+		return errors.New("mcp: ServeConn: the conn is nil")
+	}
+	return s.connections.ServeConn(ctx, conn, frame.Transport{Kind: frame.Pipe})
+}
+
+// Serve accepts connections from a listener for Unix or TCP sockets and serves
+// each as ServeStdio serves its one: a message is a line, and each connection
+// has a legacy session of its own, modern requests beside it. It adds no
+// authentication and no encryption: the permissions of a Unix socket, or a TLS
+// listener, are the caller's.
+//
+// It serves until ctx ends, whose cause it returns, Shutdown is called, for
+// which it returns ErrServerClosed, or the listener fails. It closes the
+// listener and returns when every connection has ended and every goroutine
+// that it started has returned. Connections beyond Limits.Connections are
+// told so and closed.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	if listener == nil {
+		return errors.New("mcp: Serve: the listener is nil")
+	}
+	return s.connections.ServeListener(ctx, listener, func(c net.Conn) transport.Conn { return transport.NewSocket(c, s.opts.socket()) })
+}
+
+// ServeUpgrade implements websocket.Server: see websocket.Handler.
+func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(max int) (transport.Conn, error)) {
+	s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrade(s.opts.Limits.Message) })
+}
+
 // Shutdown ends the server in order: new requests are refused with 503, open
 // streams end, connections end when their calls have, running calls may finish
 // until ctx ends and are then cancelled. Requests about tasks are served, and
@@ -369,16 +435,93 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // HTTP are saved instead, and another process goes on with them. Call it before
 // http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
-	for _, a := range s.announcers {
-		a.close()
-	}
+	s.subscriptions.announceLast()
 	s.connections.Shutdown()
 	s.sessions.EndStreams()
-	s.drain(ctx)
+	s.subscriptions.endAllBut(taskTopic(""))
+	s.tasks.Drain(ctx)
 	s.running.Stop()
 	s.connections.Finish()
-	s.hub.Close()
+	s.subscriptions.hub.Close()
 	err := s.running.Wait(ctx)
 	s.sessions.Close(ErrServerClosed)
 	return err
+}
+
+// ResourceUpdated tells the clients that subscribed to the resource at uri
+// that it is another. It does not wait for them: changes that come faster than
+// a client reads reach it as one.
+func (s *Server) ResourceUpdated(uri string) {
+	for _, p := range s.mounts.parents() {
+		p.ResourceUpdated(uri)
+	}
+	s.subscriptions.resourceChanged(uri)
+}
+
+// Notify sends a notification to one legacy session, which Frame.SessionID
+// names. params encode to a JSON object; nil leaves them out. It does not wait
+// for the client: what cannot go out yet waits in a bounded queue, in which
+// equal messages count as one. The errors are ErrSessionNotFound, ErrSlowClient, and
+// those of a notification that a server must not send.
+//
+// Modern clients have no session: what they are told of goes through
+// subscriptions, to which only changes of lists and resources belong.
+//
+// notifications/message goes out if the session wants its level, and
+// notifications/resources/updated if it has subscribed to the resource.
+// Progress belongs to a request: see Frame.Progress.
+func (s *Server) Notify(sessionID, method string, params any) error {
+	n, err := newNotification(method, params)
+	if err != nil {
+		return err
+	}
+	x, err := s.connections.Session(sessionID)
+	if err != nil {
+		return err
+	}
+	if n.uri != "" && !s.subscriptions.sessionMayHear(x, n.uri) {
+		return nil // as if it had not subscribed
+	}
+	if !n.sendTo(x) {
+		return ErrSlowClient
+	}
+	return nil
+}
+
+// NotifyAll sends a notification to every legacy session; see Notify. Sessions
+// that are too far behind go without it. Changes of lists and resources go to
+// the subscriptions of modern clients, too; nothing else does, because the
+// specification lets servers tell them nothing that they did not ask for.
+func (s *Server) NotifyAll(method string, params any) error {
+	n, err := newNotification(method, params)
+	if err != nil {
+		return err
+	}
+	switch method {
+	case protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged:
+		s.subscriptions.listChanged(method)
+	case protocol.MethodResourceUpdated:
+		s.ResourceUpdated(n.uri)
+	default:
+		s.sessions.Each(func(x *session.Session) { n.sendTo(x) })
+	}
+	return nil
+}
+
+// Do runs fn in a legacy session, which Frame.SessionID names, with a Frame that
+// has the session's client, principal and assigns, and returns what fn returns.
+// So the program can turn what happens in it into what a client is told:
+//
+//	err := s.Do(ctx, id, func(f *mcp.Frame) error {
+//		return f.Log(protocol.LevelInfo, shipped, "orders")
+//	})
+//
+// fn runs on the caller's goroutine, so that what a caller does keeps its order,
+// and Do may be called with go; several may run in a session at once. The Frame
+// ends with ctx and with the session, which stays alive meanwhile; its request
+// has neither id nor method. Log, and questions to the client, go out on the
+// session's stream; Frame.EndSession ends it. The errors are
+// ErrSessionNotFound, ErrServerClosed, and that of fn; a panic becomes an error.
+func (s *Server) Do(ctx context.Context, sessionID string, fn func(f *Frame) error) error {
+	return s.connections.Do(ctx, sessionID, fn)
 }

@@ -193,7 +193,7 @@ func (t *tool) caller(c *compiler, input input, output *output) dispatch.Handler
 		return output.result(out)
 	}
 	if t.settings.task != nil {
-		return s.detachable(t.settings.task, call)
+		return s.tasks.detachable(t.settings.task, call)
 	}
 	return c.limited(t.settings.timeout, call, func(limit time.Duration, _ error) (protocol.Result, error) {
 		return errorResult(fmt.Sprintf("Tool %q timed out after %v.", t.name, limit)), nil

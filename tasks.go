@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -76,7 +74,7 @@ func errNeedsTasks() *protocol.Error {
 }
 
 // detachable makes calls of a tool able to become tasks.
-func (s *Server) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Handler {
+func (x *taskExtension) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if !takesTasks(f) {
 			if o.Required {
@@ -86,7 +84,7 @@ func (s *Server) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Hand
 				return call(f)
 			}
 		}
-		d := &detachedCall{server: outermost(f, s), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
+		d := &detachedCall{server: outermost(f, x.server), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
 		return d.run(f, call)
 	}
 }
@@ -293,20 +291,32 @@ func (a *taskAsker) Required(*frame.Frame) (protocol.Result, error) {
 	return nil, frame.ErrInputRequired
 }
 
-// taskMethods are the rows of the extension in the method table.
-func (s *Server) taskMethods() []dispatch.Method {
+// taskExtension serves the extension io.modelcontextprotocol/tasks.
+type taskExtension struct {
+	*tasks.Manager
+	server *Server
+}
+
+func newTaskExtension(s *Server) *taskExtension {
+	x := &taskExtension{server: s}
+	x.Manager = tasks.NewManager(s.opts.tasks(logStore(&s.logger, "task store")), x.changed)
+	return x
+}
+
+// methods are the rows of the extension in the method table.
+func (x *taskExtension) methods() []dispatch.Method {
 	return []dispatch.Method{
-		{Name: "tasks/get", Era: dispatch.Modern, Params: true, Serve: s.taskMethod(func(f *frame.Frame, id string) (protocol.Result, error) {
-			record, err := s.tasks.Get(f, f.Principal(), id)
+		{Name: "tasks/get", Era: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+			record, err := x.Get(f, f.Principal(), id)
 			if err != nil {
 				return nil, err
 			}
 			if record.Status.Final() {
-				s.tasks.Told(id)
+				x.Told(id)
 			}
 			return tasks.State{Record: record}, nil
 		})},
-		{Name: "tasks/update", Era: dispatch.Modern, Params: true, Serve: s.taskMethod(func(f *frame.Frame, id string) (protocol.Result, error) {
+		{Name: "tasks/update", Era: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
 			if f.Request().Params.InputResponses == nil {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses is missing: it has the answers, by their keys")
 			}
@@ -314,18 +324,18 @@ func (s *Server) taskMethods() []dispatch.Method {
 			if err := json.Unmarshal(f.Request().Params.InputResponses, &answers); err != nil {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses must be an object: %w", err)
 			}
-			return protocol.EmptyResult{}, s.tasks.Update(f, f.Principal(), id, answers)
+			return protocol.EmptyResult{}, x.Update(f, f.Principal(), id, answers)
 		})},
-		{Name: "tasks/cancel", Era: dispatch.Modern, Params: true, Serve: s.taskMethod(func(f *frame.Frame, id string) (protocol.Result, error) {
-			return protocol.EmptyResult{}, s.tasks.Cancel(f, f.Principal(), id)
+		{Name: "tasks/cancel", Era: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+			return protocol.EmptyResult{}, x.Cancel(f, f.Principal(), id)
 		})},
 	}
 }
 
-// taskMethod serves a method about one task.
-func (s *Server) taskMethod(serve func(f *frame.Frame, id string) (protocol.Result, error)) dispatch.Handler {
+// method serves a method about one task.
+func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.Result, error)) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
-		if !s.had(hasTasks) {
+		if !x.server.had(hasTasks) {
 			return nil, protocol.MethodNotFound(f.Request().Method)
 		}
 		if !takesTasks(f) {
@@ -342,34 +352,26 @@ func (s *Server) taskMethod(serve func(f *frame.Frame, id string) (protocol.Resu
 // taskTopic returns the topic of one task in the hub.
 func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
 
-// taskChanged tells the subscribers of a task.
-func (s *Server) taskChanged(r tasks.Record) {
+// changed tells the subscribers of a task.
+func (x *taskExtension) changed(r tasks.Record) {
 	change, err := r.Change()
 	if err != nil {
-		safely.Log(s.logger.Error().Err(visible.Error(err)), "the state of a task does not encode")
+		safely.Log(x.server.logger.Error().Err(visible.Error(err)), "the state of a task does not encode")
 		return
 	}
-	if s.hub.Publish(taskTopic(r.ID), change) && r.Status.Final() {
-		s.tasks.Told(r.ID)
+	if x.server.subscriptions.hub.Publish(taskTopic(r.ID), change) && r.Status.Final() {
+		x.Told(r.ID)
 	}
 }
 
-// drain lets tasks end, and clients hear how.
-func (s *Server) drain(ctx context.Context) {
-	s.hub.End(func(topics []string) bool {
-		return len(topics) == 0 || slices.ContainsFunc(topics, func(topic string) bool { return !strings.HasPrefix(topic, taskTopic("")) })
-	})
-	s.tasks.Drain(ctx)
-}
-
-// honourTasks returns which of the tasks are the caller's, and their topics
+// accept returns which of the tasks are the caller's, and their topics
 // after the others.
-func (s *Server) honourTasks(f *frame.Frame, ids, topics []string) (honoured, all []string) {
+func (x *taskExtension) accept(f *frame.Frame, ids, topics []string) (accepted, all []string) {
 	for _, id := range ids {
-		if _, err := s.tasks.Get(f, f.Principal(), id); err == nil {
-			honoured = append(honoured, id)
+		if _, err := x.Get(f, f.Principal(), id); err == nil {
+			accepted = append(accepted, id)
 			topics = append(topics, taskTopic(id))
 		}
 	}
-	return honoured, topics
+	return accepted, topics
 }

@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// notification is one that belongs to no request.
+type notification struct {
+	text  []byte
+	uri   string         // of the resource that it is about, or ""
+	level protocol.Level // of a log message, or 0
+}
+
+// sendTo sends it to a session that wants it; false means that it was dropped.
+func (n *notification) sendTo(x *session.Session) bool {
+	if n.level != 0 && n.level < x.LogLevel() || n.uri != "" && !x.Subscribed(n.uri) {
+		return true
+	}
+	return x.Send(n.text)
+}
+
+// newNotification checks that the server may send such a notification.
+func newNotification(method string, params any) (n notification, err error) {
+	refuse := func(format string, args ...any) (notification, error) {
+		return notification{}, fmt.Errorf("mcp: notification %q: %w", method, fmt.Errorf(format, args...))
+	}
+	var text []byte
+	if params != nil {
+		if text, err = jsonx.Append(nil, params); err != nil {
+			return refuse("params: %w", err)
+		}
+		if text[0] != '{' {
+			return refuse("params must encode to a JSON object, %T does not", params)
+		}
+	}
+	var about struct {
+		URI   string `json:"uri"`
+		Level string `json:"level"`
+	}
+	if text != nil {
+		_ = json.Unmarshal(text, &about) // other notifications may have other types there
+	}
+	switch method {
+	case protocol.MethodProgress, protocol.MethodCancelled, protocol.MethodAcknowledged, protocol.MethodInitialized:
+		return refuse("it belongs to a request, or to clients; see Frame.Progress")
+	case protocol.MethodLog:
+		level, fault := protocol.ParseLevel(about.Level)
+		if fault != nil {
+			return refuse("params: %w", fault)
+		}
+		n.level = level
+	case protocol.MethodResourceUpdated:
+		if about.URI == "" {
+			return refuse("params need the resource's uri")
+		}
+		n.uri = about.URI
+	default:
+		if faults := methodFaults(method); faults != nil && !isNotification(method) {
+			return refuse("%s", faults[0])
+		}
+	}
+	n.text = protocol.AppendNotification(nil, method, text)
+	return n, nil
+}
+
+func isNotification(method string) bool {
+	return len(method) > len(notificationPrefix) && method[:len(notificationPrefix)] == notificationPrefix
+}

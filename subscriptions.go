@@ -1,0 +1,301 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/conn"
+	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/hub"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
+)
+
+// subscriptions tells clients of changes: modern ones of what they subscribed to,
+// and legacy sessions.
+type subscriptions struct {
+	server *Server
+	hub    *hub.Hub
+	lists  map[string]*announcer // by the method that tells of a list; it does not change
+}
+
+func newSubscriptions(s *Server) *subscriptions {
+	u := &subscriptions{
+		server: s, lists: make(map[string]*announcer, 3),
+		hub: hub.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
+	}
+	for _, method := range []string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged} {
+		u.lists[method] = &announcer{subscriptions: u, change: protocol.NewChange(method, nil), topic: method}
+	}
+	return u
+}
+
+// methods are the rows of subscriptions in the method table.
+func (u *subscriptions) methods() []dispatch.Method {
+	return []dispatch.Method{
+		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: u.listen},
+		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: u.subscribe},
+		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: u.unsubscribe},
+	}
+}
+
+// listChanged tells everybody who wants to know, in either era, that a list has
+// changed. method says which.
+func (u *subscriptions) listChanged(method string) { u.lists[method].changed() }
+
+// resourceChanged tells everybody who subscribed to the resource at uri that it is
+// another.
+func (u *subscriptions) resourceChanged(uri string) {
+	change := protocol.ResourceUpdated(uri)
+	u.hub.Publish(resourceTopic(uri), change)
+	u.server.sessions.Each(func(x *session.Session) {
+		if x.Subscribed(uri) && u.sessionMayHear(x, uri) {
+			x.Send(change.Plain())
+		}
+	})
+}
+
+// announceLast tells of what has changed until now, and of no list any more.
+func (u *subscriptions) announceLast() {
+	for _, a := range u.lists {
+		a.close()
+	}
+}
+
+// endAllBut ends the subscriptions that have other topics than those that begin
+// with prefix, or none.
+func (u *subscriptions) endAllBut(prefix string) {
+	u.hub.End(func(topics []string) bool {
+		return len(topics) == 0 || slices.ContainsFunc(topics, func(topic string) bool { return !strings.HasPrefix(topic, prefix) })
+	})
+}
+
+// sessionMayHear is mayHear for the client of a session.
+func (u *subscriptions) sessionMayHear(x *session.Session, uri string) bool {
+	return u.mayHear(aloneAs(x.Identity(), x.Principal()), frame.Config{Revision: x.Revision(), Session: x}, uri)
+}
+
+// aloneAs returns a context that has nothing but who asks.
+func aloneAs(id *frame.Identity, principal string) context.Context {
+	if id == nil {
+		return frame.WithPrincipal(context.Background(), principal)
+	}
+	return WithIdentity(context.Background(), id)
+}
+
+// mayHear tells whether a client that subscribed to the resource at uri may be
+// told of it now. It could when it subscribed; but what is there may have come
+// later, and not be for everybody.
+func (u *subscriptions) mayHear(ctx context.Context, c frame.Config, uri string) (may bool) {
+	if u.server.catalog.View(nil, catalogOf(c.Session)).Open(KindResource, KindTemplate) {
+		return true
+	}
+	c.Request = frame.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
+	f := frame.New(ctx, c)
+	// It is users' code, and whoever tells of a change has more to do.
+	_ = safely.Apart(func() { // a failure is in the log
+		_, err := u.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+			view := u.server.view(f)
+			may = !view.Hides(uri) && f.HasScope(scopesOf(view, uri)...)
+			return nil, nil
+		})
+		may = may && err == nil
+	})
+	return may
+}
+
+// resourceTopic returns the topic of one resource in the hub.
+func resourceTopic(uri string) string { return resourceTopics + uri }
+
+const resourceTopics = protocol.MethodResourceUpdated + " "
+
+// listen serves subscriptions/listen (basic/patterns/subscriptions of
+// 2026-07-28) and returns the result that will end the subscription.
+func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
+	sub := conn.SubscriptionOf(f)
+	if sub == nil || sub.IsOpen() {
+		return nil, protocol.Errorf(protocol.CodeInternal, "a request opens one subscription, on a transport that carries it")
+	}
+	req := f.Request()
+	var filter protocol.SubscriptionFilter
+	if fault := protocol.ScanFilter(req.Params.Raw, u.server.opts.Limits.Resources, &filter); fault != nil {
+		return nil, fault
+	}
+	if u.server.connections.IsDown() && !filter.OfTasks() {
+		return nil, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
+	}
+	if len(filter.TaskIDs) > 0 && !takesTasks(f) {
+		return nil, errNeedsTasks()
+	}
+	for _, uri := range filter.ResourceSubscriptions {
+		if err := f.NeedScopes(scopesOf(u.server.view(f), uri)...); err != nil {
+			return nil, err
+		}
+	}
+	accepted, topics := u.accept(f, filter)
+	accepted.TaskIDs, topics = u.server.tasks.accept(f, filter.TaskIDs, topics)
+	join := hub.Join{Owner: f.Principal(), Topics: topics}
+	if len(accepted.ResourceSubscriptions) > 0 {
+		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
+		join.May = func(topic string) bool {
+			uri, ok := strings.CutPrefix(topic, resourceTopics)
+			return !ok || u.mayHear(as, frame.Config{Revision: rev}, uri)
+		}
+	}
+	var until time.Time
+	if id := f.Identity(); id != nil {
+		until = id.Expiry
+	}
+	if err := sub.Open(u.hub, join, req.ID, accepted, until); err != nil {
+		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
+	}
+	return protocol.ListenResult{Subscription: req.ID}, nil
+}
+
+// accept returns what of filter the server can do, and the topics for it.
+func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilter) (protocol.SubscriptionFilter, []string) {
+	can := u.server.capabilities(f.Revision())
+	var topics []string
+	for _, list := range []struct {
+		wanted *bool
+		can    bool
+		method string
+	}{
+		{&filter.ToolsListChanged, can.Tools != nil && can.Tools.ListChanged, protocol.MethodToolsChanged},
+		{&filter.PromptsListChanged, can.Prompts != nil && can.Prompts.ListChanged, protocol.MethodPromptsChanged},
+		{&filter.ResourcesListChanged, can.Resources != nil && can.Resources.ListChanged, protocol.MethodResourcesChanged},
+	} {
+		if *list.wanted = *list.wanted && list.can; *list.wanted {
+			topics = append(topics, list.method)
+		}
+	}
+	if can.Resources == nil || !can.Resources.Subscribe {
+		filter.ResourceSubscriptions = nil
+	}
+	for _, uri := range filter.ResourceSubscriptions {
+		if !u.server.view(f).Hides(uri) {
+			topics = append(topics, resourceTopic(uri))
+		}
+	}
+	return filter, topics
+}
+
+// subscribe serves resources/subscribe (server/resources of the legacy
+// revisions).
+func (u *subscriptions) subscribe(f *frame.Frame) (protocol.Result, error) {
+	x, uri, err := u.subscription(f)
+	if err != nil {
+		return nil, err
+	}
+	if u.server.view(f).Hides(uri) {
+		return protocol.EmptyResult{}, nil // as of a resource that is not there
+	}
+	if err := f.NeedScopes(scopesOf(u.server.view(f), uri)...); err != nil {
+		return nil, err
+	}
+	if !x.Subscribe(uri, u.server.opts.Limits.Resources) {
+		return nil, protocol.Errorf(protocol.CodeBusy, "the subscriptions of the session are at their limit, %d resources or %d bytes of URIs",
+			u.server.opts.Limits.Resources, protocol.MaxSubscribed)
+	}
+	return protocol.EmptyResult{}, nil
+}
+
+// unsubscribe serves resources/unsubscribe. There may be no such subscription.
+func (u *subscriptions) unsubscribe(f *frame.Frame) (protocol.Result, error) {
+	x, uri, err := u.subscription(f)
+	if err != nil {
+		return nil, err
+	}
+	x.Unsubscribe(uri)
+	return protocol.EmptyResult{}, nil
+}
+
+func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, error) {
+	if can := u.server.capabilities(f.Revision()); can.Resources == nil || !can.Resources.Subscribe {
+		return nil, "", protocol.MethodNotFound(f.Request().Method)
+	}
+	x, ok := f.Session().(*session.Session)
+	if !ok {
+		return nil, "", protocol.Errorf(protocol.CodeInvalidRequest, "%s needs a session", f.Request().Method)
+	}
+	uri := f.Request().Params.Name
+	if uri == "" {
+		return nil, "", protocol.Errorf(protocol.CodeInvalidParams, "params.uri is missing: it names the resource")
+	}
+	if len(uri) > protocol.MaxURI {
+		return nil, "", protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", protocol.MaxURI)
+	}
+	return x, uri, nil
+}
+
+// announceEvery is how long changes of a list gather before clients are told of
+// them, unless it has been quiet: each of them reads the list anew for it.
+const announceEvery = 100 * time.Millisecond
+
+// announcer tells everybody who wants to know, in either era, of changes of one
+// list: of the first at once, of those that follow soon as one.
+type announcer struct {
+	subscriptions *subscriptions
+	change        *protocol.Change
+	topic         string
+
+	mu     sync.Mutex
+	timer  *time.Timer // runs while changes gather; nil else
+	more   bool        // there were changes since it was told
+	closed bool
+}
+
+// changed says that the list has changed.
+func (a *announcer) changed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.closed:
+	case a.timer != nil:
+		a.more = true
+	case a.tell():
+		a.timer = time.AfterFunc(announceEvery, a.due)
+	}
+}
+
+// due tells of what has gathered.
+func (a *announcer) due() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.more || a.closed {
+		a.timer = nil
+		return
+	}
+	a.more = false
+	a.timer.Reset(announceEvery)
+	a.tell()
+}
+
+// tell waits for nobody, and returns false if nobody is there. a.mu is held.
+func (a *announcer) tell() (heard bool) {
+	heard = a.subscriptions.hub.Len() > 0
+	a.subscriptions.hub.Publish(a.topic, a.change)
+	a.subscriptions.server.sessions.Each(func(x *session.Session) {
+		heard = true
+		x.Send(a.change.Plain())
+	})
+	return heard
+}
+
+// close tells of what has gathered, and then of nothing any more.
+func (a *announcer) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.more && !a.closed {
+		a.tell()
+	}
+	a.closed = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
