@@ -156,7 +156,30 @@ type settings struct {
 	visible    func(f *Frame) bool
 	scopes     []string
 	completers map[string]registry.Completer // of prompts and templates
-	faults     []string
+	faults     faults
+}
+
+// entry returns what definition describes, for those whom the options name.
+func (set *settings) entry(definition any) *registry.Entry {
+	return &registry.Entry{Definition: definition, Visible: set.visible, Scopes: set.scopes}
+}
+
+// faults are what is wrong with a component.
+type faults []string
+
+// note adds err, if it is one.
+func (f *faults) note(err error) {
+	if err != nil {
+		*f = append(*f, err.Error())
+	}
+}
+
+// of returns the error of a component that has them; nil if there are none.
+func (f faults) of(kind, name string) error {
+	if len(f) == 0 {
+		return nil
+	}
+	return fmt.Errorf("mcp: %s %q: %s", kind, name, strings.Join(f, "\n\t"))
 }
 
 // What the options of one kind of component say. Prompts and methods have none
@@ -337,14 +360,36 @@ func erase[Ctx context.Context, In, Out any](fn func(ctx Ctx, in In) (Out, error
 }
 
 // handlerFaults says what is wrong with the func of a component.
-func handlerFaults[Ctx context.Context](isNil bool) (faults []string) {
+func handlerFaults[Ctx context.Context](isNil bool) (f faults) {
 	if isNil {
-		faults = append(faults, "the func is nil")
+		f = append(f, "the func is nil")
 	}
 	switch ctx := reflect.TypeFor[Ctx](); ctx {
 	case reflect.TypeFor[*Frame](), reflect.TypeFor[context.Context]():
 	default:
-		faults = append(faults, fmt.Sprintf("the first parameter of the func is a %v; it must be a *mcp.Frame or a context.Context", ctx))
+		f = append(f, fmt.Sprintf("the first parameter of the func is a %v; it must be a *mcp.Frame or a context.Context", ctx))
 	}
-	return faults
+	return f
+}
+
+// checkName returns what is wrong with the name of a tool or prompt.
+func checkName(name string) error {
+	if !validName(name) {
+		return errors.New("a name has 1 to 128 letters, digits, '_', '-' or '.'")
+	}
+	return nil
+}
+
+func validName(name string) bool {
+	if len(name) == 0 || len(name) > 128 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
 }

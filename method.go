@@ -56,11 +56,9 @@ func (m *method) compile(c *compiler) error {
 	set := m.settings
 	faults := append(slices.Clone(set.faults), resultFaults(m.out)...)
 	decode, err := m.decoder(c)
-	if err != nil {
-		faults = append(faults, err.Error())
-	}
-	if len(faults) > 0 {
-		return fmt.Errorf("mcp: method %q: %s", m.name, strings.Join(faults, "\n\t"))
+	faults.note(err)
+	if err := faults.of("method", m.name); err != nil {
+		return err
 	}
 	serve := withScopes(set.scopes, c.limited(set.timeout, m.handler(decode), timedOut("method "+m.name)))
 	if visible := set.visible; visible != nil {
@@ -97,7 +95,7 @@ func (m *method) handler(decode func(ctx context.Context, params []byte, in any)
 		params := ownParams(f.Request().Params.Raw)
 		out, err := m.run(f, func(in any) error { return decode(f, params, in) })
 		if bad, ok := errors.AsType[*inputError](err); ok {
-			return nil, invalidArguments(fmt.Sprintf("method %q", m.name), bad)
+			return nil, bad.invalidParams(fmt.Sprintf("method %q", m.name), "")
 		}
 		if err != nil {
 			return nil, err

@@ -45,36 +45,31 @@ type prompt struct {
 func (p *prompt) compile(c *compiler) error {
 	set := p.settings
 	faults := slices.Clone(set.faults)
-	if !validName(p.name) {
-		faults = append(faults, "a name has 1 to 128 letters, digits, '_', '-' or '.'")
-	}
+	faults.note(checkName(p.name))
 	result, err := promptResult(p.out)
-	if err != nil {
-		faults = append(faults, err.Error())
-	}
+	faults.note(err)
 	opts := c.schemaOptions()
 	opts.Strict, opts.Output = false, false // every argument comes as a string
 	plan, err := schema.Compile(p.in, &opts)
 	if err != nil {
-		return fmt.Errorf("mcp: prompt %q: %s", p.name, strings.Join(append(faults, err.Error()), "\n\t"))
+		return append(faults, err.Error()).of("prompt", p.name)
 	}
-	e := &registry.Entry{Visible: set.visible, Scopes: set.scopes}
 	arguments := promptArguments(plan)
+	e := set.entry(&protocol.Prompt{
+		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: arguments, Meta: set.meta,
+	})
 	for _, a := range arguments {
 		e.Arguments = append(e.Arguments, a.Name)
 	}
-	e.Definition = &protocol.Prompt{
-		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: arguments, Meta: set.meta,
-	}
 	completers, more := set.completersFor(plan, e.Arguments, "argument")
-	e.Completers, faults = completers, append(faults, more...)
-	if len(faults) > 0 {
-		return fmt.Errorf("mcp: prompt %q: %s", p.name, strings.Join(faults, "\n\t"))
+	e.Completers = completers
+	if err := append(faults, more...).of("prompt", p.name); err != nil {
+		return err
 	}
 	e.Serve = c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := p.run(f, func(in any) error { return input{plan: plan}.decode(f, f.Request().Params.Arguments, in) })
 		if bad, ok := errors.AsType[*inputError](err); ok {
-			return nil, invalidArguments(fmt.Sprintf("prompt %q", p.name), bad)
+			return nil, bad.invalidParams(fmt.Sprintf("prompt %q", p.name), "")
 		}
 		if err != nil {
 			return nil, err
@@ -137,18 +132,6 @@ func describeArgument(field schema.Field) string {
 		text += fmt.Sprintf(" (default: %s)", field.Default)
 	}
 	return text
-}
-
-// invalidArguments is the error for arguments that do not pass.
-func invalidArguments(what string, bad *inputError) error {
-	return &protocol.Error{
-		Code:    protocol.CodeInvalidParams,
-		Message: bad.faults.Text(what),
-		Data: struct {
-			Issues []schema.Issue `json:"issues"`
-		}{bad.faults.Issues},
-		Err: bad.faults,
-	}
 }
 
 // getPrompt serves prompts/get (server/prompts of every revision).

@@ -165,9 +165,7 @@ func (r *resource) compile(c *compiler) error {
 	set := r.settings
 	faults := slices.Clone(set.faults)
 	form, err := contentsOf(r.out)
-	if err != nil {
-		faults = append(faults, err.Error())
-	}
+	faults.note(err)
 	if !schemed(r.uri) {
 		faults = append(faults, "a URI begins with its scheme, such as file:// or config:")
 	}
@@ -179,10 +177,7 @@ func (r *resource) compile(c *compiler) error {
 	} else {
 		faults = append(faults, r.compileFixed(c, form)...)
 	}
-	if len(faults) > 0 {
-		return fmt.Errorf("mcp: resource %q: %s", r.uri, strings.Join(faults, "\n\t"))
-	}
-	return nil
+	return faults.of("resource", r.uri)
 }
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.\-]*:`)
@@ -204,14 +199,12 @@ func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string
 	}
 	_, more := set.completersFor(nil, nil, "template variable")
 	faults = append(faults, more...)
-	c.entries = append(c.entries, &registry.Entry{
-		Definition: &protocol.Resource{
-			URI: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
-			MIMEType: form.mimeOr(set.mime), Size: set.size, Annotations: set.annotations, Meta: set.meta,
-		},
-		Serve:   r.reader(c, form, func(*frame.Frame, any) error { return nil }),
-		Visible: set.visible, Scopes: set.scopes,
+	e := set.entry(&protocol.Resource{
+		URI: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
+		MIMEType: form.mimeOr(set.mime), Size: set.size, Annotations: set.annotations, Meta: set.meta,
 	})
+	e.Serve = r.reader(c, form, func(*frame.Frame, any) error { return nil })
+	c.entries = append(c.entries, e)
 	return faults
 }
 
@@ -296,7 +289,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 		result, err := one.Read(f)
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			if invalid == nil {
-				invalid = invalidVariables(uri, bad)
+				invalid = bad.invalidParams(fmt.Sprintf("resource %q", uri), uri)
 			}
 			continue
 		}
@@ -447,23 +440,22 @@ func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []str
 	}
 	v := &variables{template: template, names: template.Names(), plan: plan, free: set.unconfined}
 	faults = append(faults, v.bind(r.in)...)
-	completers, more := set.completersFor(plan, v.names, "template variable")
-	faults = append(faults, more...)
-	c.entries = append(c.entries, &registry.Entry{
-		Definition: &protocol.ResourceTemplate{
-			URITemplate: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
-			MIMEType: form.mimeOr(set.mime), Annotations: set.annotations, Meta: set.meta,
-		},
-		Match: func(uri string) registry.Handler {
-			values, ok := template.Match(uri)
-			if !ok {
-				return nil
-			}
-			return r.reader(c, form, func(f *frame.Frame, in any) error { return v.decode(f, values, in) })
-		},
-		Literals: template.Literals(), Completers: completers, Arguments: v.names, Visible: set.visible, Scopes: set.scopes,
+	e := set.entry(&protocol.ResourceTemplate{
+		URITemplate: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
+		MIMEType: form.mimeOr(set.mime), Annotations: set.annotations, Meta: set.meta,
 	})
-	return faults
+	e.Arguments, e.Literals = v.names, template.Literals()
+	e.Match = func(uri string) registry.Handler {
+		values, ok := template.Match(uri)
+		if !ok {
+			return nil
+		}
+		return r.reader(c, form, func(f *frame.Frame, in any) error { return v.decode(f, values, in) })
+	}
+	completers, more := set.completersFor(plan, v.names, "template variable")
+	e.Completers = completers
+	c.entries = append(c.entries, e)
+	return append(faults, more...)
 }
 
 // bind finds the field of each variable, and reports what does not go together.
@@ -547,16 +539,3 @@ func (v *variables) escapes(name string, list []string) string {
 }
 
 func drive(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-// invalidVariables is the error for a URI whose variables do not pass.
-func invalidVariables(uri string, bad *inputError) error {
-	return &protocol.Error{
-		Code:    protocol.CodeInvalidParams,
-		Message: bad.faults.Text(fmt.Sprintf("resource %q", uri)),
-		Data: struct {
-			URI    string         `json:"uri"`
-			Issues []schema.Issue `json:"issues"`
-		}{uri, bad.faults.Issues},
-		Err: bad.faults,
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -138,24 +137,19 @@ func (t *tool) compile(c *compiler) error {
 	if set.task != nil && set.timeout > 0 {
 		faults = append(faults, "Timeout does not go with AsTask; limit the task with TaskOptions.TTL")
 	}
-	if !validName(t.name) {
-		faults = append(faults, "a name has 1 to 128 letters, digits, '_', '-' or '.'")
-	}
+	faults.note(checkName(t.name))
 	input, inputJSON, err := t.compileInput(c)
-	if err != nil {
-		faults = append(faults, err.Error())
-	}
+	faults.note(err)
 	output, err := t.compileOutput(c)
-	if err != nil {
-		faults = append(faults, err.Error())
+	faults.note(err)
+	if err := faults.of("tool", t.name); err != nil {
+		return err
 	}
-	if len(faults) > 0 {
-		return fmt.Errorf("mcp: tool %q: %s", t.name, strings.Join(faults, "\n\t"))
-	}
-	e := &registry.Entry{Definition: &protocol.Tool{
+	e := set.entry(&protocol.Tool{
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
 		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: set.meta,
-	}, Visible: set.visible, Scopes: set.scopes, Task: set.task != nil}
+	})
+	e.Task = set.task != nil
 	if input.plan != nil {
 		var known facts.Plan
 		input.plan.Internal(&known)
@@ -166,20 +160,6 @@ func (t *tool) compile(c *compiler) error {
 	e.Serve = t.caller(c, input, output)
 	c.entries = append(c.entries, e)
 	return nil
-}
-
-func validName(name string) bool {
-	if len(name) == 0 || len(name) > 128 {
-		return false
-	}
-	for _, c := range []byte(name) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // caller puts the parts of a call together.
@@ -229,6 +209,20 @@ const issuesKey = "io.github.talaria-go/issues"
 type inputError struct{ faults *schema.Error }
 
 func (e *inputError) Error() string { return e.faults.Error() }
+
+// invalidParams returns the protocol error of what is not a tool; uri is that of
+// a resource, or "".
+func (e *inputError) invalidParams(what, uri string) error {
+	return &protocol.Error{
+		Code:    protocol.CodeInvalidParams,
+		Message: e.faults.Text(what),
+		Data: struct {
+			URI    string         `json:"uri,omitempty"`
+			Issues []schema.Issue `json:"issues"`
+		}{uri, e.faults.Issues},
+		Err: e.faults,
+	}
+}
 
 func errorResult(text string) *protocol.CallToolResult {
 	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: text}}, IsError: true}
