@@ -87,6 +87,7 @@ var importGraph = map[string][]string{
 	"examples/notes":               {""},
 	"conformance/server":           {"internal/undertest", "internal/pause", "", "frame", "protocol", "schema"},
 	"internal/alone":               {},
+	"internal/needs":               {},
 	"internal/undertest":           {"", "transport/websocket"},
 	"internal/programs/hello":      {""},
 	"internal/programs/order":      {"", "schema/civil"},

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 // exempt are the commands of the pages that TestCommands does not run, with the
@@ -47,7 +49,7 @@ func TestCommands(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are those of a shell")
 	}
-	tool, dir := goTool(t), t.TempDir()
+	tool, dir := needs.Program(t, "go"), t.TempDir()
 	build := func(name, from string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), tool, "build", "-o", filepath.Join(dir, name), from)

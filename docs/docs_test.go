@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 const readme = "../README.md"
@@ -111,7 +113,7 @@ func standsIn(text, code string) bool {
 // TestPrograms: whole programs build and pass go vet. A test of cmd/example runs
 // that of the README, too.
 func TestPrograms(t *testing.T) {
-	tool := goTool(t)
+	tool := needs.Program(t, "go")
 	total := 0
 	for _, name := range pages(t) {
 		for _, code := range blocks(page(t, name), "go") {
@@ -131,16 +133,6 @@ func TestPrograms(t *testing.T) {
 	if total < 3 {
 		t.Errorf("found %d programs only", total)
 	}
-}
-
-// goTool returns the go command.
-func goTool(t *testing.T) string {
-	t.Helper()
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("the go command is not there")
-	}
-	return tool
 }
 
 // TestPages: no page is too long, each begins with its title, and the index has

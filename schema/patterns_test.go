@@ -10,6 +10,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/schema/internal/lexical"
 	"github.com/talaria-go/mcp/schema/internal/rules"
 )
@@ -64,10 +65,7 @@ func collectPatterns(s *jsonschema.Schema) []string {
 // TestPatternsReadAlike compares RE2 with a JavaScript engine on every emitted
 // addPattern.
 func TestPatternsReadAlike(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed: the patterns are not compared with ECMA-262")
-	}
+	node := needs.Program(t, "node")
 	var cases []patternCase
 	add := func(name, pattern string, samples []string) {
 		re := regexp.MustCompile(pattern)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 // readmeBlock returns the first block of a language in the README.
@@ -28,10 +30,7 @@ func readmeBlock(t *testing.T, language string) string {
 // The program in the README must build and pass go vet, and say to a model
 // what the README shows.
 func TestReadme(t *testing.T) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("the go command is not there to build the program with")
-	}
+	tool := needs.Program(t, "go")
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "bills.exe")
 	if err := os.WriteFile(source, []byte(readmeBlock(t, "go")), 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -43,10 +44,6 @@ func connect(t *testing.T, transport client.Transport, u *user, revisions ...pro
 	return session{c, u}
 }
 
-// modules has the packages that npm installed, node is Node; both are "" if
-// there are none.
-var modules, node = os.Getenv("E2E_MODULES"), os.Getenv("E2E_NODE")
-
 // program is a server that can be started.
 type program struct {
 	name string
@@ -56,9 +53,8 @@ type program struct {
 // npm returns a server from npm.
 func npm(t *testing.T, name string) program {
 	t.Helper()
-	if modules == "" || node == "" {
-		t.Skip("no servers from npm: e2e/run servers installs them")
-	}
+	const from = "e2e/run servers installs Node, and servers from npm"
+	node, modules := needs.Variable(t, "E2E_NODE", from), needs.Variable(t, "E2E_MODULES", from)
 	return program{node, []string{filepath.Join(modules, "@modelcontextprotocol", name, "dist", "index.js")}}
 }
 

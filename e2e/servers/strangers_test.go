@@ -3,13 +3,13 @@ package servers
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -19,10 +19,7 @@ import (
 // argument stdio, and /mcp on a port of 127.0.0.1 with http PORT. What it offers
 // is what gosdk and mcpgo have, and some more.
 func TestStrangers(t *testing.T) {
-	strangers := os.Getenv("E2E_STRANGERS")
-	if strangers == "" {
-		t.Skip("no servers in other languages: e2e/run LANGUAGE installs them")
-	}
+	strangers := needs.Variable(t, "E2E_STRANGERS", "e2e/run LANGUAGE installs servers in other languages")
 	for line := range strings.Lines(strangers) {
 		fields := strings.Fields(line)
 		if len(fields) < 3 {
