@@ -43,8 +43,8 @@ import (
 //	ended    questions to the client fail. Calls are cancelled if it has left, else
 //	         when Config.Grace is over; what waits in the queue counts as a call.
 //
-// A shutdown, the end of the context and Stop need no reader: they refuse what
-// waits (halted), and close the connection once the calls have ended, which ends
+// A shutdown, the end of the context and closeWith need no reader: they refuse
+// what waits (stop), and close the connection once the calls have ended, which ends
 // reading too.
 type Conn struct {
 	manager   *Manager
@@ -54,27 +54,27 @@ type Conn struct {
 	end       context.CancelFunc              // of ctx
 	session   atomic.Pointer[session.Session] // nil until initialize
 
-	inflight peer.Inflight
-	queue    requestQueue // its turn is to start requests
-	pings    requestQueue
-	work     chan *request
-	workers  int            // of who has the turn
-	staff    sync.WaitGroup // the workers, and who serves the queues
-	running  sync.WaitGroup // requests and notifications, those that wait too
-	stream   serverStream
-	writes   writeQueue
-	unread   atomic.Pointer[error] // why the client is given up; nil if it is not
-	lost     atomic.Bool           // a notification was dropped
+	inflight    peer.Inflight
+	queue       requestQueue // of what waits for a worker, or for what was read before it
+	pings       requestQueue
+	work        chan *request  // to workers that have nothing to do
+	workerCount int            // belongs to who may start requests: see start
+	workers     sync.WaitGroup // the workers, and who serves the queues
+	running     sync.WaitGroup // requests and notifications, those that wait too; the last Add is before stopped
+	stream      serverStream
+	writes      writeQueue
+	writeErr    atomic.Pointer[error] // why the client is given up; nil if it is not
+	dropped     atomic.Bool           // a notification was
 
-	limit   context.Context // ends when calls and answers have had their time
-	cut     context.CancelFunc
-	over    chan struct{} // closed at the end of the input
-	readErr error         // why it ended; nil if in order
-	ended   chan struct{} // closed when the goroutine that reads has ended
-	settled chan struct{} // closed when everything is written, or cannot be
+	grace      context.Context // ends when calls and answers have had their time
+	endGrace   context.CancelFunc
+	inputEnded chan struct{} // closed at the end of the input
+	readErr    error         // why it ended, nil if in order; set before
+	readerDone chan struct{} // closed when the goroutine that reads has ended
+	flushed    chan struct{} // closed when everything is written, or cannot be
 
 	mu          sync.Mutex
-	halted      chan struct{} // closed when no request is started any more
+	stopped     chan struct{} // closed when no request is started any more
 	inputErr    error         // why no input comes any more; nil while it may
 	closing     chan struct{} // closed when the session is ended by a handler
 	closeReason error         // why; set before
@@ -93,14 +93,14 @@ type options struct {
 // newConn makes a Conn of what carries its messages.
 func newConn(ctx context.Context, m *Manager, carrier transport.Conn, opts options) *Conn {
 	c := &Conn{
-		manager: m, transport: carrier, opts: opts, work: make(chan *request), halted: make(chan struct{}),
-		over: make(chan struct{}), ended: make(chan struct{}), settled: make(chan struct{}), closing: make(chan struct{}),
+		manager: m, transport: carrier, opts: opts, work: make(chan *request), stopped: make(chan struct{}),
+		inputEnded: make(chan struct{}), readerDone: make(chan struct{}), flushed: make(chan struct{}), closing: make(chan struct{}),
 	}
 	c.ctx, c.end = context.WithCancel(ctx)
-	c.limit, c.cut = context.WithCancel(ctx)
+	c.grace, c.endGrace = context.WithCancel(ctx)
 	c.stream.init(c)
 	c.writes.to = carrier
-	c.queue.serve, c.pings.serve = c.inTurn, c.ping
+	c.queue.serve, c.pings.serve = c.serveQueued, c.ping
 	c.queue.all, c.pings.all = &m.waiting, &m.waiting
 	return c
 }
@@ -109,9 +109,9 @@ func newConn(ctx context.Context, m *Manager, carrier transport.Conn, opts optio
 // own context comes. What it leaves behind, wait waits for.
 func (c *Conn) serve(ctx context.Context) error {
 	defer c.end()
-	defer c.cut()
+	defer c.endGrace()
 	go func() {
-		defer close(c.ended)
+		defer close(c.readerDone)
 		c.read()
 	}()
 	down := c.manager.down
@@ -120,13 +120,13 @@ func (c *Conn) serve(ctx context.Context) error {
 		if c.session.Load() == nil { // or else it knows no tasks
 			down = c.manager.last
 		}
-	case <-c.over:
+	case <-c.inputEnded:
 	case <-ctx.Done():
 	case <-c.closing:
 	}
 	var err error
 	select {
-	case <-c.over:
+	case <-c.inputEnded:
 		err = c.readErr
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -138,15 +138,15 @@ func (c *Conn) serve(ctx context.Context) error {
 		err = c.closeReason
 		c.stop()
 		c.inflight.CancelAll(err)
-		c.cut()
+		c.endGrace()
 	}
-	settleErr := c.settle()
+	flushErr := c.finish()
 	switch {
 	case err != nil:
-	case settleErr == ErrStillRunning && ctx.Err() != nil:
+	case flushErr == ErrStillRunning && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	default:
-		err = settleErr
+		err = flushErr
 	}
 	if errors.Is(err, peer.ErrShutdown) {
 		err = ErrServerClosed // the context of a connection may hear of it first
@@ -158,13 +158,13 @@ func (c *Conn) serve(ctx context.Context) error {
 func (c *Conn) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.halted)
+	close(c.stopped)
 }
 
-// isHalted tells whether stop was called.
-func (c *Conn) isHalted() bool {
+// isStopped reports whether stop was called.
+func (c *Conn) isStopped() bool {
 	select {
-	case <-c.halted:
+	case <-c.stopped:
 		return true
 	default:
 		return false
@@ -179,7 +179,7 @@ func (c *Conn) read() {
 	defer func() { // also if the connection has ended the goroutine
 		stop := c.endInput(err)
 		defer stop()
-		<-c.settled
+		<-c.flushed
 		c.stream.close() // of a session that was opened while the connection ended
 	}()
 	safely.Do(func() { err = c.readAll() }, func(f *safely.Failure) { err = f.Detail() })
@@ -193,56 +193,56 @@ func (c *Conn) readAll() error {
 			return context.Cause(c.ctx)
 		}
 		if err == nil {
-			c.handle(message)
+			c.receive(message)
 			continue
 		}
 		tooLong, ok := errors.AsType[*transport.TooLongError](err)
-		if unread := c.unread.Load(); unread != nil {
-			return *unread
+		if gone := c.writeErr.Load(); gone != nil {
+			return *gone
 		}
 		if errors.Is(err, transport.ErrHalfMessage) {
-			c.turnAway(&request{conn: c}, protocol.Errorf(protocol.CodeParseError, "%w", err))
+			c.reject(&request{conn: c}, protocol.Errorf(protocol.CodeParseError, "%w", err))
 		}
 		if !ok {
 			return err
 		}
-		c.turnAway(&request{conn: c}, protocol.Errorf(protocol.CodeInvalidRequest, "%w", tooLong))
+		c.reject(&request{conn: c}, protocol.Errorf(protocol.CodeInvalidRequest, "%w", tooLong))
 	}
 }
 
-// say sends what the goroutine that reads has to say. It ends the connection of
-// a client that does not take it.
-func (c *Conn) say(message []byte) {
-	if err := c.writes.say(message); err != nil && c.unread.CompareAndSwap(nil, &err) {
+// writeSoon is for the goroutine that reads, which must not wait for the client.
+// It ends the connection of a client that does not take what it is sent.
+func (c *Conn) writeSoon(message []byte) {
+	if err := c.writes.writeSoon(message); err != nil && c.writeErr.CompareAndSwap(nil, &err) {
 		_ = c.transport.Close() // reading ends, which tells why
 	}
 }
 
-// handle takes what was read: one message, or a batch of them.
-func (c *Conn) handle(text []byte) {
+// receive takes what was read: one message, or a batch of them.
+func (c *Conn) receive(text []byte) {
 	r := &request{conn: c, size: len(text)}
 	if c.opts.by != nil {
 		r.by = c.opts.by()
 	}
 	if protocol.IsBatch(text) {
 		if c.session.Load() != nil {
-			c.handleBatch(text, r.by)
+			c.receiveBatch(text, r.by)
 		} else { // the revision that decides about it may be on its way
-			c.inOrder(r, func() { c.handleBatch(text, r.by) })
+			c.inOrder(r, func() { c.receiveBatch(text, r.by) })
 		}
 		return
 	}
 	if fault := protocol.Scan(text, protocol.Limits{}, &r.message); fault != nil {
-		c.unreadable(r, fault)
+		c.receiveFaulty(r, fault)
 		return
 	}
-	c.take(r)
+	c.accept(r)
 }
 
-// unreadable takes a message with a fault.
-func (c *Conn) unreadable(r *request, fault *protocol.Error) {
+// receiveFaulty takes a message with a fault.
+func (c *Conn) receiveFaulty(r *request, fault *protocol.Error) {
 	if !r.message.MeantAsResponse() {
-		c.turnAway(r, fault)
+		c.reject(r, fault)
 		return
 	}
 	if x := c.session.Load(); x != nil {
@@ -251,8 +251,8 @@ func (c *Conn) unreadable(r *request, fault *protocol.Error) {
 	r.reply(nil)
 }
 
-// take takes one message. It waits for nothing but room for an answer.
-func (c *Conn) take(r *request) {
+// accept takes one message. It waits for nothing but room for an answer.
+func (c *Conn) accept(r *request) {
 	m := &r.message
 	if m.IsResponse() {
 		if x := c.session.Load(); x != nil {
@@ -268,12 +268,12 @@ func (c *Conn) take(r *request) {
 			c.cancel(r)
 		}
 		r.reply(nil)
-		if fault == nil && c.enter() {
+		if fault == nil && c.addRunning() {
 			c.enqueue(&c.queue, r)
 		}
 		return
 	case fault != nil:
-		c.turnAway(r, fault)
+		c.reject(r, fault)
 		return
 	}
 	if r.revision = c.revision(); r.isModern() {
@@ -283,16 +283,16 @@ func (c *Conn) take(r *request) {
 	case !r.begin():
 	case m.Method == protocol.MethodPing:
 		c.enqueue(&c.pings, r)
-	case m.Method == protocol.MethodInitialize && !r.revision.Modern() && c.queue.isFree() && !c.manager.Host.InitializesSlowly():
+	case m.Method == protocol.MethodInitialize && !r.revision.Modern() && c.queue.isIdle() && !c.manager.Host.InitializesSlowly():
 		r.initialize() // which is over before anything else is answered
-	case m.Method == protocol.MethodInitialize || !c.queue.isFree() || !c.start(r, false):
+	case m.Method == protocol.MethodInitialize || !c.queue.isIdle() || !c.start(r, false):
 		c.enqueue(&c.queue, r)
 	}
 }
 
-// turnAway answers what is no message, or a request without right params, in
+// reject answers what is no message, or a request without right params, in
 // the form of the revision that is spoken when all before it has been served.
-func (c *Conn) turnAway(r *request, fault *protocol.Error) {
+func (c *Conn) reject(r *request, fault *protocol.Error) {
 	c.inOrder(r, func() { r.refuse(c.revision(), fault) })
 }
 
@@ -300,10 +300,10 @@ func (c *Conn) turnAway(r *request, fault *protocol.Error) {
 // was read before.
 func (c *Conn) inOrder(r *request, do func()) {
 	switch {
-	case c.queue.isFree():
+	case c.queue.isIdle():
 		do()
-	case c.enter():
-		r.late = do
+	case c.addRunning():
+		r.later = do
 		c.enqueue(&c.queue, r)
 	default:
 		r.reply(nil)
@@ -312,22 +312,22 @@ func (c *Conn) inOrder(r *request, do func()) {
 
 // enqueue lets r, which counts as running, wait for its turn.
 func (c *Conn) enqueue(to *requestQueue, r *request) {
-	r.apart = true
+	r.offReader = true
 	first, ok := to.put(r)
 	if ok {
 		if first {
-			c.staff.Go(func() { to.run(&c.staff) })
+			c.workers.Go(func() { to.run(&c.workers) })
 		}
 		return
 	}
-	r.apart = false
+	r.offReader = false
 	busy := protocol.Errorf(protocol.CodeBusy, "too much is waiting beside the calls under way: a connection may have %d MiB of messages waiting, and all together %d MiB", maxWaiting>>20, maxWaitingAll>>20)
 	switch {
-	case r.late != nil:
+	case r.later != nil:
 		r.refuse(c.revision(), busy)
 		c.running.Done()
 	case r.message.IsNotification():
-		if c.lost.CompareAndSwap(false, true) {
+		if c.dropped.CompareAndSwap(false, true) {
 			safely.Log(c.manager.Logger.Warn(), "a client sends notifications faster than they are handled; some are dropped")
 		}
 		c.running.Done()
@@ -336,12 +336,12 @@ func (c *Conn) enqueue(to *requestQueue, r *request) {
 	}
 }
 
-// inTurn serves what has waited in the queue.
-func (c *Conn) inTurn(r *request) {
+// serveQueued serves what has waited in the queue.
+func (c *Conn) serveQueued(r *request) {
 	switch {
-	case r.late != nil:
+	case r.later != nil:
 		defer c.running.Done()
-		r.late()
+		r.later()
 	case r.message.IsNotification():
 		defer c.running.Done()
 		if r.admit() == nil {
@@ -371,11 +371,11 @@ func (c *Conn) revision() protocol.Revision {
 	return 0
 }
 
-// handleBatch takes a JSON array of messages, which by has brought, if not nil.
-func (c *Conn) handleBatch(text []byte, by *http.Request) {
+// receiveBatch takes a JSON array of messages, which by has brought, if not nil.
+func (c *Conn) receiveBatch(text []byte, by *http.Request) {
 	messages, fault := protocol.ScanBatch(text, protocol.Limits{}, c.revision(), c.manager.Batch)
 	if fault != nil {
-		c.turnAway(&request{conn: c, size: len(text)}, fault)
+		c.reject(&request{conn: c, size: len(text)}, fault)
 		return
 	}
 	requests := make([]*request, len(messages))
@@ -386,16 +386,16 @@ func (c *Conn) handleBatch(text []byte, by *http.Request) {
 		requests[i] = r
 		faults[i] = protocol.Scan(message, protocol.Limits{}, &r.message)
 		if r.message.Method == protocol.MethodInitialize {
-			c.turnAway(&request{conn: c, size: len(text)}, protocol.ErrInitializeInBatch())
+			c.reject(&request{conn: c, size: len(text)}, protocol.ErrInitializeInBatch())
 			return
 		}
 	}
 	for i, r := range requests {
 		if faults[i] != nil {
-			c.unreadable(r, faults[i])
+			c.receiveFaulty(r, faults[i])
 			continue
 		}
-		c.take(r)
+		c.accept(r)
 	}
 }
 
@@ -411,8 +411,8 @@ func (c *Conn) cancel(r *request) {
 }
 
 // start gives a request to a worker that is idle, or to a new one. When there
-// are as many as allowed, it waits for one, or returns false if it may not. Who
-// calls it has the turn.
+// are as many as allowed, it waits for one, or returns false if it may not. It is
+// called by who serves the queue, or by the reader while nobody does.
 func (c *Conn) start(r *request, mayWait bool) bool {
 	if fault := r.admit(); fault != nil {
 		r.drop(fault)
@@ -422,29 +422,29 @@ func (c *Conn) start(r *request, mayWait bool) bool {
 		c.stream.subscribe(r)
 		return true
 	}
-	r.apart = true
+	r.offReader = true
 	select {
 	case c.work <- r:
 		return true
 	default:
 	}
-	if c.workers < c.manager.Concurrent {
-		c.workers++
-		c.staff.Go(func() { c.worker(r) })
+	if c.workerCount < c.manager.Concurrent {
+		c.workerCount++
+		c.workers.Go(func() { c.worker(r) })
 		return true
 	}
 	if !mayWait {
 		return false
 	}
 	select {
-	case <-c.halted:
+	case <-c.stopped:
 		r.skip()
 		return true
 	default:
 	}
 	select {
 	case c.work <- r:
-	case <-c.halted:
+	case <-c.stopped:
 		r.skip()
 	case <-r.ctx.Done():
 		r.skip()
@@ -452,11 +452,11 @@ func (c *Conn) start(r *request, mayWait bool) bool {
 	return true
 }
 
-// enter counts a message as under way, unless the connection is stopped.
-func (c *Conn) enter() bool {
+// addRunning counts a message as under way, unless the connection is stopped.
+func (c *Conn) addRunning() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isHalted() {
+	if c.isStopped() {
 		return false
 	}
 	c.running.Add(1)
@@ -467,7 +467,7 @@ func (c *Conn) enter() bool {
 func (c *Conn) worker(r *request) {
 	defer func() {
 		if r != nil { // a handler has ended the goroutine; another one takes its place
-			c.staff.Go(func() { c.worker(<-c.work) })
+			c.workers.Go(func() { c.worker(<-c.work) })
 		}
 	}()
 	var buffer []byte
@@ -483,16 +483,16 @@ func (c *Conn) worker(r *request) {
 // answer back.
 const maxKept = 64 << 10
 
-// settle waits until the calls have ended and everything is written, and
-// returns the error of the latter. Once limit has ended it does not wait for
+// finish waits until the calls have ended and everything is written, and
+// returns the error of the latter. Once grace has ended it does not wait for
 // ever: a call that ignores its context, or a write that can neither be done
-// nor be interrupted, is left behind. limit ends, too, when the client takes
+// nor be interrupted, is left behind. grace ends, too, when the client takes
 // nothing for DefaultWriteTimeout, for which not every Conn has a time of its
 // own.
-func (c *Conn) settle() error {
+func (c *Conn) finish() error {
 	var err error
 	go func() {
-		defer close(c.settled)
+		defer close(c.flushed)
 		c.running.Wait()
 		c.stream.stop()
 		c.stream.close()
@@ -502,23 +502,23 @@ func (c *Conn) settle() error {
 	}()
 	late := time.NewTicker(transport.DefaultWriteTimeout)
 	defer late.Stop()
-	written, stuck := c.writes.stuck(-1)
-	for !stuck && c.limit.Err() == nil {
+	written, stuck := c.writes.isStuck(-1)
+	for !stuck && c.grace.Err() == nil {
 		select {
-		case <-c.settled:
+		case <-c.flushed:
 			return err
-		case <-c.limit.Done():
+		case <-c.grace.Done():
 		case <-late.C:
-			if written, stuck = c.writes.stuck(written); stuck {
+			if written, stuck = c.writes.isStuck(written); stuck {
 				c.inflight.CancelAll(errUnread)
-				c.cut()
+				c.endGrace()
 			}
 		}
 	}
 	for closed := false; ; closed = true {
 		timer := time.NewTimer(settleTime)
 		select {
-		case <-c.settled:
+		case <-c.flushed:
 			timer.Stop()
 			return err
 		case <-timer.C:
@@ -534,10 +534,10 @@ func (c *Conn) settle() error {
 // why it ended; nothing is left behind any more. c may be nil.
 func (c *Conn) wait(err error) error {
 	if c != nil {
-		<-c.ended
-		<-c.settled
-		c.staff.Wait()
-		c.writes.idle()
+		<-c.readerDone
+		<-c.flushed
+		c.workers.Wait()
+		c.writes.waitIdle()
 	}
 	if errors.Is(err, ErrStillRunning) {
 		return nil
@@ -549,7 +549,7 @@ func (c *Conn) wait(err error) error {
 // and who may still read does not wait for ever. stop must be called when
 // nothing is under way any more.
 func (c *Conn) endInput(err error) (stop func()) {
-	defer close(c.over)
+	defer close(c.inputEnded)
 	c.stream.stop()
 	c.mu.Lock()
 	c.inputErr = err
@@ -562,7 +562,7 @@ func (c *Conn) endInput(err error) (stop func()) {
 	}
 	giveUp := func() {
 		c.inflight.CancelAll(err)
-		c.cut()
+		c.endGrace()
 	}
 	stop = func() {}
 	switch grace := c.manager.Grace; {
@@ -594,7 +594,7 @@ func (c *Conn) closeWith(reason error) {
 	}
 }
 
-// reason tells why the session of the connection ends.
+// reason returns why the session of the connection ends.
 func (c *Conn) reason() error {
 	select {
 	case <-c.closing:

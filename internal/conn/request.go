@@ -19,19 +19,19 @@ import (
 // request is one message of a client that is being served: a request, which is
 // the frame.Peer of its Frame, or a notification.
 type request struct {
-	conn     *Conn
-	message  protocol.Message
-	params   protocol.Params
-	revision protocol.Revision
-	session  *session.Session
-	ctx      context.Context
-	finish   func()
-	by       *http.Request // what brought it, on a connection to which messages are posted; else nil
-	size     int           // bytes of its text
-	late     func()        // what is to be done in its turn; nil to serve the message
-	batch    *batch        // nil unless the message came in one
-	index    int           // in batch
-	apart    bool          // it has left the goroutine that reads
+	conn      *Conn
+	message   protocol.Message
+	params    protocol.Params
+	revision  protocol.Revision
+	session   *session.Session
+	ctx       context.Context
+	finish    func()
+	by        *http.Request // what brought it, on a connection to which messages are posted; else nil
+	size      int           // bytes of its text
+	later     func()        // what is to be done when the queue comes to it; nil to serve the message
+	batch     *batch        // nil unless the message came in one
+	index     int           // in batch
+	offReader bool          // the goroutine that reads has given it away, and writes nothing for it
 
 	mu       sync.Mutex
 	answered bool
@@ -62,8 +62,8 @@ func (r *request) reply(response []byte) {
 
 // write sends a message that belongs to r.
 func (r *request) write(message []byte) error {
-	if !r.apart {
-		r.conn.say(message)
+	if !r.offReader {
+		r.conn.writeSoon(message)
 		return nil
 	}
 	return r.conn.writes.write(message)
@@ -74,7 +74,7 @@ func (r *request) refuse(rev protocol.Revision, fault *protocol.Error) {
 	r.reply(protocol.AppendErrorResponse(nil, r.message.ID, fault, rev))
 }
 
-// isModern tells whether r is of the modern era.
+// isModern reports whether r is of the modern era.
 func (r *request) isModern() bool {
 	return r.params.Meta.ProtocolVersion != "" || r.message.Method == protocol.MethodDiscover && r.conn.session.Load() == nil
 }
@@ -123,18 +123,18 @@ func (r *request) within(ctx context.Context) context.Context {
 	if r.by == nil {
 		return ctx
 	}
-	return lent{ctx, r.by.Context()}
+	return withValues{ctx, r.by.Context()}
 }
 
-// lent is a context with the values of another one before its own, by which
+// withValues is a context with the values of another one before its own, by which
 // package context finds why it ended.
-type lent struct {
+type withValues struct {
 	context.Context
 	values context.Context
 }
 
 // Value implements context.Context.
-func (c lent) Value(key any) any {
+func (c withValues) Value(key any) any {
 	if value := c.values.Value(key); value != nil {
 		return value
 	}
@@ -156,7 +156,7 @@ func (r *request) begin() bool {
 		r.refuse(r.revision, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", r.message.ID))
 		return false
 	}
-	if !r.conn.enter() {
+	if !r.conn.addRunning() {
 		r.finish()
 		r.refuse(r.revision, errShutsDown)
 		return false
@@ -167,7 +167,7 @@ func (r *request) begin() bool {
 // skip ends a request whose time is over before it has started.
 func (r *request) skip() {
 	fault := errShutsDown
-	if !r.conn.isHalted() {
+	if !r.conn.isStopped() {
 		fault = protocol.Errorf(protocol.CodeBusy, "the connection ended before the request had its turn: %w", context.Cause(r.ctx))
 	}
 	r.drop(fault)
@@ -279,7 +279,7 @@ func (r *request) open() *protocol.Error {
 	return nil
 }
 
-// modernFault tells why a modern request is not served where it came.
+// modernFault returns why a modern request is not served where it came.
 func (r *request) modernFault() *protocol.Error {
 	switch {
 	case r.batch != nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// What waits at most, in bytes: in each requestQueue of a connection, and in all of a
+// What waits at most, in bytes: in each queue of a connection, and in all of a
 // server. A request beyond that is refused with CodeBusy. A message counts with
 // waitingCost beside its own bytes, so 16 MiB are some 15,000 small calls.
 const (
@@ -17,29 +17,29 @@ const (
 	waitingCost   = 1 << 10
 )
 
-// requestQueue holds what was read of a connection and cannot be served at once, in
-// the order of its arrival. One goroutine at a time has the turn to serve it,
-// which it has until the requestQueue is empty.
+// requestQueue holds what was read of a connection and cannot be served at once,
+// in the order of its arrival. One goroutine at a time serves it, which is there
+// only as long as something waits.
 type requestQueue struct {
-	serve func(*request) // may wait
+	serve func(*request) // one request at a time; it may wait
 	all   *atomic.Int64  // bytes that wait in all queues of the server
 
 	mu       sync.Mutex
 	requests []*request
 	size     int  // bytes that wait
-	taken    bool // somebody has the turn
+	serving  bool // a goroutine serves the queue
 }
 
-// isFree tells whether nobody has the turn. For the goroutine that reads this
-// stays true until it puts, because nobody else puts then.
-func (q *requestQueue) isFree() bool {
+// isIdle reports whether nobody serves the queue. For the goroutine that reads
+// this stays true until it puts, because nobody else puts then.
+func (q *requestQueue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.taken
+	return !q.serving
 }
 
-// put takes r in, unless the requestQueue is full. first says that the turn was free
-// and is now the caller's to give.
+// put takes r in, unless the queue is full. first says that nobody serves it: the
+// caller has to start run.
 func (q *requestQueue) put(r *request) (first, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,17 +48,17 @@ func (q *requestQueue) put(r *request) (first, ok bool) {
 	}
 	q.requests = append(q.requests, r)
 	q.count(cost(r))
-	first, q.taken = !q.taken, true
+	first, q.serving = !q.serving, true
 	return first, true
 }
 
-// run serves until nothing waits. It has the turn, which another goroutine of
-// staff takes over if a handler ends this one.
-func (q *requestQueue) run(staff *sync.WaitGroup) {
+// run serves until nothing waits. Another goroutine of workers goes on with it if a
+// handler ends this one.
+func (q *requestQueue) run(workers *sync.WaitGroup) {
 	r := q.next()
 	defer func() {
 		if r != nil {
-			staff.Go(func() { q.run(staff) })
+			workers.Go(func() { q.run(workers) })
 		}
 	}()
 	for ; r != nil; r = q.next() {
@@ -66,12 +66,13 @@ func (q *requestQueue) run(staff *sync.WaitGroup) {
 	}
 }
 
-// next takes the oldest job out; where there is none it gives the turn back.
+// next takes the oldest request out; where there is none, nobody serves the queue
+// from then on.
 func (q *requestQueue) next() *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.requests) == 0 {
-		q.requests, q.taken = nil, false
+		q.requests, q.serving = nil, false
 		return nil
 	}
 	r := q.requests[0]

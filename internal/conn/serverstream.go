@@ -43,7 +43,7 @@ func (s *serverStream) open(x *session.Session) {
 func (s *serverStream) start(x *session.Session) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	if s.conn.isHalted() {
+	if s.conn.isStopped() {
 		return
 	}
 	wake := make(chan struct{}, 1)
@@ -92,7 +92,7 @@ func (s *serverStream) subscribe(r *request) {
 			"the connection has %d subscriptions open, which is the limit", limit))
 		return
 	}
-	r.apart = true
+	r.offReader = true
 	go func() {
 		defer s.subscriptions.Add(-1)
 		to := &subscriptionLine{request: r, wake: make(chan struct{}, 1)}

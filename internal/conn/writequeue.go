@@ -34,16 +34,18 @@ const maxWriteQueue = 1 << 20
 // once, and takes no answer.
 var errUnread = errors.New("mcp: the client does not read what it is answered")
 
-// say sends a message without waiting for the client, as long as the queue has
+// writeSoon sends a message without waiting for the client, as long as the queue has
 // room. It fails when a full queue does not move for DefaultWriteTimeout.
-func (q *writeQueue) say(message []byte) error { return q.put(message, transport.DefaultWriteTimeout) }
+func (q *writeQueue) writeSoon(message []byte) error {
+	return q.add(message, transport.DefaultWriteTimeout)
+}
 
 // write sends a message as the connection does, but not before what waits.
 func (q *writeQueue) write(message []byte) error {
 	if !q.busy.Load() {
 		return q.send(message)
 	}
-	return q.put(message, 0)
+	return q.add(message, 0)
 }
 
 // send hands a message over.
@@ -55,24 +57,24 @@ func (q *writeQueue) send(message []byte) error {
 
 // flush waits until everything has left.
 func (q *writeQueue) flush() error {
-	q.idle()
+	q.waitIdle()
 	q.begun.Add(1)
 	defer q.ended.Add(1)
 	return q.to.Flush()
 }
 
-// stuck tells whether a write is under way, and none has ended since the last
+// isStuck reports whether a write is under way, and none has ended since the last
 // time that it was asked and said so. ended is what it returned then, -1 before.
-func (q *writeQueue) stuck(before int64) (ended int64, yes bool) {
+func (q *writeQueue) isStuck(before int64) (ended int64, yes bool) {
 	if ended = q.ended.Load(); ended == q.begun.Load() {
 		return -1, false
 	}
 	return ended, ended == before
 }
 
-// put puts a copy of a message into the queue. It waits for room, which must
+// add puts a copy of a message into the queue. It waits for room, which must
 // come within patience, if that is not 0.
-func (q *writeQueue) put(message []byte, patience time.Duration) error {
+func (q *writeQueue) add(message []byte, patience time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.size >= maxWriteQueue {
@@ -84,7 +86,7 @@ func (q *writeQueue) put(message []byte, patience time.Duration) error {
 	q.size += len(message)
 	if !q.busy.Load() {
 		q.busy.Store(true)
-		go q.carry()
+		go q.run()
 	}
 	return nil
 }
@@ -111,9 +113,9 @@ func (q *writeQueue) wait(patience time.Duration) (moved bool) {
 	}
 }
 
-// carry writes until nothing waits. The error of a broken connection shows
+// run writes until nothing waits. The error of a broken connection shows
 // when the connection is flushed.
-func (q *writeQueue) carry() {
+func (q *writeQueue) run() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.queue) > 0 {
@@ -125,23 +127,23 @@ func (q *writeQueue) carry() {
 		_ = safely.Try(func() error { return q.send(message) })
 		q.mu.Lock()
 		q.size -= len(message)
-		q.tell()
+		q.signal()
 	}
 	q.queue = nil
 	q.busy.Store(false)
-	q.tell()
+	q.signal()
 }
 
-// tell wakes who waits. q.mu is held.
-func (q *writeQueue) tell() {
+// signal wakes who waits. q.mu is held.
+func (q *writeQueue) signal() {
 	if q.moved != nil {
 		close(q.moved)
 		q.moved = nil
 	}
 }
 
-// idle waits until nothing waits to be written.
-func (q *writeQueue) idle() {
+// waitIdle waits until nothing waits to be written.
+func (q *writeQueue) waitIdle() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.busy.Load() {
