@@ -250,25 +250,6 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 	return c.For(rev)
 }
 
-// setLevel serves logging/setLevel (server/utilities/logging of the legacy
-// revisions).
-func setLevel(f *frame.Frame) (protocol.Result, error) {
-	var params struct {
-		Level string `json:"level"`
-	}
-	if err := json.Unmarshal(f.Request().Params.Raw, &params); err != nil {
-		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.level must be a string: %w", err)
-	}
-	level, fault := protocol.ParseLevel(params.Level)
-	if fault != nil {
-		return nil, fault
-	}
-	if x := f.Session(); x != nil {
-		x.SetLogLevel(level)
-	}
-	return protocol.EmptyResult{}, nil
-}
-
 // discovery returns what the server says of itself to the client of f.
 func (s *Server) discovery(f *frame.Frame) Discovery {
 	d := Discovery{Info: s.info, Capabilities: s.capabilities(f.Revision()), Instructions: s.opts.Instructions}
@@ -325,4 +306,23 @@ func metaOf(info Info) []byte {
 		panic("mcp: Info does not encode: " + err.Error()) // it is plain data
 	}
 	return append([]byte(`"`+protocol.MetaServerInfo+`":`), text...)
+}
+
+// setLevel serves logging/setLevel (server/utilities/logging of the legacy
+// revisions).
+func setLevel(f *frame.Frame) (protocol.Result, error) {
+	var params struct {
+		Level string `json:"level"`
+	}
+	if err := json.Unmarshal(f.Request().Params.Raw, &params); err != nil {
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.level must be a string: %w", err)
+	}
+	level, fault := protocol.ParseLevel(params.Level)
+	if fault != nil {
+		return nil, fault
+	}
+	if x := f.Session(); x != nil {
+		x.SetLogLevel(level)
+	}
+	return protocol.EmptyResult{}, nil
 }

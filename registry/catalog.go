@@ -66,6 +66,28 @@ func (c *Catalog) list(kind Kind) *list {
 // Get finds a component, whoever may see it.
 func (c *Catalog) Get(kind Kind, key string) (*Entry, bool) { return c.list(kind).get(key) }
 
+// View returns what there is for the client of f, whose session has own
+// besides; nil means nothing.
+func (c *Catalog) View(f *frame.Frame, own *Catalog) View { return View{f, c, own} }
+
+// shows tells whether e is there for the client of f.
+func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
+	if e.Visible != nil && !e.Visible(f) {
+		return false
+	}
+	if c.config.Filter == nil {
+		return true
+	}
+	kind, key := e.place()
+	return c.config.Filter(f, kind, key)
+}
+
+// has tells whether e is there, and not another in its place.
+func (c *Catalog) has(e *Entry) bool {
+	there, _ := c.Get(e.place())
+	return there == e
+}
+
 // Add adds components, all or none. A key that is taken, or there twice, is an
 // error that names it; so is a component that does not encode.
 func (c *Catalog) Add(entries ...*Entry) error {

@@ -104,12 +104,6 @@ func (m *mount) sync(strict bool) (faults []error) {
 	return faults
 }
 
-// has tells whether e is there, and not another in its place.
-func (c *Catalog) has(e *Entry) bool {
-	there, _ := c.Get(e.place())
-	return there == e
-}
-
 // fits returns why mounted cannot come when gone has gone.
 func (m *mount) fits(mounted *Entry, gone set) error {
 	kind, key := mounted.place()

@@ -15,10 +15,6 @@ type View struct {
 	catalog, own *Catalog // own may be nil
 }
 
-// View returns what there is for the client of f, whose session has own
-// besides; nil means nothing.
-func (c *Catalog) View(f *frame.Frame, own *Catalog) View { return View{f, c, own} }
-
 // Get finds a component.
 func (v View) Get(kind Kind, key string) (*Entry, bool) {
 	e, ok := v.find(kind, key)
@@ -75,18 +71,6 @@ func (v View) whole(kind Kind) *list {
 }
 
 func (v View) shows(e *Entry) bool { return v.catalog.shows(v.f, e) }
-
-// shows tells whether e is there for the client of f.
-func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
-	if e.Visible != nil && !e.Visible(f) {
-		return false
-	}
-	if c.config.Filter == nil {
-		return true
-	}
-	kind, key := e.place()
-	return c.config.Filter(f, kind, key)
-}
 
 // Page returns the result of listing a kind that starts after cursor, a JSON
 // string that an earlier page gave, or nil for the first page. What the client

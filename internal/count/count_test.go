@@ -8,10 +8,10 @@ import (
 
 // The limits. Who needs to raise one says why in the commit.
 const (
-	maxMethodFiles = 8      // files with methods of one type
+	maxMethodFiles = 4      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_240  // names that users see
+	maxExported    = 1_200  // names that users see
 	maxLines       = 53_300 // of the library, without comments
 	minComments    = 0.15   // share of the library's lines
 )
