@@ -25,12 +25,12 @@ func TestOfNetwork(t *testing.T) {
 		{"refused", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
 		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, true},
 		{"the end", fmt.Errorf("POST: %w", io.EOF), true},
-		{"a kept connection", errors.New("mcp: POST http://x: http: server closed idle connection"), true},
+		{"a kept connection", errors.New("POST http://x: http: server closed idle connection"), true},
 		{"HTTP/2", errors.New("http2: client connection lost"), true},
 		{"closed here", fmt.Errorf("read: %w", net.ErrClosed), true},
 		{"too late", context.DeadlineExceeded, false},
 		{"given up", context.Canceled, false},
-		{"the header function", errors.New("mcp: the header function failed: no token"), false},
+		{"the header function", errors.New("the header function failed: no token"), false},
 		{"status", &link.StatusError{Code: 502}, false},
 	}
 	for _, tt := range tests {
@@ -82,7 +82,7 @@ func TestNetworkFailure(t *testing.T) {
 					l.answer(m, fakeDiscover)
 				case tt.method:
 					if count.Add(1) <= tt.failures {
-						return fmt.Errorf("mcp: POST http://fake: %w", tt.err)
+						return fmt.Errorf("POST http://fake: %w", tt.err)
 					}
 					l.answer(m, `{"resultType":"complete","tools":[],"content":[]}`)
 				}

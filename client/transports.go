@@ -140,12 +140,12 @@ func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
 	// two must not have the same.
 	name := "connection " + rand.Text()[:8]
 	if dial == nil {
-		return carrier{name, broken{errors.New("mcp: client.Conn needs a function that dials, got nil")}}
+		return carrier{name, broken{errors.New("client.Conn needs a function that dials")}}
 	}
 	return carrier{name, connlink.New(func(ctx context.Context) (transport.Conn, error) {
 		conn, err := dial(ctx)
 		if err == nil && conn == nil {
-			err = errors.New("mcp: the function given to client.Conn returned neither a connection nor an error")
+			err = errors.New("the function given to client.Conn returned neither a connection nor an error")
 		}
 		return conn, err
 	})}
@@ -198,7 +198,7 @@ func Stream(r io.Reader, w io.Writer) Transport {
 		before := <-used
 		defer func() { used <- before }()
 		if before != nil {
-			return nil, fmt.Errorf("mcp: a byte stream cannot be connected again; it ended with: %w", before.cause())
+			return nil, fmt.Errorf("a byte stream cannot be connected again; it ended with: %w", before.cause())
 		}
 		before = &onlyStream{Stream: transport.NewStream(r, w, nil)}
 		return before, nil
@@ -337,13 +337,13 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 	check := client.CheckRedirect
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host {
-			return errors.New("mcp: the server redirects to another origin, " + origin.Shown(r.URL))
+			return errors.New("the server redirects to another origin, " + origin.Shown(r.URL))
 		}
 		if check != nil {
 			return check(r, via)
 		}
 		if len(via) > 3 {
-			return errors.New("mcp: the server redirects more than 3 times")
+			return errors.New("the server redirects more than 3 times")
 		}
 		return nil
 	}

@@ -6,6 +6,15 @@
 //		return err
 //	}
 //	f, err := client.Call[Forecast](ctx, g, "weather.forecast", Place{"Oslo"})
+//
+// The name of a server and a separator precede the names of its tools and
+// prompts and the URIs of its resources, also in results, so that what one call
+// returns can be given to the next. A call goes to the server that the prefix
+// names; a list asks all servers at once.
+//
+// Each server has a goroutine that keeps its connection open. Group.mu guards
+// the list of servers and is never held during a call. The package is built on
+// the exported API of package client only.
 package group
 
 import (
@@ -120,7 +129,8 @@ func (g *Group) AddConfig(f *config.File, opts *client.HTTPOptions) error {
 	return errors.Join(faults...)
 }
 
-// add adds a server, which may have a fault in place of a transport.
+// add adds a server. A fault takes the place of a transport; its status then
+// has that.
 func (g *Group) add(name string, t client.Transport, opts *client.Options, fault error) error {
 	op := "add server " + name
 	s := newServer(g, name, t, cmp.Or(opts, g.opts.Client), fault)
@@ -140,7 +150,8 @@ func (g *Group) add(name string, t client.Transport, opts *client.Options, fault
 // errClosed is the cause of everything that is asked of a group after Close.
 var errClosed = fmt.Errorf("%w: the group is closed", client.ErrClosed)
 
-// checkName refuses names that make other names ambiguous; g.mu is held.
+// checkName returns an error for a name that would make other names ambiguous;
+// g.mu is held.
 func (g *Group) checkName(s *server) error {
 	if s.name == "" {
 		return errors.New("a server needs a name")
@@ -233,7 +244,7 @@ func (g *Group) Close() error {
 	return nil
 }
 
-// route finds the server of a name or URI, and what it calls that itself.
+// route returns the server that a name or URI belongs to, and its name there.
 func (g *Group) route(op, full string) (s *server, name string, err error) {
 	servers := g.all()
 	for _, s := range servers { // at most one fits: see checkName
@@ -421,7 +432,8 @@ func (g *Group) Templates(ctx context.Context, options ...client.CallOption) ite
 		})
 }
 
-// list asks all servers at once and gives their lists in order.
+// list asks all servers at once and yields their lists in the order of the
+// servers.
 func list[T any](ctx context.Context, g *Group, items func(context.Context, *client.Client) iter.Seq2[T, error], rename func(item *T, prefix string)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		servers := g.all()
@@ -447,7 +459,8 @@ func list[T any](ctx context.Context, g *Group, items func(context.Context, *cli
 	}
 }
 
-// listOne returns the list of one server, nil if it has none.
+// listOne returns the list of one server; nil if it has none or cannot be
+// asked, which its status says.
 func listOne[T any](ctx context.Context, s *server, list func(context.Context, *client.Client) iter.Seq2[T, error]) []T {
 	if limit := s.group.opts.ListTimeout; limit > 0 {
 		var stop context.CancelFunc

@@ -46,7 +46,8 @@ func newServer(g *Group, name string, t client.Transport, opts *client.Options, 
 	return s
 }
 
-// start connects, and stays connected until ctx ends or s.cancel is called.
+// start connects, and keeps the connection open until ctx ends or s.cancel is
+// called.
 func (s *server) start(ctx context.Context, tasks *sync.WaitGroup) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	if s.Transport == nil {
@@ -59,7 +60,8 @@ func (s *server) start(ctx context.Context, tasks *sync.WaitGroup) {
 	})
 }
 
-// changed is called by the Reconnector.
+// changed is called by the Reconnector when there is a connection or none any
+// more.
 func (s *server) changed(c *client.Client, err error) {
 	if fn := s.group.opts.OnStatus; fn != nil && (c != nil || err != nil) {
 		status := s.status()
@@ -67,8 +69,8 @@ func (s *server) changed(c *client.Client, err error) {
 	}
 }
 
-// status returns how the server is. What its last list failed with is told while it
-// is ready alone: before that there is a better reason.
+// status returns the state of the server. The failure of its last list is
+// reported only while it is ready: before that there is a better reason.
 func (s *server) status() Status {
 	status := Status{Name: s.name}
 	if s.Transport != nil {
@@ -91,14 +93,15 @@ func (s *server) status() Status {
 	return status
 }
 
-// listed keeps what became of the last list for the status.
+// listed stores the outcome of the last list for the status.
 func (s *server) listed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listFault = err
 }
 
-// connected returns the connection once the first attempt to make one is over.
+// connected returns the connection, after the first attempt to make one is
+// over.
 func (s *server) connected(ctx context.Context) (*client.Client, error) {
 	select {
 	case <-s.Tried():
@@ -118,7 +121,7 @@ func (s *server) connected(ctx context.Context) (*client.Client, error) {
 	return nil, s.failed("connect", fault)
 }
 
-// failed puts the server's name into an error.
+// failed returns an error with the server's name in its operation; nil for nil.
 func (s *server) failed(op string, err error) error {
 	if err == nil {
 		return nil
@@ -134,8 +137,8 @@ func (s *server) failed(op string, err error) error {
 	return &named
 }
 
-// notification returns a notification as the group's users get it: with the
-// prefix before the URI of an updated resource.
+// notification returns a notification as users of the group get it: the URI of
+// an updated resource has the prefix.
 func (s *server) notification(n client.Notification) client.Notification {
 	var params map[string]json.RawMessage
 	var uri string
@@ -152,7 +155,7 @@ func (s *server) notification(n client.Notification) client.Notification {
 	return n
 }
 
-// content puts the prefix before the URIs in content, so that they can be read
+// content returns content whose URIs have the prefix, so that they can be read
 // through the group.
 func (s *server) content(item protocol.Content) protocol.Content {
 	switch item := item.(type) {

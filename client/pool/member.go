@@ -9,7 +9,8 @@ import (
 	"github.com/talaria-go/mcp/client/internal/reconnector"
 )
 
-// member is one place of a pool: a connection, and after its loss another.
+// member is one place of a pool: a connection, and after its loss another one.
+// Calls on it are counted, so that a removed member is closed after the last.
 type member struct {
 	reconnector.Reconnector
 	pool   *Pool
@@ -22,7 +23,8 @@ type member struct {
 	removed  atomic.Bool
 }
 
-// changed is called by the Reconnector.
+// changed is called by the Reconnector when there is a connection or none any
+// more.
 func (m *member) changed(c *client.Client, err error) {
 	p := m.pool
 	p.mu.Lock()
@@ -33,7 +35,8 @@ func (m *member) changed(c *client.Client, err error) {
 	}
 }
 
-// lease counts a call on the connection and returns it; nil if there is none.
+// lease counts a call on the connection and returns it, or nil if there is
+// none. release must be called after the call.
 func (m *member) lease() *client.Client {
 	m.inFlight.Add(1)
 	c := m.Client()
@@ -52,14 +55,14 @@ func (m *member) release() {
 	}
 }
 
-// remove ends the Reconnector once nothing is under way on the connection.
+// remove ends the Reconnector once no call is under way on the connection.
 func (m *member) remove() {
 	m.inFlight.Add(1) // so that there is a last release, if only this one
 	m.removed.Store(true)
 	m.release()
 }
 
-// count counts what became of a call.
+// count counts the outcome of a call, and returns it.
 func (m *member) count(err error) error {
 	if err != nil {
 		m.failed.Add(1)

@@ -4,6 +4,14 @@
 //	p := pool.New(client.HTTP("https://example.com/mcp", nil), &pool.Options{Size: 8})
 //	defer p.Close()
 //	sum, err := client.Call[Sum](ctx, p, "sum", Numbers{2, 3})
+//
+// Connections are shared and not lent: many calls may be under way on each. A
+// call picks one from a list of ready connections that is replaced as a whole
+// and read without a lock. Each connection has a goroutine that keeps it open.
+// A call whose connection is lost goes to another one if sending it again is
+// safe.
+//
+// The package is built on the exported API of package client only.
 package pool
 
 import (
@@ -228,13 +236,14 @@ func (p *Pool) Remove(id int) error {
 	return nil
 }
 
-// notify wakes who waits for a change; p.mu is held.
+// notify wakes those who wait for a change; p.mu is held.
 func (p *Pool) notify() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// settle finds out which members are ready; p.mu is held.
+// settle recomputes the list of ready members and reports the change; p.mu is
+// held.
 func (p *Pool) settle() {
 	ready := make([]*member, 0, len(p.members))
 	for _, m := range p.members {
@@ -369,7 +378,7 @@ func (p *Pool) checkout(ctx context.Context) (*member, *client.Client, error) {
 	}
 }
 
-// because adds to err why one of the connections is not ready.
+// because adds to err the reason why some connection is not ready.
 func (p *Pool) because(err error) error {
 	for _, m := range p.all() {
 		if _, _, fault := m.Now(); fault != nil {
@@ -379,7 +388,7 @@ func (p *Pool) because(err error) error {
 	return err
 }
 
-// pick leases a connection; it returns nil if none is ready.
+// pick leases a ready connection by the strategy, or returns nil.
 func (p *Pool) pick() (*member, *client.Client) {
 	ready := *p.ready.Load()
 	n := uint64(len(ready))
@@ -404,8 +413,8 @@ func (p *Pool) pick() (*member, *client.Client) {
 	return nil, nil
 }
 
-// leastBusy returns the index of the least busy member; turn decides among
-// equals.
+// leastBusy returns the index of the member with the fewest calls; turn decides
+// among equals.
 func leastBusy(ready []*member, turn uint64) uint64 {
 	n := uint64(len(ready))
 	best, least := turn%n, int64(-1)
@@ -422,8 +431,8 @@ func leastBusy(ready []*member, turn uint64) uint64 {
 // send again.
 const maxLost = 3
 
-// onConnection makes a call on a connection. If that is lost and the call is
-// safe to send again, it goes to another one.
+// onConnection makes a call on a connection, and on another one if that is lost
+// and the call is safe to send again.
 func onConnection[T any](ctx context.Context, p *Pool, fn func(*client.Client) (T, error)) (T, error) {
 	for n := 0; ; n++ {
 		m, c, err := p.checkout(ctx)
@@ -444,8 +453,8 @@ func onConnection[T any](ctx context.Context, p *Pool, fn func(*client.Client) (
 // the pool has given up.
 var errReplaced = fmt.Errorf("%w: the pool has given it up", client.ErrConnection)
 
-// lost makes the end of a connection a loss, also where the pool has closed it
-// because it was lost: a later call may succeed.
+// lost turns the end of a connection that the pool itself has closed, because
+// it was lost, into an error of the connection: a later call may succeed.
 func (p *Pool) lost(err error) error {
 	var e *client.Error
 	if p.ctx.Err() != nil || !errors.Is(err, client.ErrClosed) || !errors.As(err, &e) {
@@ -535,8 +544,8 @@ func list[T any](ctx context.Context, p *Pool, items func(*client.Client) iter.S
 	}
 }
 
-// listOn gives one connection's list to yield, and reports whether another one
-// should be tried.
+// listOn yields the list of one connection and reports whether another
+// connection should be tried.
 func listOn[T any](m *member, c *client.Client, retry bool, items func(*client.Client) iter.Seq2[T, error], yield func(T, error) bool) (again bool) {
 	defer m.release()
 	given := false

@@ -1,5 +1,12 @@
 // Package connlink carries a client's messages over a transport.Conn: a child
 // process, a socket, a WebSocket, a pipe.
+//
+// One goroutine reads. Each Send writes on a goroutine of its own, since a
+// Write cannot be interrupted; Send returns when the message is written or its
+// context ends. A peer that does not read can so hold up at most maxUnwritten
+// bytes, beyond which Send waits.
+//
+// The Conn may be users' code: all of its methods run in the guard.
 package connlink
 
 import (
@@ -17,7 +24,7 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// lastWrites is how long Close waits for what is written to leave.
+// lastWrites is how long Close waits for pending writes.
 const lastWrites = time.Second
 
 // While a peer does not read, at most maxUnwritten bytes, and one message more,
@@ -29,12 +36,13 @@ const (
 	eachUnwritten = 8 << 10
 )
 
-// Transport opens connections.
+// Transport opens connections with a function.
 type Transport struct {
 	dial func(ctx context.Context) (transport.Conn, error)
 }
 
-// New returns a Transport. dial makes a connection; ctx bounds the making alone.
+// New returns a Transport. dial makes a connection; its ctx bounds the making
+// only.
 func New(dial func(ctx context.Context) (transport.Conn, error)) *Transport {
 	return &Transport{dial}
 }
@@ -57,7 +65,8 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	return l, nil
 }
 
-// Link is a link.Link over a connection. One goroutine reads.
+// Link is a link.Link over a connection. mu guards the fields below it; err is
+// read after ended is closed.
 type Link struct {
 	conn       transport.Conn
 	to         link.Receiver
@@ -92,14 +101,15 @@ func (l *Link) read() {
 	}
 }
 
+// isClosed reports whether Close has been called.
 func (l *Link) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
 }
 
-// tooLong fails the request that a message answers which was too long, if its
-// ends tell which.
+// tooLong fails the request whose answer was too long, if the ends of the
+// message tell which that is.
 func (l *Link) tooLong(long *transport.TooLongError) {
 	id := idOf(long.Head, long.Tail)
 	if to, ok := l.to.(link.Failer); ok && !id.IsZero() {
@@ -107,7 +117,8 @@ func (l *Link) tooLong(long *transport.TooLongError) {
 	}
 }
 
-// idOf finds the id of a response of which only the ends are known.
+// idOf returns the id of a response of which only the ends are known, or the
+// zero ID.
 func idOf(head, tail []byte) protocol.ID {
 	s := jsonx.Scanner{Buf: head, MaxDepth: 64}
 	more, err := s.ObjectStart()
@@ -189,8 +200,9 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	}
 }
 
-// waitRoom waits until the connection has taken much of what it has, the link is
-// closed or ctx ends, whose cause it returns. l.mu is held, but not meanwhile.
+// waitRoom waits until the connection has taken much of what it has, the link
+// is closed, or ctx ends, whose cause it returns. l.mu is held when it is
+// called and when it returns, but not in between.
 func (l *Link) waitRoom(ctx context.Context) error {
 	if l.room == nil {
 		l.room = make(chan struct{})
@@ -207,8 +219,8 @@ func (l *Link) waitRoom(ctx context.Context) error {
 	return nil
 }
 
-// wrote notes that the connection has taken a message, or never will. Who waits
-// for room is woken when there is some for many.
+// wrote notes that the connection has taken a message or never will. Those who
+// wait for room are woken when there is room for several.
 func (l *Link) wrote(size int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +230,7 @@ func (l *Link) wrote(size int) {
 	}
 }
 
-// process is a Conn to a child process.
+// process is a Conn to a child process; *transport.Command implements it.
 type process interface {
 	Stderr() string
 	Withheld() []string
@@ -233,7 +245,7 @@ func (l *Link) Silence() (stderr string, withheld []string, ok bool) {
 	return p.Stderr(), p.Withheld(), true
 }
 
-// shutdowner is a Conn that takes its time to close.
+// shutdowner is a Conn whose closing takes time that ctx bounds.
 type shutdowner interface {
 	Shutdown(ctx context.Context) error
 }
@@ -260,9 +272,9 @@ func (l *Link) Close(ctx context.Context) error {
 	return l.err
 }
 
-// leave waits for the goroutines, but not for long: a Read of a stream that cannot
-// be closed, such as a terminal, returns when it likes. What it brings then is
-// told to nobody.
+// leave waits for the goroutines for a limited time: a Read of a stream that
+// cannot be closed, such as a terminal, returns when it likes. Nobody gets what
+// it then returns.
 func (l *Link) leave() {
 	done := make(chan struct{})
 	go func() {
@@ -277,7 +289,7 @@ func (l *Link) leave() {
 	}
 }
 
-// flush waits a moment for what is written to leave.
+// flush waits for a limited time until everything written has been sent.
 func (l *Link) flush(ctx context.Context) {
 	done := make(chan struct{})
 	l.goroutines.Go(func() {

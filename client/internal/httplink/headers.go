@@ -18,15 +18,16 @@ const (
 	eventHeader   = "Last-Event-Id"
 )
 
-// headers are those of a session, made once for all of its messages.
+// headers are those of a session. all is made once for all messages of the
+// session and is not changed afterwards.
 type headers struct {
 	session  string
 	revision protocol.Revision
 	all      http.Header // nil if they are to be made
 }
 
-// header returns the headers of a message. They may be shared: nobody changes
-// them.
+// header returns the headers of a message, and the session that they name. The
+// headers may be shared and must not be changed.
 func (l *Link) header(m *link.Message) (all http.Header, session string) {
 	if m.Modern {
 		return l.modern(m), ""
@@ -48,13 +49,13 @@ func (l *Link) header(m *link.Message) (all http.Header, session string) {
 	return with(all, m.Header), session
 }
 
-// opens tells whether a message opens a session. In one that is open, initialize
-// is a request like any other, which the server refuses.
+// opens reports whether a message opens a session. In a session that is open,
+// initialize is a request like any other, which the server refuses.
 func opens(m *link.Message) bool {
 	return m.Method == protocol.MethodInitialize && m.Revision == 0
 }
 
-// add adds the headers of the session.
+// add adds the headers of the session. Its link's mu is held.
 func (h *headers) add(to http.Header) {
 	if h.revision.Has(protocol.VersionHeader) {
 		to[versionHeader] = []string{h.revision.String()}
@@ -64,8 +65,8 @@ func (h *headers) add(to http.Header) {
 	}
 }
 
-// modern returns the headers that every message of a revision without sessions
-// has (basic/transports/streamable-http of 2026-07-28, Request Metadata).
+// modern returns the headers of a message of a revision without sessions
+// (basic/transports/streamable-http of 2026-07-28, Request Metadata).
 func (l *Link) modern(m *link.Message) http.Header {
 	all := make(http.Header, len(l.base)+len(m.Header)+3)
 	maps.Copy(all, l.base)
@@ -84,7 +85,8 @@ func (l *Link) modern(m *link.Message) http.Header {
 	return all
 }
 
-// with returns headers and more of them.
+// with returns headers together with more of them. It copies only if there are
+// any.
 func with(all, more http.Header) http.Header {
 	if len(more) == 0 {
 		return all
@@ -96,7 +98,8 @@ func with(all, more http.Header) http.Header {
 	return all
 }
 
-// bare returns the headers of a request without a message: GET and DELETE.
+// bare returns the headers of a request without a message: GET and DELETE. They
+// belong to the caller.
 func (l *Link) bare() http.Header {
 	header := maps.Clone(l.base)
 	delete(header, "Content-Type")
@@ -106,19 +109,19 @@ func (l *Link) bare() http.Header {
 	return header
 }
 
-// maxSession is how long the id of a session may be, in bytes: every request
-// carries it.
+// maxSession is how long the id of a session may be, in bytes, since every
+// request carries it.
 const maxSession = 4 << 10
 
-// capture takes the session that an answer to initialize names.
+// capture stores the session that a response to initialize names.
 func (l *Link) capture(res *http.Response) error {
 	id := res.Header.Get(sessionHeader)
 	if len(id) > maxSession {
-		return fmt.Errorf("mcp: the server's session id is longer than %d bytes", maxSession)
+		return fmt.Errorf("the server's session id is longer than %d bytes", maxSession)
 	}
 	for i := range len(id) {
 		if id[i] <= ' ' || id[i] > '~' {
-			return fmt.Errorf("mcp: the server's session id %q has characters other than visible ASCII", id)
+			return fmt.Errorf("the server's session id %q has characters other than visible ASCII", id)
 		}
 	}
 	l.mu.Lock()
@@ -127,7 +130,7 @@ func (l *Link) capture(res *http.Response) error {
 	return nil
 }
 
-// expired forgets a session that the server does not know.
+// expired forgets a session that the server does not know any more.
 func (l *Link) expired(session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +139,7 @@ func (l *Link) expired(session string) {
 	}
 }
 
-// isOver tells whether the link had a session that is gone.
+// isOver reports whether the link had a session that is gone.
 func (l *Link) isOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

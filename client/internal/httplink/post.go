@@ -14,7 +14,9 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Send implements link.Link.
+// Send implements link.Link. It returns when the answer has been passed to the
+// receiver. After notifications/initialized it also opens the stream for what
+// the server sends by itself.
 func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	own, s, err := l.begin(ctx)
 	if err != nil {
@@ -38,7 +40,7 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	return err
 }
 
-// post sends a message and takes its answer.
+// post sends a message and handles the response.
 func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	header, session := l.header(m)
 	if session == "" && l.isOver() {
@@ -66,7 +68,7 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 		return nil
 	case res.StatusCode == http.StatusAccepted || res.StatusCode == http.StatusNoContent:
 		origin.Discard(res.Body)
-		return fmt.Errorf("mcp: the server took the request with status %d and will not answer it", res.StatusCode)
+		return fmt.Errorf("the server took the request with status %d and will not answer it", res.StatusCode)
 	case kind == "application/json" || kind == "":
 		return l.takeJSON(res, m)
 	case kind == sse.MediaType:
@@ -75,7 +77,9 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	return origin.WrongType(res, "application/json or "+sse.MediaType)
 }
 
-// refused takes an answer whose status says no.
+// refused handles a response whose status is not 2xx. A body that answers the
+// request is passed on as the answer, except for 401 and 403, where the status
+// says more.
 func (l *Link) refused(res *http.Response, m *link.Message, session string) error {
 	status := origin.Status(res)
 	var answer protocol.Message
@@ -99,7 +103,7 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	return status
 }
 
-// takeJSON takes an answer that is one text.
+// takeJSON handles a response that is a single JSON text.
 func (l *Link) takeJSON(res *http.Response, m *link.Message) error {
 	defer res.Body.Close()
 	limit := l.t.server.MaxMessage()
@@ -122,14 +126,15 @@ func (l *Link) takeJSON(res *http.Response, m *link.Message) error {
 	return nil
 }
 
-// maxKept is how much memory is kept for another answer.
+// maxKept is how large a buffer may be to be kept for another response.
 const maxKept = 64 << 10
 
+// tooLong returns the error for an answer beyond the limit.
 func tooLong(limit int) error {
-	return fmt.Errorf("mcp: the server's answer was not taken: %w", &transport.TooLongError{Limit: limit})
+	return fmt.Errorf("the server's answer was not taken: %w", &transport.TooLongError{Limit: limit})
 }
 
-// readAll reads a body to its end, into dst if it fits there.
+// readAll reads a body to its end, into dst if there is room.
 func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
 	if size := res.ContentLength; size >= 0 && int(size) >= cap(dst) {
 		dst = make([]byte, 0, size+1)
@@ -146,18 +151,19 @@ func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return dst, nil
 		case err != nil:
-			return dst, fmt.Errorf("mcp: the server's answer broke off after %d bytes: %w", len(dst), err)
+			return dst, fmt.Errorf("the server's answer broke off after %d bytes: %w", len(dst), err)
 		}
 	}
 }
 
-// answers are the requests that wait on one exchange; nil means none do.
+// answers are the requests that wait for an answer in one exchange; nil if
+// there are none.
 type answers struct {
 	one  protocol.ID
 	many map[protocol.ID]bool // of a batch
 }
 
-// wanted returns the requests of a message.
+// wanted returns the requests in a message.
 func wanted(m *link.Message) *answers {
 	if !m.ID.IsZero() {
 		return &answers{one: m.ID}
@@ -179,7 +185,8 @@ func wanted(m *link.Message) *answers {
 	return w
 }
 
-// answered tells whether nothing more is wanted after a message of the server.
+// answered reports whether a message of the server was the last that is waited
+// for.
 func (w *answers) answered(text []byte) bool {
 	if w == nil {
 		return false

@@ -29,7 +29,9 @@ const (
 	lastBytes   = 100 * time.Millisecond // for a stream to end after its answer
 )
 
-// stream is one stream of events, over as many connections as it takes.
+// stream is one stream of events, over as many connections as it takes. It is
+// used by one goroutine. failures and brief decide how long to wait before the
+// next connection.
 type stream struct {
 	l        *Link
 	during   *link.Message // the request that it answers; nil for the stream that is the server's own
@@ -42,11 +44,13 @@ type stream struct {
 	brief    int // connections in a row that lasted less than firstWait, with events or without
 }
 
-// errEnded is the end of a stream before its time.
+// errEnded is the end of a connection in order before everything wanted has
+// come.
 var errEnded = fmt.Errorf("the stream ended: %w", io.ErrUnexpectedEOF)
 
-// read takes the events of one connection, and closes it. It returns nil if
-// nothing more is wanted, errEnded if the connection ended in order.
+// read passes on the events of one connection and closes it. It returns nil if
+// nothing more is wanted, and errEnded if the connection ended in order before
+// that.
 func (s *stream) read(res *http.Response) error {
 	r := s.l.t.reader(res)
 	r.SetLastID(s.lastID)
@@ -88,7 +92,7 @@ func (s *stream) read(res *http.Response) error {
 	}
 }
 
-// drain reads to the end of a stream that should be there, so that its
+// drain reads to the end of a stream that has delivered its answer, so that the
 // connection can be used again.
 func (s *stream) drain(res *http.Response) {
 	timer := time.AfterFunc(lastBytes, func() { s.l.abort(s.sending) })
@@ -96,9 +100,9 @@ func (s *stream) drain(res *http.Response) {
 	origin.Discard(res.Body)
 }
 
-// wait waits until it is time to connect again: as long as the server asks for
-// (the field retry), longer each time that it fails, and longer each time that
-// the connection was brief, so that nobody is asked all the time.
+// wait waits until it is time to connect again: as long as the server asks (the
+// field retry), longer after each failure, and longer after each brief
+// connection, so that no server is asked all the time.
 func (s *stream) wait(ctx context.Context) error {
 	n := time.Duration(min(max(s.failures, 1), maxAttempts))
 	d := min(firstWait*n*n, maxWait)
@@ -109,8 +113,8 @@ func (s *stream) wait(ctx context.Context) error {
 	return pause.For(ctx, d)
 }
 
-// get connects, after the last event if there was one. lasting says that trying
-// again is of no use.
+// get connects with GET, after the last event if there was one. lasting is set
+// if another attempt would be of no use.
 func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err error) {
 	header := s.l.bare()
 	header["Accept"] = []string{sse.MediaType}
@@ -137,8 +141,8 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 	return nil, !busy, status
 }
 
-// takeEvents takes an answer that is a stream. Where the revision lets streams
-// be resumed, and events have ids, one that breaks off goes on with GET
+// takeEvents handles a response that is a stream of events. Where the revision
+// permits it and events have ids, a stream that breaks off is resumed
 // (basic/transports of 2025-03-26 to 2025-11-25, Resumability and Redelivery).
 func (l *Link) takeEvents(ctx context.Context, own *sending, res *http.Response, m *link.Message, want *answers) error {
 	s := &stream{l: l, during: m, want: want, sending: own}
@@ -150,26 +154,26 @@ func (l *Link) takeEvents(ctx context.Context, own *sending, res *http.Response,
 			return err
 		}
 		if !resumable || s.lastID == "" {
-			return fmt.Errorf("mcp: the server's answer broke off before the response: %w", err)
+			return fmt.Errorf("the server's answer broke off before the response: %w", err)
 		}
 		for res = nil; res == nil; {
 			if s.failures++; s.failures > maxAttempts {
-				return fmt.Errorf("mcp: the server's answer broke off before the response, and %d attempts to resume it failed: %w", maxAttempts, err)
+				return fmt.Errorf("the server's answer broke off before the response, and %d attempts to resume it failed: %w", maxAttempts, err)
 			}
 			if err := s.wait(ctx); err != nil {
 				return err
 			}
 			var lasting bool
 			if res, lasting, err = s.get(ctx); lasting {
-				return fmt.Errorf("mcp: the server's answer broke off before the response, and cannot be resumed: %w", err)
+				return fmt.Errorf("the server's answer broke off before the response, and cannot be resumed: %w", err)
 			}
 		}
 	}
 }
 
-// listen starts the stream for what the server sends by itself, once. It returns
-// when that is asked for, so that a request that makes the server send something
-// there comes after it. A server that takes its time is not waited for.
+// listen starts the stream for what the server sends by itself, once. It
+// returns when the request for it has been written, or after longestAsk, so
+// that requests which make the server send something come later.
 func (l *Link) listen(ctx context.Context) {
 	l.mu.Lock()
 	if l.t.noStream || l.closed || l.listening {
@@ -196,7 +200,7 @@ func (l *Link) listen(ctx context.Context) {
 }
 
 // follow keeps that stream open until the link is closed or the server offers
-// none. A server that had one and is gone loses the link.
+// none. A server that had one and cannot be reached any more loses the link.
 func (l *Link) follow(ctx context.Context) {
 	s := &stream{l: l}
 	had := false
@@ -215,7 +219,7 @@ func (l *Link) follow(ctx context.Context) {
 		case l.ctx.Err() != nil:
 			return
 		case errors.Is(err, link.ErrSession) && had, had && s.failures > maxAttempts && !errors.Is(err, errEnded):
-			l.to.Lost(fmt.Errorf("mcp: the stream of what the server sends is lost: %w", err))
+			l.to.Lost(fmt.Errorf("the stream of what the server sends is lost: %w", err))
 			return
 		case lasting, !had && s.failures > maxAttempts:
 			return // most servers have none
@@ -226,7 +230,7 @@ func (l *Link) follow(ctx context.Context) {
 	}
 }
 
-// codeOf returns the code of an error object, 0 if raw is none.
+// codeOf returns the code of a JSON-RPC error object, 0 if raw is none.
 func codeOf(raw []byte) protocol.Code {
 	var fault struct {
 		Code protocol.Code `json:"code"`

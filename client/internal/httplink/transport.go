@@ -1,6 +1,21 @@
 // Package httplink carries a client's messages over streamable HTTP
 // (basic/transports of 2025-03-26 to 2025-11-25,
 // basic/transports/streamable-http of 2026-07-28).
+//
+// Each message is a POST, which Send makes on the goroutine of its caller. Its
+// answer is JSON or a stream of events (post.go, stream.go); every message in
+// it goes to the receiver before Send returns. In legacy revisions there can be
+// a further stream, opened with GET after the handshake, for what the server
+// sends by itself; one goroutine keeps it open. Headers depend on the revision
+// and the session (headers.go).
+//
+// A stream that breaks off is resumed with Last-Event-ID where the revision
+// permits that, with growing waits and up to maxAttempts times in a row. An
+// answer that is too long fails its own request and no other.
+//
+// mu guards the session, which the answer to initialize names and which a 404
+// ends, and the set of Sends. It is not held during an exchange. Close ends all
+// exchanges, waits for their goroutines, and then deletes the session.
 package httplink
 
 import (
@@ -15,7 +30,8 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Transport opens links to one MCP endpoint.
+// Transport opens links to one MCP endpoint. Readers and buffers are shared by
+// its links.
 type Transport struct {
 	server   *origin.Server
 	noStream bool
@@ -23,8 +39,8 @@ type Transport struct {
 	buffers  sync.Pool // of *[]byte
 }
 
-// New returns a Transport. noStream leaves out the stream for what the server
-// sends by itself.
+// New returns a Transport. With noStream no link opens the stream for what the
+// server sends by itself.
 func New(server *origin.Server, noStream bool) *Transport {
 	return &Transport{server: server, noStream: noStream}
 }
@@ -41,7 +57,8 @@ func (t *Transport) Open(_ context.Context, to link.Receiver) (link.Link, error)
 	return l, nil
 }
 
-// reader returns a reader of events.
+// reader returns a reader for the events of a response. The caller puts it
+// back.
 func (t *Transport) reader(res *http.Response) *sse.Reader {
 	r, ok := t.readers.Get().(*sse.Reader)
 	if !ok {
@@ -51,7 +68,9 @@ func (t *Transport) reader(res *http.Response) *sse.Reader {
 	return r
 }
 
-// Link is a link.Link over streamable HTTP.
+// Link is a link.Link over streamable HTTP. It is open until Close. over is set
+// when the server has answered that it does not know the session any more; from
+// then on every Send fails with link.ErrSession.
 type Link struct {
 	t      *Transport
 	to     link.Receiver
@@ -70,7 +89,8 @@ type Link struct {
 	ended     chan struct{}
 }
 
-// sending is a Send under way. It has a size, so that pointers to it differ.
+// sending identifies a Send under way. It has a size, so that two of them have
+// different addresses.
 type sending struct{ _ byte }
 
 var _ interface {
@@ -101,8 +121,8 @@ func (l *Link) begin(ctx context.Context) (context.Context, *sending, error) {
 	return ctx, s, nil
 }
 
-// ending is the error of a Send that Close ends, or that comes later. Where the
-// session is over already, that is the reason, whoever closes the link for it.
+// ending returns the error of a Send that Close ends, or that comes later:
+// link.ErrSession if the session is over, whoever closes the link for that.
 // l.mu is held.
 func (l *Link) ending() error {
 	if l.over {
@@ -111,6 +131,7 @@ func (l *Link) ending() error {
 	return transport.ErrClosed
 }
 
+// end removes a Send that begin has registered.
 func (l *Link) end(s *sending) {
 	l.mu.Lock()
 	l.sends[s]()

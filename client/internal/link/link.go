@@ -1,8 +1,20 @@
-// Package link is the seam between the client and what carries its messages:
-// byte streams, streamable HTTP, HTTP with server-sent events.
+// Package link is the interface between the client and what carries its
+// messages: byte streams, streamable HTTP, HTTP with server-sent events.
 //
 // The client knows what messages mean; a link knows how they travel. Neither
-// knows the other's business.
+// knows the other's business: a link never looks into results, and the client
+// never sees an HTTP request. Packages connlink, httplink and sselink implement
+// [Transport] and [Link]; the client implements [Receiver].
+//
+// A connection goes through three states. Open returns a link that is open. It
+// is then either closed by the client, with Close, or lost, which the link
+// reports with Receiver.Lost. A lost link is closed as well; after Close
+// nothing reaches the receiver any more.
+//
+// Some links can do more. They implement [Synchronous], [Fallback] or [Silent],
+// and a receiver that wants to know of failed answers implements [Failer].
+//
+// Errors have no prefix of their own: the client wraps them with the operation.
 package link
 
 import (
@@ -20,7 +32,7 @@ import (
 // ErrSession is the error of Link.Send when the server does not know the
 // session any more: HTTP 404 to a request that named one. A new session needs a
 // new link. (basic/transports of the legacy revisions.)
-var ErrSession = errors.New("mcp: the server ended the session")
+var ErrSession = errors.New("the server ended the session")
 
 // Transport makes links to one server.
 type Transport interface {
@@ -104,17 +116,18 @@ type StatusError struct {
 	Code   int
 	Header http.Header
 	Body   []byte // the beginning of it
-	// Err says more: a *protocol.Error if the body is the error of the request
-	// or of none in particular, or what this side makes of the answer; nil if
-	// nothing does.
+	// Err explains the status: a *protocol.Error if the body is the error of
+	// the request or of no request in particular, or what this side makes of
+	// the body; nil if nothing does.
 	Err error
-	// Answers tells that Err is the server's answer to this very request.
+	// Answers is set if Err is the server's answer to this very request.
 	Answers bool
 }
 
-// Error says the status and what the body began with.
+// Error returns the status and what explains it: Err, or the beginning of the
+// body.
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("mcp: the server answered with HTTP status %d %s", e.Code, http.StatusText(e.Code))
+	text := fmt.Sprintf("the server answered with HTTP status %d %s", e.Code, http.StatusText(e.Code))
 	switch {
 	case e.Err != nil:
 		text += ": " + e.Err.Error()
@@ -126,11 +139,11 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// maxExcerpt is how much of an answer an error shows, in bytes.
+// maxExcerpt is how much of a body an error shows, in bytes.
 const maxExcerpt = 200
 
-// Excerpt returns the beginning of an answer on one line, and of a page for
-// people what it is called.
+// Excerpt returns the beginning of a body on one line; of an HTML page, its
+// title.
 func Excerpt(body []byte) string {
 	text := strings.Join(strings.Fields(string(body)), " ")
 	if strings.HasPrefix(text, "<") {

@@ -12,14 +12,14 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// maxRefusal is how much of an answer is read that says no.
+// maxRefusal is how much of the body of a refusal is read, in bytes.
 const maxRefusal = 64 << 10
 
-// lastBytes is how long what is left of a body may take.
+// lastBytes is how long reading the rest of a body may take.
 const lastBytes = time.Second
 
-// Discard reads what little is left of a body, so that its connection can be
-// used again, and closes it.
+// Discard reads the rest of a short body, so that the connection can be used
+// again, and closes it.
 func Discard(body io.ReadCloser) {
 	if body != http.NoBody {
 		timer := time.AfterFunc(lastBytes, func() { _ = body.Close() })
@@ -29,15 +29,15 @@ func Discard(body io.ReadCloser) {
 	_ = body.Close()
 }
 
-// MediaType returns the type of an answer without its parameters, in lower
+// MediaType returns the media type of a response without parameters, in lower
 // case.
 func MediaType(res *http.Response) string {
 	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 
-// Status makes an answer that says no an error, and closes it. The error is
-// more than the status if the body is a JSON-RPC error without an id.
+// Status returns a response that is a refusal as an error, and closes it. Err
+// is set if the body is a JSON-RPC error without an id.
 func Status(res *http.Response) *link.StatusError {
 	timer := time.AfterFunc(lastBytes, func() { _ = res.Body.Close() })
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
@@ -53,7 +53,7 @@ func Status(res *http.Response) *link.StatusError {
 	return status
 }
 
-// ParseFault reads the error of a JSON-RPC response.
+// ParseFault decodes the error object of a JSON-RPC response.
 func ParseFault(raw []byte) (*protocol.Error, error) {
 	var wire struct {
 		Code    protocol.Code   `json:"code"`
@@ -71,11 +71,11 @@ func ParseFault(raw []byte) (*protocol.Error, error) {
 	return fault, nil
 }
 
-// maxRetryAfter keeps a wait from overflowing what it is computed with.
+// maxRetryAfter keeps waits from overflowing the arithmetic on them.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter reads when a request may pass from the data of its error; 0 if
-// that does not say.
+// retryAfter returns when a request may succeed, from the data of its error; 0
+// if that does not say.
 func retryAfter(data []byte) time.Duration {
 	var wire struct {
 		RetryAfterMs float64 `json:"retryAfterMs"`
@@ -86,8 +86,8 @@ func retryAfter(data []byte) time.Duration {
 	return time.Duration(min(wire.RetryAfterMs, float64(maxRetryAfter/time.Millisecond)) * float64(time.Millisecond))
 }
 
-// WrongType is the error for an answer of a type that cannot be read; it closes
-// the answer.
+// WrongType returns the error for a response whose media type cannot be read,
+// and closes it.
 func WrongType(res *http.Response, want string) error {
 	kind := res.Header.Get("Content-Type")
 	status := Status(res)

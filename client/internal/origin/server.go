@@ -1,5 +1,13 @@
-// Package origin sends HTTP requests to one server and no other: redirects that
-// lead elsewhere are refused, so that neither messages nor credentials do.
+// Package origin sends HTTP requests to one server and to no other: redirects
+// that lead to another origin are refused, so that neither messages nor
+// credentials go there. Redirects within the origin are followed with method
+// and body, up to maxRedirects.
+//
+// It also has what the HTTP links share: reading refusals (answer.go), and
+// [Shown], the form in which URLs are named in errors and logs.
+//
+// A [Server] is safe for concurrent use. Code of the user in it, a
+// RoundTripper, a cookie jar or a header function, runs in the guard.
 package origin
 
 import (
@@ -22,7 +30,7 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Options shape requests. The zero value is the default.
+// Options are the options of a Server. The zero value has the defaults.
 type Options struct {
 	// Client gives its Transport, Jar, Timeout and CheckRedirect. nil means
 	// one that keeps connections for as many calls as are made at once.
@@ -32,7 +40,8 @@ type Options struct {
 	MaxMessage int                                        // bytes; 0 means transport.DefaultMaxMessage
 }
 
-// Server is where requests go. It is safe for concurrent use.
+// Server is the server that requests go to. It is safe for concurrent use and
+// does not change.
 type Server struct {
 	url        *url.URL
 	header     http.Header
@@ -47,14 +56,15 @@ const (
 	idleConns    = 128 // kept for calls at the same time
 )
 
-// New returns the server of a URL.
+// New returns the server with a URL. User and password in the URL become a
+// header for basic authentication.
 func New(address string, opts Options) (*Server, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("mcp: %w", err)
+		return nil, fmt.Errorf("%w", err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("mcp: %q is no address of an HTTP server: it must begin with http:// or https:// and a host", Shown(u))
+		return nil, fmt.Errorf("%q is not the address of an HTTP server: it must begin with http:// or https:// and a host", Shown(u))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	s := &Server{url: u, header: opts.Header.Clone(), headerFunc: opts.HeaderFunc, maxMessage: opts.MaxMessage}
@@ -83,6 +93,8 @@ func New(address string, opts Options) (*Server, error) {
 	return s, nil
 }
 
+// newTransport returns a transport that keeps enough connections for many calls
+// at a time.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -92,10 +104,10 @@ func newTransport() *http.Transport {
 	}
 }
 
-// MaxMessage is the greatest length of a message.
+// MaxMessage returns the greatest length of a message, in bytes.
 func (s *Server) MaxMessage() int { return s.maxMessage }
 
-// Timeout is that of the client, 0 if it has none.
+// Timeout returns the timeout of the user's http.Client, 0 if it has none.
 func (s *Server) Timeout() time.Duration { return s.client.Timeout }
 
 // String names the server: its URL as Shown has it.
@@ -104,9 +116,10 @@ func (s *Server) String() string { return Shown(s.url) }
 // seed makes the marks of Shown, which mean nothing outside of this process.
 var seed = sync.OnceValue(maphash.MakeSeed)
 
-// Shown returns a URL for errors, logs and names. Passwords and the values of the
-// query are left out, since many servers take their keys there; a mark in the
-// place of a value tells it from others.
+// Shown returns a URL as errors, logs and names have it. Passwords and the
+// values of the query are left out, because many servers take their keys there;
+// a mark in the place of each value distinguishes it from other values within
+// this process.
 func Shown(u *url.URL) string {
 	shown := *u
 	parts := strings.FieldsFunc(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' })
@@ -127,25 +140,26 @@ func (s *Server) Header() http.Header { return s.header.Clone() }
 // CloseIdle closes connections that wait for another request.
 func (s *Server) CloseIdle() { _ = safely.Apart(s.client.CloseIdleConnections) }
 
-// Resolve returns the URL that a reference on the server's page means. Only one
-// of the same origin will do.
+// Resolve returns the URL that a reference from the server means. A URL of
+// another origin is an error.
 func (s *Server) Resolve(reference string) (*url.URL, error) {
 	u, err := s.url.Parse(reference)
 	if err != nil {
-		return nil, fmt.Errorf("mcp: the server names an address that is none: %w", err)
+		return nil, fmt.Errorf("the server names an address that is not valid: %w", err)
 	}
 	if !same(s.url, u) {
-		return nil, fmt.Errorf("mcp: the server %s names the address %s, which is another origin: nothing is sent there", s, Shown(u))
+		return nil, fmt.Errorf("the server %s names the address %s, which is another origin: nothing is sent there", s, Shown(u))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return u, nil
 }
 
-// same tells whether two URLs are of one origin (RFC 6454).
+// same reports whether two URLs have the same origin (RFC 6454).
 func same(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 
+// port returns the port of an http or https URL.
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
@@ -156,7 +170,7 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// Request is what to send.
+// Request is a request to send.
 type Request struct {
 	Method string
 	URL    *url.URL    // nil means the server's; Resolve makes others
@@ -164,13 +178,15 @@ type Request struct {
 	Body   []byte      // nil for none
 }
 
-// body is a request's body, that knows its length.
+// body is the body of a request. It has a length, so that net/http need not
+// chunk it.
 type body struct{ bytes.Reader }
 
 // Close implements io.Closer.
 func (*body) Close() error { return nil }
 
-// make returns the request for net/http.
+// make returns the request for net/http, with cookies and after the header
+// function.
 func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
 	u := r.URL
 	if u == nil {
@@ -209,17 +225,17 @@ func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
 		kept := *u
 		req.URL = &kept
 		if err := s.headerFunc(ctx, req); err != nil {
-			return nil, fmt.Errorf("mcp: the header function failed: %w", err)
+			return nil, fmt.Errorf("the header function failed: %w", err)
 		}
 		if !same(u, req.URL) {
-			return nil, fmt.Errorf("mcp: the header function changed the address to %s, which is another origin", Shown(req.URL))
+			return nil, fmt.Errorf("the header function changed the address to %s, which is another origin", Shown(req.URL))
 		}
 	}
 	return req, nil
 }
 
-// Do sends a request, again where a redirect within the origin leads. Whoever
-// calls it closes the body of the response.
+// Do sends a request, and again where a redirect within the origin leads. The
+// caller closes the body of the response.
 func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	if !s.foreign {
 		return s.do(ctx, r)
@@ -228,7 +244,7 @@ func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	var res *http.Response
 	err := safely.Try(func() (err error) { res, err = s.do(ctx, r); return err })
 	if failure, ok := errors.AsType[*safely.Failure](err); ok {
-		return nil, fmt.Errorf("mcp: %s %s: %w", r.Method, s.url, failure.Detail())
+		return nil, fmt.Errorf("%s %s: %w", r.Method, s.url, failure.Detail())
 	}
 	if err == nil {
 		res.Body = guardedBody{res.Body}
@@ -236,9 +252,8 @@ func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	return res, err
 }
 
-// guardedBody is the body of an answer that a RoundTripper of the user's made. A
-// Read or Close that panics is an error; one that ends its goroutine ends it,
-// whose deferred calls complete what it leaves.
+// guardedBody is the body of a response from a user's RoundTripper. A Read or
+// Close that panics returns an error.
 type guardedBody struct{ body io.ReadCloser }
 
 func (g guardedBody) Read(p []byte) (n int, err error) {
@@ -255,6 +270,7 @@ func (g guardedBody) Close() (err error) {
 	return err
 }
 
+// do is Do without the guard.
 func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 	req, err := s.make(ctx, r)
 	if err != nil {
@@ -267,7 +283,7 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
-			return nil, fmt.Errorf("mcp: %s %s: %w", req.Method, Shown(req.URL), err)
+			return nil, fmt.Errorf("%s %s: %w", req.Method, Shown(req.URL), err)
 		}
 		if s.client.Jar != nil {
 			if cookies := res.Cookies(); len(cookies) > 0 {
@@ -292,12 +308,12 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 	}
 }
 
-// follow returns the request for where a redirect leads.
+// follow returns the request for the target of a redirect.
 func (s *Server) follow(ctx context.Context, r *Request, req *http.Request, res *http.Response, location string, via []*http.Request) (*http.Request, error) {
 	target, err := req.URL.Parse(location)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it redirects to no address: %w", err)
+		return nil, fmt.Errorf("it redirects to an address that is not valid: %w", err)
 	case !same(s.url, target):
 		return nil, fmt.Errorf("it redirects to %s, which is another origin: nothing is sent there; if you trust it, connect to that address", Shown(target))
 	case res.StatusCode == http.StatusSeeOther && req.Method != http.MethodGet:

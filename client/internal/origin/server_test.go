@@ -90,7 +90,7 @@ func TestRedirect(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/303": "without the message", "/other": "another origin", "/secure": "another origin", "/file": "another origin",
-		"/bad": "no address", "/loop": "more than 3 times",
+		"/bad": "an address that is not valid", "/loop": "more than 3 times",
 	} {
 		_, err := post(t, own.URL+path, opts)
 		if _, ok := errors.AsType[*link.StatusError](err); !ok || !strings.Contains(err.Error(), want) {

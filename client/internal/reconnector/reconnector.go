@@ -1,5 +1,13 @@
 // Package reconnector keeps a connection to a server open, for pools and groups
 // of clients.
+//
+// A client.Client reconnects by itself for a limited number of attempts. A
+// member of a pool or group has to return whenever its server does, so a
+// [Reconnector] makes a new Client after the last one has given up, with
+// growing waits and without end, until its context ends.
+//
+// It is embedded by pool's member and group's server. Run is its goroutine; all
+// other methods may be called from any. mu guards opened, fault and down.
 package reconnector
 
 import (
@@ -17,7 +25,7 @@ import (
 )
 
 // Reconnector makes another connection when the last one is lost or does not
-// answer. Set its exported fields, then call Run once.
+// answer. Set its exported fields, call Init, then call Run once.
 type Reconnector struct {
 	Transport client.Transport
 	Options   client.Options
@@ -39,12 +47,12 @@ type Reconnector struct {
 }
 
 // settled is how long a connection must have lived to be replaced at once when
-// it is lost; before, that counts as an attempt that failed. So a server that
-// takes connections and drops them is not asked all the time.
+// it is lost. A loss before that counts as a failed attempt, so that a server
+// which accepts connections and drops them is not asked all the time.
 const settled = 15 * time.Second
 
-// Init makes r ready for Run and for its other methods. fault, if there is one,
-// stands in the place of a connection: Run must not be called then.
+// Init prepares r for Run and its other methods. A fault takes the place of a
+// connection: Run must not be called then.
 func (r *Reconnector) Init(fault error) {
 	r.tried, r.fault = make(chan struct{}), fault
 	if fault != nil {
@@ -58,17 +66,18 @@ func (r *Reconnector) Tried() <-chan struct{} { return r.tried }
 // Client returns the connection, nil while there is none.
 func (r *Reconnector) Client() *client.Client { return r.client.Load() }
 
-// Answered notes a call that has shown that the connection is well.
+// Answered notes that a call has shown the connection to be well, which makes
+// the next ping superfluous.
 func (r *Reconnector) Answered() { r.answered.Add(1) }
 
-// Now returns the connection, how many there were, and why there is none.
+// Now returns the connection, how many there have been, and why there is none.
 func (r *Reconnector) Now() (c *client.Client, opened int64, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.client.Load(), r.opened, r.fault
 }
 
-// Down says why the connection that there is is not ready; nil if it is.
+// Down returns why the current connection is not ready, or nil.
 func (r *Reconnector) Down() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +113,8 @@ func (r *Reconnector) Run(ctx context.Context) {
 	}
 }
 
-// connect connects within the time that a request may take. changed gets a
-// value when the connection's state has changed.
+// connect makes a connection within the time that a request may take. changed
+// gets a value when the state of the connection has changed.
 func (r *Reconnector) connect(ctx context.Context, changed chan<- struct{}) (*client.Client, error) {
 	if limit := cmp.Or(r.Options.Timeout, 30*time.Second); limit > 0 {
 		var stop context.CancelFunc
@@ -128,7 +137,8 @@ func (r *Reconnector) connect(ctx context.Context, changed chan<- struct{}) (*cl
 	return client.Connect(ctx, r.Transport, &opts)
 }
 
-// set takes a connection, or err for its absence.
+// set stores a connection, or the reason for its absence, and reports it. Only
+// Run calls it.
 func (r *Reconnector) set(c *client.Client, err error) {
 	r.mu.Lock()
 	r.fault = err
@@ -145,8 +155,8 @@ func (r *Reconnector) set(c *client.Client, err error) {
 	}
 }
 
-// watch returns when the connection is lost for good, does not answer, or ctx
-// ends. Its error is nil in the last case.
+// watch returns when the connection is lost for good, does not answer a ping,
+// or ctx ends. In the last case the error is nil.
 func (r *Reconnector) watch(ctx context.Context, c *client.Client, changed <-chan struct{}) error {
 	var health <-chan time.Time
 	if r.Health > 0 {
@@ -187,7 +197,7 @@ func lost(c *client.Client) (lost bool, why error) {
 	return true, err
 }
 
-// ping asks for a sign of life; an error that the server sent is one.
+// ping asks for a sign of life. An error that the server sent is one.
 func (r *Reconnector) ping(ctx context.Context, c *client.Client) error {
 	err := c.Ping(ctx, client.Timeout(r.HealthTimeout), client.Retry(1))
 	if _, ok := errors.AsType[*protocol.Error](err); ok || errors.Is(err, client.ErrUnsupported) {
@@ -196,7 +206,7 @@ func (r *Reconnector) ping(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// Ended is the error of an operation whose context has ended.
+// Ended returns the error of an operation whose context has ended.
 func Ended(ctx context.Context, op string) error {
 	kind := client.ErrCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

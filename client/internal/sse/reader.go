@@ -1,5 +1,11 @@
 // Package sse reads streams of server-sent events (HTML Living Standard,
 // section 9.2.6), as streamable HTTP and HTTP+SSE send them.
+//
+// A [Reader] returns one event after the other. Its memory is bounded whatever
+// the stream contains: the data of an event by a limit, lines, ids and names of
+// events by constants. An event beyond the limit is skipped and reported once;
+// the stream goes on. How the stream is split into reads makes no difference to
+// what is returned.
 package sse
 
 import (
@@ -20,7 +26,7 @@ type Event struct {
 	Data []byte // lines are joined by newlines; may be empty
 }
 
-// Reader reads the events of one stream. Not safe for concurrent use.
+// Reader reads the events of one stream. It is not safe for concurrent use.
 type Reader struct {
 	in    io.Reader
 	max   int
@@ -57,10 +63,10 @@ func NewReader(in io.Reader, max int) *Reader {
 	return &Reader{in: in, max: max}
 }
 
-// maxKept is how much memory a Reader keeps for another stream.
+// maxKept is how large a buffer may be to be kept for another stream.
 const maxKept = 64 << 10
 
-// Reset makes r read another stream, in the memory that it has.
+// Reset makes r read another stream, with the memory that it has.
 func (r *Reader) Reset(in io.Reader) {
 	buf, data := r.buf, r.data
 	if cap(buf) > maxKept {
@@ -75,7 +81,7 @@ func (r *Reader) Reset(in io.Reader) {
 // LastID returns the id of the last event that was read, "" if there was none.
 func (r *Reader) LastID() string { return r.id }
 
-// SetLastID says which event came last, on a stream that goes on where another
+// SetLastID sets the id of the last event, for a stream that continues one that
 // has ended.
 func (r *Reader) SetLastID(id string) { r.id, r.nextID = id, id }
 
@@ -115,6 +121,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
+// event returns the event whose fields have been read.
 func (r *Reader) event() Event {
 	e := Event{Type: r.kind, Data: r.data}
 	if e.Type == "" {
@@ -123,8 +130,8 @@ func (r *Reader) event() Event {
 	return e
 }
 
-// field takes one line that is not empty. It tells whether the event is within
-// its limit.
+// field handles one line that is not empty. It returns false if the event
+// exceeds its limit.
 func (r *Reader) field(line []byte) bool {
 	name, value := line, []byte(nil)
 	if i := bytes.IndexByte(line, ':'); i >= 0 {
@@ -162,9 +169,11 @@ func (r *Reader) field(line []byte) bool {
 	return true
 }
 
-// maxRetry keeps a wait from overflowing what it is computed with.
+// maxRetry keeps waits from overflowing the arithmetic on them.
 const maxRetry = 24 * time.Hour
 
+// setRetry handles the field retry, a number of milliseconds. Anything else is
+// ignored.
 func (r *Reader) setRetry(value []byte) {
 	if len(value) == 0 || len(bytes.Trim(value, "0123456789")) > 0 {
 		return
@@ -175,11 +184,11 @@ func (r *Reader) setRetry(value []byte) {
 	}
 }
 
-// line returns the next line without its end, valid until the next call. Of a
-// line that is longer than any of use only the beginning is given, always the
-// same number of bytes however the stream is split: enough for field to tell
-// that it is too long. Its rest is skipped, and not waited for. A last line
-// without end is not given.
+// line returns the next line without its end; it is valid until the next call.
+// Of a line that is too long only the beginning is returned, always the same
+// number of bytes however the stream is split, which is enough for field to
+// notice; the rest is skipped and not waited for. A last line without an end is
+// dropped, as the standard demands.
 func (r *Reader) line() ([]byte, error) {
 	scanned, limit := r.pos, r.max+maxExtra
 	for {
@@ -224,8 +233,8 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// mark skips a byte order mark at the beginning; it tells whether that is
-// settled.
+// mark skips a byte order mark at the beginning. It returns false while it
+// cannot tell whether there is one.
 func (r *Reader) mark() bool {
 	const bom = "\xef\xbb\xbf"
 	if r.begun {
@@ -241,7 +250,7 @@ func (r *Reader) mark() bool {
 	return true
 }
 
-// indexEnd finds the end of a line.
+// indexEnd returns the index of the first line end in b, or -1.
 func indexEnd(b []byte) int {
 	i := bytes.IndexByte(b, '\n')
 	if i >= 0 {

@@ -1,5 +1,14 @@
 // Package sselink carries a client's messages over HTTP with server-sent
 // events, the transport of 2024-11-05 (basic/transports of that revision).
+//
+// The client opens one stream with GET. Its first event names the address to
+// which messages are posted; answers arrive as events of the stream, so Send
+// returns when a message has been accepted. The address must be of the same
+// origin as the stream.
+//
+// One goroutine reads the stream. If it breaks, the goroutine opens it again,
+// up to maxAttempts times in a row. A server that then names another address
+// has begun a new session, which ends the link with link.ErrSession.
 package sselink
 
 import (
@@ -20,6 +29,7 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
+// How often and how fast a broken stream is opened again.
 const (
 	maxAttempts = 5
 	firstWait   = time.Second // times the square of the attempt
@@ -33,7 +43,8 @@ type Transport struct{ server *origin.Server }
 // New returns a Transport.
 func New(server *origin.Server) *Transport { return &Transport{server} }
 
-// Link is a link.Link over HTTP with server-sent events.
+// Link is a link.Link over HTTP with server-sent events. mu guards the fields
+// below it; the others do not change after Open.
 type Link struct {
 	server *origin.Server
 	to     link.Receiver
@@ -58,6 +69,7 @@ type connection struct {
 	cancel context.CancelCauseFunc // of the exchange
 }
 
+// close ends the exchange.
 func (c *connection) close() {
 	_ = c.res.Body.Close()
 	c.cancel(nil)
@@ -85,11 +97,11 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	return l, nil
 }
 
-// errSilent is the end of an attempt.
+// errSilent is the cause of an attempt that took too long.
 var errSilent = fmt.Errorf("no answer for %v: %w", attemptTime, context.DeadlineExceeded)
 
-// connect opens the stream and waits for the event endpoint, for attemptTime at
-// most.
+// connect opens the stream and waits for the event "endpoint", for up to
+// attemptTime.
 func (l *Link) connect(lastID string) (c *connection, err error) {
 	ctx, cancel := context.WithCancelCause(l.ctx)
 	timer := time.AfterFunc(attemptTime, func() { cancel(errSilent) })
@@ -129,12 +141,13 @@ func (l *Link) connect(lastID string) (c *connection, err error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("mcp: the server did not say where messages go (event endpoint): %w", err)
+		return nil, fmt.Errorf("the server did not say where messages go (event endpoint): %w", err)
 	}
 	return c, nil
 }
 
-// read takes events until the link is closed or lost.
+// read passes on events until the link is closed or lost. It is the link's
+// goroutine.
 func (l *Link) read(c *connection) {
 	failures := 0 // in a row
 	for {
@@ -155,8 +168,8 @@ func (l *Link) read(c *connection) {
 	}
 }
 
-// take takes the events of one connection, and closes it. heard tells whether
-// there was a message.
+// take passes on the events of one connection and closes it. heard reports
+// whether there was a message.
 func (l *Link) take(c *connection) (heard bool, err error) {
 	defer c.close()
 	for {
@@ -176,9 +189,8 @@ func (l *Link) take(c *connection) (heard bool, err error) {
 	}
 }
 
-// again connects after the stream has broken. A server that then names another
-// place for messages has begun a new session, which this link is not for. A
-// stream that opens and breaks at once counts as a failure, too.
+// again connects after the stream has broken because of cause. A stream that
+// opens and breaks at once counts as a failure too.
 func (l *Link) again(lastID string, failures *int, cause error) (*connection, error) {
 	for *failures < maxAttempts {
 		*failures++
@@ -193,11 +205,11 @@ func (l *Link) again(lastID string, failures *int, cause error) (*connection, er
 		}
 		if *c.post != *l.post {
 			c.close()
-			return nil, fmt.Errorf("mcp: the server's stream broke (%w), and it has begun another: %w", cause, link.ErrSession)
+			return nil, fmt.Errorf("the server's stream broke (%w), and it has begun another: %w", cause, link.ErrSession)
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("mcp: the server's stream is lost, after %d attempts to open it again: %w", maxAttempts, cause)
+	return nil, fmt.Errorf("the server's stream is lost, after %d attempts to open it again: %w", maxAttempts, cause)
 }
 
 // Send implements link.Link.
@@ -227,9 +239,8 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	return err
 }
 
-// ending is the error of a Send that Close ends, or that comes later. Where the
-// session is over already, that is the reason, whoever closes the link for it.
-// l.mu is held.
+// ending returns the error of a Send that Close ends, or that comes later. l.mu
+// is held.
 func (l *Link) ending() error {
 	if l.over {
 		return link.ErrSession
@@ -237,6 +248,7 @@ func (l *Link) ending() error {
 	return transport.ErrClosed
 }
 
+// send posts a message.
 func (l *Link) send(ctx context.Context, m *link.Message) error {
 	header := l.header.Clone()
 	if m.Revision.Has(protocol.VersionHeader) && m.Method != protocol.MethodInitialize {

@@ -138,7 +138,7 @@ func TestOpenFails(t *testing.T) {
 		{reply{status: 405}, "HTTP status 405"},
 		{reply{kind: "text/html", events: "<h1>", lasts: 1}, `Content-Type is "text/html"`},
 		{reply{events: "data: x\n\n", lasts: 1}, "did not say where messages go"},
-		{reply{events: "event: endpoint\ndata: http://[\n\n"}, "address that is none"},
+		{reply{events: "event: endpoint\ndata: http://[\n\n"}, "address that is not valid"},
 		{reply{events: "event: endpoint\ndata: " + strings.Repeat("x", 20_000) + "\n\n"}, "longer than the limit"},
 		{reply{events: ": silence\n\n"}, "deadline exceeded"},
 	}
