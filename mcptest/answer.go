@@ -6,7 +6,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Answer is what the user does with a question.
+// Answer is what the user does with an elicitation. Accept, Decline and Cancel
+// make one.
 type Answer struct {
 	Action  protocol.ElicitAction `json:"action"`
 	Content any                   `json:"content,omitempty"`
@@ -21,7 +22,7 @@ func Decline() Answer { return Answer{Action: protocol.ElicitDecline} }
 // Cancel answers that the user went away.
 func Cancel() Answer { return Answer{Action: protocol.ElicitCancel} }
 
-// Sampled is what the model answers.
+// Sampled is the answer of the model to a sampling request.
 type Sampled struct {
 	Text       string
 	Model      string // "" stands for "test"

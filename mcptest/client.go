@@ -19,9 +19,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Client is connected to a server for the length of a test. Methods that take
-// no error back end the test on failure, so they belong on its goroutine;
-// TryRequest and TryCall may be called from any.
+// Client is connected to a server for the length of a test. Methods that return
+// no error end the test on failure, so they belong on its goroutine;
+// TryRequest, TryCall, Notifications and Logs may be called from any. mu guards
+// the fields below it.
 type Client struct {
 	t      testing.TB
 	conf   *config
@@ -69,7 +70,7 @@ func Connect(t testing.TB, server *mcp.Server, options ...Option) (*Client, erro
 	return c, nil
 }
 
-// open connects with a client that does nothing by itself.
+// open connects, with a client that does nothing by itself.
 func (c *Client) open(to client.Transport) (err error) {
 	ctx, cancel := c.within("not connected")
 	defer cancel()
@@ -114,7 +115,7 @@ func (c *Client) Request(method string, params any) json.RawMessage {
 	return result
 }
 
-// maxRounds is how often TryRequest answers the questions of one request.
+// maxRounds is how often the questions of one request are answered.
 const maxRounds = 20
 
 // TryRequest is Request for tests that expect an error: that of a JSON-RPC answer is a
@@ -125,7 +126,8 @@ func (c *Client) TryRequest(method string, params any) (json.RawMessage, error) 
 	return c.RequestContext(ctx, method, params)
 }
 
-// within returns the context of what has the client's timeout.
+// within returns a context with the client's timeout, whose cause says what is
+// missing.
 func (c *Client) within(missing string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), c.conf.timeout, fmt.Errorf("%s within %v", missing, c.conf.timeout))
 }
@@ -175,7 +177,8 @@ func (c *Client) Notify(method string, params any) {
 	}
 }
 
-// objectOf encodes params, which may be nil.
+// objectOf encodes params, which may be nil and must otherwise become an
+// object.
 func objectOf(params any) (any, error) {
 	text, err := jsonx.Append(nil, params)
 	switch {
@@ -189,8 +192,8 @@ func objectOf(params any) (any, error) {
 	return json.RawMessage(text), nil
 }
 
-// plain returns the error of the server's answer, or the cause of ctx if that
-// has ended, in place of what package client makes of it.
+// plain returns, in place of the error of package client, the error that the
+// server answered with, or the cause of ctx if that has ended.
 func plain(ctx context.Context, err error) error {
 	own, ok := errors.AsType[*client.Error](err)
 	if !ok {
@@ -205,7 +208,7 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// hear takes a message of either side, before the client does.
+// hear receives every message of both sides, before the client handles it.
 func (c *Client) hear(fromServer bool, text []byte) {
 	text = bytes.Clone(text)
 	if c.conf.trace != nil {
@@ -324,7 +327,7 @@ func (c *Client) Read(uri string) []protocol.ResourceContents {
 	return contents
 }
 
-// into sends a request and decodes its result.
+// into sends a request and decodes its result into out.
 func (c *Client) into(out any, method string, params any) {
 	c.t.Helper()
 	raw := c.Request(method, params)
@@ -396,7 +399,7 @@ func (c *Client) WaitFor(method string) json.RawMessage {
 	}
 }
 
-// note takes a notification.
+// note records a notification.
 func (c *Client) note(m *protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -444,8 +447,8 @@ func (c *Client) Notifications() []client.Notification {
 	return slices.Clone(c.notifications)
 }
 
-// take returns the first notification of a method that was not taken yet, or
-// else what is closed when there is another.
+// take returns the first notification of a method that has not been taken yet.
+// If there is none, another is closed when the next one arrives.
 func (c *Client) take(method string) (params json.RawMessage, ok bool, another <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -458,7 +461,8 @@ func (c *Client) take(method string) (params json.RawMessage, ok bool, another <
 	return nil, false, c.another
 }
 
-// answer runs the script for a request of the server.
+// answer runs the script for a request of the server. A script that panics
+// fails the test.
 func (c *Client) answer(_ context.Context, method string, params json.RawMessage) (any, error) {
 	script := c.conf.answers[method]
 	if script == nil {
@@ -477,7 +481,7 @@ func (c *Client) answer(_ context.Context, method string, params json.RawMessage
 	return result, err
 }
 
-// list follows the pages of a list.
+// list returns all pages of a list.
 func list[T any](c *Client, method, member string) (all []T) {
 	c.t.Helper()
 	params := map[string]any{}

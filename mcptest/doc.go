@@ -1,19 +1,23 @@
-// Package mcptest is an in-memory client for tests of servers:
+// Package mcptest is a client for tests of servers:
 //
 //	c := mcptest.New(t, server)
 //	result := c.Call("add", map[string]int{"a": 1, "b": 2})
 //	// result.Text(), result.Structured(&sum), result.IsError
 //
-// Each does that in every revision, and Call returns a typed result.
+// [Each] runs a test in every revision, and the function [Call] returns a typed
+// result.
 //
-// The client speaks any revision, through a pipe or over HTTP, and answers
-// what the server asks from a script: elicitation, sampling and roots. In the
-// modern revision it sends a request again with the answers, so that the same
-// test covers a handler in every revision. Whatever fails ends the test with the
-// line of the call that failed; the end of the test ends the client, and with
-// it the server's side of the connection.
+// The client speaks any revision, over a pipe within the process or over HTTP
+// on a loopback socket. It answers the server's questions (elicitation,
+// sampling, roots) from a script given by options. In the modern revision it
+// sends a request again with the answers, so that one test covers a handler in
+// every revision.
 //
-// It is the client of package client with all turned off that this does by
-// itself: what a test sees is what it has done. Pings alone are answered without
-// a script.
+// Methods that return no error end the test on failure, at the line that called
+// them. The end of the test closes the client, and with it the server's side of
+// the connection; an error of that side fails the test.
+//
+// It is package client with everything turned off that that does by itself:
+// retries, caching, reconnecting, waiting for tasks. What a test sees is what
+// it has done. Only pings are answered without a script.
 package mcptest

@@ -15,6 +15,7 @@ const defaultTimeout = 10 * time.Second
 // Option shapes a Client.
 type Option func(*config)
 
+// config is the sum of the options of a Client.
 type config struct {
 	revision     protocol.Revision
 	http         bool
@@ -32,6 +33,7 @@ type config struct {
 // becomes -32603.
 type answerer func(params json.RawMessage) (result any, err error)
 
+// newConfig applies options to the defaults.
 func newConfig(options []Option) *config {
 	c := &config{
 		revision: protocol.Latest, timeout: defaultTimeout, level: protocol.LevelDebug,
@@ -47,7 +49,7 @@ func newConfig(options []Option) *config {
 	return c
 }
 
-// able returns the capabilities for what there is a script.
+// able returns the capabilities for which there is a script.
 func (c *config) able() *protocol.ClientCapabilities {
 	can := &protocol.ClientCapabilities{}
 	modes := c.revision.Has(protocol.ElicitModes)

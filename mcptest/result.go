@@ -45,7 +45,7 @@ func (r *Result) Structured(out any) {
 	}
 }
 
-// parseResult reads the result of tools/call.
+// parseResult decodes the result of tools/call.
 func parseResult(t testing.TB, raw json.RawMessage) (*Result, error) {
 	var wire struct {
 		Content           json.RawMessage  `json:"content"`

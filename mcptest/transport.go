@@ -13,7 +13,8 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// pipe is the client's end of a pair of pipes, whose other end ServeConn has.
+// pipe is the client's end of a pair of pipes. ServeConn of the server has the
+// other end; served is what it returned, valid after ended.
 type pipe struct {
 	*transport.Stream
 	input  *io.PipeWriter
@@ -21,16 +22,17 @@ type pipe struct {
 	served error
 }
 
-// Shutdown ends the server's input and waits for the server; what that still
-// has to say is read meanwhile.
+// Shutdown ends the server's input and waits for the server. What the server
+// still sends is read meanwhile.
 func (p *pipe) Shutdown(context.Context) error {
 	_ = p.input.Close() // pipes have no error
 	p.ended.Wait()
 	return nil
 }
 
-// overPipe serves a pipe. end is called when the client has gone: it waits for
-// the server and returns how that ended.
+// overPipe returns a transport over a pair of pipes that the server serves. end
+// is called after the client has been closed; it waits for the server and
+// returns its error.
 func overPipe(conf *config, server *mcp.Server) (to client.Transport, end func() error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -51,7 +53,8 @@ func overPipe(conf *config, server *mcp.Server) (to client.Transport, end func()
 	}
 }
 
-// overHTTP serves a loopback socket. end is called when the client has gone.
+// overHTTP returns a transport to a loopback socket that the server serves. end
+// is called after the client has been closed.
 func overHTTP(conf *config, server *mcp.Server) (to client.Transport, end func() error) {
 	handler := server.Handler()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// CacheOptions shape a cache. The zero value is the default.
+// CacheOptions are the options of a cache. The zero value has the defaults.
 type CacheOptions struct {
 	TTL      time.Duration // how long a result is kept; 0 means 1 minute
 	MaxBytes int           // what all results may take; 0 means 16 MiB
@@ -23,7 +23,7 @@ type CacheOptions struct {
 	Only func(tool protocol.Tool) bool
 }
 
-// What zero CacheOptions stand for.
+// The defaults of CacheOptions.
 const (
 	defaultTTL      = time.Minute
 	defaultMaxBytes = 16 << 20
@@ -74,7 +74,7 @@ func Cache(s *mcp.Server, opts *CacheOptions) mcp.Middleware {
 	}
 }
 
-// takes tells whether f is a call whose result may be kept.
+// takes reports whether f is a call whose result may be kept.
 func (c *cache) takes(s *mcp.Server, f *mcp.Frame) bool {
 	req := f.Request()
 	if req.Method != protocol.MethodToolsCall || req.ID.IsZero() || req.Params.InputResponses != nil || req.Params.RequestState != "" {
@@ -87,9 +87,11 @@ func (c *cache) takes(s *mcp.Server, f *mcp.Frame) bool {
 	return c.options.Only == nil || c.options.Only(tool)
 }
 
+// cacheKey identifies a call: a digest, so that keys have one size whatever the
+// arguments.
 type cacheKey [sha256.Size]byte
 
-// keyOf returns what makes two calls the same.
+// keyOf returns the key of a call; ok is false if its arguments are not JSON.
 func keyOf(f *mcp.Frame) (key cacheKey, ok bool) {
 	params := &f.Request().Params
 	arguments := []byte("{}")
@@ -118,7 +120,8 @@ func keyOf(f *mcp.Frame) (key cacheKey, ok bool) {
 	return key, true
 }
 
-// cache keeps results, the one that was used last in front.
+// cache holds results, the one used last in front. mu guards everything but
+// options.
 type cache struct {
 	options CacheOptions
 
@@ -128,17 +131,21 @@ type cache struct {
 	bytes   int
 }
 
+// cached is an entry of the list. Its result is encoded already, for one
+// revision.
 type cached struct {
 	key     cacheKey
 	result  *protocol.FrozenResult
 	expires time.Time
 }
 
-// overhead is what an entry takes beside its result, about, in bytes.
+// overhead is roughly what an entry takes in addition to its result, in bytes.
 const overhead = 256
 
+// size returns the bytes that count for CacheOptions.MaxBytes.
 func (e *cached) size() int { return e.result.Len() + overhead }
 
+// get returns a result that has not expired, or nil.
 func (c *cache) get(key cacheKey) protocol.Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +162,8 @@ func (c *cache) get(key cacheKey) protocol.Result {
 	return e.result
 }
 
-// keep keeps a result, if it may be kept, and returns what is to be answered.
+// keep stores a result if it may be kept, and returns what the call is answered
+// with.
 func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protocol.Result, error) {
 	call, ok := unwrap(result).(*protocol.CallToolResult)
 	if !ok || call.IsError || f.Asked() {
@@ -188,7 +196,7 @@ func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protoc
 	return answer, nil
 }
 
-// drop forgets an entry. c.mu is held.
+// drop removes an entry. c.mu is held.
 func (c *cache) drop(at *list.Element) {
 	e := c.used.Remove(at).(*cached)
 	delete(c.entries, e.key)

@@ -1,6 +1,6 @@
-// Package middleware has what a server wants around its methods: a log, times,
-// limits and a cache. Each func returns an
-// mcp.Middleware for Server.Use, where the first is outermost:
+// Package middleware has what servers often want around their methods: a log,
+// times, limits and a cache. Each function returns an mcp.Middleware for
+// Server.Use, where the first is outermost:
 //
 //	s.Use(
 //		middleware.Logging(logger),
@@ -8,11 +8,17 @@
 //		middleware.Cache(s, &middleware.CacheOptions{TTL: time.Minute}),
 //	)
 //
-// What is refused for a limit is the JSON-RPC error 429, whose data say,
-// where that is known, in how many milliseconds it is worth trying again:
-// {"retryAfterMs":200}.
+// A request that is refused because of a limit is answered with the JSON-RPC
+// error 429. Its data say, where that is known, after how many milliseconds
+// another attempt is worthwhile: {"retryAfterMs":200}.
 //
-// All of it is safe for concurrent use. Nothing here starts a goroutine.
+// Middleware sees requests and notifications of every revision and transport
+// after they have been decoded. The order matters: a limit in front of the
+// cache counts calls that the cache answers, one behind it does not; a log in
+// front of a limit also shows what was refused.
+//
+// Everything is safe for concurrent use and bounded in memory. Nothing here
+// starts a goroutine.
 package middleware
 
 import (
@@ -23,8 +29,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// own are the requests that the server answers by itself, without a handler of
-// the user's.
+// own are the requests that the server answers without a handler of the user.
 var own = map[string]bool{
 	protocol.MethodInitialize: true, protocol.MethodPing: true, protocol.MethodDiscover: true,
 	protocol.MethodToolsList: true, protocol.MethodPromptsList: true, protocol.MethodResourcesList: true,
@@ -32,21 +37,23 @@ var own = map[string]bool{
 	protocol.MethodUnsubscribe: true, protocol.MethodSetLevel: true,
 }
 
-// runsHandler tells whether f is a request that a handler of the user's serves.
+// runsHandler reports whether f is a request that is served by a handler of the
+// user.
 func runsHandler(f *mcp.Frame) bool {
 	req := f.Request()
 	return !req.ID.IsZero() && !own[req.Method] && !strings.HasPrefix(req.Method, "tasks/")
 }
 
-// busy is the error of a limit. after is when to try again; 0 if that is not
-// known.
+// busy returns the error of a limit. after is when another attempt is
+// worthwhile, or 0 if that is not known.
 func busy(after time.Duration, format string, args ...any) error {
 	fault := protocol.Errorf(protocol.CodeBusy, format, args...)
 	fault.RetryAfter = after
 	return fault
 }
 
-// failed is the result of a tool call that a model should read.
+// failed returns the result of a tool call that tells the model what went
+// wrong.
 func failed(text string) *protocol.CallToolResult {
 	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: text}}, IsError: true}
 }

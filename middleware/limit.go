@@ -30,6 +30,8 @@ func ConcurrencyLimit(limit int, wait time.Duration) mcp.Middleware {
 	}
 }
 
+// enter takes a place, waiting for one if need be. It returns an error if none
+// becomes free in time.
 func enter(f *mcp.Frame, places chan struct{}, wait time.Duration) error {
 	select {
 	case places <- struct{}{}:
@@ -72,7 +74,7 @@ func ResultSizeLimit(limit int) mcp.Middleware {
 	}
 }
 
-// sized is a result that has a limit.
+// sized is a result with a limit, which is applied when it is encoded.
 type sized struct {
 	result protocol.Result
 	limit  int
@@ -93,7 +95,7 @@ func (r *sized) Append(dst []byte, to protocol.Wire) ([]byte, error) {
 	return nil, protocol.Errorf(protocol.CodeInternal, "%s", text)
 }
 
-// unwrap returns the result as the handler made it.
+// unwrap returns the result that the handler returned.
 func unwrap(result protocol.Result) protocol.Result {
 	for {
 		r, ok := result.(*sized)

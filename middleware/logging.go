@@ -29,9 +29,10 @@ func Logging(logger zerolog.Logger) mcp.Middleware {
 	}
 }
 
-// errPanicked is the error of a handler that has not returned.
+// errPanicked is what is logged for a handler that has not returned.
 var errPanicked = &protocol.Error{Code: protocol.CodeInternal, Message: "the handler panicked"}
 
+// logDone writes the line for one message.
 func logDone(logger zerolog.Logger, f *mcp.Frame, took time.Duration, result protocol.Result, err error) {
 	req := f.Request()
 	e := logger.Info().Str("method", visible.Line(req.Method, visible.Name))

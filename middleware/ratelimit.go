@@ -12,8 +12,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// RateLimitOptions say how often a client may call each tool. The zero value is
-// the default.
+// RateLimitOptions determine how often a client may call each tool. The zero
+// value has the defaults.
 type RateLimitOptions struct {
 	Rate  rate.Limit // calls per second, of each tool; 0 means 10
 	Burst int        // calls at once after a pause; 0 means twice Rate, and at least 1
@@ -29,19 +29,19 @@ type RateLimitOptions struct {
 	MaxTools int
 }
 
-// What zero RateLimitOptions stand for.
+// The defaults of RateLimitOptions.
 const (
 	defaultRate       = rate.Limit(10)
 	defaultMaxClients = 10_000
 	defaultMaxTools   = 200_000
 )
 
-// maxTools is how many tools of one client are kept apart. Names that do not
-// exist count, too, so there must be a bound.
+// maxTools is how many tools of one client have a limit of their own. Names of
+// tools that do not exist count too, so there must be a bound.
 const maxTools = 256
 
-// maxName is how long the name of a tool can be, in bytes. Longer ones are
-// nobody's, and are not kept.
+// maxName is the longest name of a tool, in bytes, that gets a limit of its
+// own. Longer names belong to no tool.
 const maxName = 128
 
 // RateLimit limits how often each client may call each tool. Calls beyond that
@@ -84,7 +84,7 @@ func RateLimit(opts *RateLimitOptions) mcp.Middleware {
 	}
 }
 
-// pace says how often that is.
+// pace returns a rate as a message says it.
 func pace(limit rate.Limit) string {
 	if limit >= 1 {
 		return fmt.Sprintf("%v per second", limit)
@@ -92,8 +92,9 @@ func pace(limit rate.Limit) string {
 	return fmt.Sprintf("1 in %v", time.Duration(float64(time.Second)/float64(limit)).Round(time.Millisecond))
 }
 
-// clients are the budgets of all clients. Nobody's budget is ever dropped before
-// it is full again, so that nobody gets a new one by making others come.
+// clients holds the budgets of all clients. A budget is dropped only when it is
+// full again, so that nobody gets a new one by making other clients come. mu
+// guards the fields below it and all budgets.
 type clients struct {
 	limits RateLimitOptions
 
@@ -104,16 +105,18 @@ type clients struct {
 	swept  time.Time // when there was last looked for places
 }
 
-// budget is what one client may do.
+// budget is what one client may do: a token bucket for each of its tools.
 type budget struct {
 	tools  map[string]*rate.Limiter
 	others *rate.Limiter // of the tools for which there is no place
 }
 
+// newBudget returns a full budget.
 func (t *clients) newBudget() *budget {
 	return &budget{tools: make(map[string]*rate.Limiter), others: t.newLimiter()}
 }
 
+// newLimiter returns a full token bucket.
 func (t *clients) newLimiter() *rate.Limiter {
 	return rate.NewLimiter(t.limits.Rate, t.limits.Burst)
 }
@@ -131,6 +134,8 @@ func (t *clients) take(client, tool string) time.Duration {
 	return wait
 }
 
+// budget returns the budget of a client, or the shared one if there is no
+// place. It looks for places at most once a second. t.mu is held.
 func (t *clients) budget(client string, now time.Time) *budget {
 	if b := t.all[client]; b != nil {
 		return b
@@ -151,6 +156,8 @@ func (t *clients) budget(client string, now time.Time) *budget {
 	return b
 }
 
+// limiter returns the token bucket of a tool, or the shared one of the client
+// if there is no place. t.mu is held.
 func (t *clients) limiter(b *budget, tool string, now time.Time) *rate.Limiter {
 	if len(tool) > maxName {
 		return b.others
@@ -171,8 +178,8 @@ func (t *clients) limiter(b *budget, tool string, now time.Time) *rate.Limiter {
 	return l
 }
 
-// sweep drops what is full again, which a new one would be as well, and returns
-// how many are left.
+// sweep drops the token buckets of b that are full, which new ones would be as
+// well, and returns how many are left. t.mu is held.
 func (t *clients) sweep(b *budget, now time.Time) int {
 	for tool, l := range b.tools {
 		if t.full(l, now) {
@@ -183,6 +190,7 @@ func (t *clients) sweep(b *budget, now time.Time) int {
 	return len(b.tools)
 }
 
+// full reports whether a token bucket is as good as a new one.
 func (t *clients) full(l *rate.Limiter, now time.Time) bool {
 	return l.TokensAt(now) >= float64(t.limits.Burst)
 }

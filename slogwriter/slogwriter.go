@@ -1,10 +1,12 @@
-// Package slogwriter leads the logs of this module, which are zerolog's, to a
-// slog.Handler:
+// Package slogwriter passes the logs of this module, which are written with
+// zerolog, to a slog.Handler:
 //
 //	logger := zerolog.New(slogwriter.New(slog.Default().Handler())).Level(zerolog.InfoLevel)
 //	s := mcp.NewServer(info, &mcp.Options{Logger: &logger})
 //
-// Every option of this module that takes a zerolog.Logger takes such a one.
+// Every option of this module that takes a zerolog.Logger accepts such a
+// logger. Events are decoded from their JSON and become records with the same
+// fields in the same order. Nothing is buffered and there are no goroutines.
 package slogwriter
 
 import (
@@ -29,6 +31,7 @@ import (
 // saves that. The writer is safe for concurrent use, as a slog.Handler is.
 func New(h slog.Handler) zerolog.LevelWriter { return writer{h} }
 
+// writer is the zerolog.LevelWriter that New returns.
 type writer struct{ handler slog.Handler }
 
 // Write implements io.Writer, for a line whose level is a field.
@@ -54,6 +57,7 @@ func (w writer) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	return len(line), w.handler.Handle(ctx, recordOf(to, line))
 }
 
+// levelOf returns the slog level for a zerolog level.
 func levelOf(level zerolog.Level) slog.Level {
 	switch level {
 	case zerolog.TraceLevel:
@@ -72,8 +76,8 @@ func levelOf(level zerolog.Level) slog.Level {
 	return slog.LevelInfo
 }
 
-// recordOf makes a record of an event. What is no JSON object, as of a zerolog
-// that was built for CBOR, is the message.
+// recordOf returns the record for an event. Text that is no JSON object, as
+// from a zerolog that was built for CBOR, becomes the message.
 func recordOf(level slog.Level, line []byte) slog.Record {
 	record := slog.NewRecord(time.Time{}, level, "", 0)
 	fields := json.NewDecoder(bytes.NewReader(line))
@@ -110,8 +114,8 @@ func recordOf(level slog.Level, line []byte) slog.Record {
 	return record
 }
 
-// valueOf returns a JSON value as slog has such: text, a number, a boolean, or
-// else the JSON itself.
+// valueOf returns a JSON value as a slog.Value: text, a number or a boolean,
+// and for everything else the JSON itself.
 func valueOf(value json.RawMessage) slog.Value {
 	switch value[0] {
 	case '"':

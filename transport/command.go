@@ -22,12 +22,14 @@ import (
 // time.
 const DefaultGrace = 5 * time.Second
 
+// lastData is how long what a process has left in its pipes may take to be
+// read, and reapTime how long the system may take to end a killed process.
 const (
 	lastData = time.Second     // for what a process that is gone has left in its pipes
 	reapTime = 5 * time.Second // for the system to end a killed process
 )
 
-// CommandOptions shape a child process. nil means the defaults.
+// CommandOptions are the options of a child process; nil has the defaults.
 type CommandOptions struct {
 	// Env are variables, each "NAME=value", beside and over those that every
 	// child gets of this process's environment, on Windows their likes:
@@ -58,8 +60,13 @@ type CommandOptions struct {
 }
 
 // Command is a Conn to a child process over its standard input and output
-// (basic/transports/stdio of 2026-07-28, and of every earlier revision). When
+// (basic/transports/stdio of 2026-07-28 and of every earlier revision). When
 // the process ends, Read and Write return an *ExitError.
+//
+// The process runs until it ends by itself, until its input is closed and it
+// follows that, or until Shutdown ends it; exited is closed then. One goroutine
+// waits for that. Closing the pipes is left to Shutdown, which does so in the
+// order that the specification gives.
 type Command struct {
 	name   string
 	cmd    *exec.Cmd
@@ -80,8 +87,8 @@ type Command struct {
 
 var _ Conn = (*Command)(nil)
 
-// ExitError says that a child process has gone, or has closed its standard
-// output. It is an ErrPeerGone, by errors.Is.
+// ExitError is the error of a Command whose process has ended or has closed its
+// standard output. It is an ErrPeerGone, by errors.Is.
 type ExitError struct {
 	Name   string           // of the command
 	State  *os.ProcessState // nil if the process still runs
@@ -137,13 +144,15 @@ func StartCommand(name string, args []string, opts *CommandOptions) (*Command, e
 	return c, nil
 }
 
-// The stream must not close the pipes: Shutdown does, in order.
+// onlyReader and onlyWriter hide that the pipes can be closed: Shutdown closes
+// them in order, and the Stream must not.
 type (
 	onlyReader struct{ io.Reader }
 	onlyWriter struct{ io.Writer }
 )
 
-// findCommand returns the path of a program.
+// findCommand returns the path of a program. A name without a separator is
+// looked up in the PATH of this process, then in that of the child.
 func findCommand(name, dir string, env []string) (string, error) {
 	if dir != "" {
 		if info, err := os.Stat(dir); err != nil {
@@ -178,7 +187,7 @@ func findCommand(name, dir string, env []string) (string, error) {
 }
 
 // start makes the pipes and the process. The pipes are not those of exec.Cmd,
-// whose Wait would close them while they are being read.
+// because its Wait would close them while they are being read.
 func (c *Command) start() (err error) {
 	var theirIn, theirOut *os.File
 	if theirIn, c.stdin, err = os.Pipe(); err != nil {
@@ -197,7 +206,8 @@ func (c *Command) start() (err error) {
 	return err
 }
 
-// wait reaps the process as soon as it ends.
+// wait reaps the process as soon as it ends, and then signals what is left of
+// its group. It is the goroutine of a Command.
 func (c *Command) wait() {
 	_ = c.cmd.Wait()                  // ProcessState says how it ended
 	signalGroup(c.cmd.Process, false) // whom it left behind; later its number may be another's
@@ -227,6 +237,7 @@ func (c *Command) Write(message []byte) error { return c.written(c.stream.Write(
 // Flush implements Conn.
 func (c *Command) Flush() error { return c.written(c.stream.Flush()) }
 
+// written returns the error of a write as this Conn reports it.
 func (c *Command) written(err error) error {
 	switch {
 	case c.closed.Load():
@@ -237,7 +248,9 @@ func (c *Command) written(err error) error {
 	return nil
 }
 
-// gone returns the error of a process that has ended or is about to.
+// gone returns the error of a process that has ended or is about to. It waits
+// for the end for a limited time, so that the error can say how the process
+// ended.
 func (c *Command) gone() error {
 	timer := time.NewTimer(lastData)
 	defer timer.Stop()
@@ -301,6 +314,8 @@ func (c *Command) Shutdown(ctx context.Context) error {
 	return c.err
 }
 
+// end waits for the process to end, terminates it, and kills it, with a grace
+// period after each step.
 func (c *Command) end(ctx context.Context) error {
 	if c.waitFor(ctx, c.grace) {
 		return nil
@@ -318,7 +333,7 @@ func (c *Command) end(ctx context.Context) error {
 	return fmt.Errorf("transport: command %q, process %d, does not end though it was killed", c.name, c.Pid())
 }
 
-// waitFor tells whether the process ends in time.
+// waitFor reports whether the process ends within patience and before ctx ends.
 func (c *Command) waitFor(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -339,7 +354,8 @@ func (c *Command) waitFor(ctx context.Context, patience time.Duration) bool {
 // tailSize is how many bytes of standard error are kept.
 const tailSize = 8 << 10
 
-// tail keeps the end of what is written to it, and passes everything on.
+// tail is an io.Writer that keeps the end of what is written, and passes
+// everything on to another writer, if there is one.
 type tail struct {
 	to io.Writer
 
@@ -348,8 +364,8 @@ type tail struct {
 	cut  bool
 }
 
-// Write implements io.Writer. It never fails: a process must not be stopped by
-// who watches it.
+// Write implements io.Writer. It never fails, because a process must not be
+// stopped by whoever watches it.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	t.kept = append(t.kept, p[max(0, len(p)-tailSize):]...)
@@ -364,7 +380,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what is kept, from the beginning of a line if there is one.
+// String returns what is kept, beginning with a whole line if there is one.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

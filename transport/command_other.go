@@ -10,6 +10,6 @@ import (
 // ownGroup does nothing: the system has no process groups.
 func ownGroup(*exec.Cmd) {}
 
-// signalGroup ends a process. The system knows no request to end, so that both
-// ways are the same.
+// signalGroup ends a process. The system has no way to ask a process to end, so
+// both ways are the same.
 func signalGroup(process *os.Process, _ bool) { _ = process.Kill() }

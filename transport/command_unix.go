@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the process the leader of a group.
+// ownGroup makes the process the leader of a process group of its own.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// signalGroup terminates or kills a process and those that it started. Whoever
-// is gone already needs no telling, so there is no error to report.
+// signalGroup terminates or kills a process and those that it has started. A
+// process that is gone is no error.
 func signalGroup(process *os.Process, kill bool) {
 	signal := syscall.SIGTERM
 	if kill {

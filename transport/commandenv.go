@@ -24,19 +24,21 @@ var (
 	}
 )
 
-// knownVariables are those that programs like servers often need and that no
-// child gets: they name code to load, or what else only their user can judge.
-// What seems to be a secret is known, too.
+// knownVariables are variables that servers often need and that no child gets
+// by default: they name code to load, or something else that only the user can
+// judge. What seems to be a secret is treated in the same way. They are
+// reported as withheld.
 var knownVariables = []string{
 	"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "JAVA_HOME", "JAVA_TOOL_OPTIONS",
 	"GOPROXY", "GOFLAGS", "GOPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSH_AUTH_SOCK", "DOCKER_HOST", "DOCKER_CONFIG", "KUBECONFIG",
 	"AWS_PROFILE", "AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS", "DATABASE_URL", "DISPLAY", "WAYLAND_DISPLAY",
 }
 
-// secretWords are parts of the names of variables that hold secrets.
+// secretWords are parts of the names of variables that hold secrets. Those that
+// begin with an underscore count at the end of a name only.
 var secretWords = []string{"TOKEN", "PASSWORD", "PASSWD", "SECRET", "CREDENTIAL", "COOKIE", "APIKEY", "_AUTH", "_OTP", "_KEY", "_CERT"}
 
-// passes tells whether a child gets a variable.
+// passes reports whether a child gets a variable.
 func passes(name, value string) bool {
 	own := unixVariables
 	if runtime.GOOS == "windows" {
@@ -46,8 +48,8 @@ func passes(name, value string) bool {
 		!strings.HasPrefix(value, "()") // a function of the shell, which it would run
 }
 
-// secret tells whether a variable may hold a secret: by its name, or because it
-// is the URL of a proxy or a registry with a password.
+// secret reports whether a variable may hold a secret: because of its name, or
+// because its value is a URL with user information.
 func secret(name, value string) bool {
 	upper := strings.ToUpper(name)
 	for _, word := range secretWords {
@@ -67,6 +69,8 @@ func secret(name, value string) bool {
 	return err != nil || u.User != nil
 }
 
+// matches reports whether a name matches one of the patterns, which may end in
+// '*'. On Windows case is ignored.
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		if runtime.GOOS == "windows" {
@@ -78,7 +82,7 @@ func matches(patterns []string, name string) bool {
 }
 
 // commandEnv returns the environment of a child process, and the names of those
-// variables of this one that it may miss.
+// variables of this process that the child may miss, sorted.
 func commandEnv(extra []string) (env, withheld []string) {
 	env = []string{}
 	for _, entry := range os.Environ() {
@@ -96,6 +100,7 @@ func commandEnv(extra []string) (env, withheld []string) {
 	return append(env, extra...), withheld // of two with one name, os/exec takes the last
 }
 
+// hasVariable reports whether an environment sets a variable.
 func hasVariable(env []string, name string) bool {
 	return slices.ContainsFunc(env, func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
@@ -103,6 +108,8 @@ func hasVariable(env []string, name string) bool {
 	})
 }
 
+// sameVariable compares the names of variables, on Windows without regard to
+// case.
 func sameVariable(a, b string) bool {
 	return a == b || runtime.GOOS == "windows" && strings.EqualFold(a, b)
 }

@@ -1,8 +1,22 @@
-// Package transport moves whole messages between two sides. It knows nothing
-// of what they say.
+// Package transport moves whole messages between two sides. It knows nothing of
+// what they say.
 //
-// A transport of your own is a Conn. Hand it to Server.ServeConn, or to a
-// client; package transporttest checks that it does what Conn demands.
+// A [Conn] is one connection: lines over a byte stream ([Stream], [NewSocket]),
+// a child process ([Command], [StartCommand]), two ends within a process
+// ([Pipe]), or a WebSocket (package transport/websocket). Servers serve one
+// with Server.ServeConn, and clients connect over one with client.Conn. A
+// transport of your own is a Conn too; package transporttest checks that it
+// does what Conn demands.
+//
+// Framing follows basic/transports/stdio of every revision: a message is one
+// line. Every limit has a default: 4 MiB for a message, 30 seconds for a peer
+// to take what is written or to end a message that it has begun, 1 MiB that
+// waits unsent.
+//
+// A Conn may be used by one reader and many writers at a time. Stream has no
+// goroutine: of the goroutines that write, one writes for all. A Command has
+// one goroutine, which waits for the process. HTTP has no Conn; package
+// httplink of the client and the server's endpoint handle requests instead.
 package transport
 
 import (
@@ -52,9 +66,11 @@ type TooLongError struct {
 	Head, Tail []byte
 }
 
-// glimpse is how much of a message that is too long is kept.
+// glimpse is how much of each end of a message that is too long is kept, in
+// bytes.
 const glimpse = 512
 
+// Error returns the limit.
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("message is longer than the limit of %d bytes", e.Limit)
 }

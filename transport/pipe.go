@@ -19,6 +19,8 @@ func Pipe() (a, b Conn) {
 		&pipeEnd{in: ab, out: ba, closed: bGone, peerGone: aGone}
 }
 
+// pipeEnd is one end of a Pipe. Each direction is a channel; closed is closed
+// by this end and peerGone by the other.
 type pipeEnd struct {
 	in       <-chan []byte
 	out      chan<- []byte

@@ -48,8 +48,9 @@ func NewSocket(conn net.Conn, opts *SocketOptions) *Stream {
 	return NewStream(s, s, &StreamOptions{MaxMessage: max})
 }
 
-// timedConn is a net.Conn whose writes have a deadline, and whose reads have one
-// within a line.
+// timedConn is a net.Conn whose writes have a deadline, and whose reads have
+// one once a line has begun. begun and spent are used by the one goroutine that
+// reads.
 type timedConn struct {
 	net.Conn
 	read, write time.Duration // none unless positive
@@ -58,8 +59,8 @@ type timedConn struct {
 	spent time.Duration // waiting for it
 }
 
-// Read implements io.Reader. Only the time counts that passes here: whoever
-// reads may be late itself.
+// Read implements io.Reader. Only the time spent in Read counts, because
+// whoever reads may be late itself.
 func (s *timedConn) Read(p []byte) (n int, err error) {
 	if s.read <= 0 {
 		return s.Conn.Read(p)
@@ -89,13 +90,12 @@ func (s *timedConn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// chunk is how much is written under one deadline, so that a slow but steady
-// reader of much is not taken for a stalled one.
+// chunk is how much is written under one deadline, in bytes, so that a peer
+// that reads slowly but steadily is not taken for one that has stopped.
 const chunk = 64 << 10
 
-// Write implements io.Writer. After an error the stream is of no more use,
-// because part of a message may have left, so it closes the connection, which
-// ends whoever waits in Read.
+// Write implements io.Writer. After an error it closes the connection, since a
+// part of a message may have been sent; that also ends a Read that waits.
 func (s *timedConn) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {
 		part := p[:min(len(p), chunk)]

@@ -27,8 +27,12 @@ type StreamOptions struct {
 
 // Stream is a Conn of lines over a byte stream: standard input and output, a
 // pipe, a socket. One message is one line (basic/transports/stdio of every
-// revision): empty lines are skipped, and a newline inside a message that is
-// written becomes a space, which in JSON means the same.
+// revision). Empty lines are skipped. A newline inside a message that is
+// written becomes a space, which means the same in JSON.
+//
+// mu guards out and the fields below it. writing is set while some goroutine
+// carries unsent to the stream without holding mu; the others append to unsent
+// and return. err is set once, by the first failure or by Close.
 type Stream struct {
 	in         *bufio.Reader
 	maxMessage int
@@ -56,6 +60,7 @@ func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) *Stream {
 	return s
 }
 
+// closeOne closes v if it can be closed.
 func closeOne(v any) error {
 	if c, ok := v.(io.Closer); ok {
 		return c.Close()
@@ -63,7 +68,7 @@ func closeOne(v any) error {
 	return nil
 }
 
-// closeOther closes r unless it is the same thing as w, as a socket is.
+// closeOther closes r unless it is the same as w, as with a socket.
 func closeOther(r, w any) error {
 	if r == w {
 		return nil
@@ -91,7 +96,7 @@ func (s *Stream) Read() ([]byte, error) {
 	}
 }
 
-// readLine returns the next line, in memory of its own. The last line may lack
+// readLine returns the next line in memory of its own. The last line may lack
 // its newline.
 func (s *Stream) readLine() ([]byte, error) {
 	var line []byte
@@ -113,8 +118,9 @@ func (s *Stream) readLine() ([]byte, error) {
 	}
 }
 
-// skipLine passes the rest of a line that is too long, of which line and part
-// have been read; err is the state of reading it so far.
+// skipLine skips the rest of a line that is too long, of which line and part
+// have been read, and returns a *TooLongError with both ends of it. err is the
+// state of reading so far.
 func (s *Stream) skipLine(line, part []byte, err error) error {
 	head := append(bytes.Clone(line[:min(len(line), glimpse)]), part[:min(len(part), glimpse)]...)
 	long := &TooLongError{Limit: s.maxMessage, Head: head[:min(len(head), glimpse)]}
@@ -130,7 +136,7 @@ func (s *Stream) skipLine(line, part []byte, err error) error {
 	return long
 }
 
-// lastOf returns the end of before and part, which follows it.
+// lastOf returns the last glimpse bytes of before followed by part.
 func lastOf(before, part []byte) []byte {
 	if len(part) < glimpse {
 		part = append(bytes.Clone(before[max(0, len(before)+len(part)-glimpse):]), part...)
@@ -139,8 +145,8 @@ func lastOf(before, part []byte) []byte {
 }
 
 // Write implements Conn. Of the goroutines that write, one at a time carries
-// what has gathered to the stream, so that answers which come together leave
-// together and no goroutine is kept for it.
+// what has gathered to the stream, so that messages written at the same time
+// leave together and no goroutine is needed for writing.
 func (s *Stream) Write(message []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +183,9 @@ func (s *Stream) Flush() error {
 	return s.err
 }
 
-// carry writes until nothing is left. s.mu is held, but not while writing.
+// carry writes until nothing is left. With gather it first lets other
+// goroutines add to the batch. s.mu is held when it is called and when it
+// returns, but not while it writes.
 func (s *Stream) carry(gather bool) {
 	s.writing = true
 	for len(s.unsent) > 0 && s.err == nil {
@@ -202,12 +210,13 @@ func (s *Stream) carry(gather bool) {
 	s.space.Broadcast()
 }
 
-// errWriter is why nothing can be written after a Write that ended its goroutine.
+// errWriter is the error of a Stream whose writer ended the goroutine that
+// wrote.
 var errWriter = errors.New("transport: the writer of the stream failed")
 
-// push writes one batch. s.mu is held, but not meanwhile. The Writer may be
-// users' code: if it does not return, the stream is broken, and others that wait
-// for it go on.
+// push writes one batch. s.mu is held when it is called and when it returns,
+// but not while it writes. The writer may be users' code: if it does not
+// return, the stream is broken and those that wait for it go on.
 func (s *Stream) push(batch []byte) (err error) {
 	s.mu.Unlock()
 	returned := false

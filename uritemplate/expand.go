@@ -33,6 +33,8 @@ func (t *Template) Expand(values Values) string {
 	return b.String()
 }
 
+// expand writes the values of one variable, by the rules of the operator (RFC
+// 6570, section 3.2.1).
 func (p *part) expand(b *strings.Builder, v variable, list []string) {
 	op := p.op
 	sep := ","
@@ -55,9 +57,11 @@ func (p *part) expand(b *strings.Builder, v variable, list []string) {
 	}
 }
 
+// upperHex are the digits of percent-encoding.
 const upperHex = "0123456789ABCDEF"
 
-// escape writes value with every character encoded that may not stand there.
+// escape writes value with every character percent-encoded that may not stand
+// there.
 func (p *part) escape(b *strings.Builder, value string) {
 	value = strings.ToValidUTF8(value, "\uFFFD")
 	escaped := p.escaped(value, p.op.reserved)
@@ -67,7 +71,8 @@ func (p *part) escape(b *strings.Builder, value string) {
 	b.WriteString(escaped)
 }
 
-// escaped is value escaped; with keep, its own escapes stay as they are.
+// escaped returns value percent-encoded. With keep, escapes in value stay as
+// they are.
 func (p *part) escaped(value string, keep bool) string {
 	var b strings.Builder
 	for i := range len(value) {

@@ -13,15 +13,15 @@ import (
 // text is a list of one.
 type Values map[string][]string
 
-// group says how to read one group of the pattern.
+// group tells how to read one group of the regular expression.
 type group struct {
 	vars  []variable // one, or those that share a named part
 	op    *operator
 	first bool // of its expression
 }
 
-// compile makes the pattern that URIs are matched with. Package regexp takes
-// time linear in the URI, so that no URI can be made to take long.
+// compile makes the regular expression and its groups, or returns why the
+// template cannot be matched.
 func (t *Template) compile() error {
 	var b strings.Builder
 	b.WriteString("^")
@@ -45,8 +45,8 @@ func (t *Template) compile() error {
 	return nil
 }
 
-// unreadable says why p could not be read back from a URI that has the values
-// of what comes after it too; it is "" if it can be.
+// unreadable returns why p could not be read back from a URI that also has the
+// values of the parts after it; "" if it could.
 func unreadable(p part, after []part) string {
 	text := "" // between p and the expression that is looked at
 	for _, q := range after {
@@ -71,7 +71,8 @@ func unreadable(p part, after []part) string {
 	return ""
 }
 
-// setsOne tells whether text has a parameter that is a variable of p or q.
+// setsOne reports whether literal text contains a parameter that is also a
+// variable of p or q.
 func setsOne(text string, p, q part) bool {
 	for pair := range strings.SplitSeq(text, p.op.sep) {
 		name, _, _ := strings.Cut(pair, "=")
@@ -82,13 +83,14 @@ func setsOne(text string, p, q part) bool {
 	return false
 }
 
+// has reports whether the expression has a variable.
 func (p part) has(name string) bool {
 	return slices.ContainsFunc(p.vars, func(v variable) bool { return v.name == name })
 }
 
-// ambiguous tells whether the values of two neighbours run into each other.
-// Either may be missing, so that all expressions without text between them are
-// neighbours.
+// ambiguous reports whether the values of two neighbouring expressions run into
+// each other. Either may be missing, so all expressions without text between
+// them are neighbours.
 func ambiguous(a, b *operator) bool {
 	switch b.char {
 	case 0, '+':
@@ -103,6 +105,7 @@ func ambiguous(a, b *operator) bool {
 	return false
 }
 
+// braces returns the expression as it is written in the template.
 func braces(p part) string {
 	names := make([]string, len(p.vars))
 	for i, v := range p.vars {
@@ -115,8 +118,8 @@ func braces(p part) string {
 	return "{" + op + strings.Join(names, ",") + "}"
 }
 
-// except lists the characters that do not stand for themselves in a value of p,
-// because they end it or begin something that comes after it.
+// except returns the characters that are percent-encoded in a value of p,
+// because they end it or begin a part after it.
 func except(p part, after []part) string {
 	not := p.op.ends
 	for _, q := range after {
@@ -130,13 +133,13 @@ func except(p part, after []part) string {
 	return not
 }
 
-// unit is the pattern of one character of a value. An escape is one character,
-// of which no part can belong to what follows.
+// unit returns the pattern of one character of a value. A percent-encoded byte
+// is one character, no part of which can belong to what follows.
 func unit(except string) string {
 	return "(?:%[0-9A-Fa-f]{2}|[^%" + regexp.QuoteMeta(except) + "])"
 }
 
-// expression writes the pattern of one expression.
+// expression writes the pattern of one expression and adds its groups.
 func (t *Template) expression(b *strings.Builder, p part, after []part) {
 	switch p.op.char {
 	case ';', '&':
@@ -156,8 +159,8 @@ func (t *Template) expression(b *strings.Builder, p part, after []part) {
 	}
 }
 
-// repeat is how often the characters of a value come: as often as possible,
-// but a dot that may begin an expression ends it.
+// repeat returns how often the characters of a value may repeat: as often as
+// possible, except that a dot which may begin an expression ends it.
 func repeat(after []part) string {
 	for _, q := range after {
 		if q.op == nil {
@@ -171,7 +174,7 @@ func repeat(after []part) string {
 }
 
 // positional writes the pattern of variables that are known by their place. The
-// last of them takes what its separator would end before.
+// last of them also takes what its separator would end before.
 func (t *Template) positional(b *strings.Builder, p part, after []part) {
 	repeat := repeat(after)
 	// A comma is encoded in the parts of {/a*}, and not between the values of a
@@ -203,8 +206,8 @@ func (t *Template) positional(b *strings.Builder, p part, after []part) {
 	}
 }
 
-// parts tells whether each value of v's list is a part of its own, which begins
-// with the separator.
+// parts reports whether each value of the variable's list is a part of its own
+// that begins with the separator.
 func (v variable) parts(op *operator) bool {
 	return v.explode && (op.sep == "/" || op.sep == ".")
 }
@@ -249,7 +252,8 @@ func (t *Template) Match(uri string) (values Values, ok bool) {
 	return values, true
 }
 
-// list reads a value that is known by its place.
+// list decodes a value that is known by its place; it returns false if the
+// value cannot be decoded.
 func (g group) list(values Values, text string) bool {
 	v, sep := g.vars[0], ","
 	if v.parts(g.op) {
@@ -260,7 +264,8 @@ func (g group) list(values Values, text string) bool {
 	return ok
 }
 
-// pairs reads name=value pairs.
+// pairs decodes name=value pairs. It returns false for a name that the template
+// does not have, or has once and the URI twice.
 func (g group) pairs(values Values, text string) bool {
 	if g.op.char != '?' {
 		text = text[1:]
@@ -284,6 +289,7 @@ func (g group) pairs(values Values, text string) bool {
 	return true
 }
 
+// find returns the variable with a name, or nil.
 func (g group) find(name string) *variable {
 	for i := range g.vars {
 		if g.vars[i].name == name {
@@ -293,7 +299,8 @@ func (g group) find(name string) *variable {
 	return nil
 }
 
-// decodeList splits text and decodes each part; without sep it is one part.
+// decodeList splits text at sep and decodes each part. With an empty sep there
+// is one part.
 func decodeList(text, sep string) (list []string, ok bool) {
 	parts := []string{text}
 	if sep != "" {
@@ -309,8 +316,9 @@ func decodeList(text, sep string) (list []string, ok bool) {
 	return parts, true
 }
 
-// bare tells whether group i, which found nothing, has no separator and nothing
-// after it in its expression: {a,b} has an empty a in ",5", and none in "".
+// bare reports whether group i, which is empty, has neither a separator nor
+// anything after it in its expression: {a,b} has an empty a in ",5" and none in
+// "".
 func (t *Template) bare(i int, found []int) bool {
 	g := t.groups[i]
 	if !g.first || g.op.first != "" {

@@ -1,9 +1,19 @@
-// Package uritemplate reads URI templates (RFC 6570, levels 1 to 3 and lists
+// Package uritemplate parses URI templates (RFC 6570, levels 1 to 3, and lists
 // of level 4), expands them, and matches URIs against them.
 //
 //	t, _ := uritemplate.Parse("users://{id}/files/{+path}{?rev}")
 //	values, ok := t.Match("users://7/files/a/b.txt?rev=2")
 //	// values["id"] is ["7"], values["path"] is ["a/b.txt"]
+//
+// RFC 6570 defines expansion only. Matching reverses it: what [Template.Expand]
+// makes of values, [Template.Match] reads back. Parse therefore refuses
+// templates for which that is not possible, such as {a}{b}, whose values a URI
+// does not separate.
+//
+// A template is compiled into one regular expression with a group for each
+// variable, or for each set of named parameters. Package regexp matches in time
+// linear in the URI, so that a hostile URI costs no more than a harmless one of
+// its length. A [Template] is immutable.
 package uritemplate
 
 import (
@@ -24,7 +34,7 @@ type Template struct {
 	groups   []group
 }
 
-// part is text that stands for itself, or an expression.
+// part is a literal, or an expression with an operator.
 type part struct {
 	literal string
 	vars    []variable // of an expression; nil for a literal
@@ -32,6 +42,7 @@ type part struct {
 	except  string // characters that do not stand for themselves in its values
 }
 
+// variable is a variable of an expression. explode is the modifier '*'.
 type variable struct {
 	name    string
 	explode bool
@@ -50,6 +61,8 @@ type operator struct {
 	place    int    // in a URI: 0 for its path, 1 for the query, 2 for the fragment
 }
 
+// operators are the operators of RFC 6570, appendix A; the first is the absence
+// of one.
 var operators = []operator{
 	{0, "", ",", false, "", false, "/?#", 0},
 	{'+', "", ",", false, "", true, "#", 0},
@@ -96,10 +109,13 @@ func Parse(text string) (*Template, error) {
 	return t, t.compile()
 }
 
+// fault returns an error about the template, which it names.
 func (t *Template) fault(format string, args ...any) error {
 	return fmt.Errorf("URI template %q: %s", t.text, fmt.Sprintf(format, args...))
 }
 
+// addLiteral adds literal text, which must consist of characters that may occur
+// in a URI.
 func (t *Template) addLiteral(text string) error {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -115,6 +131,7 @@ func (t *Template) addLiteral(text string) error {
 	return nil
 }
 
+// addExpression adds the expression whose text, without braces, is given.
 func (t *Template) addExpression(text string) error {
 	p := part{op: &operators[0]}
 	if text != "" {
@@ -150,6 +167,8 @@ func (t *Template) addExpression(text string) error {
 	return nil
 }
 
+// validName reports whether name is a varname of RFC 6570, section 2.3, without
+// percent-encoded characters.
 func validName(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" {
@@ -164,6 +183,8 @@ func validName(name string) bool {
 	return true
 }
 
+// isLetterOrDigit and isHex report whether an ASCII character belongs to a
+// class.
 func isLetterOrDigit(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
@@ -182,8 +203,8 @@ func (t *Template) Names() []string { return append([]string(nil), t.names...) }
 // of two templates that match a URI, the one with more is closer to it.
 func (t *Template) Literals() int { return t.literals }
 
-// Rooted tells whether a value of a variable can begin with a slash that
-// belongs to the form of the URI, as with {+path} in file://{+path}, but not in
+// Rooted reports whether a value of a variable can begin with a slash that
+// belongs to the form of the URI, as with {+path} in file://{+path} but not in
 // file:///{+path}.
 func (t *Template) Rooted(name string) bool {
 	for i, p := range t.parts {

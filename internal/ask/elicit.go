@@ -69,6 +69,7 @@ func needsForm(c *protocol.ClientCapabilities) *protocol.Error {
 	return nil
 }
 
+// elicitResult decodes the client's answer and checks its action.
 func elicitResult(raw json.RawMessage) (result protocol.ElicitResult, err error) {
 	if err = json.Unmarshal(raw, &result); err != nil {
 		return result, err
@@ -118,9 +119,11 @@ func ElicitURL(f *frame.Frame, key, message, address string) (frame.Elicited[str
 	return answer, err
 }
 
+// errNoForm is the error for a struct that forms cannot show.
 var errNoForm = errors.New("a form is a struct of strings, numbers, booleans, enums and lists of enums")
 
-// errNoList is the same where the client's revision has no lists.
+// errNoList is the error for a list, where the client's revision has none in
+// forms.
 var errNoList = errors.New("the client's revision has no lists in forms, which came with 2025-11-25; ask for one value at a time")
 
 // form is a struct as the client is shown it.
@@ -129,6 +132,7 @@ type form struct {
 	plan *schema.Plan
 }
 
+// formOf compiles a struct type for a form.
 func formOf(t reflect.Type) (*form, error) {
 	plan, err := schema.Compile(t, nil)
 	if err != nil {

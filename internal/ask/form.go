@@ -47,7 +47,7 @@ func (fm *form) requested(rev protocol.Revision) (json.RawMessage, error) {
 	}{"object", properties.Bytes(), root.Required})
 }
 
-// field is one entry of a form; the order of its members is that of the
+// field is one entry of a form. The order of its members is that of the
 // specification.
 type field struct {
 	Type        string      `json:"type,omitempty"`
@@ -68,11 +68,14 @@ type field struct {
 	Default     any         `json:"default,omitempty"`
 }
 
+// choice is a value of an enum with the name that people see.
 type choice struct {
 	Const any    `json:"const"`
 	Title string `json:"title"`
 }
 
+// primitive returns the entry of a form for the schema of a member, in the way
+// of a revision. A schema that forms do not know is an error.
 func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, error) {
 	f := field{Type: s.Type, Title: s.Title, Description: s.Description}
 	if rev.Has(protocol.ElicitModes) || s.Type == "boolean" {
@@ -138,7 +141,7 @@ func (f *field) choose(values []any, extras map[string]any, rev protocol.Revisio
 	return nil
 }
 
-// texts returns an extra that holds several texts.
+// texts returns an extra keyword that holds one or several texts.
 func texts(extra any) []string {
 	switch list := extra.(type) {
 	case string: // there is one

@@ -1,5 +1,7 @@
-// Package call has the type that only packages of this module can name: what
-// an exported func takes one of is not for users.
+// Package call has a type that only packages of this module can name. An
+// exported function with a parameter of that type cannot be called by users, so
+// it is not part of the public API although other packages of the module can
+// use it.
 package call
 
 // Private is the parameter of such a func. The zero value is all there is.

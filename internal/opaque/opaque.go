@@ -1,5 +1,6 @@
-// Package opaque makes the ids that clients get and bring back, which nobody
-// can guess, and tells what can be one before anything is asked for it.
+// Package opaque makes the ids of sessions and tasks, which clients get and
+// bring back. Nobody can guess one, and text that cannot be one is recognized
+// before anything is looked up for it.
 package opaque
 
 import (
@@ -7,7 +8,8 @@ import (
 	"encoding/base64"
 )
 
-// size is how many random bytes an ID has, and length how many characters.
+// size is the number of random bytes in an id, and length its number of
+// characters.
 const (
 	size   = 16
 	length = 22
@@ -20,7 +22,7 @@ func NewID() string {
 	return base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
-// IsID tells whether text has the form of what NewID returns.
+// IsID reports whether text has the form of what NewID returns.
 func IsID(text string) bool {
 	if len(text) != length {
 		return false

@@ -1,4 +1,6 @@
-// Package pause waits.
+// Package pause waits for a time or for the end of a context, and computes the
+// waits between attempts. It is what the module uses in place of time.Sleep, so
+// that every wait ends with its context.
 package pause
 
 import (
@@ -8,8 +10,8 @@ import (
 	"time"
 )
 
-// For waits for d, which may be over at once, or for the end of ctx, whose cause
-// it returns.
+// For waits for d, or for the end of ctx, whose cause it returns. A d of 0 or
+// less is over at once.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -39,6 +39,7 @@ func (f *Failure) Detail() error { return &detail{f} }
 // detail is a Failure with a text that tells everything.
 type detail struct{ failure *Failure }
 
+// Error returns the value of the panic and the stack.
 func (d *detail) Error() string {
 	return "panic: " + d.failure.Value + "\n\n" + string(d.failure.Stack)
 }
@@ -93,6 +94,7 @@ type apart struct {
 	done chan struct{}
 }
 
+// run calls fn and closes done, whatever fn does.
 func (a *apart) run() {
 	returned := false
 	defer func() {

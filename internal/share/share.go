@@ -1,5 +1,10 @@
-// Package share bounds what a server has of something for its clients, in all
-// and for each principal, so that none of them can have it all.
+// Package share bounds what a server keeps for its clients, in total and for
+// each principal, so that none of them can have all of it. Sessions,
+// subscriptions, tasks and connections are counted with it.
+//
+// The rule for anonymous clients, who are one principal, is that they may have
+// everything as long as no client with a name has come, and half of it from
+// then on: a server without authorization has only them.
 package share
 
 import (
@@ -7,7 +12,8 @@ import (
 	"sync"
 )
 
-// Shares count what is in use, and who has it. They are safe for concurrent use.
+// Shares counts what is in use, and by whom. It is safe for concurrent use. mu
+// guards the fields below it.
 type Shares struct {
 	what  string // for errors
 	limit int    // of all
@@ -19,10 +25,9 @@ type Shares struct {
 	named bool           // whether a client with a name has come
 }
 
-// New returns Shares of at most limit of what that names, of which a principal may have own; 0
-// means a tenth, at least one, negative no limit. Anonymous clients, who are one
-// principal, may have all until the first client with a name comes, and half of
-// it from then on.
+// New returns Shares of up to limit, of which a principal may have own. what
+// names them in errors. An own of 0 means a tenth of limit, at least one; a
+// negative one means no limit for a principal.
 func New(what string, limit, own int) *Shares {
 	if own == 0 {
 		own = max(1, limit/10)
@@ -37,6 +42,7 @@ type FullError struct {
 	Own   bool // it is the limit of the principal, not that of all
 }
 
+// Error says which limit has been reached.
 func (e *FullError) Error() string {
 	if e.Own {
 		return fmt.Sprintf("this user has %d %s, which is the limit", e.Limit, e.What)

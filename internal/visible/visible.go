@@ -54,6 +54,7 @@ func Error(err error) error {
 	return &shownError{Line(text, Sentence), err}
 }
 
+// shownError is an error with a text that is fit to be shown.
 type shownError struct {
 	text string
 	err  error
@@ -97,6 +98,8 @@ func plain(s string) bool {
 	return true
 }
 
+// clean is Text, or with lines unset Line for text whose white space has been
+// reduced already. Text without anything to replace is returned without a copy.
 func clean(s string, max int, lines bool) string {
 	whole := len(s)
 	if max > 0 && len(s) > 4*max {

@@ -1,5 +1,13 @@
 // Package transporttest checks that a transport.Conn does what its interface
 // demands, as testing/slogtest does for log handlers.
+//
+// [Run] checks that messages arrive whole, in order and exactly once, in both
+// directions and from many writers; that each side owns its bytes; that a
+// message beyond the limit costs only itself; and what the end of the
+// connection looks like, from both sides. Anything that takes longer than 20
+// seconds counts as hanging.
+//
+// The transports of this module are held to the same checks.
 package transporttest
 
 import (
@@ -146,6 +154,7 @@ func receive(t *testing.T, c transport.Conn, want string) []byte {
 	return got
 }
 
+// short returns a text quoted, cut to 80 bytes.
 func short(s string) string {
 	if len(s) > 80 {
 		return fmt.Sprintf("%q… (%d bytes)", s[:80], len(s))
@@ -156,6 +165,7 @@ func short(s string) string {
 // text returns a message of n bytes, at least 2.
 func text(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 
+// checkMessages checks that single messages arrive with the same content.
 func checkMessages(t *testing.T, l Link) {
 	for _, m := range []string{`{}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `"äöü 😀 \n \u0000"`, `[1,2]`, `7`} {
 		wait := send(t, l.A, m)
@@ -174,6 +184,8 @@ func checkMessages(t *testing.T, l Link) {
 	}
 }
 
+// checkOrder checks that messages arrive in the order in which they were
+// written.
 func checkOrder(t *testing.T, l Link) {
 	var messages []string
 	for i := range 500 {
@@ -186,6 +198,7 @@ func checkOrder(t *testing.T, l Link) {
 	wait()
 }
 
+// checkBig checks messages of a megabyte, or as long as the limit permits.
 func checkBig(t *testing.T, l Link) {
 	size := 1 << 20
 	if l.MaxMessage > 0 {
@@ -198,6 +211,8 @@ func checkBig(t *testing.T, l Link) {
 	wait()
 }
 
+// checkOwnership checks that Write does not keep the bytes that it is given,
+// and that those of Read do not change when more is read.
 func checkOwnership(t *testing.T, l Link) {
 	result := make(chan error, 1)
 	go func() {
@@ -219,6 +234,8 @@ func checkOwnership(t *testing.T, l Link) {
 	}
 }
 
+// checkConcurrentWrites checks that messages of several writers are not mixed,
+// and that those of each writer stay in order.
 func checkConcurrentWrites(t *testing.T, l Link) {
 	const writers, each = 8, 50
 	var waits []func()
@@ -250,6 +267,8 @@ func checkConcurrentWrites(t *testing.T, l Link) {
 	}
 }
 
+// checkBothWays checks that both directions work at the same time, without
+// either waiting for the other.
 func checkBothWays(t *testing.T, l Link) {
 	var messages []string
 	for i := range 200 {
@@ -273,6 +292,8 @@ func checkBothWays(t *testing.T, l Link) {
 	waitB()
 }
 
+// checkTooLong checks that messages beyond the limit are reported with their
+// ends, and that the next message arrives.
 func checkTooLong(t *testing.T, l Link) {
 	if l.MaxMessage == 0 {
 		t.Skip("the link has no limit")
@@ -296,6 +317,8 @@ func checkTooLong(t *testing.T, l Link) {
 	wait()
 }
 
+// checkEnd checks that everything written is read before the end, and that the
+// end is an io.EOF.
 func checkEnd(t *testing.T, l Link) {
 	wait := send(t, l.A, `"one"`, `"two"`)
 	receive(t, l.B, `"one"`)
@@ -313,6 +336,8 @@ func checkEnd(t *testing.T, l Link) {
 	})
 }
 
+// checkHalfClose checks that a peer which has closed its side only can still be
+// written to.
 func checkHalfClose(t *testing.T, l Link) {
 	if l.HalfClose == nil {
 		t.Skip("the link has no half-close")
@@ -331,6 +356,7 @@ func checkHalfClose(t *testing.T, l Link) {
 	wait()
 }
 
+// checkCloseEndsRead checks that Close ends a Read that waits.
 func checkCloseEndsRead(t *testing.T, l Link) {
 	failed := make(chan error, 1)
 	entered := make(chan struct{})
@@ -348,6 +374,8 @@ func checkCloseEndsRead(t *testing.T, l Link) {
 	})
 }
 
+// checkCloseEndsWrite checks that Close ends a Write that waits for a peer
+// which does not read.
 func checkCloseEndsWrite(t *testing.T, l Link) {
 	failed := make(chan error, 1)
 	entered := make(chan struct{})
@@ -365,6 +393,8 @@ func checkCloseEndsWrite(t *testing.T, l Link) {
 	within(t, "Write, when the Conn is closed,", func() { <-failed })
 }
 
+// checkAfterClose checks that a closed Conn returns errors and can be closed
+// again.
 func checkAfterClose(t *testing.T, l Link) {
 	within(t, "Close", func() {
 		_ = l.A.Close()

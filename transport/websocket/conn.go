@@ -17,14 +17,18 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// closeTime is how long Close waits for the peer to agree, and lastWrite how
-// long it waits before that for a Write to end.
+// closeTime is how long Close waits for the peer's close frame, and lastWrite
+// how long it waits before that for a Write to end.
 const (
 	closeTime = time.Second
 	lastWrite = 100 * time.Millisecond
 )
 
-// Conn is a transport.Conn over a WebSocket: each message is a text message.
+// Conn is a transport.Conn over a WebSocket. Each message is a text message.
+//
+// It is open until closeWith is called, by Close, by a fault of the peer, or by
+// a limit of time; closed is set then, and fault says why if this side found a
+// fault. writing is a lock that Close can wait for with a limit.
 type Conn struct {
 	ws         *websocket.Conn
 	below      net.Conn // what ws goes over; nil if that is not known
@@ -47,6 +51,8 @@ type Conn struct {
 
 var _ transport.Conn = (*Conn)(nil)
 
+// newConn returns a Conn over a WebSocket and starts its pings. below is the
+// network connection, or nil if it is not known.
 func newConn(ws *websocket.Conn, below net.Conn, opts Options) *Conn {
 	ws.SetReadLimit(-1) // Read has its own, which spares the connection
 	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, rest: opts.ReadTimeout, timeout: opts.WriteTimeout, writing: make(chan struct{}, 1)}
@@ -101,10 +107,11 @@ func (c *Conn) giveUp() {
 	}
 }
 
-// glimpse is how much is kept of either end of a message that is too long.
+// glimpse is how much of each end of a message that is too long is kept, in
+// bytes.
 const glimpse = 512
 
-// ending keeps the end of what is written to it.
+// ending is an io.Writer that keeps the last glimpse bytes.
 type ending []byte
 
 // Write implements io.Writer.
@@ -117,7 +124,7 @@ func (e *ending) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readError says what the end of reading means.
+// readError returns the error of Read for the end of reading.
 func (c *Conn) readError(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		// This side has closed it. If that was a write which ran out of time,
@@ -141,7 +148,8 @@ func (c *Conn) readError(err error) error {
 	return fmt.Errorf("websocket: %w", err)
 }
 
-// fail closes the connection for a fault of the peer, and returns it.
+// fail closes the connection because of a fault of the peer, and returns that
+// as an error.
 func (c *Conn) fail(code websocket.StatusCode, reason string) error {
 	err := fmt.Errorf("websocket: closed with code %d: %s", int(code), reason)
 	c.fault.CompareAndSwap(nil, &err)
@@ -202,6 +210,8 @@ func (c *Conn) closeWith(code websocket.StatusCode, reason string) (err error) {
 	return err
 }
 
+// close sends the close frame and waits for that of the peer, both with a limit
+// of time. It is called once.
 func (c *Conn) close(code websocket.StatusCode, reason string) error {
 	select {
 	case c.writing <- struct{}{}:
@@ -223,8 +233,8 @@ func (c *Conn) close(code websocket.StatusCode, reason string) error {
 	return nil
 }
 
-// keepAlive pings a quiet peer, and closes the connection to one that does not
-// answer.
+// keepAlive pings a quiet peer and closes the connection if the peer does not
+// answer. It is a goroutine of its own.
 func (c *Conn) keepAlive(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -242,9 +252,9 @@ func (c *Conn) keepAlive(every time.Duration) {
 	}
 }
 
-// ping returns an error if the peer is gone, or does not answer within patience.
-// Only a Read that waits can take the answer: while the reader of this side is
-// busy, nothing is known.
+// ping returns an error if the peer is gone or does not answer within patience.
+// Only a waiting Read can receive the answer, so while the reader of this side
+// is busy nothing can be said.
 func (c *Conn) ping(patience time.Duration) error {
 	reads := c.reads.Load()
 	if !c.reading.Load() || c.isWriting() {
@@ -259,8 +269,8 @@ func (c *Conn) ping(patience time.Duration) error {
 	return fmt.Errorf("websocket: the peer does not answer pings: %w", err)
 }
 
-// isWriting tells whether a Write is under way, which has a time limit of its
-// own and keeps pings back.
+// isWriting reports whether a Write is under way. Writes have a time limit of
+// their own, and delay pings.
 func (c *Conn) isWriting() bool {
 	return len(c.writing) > 0
 }

@@ -1,7 +1,17 @@
-// Package websocket carries messages over WebSocket (RFC 6455), with the
+// Package websocket carries messages over WebSocket (RFC 6455) with the
 // subprotocol "mcp": one message of the protocol is one text message. No
-// revision of the specification describes it; it keeps to what they say of
-// transports of one's own, and to their rules for byte streams.
+// revision of the specification describes this transport; it follows what they
+// say about custom transports, and their rules for byte streams.
+//
+// [Handler] makes the endpoint of a server, [Dial] connects to one; both give a
+// [Conn], which is a transport.Conn. A message that is too long is skipped and
+// costs nothing else; a binary message or one that is not UTF-8 ends the
+// connection.
+//
+// The WebSocket protocol itself is that of github.com/coder/websocket. A Conn
+// has one goroutine, which pings a quiet peer, if KeepAlive is not turned off.
+// Reads, writes and pings have time limits, after which the connection is
+// closed.
 package websocket
 
 import (
@@ -39,6 +49,7 @@ type Options struct {
 	AllowedOrigins []string
 }
 
+// orDefaults returns the options with zero values replaced by the defaults.
 func (o Options) orDefaults() Options {
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = transport.DefaultMaxMessage
@@ -90,8 +101,8 @@ func Handler(s Server, opts Options) http.Handler {
 	})
 }
 
-// upgrade makes a connection of a request, which must be a WebSocket handshake.
-// When it returns an error, it has answered the request.
+// upgrade turns a request, which must be a WebSocket handshake, into a
+// connection. If it returns an error, it has answered the request.
 func upgrade(w http.ResponseWriter, r *http.Request, opts Options) (*Conn, error) {
 	if !offers(r.Header) {
 		fault := fmt.Sprintf("the subprotocol must be %q; Sec-WebSocket-Protocol offers %q", Subprotocol, r.Header["Sec-Websocket-Protocol"])
@@ -114,7 +125,7 @@ func upgrade(w http.ResponseWriter, r *http.Request, opts Options) (*Conn, error
 	return newConn(ws, taken.conn, opts), nil
 }
 
-// canHijack tells whether w, or what it wraps, is an http.Hijacker.
+// canHijack reports whether w, or what it wraps, is an http.Hijacker.
 func canHijack(w http.ResponseWriter) bool {
 	for {
 		switch t := w.(type) {
@@ -128,7 +139,8 @@ func canHijack(w http.ResponseWriter) bool {
 	}
 }
 
-// hijacked remembers the connection that was taken from net/http.
+// hijacked is an http.ResponseWriter that remembers the connection taken from
+// net/http, for the deadline of closing.
 type hijacked struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -141,8 +153,8 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffered, err
 }
 
-// offers tells whether the client can speak the subprotocol: it offers it, or
-// names none at all.
+// offers reports whether the client can speak the subprotocol: it offers that,
+// or names none at all.
 func offers(header http.Header) bool {
 	values := header["Sec-Websocket-Protocol"]
 	for _, value := range values {
