@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/alone"
-	"github.com/talaria-go/mcp/internal/hub"
+	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -52,7 +52,7 @@ func TestKept(t *testing.T) {
 		{"URIs that sessions subscribed to", session.DefaultMemory, map[string]func(t *testing.T) (any, int){
 			"short": keepURIs(8), "long": keepURIs(protocol.MaxURI),
 		}},
-		{"subscriptions", hub.MaxTopics, map[string]func(t *testing.T) (any, int){
+		{"subscriptions", broadcast.MaxTopics, map[string]func(t *testing.T) (any, int){
 			"short": keepTopics(8), "long": keepTopics(protocol.MaxURI),
 		}},
 		{"tasks", tasks.DefaultMemory + tasks.DefaultMax*2*kib, map[string]func(t *testing.T) (any, int){
@@ -182,17 +182,17 @@ func keepURIs(length int) func(t *testing.T) (any, int) {
 	}
 }
 
-// keepTopics joins a hub with URIs of that length until it is full.
+// keepTopics joins a Broker with URIs of that length until it is full.
 func keepTopics(length int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
-		h := hub.New(20_000, -1, 0)
+		h := broadcast.New(20_000, -1, 0)
 		for n := 0; ; n++ {
 			topics := make([]string, min(mcp.DefaultResourcesPerSubscription, protocol.MaxSubscribed/length))
 			for i := range topics {
 				topics[i] = fmt.Sprintf("%0*d", length, n*mcp.DefaultResourcesPerSubscription+i)
 			}
-			if _, err := h.Join(hub.Join{Topics: topics, Wake: func() {}}); err != nil {
-				return h, hub.MaxTopics
+			if _, err := h.Join(broadcast.Join{Topics: topics, Wake: func() {}}); err != nil {
+				return h, broadcast.MaxTopics
 			}
 		}
 	}

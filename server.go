@@ -442,7 +442,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.tasks.Drain(ctx)
 	s.running.Stop()
 	s.connections.Finish()
-	s.subscriptions.hub.Close()
+	s.subscriptions.broker.Close()
 	err := s.running.Wait(ctx)
 	s.sessions.Close(ErrServerClosed)
 	return err

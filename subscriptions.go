@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/hub"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -20,14 +20,14 @@ import (
 // and legacy sessions.
 type subscriptions struct {
 	server *Server
-	hub    *hub.Hub
+	broker *broadcast.Broker
 	lists  map[string]*announcer // by the method that tells of a list; it does not change
 }
 
 func newSubscriptions(s *Server) *subscriptions {
 	u := &subscriptions{
 		server: s, lists: make(map[string]*announcer, 3),
-		hub: hub.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
+		broker: broadcast.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
 	}
 	for _, method := range []string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged} {
 		u.lists[method] = &announcer{subscriptions: u, change: protocol.NewChange(method, nil), topic: method}
@@ -52,7 +52,7 @@ func (u *subscriptions) listChanged(method string) { u.lists[method].changed() }
 // another.
 func (u *subscriptions) resourceChanged(uri string) {
 	change := protocol.ResourceUpdated(uri)
-	u.hub.Publish(resourceTopic(uri), change)
+	u.broker.Publish(resourceTopic(uri), change)
 	u.server.sessions.Each(func(x *session.Session) {
 		if x.Subscribed(uri) && u.sessionMayHear(x, uri) {
 			x.Send(change.Plain())
@@ -70,7 +70,7 @@ func (u *subscriptions) announceLast() {
 // endAllBut ends the subscriptions that have other topics than those that begin
 // with prefix, or none.
 func (u *subscriptions) endAllBut(prefix string) {
-	u.hub.End(func(topics []string) bool {
+	u.broker.End(func(topics []string) bool {
 		return len(topics) == 0 || slices.ContainsFunc(topics, func(topic string) bool { return !strings.HasPrefix(topic, prefix) })
 	})
 }
@@ -109,7 +109,7 @@ func (u *subscriptions) mayHear(ctx context.Context, c frame.Config, uri string)
 	return may
 }
 
-// resourceTopic returns the topic of one resource in the hub.
+// resourceTopic returns the topic of one resource in the Broker.
 func resourceTopic(uri string) string { return resourceTopics + uri }
 
 const resourceTopics = protocol.MethodResourceUpdated + " "
@@ -139,7 +139,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	accepted, topics := u.accept(f, filter)
 	accepted.TaskIDs, topics = u.server.tasks.accept(f, filter.TaskIDs, topics)
-	join := hub.Join{Owner: f.Principal(), Topics: topics}
+	join := broadcast.Join{Owner: f.Principal(), Topics: topics}
 	if len(accepted.ResourceSubscriptions) > 0 {
 		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
 		join.May = func(topic string) bool {
@@ -151,7 +151,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	if id := f.Identity(); id != nil {
 		until = id.Expiry
 	}
-	if err := sub.Open(u.hub, join, req.ID, accepted, until); err != nil {
+	if err := sub.Open(u.broker, join, req.ID, accepted, until); err != nil {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
 	return protocol.ListenResult{Subscription: req.ID}, nil
@@ -278,8 +278,8 @@ func (a *announcer) due() {
 
 // tell waits for nobody, and returns false if nobody is there. a.mu is held.
 func (a *announcer) tell() (heard bool) {
-	heard = a.subscriptions.hub.Len() > 0
-	a.subscriptions.hub.Publish(a.topic, a.change)
+	heard = a.subscriptions.broker.Len() > 0
+	a.subscriptions.broker.Publish(a.topic, a.change)
 	a.subscriptions.server.sessions.Each(func(x *session.Session) {
 		heard = true
 		x.Send(a.change.Plain())

@@ -349,7 +349,7 @@ func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.R
 	}
 }
 
-// taskTopic returns the topic of one task in the hub.
+// taskTopic returns the topic of one task in the Broker.
 func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
 
 // changed tells the subscribers of a task.
@@ -359,7 +359,7 @@ func (x *taskExtension) changed(r tasks.Record) {
 		safely.Log(x.server.logger.Error().Err(visible.Error(err)), "the state of a task does not encode")
 		return
 	}
-	if x.server.subscriptions.hub.Publish(taskTopic(r.ID), change) && r.Status.Final() {
+	if x.server.subscriptions.broker.Publish(taskTopic(r.ID), change) && r.Status.Final() {
 		x.Told(r.ID)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/hub"
+	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -20,8 +20,8 @@ type Subscription struct {
 
 	id       protocol.ID
 	accepted protocol.SubscriptionFilter
-	until    time.Time       // when the access token ends; zero if it does not
-	sub      *hub.Subscriber // nil until it is open
+	until    time.Time             // when the access token ends; zero if it does not
+	sub      *broadcast.Subscriber // nil until it is open
 }
 
 type subscriptionKey struct{}
@@ -40,11 +40,11 @@ func SubscriptionOf(ctx context.Context) *Subscription {
 // IsOpen reports whether Open was called and has succeeded.
 func (s *Subscription) IsOpen() bool { return s.sub != nil }
 
-// Open joins h. id is that of the request, accepted what the client is told to
+// Open joins b. id is that of the request, accepted what the client is told to
 // have subscribed to. The subscription ends at until, if that is not zero.
-func (s *Subscription) Open(h *hub.Hub, join hub.Join, id protocol.ID, accepted protocol.SubscriptionFilter, until time.Time) error {
-	join.Beats, join.Wake = s.keepAlive, s.wake
-	sub, err := h.Join(join)
+func (s *Subscription) Open(b *broadcast.Broker, join broadcast.Join, id protocol.ID, accepted protocol.SubscriptionFilter, until time.Time) error {
+	join.KeepAlive, join.Wake = s.keepAlive, s.wake
+	sub, err := b.Join(join)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *Subscription) carry(to streamable.Line) {
 func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 	buffer := changeBuffers.Get().(*changeBuffer)
 	defer buffer.release()
-	var signs hub.Signs
+	var signs broadcast.Signs
 	buffer.changes, signs = s.sub.Take(buffer.changes)
 	for _, change := range buffer.changes {
 		buffer.text = change.Append(buffer.text[:0], s.id)
@@ -90,10 +90,10 @@ func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 			return false, err
 		}
 	}
-	if signs&hub.Beat != 0 && len(buffer.changes) == 0 {
+	if signs&broadcast.KeepAlive != 0 && len(buffer.changes) == 0 {
 		err = to.KeepAlive()
 	}
-	return signs&hub.Over != 0, err
+	return signs&broadcast.Over != 0, err
 }
 
 // changeBuffer is the memory that forward works in. Thousands of subscriptions

@@ -1,4 +1,4 @@
-package hub_test
+package broadcast_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/hub"
+	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -19,14 +19,14 @@ const toolsTopic, promptsTopic = "tools", "prompts"
 
 // subscriber is one with a channel that is filled when it is woken.
 type subscriber struct {
-	*hub.Subscriber
+	*broadcast.Subscriber
 	wake chan struct{}
 }
 
-func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *subscriber {
+func join(t *testing.T, b *broadcast.Broker, keepAlive bool, topics ...string) *subscriber {
 	t.Helper()
 	wake := make(chan struct{}, 1)
-	s, err := h.Join(hub.Join{Topics: topics, Beats: beats, Wake: func() {
+	s, err := b.Join(broadcast.Join{Topics: topics, KeepAlive: keepAlive, Wake: func() {
 		select {
 		case wake <- struct{}{}:
 		default:
@@ -39,7 +39,7 @@ func join(t *testing.T, h *hub.Hub, beats bool, topics ...string) *subscriber {
 }
 
 // taken returns the notifications that wait for s, and whether it was roused.
-func taken(s *subscriber) (texts []string, signs hub.Signs, roused bool) {
+func taken(s *subscriber) (texts []string, signs broadcast.Signs, roused bool) {
 	select {
 	case <-s.wake:
 		roused = true
@@ -55,17 +55,17 @@ func taken(s *subscriber) (texts []string, signs hub.Signs, roused bool) {
 func updated(uri string) string { return string(protocol.ResourceUpdated(uri).Plain()) }
 
 func TestPublish(t *testing.T) {
-	h := hub.New(10, 0, 0)
-	both := join(t, h, false, toolsTopic, "resource "+"a")
-	one := join(t, h, false, "resource "+"b")
-	none := join(t, h, false)
+	b := broadcast.New(10, 0, 0)
+	both := join(t, b, false, toolsTopic, "resource "+"a")
+	one := join(t, b, false, "resource "+"b")
+	none := join(t, b, false)
 	tools := protocol.NewChange(protocol.MethodToolsChanged, nil)
 
-	h.Publish("resource "+"a", protocol.ResourceUpdated("a"))
-	h.Publish(toolsTopic, tools)
-	h.Publish(toolsTopic, tools)
-	h.Publish(promptsTopic, tools)
-	h.Publish("resource "+"a", protocol.ResourceUpdated("newer"))
+	b.Publish("resource "+"a", protocol.ResourceUpdated("a"))
+	b.Publish(toolsTopic, tools)
+	b.Publish(toolsTopic, tools)
+	b.Publish(promptsTopic, tools)
+	b.Publish("resource "+"a", protocol.ResourceUpdated("newer"))
 
 	for _, tt := range []struct {
 		who  string
@@ -83,25 +83,25 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	both.Leave()
-	h.Publish(toolsTopic, tools)
+	b.Publish(toolsTopic, tools)
 	if texts, _, roused := taken(both); texts != nil || roused {
 		t.Errorf("after Leave: got %q", texts)
 	}
-	if n := h.Len(); n != 2 {
+	if n := b.Len(); n != 2 {
 		t.Errorf("Len: got %d, want 2", n)
 	}
 }
 
 func TestQueueIsBoundedByTopics(t *testing.T) {
-	h := hub.New(1, 0, 0)
+	b := broadcast.New(1, 0, 0)
 	topics := []string{}
 	for i := range 100 {
 		topics = append(topics, "resource "+fmt.Sprint(i))
 	}
-	s := join(t, h, false, topics...)
+	s := join(t, b, false, topics...)
 	for range 3 {
 		for i, topic := range topics {
-			h.Publish(topic, protocol.ResourceUpdated(fmt.Sprint(i)))
+			b.Publish(topic, protocol.ResourceUpdated(fmt.Sprint(i)))
 		}
 	}
 	if texts, _, _ := taken(s); len(texts) != len(topics) || texts[99] != updated("99") {
@@ -110,49 +110,49 @@ func TestQueueIsBoundedByTopics(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	h := hub.New(1, 0, 0)
-	s := join(t, h, false, toolsTopic)
-	_, err := h.Join(hub.Join{Wake: func() {}})
+	b := broadcast.New(1, 0, 0)
+	s := join(t, b, false, toolsTopic)
+	_, err := b.Join(broadcast.Join{Wake: func() {}})
 	if full, ok := errors.AsType[*share.FullError](err); !ok || full.Limit != 1 {
 		t.Errorf("Join beyond the limit: got %v", err)
 	}
 	s.Leave()
-	s = join(t, h, false, toolsTopic)
-	h.Close()
-	if _, signs, roused := taken(s); signs != hub.Over || !roused {
+	s = join(t, b, false, toolsTopic)
+	b.Close()
+	if _, signs, roused := taken(s); signs != broadcast.Over || !roused {
 		t.Errorf("after Close: signs %b, roused %v", signs, roused)
 	}
-	if _, err := h.Join(hub.Join{Wake: func() {}}); !errors.Is(err, hub.ErrClosed) {
+	if _, err := b.Join(broadcast.Join{Wake: func() {}}); !errors.Is(err, broadcast.ErrClosed) {
 		t.Errorf("Join after Close: got %v", err)
 	}
 	s.Leave()
 }
 
-func TestBeats(t *testing.T) {
+func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hub.New(10, 0, time.Minute)
-		s, deaf := join(t, h, true), join(t, h, false)
+		b := broadcast.New(10, 0, time.Minute)
+		s, deaf := join(t, b, true), join(t, b, false)
 		for range 3 {
 			start := time.Now()
 			<-s.wake
-			if _, signs := s.Take(nil); signs != hub.Beat || time.Since(start) != time.Minute {
-				t.Errorf("signs %b after %v, want a beat after a minute", signs, time.Since(start))
+			if _, signs := s.Take(nil); signs != broadcast.KeepAlive || time.Since(start) != time.Minute {
+				t.Errorf("signs %b after %v, want a sign of life after a minute", signs, time.Since(start))
 			}
 		}
 		if _, signs, roused := taken(deaf); signs != 0 || roused {
-			t.Error("a beat for one who wants none")
+			t.Error("a sign of life for one who wants none")
 		}
 		s.Leave()
 		deaf.Leave()
 		time.Sleep(time.Hour)
 		if _, signs, roused := taken(s); signs != 0 || roused {
-			t.Error("a beat after Leave")
+			t.Error("a sign of life after Leave")
 		}
-		s = join(t, h, true)
+		s = join(t, b, true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if _, signs, _ := taken(s); signs != hub.Beat {
-			t.Error("no beat for one who joined later")
+		if _, signs, _ := taken(s); signs != broadcast.KeepAlive {
+			t.Error("no sign of life for one who joined later")
 		}
 		s.Leave()
 	})
@@ -161,14 +161,14 @@ func TestBeats(t *testing.T) {
 // TestConcurrentUse is for the race detector: every subscriber hears of the
 // last change, whatever happens around it.
 func TestConcurrentUse(t *testing.T) {
-	h := hub.New(1000, 0, time.Millisecond)
+	b := broadcast.New(1000, 0, time.Millisecond)
 	last := protocol.ResourceUpdated("last")
 	var ready, all sync.WaitGroup
 	for range 20 {
 		ready.Add(1)
 		all.Go(func() {
-			join(t, h, true, toolsTopic).Leave()
-			s := join(t, h, true, toolsTopic, promptsTopic)
+			join(t, b, true, toolsTopic).Leave()
+			s := join(t, b, true, toolsTopic, promptsTopic)
 			defer s.Leave()
 			ready.Done()
 			for range s.wake {
@@ -178,12 +178,12 @@ func TestConcurrentUse(t *testing.T) {
 				}
 			}
 		})
-		all.Go(func() { h.Publish(toolsTopic, protocol.NewChange(protocol.MethodToolsChanged, nil)) })
+		all.Go(func() { b.Publish(toolsTopic, protocol.NewChange(protocol.MethodToolsChanged, nil)) })
 	}
 	ready.Wait()
-	h.Publish(promptsTopic, last)
+	b.Publish(promptsTopic, last)
 	all.Wait()
-	if n := h.Len(); n != 0 {
+	if n := b.Len(); n != 0 {
 		t.Errorf("%d subscribers left, want 0", n)
 	}
 }
@@ -191,18 +191,18 @@ func TestConcurrentUse(t *testing.T) {
 // One principal has a share of the subscribers, and of the room for what they
 // name; what it may not take is not told.
 func TestShareOfPrincipal(t *testing.T) {
-	join := func(h *hub.Hub, owner string, topics ...string) (*hub.Subscriber, bool) {
-		s, err := h.Join(hub.Join{Owner: owner, Topics: topics, Wake: func() {}})
+	join := func(b *broadcast.Broker, owner string, topics ...string) (*broadcast.Subscriber, bool) {
+		s, err := b.Join(broadcast.Join{Owner: owner, Topics: topics, Wake: func() {}})
 		full, isFull := errors.AsType[*share.FullError](err)
 		if isFull != (s == nil) || isFull && !full.Own {
 			t.Fatalf("%v, %v", s, err)
 		}
 		return s, !isFull
 	}
-	h := hub.New(100, 0, 0)
-	var last *hub.Subscriber
+	b := broadcast.New(100, 0, 0)
+	var last *broadcast.Subscriber
 	for n := range 11 {
-		s, ok := join(h, "alice", toolsTopic)
+		s, ok := join(b, "alice", toolsTopic)
 		if ok != (n < 10) {
 			t.Errorf("subscription %d of alice: %v", n, ok)
 		}
@@ -210,43 +210,43 @@ func TestShareOfPrincipal(t *testing.T) {
 			last = s
 		}
 	}
-	if _, ok := join(h, "bob", toolsTopic); !ok {
+	if _, ok := join(b, "bob", toolsTopic); !ok {
 		t.Error("bob finds no room")
 	}
 	last.Leave()
 	last.Leave()
-	if _, ok := join(h, "alice", toolsTopic); !ok {
+	if _, ok := join(b, "alice", toolsTopic); !ok {
 		t.Error("alice finds no room after one has left")
 	}
-	if _, ok := join(h, "alice"); ok {
+	if _, ok := join(b, "alice"); ok {
 		t.Error("leaving twice makes room twice")
 	}
-	h = hub.New(100, 0, 0)
-	long := strings.Repeat("x", hub.MaxTopics/10-1000)
-	if _, ok := join(h, "alice", long); !ok {
+	b = broadcast.New(100, 0, 0)
+	long := strings.Repeat("x", broadcast.MaxTopics/10-1000)
+	if _, ok := join(b, "alice", long); !ok {
 		t.Error("the share of alice is too small")
 	}
-	if _, ok := join(h, "alice", long); ok {
+	if _, ok := join(b, "alice", long); ok {
 		t.Error("alice has the room of others")
 	}
-	if _, ok := join(h, "bob", long); !ok {
+	if _, ok := join(b, "bob", long); !ok {
 		t.Error("bob finds no room for what he names")
 	}
 }
 
 func TestMay(t *testing.T) {
-	h := hub.New(1, 0, 0)
+	b := broadcast.New(1, 0, 0)
 	allowed := map[string]bool{toolsTopic: true}
-	s, err := h.Join(hub.Join{Topics: []string{toolsTopic, promptsTopic}, Wake: func() {}, May: func(topic string) bool {
-		h.Publish("other", nil) // no lock is held
+	s, err := b.Join(broadcast.Join{Topics: []string{toolsTopic, promptsTopic}, Wake: func() {}, May: func(topic string) bool {
+		b.Publish("other", nil) // no lock is held
 		return allowed[topic]
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want := range 3 {
-		h.Publish(toolsTopic, protocol.ResourceUpdated("a"))
-		h.Publish(promptsTopic, protocol.ResourceUpdated("b"))
+		b.Publish(toolsTopic, protocol.ResourceUpdated("a"))
+		b.Publish(promptsTopic, protocol.ResourceUpdated("b"))
 		allowed[promptsTopic] = want == 1
 		if changes, _ := s.Take(nil); len(changes) != 1+want%2 {
 			t.Errorf("%d changes with %v", len(changes), allowed)

@@ -1,8 +1,8 @@
-// Package hub tells subscribers of changes. Whoever publishes a change never
+// Package broadcast tells subscribers of changes. Whoever publishes a change never
 // waits for a subscriber: each has a queue of its own, in which the newest
 // change of a topic takes the place of the one before, so that it can never
 // hold more than the subscriber's topics.
-package hub
+package broadcast
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// ErrClosed is the error of joining a hub after Close.
+// ErrClosed is the error of joining a Broker after Close.
 var ErrClosed = errors.New("the server shuts down")
 
-// Hub is safe for concurrent use. It starts no goroutine.
-type Hub struct {
+// Broker is safe for concurrent use. It starts no goroutine.
+type Broker struct {
 	every time.Duration
 	many  *share.Shares // subscribers
 	bytes *share.Shares // of their topics
@@ -26,14 +26,14 @@ type Hub struct {
 	topics map[string]map[*Subscriber]struct{}
 	all    map[*Subscriber]struct{}
 	closed bool
-	beat   *time.Timer // runs while there are subscribers, if there are beats
+	timer  *time.Timer // runs while there are subscribers, if there is an interval
 }
 
-// New returns a Hub for at most so many subscribers at a time, and own of one
-// principal (see share.New), of which those that want it get a beat at every
-// interval; 0 means no beats.
-func New(max, own int, every time.Duration) *Hub {
-	return &Hub{
+// New returns a Broker for at most so many subscribers at a time, and own of one
+// principal (see share.New), of which those that want it are told at every
+// interval to send a sign of life; 0 means never.
+func New(max, own int, every time.Duration) *Broker {
+	return &Broker{
 		every: every, many: share.New("subscriptions open", max, own), bytes: share.New("bytes of what subscriptions name", MaxTopics, min(own, 0)),
 		topics: make(map[string]map[*Subscriber]struct{}), all: make(map[*Subscriber]struct{}),
 	}
@@ -48,8 +48,8 @@ const (
 
 // Subscriber is told of changes to some topics.
 type Subscriber struct {
-	hub  *Hub
-	join Join
+	broker *Broker
+	join   Join
 
 	mu      sync.Mutex
 	pending []change
@@ -61,8 +61,8 @@ type Signs uint8
 
 // The signs.
 const (
-	Beat Signs = 1 << iota // an interval is over
-	Over                   // the hub is closed, or End was called
+	KeepAlive Signs = 1 << iota // an interval is over
+	Over                        // the Broker is closed, or End was called
 )
 
 type change struct {
@@ -72,11 +72,11 @@ type change struct {
 
 // Join is what a subscriber wants.
 type Join struct {
-	Owner  string   // the principal, "" for an anonymous client
-	Topics []string // none of them twice
-	Beats  bool     // a sign of life at every interval
+	Owner     string   // the principal, "" for an anonymous client
+	Topics    []string // none of them twice
+	KeepAlive bool     // a sign of life at every interval
 	// Wake is called when there is something to Take: it must not block, nor use
-	// the Hub.
+	// the Broker.
 	Wake func()
 	// May tells whether changes of a topic may be taken now; nil means yes. It is
 	// called by Take.
@@ -85,29 +85,29 @@ type Join struct {
 
 // Join adds a subscriber. Leave must be called when it goes. The errors are
 // ErrClosed, and that there is no room.
-func (h *Hub) Join(join Join) (*Subscriber, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
+func (b *Broker) Join(join Join) (*Subscriber, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
 		return nil, ErrClosed
 	}
-	if err := h.many.Take(join.Owner, 1); err != nil {
+	if err := b.many.Take(join.Owner, 1); err != nil {
 		return nil, err
 	}
-	if err := h.bytes.Take(join.Owner, join.cost()); err != nil {
-		h.many.Give(join.Owner, 1)
+	if err := b.bytes.Take(join.Owner, join.cost()); err != nil {
+		b.many.Give(join.Owner, 1)
 		return nil, err
 	}
-	s := &Subscriber{hub: h, join: join}
-	h.all[s] = struct{}{}
+	s := &Subscriber{broker: b, join: join}
+	b.all[s] = struct{}{}
 	for _, topic := range join.Topics {
-		if h.topics[topic] == nil {
-			h.topics[topic] = make(map[*Subscriber]struct{})
+		if b.topics[topic] == nil {
+			b.topics[topic] = make(map[*Subscriber]struct{})
 		}
-		h.topics[topic][s] = struct{}{}
+		b.topics[topic][s] = struct{}{}
 	}
-	if h.beat == nil && h.every > 0 {
-		h.beat = time.AfterFunc(h.every, h.tick)
+	if b.timer == nil && b.every > 0 {
+		b.timer = time.AfterFunc(b.every, b.tick)
 	}
 	return s, nil
 }
@@ -120,25 +120,25 @@ func (j *Join) cost() (bytes int) {
 	return bytes
 }
 
-// Leave takes the subscriber out of its hub.
+// Leave takes the subscriber out of its Broker.
 func (s *Subscriber) Leave() {
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, ok := h.all[s]; !ok {
+	b := s.broker
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.all[s]; !ok {
 		return
 	}
 	for _, topic := range s.join.Topics {
-		if delete(h.topics[topic], s); len(h.topics[topic]) == 0 {
-			delete(h.topics, topic)
+		if delete(b.topics[topic], s); len(b.topics[topic]) == 0 {
+			delete(b.topics, topic)
 		}
 	}
-	delete(h.all, s)
-	h.many.Give(s.join.Owner, 1)
-	h.bytes.Give(s.join.Owner, s.join.cost())
-	if len(h.all) == 0 && h.beat != nil {
-		h.beat.Stop()
-		h.beat = nil
+	delete(b.all, s)
+	b.many.Give(s.join.Owner, 1)
+	b.bytes.Give(s.join.Owner, s.join.cost())
+	if len(b.all) == 0 && b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
 	}
 }
 
@@ -146,55 +146,55 @@ func (s *Subscriber) Leave() {
 func (s *Subscriber) End() { s.sign(Over) }
 
 // Len returns the number of subscribers.
-func (h *Hub) Len() int {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return len(h.all)
+func (b *Broker) Len() int {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return len(b.all)
 }
 
 // Publish tells the subscribers of a topic of a change, and whether there are
 // any. It does not wait for them.
-func (h *Hub) Publish(topic string, what *protocol.Change) bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for s := range h.topics[topic] {
+func (b *Broker) Publish(topic string, what *protocol.Change) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for s := range b.topics[topic] {
 		s.put(topic, what)
 	}
-	return len(h.topics[topic]) > 0
+	return len(b.topics[topic]) > 0
 }
 
 // End tells those subscribers that they are over whose topics are such.
-func (h *Hub) End(such func(topics []string) bool) {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for s := range h.all {
+func (b *Broker) End(such func(topics []string) bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for s := range b.all {
 		if such(s.join.Topics) {
 			s.sign(Over)
 		}
 	}
 }
 
-// tick gives everybody who wants one a beat.
-func (h *Hub) tick() {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	if h.beat == nil {
+// tick tells everybody who wants to know that an interval is over.
+func (b *Broker) tick() {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.timer == nil {
 		return // the last one left meanwhile
 	}
-	h.beat.Reset(h.every)
-	for s := range h.all {
-		if s.join.Beats {
-			s.sign(Beat)
+	b.timer.Reset(b.every)
+	for s := range b.all {
+		if s.join.KeepAlive {
+			s.sign(KeepAlive)
 		}
 	}
 }
 
 // Close tells every subscriber that it is over, and nobody can join any more.
-func (h *Hub) Close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.closed = true
-	for s := range h.all {
+func (b *Broker) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for s := range b.all {
 		s.sign(Over)
 	}
 }
