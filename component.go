@@ -35,7 +35,8 @@ const (
 	KindPrompt   = registry.KindPrompt
 )
 
-// compiler makes components ready to be served by a server.
+// compiler makes components ready to be served by a server. It belongs to one
+// Add; what it has gathered is registered when all components have compiled.
 type compiler struct {
 	server  *Server
 	entries []*registry.Entry
@@ -67,7 +68,7 @@ func (c *compiler) schemaOptions() schema.Options {
 
 // limited puts a time limit on h: its own, or else that of the server. late
 // answers a request for which it has passed.
-func (c *compiler) limited(limit time.Duration, h dispatch.Handler, late func(limit time.Duration, err error) (protocol.Result, error)) dispatch.Handler {
+func (c *compiler) limited(limit time.Duration, h dispatch.Handler, late lateAnswer) dispatch.Handler {
 	s := c.server
 	if limit <= 0 {
 		limit = s.opts.Timeouts.Call
@@ -85,9 +86,11 @@ func (c *compiler) limited(limit time.Duration, h dispatch.Handler, late func(li
 	}
 }
 
-// timedOut is an answer to what has run out of time: an error that says so of
-// what.
-func timedOut(what string) func(limit time.Duration, err error) (protocol.Result, error) {
+// lateAnswer answers a request for which limit has passed, as err says.
+type lateAnswer func(limit time.Duration, err error) (protocol.Result, error)
+
+// timedOut returns the error that says so of what.
+func timedOut(what string) lateAnswer {
 	return func(limit time.Duration, err error) (protocol.Result, error) {
 		return nil, &protocol.Error{Code: protocol.CodeInternal, Message: fmt.Sprintf("%s timed out after %v", what, limit), Err: err}
 	}
@@ -297,7 +300,7 @@ func Scopes(scopes ...string) Option {
 	})
 }
 
-// validScope tells whether scope is a scope-token (RFC 6749, section 3.3).
+// validScope reports whether scope is a scope-token (RFC 6749, section 3.3).
 func validScope(scope string) bool {
 	for _, c := range []byte(scope) {
 		if c <= ' ' || c > '~' || c == '"' || c == '\\' {

@@ -47,7 +47,7 @@ func (c *connClient) say(line string) []string {
 	}
 }
 
-// isAnswer tells whether a message of the server answers a request.
+// isAnswer reports whether a message of the server answers a request.
 func isAnswer(message string) bool {
 	var m struct{ Method string }
 	return json.Unmarshal([]byte(message), &m) != nil || m.Method == ""

@@ -255,7 +255,7 @@ func typeOf(name string, data []byte) string {
 	return "application/octet-stream"
 }
 
-// textual tells whether a MIME type is one of text.
+// textual reports whether a MIME type is one of text.
 func textual(mediaType string) bool {
 	mediaType, _, err := mime.ParseMediaType(mediaType)
 	if err != nil {

@@ -137,7 +137,7 @@ func listsOf(entries []*registry.Entry) (methods []string) {
 // one is gone, and gets an empty list.
 func (s *Server) declare(entries []*registry.Entry) { s.has.Or(uint32(featuresOf(entries))) }
 
-// had tells whether the server has, or once had, what x says.
+// had reports whether the server has, or once had, what x says.
 func (s *Server) had(x feature) bool { return feature(s.has.Load())&x != 0 }
 
 // gate is the outermost middleware. It refuses what needs scopes that were not

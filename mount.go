@@ -12,11 +12,12 @@ import (
 	"github.com/talaria-go/mcp/registry"
 )
 
-// mount is one server within another.
+// mount is one server within another. It is known to mounts from the time when
+// Mount begins, and done when everything is in the catalog of parent.
 type mount struct {
 	parent, child *Server
-	prefix        string // with its dot
-	unmount       func() // nil until it is done
+	prefix        string // with its dot; "" has none
+	unmount       func() // nil until the mount is done; guarded by mounts.mu
 }
 
 // mounts are those of one server into others.
@@ -25,23 +26,23 @@ type mounts struct {
 	all []*mount
 }
 
-// join takes m in before it is done, so that of two Mounts at once that make a
-// circle one finds it.
+// join adds one that is not done yet: of two Mounts at once that make a circle,
+// at least one finds it then.
 func (m *mounts) join(one *mount) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all = append(m.all, one)
 }
 
-// done notes that one is, and how to take it back.
+// done marks one as done, and keeps how to take it back.
 func (m *mounts) done(one *mount, unmount func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	one.unmount = unmount
 }
 
-// take takes out, and returns, the mount under prefix into parent that is done;
-// nil if there is none.
+// take removes and returns the mount under prefix into parent that is done; nil
+// if there is none.
 func (m *mounts) take(parent *Server, prefix string) *mount {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +57,7 @@ func (m *mounts) take(parent *Server, prefix string) *mount {
 	return one
 }
 
-// leave takes one out.
+// leave removes one that could not be done.
 func (m *mounts) leave(one *mount) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,33 +76,28 @@ func (m *mounts) parents() (once []*Server) {
 	return once
 }
 
-// reaches tells whether ancestor is among the servers that this one is mounted
-// into, or those are, over any number of others. It ends in a circle, too: two Mounts at once may make one before
-// both of them find it.
+// reaches reports whether ancestor is among the servers that this one is mounted
+// into, over any number of others. It ends in a circle, too: two Mounts at once
+// may make one before both of them find it.
 func (m *mounts) reaches(ancestor *Server) bool {
-	seen := map[*Server]bool{}
-	var up func(*mounts) bool
-	up = func(m *mounts) bool {
-		for _, p := range m.parents() {
-			if p == ancestor {
-				return true
-			}
-			if !seen[p] {
-				seen[p] = true
-				if up(&p.mounts) {
-					return true
-				}
+	all := m.parents()
+	for i := 0; i < len(all); i++ {
+		if all[i] == ancestor {
+			return true
+		}
+		for _, p := range all[i].mounts.parents() {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
 			}
 		}
-		return false
 	}
-	return up(m)
+	return false
 }
 
 type outerKey struct{} // of the server that serves a request for those mounted into it
 
-// outermost returns the server whose request f is: s, or the one that s is mounted
-// into.
+// outermost returns the server whose request f is: s, or the one that s is
+// mounted into.
 func outermost(f *frame.Frame, s *Server) *Server {
 	if host, ok := f.Value(outerKey{}).(*Server); ok {
 		return host

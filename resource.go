@@ -203,7 +203,7 @@ func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string
 		URI: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
 		MIMEType: form.mimeOr(set.mime), Size: set.size, Annotations: set.annotations, Meta: set.meta,
 	})
-	e.Serve = r.reader(c, form, func(*frame.Frame, any) error { return nil })
+	e.Serve = r.reader(c, form, timedOut("reading "+r.uri), func(*frame.Frame, any) error { return nil })
 	c.entries = append(c.entries, e)
 	return faults
 }
@@ -215,8 +215,9 @@ func (set *resourceSettings) nameOr(uri string) string {
 	return uri
 }
 
-// reader puts the parts of a read together.
-func (r *resource) reader(c *compiler, form contentsForm, decode func(f *frame.Frame, in any) error) dispatch.Handler {
+// reader puts the parts of a read together. A template has one for each URI, with
+// a decode that knows the values of its variables; late is the same for all.
+func (r *resource) reader(c *compiler, form contentsForm, late lateAnswer, decode func(f *frame.Frame, in any) error) dispatch.Handler {
 	set := r.settings
 	return c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := r.run(f, func(in any) error { return decode(f, in) })
@@ -242,7 +243,7 @@ func (r *resource) reader(c *compiler, form contentsForm, decode func(f *frame.F
 			cache = protocol.Cache{Scope: protocol.CachePrivate}
 		}
 		return &protocol.ReadResourceResult{Contents: contents, Cache: cache}, nil
-	}, timedOut("reading "+r.uri))
+	}, late)
 }
 
 // readResource serves resources/read (server/resources of every revision).
@@ -316,7 +317,7 @@ func personal(view registry.View, e *registry.Entry, result protocol.Result) pro
 	return &own
 }
 
-// covers tells whether all of scopes are among granted.
+// covers reports whether all of scopes are among granted.
 func covers(granted, scopes []string) bool {
 	return !slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(granted, scope) })
 }
@@ -445,12 +446,13 @@ func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []str
 		MIMEType: form.mimeOr(set.mime), Annotations: set.annotations, Meta: set.meta,
 	})
 	e.Arguments, e.Literals = v.names, template.Literals()
+	late := timedOut("reading " + r.uri)
 	e.Match = func(uri string) registry.Handler {
 		values, ok := template.Match(uri)
 		if !ok {
 			return nil
 		}
-		return r.reader(c, form, func(f *frame.Frame, in any) error { return v.decode(f, values, in) })
+		return r.reader(c, form, late, func(f *frame.Frame, in any) error { return v.decode(f, values, in) })
 	}
 	completers, more := set.completersFor(plan, v.names, "template variable")
 	e.Completers = completers

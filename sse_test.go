@@ -103,7 +103,7 @@ func (c *sseClient) event() (kind, data string, err error) {
 	}
 }
 
-// ended tells whether the stream ends without a further event.
+// ended reports whether the stream ends without a further event.
 func (c *sseClient) ended() bool {
 	rest, err := io.ReadAll(c.events)
 	return err == nil && !strings.Contains(string(rest), "data:")

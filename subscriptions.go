@@ -88,7 +88,7 @@ func aloneAs(id *frame.Identity, principal string) context.Context {
 	return WithIdentity(context.Background(), id)
 }
 
-// mayHear tells whether a client that subscribed to the resource at uri may be
+// mayHear reports whether a client that subscribed to the resource at uri may be
 // told of it now. It could when it subscribed; but what is there may have come
 // later, and not be for everybody.
 func (u *subscriptions) mayHear(ctx context.Context, c frame.Config, uri string) (may bool) {

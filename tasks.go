@@ -60,7 +60,7 @@ func AsTask(opts *TaskOptions) ToolOption {
 	})
 }
 
-// takesTasks tells whether the client of f declared the extension.
+// takesTasks reports whether the client of f declared the extension.
 func takesTasks(f *frame.Frame) bool {
 	_, ok := f.ClientCapabilities().Extensions[tasks.Extension]
 	return ok && f.Revision().Has(protocol.PerRequestMeta)
@@ -175,7 +175,7 @@ func (d *detachedCall) reserve(f *frame.Frame) (*tasks.Task, error) {
 	return d.server.tasks.Reserve(f.Principal(), d.options.TTL, d.options.PollInterval, d.cancel)
 }
 
-// close notes that the handler has returned, and tells whether it did as a
+// close notes that the handler has returned, and reports whether it did as a
 // task. Nothing becomes one any more.
 func (d *detachedCall) close() (isTask bool) {
 	d.mu.Lock()

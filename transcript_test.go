@@ -105,7 +105,7 @@ func firstDifference(want, got string) string {
 	return ""
 }
 
-// isRequest tells whether a line wants an answer: it has an id, or cannot be
+// isRequest reports whether a line wants an answer: it has an id, or cannot be
 // read at all.
 func isRequest(line string) bool {
 	type message struct {

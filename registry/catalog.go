@@ -20,7 +20,7 @@ type Config struct {
 	PageSize int            // entries per page; 0 means 1,000
 	Cache    protocol.Cache // hints for revisions that have them
 	Meta     []byte         // protocol.Wire.Meta of those revisions
-	// Filter tells whether a component is there for the client of f, besides
+	// Filter reports whether a component is there for the client of f, besides
 	// Entry.Visible; nil lets all pass.
 	Filter func(f *frame.Frame, kind Kind, key string) bool
 }
@@ -31,9 +31,9 @@ const defaultPageSize = 1000
 // safe for concurrent use. What a client sees of it is a View.
 type Catalog struct {
 	config  Config
-	current atomic.Pointer[map[Kind]*list] // it does not change; a change makes another
+	current atomic.Pointer[map[Kind]*list] // never changed; replaced with mu held
 
-	mu       sync.Mutex // serialises changes
+	mu       sync.Mutex // serialises changes; no watcher runs with it
 	watchers map[int]func(changed []*Entry)
 	lastID   int
 }
@@ -70,7 +70,7 @@ func (c *Catalog) Get(kind Kind, key string) (*Entry, bool) { return c.list(kind
 // besides; nil means nothing.
 func (c *Catalog) View(f *frame.Frame, own *Catalog) View { return View{f, c, own} }
 
-// shows tells whether e is there for the client of f.
+// shows reports whether e is there for the client of f.
 func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 	if e.Visible != nil && !e.Visible(f) {
 		return false
@@ -82,7 +82,7 @@ func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 	return c.config.Filter(f, kind, key)
 }
 
-// has tells whether e is there, and not another in its place.
+// has reports whether e is there, and not another in its place.
 func (c *Catalog) has(e *Entry) bool {
 	there, _ := c.Get(e.place())
 	return there == e

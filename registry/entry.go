@@ -41,7 +41,7 @@ type Entry struct {
 	Definition any
 	// Serve calls a tool, reads a resource or gets a prompt for the request of f.
 	Serve Handler
-	// Visible tells whether the component is there for the client of f; nil means
+	// Visible reports whether the component is there for the client of f; nil means
 	// for everybody.
 	Visible func(f *frame.Frame) bool
 	// Scopes are those that a client must have been granted to use it.
@@ -49,7 +49,7 @@ type Entry struct {
 
 	// Headers are the arguments of a tool that clients mirror into HTTP headers.
 	Headers []protocol.HeaderParam
-	// Task tells whether calls of a tool may become tasks.
+	// Task reports whether calls of a tool may become tasks.
 	Task bool
 
 	// Match returns what reads the resource of a template at uri, or nil if uri

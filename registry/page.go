@@ -12,17 +12,16 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// list is one state of the components of a kind, with the pages that were asked
-// for.
+// list is one state of the components of a kind. It does not change, but for what
+// is kept of it once somebody has asked: mu guards that.
 type list struct {
 	config  *Config
 	member  string // that holds the array
 	entries []*Entry
 	index   map[string]*Entry // none for what one client has besides
-	// restricted tells whether some entry is not for everybody.
-	restricted bool
-	// scoped tells whether some entry needs scopes.
-	scoped bool
+	// restricted is set if some entry has a rule who may see it, scoped if some
+	// entry needs scopes.
+	restricted, scoped bool
 
 	mu          sync.RWMutex
 	pages       map[pageKey]protocol.RawResult

@@ -89,7 +89,7 @@ func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
 	return whole.encode(start, v.f.Revision(), func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) })
 }
 
-// Open tells whether all components of these kinds are there for everybody,
+// Open reports whether all components of these kinds are there for everybody,
 // whatever was granted. It asks nobody.
 func (v View) Open(kinds ...Kind) bool {
 	for _, kind := range kinds {
@@ -102,7 +102,7 @@ func (v View) Open(kinds ...Kind) bool {
 	return true
 }
 
-// Private tells whether e may be there for some clients alone.
+// Private reports whether e may be there for some clients alone.
 func (v View) Private(e *Entry) bool { return v.catalog.config.Filter != nil || e.Visible != nil }
 
 // Match is a template that a URI fits, and what reads it there.
@@ -138,7 +138,7 @@ func (v View) Scopes(uri string) []string {
 	return nil
 }
 
-// Hides tells whether there is something at uri that the client must not hear
+// Hides reports whether there is something at uri that the client must not hear
 // of.
 func (v View) Hides(uri string) bool {
 	resource, hidden := v.find(KindResource, uri)
