@@ -12,7 +12,7 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_200  // names that users see
-	maxLines       = 53_300 // of the library, without comments
+	maxLines       = 52_990 // of the library, without comments
 	minComments    = 0.15   // share of the library's lines
 )
 

@@ -1,4 +1,6 @@
-package mcp_test
+// Package programs_test measures the programs below this directory, and runs each
+// of them.
+package programs_test
 
 import (
 	"go/ast"
@@ -10,10 +12,11 @@ import (
 	"testing"
 )
 
-// programCeilings are what programs that show the common path may take: lines
-// without blanks and comments, and different names of the library. They are
-// built with everything else.
-var programCeilings = map[string]struct{ lines, names int }{
+const module = "github.com/talaria-go/mcp"
+
+// ceilings are what programs that show the common path may take: lines without
+// blanks and comments, and different names of the library.
+var ceilings = map[string]struct{ lines, names int }{
 	"hello":     {19, 5},
 	"order":     {37, 6},
 	"chart":     {35, 6},
@@ -23,26 +26,32 @@ var programCeilings = map[string]struct{ lines, names int }{
 	"importing": {28, 6},
 	"notes":     {34, 9},
 	"forecast":  {28, 6},
+	"tested":    {46, 11},
 }
 
+// TestPrograms holds each program to its ceilings, and uses it once.
 func TestPrograms(t *testing.T) {
-	dirs, err := os.ReadDir("internal/programs")
+	files, err := filepath.Glob("*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(dirs) != len(programCeilings) {
-		t.Errorf("there are %d programs, and ceilings for %d", len(dirs), len(programCeilings))
+	if len(files) != len(ceilings) {
+		t.Errorf("there are %q; want one file for each of %d programs", files, len(ceilings))
 	}
-	for _, dir := range dirs {
-		ceiling := programCeilings[dir.Name()]
-		files, err := filepath.Glob(filepath.Join("internal/programs", dir.Name(), "*.go"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("%s: %d files, %v; want one", dir.Name(), len(files), err)
-		}
-		lines, names := measure(t, files[0])
-		if lines > ceiling.lines || len(names) > ceiling.names {
-			t.Errorf("%s has %d lines and %d names %v; it may have %d and %d", dir.Name(), lines, len(names), names, ceiling.lines, ceiling.names)
-		}
+	built := build(t)
+	for _, file := range files {
+		name := filepath.Dir(file)
+		t.Run(name, func(t *testing.T) {
+			ceiling := ceilings[name]
+			lines, names := measure(t, file)
+			if lines > ceiling.lines || len(names) > ceiling.names {
+				t.Errorf("it has %d lines and %d names %v; it may have %d and %d", lines, len(names), names, ceiling.lines, ceiling.names)
+			}
+			if runs[name] == nil {
+				t.Fatal("nothing runs it")
+			}
+			runs[name](t, built)
+		})
 	}
 }
 
