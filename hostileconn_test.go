@@ -83,7 +83,7 @@ func TestConnectionSoak(t *testing.T) {
 		Timeouts: mcp.Timeouts{Grace: time.Second, Write: time.Second},
 	})
 	mux := http.NewServeMux()
-	mux.Handle("/ws", websocket.Handler(s, websocket.Options{}))
+	mux.Handle("/ws", websocket.Handler(s, websocket.Options{WriteTimeout: time.Second}))
 	server := httptest.NewServer(mux)
 	var serving sync.WaitGroup
 	defer serving.Wait()

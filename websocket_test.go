@@ -167,6 +167,37 @@ func TestWebSocketConnectionsLimit(t *testing.T) {
 	}
 }
 
+// TestWebSocketMessageLimit sees that a message may be as long as the server says,
+// unless its Handler has a limit of its own.
+func TestWebSocketMessageLimit(t *testing.T) {
+	for _, tt := range []struct {
+		opts  websocket.Options
+		limit int
+	}{
+		{websocket.Options{}, 1000},
+		{websocket.Options{MaxMessage: 2000}, 2000},
+	} {
+		s := fixture(t, &mcp.Options{Limits: mcp.Limits{Message: 1000}})
+		server := httptest.NewServer(websocket.Handler(s, tt.opts))
+		c := dialRaw(t, server.URL, nil)
+		tell(t, c, initLine)
+		hear(t, c)
+		ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		tell(t, c, ping+strings.Repeat(" ", tt.limit-len(ping)))
+		if got := hear(t, c); !strings.Contains(got, `"result"`) {
+			t.Errorf("a message of %d bytes: %s", tt.limit, got)
+		}
+		tell(t, c, ping+strings.Repeat(" ", tt.limit+1-len(ping)))
+		if got := hear(t, c); !strings.Contains(got, "-32600") {
+			t.Errorf("a message of %d bytes: %s", tt.limit+1, got)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	}
+}
+
 // TestWebSocketFrame sees that handlers know of the request that opened the
 // connection, and who made it.
 func TestWebSocketFrame(t *testing.T) {
