@@ -310,7 +310,8 @@ func (c *Conn) inOrder(r *request, do func()) {
 	}
 }
 
-// enqueue lets r, which counts as running, wait for its turn.
+// enqueue lets r, which counts as running, wait in a queue. What finds no room
+// there is refused, or dropped if it is a notification.
 func (c *Conn) enqueue(to *requestQueue, r *request) {
 	r.offReader = true
 	first, ok := to.put(r)
@@ -354,7 +355,7 @@ func (c *Conn) serveQueued(r *request) {
 	}
 }
 
-// ping serves a ping.
+// ping serves a ping: it waits for other pings alone.
 func (c *Conn) ping(r *request) {
 	if fault := r.admit(); fault != nil {
 		r.drop(fault)

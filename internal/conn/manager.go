@@ -66,8 +66,9 @@ type Config struct {
 	Polling         bool          // handlers may let the connection of their request go
 }
 
-// Manager serves the clients of one server. Its methods may be called by
-// several goroutines at once.
+// Manager serves the clients of one server. It is safe for concurrent use. At
+// first it serves everything; after Shutdown requests about tasks alone, on
+// connections that may have some; after Finish, and once Running is stopped, nothing.
 type Manager struct {
 	Config
 	shares  *share.Shares

@@ -99,6 +99,7 @@ func (r *request) initialize() {
 	r.answer(r.orPanicked(response))
 }
 
+// notify serves a notification; nothing is answered.
 func (r *request) notify() {
 	if r.message.Method == protocol.MethodInitialized && r.session != nil && r.session.SetInitialized() {
 		r.conn.stream.start(r.session)
@@ -109,6 +110,7 @@ func (r *request) notify() {
 	}
 }
 
+// frame makes the Frame that r is served with.
 func (r *request) frame() (*frame.Frame, *protocol.Error) {
 	via := r.conn.opts.via
 	if r.by != nil {

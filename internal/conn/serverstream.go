@@ -12,14 +12,16 @@ import (
 )
 
 // serverStream is what a connection sends that answers no request: the messages
-// of its legacy session, and subscriptions of the modern era.
+// of its legacy session, and subscriptions of the modern era. A session is opened
+// with its initialize request, started when its client is initialized, and closed
+// with the connection, or when initialize fails.
 type serverStream struct {
 	conn *Conn
 	ctx  context.Context // of subscriptions; ends with the input
 	stop context.CancelFunc
 
 	subscriptions atomic.Int64
-	sending       sync.WaitGroup // of start; the last Add is before conn is halted
+	sending       sync.WaitGroup // of start; the last Add is before conn is stopped
 	leave         func()         // ends the session; nil if there is none; conn.mu is held
 }
 

@@ -12,9 +12,10 @@ import (
 
 // writeQueue keeps the goroutine that reads a connection from writing to it: a
 // client may send much before it reads, and must not wait for a server that
-// waits for it. What that goroutine has to say waits in a bounded queue, which
-// a goroutine of its own empties and which is there only as long as something
-// waits.
+// waits for it. What that goroutine sends waits in a bounded queue, which a
+// goroutine of its own writes out that is there only as long as something waits.
+// Others write to the connection themselves while nothing waits, and behind what
+// waits else. It is safe for concurrent use.
 type writeQueue struct {
 	to   transport.Conn
 	busy atomic.Bool // something waits, or is being written
