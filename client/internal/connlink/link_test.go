@@ -156,7 +156,8 @@ func TestLinkUnread(t *testing.T) {
 					cancel()
 				}
 				synctest.Wait()
-				if got, most := runtime.NumGoroutine()-goroutines, 4<<20/(size+8<<10)+1; got > most {
+				// Some of the runtime's own may have begun meanwhile.
+				if got, most := runtime.NumGoroutine()-goroutines, 4<<20/(size+8<<10)+1+8; got > most {
 					t.Errorf("%d goroutines more after %d calls, want at most %d", got, calls, most)
 				}
 				if got := heapInUse() - heap; int64(got) > 6<<20 {
