@@ -15,13 +15,20 @@ const (
 	MethodRoots  = "roots/list"
 )
 
-// ElicitParams are the params of elicitation/create (client/elicitation).
+// ElicitParams are the params of elicitation/create (client/elicitation): a
+// question to the user, either a form that the client shows or a page that the
+// user opens.
 type ElicitParams struct {
-	Mode            string          `json:"mode,omitempty"` // "form" or "url"; revisions from 2025-11-25 on
-	Message         string          `json:"message"`
+	Mode string `json:"mode,omitempty"` // "form" or "url"; revisions from 2025-11-25 on
+	// Message is what the user is told; every mode has it.
+	Message string `json:"message"`
+	// RequestedSchema is the JSON Schema of the form's answer: an object whose
+	// properties are strings, numbers, booleans or enumerations. It belongs to
+	// mode form.
 	RequestedSchema json.RawMessage `json:"requestedSchema,omitempty"`
-	URL             string          `json:"url,omitempty"`
-	ElicitationID   string          `json:"elicitationId,omitempty"` // for url, in 2025-11-25 alone
+	// URL is the page to open. It belongs to mode url.
+	URL           string `json:"url,omitempty"`
+	ElicitationID string `json:"elicitationId,omitempty"` // for url, in 2025-11-25 alone
 }
 
 // ElicitAction is what the user did with a question.
@@ -34,13 +41,18 @@ const (
 	ElicitCancel  ElicitAction = "cancel"
 )
 
-// ElicitResult is the answer to elicitation/create.
+// ElicitResult is the answer to elicitation/create. Content is the filled form,
+// an object that fits RequestedSchema; it comes with ElicitAccept in mode form
+// only.
 type ElicitResult struct {
 	Action  ElicitAction    `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// SampleParams are the params of sampling/createMessage (client/sampling).
+// SampleParams are the params of sampling/createMessage (client/sampling): the
+// server asks the client's model to continue a conversation. MaxTokens is
+// required and bounds the answer; nil and empty members are left to the client.
+// The client may change or ignore everything but the messages.
 type SampleParams struct {
 	Messages         []SampleMessage   `json:"messages"`
 	MaxTokens        int               `json:"maxTokens"`
@@ -63,7 +75,9 @@ type ModelPreferences struct {
 	IntelligencePriority *float64    `json:"intelligencePriority,omitempty"`
 }
 
-// ModelHint names a model, or a part of its name.
+// ModelHint names a model or a part of a name, such as "sonnet". Hints are
+// tried in order; the client maps one that it does not know to a model of its
+// own.
 type ModelHint struct {
 	Name string `json:"name,omitempty"`
 }
@@ -73,9 +87,11 @@ type ToolChoice struct {
 	Mode string `json:"mode,omitempty"` // "auto", "required" or "none"
 }
 
-// For returns the params as a client of rev takes them. Before 2025-11-25 a
-// message has one item, so that each becomes a message of its own, and there are
-// no tools; what else the revision lacks becomes text.
+// For returns the params in the form that a client of rev takes. Revisions
+// before 2025-11-25 allow one content item in a message and have no tools:
+// there each item becomes a message of its own with the same role, Tools and
+// ToolChoice are dropped, and calls and results of tools become text. p itself
+// is not changed.
 func (p SampleParams) For(rev Revision) SampleParams {
 	single := !rev.Has(SamplingTools)
 	if single {
@@ -103,8 +119,8 @@ type SampleMessage struct {
 	rev     Revision // that it is encoded for; 0 is the latest
 }
 
-// MarshalJSON implements json.Marshaler: one item goes out alone, several as
-// an array.
+// MarshalJSON implements [json.Marshaler]. A single item is written as an
+// object, which every revision accepts, and several as an array.
 func (m SampleMessage) MarshalJSON() ([]byte, error) {
 	dst, err := AppendContent([]byte(fmt.Sprintf(`{"role":%q,"content":`, m.Role)), m.Content, cmp.Or(m.rev, Latest))
 	if err != nil {
@@ -117,8 +133,8 @@ func (m SampleMessage) MarshalJSON() ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler, for one item and for an array of
-// them.
+// UnmarshalJSON implements [json.Unmarshaler]. It accepts a single item and an
+// array of items.
 func (m *SampleMessage) UnmarshalJSON(data []byte) error {
 	var wire struct {
 		Role    Role            `json:"role"`
@@ -140,9 +156,11 @@ type SampleResult struct {
 	StopReason string // "endTurn", "stopSequence", "maxTokens", "toolUse" or the provider's own
 }
 
-// Text returns the text items of the answer, joined.
+// Text returns the text items of the answer joined without separator. Items of
+// other types are left out.
 func (r *SampleResult) Text() string { return textOf(r.Content) }
 
+// textOf joins the text items of a content list and skips all others.
 func textOf(items []Content) string {
 	var text string
 	for _, item := range items {
@@ -153,7 +171,9 @@ func textOf(items []Content) string {
 	return text
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements [json.Unmarshaler]. Unlike encoding/json it insists
+// on what the schema requires: a known role, a model, which may be the empty
+// string, and content that can be parsed. On an error r is unchanged.
 func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 	var wire struct {
 		Role       Role            `json:"role"`
@@ -178,7 +198,9 @@ func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Root is a place that the client lets the server work in (client/roots).
+// Root is a directory or file that the client lets the server work in
+// (client/roots). URI is a file: URI in every revision so far; Name is for
+// display.
 type Root struct {
 	URI  string  `json:"uri"`
 	Name string  `json:"name,omitempty"`
@@ -190,21 +212,27 @@ type RootsResult struct {
 	Roots []Root `json:"roots"`
 }
 
-// InputRequest is one question of an InputRequiredResult.
+// InputRequest is one question in an InputRequiredResult: a request of the
+// server that travels in a result. Key is chosen by the server, is unique
+// within the result, and names the answer in inputResponses.
 type InputRequest struct {
 	Key    string
 	Method string
 	Params json.RawMessage // an object
 }
 
-// InputRequiredResult tells the client to answer questions and to send its
-// request again, with the answers and State (basic/patterns/mrtr).
+// InputRequiredResult tells the client to answer the questions and then to send
+// its request again with the answers and with State (basic/patterns/mrtr of
+// 2026-07-28). It replaces the requests that legacy servers send to their
+// clients. State is opaque to the client, which returns it unread; it must
+// therefore be protected by whoever makes it.
 type InputRequiredResult struct {
 	Requests []InputRequest // in the order asked
 	State    string
 }
 
-// Append implements Result.
+// Append implements [Result]. inputRequests is an object and Go maps have no
+// order, so that the entries are written one by one in the order of Requests.
 func (r *InputRequiredResult) Append(dst []byte, to Wire) ([]byte, error) {
 	requests := []byte{'{'}
 	for _, q := range r.Requests {
@@ -229,9 +257,12 @@ func (r *InputRequiredResult) Append(dst []byte, to Wire) ([]byte, error) {
 	return closeResult(dst, nil, to)
 }
 
-// MissingCapability is the error for a question that the client did not
-// declare to understand; name is its capability, settings are those in it that
-// are needed. (basic/index of 2026-07-28.)
+// MissingCapability returns the error for a request that needs a capability
+// which the client did not declare (basic/index of 2026-07-28). name is the
+// capability, such as "elicitation"; settings are the members in it that are
+// needed, such as "url", none if the capability alone suffices. Data repeats
+// both as requiredCapabilities, in the form in which a client would declare
+// them.
 func MissingCapability(name string, settings ...string) *Error {
 	inner := map[string]any{}
 	whole := name

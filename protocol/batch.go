@@ -6,23 +6,27 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// DefaultMaxBatch is how many messages a batch may hold if nothing else is
-// said.
+// DefaultMaxBatch is how many messages a batch may hold if the server's options
+// do not say.
 const DefaultMaxBatch = 100
 
-// IsBatch tells whether text begins as a JSON array does.
+// IsBatch reports whether text begins like a JSON array. It looks at nothing
+// else; ScanBatch does.
 func IsBatch(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return len(text) > 0 && text[0] == '['
 }
 
-// ScanBatch splits a JSON array of messages into them; what the messages are,
-// Scan tells. The whole text is checked as Scan does. max is how many messages
-// there may be; 0 means DefaultMaxBatch. What fails is returned as the one
-// error to answer with, whose id is not known: the array is no JSON, rev has
-// no batches, or it holds no message or too many.
+// ScanBatch splits a JSON array into its messages, each of which the caller
+// then hands to Scan. It checks the whole text except for duplicate members,
+// which Scan finds. max limits the messages; 0 means DefaultMaxBatch. Messages
+// beyond the limit are counted for the error but not kept.
 //
-// Revision 2025-03-26 alone has batches (basic/index of that revision).
+// A fault means that the batch as a whole is answered with one error without
+// id: the text is not valid JSON, rev has no batches, or the array is empty or
+// too long. Only revision 2025-03-26 has batches (basic/index of that
+// revision); syntax is checked first, so that a broken text is a parse error in
+// every revision.
 func ScanBatch(text []byte, limits Limits, rev Revision, max int) (messages [][]byte, fault *Error) {
 	if max <= 0 {
 		max = DefaultMaxBatch

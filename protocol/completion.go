@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// MaxCompletions is how many values one completion may have.
+// MaxCompletions is how many values one completion may have
+// (server/utilities/completion).
 const MaxCompletions = 100
 
 // The types of CompletionReference.
@@ -28,20 +29,25 @@ type CompleteParams struct {
 	} `json:"context"`
 }
 
-// CompletionReference says whose argument is completed.
+// CompletionReference says whose argument is to be completed: that of the
+// prompt Name if Type is RefPrompt, that of the resource template URI if it is
+// RefResource.
 type CompletionReference struct {
 	Type string `json:"type"`
 	Name string `json:"name"` // of a prompt
 	URI  string `json:"uri"`  // of a resource template
 }
 
-// CompletionArgument says what is completed, and what is there so far.
+// CompletionArgument names the argument to complete and holds what the user has
+// typed so far, which may be the empty string.
 type CompletionArgument struct {
 	Name  string  `json:"name"`
 	Value *string `json:"value"` // nil if absent
 }
 
-// ParseCompleteParams reads params. What does not fit is the answer -32602.
+// ParseCompleteParams reads the params of completion/complete and checks that
+// the required members are there. An error has CodeInvalidParams and names the
+// member.
 func ParseCompleteParams(raw []byte) (*CompleteParams, *Error) {
 	var p CompleteParams
 	if err := json.Unmarshal(raw, &p); err != nil {
@@ -62,7 +68,8 @@ func ParseCompleteParams(raw []byte) (*CompleteParams, *Error) {
 	return &p, nil
 }
 
-// misfit says which of the params is of another type than it must be.
+// misfit turns an error of encoding/json into one that names the member of the
+// params which has the wrong type.
 func misfit(err error) *Error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -78,11 +85,13 @@ func misfit(err error) *Error {
 	return Errorf(CodeInvalidParams, "%s must be %s, got %s", strings.TrimSuffix("params."+wrong.Field, "."), want, wrong.Value)
 }
 
-// Completion are values that an argument can have, the best ones first.
+// Completion holds values that an argument can have, the best ones first.
 type Completion struct {
-	Values  []string `json:"values"` // MaxCompletions at most
-	Total   int      `json:"total"`  // how many there are in all
-	HasMore bool     `json:"hasMore"`
+	Values []string `json:"values"` // MaxCompletions at most
+	// Total is the number of values there are, which may be more than were
+	// sent; HasMore says whether it is.
+	Total   int  `json:"total"` // how many there are in all
+	HasMore bool `json:"hasMore"`
 }
 
 // CompleteResult is the result of completion/complete.

@@ -9,22 +9,29 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Content is one item of a tool result, a prompt message or a sampling
-// message: TextContent, ImageContent, AudioContent, ResourceLink or
-// EmbeddedResource. The interface is sealed because clients reject types that
-// the specification does not name.
+// Content is one item of a tool result, a prompt message or a sampling message:
+// TextContent, ImageContent, AudioContent, ResourceLink or EmbeddedResource,
+// and in sampling ToolUseContent and ToolResultContent. The interface is sealed
+// because clients reject types that the specification does not name.
 type Content interface {
+	// appendContent appends the item as a JSON object in the form of rev. An
+	// item whose type rev lacks is written as text, because a client would
+	// reject the whole result for one unknown type.
 	appendContent(dst []byte, rev Revision) ([]byte, error)
 }
 
-// Annotations tell a client whom content is for and how much it matters.
+// Annotations tell a client whom content is for and how much it matters
+// (server/resources, "Annotations"). All members are optional: an empty
+// Audience means everybody, a nil Priority none, and a zero LastModified is
+// left out.
 type Annotations struct {
 	Audience     []Role    `json:"audience,omitempty"`
 	Priority     *float64  `json:"priority,omitempty"` // 0 (least) to 1 (most)
 	LastModified time.Time `json:"lastModified,omitzero"`
 }
 
-// For returns a without what rev lacks.
+// For returns a without what rev lacks, which is a itself if nothing has to go.
+// a may be nil and is not changed.
 func (a *Annotations) For(rev Revision) *Annotations {
 	if a == nil || rev.Has(LastModified) || a.LastModified.IsZero() {
 		return a
@@ -43,11 +50,15 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// MetaMap is metadata that goes with a value; keys follow the specification's rules for
-// _meta. It is encoded with encoding/json.
+// MetaMap is the metadata of a value, sent as its _meta. Keys follow the
+// specification's rules (basic/index, "_meta"): a prefix that is a reversed
+// domain name, a slash, and a name; prefixes whose second label is
+// modelcontextprotocol or mcp are reserved. It is encoded with encoding/json,
+// and nil or empty is left out.
 type MetaMap map[string]any
 
-// TextContent is plain text.
+// TextContent is plain text. Text that is not valid UTF-8 is sent with
+// replacement characters.
 type TextContent struct {
 	Text        string
 	Annotations *Annotations
@@ -85,15 +96,17 @@ type ResourceLink struct {
 	Meta        MetaMap
 }
 
-// EmbeddedResource carries a resource's contents.
+// EmbeddedResource carries the contents of a resource within a result, so that
+// the client need not read it. The resource need not be listed anywhere.
 type EmbeddedResource struct {
 	Resource    ResourceContents
 	Annotations *Annotations
 	Meta        MetaMap
 }
 
-// ResourceContents are the contents of a resource: Blob if it is not nil,
-// else Text.
+// ResourceContents are the contents of a resource: the bytes of Blob, sent in
+// base64, if it is not nil, else Text. An empty, non-nil Blob is an empty
+// binary resource.
 type ResourceContents struct {
 	URI      string
 	MIMEType string
@@ -111,7 +124,9 @@ type Icon struct {
 	Theme    string   `json:"theme,omitempty"` // "light" or "dark"
 }
 
-// AppendContent appends the array of items as rev has them.
+// AppendContent appends items as a JSON array in the form of rev. An empty or
+// nil list is an empty array. It fails, and returns nil, if an item is nil or
+// has metadata that encoding/json rejects.
 func AppendContent(dst []byte, items []Content, rev Revision) ([]byte, error) {
 	dst, err := appendItems(append(dst, '['), items, rev)
 	if err != nil {
@@ -120,6 +135,8 @@ func AppendContent(dst []byte, items []Content, rev Revision) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
+// appendItems appends the items with commas between them and without the
+// brackets, for a caller that has items of its own in the same array.
 func appendItems(dst []byte, items []Content, rev Revision) ([]byte, error) {
 	for i, item := range items {
 		if i > 0 {
@@ -154,6 +171,9 @@ func (c AudioContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
 	return appendBinary(dst, "audio", c.Data, c.MIMEType, c.Annotations, c.Meta, rev)
 }
 
+// appendBinary appends an item of type image or audio, which differ in nothing
+// but that. data is written in padded standard base64, as the schema's format
+// byte demands.
 func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta MetaMap, rev Revision) ([]byte, error) {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, kind...)
@@ -195,7 +215,8 @@ func (c EmbeddedResource) appendContent(dst []byte, rev Revision) ([]byte, error
 	return closeContent(dst, c.Annotations, c.Meta, rev)
 }
 
-// Append appends the JSON object of c as rev has it.
+// Append appends c as a JSON object. rev only matters to metadata; every
+// revision has the same members. It fails if encoding/json rejects Meta.
 func (c ResourceContents) Append(dst []byte, rev Revision) ([]byte, error) {
 	dst = append(dst, `{"uri":`...)
 	dst = jsonx.AppendString(dst, c.URI)
@@ -209,7 +230,8 @@ func (c ResourceContents) Append(dst []byte, rev Revision) ([]byte, error) {
 	return closeContent(dst, nil, c.Meta, rev)
 }
 
-// closeContent appends what every item may end with, and the brace.
+// closeContent appends the members that every item may end with, annotations
+// and _meta, and the closing brace.
 func closeContent(dst []byte, a *Annotations, meta MetaMap, rev Revision) ([]byte, error) {
 	var err error
 	if a != nil {
@@ -225,6 +247,8 @@ func closeContent(dst []byte, a *Annotations, meta MetaMap, rev Revision) ([]byt
 	return append(dst, '}'), nil
 }
 
+// appendOptional appends a string member unless its value is empty. key holds
+// the comma, the quoted name and the colon.
 func appendOptional(dst []byte, key, value string) []byte {
 	if value == "" {
 		return dst
@@ -232,6 +256,8 @@ func appendOptional(dst []byte, key, value string) []byte {
 	return jsonx.AppendString(append(dst, key...), value)
 }
 
+// appendJSON appends v as encoding/json encodes it. It is for small values that
+// have no encoder of their own; on an error it returns nil.
 func appendJSON(dst []byte, v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -6,9 +6,14 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Message is one JSON-RPC message, scanned but not decoded. Params, Result
-// and Error are parts of the scanned text and live as long as it does.
+// Message is one JSON-RPC message, scanned but not decoded. Params, Result and
+// Error are parts of the scanned text and valid for as long as that is; ID and
+// Method are copies. Which members are set tells a request (method and id), a
+// notification (method alone) and a response (neither method nor params). A
+// Message that Scan has refused holds what was read before the fault.
 type Message struct {
+	// ID is zero in notifications and in error responses to messages that could
+	// not be read.
 	ID     ID
 	Method string // "" in a response
 	Params []byte // nil if absent; always an object otherwise
@@ -16,18 +21,19 @@ type Message struct {
 	Error  []byte // nil if absent
 }
 
-// IsRequest tells whether m wants an answer.
+// IsRequest reports whether m must be answered.
 func (m *Message) IsRequest() bool { return m.Method != "" && !m.ID.IsZero() }
 
-// IsNotification tells whether m wants none.
+// IsNotification reports whether m has a method but wants no answer.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID.IsZero() }
 
-// IsResponse tells whether m answers a request of ours.
+// IsResponse reports whether m answers a request that this side has sent.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-// MeantAsResponse tells whether m is a response, or would be one if Scan had not
-// refused it. Nobody answers one: its id is that of a request of the other
-// direction, and two sides that do would never end.
+// MeantAsResponse reports whether m is a response, or was meant as one when
+// Scan refused it. An invalid response must not be answered with an error: its
+// id belongs to a request of the opposite direction, and two peers that
+// answered each other's faults would never stop.
 func (m *Message) MeantAsResponse() bool {
 	return m.Method == "" && (m.Result != nil || m.Error != nil)
 }
@@ -40,7 +46,8 @@ type Limits struct {
 // maxMethod is how many bytes the name of a method may have.
 const maxMethod = 1 << 10
 
-// members of the envelope, to find duplicates with one bit each.
+// The members of the envelope, one bit each, so that a duplicate is found
+// without a map and checkShape can compare sets.
 const (
 	hasVersion = 1 << iota
 	hasID
@@ -50,13 +57,18 @@ const (
 	hasError
 )
 
-// Scan reads one message from text. The whole text is checked: syntax,
-// Unicode, depth, duplicate members, nothing after the message. Duplicates
-// inside params are left to what reads them, which can name the place. What fails is returned as the error to answer with; m.ID is set
-// whenever it could be read, so that the answer finds its request.
+// Scan reads one message from text. It checks the whole of it: JSON syntax,
+// UTF-8, nesting depth, duplicate members, and that nothing follows. Duplicate
+// members within params are the exception; ScanParams and the decoders of
+// arguments find those and can say where they are.
 //
-// It follows basic/index of every revision: jsonrpc must be "2.0", ids are
-// strings or integers and never null, params is an object.
+// What is wrong is returned as the error to answer with. m.ID is set whenever
+// the id could be read, even when the error lies elsewhere, so that the answer
+// reaches the request that it is for.
+//
+// Scan enforces basic/index of every revision: jsonrpc must be "2.0", ids are
+// strings or integers and never null, params is an object. Batches are refused
+// here; a transport that accepts them splits them first (see batch.go).
 func Scan(text []byte, limits Limits, m *Message) *Error {
 	*m = Message{}
 	s := jsonx.Scanner{Buf: text, MaxDepth: limits.Depth}
@@ -82,8 +94,10 @@ func Scan(text []byte, limits Limits, m *Message) *Error {
 	return m.checkShape(seen)
 }
 
-// scanMembers reads the members. A fault of meaning is kept while the scan
-// goes on, because the id may still come; a fault of syntax ends it.
+// scanMembers reads the members of the envelope. There are two kinds of fault:
+// one of meaning (invalid) is remembered while the scan goes on, because the id
+// may still follow; one of syntax (err) ends the scan. Only the first fault of
+// meaning is kept.
 func scanMembers(s *jsonx.Scanner, m *Message) (invalid *Error, seen int, err error) {
 	more, err := s.ObjectStart()
 	for more && err == nil {
@@ -109,6 +123,9 @@ func scanMembers(s *jsonx.Scanner, m *Message) (invalid *Error, seen int, err er
 	return invalid, seen, err
 }
 
+// scanMember reads the value of one member into m. bit is the member's bit, 0
+// for names that JSON-RPC does not define. The method is shortened to maxMethod
+// bytes when it is too long, because it is written to the log even so.
 func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Error, err error) {
 	switch string(name) {
 	case "jsonrpc":
@@ -155,7 +172,9 @@ func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Erro
 	return 0, nil, err
 }
 
-// scanID keeps what can be kept of the id; errors of syntax are the caller's.
+// scanID reads the id into m. It skips the value first, so that the scan can go
+// on behind an id that is not allowed, and then reads the same bytes again as
+// an ID.
 func (m *Message) scanID(s *jsonx.Scanner) (*Error, error) {
 	if kind := s.Peek(); kind != jsonx.String && kind != jsonx.Number {
 		_, err := s.Skip()
@@ -174,6 +193,9 @@ func (m *Message) scanID(s *jsonx.Scanner) (*Error, error) {
 	return nil, nil
 }
 
+// checkShape checks that the members in seen make a request, a notification or
+// a response and no mixture. An error response may lack its id: that is how a
+// peer answers a message that it could not read.
 func (m *Message) checkShape(seen int) *Error {
 	switch {
 	case seen&hasVersion == 0:
@@ -192,7 +214,9 @@ func (m *Message) checkShape(seen int) *Error {
 	return nil
 }
 
-// scanError turns a scanner's error into the answer for it.
+// scanError turns an error of the scanner into the answer for it: text that is
+// valid JSON but too deep or with duplicate members is an invalid request
+// (-32600), everything else a parse error (-32700).
 func scanError(err error) *Error {
 	var depth *jsonx.DepthError
 	var duplicate *jsonx.DuplicateError
@@ -203,8 +227,8 @@ func scanError(err error) *Error {
 	return &Error{Code: CodeParseError, Message: "Parse error: " + err.Error(), Err: err}
 }
 
-// methodName returns the method as a string, without a copy for the ones that
-// the specification names.
+// methodName returns the method as a string. For the common methods it returns
+// the constant, which saves an allocation for each message.
 func methodName(b []byte) string {
 	switch string(b) {
 	case MethodToolsCall:

@@ -14,7 +14,7 @@ import (
 // Code is a JSON-RPC error code.
 type Code int
 
-// The codes of JSON-RPC 2.0 and of the specification.
+// The codes of JSON-RPC 2.0, of the specification, and of this module.
 const (
 	CodeParseError     Code = -32700 // the text is not JSON
 	CodeInvalidRequest Code = -32600 // the JSON is not a request
@@ -49,6 +49,8 @@ const (
 	CodeUnauthorized Code = 401
 )
 
+// codeNames are the texts that an error without a message is sent with, and the
+// prefix of Error's text. Those of the first five codes come from JSON-RPC 2.0.
 var codeNames = map[Code]string{
 	CodeParseError:         "Parse error",
 	CodeInvalidRequest:     "Invalid request",
@@ -74,9 +76,10 @@ func (c Code) String() string {
 	return fmt.Sprintf("error %d", int(c))
 }
 
-// Error is a JSON-RPC error, as it goes over the wire. Any *Error in an error
-// chain becomes that answer; every other error is turned into one by the
-// dispatcher.
+// Error is a JSON-RPC error as it is sent. An *Error anywhere in the chain of
+// an error that a handler returns becomes the answer; the dispatcher turns
+// every other error into one with CodeInternal. An Error must not be changed
+// once it has been returned.
 type Error struct {
 	Code    Code   // 0 is sent as CodeInternal
 	Message string // "" is sent as the code's name
@@ -89,16 +92,18 @@ type Error struct {
 	Err error
 }
 
-// Errorf returns an Error with that code and message. A %w operand becomes
-// its cause.
+// Errorf returns an Error with that code and a message formatted as by
+// fmt.Errorf. The operand of %w becomes Err, the cause, whose text is then part
+// of the message that is sent.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Error returns the message with the code's name before it, unless the message
-// begins with it. Control and invisible characters, which a peer may have put
-// there, are replaced; Message has them.
+// Error returns the message with the name of the code before it, unless the
+// message begins with that already. Control characters and invisible ones,
+// which a peer may have put there to deceive the reader of a log, are replaced;
+// Message keeps them.
 func (e *Error) Error() string {
 	name, message := e.Code.String(), visible.Text(e.Message, 0)
 	switch {
@@ -113,7 +118,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Append appends the JSON object of e.
+// Append appends e as a JSON object. Data that encoding/json rejects is left
+// out: an error must be sent in any case. RetryAfter is rounded up, so that a
+// client which waits that long is never too early.
 func (e *Error) Append(dst []byte) []byte {
 	code, message := e.Code, e.Message
 	if code == 0 {
@@ -136,8 +143,9 @@ func (e *Error) Append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendErrorResponse appends a whole error response. A zero id is null, or
-// left out in the revisions whose schema has no null.
+// AppendErrorResponse appends a whole error response. A zero id means that the
+// id of the request could not be read: it is written as null, or left out in
+// revisions that allow that (OptionalErrorID).
 func AppendErrorResponse(dst []byte, id ID, e *Error, rev Revision) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if !id.IsZero() || !rev.Has(OptionalErrorID) {
@@ -149,8 +157,9 @@ func AppendErrorResponse(dst []byte, id ID, e *Error, rev Revision) []byte {
 	return append(dst, '}')
 }
 
-// UnsupportedVersion is the error for a revision that the server does not
-// speak (basic/versioning of 2026-07-28).
+// UnsupportedVersion returns the error for a revision that the server does not
+// serve (basic/versioning of 2026-07-28). Data lists those that it does serve,
+// in the order of supported, so that the client can choose one of them.
 func UnsupportedVersion(requested string, supported []Revision) *Error {
 	return &Error{
 		Code:    CodeUnsupportedVersion,
@@ -162,7 +171,8 @@ func UnsupportedVersion(requested string, supported []Revision) *Error {
 	}
 }
 
-// MethodNotFound is the error for a method that does not exist in a revision.
+// MethodNotFound returns the error for a method that the server does not have,
+// or not in the revision of the request.
 func MethodNotFound(method string) *Error {
 	return Errorf(CodeMethodNotFound, "Method not found: %s", method)
 }

@@ -9,30 +9,34 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// ErrAnswered is the error of sending a message that belongs to a request
-// after its answer.
+// ErrAnswered is returned when a message that belongs to a request is sent
+// after the request has been answered.
 var ErrAnswered = errors.New("mcp: the request is answered already")
 
-// HeaderParam is an argument of a tool that is mirrored into the HTTP header
-// Mcp-Param-{Name}.
+// HeaderParam is an argument of a tool that clients repeat in the HTTP header
+// Mcp-Param-{Name}, so that gateways can route a call without reading its body
+// (basic/transports/streamable-http of 2026-07-28). The tool's schema declares
+// it with x-mcp-header.
 type HeaderParam struct {
 	Name string   // the part of the header after Mcp-Param-
 	Path []string // member names from the arguments' root to the value
 }
 
-// ErrNoStream is the error of sending a message ahead of an answer to a client
-// that takes one JSON answer and no more.
+// ErrNoStream is returned when a message is sent ahead of an answer to a client
+// that accepts a single JSON answer and no event stream.
 var ErrNoStream = errors.New("mcp: the client takes no event stream, so nothing can be sent ahead of the answer")
 
+// The marks around a header value that is encoded in base64.
 const (
 	sentinelOpen  = "=?base64?"
 	sentinelClose = "?="
 )
 
-// DecodeHeaderValue returns what the value of a mirrored HTTP header stands
-// for: itself, or the text that it encodes between =?base64? and ?=. ok is
-// false if it does not decode or has characters that a header value must not
-// have (Value Encoding in basic/transports/streamable-http of 2026-07-28).
+// DecodeHeaderValue returns the text that the value of a mirrored HTTP header
+// stands for: the value itself, or what is encoded in base64 between =?base64?
+// and ?=. ok is false if the base64 is invalid or if the value has characters
+// that a header must not have (basic/transports/streamable-http of 2026-07-28,
+// "Value Encoding").
 func DecodeHeaderValue(value string) (text string, ok bool) {
 	inner, open := strings.CutPrefix(value, sentinelOpen)
 	inner, closed := strings.CutSuffix(inner, sentinelClose)
@@ -48,8 +52,10 @@ func DecodeHeaderValue(value string) (text string, ok bool) {
 	return value, true
 }
 
-// EncodeHeaderValue returns text as the value of a mirrored HTTP header,
-// encoded if it must be.
+// EncodeHeaderValue returns the value of a mirrored HTTP header for text. It
+// encodes text in base64 if a header cannot carry it as it is: if it is empty,
+// begins or ends with space, has characters other than printable ASCII and tab,
+// or looks like an encoded value. DecodeHeaderValue reverses it.
 func EncodeHeaderValue(text string) string {
 	decoded, ok := DecodeHeaderValue(text)
 	if ok && decoded == text && strings.TrimSpace(text) == text && text != "" {
@@ -58,9 +64,10 @@ func EncodeHeaderValue(text string) string {
 	return sentinelOpen + base64.StdEncoding.EncodeToString([]byte(text)) + sentinelClose
 }
 
-// EqualsHeader tells whether raw, the JSON text of an argument, is what value,
-// a decoded header, says: strings as they are, numbers by value, booleans by
-// name.
+// EqualsHeader reports whether raw, the JSON text of an argument, agrees with
+// value, a decoded header. Strings must be equal, numbers equal by value ("1.0"
+// agrees with 1), booleans equal by name. Other kinds of value are compared as
+// text.
 func EqualsHeader(raw []byte, value string) bool {
 	s := jsonx.Scanner{Buf: raw}
 	switch s.Peek() {
@@ -73,8 +80,9 @@ func EqualsHeader(raw []byte, value string) bool {
 	return string(raw) == value
 }
 
-// sameNumber compares decimal numbers. Long ones and ones with exponents are
-// left out: a few bytes could stand for a number that fills the memory.
+// sameNumber compares two decimal numbers by value. Numbers with exponents and
+// those of more than 32 characters never compare equal: a few bytes such as
+// 1e999999999 stand for a number that would fill the memory.
 func sameNumber(a, b string) bool {
 	if len(a) > 32 || len(b) > 32 || strings.ContainsAny(a+b, "eE/_xXpP") {
 		return false
@@ -84,8 +92,9 @@ func sameNumber(a, b string) bool {
 	return ok1 && ok2 && x.Cmp(y) == 0
 }
 
-// Lookup returns the JSON text at a path of member names inside raw, nil if
-// there is none. raw must be text that Scan has accepted.
+// Lookup returns the JSON text of the value at a path of member names within
+// raw, nil if there is none. raw must be text that Scan has accepted, because
+// it is not checked again. An empty path returns raw.
 func Lookup(raw []byte, path []string) []byte {
 	for _, name := range path {
 		if raw = member(raw, name); raw == nil {
@@ -95,6 +104,8 @@ func Lookup(raw []byte, path []string) []byte {
 	return raw
 }
 
+// member returns the text of the first member called want of the object raw,
+// nil if there is none or raw is no object.
 func member(raw []byte, want string) []byte {
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw) + 1}
 	if s.Peek() != jsonx.Object {

@@ -6,10 +6,11 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// ID is a JSON-RPC request id: the JSON text of a string or an integer,
-// exactly as it was received, so that the answer carries the same bytes, MaxID
-// of them at most. The
-// zero ID means that a message has none. IDs are comparable; 1 and "1" differ.
+// ID is the id of a JSON-RPC request: the JSON text of a string or an integer,
+// exactly as it was received, so that the answer carries the same bytes. It has
+// at most MaxID bytes. The zero ID means that a message has none. IDs are
+// comparable with ==, and 1 differs from "1"; two spellings of the same string
+// differ, too.
 type ID struct{ text string }
 
 // StringID returns the id with that string value.
@@ -18,8 +19,8 @@ func StringID(s string) ID { return ID{string(jsonx.AppendString(nil, s))} }
 // IntID returns the id with that integer value.
 func IntID(n int64) ID { return ID{fmt.Sprintf("%d", n)} }
 
-// RawID returns the id whose JSON text is raw. It fails unless raw is one
-// JSON string or integer.
+// RawID returns the id whose JSON text is raw. It fails unless raw is a single
+// JSON string or integer of at most MaxID bytes.
 func RawID(raw []byte) (ID, error) {
 	s := jsonx.Scanner{Buf: raw}
 	id, err := scanID(&s)
@@ -32,10 +33,11 @@ func RawID(raw []byte) (ID, error) {
 	return id, nil
 }
 
-// IsZero tells whether there is no id.
+// IsZero reports whether there is no id.
 func (id ID) IsZero() bool { return id.text == "" }
 
-// String returns the JSON text of the id, for messages to people.
+// String returns the JSON text of the id, for messages to people; "" for the
+// zero ID.
 func (id ID) String() string { return id.text }
 
 // Append appends the JSON text of the id, or null if there is none.

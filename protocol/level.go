@@ -2,8 +2,10 @@ package protocol
 
 import "fmt"
 
-// Level is the severity of a log message, after RFC 5424. The zero Level is
-// no level: nothing is to be sent.
+// Level is the severity of a log message, after RFC 5424
+// (server/utilities/logging). Levels are ordered: a greater one is more severe.
+// The zero Level is none; as the threshold of a client it means that nothing is
+// sent.
 type Level uint8
 
 // The levels, least severe first.
@@ -18,6 +20,7 @@ const (
 	LevelEmergency
 )
 
+// levelNames are the names of the levels on the wire, in lower case.
 var levelNames = [...]string{
 	LevelDebug: "debug", LevelInfo: "info", LevelNotice: "notice", LevelWarning: "warning",
 	LevelError: "error", LevelCritical: "critical", LevelAlert: "alert", LevelEmergency: "emergency",
@@ -31,8 +34,8 @@ func (l Level) String() string {
 	return levelNames[l]
 }
 
-// ParseLevel finds the level of that name. Any other name is an error with
-// CodeInvalidParams that lists the names.
+// ParseLevel returns the level with that name, which must be in lower case. The
+// error for any other name has CodeInvalidParams and lists the names.
 func ParseLevel(name string) (Level, *Error) {
 	for l := LevelDebug; l <= LevelEmergency; l++ {
 		if levelNames[l] == name {
@@ -42,7 +45,8 @@ func ParseLevel(name string) (Level, *Error) {
 	return 0, Errorf(CodeInvalidParams, "unknown log level %q; use one of %v", name, levelNames[LevelDebug:])
 }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText implements [encoding.TextMarshaler]. It fails for the zero Level
+// and for values beyond LevelEmergency.
 func (l Level) MarshalText() ([]byte, error) {
 	if l.String() == "" {
 		return nil, fmt.Errorf("protocol: no such log level: %d", l)
@@ -50,7 +54,7 @@ func (l Level) MarshalText() ([]byte, error) {
 	return []byte(l.String()), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (l *Level) UnmarshalText(text []byte) error {
 	level, fault := ParseLevel(string(text))
 	if fault != nil {

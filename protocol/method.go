@@ -1,6 +1,8 @@
 package protocol
 
-// The methods of the specification that this package has messages for.
+// The methods of the specification that client and server both know. Those by
+// which a server asks its client, and those of subscriptions, are next to their
+// params.
 const (
 	MethodInitialize  = "initialize"
 	MethodInitialized = "notifications/initialized"

@@ -7,8 +7,8 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// AppendNotification appends a notification whose params are the JSON object
-// params; nil leaves them out.
+// AppendNotification appends a notification with that method. params is an
+// encoded JSON object; nil leaves the member out.
 func AppendNotification(dst []byte, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = jsonx.AppendString(dst, method)
@@ -19,7 +19,9 @@ func AppendNotification(dst []byte, method string, params []byte) []byte {
 	return append(dst, '}')
 }
 
-// Progress is the content of notifications/progress.
+// Progress is the content of notifications/progress (basic/utilities/progress).
+// The value and the total have no unit of their own; a client shows their
+// ratio.
 type Progress struct {
 	Token    []byte  // the JSON text of the request's progress token
 	Progress float64 // must grow from one to the next
@@ -27,7 +29,9 @@ type Progress struct {
 	Message  string  // revisions from 2025-03-26 on
 }
 
-// Append appends the whole notification for rev.
+// Append appends the whole notification in the form of rev. Progress and Total
+// must be finite, because JSON has no infinities. It is written by hand,
+// because tools report progress often.
 func (p Progress) Append(dst []byte, rev Revision) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`...)
 	dst = append(dst, p.Token...)
@@ -43,14 +47,17 @@ func (p Progress) Append(dst []byte, rev Revision) []byte {
 	return append(dst, "}}"...)
 }
 
-// LogMessage is the content of notifications/message.
+// LogMessage is the content of notifications/message
+// (server/utilities/logging). Logger is the name of the part that logs, "" for
+// none; Data is encoded with encoding/json.
 type LogMessage struct {
 	Level  Level  `json:"level"`
 	Logger string `json:"logger,omitempty"`
 	Data   any    `json:"data"`
 }
 
-// Append appends the whole notification.
+// Append appends the whole notification. It fails if Level is zero or Data
+// cannot be encoded.
 func (m LogMessage) Append(dst []byte) ([]byte, error) {
 	params, err := json.Marshal(m)
 	if err != nil {
@@ -59,7 +66,9 @@ func (m LogMessage) Append(dst []byte) ([]byte, error) {
 	return AppendNotification(dst, MethodLog, params), nil
 }
 
-// CancelledParams are the params of notifications/cancelled.
+// CancelledParams are the params of notifications/cancelled
+// (basic/utilities/cancellation): the sender no longer wants the answer to the
+// request RequestID, which it has sent itself. Reason is for logs.
 type CancelledParams struct {
 	RequestID ID     `json:"requestId"`
 	Reason    string `json:"reason,omitempty"`

@@ -7,9 +7,9 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Params are the members that methods share, found in one pass over the raw
-// params of a request. Slices are parts of the scanned text. A method with
-// members of its own decodes Raw.
+// Params are the members of params that several methods share, found in one
+// pass. Slices are parts of the scanned text. A method with members of its own
+// decodes Raw, in which they were skipped.
 type Params struct {
 	Raw            []byte // the whole object, nil if absent
 	Name           string // name, or uri or taskId for methods that have one; "" if a method of the user has another there
@@ -22,7 +22,10 @@ type Params struct {
 	text           bool   // it must be a string
 }
 
-// Meta is what the specification puts into a request's _meta.
+// Meta holds the keys of a request's _meta that the specification reserves.
+// Other keys are in Raw, unread. A fault in _meta is kept in invalid and
+// reported by ScanParams when the whole object has been read, so that what is
+// right in it, such as the revision, is known when the error is answered.
 type Meta struct {
 	Raw                []byte // the whole object, nil if absent
 	ProtocolVersion    string // "" if absent
@@ -44,8 +47,10 @@ const (
 	MetaServerInfo   = metaPrefix + "serverInfo"
 )
 
-// ScanParams reads the params of m, a scanned message. A member of the wrong
-// type is the answer -32602.
+// ScanParams reads the params of m, which Scan has accepted, into p. A shared
+// member of the wrong type or that occurs twice is answered with -32602; p then
+// holds what was read before it. Params that are absent leave p empty and are
+// not an error: whether a method needs some is for the method to say.
 func ScanParams(m *Message, p *Params) *Error {
 	raw := m.Params
 	*p = Params{Raw: raw}
@@ -77,11 +82,13 @@ func ScanParams(m *Message, p *Params) *Error {
 	return p.Meta.invalid
 }
 
-// paramNames are the members that Params reads; the first stands for all
-// others.
+// paramNames are the members that Params reads. Their index is their bit in the
+// set of those that were seen; index 0 stands for all other names, of which
+// duplicates are not looked for.
 var paramNames = [...]string{"", "name", "uri", "taskId", "arguments", "cursor", "requestState", "inputResponses", "_meta"}
 
-// index returns the place of name in names, 0 if it is not there.
+// index returns the index of name in names, or 0, which stands for every other
+// name. The lists are so short that a map would be slower.
 func index(names []string, name []byte) int {
 	for i := 1; i < len(names); i++ {
 		if string(name) == names[i] {
@@ -91,10 +98,13 @@ func index(names []string, name []byte) int {
 	return 0
 }
 
-// nameMember returns the member that names what a method is about, and whether
-// it must be a string: a method of the user may have another name. A method has
-// one; others of these are not looked at, so that no gateway on the way takes one
-// for what the server takes another.
+// nameMember returns the member that names what a request of method is about,
+// and whether it must be a string: in a method that the user has defined, name
+// may be something else.
+//
+// Each method has exactly one such member and the others are ignored. If
+// tools/call took its name from uri as well, a gateway that checks name could
+// be led to let pass what the server takes for another tool.
 func nameMember(method string) (member string, text bool) {
 	switch group, _, _ := strings.Cut(method, "/"); group {
 	case "resources":
@@ -107,10 +117,15 @@ func nameMember(method string) (member string, text bool) {
 	return "name", false
 }
 
+// duplicate is the error for a member that occurs twice in the object that
+// where names. JSON leaves open which of the two counts, and two programs on
+// the way of a request must not differ about it.
 func duplicate(where, name string) *Error {
 	return Errorf(CodeInvalidParams, "duplicate member %q in %s", name, where)
 }
 
+// scanMember reads the value of the member name into p. Values of names that p
+// does not keep are skipped.
 func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
 	kind := s.Peek()
 	start := s.Pos
@@ -153,13 +168,15 @@ func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
 	return nil
 }
 
-// skip passes a value that Scan has checked before, so that only its end has
-// to be found.
+// skip passes a value that Scan has checked, so that only its end has to be
+// found, and returns the text from start on.
 func skip(s *jsonx.Scanner, start int) []byte {
 	s.SkipChecked()
 	return s.Buf[start:s.Pos]
 }
 
+// asError is scanError for an error that may be nil. It keeps a nil error from
+// becoming a non-nil *Error.
 func asError(err error) *Error {
 	if err == nil {
 		return nil
@@ -167,6 +184,8 @@ func asError(err error) *Error {
 	return scanError(err)
 }
 
+// scan reads the object _meta, at whose start s is. The error is one of syntax
+// only; see Meta for faults of meaning.
 func (m *Meta) scan(s *jsonx.Scanner) *Error {
 	start := s.Pos
 	more, err := s.ObjectStart()
@@ -182,7 +201,8 @@ func (m *Meta) scan(s *jsonx.Scanner) *Error {
 	return asError(err)
 }
 
-// metaKey says which reserved key name is.
+// metaKey says which reserved key a member of _meta is. It is the index into
+// the tables below and the bit in Meta.seen.
 type metaKey byte
 
 const (
@@ -194,16 +214,20 @@ const (
 	progressTokenKey
 )
 
+// metaKeyNames are the keys as they are written in _meta. otherKey has no name.
 var metaKeyNames = [...]string{
 	versionKey: MetaVersion, clientInfoKey: MetaClientInfo, capabilitiesKey: MetaCapabilities,
 	logLevelKey: MetaLogLevel, progressTokenKey: "progressToken",
 }
 
+// metaKeyKinds are the JSON types that the values must have. progressToken has
+// two and is checked by scanMember.
 var metaKeyKinds = [...]jsonx.Kind{
 	versionKey: jsonx.String, clientInfoKey: jsonx.Object, capabilitiesKey: jsonx.Object,
 	logLevelKey: jsonx.String,
 }
 
+// scanMember reads one member of _meta. A fault does not end the scan.
 func (m *Meta) scanMember(s *jsonx.Scanner, name []byte) {
 	key := metaKey(index(metaKeyNames[:], name))
 	if m.seen&(1<<key)&^1 != 0 {
@@ -239,15 +263,17 @@ func (m *Meta) scanMember(s *jsonx.Scanner, name []byte) {
 	}
 }
 
-// fault keeps the first fault; the scan goes on to find the other members.
+// fault records a fault unless there is one already; the scan goes on to find
+// the other members.
 func (m *Meta) fault(e *Error) {
 	if m.invalid == nil {
 		m.invalid = e
 	}
 }
 
-// revisionName returns the value of a JSON string, without a copy if it names
-// a revision.
+// revisionName returns the value of a JSON string. It makes no copy if that is
+// the name of a known revision; escapes in a name are legal but not worth the
+// fast path. It returns "" for text that is not a valid string.
 func revisionName(text []byte) string {
 	for r := Latest; r > 0; r-- {
 		if name := revisionNames[r]; len(text) == len(name)+2 && string(text[1:len(text)-1]) == name {
@@ -262,8 +288,11 @@ func revisionName(text []byte) string {
 	return string(value)
 }
 
-// CheckModern checks the metadata that a modern request must carry and
-// returns its revision. supported lists what the server speaks.
+// CheckModern checks the metadata that every request of a modern revision must
+// carry: the revision, which must be among supported, and the client's
+// capabilities (basic/index of 2026-07-28, "Per-Request Metadata"). It returns
+// the revision. The order matters: a client that is told the versions can mend
+// its request, whatever else is missing in it.
 func (m *Meta) CheckModern(supported []Revision) (Revision, *Error) {
 	if m.ProtocolVersion == "" {
 		return 0, missingMeta(MetaVersion)
@@ -278,6 +307,7 @@ func (m *Meta) CheckModern(supported []Revision) (Revision, *Error) {
 	return rev, nil
 }
 
+// missingMeta is the error for a required key of _meta.
 func missingMeta(key string) *Error {
 	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("params._meta[%q] is missing; every request must carry it", key)}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 )
 
-// ToolUseContent is a model's wish to call a tool, in sampling.
+// ToolUseContent is a model's request to call a tool, in an answer to sampling.
+// ID is chosen by the model's provider; the ToolResultContent that answers it
+// repeats it. A nil Input is sent as {}.
 type ToolUseContent struct {
 	ID    string
 	Name  string
@@ -14,6 +16,8 @@ type ToolUseContent struct {
 	Meta  MetaMap
 }
 
+// appendContent implements Content. Revisions without tools in sampling get the
+// call as text, so that the conversation stays whole.
 func (c ToolUseContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
 	if !rev.Has(SamplingTools) {
 		return TextContent{Text: fmt.Sprintf("[call of the tool %s with %s]", c.Name, c.Input)}.appendContent(dst, rev)
@@ -32,7 +36,8 @@ func (c ToolUseContent) appendContent(dst []byte, rev Revision) ([]byte, error) 
 	return closeContent(dst, nil, c.Meta, rev)
 }
 
-// ToolResultContent is what a tool gave, told to the model in sampling.
+// ToolResultContent is the result of a tool, handed to the model in a sampling
+// message. ToolUseID is the ID of the ToolUseContent that it answers.
 type ToolResultContent struct {
 	ToolUseID  string
 	Content    []Content
@@ -41,6 +46,8 @@ type ToolResultContent struct {
 	Meta       MetaMap
 }
 
+// appendContent implements Content. Revisions without tools in sampling get the
+// text items of the result.
 func (c ToolResultContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
 	if !rev.Has(SamplingTools) {
 		return TextContent{Text: "[result of a tool] " + textOf(c.Content)}.appendContent(dst, rev)
@@ -62,7 +69,9 @@ func (c ToolResultContent) appendContent(dst []byte, rev Revision) ([]byte, erro
 	return closeContent(dst, nil, c.Meta, rev)
 }
 
-// contentWire has the members of every type of content.
+// contentWire has the members of every type of content. One decoding into it
+// costs less than one for the type and another for the rest, and members that
+// do not belong to the type are ignored.
 type contentWire struct {
 	Type        string          `json:"type"`
 	Text        string          `json:"text"`
@@ -85,6 +94,9 @@ type contentWire struct {
 	Meta        MetaMap         `json:"_meta"`
 }
 
+// resourceWire is ResourceContents with the names of its members on the wire.
+// The two structs have the same fields in the same order, so that one converts
+// to the other.
 type resourceWire struct {
 	URI      string  `json:"uri"`
 	MIMEType string  `json:"mimeType"`
@@ -93,7 +105,8 @@ type resourceWire struct {
 	Meta     MetaMap `json:"_meta"`
 }
 
-// ParseContents reads one item of content, or an array of them.
+// ParseContents reads one item of content or an array of them, the two forms
+// that sampling allows. Errors name the index of the item, from 0.
 func ParseContents(raw []byte) ([]Content, error) {
 	raw = bytes.TrimSpace(raw)
 	list := []json.RawMessage{raw}
@@ -114,7 +127,9 @@ func ParseContents(raw []byte) ([]Content, error) {
 	return items, nil
 }
 
-// ParseContent reads one item of content.
+// ParseContent reads one item of content, a JSON object. Missing strings are
+// empty. It fails for a type that the specification does not name, for an
+// embedded resource without contents, and for members of the wrong type.
 func ParseContent(raw []byte) (Content, error) {
 	var w contentWire
 	if err := json.Unmarshal(raw, &w); err != nil {

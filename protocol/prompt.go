@@ -6,7 +6,9 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Prompt describes a prompt to clients (server/prompts of every revision).
+// Prompt describes a prompt to clients (server/prompts of every revision). Name
+// identifies it in prompts/get; Title and Description are shown to the user,
+// who chooses it.
 type Prompt struct {
 	Name        string           `json:"name"`
 	Title       string           `json:"title,omitempty"`
@@ -16,8 +18,8 @@ type Prompt struct {
 	Meta        MetaMap          `json:"_meta,omitempty"`
 }
 
-// PromptArgument describes one argument of a prompt. On the wire its value is
-// a string.
+// PromptArgument describes one argument of a prompt. Its value is a string on
+// the wire, whatever it stands for; one that is not Required may be left out.
 type PromptArgument struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty"`
@@ -25,7 +27,8 @@ type PromptArgument struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// For returns p without what rev lacks.
+// For returns p without the members that rev lacks. p's arguments are copied
+// before they are changed, because the list is shared by all clients.
 func (p Prompt) For(rev Revision) Prompt {
 	if !rev.Has(Titles) {
 		p.Title = ""
@@ -42,20 +45,23 @@ func (p Prompt) For(rev Revision) Prompt {
 	return p
 }
 
-// PromptMessage is what somebody says in a prompt.
+// PromptMessage is one message of a prompt: a single content item and the role
+// of its speaker. Both are required.
 type PromptMessage struct {
 	Role    Role
 	Content Content
 }
 
-// GetPromptResult is the result of prompts/get.
+// GetPromptResult is the result of prompts/get. An empty Description is left
+// out; nil Messages are an empty array.
 type GetPromptResult struct {
 	Description string
 	Messages    []PromptMessage
 	Meta        MetaMap
 }
 
-// Append implements Result.
+// Append implements [Result]. It fails for a message with an unknown role or
+// without content, which clients would reject.
 func (r *GetPromptResult) Append(dst []byte, to Wire) ([]byte, error) {
 	dst = openResult(dst, to)
 	if r.Description != "" {

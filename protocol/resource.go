@@ -5,7 +5,8 @@ import (
 )
 
 // Resource describes a resource to clients (server/resources of every
-// revision).
+// revision). URI identifies it in resources/read; Name and Title are for
+// display.
 type Resource struct {
 	URI         string       `json:"uri"`
 	Name        string       `json:"name"`
@@ -18,7 +19,7 @@ type Resource struct {
 	Meta        MetaMap      `json:"_meta,omitempty"`
 }
 
-// For returns r without what rev lacks.
+// For returns r without the members that rev lacks.
 func (r Resource) For(rev Revision) Resource {
 	if !rev.Has(Titles) {
 		r.Title = ""
@@ -30,7 +31,7 @@ func (r Resource) For(rev Revision) Resource {
 	return r
 }
 
-// ResourceTemplate describes resources whose URIs follow a template (RFC
+// ResourceTemplate describes the resources whose URIs match a template (RFC
 // 6570).
 type ResourceTemplate struct {
 	URITemplate string       `json:"uriTemplate"`
@@ -43,7 +44,7 @@ type ResourceTemplate struct {
 	Meta        MetaMap      `json:"_meta,omitempty"`
 }
 
-// For returns t without what rev lacks.
+// For returns t without the members that rev lacks.
 func (t ResourceTemplate) For(rev Revision) ResourceTemplate {
 	if !rev.Has(Titles) {
 		t.Title = ""
@@ -55,14 +56,18 @@ func (t ResourceTemplate) For(rev Revision) ResourceTemplate {
 	return t
 }
 
-// ReadResourceResult is the result of resources/read.
+// ReadResourceResult is the result of resources/read. It usually has one item;
+// a directory, for example, may have one for each file in it, each with its own
+// URI.
 type ReadResourceResult struct {
 	Contents []ResourceContents
 	Cache    Cache // for revisions that have it; the zero value means not at all, private
 	Meta     MetaMap
 }
 
-// Append implements Result.
+// Append implements [Result]. Cache is written in revisions that have it; an
+// empty scope is private, so that nothing is shared that was not declared
+// public.
 func (r *ReadResourceResult) Append(dst []byte, to Wire) ([]byte, error) {
 	dst = append(separate(openResult(dst, to)), `"contents":[`...)
 	for i, c := range r.Contents {
@@ -85,8 +90,9 @@ func (r *ReadResourceResult) Append(dst []byte, to Wire) ([]byte, error) {
 	return closeResult(dst, r.Meta, to)
 }
 
-// ResourceNotFound is the error for a resource that does not exist. It has the
-// code of legacy revisions; Error.For gives that of a revision.
+// ResourceNotFound returns the error for a resource that does not exist. It has
+// the code of legacy revisions, -32002; Error.For gives the code of the
+// revision that it is sent in.
 func ResourceNotFound(uri string) *Error {
 	return &Error{
 		Code:    CodeResourceNotFound,
@@ -97,8 +103,9 @@ func ResourceNotFound(uri string) *Error {
 	}
 }
 
-// For returns e with the code that rev has for it: CodeResourceNotFound is
-// CodeInvalidParams in modern revisions.
+// For returns e with the code that rev uses for it: CodeResourceNotFound
+// becomes CodeInvalidParams in modern revisions, which have withdrawn the
+// former. Other errors are returned as they are. e is not changed.
 func (e *Error) For(rev Revision) *Error {
 	if e.Code != CodeResourceNotFound || !rev.Modern() {
 		return e

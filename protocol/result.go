@@ -8,7 +8,8 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Wire is what a result has to know of the answer it goes into.
+// Wire describes the answer that a result becomes part of: what it must know to
+// write itself.
 type Wire struct {
 	Revision Revision
 	// Meta holds members for the _meta of every result, encoded and without
@@ -16,19 +17,24 @@ type Wire struct {
 	Meta []byte
 }
 
-// Result is the result of a request. Append adds it to dst as one JSON object
-// that suits the wire; on an error what it returns is nil.
+// Result is the result of a request. Append appends it to dst as one JSON
+// object in the form that to asks for, and returns nil and an error if it
+// cannot be encoded. Append may be called several times and concurrently; it
+// must not change the result.
 type Result interface {
 	Append(dst []byte, to Wire) ([]byte, error)
 }
 
-// RawResult is a result that is encoded already, whole.
+// RawResult is the whole JSON object of a result, already encoded for the
+// revision of its request. Append adds nothing to it, neither resultType nor
+// _meta.
 type RawResult []byte
 
 // Append implements Result.
 func (r RawResult) Append(dst []byte, _ Wire) ([]byte, error) { return append(dst, r...), nil }
 
-// EmptyResult is the result of methods that return nothing.
+// EmptyResult is the result of methods that return nothing, such as ping and
+// logging/setLevel.
 type EmptyResult struct{}
 
 // Append implements Result.
@@ -36,8 +42,10 @@ func (EmptyResult) Append(dst []byte, to Wire) ([]byte, error) {
 	return closeResult(openResult(dst, to), nil, to)
 }
 
-// JSONResult is a result whose members come from Value, encoded as what a tool
-// returns; it must encode to an object without resultType and _meta: those are added.
+// JSONResult is a result whose members come from Value. Value must encode to an
+// object that has neither resultType nor _meta, which Append adds; otherwise
+// Append fails, or writes a duplicate member. It is encoded by internal/jsonx,
+// like the results of tools.
 type JSONResult struct {
 	Value any
 	Meta  MetaMap
@@ -59,7 +67,8 @@ func (r JSONResult) Append(dst []byte, to Wire) ([]byte, error) {
 	return closeResult(dst, r.Meta, to)
 }
 
-// openResult starts the object of a result.
+// openResult appends the opening brace of a result, with resultType if the
+// revision has it.
 func openResult(dst []byte, to Wire) []byte {
 	if to.Revision.Has(ResultType) {
 		return append(dst, `{"resultType":"complete"`...)
@@ -67,7 +76,8 @@ func openResult(dst []byte, to Wire) []byte {
 	return append(dst, '{')
 }
 
-// separate appends the comma between members, unless none came before.
+// separate appends the comma before a member, unless the object has none yet.
+// dst must not be empty.
 func separate(dst []byte) []byte {
 	if dst[len(dst)-1] == '{' {
 		return dst
@@ -75,7 +85,9 @@ func separate(dst []byte) []byte {
 	return append(dst, ',')
 }
 
-// closeResult adds _meta, if there is any, and ends the object of a result.
+// closeResult appends _meta, if there is anything in it, and ends the object of
+// a result. meta comes from the result and to.Meta from the server; a key in
+// both would occur twice, so that to.Meta has reserved keys only.
 func closeResult(dst []byte, meta MetaMap, to Wire) ([]byte, error) {
 	if len(meta) == 0 && len(to.Meta) == 0 {
 		return append(dst, '}'), nil
@@ -94,10 +106,11 @@ func closeResult(dst []byte, meta MetaMap, to Wire) ([]byte, error) {
 	return append(dst, "}}"...), nil
 }
 
-// CallToolResult is the result of tools/call.
-//
-// Structured content goes out with its text twin, in one pass: the twin is
-// made from the bytes just written.
+// CallToolResult is the result of tools/call (server/tools). Every client shows
+// Content; structuredContent is for programs. The specification asks servers to
+// repeat structured content as text for clients that do not read it: here, this
+// text is made in the same pass from the bytes just written, so that the value
+// is encoded once.
 type CallToolResult struct {
 	Content []Content
 	IsError bool
@@ -115,7 +128,8 @@ type CallToolResult struct {
 	Twin bool
 }
 
-// Append implements Result.
+// Append implements [Result]. structuredContent is written before content,
+// because the text item in content is made of it.
 func (r *CallToolResult) Append(dst []byte, to Wire) ([]byte, error) {
 	dst = openResult(dst, to)
 	var structured []byte
@@ -145,8 +159,10 @@ func (r *CallToolResult) Append(dst []byte, to Wire) ([]byte, error) {
 	return closeResult(dst, r.Meta, to)
 }
 
-// appendStructured appends the member structuredContent, if rev can carry it,
-// and returns its text, which stays valid while dst grows.
+// appendStructured appends structuredContent, unless rev cannot carry it, and
+// returns its JSON text. The text points into the old array of dst if that
+// grows, or is a copy if the member was taken back; it stays valid either way,
+// and its capacity is cut so that appending to dst cannot overwrite it.
 func (r *CallToolResult) appendStructured(dst []byte, rev Revision) (grown, text []byte, err error) {
 	start := len(dst)
 	dst = append(separate(dst), `"structuredContent":`...)
@@ -161,13 +177,15 @@ func (r *CallToolResult) appendStructured(dst []byte, rev Revision) (grown, text
 	return dst[:start], bytes.Clone(text), nil
 }
 
-// carries tells whether rev can carry text as structured content.
+// carries reports whether rev allows text as structuredContent: some revisions
+// have none, some allow objects only, newer ones any JSON value.
 func carries(rev Revision, text []byte) bool {
 	return rev.Has(StructuredContent) && (rev.Has(AnyStructured) || text[0] == '{')
 }
 
-// AppendTyped appends the JSON object text as a result of that type, with meta,
-// which may be nil, in its _meta.
+// AppendTyped appends text, a JSON object without resultType, as a result of
+// that type, with meta, which may be nil, in its _meta. It is for results of
+// extensions, whose types this package does not know.
 func AppendTyped(dst []byte, resultType string, text []byte, meta MetaMap, to Wire) ([]byte, error) {
 	dst = append(append(append(dst, `{"resultType":"`...), resultType...), '"')
 	if len(text) > 2 {
@@ -176,8 +194,9 @@ func AppendTyped(dst []byte, resultType string, text []byte, meta MetaMap, to Wi
 	return closeResult(dst, meta, to)
 }
 
-// Freeze encodes r for rev, for a result that goes into many answers. The
-// original is not needed any more.
+// Freeze encodes r once for rev, for a result that goes into many answers, such
+// as that of a call which several clients share. Later changes of r do not
+// reach the frozen result.
 func (r *CallToolResult) Freeze(rev Revision) (*FrozenResult, error) {
 	text, err := r.Append(nil, Wire{Revision: rev})
 	if err != nil {
@@ -186,17 +205,20 @@ func (r *CallToolResult) Freeze(rev Revision) (*FrozenResult, error) {
 	return &FrozenResult{text: bytes.Clone(text), meta: len(r.Meta) > 0}, nil
 }
 
-// FrozenResult is a result that is encoded but for the _meta of its answer. It
-// does not change and is safe for concurrent use.
+// FrozenResult is an encoded result to which only the _meta of each answer is
+// added. It does not change and is safe for concurrent use.
 type FrozenResult struct {
 	text []byte
 	meta bool // whether text ends with a _meta
 }
 
-// Len returns its size in bytes.
+// Len returns the size of the encoded result in bytes, for those that keep
+// results within a budget.
 func (r *FrozenResult) Len() int { return len(r.text) }
 
-// Append implements Result. to must have the revision that r was encoded for.
+// Append implements [Result]. to.Revision must be the revision that r was
+// encoded for; to.Meta is put at the end of _meta, which is added if there is
+// none.
 func (r *FrozenResult) Append(dst []byte, to Wire) ([]byte, error) {
 	if len(to.Meta) == 0 {
 		return append(dst, r.text...), nil

@@ -1,8 +1,9 @@
 package protocol
 
 // Revision is one published revision of the specification: V20241105 to
-// V20260728, of which Latest is the newest. ParseRevision finds one by its date.
-// The zero Revision is none of them.
+// V20260728, of which Latest is the newest. Revisions are ordered by date and
+// compare with < and >, but code that asks for an ability should use Has. The
+// zero Revision is none of them: it has no name and no features.
 type Revision uint8
 
 // The revisions, oldest first. All but the last are legacy: they open a
@@ -24,6 +25,7 @@ const (
 	Unnamed = V20250326
 )
 
+// revisionNames are the dates by which revisions are named on the wire.
 var revisionNames = [...]string{
 	V20241105: "2024-11-05",
 	V20250326: "2025-03-26",
@@ -41,7 +43,9 @@ func (r Revision) String() string {
 	return revisionNames[r]
 }
 
-// ParseRevision finds the revision of that name.
+// ParseRevision returns the revision with that name, a date such as
+// "2025-11-25". ok is false if this package does not know it. The newest are
+// compared first, because most peers use them.
 func ParseRevision(name string) (Revision, bool) {
 	for r := Latest; r > 0; r-- {
 		if revisionNames[r] == name {
@@ -69,11 +73,13 @@ func RevisionNames(revs []Revision) []string {
 	return names
 }
 
-// Modern tells whether requests of r carry their own metadata and need no
-// session.
+// Modern reports whether requests of r carry their own metadata and need no
+// session. It is false for the zero Revision.
 func (r Revision) Modern() bool { return r >= V20260728 }
 
-// Feature is something that some revisions have and others lack.
+// Feature is a set of abilities that some revisions have and others lack, one
+// bit each. Where the specification changed the form of something rather than
+// adding it, the newer form is the feature.
 type Feature uint32
 
 // The features that the code asks for.
@@ -128,6 +134,9 @@ const (
 	PrimedStreams
 )
 
+// revisionFeatures says what each revision has. Batches came with 2025-03-26
+// and went with the revision after it; all other features stay until 2026-07-28
+// removes the resumption of streams together with sessions.
 var revisionFeatures = [...]Feature{
 	V20241105: 0,
 	V20250326: in2025March | Batches,
@@ -136,6 +145,7 @@ var revisionFeatures = [...]Feature{
 	V20260728: in2026July,
 }
 
+// The features of each revision, built from those of the one before it.
 const (
 	in2025March    = ResumableStreams | ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
 	in2025June     = in2025March | Elicitation | StructuredContent | ResourceLinks | Titles | VersionHeader | LastModified

@@ -20,8 +20,10 @@ const (
 // belongs to (basic/patterns/subscriptions of 2026-07-28).
 const MetaSubscription = metaPrefix + "subscriptionId"
 
-// SubscriptionFilter says what a client wants to be told of. The zero value
-// means nothing.
+// SubscriptionFilter says which changes a client wants to be told of
+// (basic/patterns/subscriptions of 2026-07-28). The zero value means none. The
+// server acknowledges a subscription with the part of its filter that it
+// honours.
 type SubscriptionFilter struct {
 	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
 	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
@@ -30,13 +32,15 @@ type SubscriptionFilter struct {
 	TaskIDs               []string `json:"taskIds,omitempty"`               // of the extension of tasks
 }
 
-// OfTasks tells whether f names tasks and nothing else.
+// OfTasks reports whether f names tasks and nothing else. A server that is
+// shutting down still accepts such a subscription and refuses all others.
 func (f *SubscriptionFilter) OfTasks() bool {
 	return len(f.TaskIDs) > 0 && len(f.ResourceSubscriptions) == 0 &&
 		!f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged
 }
 
-// Names of the members of a filter; the first stands for all others.
+// filterNames are the members of a filter on the wire; index 0 stands for all
+// other names. text relies on the order of the first three.
 var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds"}
 
 // Limits of what a client may name, in bytes.
@@ -45,10 +49,11 @@ const (
 	MaxSubscribed = 256 << 10 // all that a subscription, or a session, is told of
 )
 
-// ScanFilter reads the filter in raw, the params of a subscriptions/listen
-// request. maxURIs limits how many resources it may name, MaxURI and
-// MaxSubscribed how long their names are; one that is named twice counts and is
-// kept once. Members that no revision defines are ignored.
+// ScanFilter reads the filter from raw, the params of a subscriptions/listen
+// request, which Scan has accepted. maxURIs limits the entries of each list;
+// MaxURI and MaxSubscribed limit their lengths. A name that occurs twice counts
+// twice towards the limits and is kept once. Members that no revision defines
+// are ignored.
 func ScanFilter(raw []byte, maxURIs int, f *SubscriptionFilter) *Error {
 	*f = SubscriptionFilter{}
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw)}
@@ -81,6 +86,7 @@ func ScanFilter(raw []byte, maxURIs int, f *SubscriptionFilter) *Error {
 	return asError(err)
 }
 
+// scan reads the object of the filter, at whose start s is.
 func (f *SubscriptionFilter) scan(s *jsonx.Scanner, maxURIs int) *Error {
 	var seen uint
 	more, err := s.ObjectStart()
@@ -103,6 +109,7 @@ func (f *SubscriptionFilter) scan(s *jsonx.Scanner, maxURIs int) *Error {
 	return asError(err)
 }
 
+// scanMember reads the value of the member name, "" for one that is not known.
 func (f *SubscriptionFilter) scanMember(s *jsonx.Scanner, name string, maxURIs int) *Error {
 	var flag *bool
 	switch name {
@@ -166,21 +173,24 @@ func scanNames(s *jsonx.Scanner, member string, limit int, names *[]string) *Err
 	return asError(err)
 }
 
-// Change is a notification that belongs to no request, encoded once for
-// everybody who is told. It does not change and is safe for concurrent use.
+// Change is a notification that belongs to no request, such as
+// tools/list_changed. It is encoded once and sent to every client: legacy
+// sessions get it as it is, subscriptions with their id in _meta, which is
+// inserted between head and tail. A Change never changes and is safe for
+// concurrent use.
 type Change struct {
 	plain []byte // whole, for legacy sessions
 	head  []byte // up to the subscription's id
 	tail  []byte // what follows that
 }
 
-// NewChange returns the notification of that method. members are the members
-// of its params, encoded and without braces; nil for none.
+// NewChange returns the notification of that method. members are the members of
+// its params, encoded, without the braces and without _meta; nil for none.
 func NewChange(method string, members []byte) *Change { return NewChangeMeta(method, members, nil) }
 
-// NewChangeMeta is NewChange with more in the _meta that a subscription is told:
-// meta are its members, encoded and without braces. Legacy sessions are not told
-// those.
+// NewChangeMeta is NewChange with further members for the _meta that
+// subscriptions get, encoded and without braces. Legacy sessions do not get
+// them.
 func NewChangeMeta(method string, members, meta []byte) *Change {
 	var params, tail []byte
 	if len(meta) > 0 {
@@ -200,28 +210,32 @@ func NewChangeMeta(method string, members, meta []byte) *Change {
 	}
 }
 
-// Plain returns the notification for a legacy session. It must not be changed.
+// Plain returns the notification for a legacy session. The caller must not
+// change it: all sessions share the bytes.
 func (c *Change) Plain() []byte { return c.plain }
 
-// Append appends the notification for a subscription, which is called by the
-// id of the request that opened it.
+// Append appends the notification for a subscription. The id of a subscription
+// is that of the request that opened it, a string or a number as the client
+// wrote it.
 func (c *Change) Append(dst []byte, subscription ID) []byte {
 	return append(subscription.Append(append(dst, c.head...)), c.tail...)
 }
 
-// ResourceUpdated returns the notification that a resource is another.
+// ResourceUpdated returns the notification that the contents of the resource at
+// uri have changed.
 func ResourceUpdated(uri string) *Change {
 	return NewChange(MethodResourceUpdated, jsonx.AppendString([]byte(`"uri":`), uri))
 }
 
-// AppendAcknowledged appends the notification that opens a subscription, with
-// what of its filter is honoured.
+// AppendAcknowledged appends the notification that opens a subscription.
+// honoured is the part of its filter that the server will act on.
 func AppendAcknowledged(dst []byte, subscription ID, honoured SubscriptionFilter) []byte {
 	members := append([]byte(`"notifications":`), honoured.text()...)
 	return NewChange(MethodAcknowledged, members).Append(dst, subscription)
 }
 
-// text returns the JSON object of f.
+// text returns f as a JSON object. Members that are false or empty are left
+// out.
 func (f SubscriptionFilter) text() []byte {
 	dst := []byte{'{'}
 	for i, on := range []bool{f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged} {
@@ -234,6 +248,8 @@ func (f SubscriptionFilter) text() []byte {
 	return append(appendNames(dst, `"taskIds":[`, f.TaskIDs), '}')
 }
 
+// appendNames appends the list names as a member, nothing if it is empty.
+// member holds the quoted name, the colon and the opening bracket.
 func appendNames(dst []byte, member string, names []string) []byte {
 	if len(names) == 0 {
 		return dst
@@ -245,7 +261,8 @@ func appendNames(dst []byte, member string, names []string) []byte {
 	return append(bytes.TrimSuffix(dst, []byte{','}), ']')
 }
 
-// ListenResult ends a subscription in order.
+// ListenResult is the result of subscriptions/listen, sent when the server ends
+// the subscription in order, for example because it shuts down.
 type ListenResult struct{ Subscription ID }
 
 // Append implements Result.

@@ -1,7 +1,9 @@
 package protocol
 
 // TaskStatus is the state of a task (the extension
-// io.modelcontextprotocol/tasks).
+// io.modelcontextprotocol/tasks). A task begins as working and may alternate
+// between that and input_required until it reaches a final state, which never
+// changes.
 type TaskStatus string
 
 // The states of tasks. The last three are final.

@@ -3,6 +3,8 @@ package protocol
 import "encoding/json"
 
 // Tool describes a tool to clients (server/tools of every revision).
+// InputSchema and OutputSchema are JSON Schemas, encoded once; a nil
+// OutputSchema means that results have no declared structure.
 type Tool struct {
 	Name         string           `json:"name"`
 	Title        string           `json:"title,omitempty"`
@@ -25,7 +27,11 @@ type ToolAnnotations struct {
 	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`
 }
 
-// For returns t without what rev lacks.
+// For returns t without the members that rev lacks. Two things are saved rather
+// than dropped: in the revision that has hints but no titles, the title moves
+// into the annotations, where that revision has it; and in revisions whose
+// structured content is always an object, an output schema stays only if it
+// describes an object. t itself is not changed.
 func (t Tool) For(rev Revision) Tool {
 	if !rev.Has(Titles) {
 		if t.Title != "" && rev.Has(ToolHints) {
@@ -52,7 +58,9 @@ func (t Tool) For(rev Revision) Tool {
 	return t
 }
 
-// objectSchema tells whether schema says at its root that it wants an object.
+// objectSchema reports whether the root of schema says "type": "object".
+// Schemas that mean the same without saying it count as no, because older
+// clients read that member.
 func objectSchema(schema json.RawMessage) bool {
 	var root struct {
 		Type any `json:"type"`

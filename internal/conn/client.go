@@ -8,16 +8,19 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// What a client says of itself is decoded, and kept as long as its session or its
-// request lives. It may have maxClient bytes, and commas, which part the members
-// and items: decoded, an item of three bytes takes a hundred.
+// The limits of what a client may say of itself, in bytes and in commas. It is
+// decoded and kept for as long as its session or request lives, and decoded it
+// takes much more memory than its text: an item of three bytes takes about a
+// hundred. Commas separate members and items and are therefore a cheap measure
+// of their number.
 const (
 	maxClient       = 32 << 10
 	maxClientCommas = 250
 )
 
-// tooMuch returns the error for a client that says more of itself; where names
-// what it has said.
+// tooMuch returns the error for a client that says more of itself than the
+// limits allow, else nil. where names, in the plural, the members that it has
+// said it in.
 func tooMuch(where string, info, capabilities []byte) *protocol.Error {
 	if len(info)+len(capabilities) > maxClient {
 		return protocol.Errorf(protocol.CodeInvalidParams, "%s are longer than %d bytes; link icons in place of including them", where, maxClient)
@@ -28,8 +31,9 @@ func tooMuch(where string, info, capabilities []byte) *protocol.Error {
 	return nil
 }
 
-// readClient reads what an initialize request says of the client, and negotiates
-// which of revisions is spoken with it.
+// readClient reads what an initialize request says of the client and negotiates
+// the revision. raw are the params, nil if there are none. The capabilities
+// that it returns are cut down to those of the revision.
 func readClient(raw []byte, revisions []protocol.Revision) (c session.Client, fault *protocol.Error) {
 	var params protocol.InitializeParams
 	if err := json.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
@@ -56,6 +60,7 @@ func readClient(raw []byte, revisions []protocol.Revision) (c session.Client, fa
 	return c, nil
 }
 
+// decodeOptional decodes raw into v, and does nothing if raw is empty.
 func decodeOptional(raw []byte, v any) error {
 	if len(raw) == 0 {
 		return nil
@@ -63,7 +68,7 @@ func decodeOptional(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// logLevel reads the level that the _meta of a request names.
+// logLevel reads the log level in the _meta of a request, a JSON string.
 func logLevel(raw []byte) (protocol.Level, *protocol.Error) {
 	var name string
 	// It is a string: ScanParams has seen to that.

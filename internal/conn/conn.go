@@ -80,7 +80,7 @@ type Conn struct {
 	closeReason error         // why; set before
 }
 
-// options shape the service of one connection.
+// options say how one connection is served.
 type options struct {
 	via frame.Transport
 	// legacy refuses modern requests, for a transport that has none.
@@ -90,7 +90,8 @@ type options struct {
 	by func() *http.Request
 }
 
-// newConn makes a Conn of what carries its messages.
+// newConn returns a Conn that carries its messages over carrier. Its context
+// comes from ctx. serve must be called once.
 func newConn(ctx context.Context, m *Manager, carrier transport.Conn, opts options) *Conn {
 	c := &Conn{
 		manager: m, transport: carrier, opts: opts, work: make(chan *request), stopped: make(chan struct{}),
@@ -105,8 +106,10 @@ func newConn(ctx context.Context, m *Manager, carrier transport.Conn, opts optio
 	return c
 }
 
-// serve runs the connection until its input ends or ctx does, from which its
-// own context comes. What it leaves behind, wait waits for.
+// serve runs the connection until its input ends, ctx ends, the server shuts
+// down or a handler closes the session, and then until finish returns. ctx must
+// be the context that c was made with. serve closes the transport only to free
+// what is stuck in it. What it leaves behind, wait waits for.
 func (c *Conn) serve(ctx context.Context) error {
 	defer c.end()
 	defer c.endGrace()
@@ -154,7 +157,8 @@ func (c *Conn) serve(ctx context.Context) error {
 	return err
 }
 
-// stop keeps further requests from starting, also those that wait.
+// stop keeps further requests from being started, including those that wait. It
+// is called once, by serve.
 func (c *Conn) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,8 +175,9 @@ func (c *Conn) isStopped() bool {
 	}
 }
 
-// read takes messages until the end of the input, and sees to what ends with
-// it.
+// read takes messages until the input ends and then does what follows from that
+// end. It runs on a goroutine of its own, of which the transport's Read may be
+// users' code that ends it: hence the deferred calls.
 func (c *Conn) read() {
 	defer close(c.work) // the workers end
 	var err error
@@ -185,7 +190,9 @@ func (c *Conn) read() {
 	safely.Do(func() { err = c.readAll() }, func(f *safely.Failure) { err = f.Detail() })
 }
 
-// readAll takes messages and returns why there are no more.
+// readAll takes messages and returns why there are no more; io.EOF is the
+// orderly end. A message that is too long is answered and skipped, if the
+// transport can go on behind it.
 func (c *Conn) readAll() error {
 	for {
 		message, err := c.transport.Read()
@@ -210,15 +217,15 @@ func (c *Conn) readAll() error {
 	}
 }
 
-// writeSoon is for the goroutine that reads, which must not wait for the client.
-// It ends the connection of a client that does not take what it is sent.
+// writeSoon sends a message from the goroutine that reads. If the client does
+// not take it in time, the connection ends.
 func (c *Conn) writeSoon(message []byte) {
 	if err := c.writes.writeSoon(message); err != nil && c.writeErr.CompareAndSwap(nil, &err) {
 		_ = c.transport.Close() // reading ends, which tells why
 	}
 }
 
-// receive takes what was read: one message, or a batch of them.
+// receive takes the text that was read, which it owns: one message, or a batch.
 func (c *Conn) receive(text []byte) {
 	r := &request{conn: c, size: len(text)}
 	if c.opts.by != nil {
@@ -239,7 +246,8 @@ func (c *Conn) receive(text []byte) {
 	c.accept(r)
 }
 
-// receiveFaulty takes a message with a fault.
+// receiveFaulty takes a message that Scan has refused. A broken response makes
+// the question fail that it is for; everything else is answered with the error.
 func (c *Conn) receiveFaulty(r *request, fault *protocol.Error) {
 	if !r.message.MeantAsResponse() {
 		c.reject(r, fault)
@@ -251,7 +259,9 @@ func (c *Conn) receiveFaulty(r *request, fault *protocol.Error) {
 	r.reply(nil)
 }
 
-// accept takes one message. It waits for nothing but room for an answer.
+// accept takes one message and decides where it is served: here (responses, and
+// initialize if nothing is before it and no users' code is involved), by a
+// worker, or from a queue. It waits for nothing but room in the writeQueue.
 func (c *Conn) accept(r *request) {
 	m := &r.message
 	if m.IsResponse() {
@@ -290,14 +300,16 @@ func (c *Conn) accept(r *request) {
 	}
 }
 
-// reject answers what is no message, or a request without right params, in
-// the form of the revision that is spoken when all before it has been served.
+// reject answers a text that is no message, or a request with invalid params.
+// The error takes the form of the revision that is spoken when all that was
+// read before has been served, since an initialize may be among that.
 func (c *Conn) reject(r *request, fault *protocol.Error) {
 	c.inOrder(r, func() { r.refuse(c.revision(), fault) })
 }
 
-// inOrder calls do when everything has been served, or given to a worker, that
-// was read before.
+// inOrder calls do when everything that was read before has been served or
+// given to a worker: at once if nothing waits, else in r's turn. r stands for
+// do in the queue.
 func (c *Conn) inOrder(r *request, do func()) {
 	switch {
 	case c.queue.isIdle():
@@ -310,8 +322,9 @@ func (c *Conn) inOrder(r *request, do func()) {
 	}
 }
 
-// enqueue lets r, which counts as running, wait in a queue. What finds no room
-// there is refused, or dropped if it is a notification.
+// enqueue lets r wait for its turn in to. r must count as running (addRunning).
+// If there is no room, a request is answered with CodeBusy and a notification
+// is dropped; the log says so once for a connection.
 func (c *Conn) enqueue(to *requestQueue, r *request) {
 	r.offReader = true
 	first, ok := to.put(r)
@@ -337,7 +350,8 @@ func (c *Conn) enqueue(to *requestQueue, r *request) {
 	}
 }
 
-// serveQueued serves what has waited in the queue.
+// serveQueued serves a message from the queue, on the goroutine that serves the
+// queue.
 func (c *Conn) serveQueued(r *request) {
 	switch {
 	case r.later != nil:
@@ -355,7 +369,7 @@ func (c *Conn) serveQueued(r *request) {
 	}
 }
 
-// ping serves a ping: it waits for other pings alone.
+// ping serves a ping from the queue of pings, which no other request delays.
 func (c *Conn) ping(r *request) {
 	if fault := r.admit(); fault != nil {
 		r.drop(fault)
@@ -364,7 +378,8 @@ func (c *Conn) ping(r *request) {
 	r.serve(nil)
 }
 
-// revision returns what an answer is written in whose request cannot tell.
+// revision returns the revision of the session, 0 if there is none. Errors are
+// written in it when their request does not tell.
 func (c *Conn) revision() protocol.Revision {
 	if x := c.session.Load(); x != nil {
 		return x.Revision()
@@ -372,7 +387,9 @@ func (c *Conn) revision() protocol.Revision {
 	return 0
 }
 
-// receiveBatch takes a JSON array of messages, which by has brought, if not nil.
+// receiveBatch takes a JSON array of messages. by is the HTTP request that has
+// brought it, nil on other transports. All messages are scanned before the
+// first is taken, because initialize must not be in a batch.
 func (c *Conn) receiveBatch(text []byte, by *http.Request) {
 	messages, fault := protocol.ScanBatch(text, protocol.Limits{}, c.revision(), c.manager.Batch)
 	if fault != nil {
@@ -400,8 +417,8 @@ func (c *Conn) receiveBatch(text []byte, by *http.Request) {
 	}
 }
 
-// cancel ends the request that a cancellation names. One that waits is out of
-// the queue at once, and its id is free.
+// cancel cancels the request that a cancellation names. One that still waits
+// leaves its queue and is finished at once, so that its id is free.
 func (c *Conn) cancel(r *request) {
 	id := cancelRequest(&c.inflight, &r.params)
 	for _, q := range []*requestQueue{&c.queue, &c.pings} {
@@ -411,9 +428,10 @@ func (c *Conn) cancel(r *request) {
 	}
 }
 
-// start gives a request to a worker that is idle, or to a new one. When there
-// are as many as allowed, it waits for one, or returns false if it may not. It is
-// called by who serves the queue, or by the reader while nobody does.
+// start gives a request to an idle worker, or to a new one if there may be one
+// more. If all are busy, it waits when mayWait is set and else returns false.
+// It is called by the goroutine that serves the queue, or by the reader while
+// nobody does; this is what protects c.workerCount.
 func (c *Conn) start(r *request, mayWait bool) bool {
 	if fault := r.admit(); fault != nil {
 		r.drop(fault)
@@ -453,7 +471,8 @@ func (c *Conn) start(r *request, mayWait bool) bool {
 	return true
 }
 
-// addRunning counts a message as under way, unless the connection is stopped.
+// addRunning counts a message as under way, for which c.running.Done must be
+// called, or returns false if the connection has stopped.
 func (c *Conn) addRunning() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -464,7 +483,9 @@ func (c *Conn) addRunning() bool {
 	return true
 }
 
-// worker serves requests until there are no more.
+// worker serves r and then requests from c.work, until that is closed. It keeps
+// the buffer of its answers for the next one, unless that has grown large. If a
+// handler ends the goroutine, another one takes the worker's place.
 func (c *Conn) worker(r *request) {
 	defer func() {
 		if r != nil { // a handler has ended the goroutine; another one takes its place
@@ -480,16 +501,17 @@ func (c *Conn) worker(r *request) {
 	}
 }
 
-// maxKept is the size, in bytes, from which a worker gives the memory of an
-// answer back.
+// maxKept is the size of a buffer, in bytes, beyond which it is not kept for
+// the next answer.
 const maxKept = 64 << 10
 
-// finish waits until the calls have ended and everything is written, and
-// returns the error of the latter. Once grace has ended it does not wait for
-// ever: a call that ignores its context, or a write that can neither be done
-// nor be interrupted, is left behind. grace ends, too, when the client takes
-// nothing for DefaultWriteTimeout, for which not every Conn has a time of its
-// own.
+// finish waits until all calls have ended and everything is written, and
+// returns the error of the writing. It waits without limit until c.grace ends.
+// That happens when Config.Grace is over, when the client has gone, or here
+// when no write ends for DefaultWriteTimeout; not every transport has a limit
+// of its own. From then on calls have settleTime, and once more after the
+// connection has been closed. What is still running then, because it ignores
+// its context, is left behind with ErrStillRunning.
 func (c *Conn) finish() error {
 	var err error
 	go func() {
@@ -531,8 +553,9 @@ func (c *Conn) finish() error {
 	}
 }
 
-// wait waits for every goroutine of the connection, which is closed. err is
-// why it ended; nothing is left behind any more. c may be nil.
+// wait waits for every goroutine of the connection, which must be closed. err
+// is what serve has returned; ErrStillRunning becomes nil, since nothing is
+// left behind any more. c may be nil.
 func (c *Conn) wait(err error) error {
 	if c != nil {
 		<-c.readerDone
@@ -546,9 +569,10 @@ func (c *Conn) wait(err error) error {
 	return err
 }
 
-// endInput is told why there is no more input: who has left wants no answers,
-// and who may still read does not wait for ever. stop must be called when
-// nothing is under way any more.
+// endInput does what follows from the end of the input. Questions to the client
+// fail. If the client has left altogether, its calls are cancelled; if it has
+// only ended its side and may still read answers, they have Config.Grace. stop
+// ends that limit and must be called when nothing is under way any more.
 func (c *Conn) endInput(err error) (stop func()) {
 	defer close(c.inputEnded)
 	c.stream.stop()
@@ -576,16 +600,17 @@ func (c *Conn) endInput(err error) (stop func()) {
 	return stop
 }
 
-// settleTime is how long calls that were cancelled may take to write their
-// answers to a client that does not read, before the connection is closed over
-// them, and how long that may take to free them.
+// settleTime is how long cancelled calls may take to write their answers to a
+// client that does not read before the connection is closed, and how long they
+// may take after that.
 const settleTime = time.Second
 
-// ErrStillRunning is what ServeStdio returns when a call, or the writing of an
-// answer, went on although its time was over.
+// ErrStillRunning is returned by ServeStdio when a call, or the writing of an
+// answer, goes on although its time is over. Its goroutine is left behind.
 var ErrStillRunning = errors.New("mcp: something under way ignored its end and was left behind")
 
-// closeWith ends the connection for that reason.
+// closeWith ends the connection. The reason of the first call counts. It is
+// called by the session manager when the session is ended.
 func (c *Conn) closeWith(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -595,7 +620,8 @@ func (c *Conn) closeWith(reason error) {
 	}
 }
 
-// reason returns why the session of the connection ends.
+// reason returns why the session of the connection ends, for whoever asks its
+// context.
 func (c *Conn) reason() error {
 	select {
 	case <-c.closing:

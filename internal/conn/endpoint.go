@@ -13,10 +13,12 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// endpoint is a Manager as the HTTP transport sees it.
+// endpoint is a Manager with the methods that the HTTP transport calls. It is a
+// type of its own to keep them out of the Manager's.
 type endpoint Manager
 
-// Endpoint returns what the HTTP transport serves clients with.
+// Endpoint returns the side of m that the HTTP transport serves its requests
+// with.
 func (m *Manager) Endpoint() streamable.Backend { return (*endpoint)(m) }
 
 func (e *endpoint) manager() *Manager { return (*Manager)(e) }
@@ -24,8 +26,9 @@ func (e *endpoint) manager() *Manager { return (*Manager)(e) }
 // Revisions implements streamable.Backend.
 func (e *endpoint) Revisions() []protocol.Revision { return e.manager().Config.Revisions }
 
-// HeaderParams implements streamable.Backend. There are none where it cannot be
-// told whether the tool is there for its client; the call itself will say why.
+// HeaderParams implements streamable.Backend. A client that must not see a tool
+// must not learn its parameters either: there are none for it, nor if the Frame
+// that would decide cannot be made. The call itself then fails with the reason.
 func (e *endpoint) HeaderParams(c *streamable.Call) []protocol.HeaderParam {
 	params, forAll := e.Host.HeaderParams(c.Params.Name)
 	if forAll || len(params) == 0 {
@@ -38,7 +41,8 @@ func (e *endpoint) HeaderParams(c *streamable.Call) []protocol.HeaderParam {
 	return params
 }
 
-// Serve implements streamable.Backend.
+// Serve implements streamable.Backend. It chooses by what the request belongs
+// to: a call without revision is an initialize, one without session is modern.
 func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 	switch {
 	case e.manager().refuses(c.Message.Method):
@@ -53,8 +57,8 @@ func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 	return e.serveLegacy(c)
 }
 
-// serveModern serves a request that stands alone. It ends when its client
-// goes away.
+// serveModern serves a request that stands alone. Its context ends when the
+// client goes away, which is how a client cancels it.
 func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
 	task, ok := e.Running.Begin(c.HTTP.Context())
 	if !ok {
@@ -64,7 +68,9 @@ func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
 	return e.dispatchTo(task, c, nil)
 }
 
-// subscribe opens a subscription, which goes on as a stream.
+// subscribe opens a subscription. Its handler only opens it; the answer carries
+// on as a stream, for which the transport calls Stream and then End. Should the
+// handler fail or panic, the deferred function undoes what it has opened.
 func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 	if !c.TakesEvents() {
 		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream"))
@@ -88,7 +94,8 @@ func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 	return answer
 }
 
-// open opens a session for an initialize request.
+// open opens a session for an initialize request. It is not cancelled when the
+// client leaves. The session ends again if the request fails.
 func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())
 	if !ok {
@@ -122,8 +129,9 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	return answer
 }
 
-// serveLegacy serves a request of a session. A client that goes away has not
-// cancelled it: it says so with notifications/cancelled.
+// serveLegacy serves a request of a session. A client whose connection breaks
+// has not cancelled it: it does that with notifications/cancelled, and may come
+// back for the answer.
 func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 	x := c.Session.(*session.Session)
 	resumable(c, x)
@@ -133,7 +141,10 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 	return e.call(c, x)
 }
 
-// call serves a request of a session.
+// call serves a request of a session within the limits of that session and
+// returns its answer, which is empty if the client has cancelled the request
+// meanwhile. It must not be called twice with the same id at a time: the second
+// is refused.
 func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
 	x.Use()
 	defer x.Release()
@@ -159,6 +170,8 @@ func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answe
 	return answer
 }
 
+// dispatchTo serves a request of session x, nil for none, on the goroutine of
+// the caller. Errors of authorization also get their HTTP status and challenge.
 func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *session.Session) streamable.Answer {
 	f, fault := e.frame(ctx, c, x)
 	if fault != nil {
@@ -172,20 +185,23 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 	return answer
 }
 
+// frame makes the Frame of a message that came over HTTP.
 func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
 	return e.manager().Frame(ctx, &c.Message, &c.Params, c.Revision, x, frame.Config{
 		Transport: frame.Transport{Kind: frame.HTTP, HTTP: c.HTTP}, Peer: c,
 	})
 }
 
-// refusal is the answer to a request that is not served at all.
+// refusal is the answer to a request that no handler sees.
 func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 	return streamable.Answer{
 		Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault, Refused: true,
 	}
 }
 
-// Notify implements streamable.Backend.
+// Notify implements streamable.Backend. It also takes the client's answers to
+// questions of the server, which are handed to whoever waits for them; an
+// answer that nobody waits for is dropped.
 func (e *endpoint) Notify(c *streamable.Call) {
 	x, _ := c.Session.(*session.Session)
 	if c.Message.IsResponse() {
@@ -214,8 +230,9 @@ func (e *endpoint) Notify(c *streamable.Call) {
 	}
 }
 
-// Session implements streamable.Backend. A session of somebody else is like one
-// that does not exist.
+// Session implements streamable.Backend. The session of another principal is
+// treated like one that does not exist, so that ids cannot be probed. The
+// session takes over the identity of the request, whose token may be newer.
 func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
 	x, err := e.Sessions.Get(id)
 	switch {
@@ -230,17 +247,19 @@ func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *pro
 	return x, nil
 }
 
-// retryAfter is when a client may try again what other clients are in the way
-// of, or a store that does not answer.
+// retryAfter is when a client may try again if the reason passes by itself:
+// other clients are in the way, or a store does not answer.
 const retryAfter = time.Second
 
-// tooMany is the error of a session that finds no room.
+// tooMany is the error for a session that finds no room.
 func tooMany(err error) *protocol.Error {
 	fault := protocol.Errorf(protocol.CodeBusy, "%w", err)
 	fault.RetryAfter = retryAfter
 	return fault
 }
 
+// sessionNotFound is the error for a session that has ended or never was; over
+// HTTP it is sent with status 404, on which clients open a new one.
 func sessionNotFound() *protocol.Error {
 	return protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
 }
@@ -250,8 +269,8 @@ func (e *endpoint) EndSession(x streamable.Session) {
 	e.Sessions.End(x.(*session.Session).ID(), session.ErrDeleted)
 }
 
-// resumable lets the client come back for the answer to c, if its revision
-// knows how.
+// resumable lets the client come back for the answer to c with Last-Event-ID,
+// if its revision has that and it takes events at all.
 func resumable(c *streamable.Call, x *session.Session) {
 	if !c.TakesEvents() || !c.Revision.Has(protocol.ResumableStreams) {
 		return
@@ -264,8 +283,11 @@ func resumable(c *streamable.Call, x *session.Session) {
 	})
 }
 
-// serveApart serves a request on a goroutine of its own, so that its handler
-// can go on when it has let the connection go.
+// serveApart serves a request on a goroutine of its own, so that the handler
+// can close the connection and go on (frame.Detach): the client comes back for
+// the answer. It returns when there is an answer or the handler has let the
+// connection go, whichever comes first; exactly one of the two goroutines hands
+// the answer over.
 func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable.Answer {
 	c.Buffer = nil // it belongs to the connection
 	paused := c.Pausable()
@@ -294,7 +316,10 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 	}
 }
 
-// Listen implements streamable.Backend.
+// Listen implements streamable.Backend: it serves a GET, the stream of what a
+// session is told. If Last-Event-ID names the stream of an answer, that is
+// resumed instead. It returns when the client is gone or the session ends; an
+// error is returned only if nothing was sent yet.
 func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
 	x := found.(*session.Session)
 	defer x.Hold()()
@@ -328,7 +353,9 @@ func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *prot
 	}
 }
 
-// resume goes on with the stream of an answer.
+// resume continues the stream of an answer for a client that comes back. The
+// stream itself sends the events; this function holds the connection open until
+// it has ended or another connection has taken it over.
 func resume(x *session.Session, to *streamable.Events) *protocol.Error {
 	attached, lost, err := x.Resume(to.Last, to, to.Waker())
 	switch {
@@ -349,10 +376,11 @@ func resume(x *session.Session, to *streamable.Events) *protocol.Error {
 	return nil
 }
 
-// Connect implements streamable.Backend: a stream of HTTP+SSE is a connection
-// like others, but legacy. It ends with its stream. What is POSTed to it runs as
-// who POSTs it, which must be the principal that opened the stream: the token may
-// be another one.
+// Connect implements streamable.Backend for HTTP+SSE: the stream is a
+// connection like others that only speaks legacy revisions, and ends with the
+// stream. A message that is POSTed to it runs with the token of the POST, which
+// may differ from the one that opened the stream but must belong to the same
+// principal.
 func (e *endpoint) Connect(r *http.Request, open func(ours func(*http.Request) bool) (streamable.Posted, error)) *protocol.Error {
 	m := e.manager()
 	if m.IsDown() {

@@ -7,11 +7,13 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// guarded is a connection in the guard: what panics becomes an error. Read
-// and Write run where they are called, for speed; who calls them must be ready
-// for a goroutine that ends.
+// guarded is a connection whose panics become errors, because its methods may
+// be users' code. Read and Write run on the goroutine of the caller, for speed;
+// if they call runtime.Goexit, that goroutine ends, and the caller must be
+// prepared for it.
 type guarded struct{ conn transport.Conn }
 
+// Read implements [transport.Conn].
 func (g guarded) Read() (message []byte, err error) {
 	if failed := safely.Call(func() { message, err = g.conn.Read() }); failed != nil {
 		return nil, safely.Known(failed)
@@ -19,6 +21,9 @@ func (g guarded) Read() (message []byte, err error) {
 	return message, err
 }
 
+// Write implements [transport.Conn]. If the connection panics, the message may
+// have been written in part: the connection is closed, so that its reader ends
+// and the client sees it.
 func (g guarded) Write(message []byte) (err error) {
 	safely.Do(func() { err = g.conn.Write(message) }, func(f *safely.Failure) {
 		err = f.Detail()
@@ -30,6 +35,8 @@ func (g guarded) Write(message []byte) (err error) {
 	return err
 }
 
+// Flush implements [transport.Conn], on a goroutine that may end.
 func (g guarded) Flush() error { return safely.Known(safely.Try(g.conn.Flush)) }
 
+// Close implements [transport.Conn], on a goroutine that may end.
 func (g guarded) Close() error { return safely.Known(safely.Try(g.conn.Close)) }

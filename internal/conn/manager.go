@@ -1,6 +1,54 @@
-// Package conn serves the clients of one server: over connections of whole
-// messages, and over HTTP. It takes messages in, keeps their order and the
-// limits, and brings the answers out. What a method does, it does not know.
+// Package conn serves the clients of one server, over connections of whole
+// messages (standard input and output, sockets, WebSockets, HTTP+SSE) and over
+// Streamable HTTP. It takes messages in, keeps their order, enforces the limits
+// and brings the answers out. What a method does, it does not know: that is the
+// [dispatch.Dispatcher] of its [Host].
+//
+// # Parts
+//
+//   - [Manager] belongs to one server. It counts its connections, serves
+//     listeners and upgraded requests, makes the Frame of each message, and
+//     shuts everything down.
+//   - [Conn] is one connection. It has a goroutine that reads, workers that
+//     serve requests, and queues between them (requestQueue towards the
+//     workers, writeQueue towards the client). conn.go draws its states.
+//   - request is one message that is being served on a Conn: it knows the
+//     revision and session that the message belongs to and owes it exactly one
+//     reply, which for notifications is none.
+//   - endpoint is the Manager as the HTTP transport in internal/streamable sees
+//     it. Every request has a goroutine of its own there, that of net/http, so
+//     that it needs no queues.
+//   - serverStream, [Subscription] and questions carry what a server sends
+//     without being asked: changes, subscriptions, and requests to the client.
+//
+// # Sessions and revisions
+//
+// A connection begins without session. A legacy client opens one with
+// initialize, and everything else that it sends then belongs to it. A modern
+// request names its revision in _meta and never has a session, even on a
+// connection that has one. request.admit decides which of the two a message is;
+// it runs when everything that was read before has been served or handed to a
+// worker, because an initialize that waits decides about the messages behind
+// it.
+//
+// # Goroutines and locks
+//
+// The goroutine that reads a connection never waits for a handler or a client,
+// with one bounded exception (see Conn). Handlers run on workers and on
+// goroutines of their own, because one may call runtime.Goexit or panic.
+//
+// Conn.mu, requestQueue.mu, writeQueue.mu and batch.mu are held for short steps
+// that wait for nothing; Conn.mu is taken before the locks of a session.
+// request.mu is held while a message of the request is being written, so that
+// none can follow its answer.
+//
+// What a server has under way is counted by its [peer.Tracker], so that
+// Shutdown can wait for it. What a single connection has under way is counted
+// by Conn.running.
+//
+// Specification: basic/index, basic/lifecycle, basic/transports,
+// basic/utilities/cancellation of every revision, and basic/patterns of
+// 2026-07-28.
 package conn
 
 import (
@@ -29,7 +77,8 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Host is the server whose clients a Manager serves.
+// Host is the server whose clients a Manager serves. Its methods may be called
+// by several goroutines at once.
 type Host interface {
 	// Dispatcher returns what serves requests, the same one at every call.
 	Dispatcher() *dispatch.Dispatcher
@@ -45,7 +94,8 @@ type Host interface {
 	Offers(f *frame.Frame, tool string) bool
 }
 
-// Config shapes a Manager. All of it is needed.
+// Config shapes a Manager. Every field must be set; there are no defaults here,
+// the options of the server have them.
 type Config struct {
 	Host      Host
 	Running   *peer.Tracker       // counts what is under way
@@ -66,9 +116,10 @@ type Config struct {
 	Polling         bool          // handlers may let the connection of their request go
 }
 
-// Manager serves the clients of one server. It is safe for concurrent use. At
-// first it serves everything; after Shutdown requests about tasks alone, on
-// connections that may have some; after Finish, and once Running is stopped, nothing.
+// Manager serves the clients of one server. At first it serves everything;
+// after Shutdown requests about tasks alone, on connections that may have some;
+// after Finish, and once Running is stopped, nothing. It is safe for concurrent
+// use.
 type Manager struct {
 	Config
 	shares  *share.Shares
@@ -80,10 +131,11 @@ type Manager struct {
 	lastOnce sync.Once
 }
 
-// ErrServerClosed is what serving returns once Shutdown was called.
+// ErrServerClosed is returned by what serves connections when it ends because
+// the server was shut down, and at once if that had happened before.
 var ErrServerClosed = fmt.Errorf("mcp: %w", peer.ErrShutdown)
 
-// errShutsDown refuses what comes later.
+// errShutsDown answers requests that come after Shutdown.
 var errShutsDown = protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 
 // NewManager returns a Manager without connections.
@@ -91,11 +143,13 @@ func NewManager(c Config) *Manager {
 	return &Manager{Config: c, shares: share.New("connections", c.Max, c.MaxPerPrincipal), down: make(chan struct{}), last: make(chan struct{})}
 }
 
-// Shutdown ends connections whose clients cannot have tasks, and refuses what is
-// not about tasks from now on.
+// Shutdown ends the connections whose clients cannot have tasks, which are
+// those with a session, and makes requests that are not about tasks fail from
+// now on. It does not wait and may be called again.
 func (m *Manager) Shutdown() { m.downOnce.Do(func() { close(m.down) }) }
 
-// Finish ends the connections that are left.
+// Finish ends the connections that Shutdown has left, once no task is under way
+// any more. It does not wait and may be called again.
 func (m *Manager) Finish() { m.lastOnce.Do(func() { close(m.last) }) }
 
 // IsDown reports whether Shutdown was called.
@@ -108,15 +162,17 @@ func (m *Manager) IsDown() bool {
 	}
 }
 
-// refuses reports whether a request is not served because of a shutdown, which
-// waits for tasks. What else a subscription is about, its method sees.
+// refuses reports whether a request with that method is refused because of a
+// shutdown. Methods of tasks are served until the last task has ended.
+// subscriptions/listen is let through, too, because only its handler knows
+// whether it is about tasks.
 func (m *Manager) refuses(method string) bool {
 	return m.IsDown() && !strings.HasPrefix(method, "tasks/") && method != protocol.MethodListen
 }
 
-// enter counts one more connection of a principal, unless there are as many as
-// allowed: the error says so to the client. leave must be called when it has
-// ended.
+// enter counts a new connection of a principal, "" for nobody, or fails if
+// there are as many as allowed; the text of the error is for the client. leave
+// must be called exactly once when the connection has ended.
 func (m *Manager) enter(principal string) (leave func(), err error) {
 	if err := m.shares.Take(principal, 1); err != nil {
 		return nil, err
@@ -124,8 +180,9 @@ func (m *Manager) enter(principal string) (leave func(), err error) {
 	return func() { m.shares.Give(principal, 1) }, nil
 }
 
-// serve serves one client over c until its input ends or ctx does. What it
-// leaves behind, the wait of the Conn waits for, which may be nil.
+// serve serves one client over c until its input ends or ctx does. It does not
+// close c. The Conn that it returns, nil if the server was shut down before,
+// has a wait for the goroutines that serve leaves behind.
 func (m *Manager) serve(ctx context.Context, c transport.Conn, opts options) (*Conn, error) {
 	ctx, done, ok := m.Running.Start(ctx)
 	if !ok {
@@ -136,19 +193,23 @@ func (m *Manager) serve(ctx context.Context, c transport.Conn, opts options) (*C
 	return served, served.serve(ctx)
 }
 
-// ServeStdio serves one client over c, which it does not close, and leaves
-// behind what ignores its end.
+// ServeStdio serves one client over c. It neither closes c nor waits for
+// handlers that ignore their end: the process is about to exit, and reading
+// standard input cannot be interrupted. The error is ErrStillRunning if
+// something was left behind.
 func (m *Manager) ServeStdio(ctx context.Context, c transport.Conn) error {
 	_, err := m.serve(ctx, c, options{via: frame.Transport{Kind: frame.Stdio}})
 	return err
 }
 
-// ServeConn serves one client over c, closes that and waits for everything that
-// it has started.
+// ServeConn serves one client over c, closes c, and waits for every goroutine
+// that it has started. Closing c must end a Read and a Write that are under
+// way.
 func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via frame.Transport) error {
 	return m.serveConn(ctx, c, options{via: via})
 }
 
+// serveConn is ServeConn with all options. Panics of c become errors.
 func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options) error {
 	c = guarded{c}
 	served, err := m.serve(ctx, c, opts)
@@ -157,7 +218,9 @@ func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options)
 }
 
 // ServeUpgrade serves one client over the WebSocket that upgrade makes of r. It
-// answers r if there may be none, and upgrade does if it fails.
+// answers r itself if there may be no connection, with 403 for a host or origin
+// that is not allowed and with 503 for a lack of room or a shutdown; upgrade
+// answers r if it fails.
 func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func() (transport.Conn, error)) {
 	if fault := m.Guard.Check(r); fault != "" {
 		http.Error(w, fault, http.StatusForbidden)
@@ -192,18 +255,20 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	m.logEnd(via, served.wait(err))
 }
 
+// logRefused writes to the log, at level debug, why there was no WebSocket.
 func (m *Manager) logRefused(err error) {
 	safely.Log(m.Logger.Debug().Err(visible.Error(err)), "WebSocket refused")
 }
 
-// unavailable refuses a connection for now.
+// unavailable answers a request with 503 and asks the client to come again in a
+// second.
 func unavailable(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, why, http.StatusServiceUnavailable)
 }
 
-// goAway closes a connection for a reason that is not the client's, and says so
-// where the transport can.
+// goAway closes a connection for a reason that is not the client's. It tells
+// the client where the transport can; a WebSocket does it with its close frame.
 func goAway(c transport.Conn, reason string) {
 	if c, ok := c.(interface{ GoAway(reason string) error }); ok {
 		_ = c.GoAway(reason) // who has left does not hear it
@@ -213,8 +278,9 @@ func goAway(c transport.Conn, reason string) {
 }
 
 // ServeListener serves every client that listener accepts, over the connection
-// that open makes of what it accepts, until ctx ends, Shutdown is called, or
-// accepting fails.
+// that open makes of it, until ctx ends, Shutdown is called, or accepting
+// fails. It closes listener and returns when all its connections have ended;
+// the error is never nil.
 func (m *Manager) ServeListener(ctx context.Context, listener net.Listener, open func(net.Conn) transport.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -235,13 +301,16 @@ func (m *Manager) ServeListener(ctx context.Context, listener net.Listener, open
 	return err
 }
 
-// The time between two tries to accept.
+// The time to wait before accepting is tried again. It doubles from the least
+// to the greatest and starts anew after a success.
 const (
 	minAcceptWait = 5 * time.Millisecond
 	maxAcceptWait = time.Second
 )
 
-// accept takes connections until it cannot, and returns why.
+// accept accepts connections and hands them to serve, which must not wait,
+// until that is no longer possible, and returns the reason. Like net/http it
+// tries again when descriptors have run out.
 func (m *Manager) accept(ctx context.Context, listener net.Listener, serve func(net.Conn)) error {
 	for wait := minAcceptWait; ; {
 		var c net.Conn
@@ -267,18 +336,21 @@ func (m *Manager) accept(ctx context.Context, listener net.Listener, serve func(
 	}
 }
 
-// closeAccepted closes a connection that came too late, if there is one.
+// closeAccepted closes a connection that was accepted while the server was
+// ending. err is that of Accept; c is valid if it is nil.
 func closeAccepted(c net.Conn, err error) {
 	if err == nil {
 		_ = safely.Try(c.Close) // it was never used
 	}
 }
 
-// isTransient reports whether accepting may work a little later.
+// isTransient reports whether accepting may succeed a little later: no file
+// descriptor was free, or the client gave up first.
 func isTransient(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }
 
+// pause waits for d, or less if ctx ends or down is closed.
 func pause(ctx context.Context, down <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -289,6 +361,8 @@ func pause(ctx context.Context, down <-chan struct{}, d time.Duration) {
 	}
 }
 
+// serveSocket serves one accepted connection. If there are too many, the client
+// gets an error that belongs to no request, and the connection is closed.
 func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(net.Conn) transport.Conn) {
 	var remote string
 	_ = safely.Try(func() error { remote = accepted.RemoteAddr().String(); return nil }) // the connection lives without
@@ -312,7 +386,8 @@ func refuse(c transport.Conn, why error) {
 	_ = c.Close()
 }
 
-// logEnd tells the log why a connection ended, unless that is as usual.
+// logEnd writes to the log, at level debug, why a connection ended, unless it
+// ended in order or by a shutdown.
 func (m *Manager) logEnd(via frame.Transport, err error) {
 	if err == nil || errors.Is(err, ErrServerClosed) {
 		return
@@ -320,7 +395,9 @@ func (m *Manager) logEnd(via frame.Transport, err error) {
 	safely.Log(m.Logger.Debug().Err(visible.Error(err)).Str("transport", string(via.Kind)).Str("remote", via.RemoteAddr()), "connection ended")
 }
 
-// Frame makes the Frame of a message. x is nil in the modern era.
+// Frame makes the Frame of a message. x is the session that it belongs to, nil
+// for a modern message, whose _meta is then checked and read. c holds what the
+// caller knows of the message; Frame fills in the rest.
 func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c frame.Config) (*frame.Frame, *protocol.Error) {
 	c.Askers, c.Ender = m.Askers, (*ender)(m)
 	c.Request = frame.Request{ID: message.ID, Method: message.Method, Params: *params}
@@ -340,8 +417,9 @@ func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *
 	return frame.New(ctx, c), nil
 }
 
-// notify serves a notification; nobody hears of its error but the log. It runs
-// on a goroutine of its own, which a handler may end: the caller's has to go on.
+// notify serves a notification and returns when its handler has. Its error goes
+// to the log alone, since nobody is answered. The handler runs on a goroutine
+// of its own, because it may end that.
 func (m *Manager) notify(f *frame.Frame) {
 	var err error
 	_ = safely.Apart(func() { err = m.Host.Dispatcher().Notify(f) }) // a failure is in the log
@@ -350,8 +428,9 @@ func (m *Manager) notify(f *frame.Frame) {
 	}
 }
 
-// Session finds a legacy session, of HTTP or of a connection. The error is
-// ErrSessionNotFound, or that of the store.
+// Session finds a legacy session by its id, of HTTP or of a connection. Those
+// of connections are searched one by one: only the server's own code asks for
+// them. The error is ErrSessionNotFound or that of the store.
 func (m *Manager) Session(id string) (*session.Session, error) {
 	if x, err := m.Sessions.Get(id); x != nil || err != nil {
 		return x, err
@@ -368,8 +447,9 @@ func (m *Manager) Session(id string) (*session.Session, error) {
 	return found, nil
 }
 
-// Do runs fn with a Frame of the session that id names, while that lives and the
-// server is not shut down.
+// Do runs fn with a Frame of the session with that id. The Frame ends with ctx,
+// with the session and with the server. The Frame has no request, so that what
+// fn sends goes out on the stream of the session.
 func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) error) error {
 	x, err := m.Session(id)
 	if err != nil {

@@ -17,7 +17,9 @@ import (
 )
 
 // request is one message of a client that is being served: a request, which is
-// the frame.Peer of its Frame, or a notification.
+// the frame.Peer of its Frame, or a notification. It is owned by one goroutine
+// at a time: by the one that reads until it is queued or handed to a worker,
+// then by that. Only Send may be called by others.
 type request struct {
 	conn      *Conn
 	message   protocol.Message
@@ -37,7 +39,9 @@ type request struct {
 	answered bool
 }
 
-// Send implements frame.Peer.
+// Send implements frame.Peer: it sends a message that belongs to r ahead of its
+// answer. It fails with ErrAnswered once r is answered or cancelled, so that
+// nothing follows the answer. r.mu orders it before the answer.
 func (r *request) Send(message []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +51,9 @@ func (r *request) Send(message []byte) error {
 	return r.write(message)
 }
 
-// reply sends the answer to r, which may be none; every message gets one
-// reply. The error of a broken connection shows when the answers are flushed.
+// reply sends the answer to r; nil means that there is none. It must be called
+// exactly once for every message, because a batch waits for all of its replies.
+// A write that fails is not reported here: flushing the connection reports it.
 func (r *request) reply(response []byte) {
 	switch {
 	case r.batch != nil:
@@ -60,7 +65,8 @@ func (r *request) reply(response []byte) {
 	}
 }
 
-// write sends a message that belongs to r.
+// write sends a message of r. On the goroutine that reads it must not wait for
+// the client and goes through the queue; elsewhere it waits.
 func (r *request) write(message []byte) error {
 	if !r.offReader {
 		r.conn.writeSoon(message)
@@ -69,18 +75,21 @@ func (r *request) write(message []byte) error {
 	return r.conn.writes.write(message)
 }
 
-// refuse answers r with an error.
+// refuse answers r with an error, in the form of rev.
 func (r *request) refuse(rev protocol.Revision, fault *protocol.Error) {
 	r.reply(protocol.AppendErrorResponse(nil, r.message.ID, fault, rev))
 }
 
-// isModern reports whether r is of the modern era.
+// isModern reports whether r belongs to a modern revision. It does if it names
+// a revision in _meta, which legacy messages do not have; server/discover, with
+// which clients probe, counts even without, unless there is a session.
 func (r *request) isModern() bool {
 	return r.params.Meta.ProtocolVersion != "" || r.message.Method == protocol.MethodDiscover && r.conn.session.Load() == nil
 }
 
-// initialize serves an initialize request before what was read after it: that
-// must find the session as users' code has left it, or not at all.
+// initialize serves an initialize request and returns when it is answered.
+// Messages that were read after it must find either the session as users' code
+// has left it or none.
 func (r *request) initialize() {
 	if fault := r.admit(); fault != nil {
 		r.drop(fault)
@@ -99,7 +108,7 @@ func (r *request) initialize() {
 	r.answer(r.orPanicked(response))
 }
 
-// notify serves a notification; nothing is answered.
+// notify serves a notification that was admitted.
 func (r *request) notify() {
 	if r.message.Method == protocol.MethodInitialized && r.session != nil && r.session.SetInitialized() {
 		r.conn.stream.start(r.session)
@@ -110,7 +119,7 @@ func (r *request) notify() {
 	}
 }
 
-// frame makes the Frame that r is served with.
+// frame makes the Frame of r. r.ctx must be set.
 func (r *request) frame() (*frame.Frame, *protocol.Error) {
 	via := r.conn.opts.via
 	if r.by != nil {
@@ -119,8 +128,9 @@ func (r *request) frame() (*frame.Frame, *protocol.Error) {
 	return r.conn.manager.Frame(r.ctx, &r.message, &r.params, r.revision, r.session, frame.Config{Transport: via, Peer: r})
 }
 
-// within returns the context that r is served in: ctx, with the values of the
-// request that brought r, if one did. Its identity is that of r.
+// within returns the context that r is served in: ctx, and for a message that
+// was POSTed, the values of its request before those of ctx. Its end is that of
+// ctx alone, because a POST ends long before its message is served.
 func (r *request) within(ctx context.Context) context.Context {
 	if r.by == nil {
 		return ctx
@@ -128,8 +138,9 @@ func (r *request) within(ctx context.Context) context.Context {
 	return withValues{ctx, r.by.Context()}
 }
 
-// withValues is a context with the values of another one before its own, by which
-// package context finds why it ended.
+// withValues is a context that ends like the first one and has the values of
+// the second one before its own. Both are asked for values, since package
+// context looks for the cause of an end among them.
 type withValues struct {
 	context.Context
 	values context.Context
@@ -143,7 +154,10 @@ func (c withValues) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// begin makes a request one that is under way, or refuses it.
+// begin registers a request as under way and gives it its context, or answers
+// it with an error and returns false: the server is shutting down, its id is in
+// use, or the connection has stopped. After begin has returned true, answer
+// must be called.
 func (r *request) begin() bool {
 	ctx := r.conn.ctx
 	if r.message.Method == protocol.MethodListen && r.revision.Modern() {
@@ -166,7 +180,7 @@ func (r *request) begin() bool {
 	return true
 }
 
-// skip ends a request whose time is over before it has started.
+// skip answers a request whose time was over before a worker was free.
 func (r *request) skip() {
 	fault := errShutsDown
 	if !r.conn.isStopped() {
@@ -175,13 +189,15 @@ func (r *request) skip() {
 	r.drop(fault)
 }
 
-// drop answers a request that will not start with an error.
+// drop answers a request, for which begin has succeeded, with an error and
+// without calling a handler.
 func (r *request) drop(fault *protocol.Error) {
 	r.answer(protocol.AppendErrorResponse(nil, r.message.ID, fault, r.revision))
 }
 
-// serve answers one request, in buffer if that is large enough, and returns
-// the buffer.
+// serve serves and answers one request. It appends the answer to buffer and
+// returns the buffer, possibly a larger one, for the next request. If the
+// handler ends the goroutine, the request is answered by the deferred call.
 func (r *request) serve(buffer []byte) (response []byte) {
 	if r.ctx.Err() != nil {
 		r.skip()
@@ -192,8 +208,8 @@ func (r *request) serve(buffer []byte) (response []byte) {
 	return response
 }
 
-// orPanicked returns the answer to r: what it is if its handler has ended the
-// goroutine, and there is no response.
+// orPanicked returns response, or if that is nil the error for a handler that
+// has ended its goroutine.
 func (r *request) orPanicked(response []byte) []byte {
 	if response == nil {
 		return dispatch.AppendPanicked(nil, r.message.ID, r.revision)
@@ -201,7 +217,8 @@ func (r *request) orPanicked(response []byte) []byte {
 	return response
 }
 
-// dispatch returns the answer to a request, and its error if it is one.
+// dispatch appends the answer to r to buffer; the error is set as well if that
+// answer is one.
 func (r *request) dispatch(buffer []byte) ([]byte, *protocol.Error) {
 	f, fault := r.frame()
 	if fault != nil {
@@ -210,8 +227,9 @@ func (r *request) dispatch(buffer []byte) ([]byte, *protocol.Error) {
 	return r.conn.manager.Host.Dispatcher().Serve(f, buffer)
 }
 
-// answer ends a request with its answer, which is sent unless the client
-// cancelled it.
+// answer ends a request for which begin has succeeded. The response is sent
+// unless the client cancelled the request, or is nil. It must be called exactly
+// once.
 func (r *request) answer(response []byte) {
 	defer r.conn.running.Done()
 	r.mu.Lock()
@@ -226,8 +244,10 @@ func (r *request) answer(response []byte) {
 	}
 }
 
-// admit decides the era of a message and checks what must be right before
-// anything runs.
+// admit decides which revision and session a message belongs to and checks what
+// must be right before any handler runs. It is called when all that was read
+// before has been served or given to a worker. Without session, a legacy client
+// may send initialize, ping and notifications only.
 func (r *request) admit() (fault *protocol.Error) {
 	r.session = r.conn.session.Load()
 	r.revision = r.conn.revision()
@@ -259,7 +279,9 @@ func (r *request) admit() (fault *protocol.Error) {
 		"not initialized: send initialize first, or a request of revision %s with its _meta", protocol.Latest)
 }
 
-// open begins the session of the connection, for an initialize request.
+// open begins the session of the connection, for an initialize request. It is
+// stored before the handler runs, so that what the handler asks the client
+// finds its answers. If the input has ended meanwhile, questions fail at once.
 func (r *request) open() *protocol.Error {
 	if r.session != nil {
 		return protocol.Errorf(protocol.CodeInvalidRequest, "this connection is initialized already")
@@ -281,7 +303,8 @@ func (r *request) open() *protocol.Error {
 	return nil
 }
 
-// modernFault returns why a modern request is not served where it came.
+// modernFault returns the error for a modern request that came in a batch or
+// over a transport that has only legacy revisions, else nil.
 func (r *request) modernFault() *protocol.Error {
 	switch {
 	case r.batch != nil:
@@ -293,8 +316,10 @@ func (r *request) modernFault() *protocol.Error {
 	return nil
 }
 
-// cancelRequest ends the request that a notifications/cancelled names, and returns
-// its id. One that names none is to be ignored.
+// cancelRequest cancels the request that a notifications/cancelled names and
+// returns its id, the zero ID if the params make no sense: the specification
+// wants such notifications to be ignored. The reason is cleaned and shortened,
+// because it ends up in logs.
 func cancelRequest(under *peer.Inflight, params *protocol.Params) (id protocol.ID) {
 	var cancelled protocol.CancelledParams
 	if json.Unmarshal(params.Raw, &cancelled) == nil {
@@ -305,15 +330,16 @@ func cancelRequest(under *peer.Inflight, params *protocol.Params) (id protocol.I
 }
 
 // batch gathers the answers to the messages of a JSON array, which leave
-// together, in the order of the questions.
+// together as an array in the order of the messages. It is done when each
+// message had its reply.
 type batch struct {
 	mu      sync.Mutex
 	answers [][]byte // nil where there is none
 	open    int      // messages without a reply
 }
 
-// put keeps a copy of the answer to message i, nil for none. When it was the
-// last, it returns the array, nil if that would be empty.
+// put keeps a copy of the answer to message i, nil for none. The call for the
+// last message returns the encoded array, or nil if there is no answer in it.
 func (b *batch) put(i int, answer []byte) (all []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,18 +8,23 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// What waits at most, in bytes: in each queue of a connection, and in all of a
-// server. A request beyond that is refused with CodeBusy. A message counts with
-// waitingCost beside its own bytes, so 16 MiB are some 15,000 small calls.
+// The limits of what waits, in bytes: in each requestQueue of a connection, and
+// in all of a server together. A request beyond them is refused with CodeBusy.
+// Each message counts waitingCost besides its text for what it takes in memory,
+// so that 16 MiB are some 15,000 small calls.
 const (
 	maxWaiting    = 16 << 20
 	maxWaitingAll = 256 << 20
 	waitingCost   = 1 << 10
 )
 
-// requestQueue holds what was read of a connection and cannot be served at once,
-// in the order of its arrival. One goroutine at a time serves it, which is there
-// only as long as something waits.
+// requestQueue holds messages of one connection that cannot be served at once,
+// in the order of their arrival.
+//
+// It is idle, or exactly one goroutine serves it: one message after another,
+// until none is left. Whoever puts the first message into an idle queue must
+// start that goroutine. An idle queue thus costs no goroutine, and the order is
+// kept.
 type requestQueue struct {
 	serve func(*request) // one request at a time; it may wait
 	all   *atomic.Int64  // bytes that wait in all queues of the server
@@ -30,16 +35,18 @@ type requestQueue struct {
 	serving  bool // a goroutine serves the queue
 }
 
-// isIdle reports whether nobody serves the queue. For the goroutine that reads
-// this stays true until it puts, because nobody else puts then.
+// isIdle reports whether nobody serves the queue, which means that everything
+// before has been served or handed to a worker. Only the goroutine that reads
+// puts messages, so that for it the answer true stays true until it puts one.
 func (q *requestQueue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.serving
 }
 
-// put takes r in, unless the queue is full. first says that nobody serves it: the
-// caller has to start run.
+// put adds r, unless there is no room; ok is false then. A queue without
+// waiting messages takes one of any size. If first is true, the queue was idle
+// and the caller must see to it that run is called.
 func (q *requestQueue) put(r *request) (first, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,8 +59,9 @@ func (q *requestQueue) put(r *request) (first, ok bool) {
 	return first, true
 }
 
-// run serves until nothing waits. Another goroutine of workers goes on with it if a
-// handler ends this one.
+// run serves messages until none waits. It must be called when put has returned
+// first, and by nobody else. If a handler ends this goroutine, another one,
+// counted by workers, goes on.
 func (q *requestQueue) run(workers *sync.WaitGroup) {
 	r := q.next()
 	defer func() {
@@ -66,8 +74,8 @@ func (q *requestQueue) run(workers *sync.WaitGroup) {
 	}
 }
 
-// next takes the oldest request out; where there is none, nobody serves the queue
-// from then on.
+// next removes the oldest message and returns it. If there is none, it returns
+// nil, and the queue is idle.
 func (q *requestQueue) next() *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,15 +90,18 @@ func (q *requestQueue) next() *request {
 	return r
 }
 
-// count adds to what waits. The caller holds q.mu.
+// count adds to the bytes that wait, here and in the whole server. The caller
+// holds q.mu.
 func (q *requestQueue) count(bytes int) {
 	q.size += bytes
 	q.all.Add(int64(bytes))
 }
 
+// cost is what r counts for against the limits while it waits.
 func cost(r *request) int { return r.size + waitingCost }
 
-// remove takes the request of that id out; nil if it does not wait.
+// remove takes the waiting request with that id out of the queue, for a
+// cancellation; nil if it does not wait. The caller must answer it.
 func (q *requestQueue) remove(id protocol.ID) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,9 +12,12 @@ import (
 )
 
 // serverStream is what a connection sends that answers no request: the messages
-// of its legacy session, and subscriptions of the modern era. A session is opened
-// with its initialize request, started when its client is initialized, and closed
-// with the connection, or when initialize fails.
+// of its legacy session, sent by a goroutine of its own, and modern
+// subscriptions, each with a goroutine of its own.
+//
+// For the session its states are: none; open, from initialize on, when messages
+// are kept; sending, from notifications/initialized on, because a client must
+// not be sent anything before; and closed.
 type serverStream struct {
 	conn *Conn
 	ctx  context.Context // of subscriptions; ends with the input
@@ -25,12 +28,14 @@ type serverStream struct {
 	leave         func()         // ends the session; nil if there is none; conn.mu is held
 }
 
+// init prepares s, which must be the stream of c.
 func (s *serverStream) init(c *Conn) {
 	s.conn = c
 	s.ctx, s.stop = context.WithCancel(c.ctx)
 }
 
-// open makes the server tell a session of changes. They wait for start.
+// open attaches the session to the server, which tells it of changes from now
+// on. They are kept until start.
 func (s *serverStream) open(x *session.Session) {
 	detach := s.conn.manager.Sessions.Attach(x, s.conn.closeWith)
 	s.conn.mu.Lock()
@@ -41,7 +46,8 @@ func (s *serverStream) open(x *session.Session) {
 	}
 }
 
-// start sends what the session is told, from now on.
+// start begins to send what the session is told, beginning with what was kept.
+// It does nothing on a connection that has stopped.
 func (s *serverStream) start(x *session.Session) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
@@ -73,7 +79,8 @@ func (s *serverStream) start(x *session.Session) {
 	})
 }
 
-// close ends the session, if there is one.
+// close ends the session, if there is one; it may be called again. The
+// goroutine of start ends with it.
 func (s *serverStream) close() {
 	s.conn.mu.Lock()
 	leave := s.leave
@@ -84,8 +91,9 @@ func (s *serverStream) close() {
 	}
 }
 
-// subscribe serves subscriptions/listen on a goroutine of its own: it lasts, so
-// it must not take the place of a call.
+// subscribe serves subscriptions/listen on a goroutine of its own: it may last
+// for hours and must not take a worker from the calls. The number of those
+// goroutines is limited by Config.Subscriptions.
 func (s *serverStream) subscribe(r *request) {
 	limit := s.conn.manager.Subscriptions
 	if s.subscriptions.Add(1) > int64(limit) {
@@ -115,7 +123,8 @@ func (s *serverStream) subscribe(r *request) {
 	}()
 }
 
-// subscriptionLine is the client's end of a subscription on a connection.
+// subscriptionLine is the client's end of a subscription on a connection. It
+// ends with its request.
 type subscriptionLine struct {
 	*request
 	wake chan struct{} // holds one
@@ -123,7 +132,7 @@ type subscriptionLine struct {
 
 var _ streamable.Line = (*subscriptionLine)(nil)
 
-// Wake makes Wait return true.
+// Wake makes the next Wait, or the one under way, return true. It never waits.
 func (l *subscriptionLine) Wake() {
 	select {
 	case l.wake <- struct{}{}:
@@ -141,5 +150,6 @@ func (l *subscriptionLine) Wait() bool {
 	}
 }
 
-// KeepAlive implements streamable.Line. Connections like this need no sign.
+// KeepAlive implements streamable.Line. There are no proxies on such a
+// connection that would close it when it is idle, so that nothing is sent.
 func (l *subscriptionLine) KeepAlive() error { return nil }

@@ -11,18 +11,18 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// ErrSessionNotFound is the error of addressing a session that is not there, or has
-// ended.
+// ErrSessionNotFound is returned when a session is addressed that does not
+// exist or has ended.
 var ErrSessionNotFound = errors.New("mcp: there is no such session")
 
-// ErrSlowClient is the error of a message that was dropped because its client does
-// not read what waits for it already.
+// ErrSlowClient is returned when a message is dropped because the client does
+// not read those that wait for it already.
 var ErrSlowClient = errors.New("mcp: the client is too far behind; the message was dropped")
 
-// ender is a Manager as frame.EndSession sees it.
+// ender is a Manager with the one method that frame.EndSession needs.
 type ender Manager
 
-// EndSession implements frame.Ender.
+// EndSession implements frame.Ender. A nil reason is session.ErrClosed.
 func (e *ender) EndSession(f *frame.Frame, reason error) error {
 	x, ok := f.Session().(*session.Session)
 	if !ok || x.Context().Err() != nil {
@@ -35,10 +35,10 @@ func (e *ender) EndSession(f *frame.Frame, reason error) error {
 	return nil
 }
 
-// sessionPeer sends on the stream of a session.
+// sessionPeer sends to the stream of a session what belongs to no request.
 type sessionPeer struct{ session *session.Session }
 
-// Send implements frame.Peer.
+// Send implements frame.Peer. It copies message, which is sent later.
 func (p sessionPeer) Send(message []byte) error {
 	if !p.session.Send(append([]byte(nil), message...)) {
 		return ErrSlowClient
@@ -46,8 +46,9 @@ func (p sessionPeer) Send(message []byte) error {
 	return nil
 }
 
-// questions asks the client of a legacy session, as the session does, within
-// the limits of the Manager.
+// questions asks the client of a legacy session as the session itself does,
+// within the limits that the Manager has for the number of unanswered questions
+// and for the time.
 type questions struct {
 	*session.Session
 	manager *Manager
@@ -58,13 +59,14 @@ func (q questions) Asker(f *frame.Frame, send func([]byte) error) frame.Asker {
 	return &boundedAsker{q.Session.Asker(f, send), q}
 }
 
+// boundedAsker asks through another Asker within those limits.
 type boundedAsker struct {
 	frame.Asker
 	questions questions
 }
 
-// Ask implements frame.Asker: nobody waits for ever, though the client keeps
-// its connection, or its stream, open.
+// Ask implements frame.Asker. A client that keeps its connection open but never
+// answers costs its caller QuestionTimeout at most.
 func (a *boundedAsker) Ask(f *frame.Frame, list []*frame.Question) ([]json.RawMessage, error) {
 	m := a.questions.manager
 	release, ok := a.questions.Pending.Reserve(len(list), m.Questions)

@@ -10,10 +10,14 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Subscription is one on its way from the method that opens it to the transport
-// that carries it, which it does when the method has returned: a subscription
-// lasts for hours and must not keep the memory of its request, nor count as a
-// call where middleware limits those.
+// Subscription is a modern subscription on its way from the handler that opens
+// it to the transport that carries it once the handler has returned. It lasts
+// for hours and must neither keep the memory of its request nor count as a call
+// where middleware limits those.
+//
+// Its states are: new, made by the transport; open, after Open; and carried or
+// dropped, exactly one of which the transport does with an open one. It has no
+// lock: handler and transport use it one after the other.
 type Subscription struct {
 	wake      func() // makes the transport look up
 	keepAlive bool   // the transport wants signs of life
@@ -24,24 +28,28 @@ type Subscription struct {
 	sub      *broadcast.Subscriber // nil until it is open
 }
 
+// subscriptionKey is the key of the Subscription in a context.
 type subscriptionKey struct{}
 
+// withSubscription hands s to the handler of a request.
 func withSubscription(ctx context.Context, s *Subscription) context.Context {
 	return context.WithValue(ctx, subscriptionKey{}, s)
 }
 
-// SubscriptionOf returns the Subscription that a request may open; nil if its
-// transport carries none.
+// SubscriptionOf returns the Subscription that the request with that context
+// may open, nil if its transport cannot carry any.
 func SubscriptionOf(ctx context.Context) *Subscription {
 	s, _ := ctx.Value(subscriptionKey{}).(*Subscription)
 	return s
 }
 
-// IsOpen reports whether Open was called and has succeeded.
+// IsOpen reports whether Open has succeeded.
 func (s *Subscription) IsOpen() bool { return s.sub != nil }
 
-// Open joins b. id is that of the request, accepted what the client is told to
-// have subscribed to. The subscription ends at until, if that is not zero.
+// Open joins b. id is the id of the request, which names the subscription;
+// accepted is what the client will be told that it has subscribed to. At until,
+// unless that is zero, the subscription ends. Open must be called at most once,
+// by the handler of the request.
 func (s *Subscription) Open(b *broadcast.Broker, join broadcast.Join, id protocol.ID, accepted protocol.SubscriptionFilter, until time.Time) error {
 	join.KeepAlive, join.Wake = s.keepAlive, s.wake
 	sub, err := b.Join(join)
@@ -52,15 +60,16 @@ func (s *Subscription) Open(b *broadcast.Broker, join broadcast.Join, id protoco
 	return nil
 }
 
-// drop ends a subscription that is not to be carried, if there is one.
+// drop ends a subscription that will not be carried, if it is open.
 func (s *Subscription) drop() {
 	if s.sub != nil {
 		s.sub.Leave()
 	}
 }
 
-// carry sends what the subscription is told, until the server ends it or the
-// client is gone or does not read.
+// carry sends the acknowledgement and then every change to to, until the server
+// ends the subscription, its access token ends, or the client is gone or does
+// not read. The subscription must be open.
 func (s *Subscription) carry(to streamable.Line) {
 	defer s.sub.Leave()
 	if to.Send(protocol.AppendAcknowledged(nil, s.id, s.accepted)) != nil {
@@ -78,7 +87,8 @@ func (s *Subscription) carry(to streamable.Line) {
 	}
 }
 
-// forward sends what waits, and reports whether it was the last.
+// forward sends the changes that wait and reports whether the subscription has
+// ended with them. If there are none and it is time, it sends a sign of life.
 func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 	buffer := changeBuffers.Get().(*changeBuffer)
 	defer buffer.release()
@@ -96,15 +106,18 @@ func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 	return signs&broadcast.Over != 0, err
 }
 
-// changeBuffer is the memory that forward works in. Thousands of subscriptions
-// wait at a time, but few of them send.
+// changeBuffer is the memory that forward works in. It comes from a pool,
+// because thousands of subscriptions wait at a time but few of them send.
 type changeBuffer struct {
 	changes []*protocol.Change
 	text    []byte
 }
 
+// changeBuffers holds the buffers that are not in use.
 var changeBuffers = sync.Pool{New: func() any { return new(changeBuffer) }}
 
+// release gives b back to the pool, without references to changes, unless it
+// has grown large.
 func (b *changeBuffer) release() {
 	clear(b.changes)
 	b.changes = b.changes[:0]

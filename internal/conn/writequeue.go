@@ -10,12 +10,15 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// writeQueue keeps the goroutine that reads a connection from writing to it: a
-// client may send much before it reads, and must not wait for a server that
-// waits for it. What that goroutine sends waits in a bounded queue, which a
-// goroutine of its own writes out that is there only as long as something waits.
-// Others write to the connection themselves while nothing waits, and behind what
-// waits else. It is safe for concurrent use.
+// writeQueue keeps the goroutine that reads a connection from waiting for a
+// write. Otherwise a client that sends much before it reads and a server that
+// must write before it reads on would wait for each other for ever.
+//
+// What that goroutine sends waits in a bounded queue, which a goroutine of its
+// own empties; that goroutine is there only while something waits (busy). While
+// it is there, other writers queue, too, so that the order of messages is kept;
+// else they write directly, at no cost. At most one message is being written by
+// the queue, while transport.Conn orders concurrent writes itself.
 type writeQueue struct {
 	to   transport.Conn
 	busy atomic.Bool // something waits, or is being written
@@ -28,20 +31,23 @@ type writeQueue struct {
 	moved chan struct{} // closed when something has left; nil if nobody waits
 }
 
-// maxWriteQueue is how many bytes wait at most, beside the last message.
+// maxWriteQueue is how many bytes may wait before a writer has to. One message
+// of any length may come on top.
 const maxWriteQueue = 1 << 20
 
 // errUnread ends a connection whose client sends messages that are answered at
-// once, and takes no answer.
+// once, such as pings, and does not read the answers.
 var errUnread = errors.New("mcp: the client does not read what it is answered")
 
-// writeSoon sends a message without waiting for the client, as long as the queue has
-// room. It fails when a full queue does not move for DefaultWriteTimeout.
+// writeSoon queues a message for the goroutine that reads. It does not wait
+// unless the queue is full, and fails with errUnread if nothing leaves a full
+// queue within DefaultWriteTimeout.
 func (q *writeQueue) writeSoon(message []byte) error {
 	return q.add(message, transport.DefaultWriteTimeout)
 }
 
-// write sends a message as the connection does, but not before what waits.
+// write sends a message and waits as long as the connection does, or queues it
+// behind those that wait. It keeps no reference to message.
 func (q *writeQueue) write(message []byte) error {
 	if !q.busy.Load() {
 		return q.send(message)
@@ -49,14 +55,15 @@ func (q *writeQueue) write(message []byte) error {
 	return q.add(message, 0)
 }
 
-// send hands a message over.
+// send writes a message to the connection, counted for isStuck.
 func (q *writeQueue) send(message []byte) error {
 	q.begun.Add(1)
 	defer q.ended.Add(1)
 	return q.to.Write(message)
 }
 
-// flush waits until everything has left.
+// flush waits until the queue is empty and then flushes the connection, whose
+// error tells whether everything was written.
 func (q *writeQueue) flush() error {
 	q.waitIdle()
 	q.begun.Add(1)
@@ -64,8 +71,10 @@ func (q *writeQueue) flush() error {
 	return q.to.Flush()
 }
 
-// isStuck reports whether a write is under way, and none has ended since the last
-// time that it was asked and said so. ended is what it returned then, -1 before.
+// isStuck reports whether writes are under way of which none has ended since
+// the call before. before is the number that the call before has returned, -1
+// at first. It is asked at intervals, because not every transport limits the
+// time of a write.
 func (q *writeQueue) isStuck(before int64) (ended int64, yes bool) {
 	if ended = q.ended.Load(); ended == q.begun.Load() {
 		return -1, false
@@ -73,8 +82,9 @@ func (q *writeQueue) isStuck(before int64) (ended int64, yes bool) {
 	return ended, ended == before
 }
 
-// add puts a copy of a message into the queue. It waits for room, which must
-// come within patience, if that is not 0.
+// add queues a copy of a message and starts the goroutine that writes, unless
+// it runs. It waits while the queue is full, each time for patience at most; 0
+// is without limit.
 func (q *writeQueue) add(message []byte, patience time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,7 +102,9 @@ func (q *writeQueue) add(message []byte, patience time.Duration) error {
 	return nil
 }
 
-// wait waits until something has left. q.mu is held, but not while waiting.
+// wait waits until a message has left the queue, for patience at most, and
+// reports whether one has. The caller holds q.mu, which is free while wait
+// waits.
 func (q *writeQueue) wait(patience time.Duration) (moved bool) {
 	if q.moved == nil {
 		q.moved = make(chan struct{})
@@ -114,8 +126,8 @@ func (q *writeQueue) wait(patience time.Duration) (moved bool) {
 	}
 }
 
-// run writes until nothing waits. The error of a broken connection shows
-// when the connection is flushed.
+// run writes until nothing waits. Errors are left to flush; a connection that
+// is broken ends with its reader.
 func (q *writeQueue) run() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,7 +147,7 @@ func (q *writeQueue) run() {
 	q.signal()
 }
 
-// signal wakes who waits. q.mu is held.
+// signal wakes all who wait for room or for the end. The caller holds q.mu.
 func (q *writeQueue) signal() {
 	if q.moved != nil {
 		close(q.moved)
@@ -143,7 +155,7 @@ func (q *writeQueue) signal() {
 	}
 }
 
-// waitIdle waits until nothing waits to be written.
+// waitIdle waits until nothing waits and nothing of the queue is being written.
 func (q *writeQueue) waitIdle() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
