@@ -351,7 +351,7 @@ func TestPostedAs(t *testing.T) {
 // find room beside it.
 func TestSharesOfConnections(t *testing.T) {
 	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 4, ConnectionsPerPrincipal: 1, Subscriptions: 4, SubscriptionsPerPrincipal: 1}})
-	for kind, h := range map[string]http.Handler{"sse": s.SSEHandler(), "websocket": websocket.Handler(s, websocket.Options{}), "subscription": s.Handler()} {
+	for kind, h := range map[string]http.Handler{"sse": s.SSEHandler(), "websocket": websocket.Handler(s), "subscription": s.Handler()} {
 		t.Run(kind, func(t *testing.T) {
 			server := httptest.NewServer(asHeaders(h))
 			t.Cleanup(func() { server.CloseClientConnections(); server.Close() })

@@ -83,12 +83,12 @@ func TestConnectionSoak(t *testing.T) {
 		Timeouts: mcp.Timeouts{Grace: time.Second, Write: time.Second},
 	})
 	mux := http.NewServeMux()
-	mux.Handle("/ws", websocket.Handler(s, websocket.Options{WriteTimeout: time.Second}))
+	mux.Handle("/ws", websocket.Handler(s))
 	server := httptest.NewServer(mux)
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	dialers := []dialer{func() (transport.Conn, error) {
-		return websocket.Dial(context.Background(), server.URL+"/ws", nil, nil, websocket.Options{})
+		return websocket.Dial(context.Background(), server.URL+"/ws", nil, nil, nil)
 	}, func() (transport.Conn, error) {
 		client, end := transport.Pipe()
 		serving.Go(func() { _ = s.ServeConn(context.Background(), end) })

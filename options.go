@@ -316,7 +316,7 @@ func (o *Options) streamable() streamable.Options {
 }
 
 func (o *Options) socket() *transport.SocketOptions {
-	return &transport.SocketOptions{MaxMessage: o.Limits.Message, ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write}
+	return &transport.SocketOptions{MaxMessage: o.Limits.Message, ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive}
 }
 
 func (o *Options) stream() *transport.StreamOptions {

@@ -47,9 +47,9 @@ var wireKinds = []struct {
 	{"tcp", func(t testing.TB, s *mcp.Server) transport.Conn { return dial(t, listenOn(t, s, "tcp")) }},
 	{"unix", func(t testing.TB, s *mcp.Server) transport.Conn { return dial(t, listenOn(t, s, "unix")) }},
 	{"websocket", func(t testing.TB, s *mcp.Server) transport.Conn {
-		server := httptest.NewServer(websocket.Handler(s, websocket.Options{}))
+		server := httptest.NewServer(websocket.Handler(s))
 		t.Cleanup(server.Close)
-		conn, err := websocket.Dial(t.Context(), server.URL, ownHTTP(t), nil, websocket.Options{})
+		conn, err := websocket.Dial(t.Context(), server.URL, ownHTTP(t), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

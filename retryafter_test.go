@@ -110,14 +110,14 @@ func TestRefusedForNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := httptest.NewRecorder()
-	websocket.Handler(s, websocket.Options{}).ServeHTTP(res, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	websocket.Handler(s).ServeHTTP(res, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	wants(t, "a WebSocket", res)
 }
 
 // A client finds the time in the error, over every transport.
 func TestRetryAfterOfClient(t *testing.T) {
 	s := fixture(t, nil, middleware.RateLimit(&middleware.RateLimitOptions{Rate: 0.01, Burst: 1}))
-	web, socket := httptest.NewServer(s.Handler()), httptest.NewServer(websocket.Handler(s, websocket.Options{}))
+	web, socket := httptest.NewServer(s.Handler()), httptest.NewServer(websocket.Handler(s))
 	defer web.Close()
 	defer socket.Close()
 	for name, to := range map[string]client.Transport{

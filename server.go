@@ -420,8 +420,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 // ServeUpgrade implements websocket.Server: see websocket.Handler.
-func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(max int) (transport.Conn, error)) {
-	s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrade(s.opts.Limits.Message) })
+func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(*transport.SocketOptions) (transport.Conn, error)) {
+	s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrade(s.opts.socket()) })
 }
 
 // Shutdown ends the server in order: new requests are refused with 503, open

@@ -42,7 +42,7 @@ func runSoak(t *testing.T, concurrent int) {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Handler())
-	mux.Handle("/ws", websocket.Handler(s, websocket.Options{WriteTimeout: time.Second}))
+	mux.Handle("/ws", websocket.Handler(s))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	tr := &http.Transport{MaxIdleConnsPerHost: 200}

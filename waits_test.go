@@ -57,7 +57,7 @@ var waits = []struct {
 		wantEnd(t, client, `"result":{}`, "ends with a newline")
 	}},
 	{"the rest of a WebSocket message", transport.DefaultReadTimeout, func(t *testing.T) {
-		conn := onWeb(t, websocket.Handler(fixture(t, nil), websocket.Options{}))
+		conn := onWeb(t, websocket.Handler(fixture(t, nil)))
 		ws, _, err := raw.Dial(t.Context(), "ws://x", &raw.DialOptions{Subprotocols: []string{"mcp"}, HTTPClient: &http.Client{Transport: conn}})
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 )
 
 func openWebSocket(t testing.TB, s *mcp.Server, rev protocol.Revision) conversation {
-	conn, err := websocket.Dial(context.Background(), serveWebSocket(t, s), nil, nil, websocket.Options{})
+	conn, err := websocket.Dial(context.Background(), serveWebSocket(t, s), nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func openWebSocket(t testing.TB, s *mcp.Server, rev protocol.Revision) conversat
 // that every connection ends.
 func serveWebSocket(t testing.TB, s *mcp.Server) (url string) {
 	r := chi.NewRouter()
-	r.Handle("/deep/ws", websocket.Handler(s, websocket.Options{}))
+	r.Handle("/deep/ws", websocket.Handler(s))
 	server := httptest.NewServer(r)
 	t.Cleanup(func() {
 		server.Close() // does not wait for connections that were taken over
@@ -167,34 +167,65 @@ func TestWebSocketConnectionsLimit(t *testing.T) {
 	}
 }
 
-// TestWebSocketMessageLimit sees that a message may be as long as the server says,
-// unless its Handler has a limit of its own.
+// TestWebSocketMessageLimit sees that a message may be as long as the server says.
 func TestWebSocketMessageLimit(t *testing.T) {
-	for _, tt := range []struct {
-		opts  websocket.Options
-		limit int
+	const limit = 1000
+	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Message: limit}})
+	server := httptest.NewServer(websocket.Handler(s))
+	defer server.Close()
+	c := dialRaw(t, server.URL, nil)
+	tell(t, c, initLine)
+	hear(t, c)
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	tell(t, c, ping+strings.Repeat(" ", limit-len(ping)))
+	if got := hear(t, c); !strings.Contains(got, `"result"`) {
+		t.Errorf("a message of %d bytes: %s", limit, got)
+	}
+	tell(t, c, ping+strings.Repeat(" ", limit+1-len(ping)))
+	if got := hear(t, c); !strings.Contains(got, "-32600") {
+		t.Errorf("a message of %d bytes: %s", limit+1, got)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWebSocketTimeouts sees that the times of the server are those of its
+// WebSockets: one that does not answer pings, or a client that does not end its
+// message, loses the connection.
+func TestWebSocketTimeouts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		timeouts mcp.Timeouts
+		half     bool
+		want     string
 	}{
-		{websocket.Options{}, 1000},
-		{websocket.Options{MaxMessage: 2000}, 2000},
+		"keep alive": {timeouts: mcp.Timeouts{KeepAlive: 10 * time.Millisecond, Write: 10 * time.Millisecond}},
+		"read":       {timeouts: mcp.Timeouts{KeepAlive: -1, Read: 10 * time.Millisecond}, half: true, want: "10ms"},
 	} {
-		s := fixture(t, &mcp.Options{Limits: mcp.Limits{Message: 1000}})
-		server := httptest.NewServer(websocket.Handler(s, tt.opts))
-		c := dialRaw(t, server.URL, nil)
-		tell(t, c, initLine)
-		hear(t, c)
-		ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-		tell(t, c, ping+strings.Repeat(" ", tt.limit-len(ping)))
-		if got := hear(t, c); !strings.Contains(got, `"result"`) {
-			t.Errorf("a message of %d bytes: %s", tt.limit, got)
-		}
-		tell(t, c, ping+strings.Repeat(" ", tt.limit+1-len(ping)))
-		if got := hear(t, c); !strings.Contains(got, "-32600") {
-			t.Errorf("a message of %d bytes: %s", tt.limit+1, got)
-		}
-		if err := s.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-		server.Close()
+		t.Run(name, func(t *testing.T) {
+			s := fixture(t, &mcp.Options{Timeouts: tt.timeouts})
+			server := httptest.NewServer(websocket.Handler(s))
+			defer server.Close()
+			c, _, err := raw.Dial(t.Context(), server.URL, &raw.DialOptions{OnPingReceived: func(context.Context, []byte) bool { return false }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.CloseNow() }()
+			if tt.half {
+				w, err := c.Writer(t.Context(), raw.MessageText)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.WriteString(w, strings.Repeat(" ", 64<<10)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if _, _, err := c.Read(ctx); err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Read: %v", err)
+			}
+		})
 	}
 }
 
@@ -205,7 +236,7 @@ func TestWebSocketFrame(t *testing.T) {
 	s.MustAdd(mcp.Tool("who", func(f *mcp.Frame, _ empty) (string, error) {
 		return string(f.Transport().Kind) + " " + f.Header("X-Tenant") + " " + f.Principal() + " " + f.Transport().Path(), nil
 	}))
-	handler := websocket.Handler(s, websocket.Options{})
+	handler := websocket.Handler(s)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), "ada")))
 	}))

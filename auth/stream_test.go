@@ -74,7 +74,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 func TestWebSocket(t *testing.T) {
 	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil)
 	s.MustAdd(mcp.Tool("add", func(f *mcp.Frame, _ struct{}) (string, error) { return "by " + f.Identity().Subject, nil }, mcp.Scopes("notes:write")))
-	web := httptest.NewServer(protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(websocket.Handler(s, websocket.Options{})))
+	web := httptest.NewServer(protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{})(websocket.Handler(s)))
 	defer web.Close()
 	dial := func(token string) (*ws.Conn, *http.Response, error) {
 		header := http.Header{}

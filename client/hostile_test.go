@@ -96,8 +96,8 @@ func giantHTTP(t *testing.T, giant [2]string, kind, before, after string) Transp
 // upgraded is a websocket.Server that does no more than serve connections.
 type upgraded func(transport.Conn)
 
-func (f upgraded) ServeUpgrade(_ http.ResponseWriter, _ *http.Request, upgrade func(max int) (transport.Conn, error)) {
-	if conn, err := upgrade(transport.DefaultMaxMessage); err == nil {
+func (f upgraded) ServeUpgrade(_ http.ResponseWriter, _ *http.Request, upgrade func(*transport.SocketOptions) (transport.Conn, error)) {
+	if conn, err := upgrade(nil); err == nil {
 		f(conn)
 	}
 }
@@ -118,7 +118,7 @@ func giantWebSocket(t *testing.T, giant [2]string) Transport {
 				s.result(h, `{"content":[{"type":"text","text":"small"}]}`)
 			}
 		}
-	}), websocket.Options{})), nil)
+	}))), nil)
 }
 
 // An answer of 100 MiB fails its call with the reason, at once and in little

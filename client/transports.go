@@ -351,7 +351,7 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 		client.Transport = &headerTransport{to: client.Transport, change: o.HeaderFunc}
 	}
 	return carrier{publicName(address), connlink.New(func(ctx context.Context) (transport.Conn, error) {
-		conn, err := websocket.Dial(ctx, address, client, header.Clone(), websocket.Options{MaxMessage: o.MaxMessage})
+		conn, err := websocket.Dial(ctx, address, client, header.Clone(), &transport.SocketOptions{MaxMessage: o.MaxMessage})
 		if err != nil {
 			return nil, err
 		}

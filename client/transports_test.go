@@ -149,7 +149,7 @@ var carriers = map[string]func(t testing.TB) Transport{
 		return SSE(handler(t, fixture(t, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}}).Handler()), nil)
 	},
 	"websocket": func(t testing.TB) Transport {
-		return WebSocket(handler(t, websocket.Handler(fixture(t, nil), websocket.Options{})), nil)
+		return WebSocket(handler(t, websocket.Handler(fixture(t, nil))), nil)
 	},
 	"tcp": func(t testing.TB) Transport { return Dial("tcp", accept(t, fixture(t, nil), "tcp", "127.0.0.1:0")) },
 	"unix": func(t testing.TB) Transport {
@@ -342,7 +342,7 @@ func TestTransportHeaders(t *testing.T) {
 	var mu sync.Mutex
 	var got []http.Header
 	inner := fixture(t, nil)
-	ws := websocket.Handler(inner, websocket.Options{})
+	ws := websocket.Handler(inner)
 	url := handler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		got = append(got, r.Header.Clone())

@@ -73,7 +73,7 @@ func ExampleHTTP_headers() {
 }
 
 func ExampleWebSocket() {
-	server := httptest.NewServer(websocket.Handler(greeter(nil), websocket.Options{}))
+	server := httptest.NewServer(websocket.Handler(greeter(nil)))
 	defer server.Close()
 	greet(client.WebSocket(strings.Replace(server.URL, "http", "ws", 1), nil))
 	// Output: Hello, Ada!

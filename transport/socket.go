@@ -21,11 +21,15 @@ const DefaultReadTimeout = 30 * time.Second
 // end it in time. Nothing more can be read.
 var ErrHalfMessage = errors.New("transport: the peer has begun a message and not ended it in time")
 
-// SocketOptions bound a socket; nil means the defaults.
+// SocketOptions bound a socket, WebSockets included; nil means the defaults.
 type SocketOptions struct {
 	MaxMessage   int           // bytes; 0 means DefaultMaxMessage
 	ReadTimeout  time.Duration // for the rest of a message that has begun; 0 means DefaultReadTimeout, negative none
-	WriteTimeout time.Duration // for each 64 KiB; 0 means DefaultWriteTimeout, negative none
+	WriteTimeout time.Duration // for each 64 KiB, or a message over WebSocket; 0 means DefaultWriteTimeout, negative none
+	// KeepAlive is the time between pings over WebSocket; other sockets have none.
+	// 0 means 25 s, negative no pings. A peer may take as long to answer one, and
+	// WriteTimeout at least.
+	KeepAlive time.Duration
 }
 
 // NewSocket returns a Stream over a connection of package net: TCP, Unix, TLS.

@@ -265,7 +265,7 @@ func TestGroupConfig(t *testing.T) {
 		b.Server.Handler().ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close) // after the Many
-	socket := httptest.NewServer(websocket.Handler(b.Server, websocket.Options{}))
+	socket := httptest.NewServer(websocket.Handler(b.Server))
 	t.Cleanup(socket.Close)
 	text := fmt.Sprintf(`{"mcpServers": {
 		"http": {"url": %[1]q, "headers": {"Authorization": "Bearer ${env:TOKEN}"}},

@@ -48,7 +48,7 @@ func TestTransports(t *testing.T) {
 	s := small()
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
-	mux.Handle("/ws", websocket.Handler(s, websocket.Options{}))
+	mux.Handle("/ws", websocket.Handler(s))
 	web := httptest.NewServer(mux)
 	defer web.Close()
 	ctx, cancel := context.WithCancel(t.Context())

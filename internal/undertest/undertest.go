@@ -52,7 +52,7 @@ func Server(newServer func() *mcp.Server) {
 		}
 		mux := http.NewServeMux()
 		mux.Handle("/mcp", s.Handler())
-		mux.Handle("/ws", websocket.Handler(s, websocket.Options{}))
+		mux.Handle("/ws", websocket.Handler(s))
 		return Serve(ctx, *addr, mux, s.Shutdown)
 	})
 }

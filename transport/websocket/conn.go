@@ -53,7 +53,7 @@ var _ transport.Conn = (*Conn)(nil)
 
 // newConn returns a Conn over a WebSocket and starts its pings. below is the
 // network connection, or nil if it is not known.
-func newConn(ws *websocket.Conn, below net.Conn, opts Options) *Conn {
+func newConn(ws *websocket.Conn, below net.Conn, opts transport.SocketOptions) *Conn {
 	ws.SetReadLimit(-1) // Read has its own, which spares the connection
 	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, rest: opts.ReadTimeout, timeout: opts.WriteTimeout, writing: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

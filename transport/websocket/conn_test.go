@@ -21,25 +21,28 @@ import (
 
 const limit = 8 << 10
 
-// serverFunc is a websocket.Server that does no more than serve connections.
-type serverFunc func(*websocket.Conn)
+// connServer is a websocket.Server that does no more than serve connections.
+type connServer struct {
+	opts  *transport.SocketOptions
+	serve func(*websocket.Conn)
+}
 
-func (f serverFunc) ServeUpgrade(_ http.ResponseWriter, _ *http.Request, upgrade func(max int) (transport.Conn, error)) {
-	if conn, err := upgrade(transport.DefaultMaxMessage); err == nil {
-		f(conn.(*websocket.Conn))
+func (s connServer) ServeUpgrade(_ http.ResponseWriter, _ *http.Request, upgrade func(*transport.SocketOptions) (transport.Conn, error)) {
+	if conn, err := upgrade(s.opts); err == nil {
+		s.serve(conn.(*websocket.Conn))
 	}
 }
 
 // serve upgrades every request and gives the connections to the test.
-func serve(t *testing.T, opts websocket.Options) (url string, conns <-chan *websocket.Conn) {
+func serve(t *testing.T, opts *transport.SocketOptions) (url string, conns <-chan *websocket.Conn) {
 	t.Helper()
 	made := make(chan *websocket.Conn, 1)
 	over := make(chan struct{})
-	server := httptest.NewServer(websocket.Handler(serverFunc(func(conn *websocket.Conn) {
+	server := httptest.NewServer(websocket.Handler(connServer{opts, func(conn *websocket.Conn) {
 		made <- conn
 		<-over
 		_ = conn.Close()
-	}), opts))
+	}}))
 	t.Cleanup(func() {
 		close(over)
 		server.Close()
@@ -49,7 +52,7 @@ func serve(t *testing.T, opts websocket.Options) (url string, conns <-chan *webs
 
 func TestConn(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		opts := websocket.Options{MaxMessage: limit}
+		opts := &transport.SocketOptions{MaxMessage: limit}
 		url, conns := serve(t, opts)
 		client, err := websocket.Dial(t.Context(), url, nil, nil, opts)
 		if err != nil {
@@ -60,7 +63,7 @@ func TestConn(t *testing.T) {
 }
 
 // open returns a bare client and the server's end of its connection.
-func open(t *testing.T, opts websocket.Options) (client *raw.Conn, server *websocket.Conn) {
+func open(t *testing.T, opts *transport.SocketOptions) (client *raw.Conn, server *websocket.Conn) {
 	t.Helper()
 	url, conns := serve(t, opts)
 	client, _, err := raw.Dial(t.Context(), url, &raw.DialOptions{Subprotocols: []string{"mcp"}})
@@ -83,7 +86,7 @@ func TestBadMessages(t *testing.T) {
 		{"no UTF-8", raw.MessageText, "\"\xff\"", raw.StatusInvalidFramePayloadData},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			client, server := open(t, websocket.Options{})
+			client, server := open(t, nil)
 			if err := client.Write(t.Context(), tt.kind, []byte(tt.text)); err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +129,7 @@ func TestEnds(t *testing.T) {
 		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			client, server := open(t, websocket.Options{})
+			client, server := open(t, nil)
 			go tt.leave(client)
 			_, err := server.Read()
 			if err == nil || errors.Is(err, transport.ErrPeerGone) != tt.gone || errors.Is(err, io.EOF) != tt.gone {
@@ -138,7 +141,7 @@ func TestEnds(t *testing.T) {
 
 // TestGoAway sees that the peer is told why.
 func TestGoAway(t *testing.T) {
-	client, server := open(t, websocket.Options{})
+	client, server := open(t, nil)
 	go func() { _ = server.GoAway(strings.Repeat("long ", 100)) }()
 	_, _, err := client.Read(t.Context())
 	if closed, ok := errors.AsType[raw.CloseError](err); !ok || closed.Code != raw.StatusGoingAway || !strings.HasPrefix(closed.Reason, "long") {
@@ -160,7 +163,7 @@ func TestHandshake(t *testing.T) {
 		{"old version", http.Header{"Sec-Websocket-Version": {"8"}}, http.StatusBadRequest},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			url, conns := serve(t, websocket.Options{})
+			url, conns := serve(t, nil)
 			req, err := http.NewRequest(http.MethodGet, "http"+strings.TrimPrefix(url, "ws"), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -207,11 +210,11 @@ func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "un
 
 // inMemory connects a bare client to a Conn, over a pipe that holds nothing. The
 // client answers pings, if it reads and has no onPing that says false.
-func inMemory(t *testing.T, opts websocket.Options, onPing func(context.Context, []byte) bool) (client *raw.Conn, server *websocket.Conn) {
+func inMemory(t *testing.T, opts *transport.SocketOptions, onPing func(context.Context, []byte) bool) (client *raw.Conn, server *websocket.Conn) {
 	t.Helper()
 	listener := &memory{make(chan net.Conn), make(chan struct{})}
 	made := make(chan *websocket.Conn)
-	httpServer := &http.Server{Handler: websocket.Handler(serverFunc(func(conn *websocket.Conn) { made <- conn }), opts)}
+	httpServer := &http.Server{Handler: websocket.Handler(connServer{opts, func(conn *websocket.Conn) { made <- conn }})}
 	go func() { _ = httpServer.Serve(listener) }()
 	near, far := net.Pipe()
 	go func() { listener.conns <- far }()
@@ -236,7 +239,7 @@ func inMemory(t *testing.T, opts websocket.Options, onPing func(context.Context,
 // TestStalled sees that a peer which reads nothing loses the connection.
 func TestStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, server := inMemory(t, websocket.Options{WriteTimeout: 3 * time.Second}, nil)
+		_, server := inMemory(t, &transport.SocketOptions{WriteTimeout: 3 * time.Second}, nil)
 		read := make(chan error, 1)
 		go func() {
 			_, err := server.Read()
@@ -258,7 +261,7 @@ func TestStalled(t *testing.T) {
 // TestPings sees that a peer which answers pings keeps a quiet connection, and
 // one that does not loses it.
 func TestPings(t *testing.T) {
-	opts := websocket.Options{WriteTimeout: 3 * time.Second, KeepAlive: 10 * time.Second}
+	opts := &transport.SocketOptions{WriteTimeout: 3 * time.Second, KeepAlive: 10 * time.Second}
 	t.Run("answered", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client, server := inMemory(t, opts, nil)
@@ -301,10 +304,10 @@ func TestPings(t *testing.T) {
 func TestDialFails(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	if _, err := websocket.Dial(t.Context(), server.URL, nil, nil, websocket.Options{}); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := websocket.Dial(t.Context(), server.URL, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("Dial: %v, want to be told of 404", err)
 	}
-	if _, err := websocket.Dial(t.Context(), "ws://127.0.0.1:1/", nil, nil, websocket.Options{}); err == nil {
+	if _, err := websocket.Dial(t.Context(), "ws://127.0.0.1:1/", nil, nil, nil); err == nil {
 		t.Error("Dial of a port where nobody listens returned no error")
 	}
 }
@@ -318,7 +321,7 @@ func TestNoHijacker(t *testing.T) {
 		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
 	}
 	w := httptest.NewRecorder()
-	websocket.Handler(serverFunc(func(*websocket.Conn) { t.Error("it became a connection") }), websocket.Options{}).ServeHTTP(w, r)
+	websocket.Handler(connServer{serve: func(*websocket.Conn) { t.Error("it became a connection") }}).ServeHTTP(w, r)
 	if w.Code != http.StatusNotImplemented {
 		t.Errorf("got %d, want 501", w.Code)
 	}

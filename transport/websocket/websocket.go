@@ -34,23 +34,16 @@ import (
 // Subprotocol is what clients and servers agree on in the handshake.
 const Subprotocol = "mcp"
 
-// defaultKeepAlive is the time between pings if Options name none.
+// defaultKeepAlive is the time between pings if options name none.
 const defaultKeepAlive = 25 * time.Second
 
-// Options shape connections. The zero value is the default.
-type Options struct {
-	MaxMessage   int           // bytes of a message; 0 means transport.DefaultMaxMessage, or for a Handler what its server allows
-	ReadTimeout  time.Duration // for the rest of a message that a peer has begun; 0 means transport.DefaultReadTimeout, negative none
-	WriteTimeout time.Duration // for a peer to take a message; 0 means transport.DefaultWriteTimeout, negative none
-	KeepAlive    time.Duration // between pings; 0 means 25 s, negative none. A peer may take as long to answer, at least WriteTimeout.
-	// AllowedHosts and AllowedOrigins are those of mcp.Options. They
-	// matter to servers alone.
-	AllowedHosts   []string
-	AllowedOrigins []string
-}
-
-// orDefaults returns the options with zero values replaced by the defaults.
-func (o Options) orDefaults() Options {
+// orDefaults returns the options, or those of nil, with zero values replaced by
+// the defaults.
+func orDefaults(opts *transport.SocketOptions) transport.SocketOptions {
+	var o transport.SocketOptions
+	if opts != nil {
+		o = *opts
+	}
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = transport.DefaultMaxMessage
 	}
@@ -68,10 +61,10 @@ func (o Options) orDefaults() Options {
 
 // Server serves the connections of a Handler: an *mcp.Server.
 type Server interface {
-	// ServeUpgrade serves the connection that upgrade makes of r, of messages that
-	// have at most max bytes, until it ends, and closes it. It answers r if there is to be no
+	// ServeUpgrade serves the connection that upgrade makes of r, with the options
+	// given to it, until it ends, and closes it. It answers r if there is to be no
 	// connection; when upgrade returns an error, it has answered r.
-	ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(max int) (transport.Conn, error))
+	ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(*transport.SocketOptions) (transport.Conn, error))
 }
 
 // Handler returns an HTTP endpoint that serves WebSocket connections, each as
@@ -79,20 +72,17 @@ type Server interface {
 // requests beside it. Mount it into a router, under any path and behind any
 // middleware that leaves http.Hijacker reachable.
 //
-//	r.Handle("/mcp/ws", websocket.Handler(server, websocket.Options{}))
+//	r.Handle("/mcp/ws", websocket.Handler(server))
 //
-// Which Host and Origin are served, how long a message may be and how many
-// connections there may be are options of the server. Connections beyond that
+// Which Host and Origin are served, how long a message may be, how many
+// connections there may be and how long clients may take are options of the
+// server. Connections beyond that
 // are refused with 503; its Shutdown closes them with code 1001 once their calls
 // have ended.
-func Handler(s Server, opts Options) http.Handler {
+func Handler(s Server) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.ServeUpgrade(w, r, func(max int) (transport.Conn, error) {
-			o := opts
-			if o.MaxMessage <= 0 {
-				o.MaxMessage = max
-			}
-			conn, err := upgrade(w, r, o.orDefaults())
+		s.ServeUpgrade(w, r, func(opts *transport.SocketOptions) (transport.Conn, error) {
+			conn, err := upgrade(w, r, orDefaults(opts))
 			if err != nil {
 				return nil, err // and no nil *Conn
 			}
@@ -103,7 +93,7 @@ func Handler(s Server, opts Options) http.Handler {
 
 // upgrade turns a request, which must be a WebSocket handshake, into a
 // connection. If it returns an error, it has answered the request.
-func upgrade(w http.ResponseWriter, r *http.Request, opts Options) (*Conn, error) {
+func upgrade(w http.ResponseWriter, r *http.Request, opts transport.SocketOptions) (*Conn, error) {
 	if !offers(r.Header) {
 		fault := fmt.Sprintf("the subprotocol must be %q; Sec-WebSocket-Protocol offers %q", Subprotocol, r.Header["Sec-Websocket-Protocol"])
 		http.Error(w, fault, http.StatusBadRequest)
@@ -171,7 +161,7 @@ func offers(header http.Header) bool {
 // ws, wss, http or https; header, which may be nil, is sent with the handshake;
 // a nil client means http.DefaultClient, and one with a Timeout limits the
 // whole connection by it.
-func Dial(ctx context.Context, url string, client *http.Client, header http.Header, opts Options) (*Conn, error) {
+func Dial(ctx context.Context, url string, client *http.Client, header http.Header, opts *transport.SocketOptions) (*Conn, error) {
 	var below net.Conn
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { below = info.Conn }})
 	ws, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{
@@ -186,5 +176,5 @@ func Dial(ctx context.Context, url string, client *http.Client, header http.Head
 		}
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	return newConn(ws, below, opts.orDefaults()), nil
+	return newConn(ws, below, orDefaults(opts)), nil
 }
