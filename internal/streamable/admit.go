@@ -9,15 +9,17 @@ import (
 )
 
 // admission checks what was posted before anything of it runs: that it can be
-// read, its era, revision and session, and that its headers say what it says.
+// read, which revision and session it belongs to, and that its headers agree
+// with its body. It does not change and is safe for concurrent use.
 type admission struct {
 	backend Backend
 	depth   int // nesting of a message; 0 means protocol's default
 	batch   int // messages of a batch; 0 means protocol.DefaultMaxBatch
 }
 
-// admit scans the message, decides its era and checks what must be right
-// before anything runs. status goes with a fault.
+// admit scans body into c and sets the revision and session of c. A fault comes
+// with the HTTP status to answer with. The revision of c is 0 for initialize,
+// which negotiates it, and after a fault that came before it was known.
 func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Error) {
 	if fault := protocol.Scan(body, protocol.Limits{Depth: a.depth}, &c.Message); fault != nil {
 		return http.StatusBadRequest, fault
@@ -31,9 +33,9 @@ func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Err
 	return a.admitLegacy(c)
 }
 
-// isModern tells the era: modern requests carry their revision in _meta. The
-// header alone is enough, so that a modern request without its metadata is
-// told what it lacks.
+// isModern reports whether a request belongs to a modern revision: it names one
+// in _meta. A header that names one is enough, so that a modern request without
+// its metadata is told what it lacks instead of being asked for a session.
 func (a *admission) isModern(c *Call) bool {
 	if c.Params.Meta.ProtocolVersion != "" {
 		return true
@@ -42,6 +44,8 @@ func (a *admission) isModern(c *Call) bool {
 	return rev.Modern()
 }
 
+// admitModern sets the revision of a modern message and checks its metadata and
+// headers. Modern clients send no responses.
 func (a *admission) admitModern(c *Call) *protocol.Error {
 	if c.Message.IsResponse() {
 		return protocol.Errorf(protocol.CodeInvalidRequest, "responses are not accepted: answers travel in inputResponses")
@@ -64,8 +68,8 @@ func (a *admission) admitModern(c *Call) *protocol.Error {
 	return a.checkHeaders(c)
 }
 
-// checkNotification wants a modern notification to be of a revision that the
-// server speaks, and to say the same twice if it says it twice.
+// checkNotification checks that a modern notification names a revision that the
+// server serves, in its _meta or its header, and the same one if in both.
 func (a *admission) checkNotification(c *Call) *protocol.Error {
 	name, header := c.Params.Meta.ProtocolVersion, c.HTTP.Header[headerVersion]
 	switch {
@@ -81,6 +85,8 @@ func (a *admission) checkNotification(c *Call) *protocol.Error {
 	return nil
 }
 
+// admitLegacy sets the session and revision of a legacy message, for which the
+// header must name a session that lives. initialize must not name one.
 func (a *admission) admitLegacy(c *Call) (status int, fault *protocol.Error) {
 	if c.Message.Method == protocol.MethodInitialize && c.Message.IsRequest() {
 		if fault := a.checkVersion(c.HTTP); fault != nil {
@@ -114,7 +120,8 @@ func (a *admission) checkVersion(r *http.Request) *protocol.Error {
 	return nil
 }
 
-// session finds the session that r names.
+// session returns the session that the headers of r name, and looks at nothing
+// else of r. status goes with a fault.
 func (a *admission) session(r *http.Request) (x Session, status int, fault *protocol.Error) {
 	if fault = a.checkVersion(r); fault != nil {
 		return nil, http.StatusBadRequest, fault
@@ -130,8 +137,8 @@ func (a *admission) session(r *http.Request) (x Session, status int, fault *prot
 	return x, 0, nil
 }
 
-// revisionOf returns the revision of whoever sends a message that cannot be
-// read, as well as it can be known.
+// revisionOf returns the revision of a client whose message cannot be read:
+// that of the header, else that of the session, else the latest.
 func (a *admission) revisionOf(r *http.Request) protocol.Revision {
 	if rev, ok := protocol.ParseRevision(first(r, headerVersion)); ok {
 		return rev
@@ -142,9 +149,10 @@ func (a *admission) revisionOf(r *http.Request) protocol.Revision {
 	return protocol.Latest
 }
 
-// admitBatch splits a batch into calls, which have their messages alone yet,
-// and checks what must be right before anything runs. fault refuses all of it;
-// faults are those of single messages.
+// admitBatch splits a batch into calls, of which only Message and Params are
+// set, and checks them. fault refuses the whole batch; faults has the fault of
+// each single message, nil for none. Both are checked before any message is
+// served.
 func (a *admission) admitBatch(rev protocol.Revision, body []byte) (calls []*Call, faults []*protocol.Error, fault *protocol.Error) {
 	limits := protocol.Limits{Depth: a.depth}
 	messages, fault := protocol.ScanBatch(body, limits, rev, a.batch)
@@ -169,12 +177,15 @@ func (a *admission) admitBatch(rev protocol.Revision, body []byte) (calls []*Cal
 	return calls, faults, nil
 }
 
-// named are the methods whose name, uri or taskId is mirrored into Mcp-Name.
+// named are the methods whose name, uri or taskId clients repeat in the header
+// Mcp-Name.
 var named = map[string]bool{"tools/call": true, "resources/read": true, "prompts/get": true,
 	"tasks/get": true, "tasks/update": true, "tasks/cancel": true}
 
 // checkHeaders compares the headers of a modern request with its body
-// (Request Metadata in basic/transports/streamable-http).
+// (basic/transports/streamable-http, "Request Metadata"). Gateways decide by
+// the headers, and the server must not do something else than what they have
+// let pass.
 func (a *admission) checkHeaders(c *Call) *protocol.Error {
 	if fault := matchHeader(c.HTTP, headerMethod, c.Message.Method); fault != nil {
 		return fault
@@ -206,8 +217,8 @@ func (a *admission) checkHeaders(c *Call) *protocol.Error {
 	return nil
 }
 
-// checkParam compares one mirrored argument with its header. An argument that
-// is absent or null must not have one that says otherwise.
+// checkParam compares one mirrored argument with its header, by value. If the
+// argument is absent or null, the header must be absent, too.
 func checkParam(c *Call, p protocol.HeaderParam) *protocol.Error {
 	name := headerParam + p.Name
 	_, sent := c.HTTP.Header[http.CanonicalHeaderKey(name)]

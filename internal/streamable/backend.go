@@ -8,7 +8,8 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Backend is the server behind the endpoint.
+// Backend is the server behind the endpoint. Its methods are called on the
+// goroutine of the HTTP request and concurrently.
 type Backend interface {
 	// Revisions are what the server speaks, newest first.
 	Revisions() []protocol.Revision
@@ -37,11 +38,12 @@ type Backend interface {
 	HeaderParams(c *Call) []protocol.HeaderParam
 }
 
-// Session is a legacy session of the Backend's.
+// Session is a legacy session of the Backend. The endpoint only asks for its
+// revision and hands it back.
 type Session interface{ Revision() protocol.Revision }
 
-// Posted is a connection whose client sends each message with a request of its
-// own.
+// Posted is a connection whose client sends each message with an HTTP request
+// of its own, as HTTP+SSE does.
 type Posted interface {
 	transport.Conn
 	// By returns the request that brought the message that Read returned last: its
@@ -50,7 +52,8 @@ type Posted interface {
 	By() *http.Request
 }
 
-// Line is the client's end of a stream that waits.
+// Line is the client's end of a stream that waits for something to send. One
+// goroutine uses it at a time.
 type Line interface {
 	// Send sends a message.
 	Send(message []byte) error
@@ -62,7 +65,8 @@ type Line interface {
 	Wait() bool
 }
 
-// Sink is a connection that takes events.
+// Sink is a connection that takes events, to which a Stream sends. After an
+// error the connection is of no further use.
 type Sink interface {
 	// Event sends a message under an id, or for a nil message the id alone.
 	Event(id string, message []byte) error
@@ -71,7 +75,8 @@ type Sink interface {
 }
 
 // Stream is an answer that a client can come back for when its connection is
-// lost: it keeps what is sent, and sends it to the connection that it has.
+// lost: it keeps what is sent and forwards it to the connection that it has, if
+// any. It is safe for concurrent use.
 type Stream interface {
 	// Send sends a message ahead of the answer.
 	Send(message []byte) error

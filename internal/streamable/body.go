@@ -11,10 +11,11 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// bodyReader reads the bodies of requests, and limits how long they take to
-// arrive. A deadline on every connection for every request would cost more than
-// most requests do, and most bodies are there already: so bodies stand in a list
-// while they are read, and one timer looks after the list while it is not empty.
+// bodyReader reads the bodies of requests and limits how long they may take.
+// Setting a deadline on the connection for every request would cost more than
+// most requests do, although most bodies have arrived already. So each body is
+// put into a list while it is being read, and a single timer, which runs only
+// while the list is not empty, sets a deadline for those that take too long.
 type bodyReader struct {
 	max   int64         // bytes
 	limit time.Duration // 0 means none
@@ -25,15 +26,17 @@ type bodyReader struct {
 	armed bool
 }
 
-// reading is a body on its way.
+// reading is the place of one body in the list, which is ordered by since. It
+// is part of the exchange, so that it costs no allocation. All but w is guarded
+// by bodyReader.mu.
 type reading struct {
 	w          http.ResponseWriter
 	since      time.Time
 	prev, next *reading
 }
 
-// read reads the body of r in the time that it has. It is not ok if it has
-// refused the request.
+// read reads the body of r within the time limit. If it fails, it has answered
+// the request, and ok is false.
 func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, ok bool) {
 	b.enter(&out.reading)
 	body, status, fault := b.readAll(out.w, r)
@@ -52,7 +55,8 @@ func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, ok bool)
 	return nil, false
 }
 
-// readAll reads the body, up to the limit.
+// readAll reads the body up to the limit of its length. A fault comes with its
+// HTTP status.
 func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byte, status int, fault *protocol.Error) {
 	if r.ContentLength > b.max {
 		return nil, http.StatusRequestEntityTooLarge, b.tooLarge()
@@ -74,11 +78,13 @@ func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byt
 	return body, 0, nil
 }
 
-// promised is the body length, in bytes, up to which memory is taken on the
-// client's word; a larger body grows as it arrives.
+// promised is the length in bytes up to which Content-Length is believed and
+// memory taken at once. The memory for a longer body grows as it arrives, so
+// that a client cannot claim memory without sending.
 const promised = 64 << 10
 
-// unreadableStatus tells a body that took too long from one that broke off.
+// unreadableStatus returns 408 for a body that took too long and 400 for one
+// that broke off.
 func unreadableStatus(err error) int {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return http.StatusRequestTimeout
@@ -86,15 +92,17 @@ func unreadableStatus(err error) int {
 	return http.StatusBadRequest
 }
 
+// tooLarge is the error for a body beyond the limit.
 func (b *bodyReader) tooLarge() *protocol.Error {
 	return protocol.Errorf(protocol.CodeInvalidRequest, "body is larger than the limit of %d bytes", b.max)
 }
 
+// unreadable is the error for a body that did not arrive as a whole.
 func unreadable(err error) *protocol.Error {
 	return &protocol.Error{Code: protocol.CodeParseError, Message: "the body could not be read", Err: err}
 }
 
-// enter starts the time of r.
+// enter puts r at the end of the list and starts the timer, unless it runs.
 func (b *bodyReader) enter(r *reading) {
 	if b.limit == 0 {
 		return
@@ -114,7 +122,8 @@ func (b *bodyReader) enter(r *reading) {
 	}
 }
 
-// leave ends it and tells whether the time was up before.
+// leave takes r out of the list and reports whether the timer had done so
+// before, because the time was up.
 func (b *bodyReader) leave(r *reading) (late bool) {
 	if b.limit == 0 {
 		return false
@@ -128,7 +137,7 @@ func (b *bodyReader) leave(r *reading) (late bool) {
 	return false
 }
 
-// remove takes r out of the list. b.mu is held.
+// remove takes r out of the list. The caller holds b.mu.
 func (b *bodyReader) remove(r *reading) {
 	if r.prev != nil {
 		r.prev.next = r.next

@@ -9,7 +9,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Call is one message that was posted.
+// Call is one message that was posted, from its admission to its answer. The
+// Backend's methods and the handler of the request use it; Send and CloseStream
+// may be called by several goroutines at once; the other methods are for the
+// Backend alone.
 type Call struct {
 	HTTP     *http.Request
 	Message  protocol.Message
@@ -25,39 +28,43 @@ type Call struct {
 	batch  bool // one of several that share out
 }
 
-// Send sends a message to the client ahead of the answer; it implements
-// frame.Peer.
+// Send sends a message to the client ahead of the answer and keeps no reference
+// to it. It implements frame.Peer. The errors are protocol.ErrAnswered,
+// protocol.ErrNoStream and those of writing.
 func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 
-// TakesEvents tells whether the client takes messages ahead of the answer.
+// TakesEvents reports whether the client accepts an event stream, and with it
+// messages ahead of the answer.
 func (c *Call) TakesEvents() bool { return c.out.events }
 
-// Opens says that c opens the session of that id. The header that names it
-// leaves with the first message that is sent ahead of the answer, which may be
-// in Serve; else it goes with the answer, by Answer.Session.
+// Opens says that c opens the session with that id. If a message is sent ahead
+// of the answer, the header with the id leaves with it, possibly before Serve
+// returns; else Answer.Session sets it.
 func (c *Call) Opens(session string) { c.out.session = session }
 
-// Resumable makes the answer to c a stream that the client can come back for,
-// if there is a message before the answer. open begins it, with to as its
-// connection, and may return nil for a stream that is like others. The answers
-// to a batch have one connection, and cannot be come back for.
+// Resumable makes the answer to c a stream that the client can come back for.
+// open begins it when the first message is sent ahead of the answer, with to as
+// its connection; it may return nil for an ordinary stream. For a message of a
+// batch Resumable does nothing, because the answers of a batch share a
+// connection.
 func (c *Call) Resumable(open func(to Sink) Stream) {
 	if !c.batch {
 		c.out.resuming = &resuming{open: open}
 	}
 }
 
-// Pausable lets CloseStream end the connection of c. What it returns is closed
-// then: Serve must return an Answer with Later, since the connection lasts as
-// long as Serve does. It must be called before the handler of c.
+// Pausable allows CloseStream to end the connection of c. The channel that it
+// returns is closed then, whereupon Serve must return an Answer with Later,
+// since the connection lasts as long as Serve does. It must be called before
+// the handler of c runs.
 func (c *Call) Pausable() (paused <-chan struct{}) {
 	c.paused = make(chan struct{})
 	return c.paused
 }
 
 // CloseStream ends the connection of c but not the stream of its answer, for
-// which the client is to come back. It returns false if that is not possible,
-// or has been done.
+// which the client is to come back. It returns false if that is not possible or
+// has already been done.
 func (c *Call) CloseStream() bool {
 	if c.paused == nil || c.out.resuming == nil || c.out.writable() != nil {
 		return false
@@ -71,11 +78,12 @@ func (c *Call) CloseStream() bool {
 	return true
 }
 
-// Finish sends the answer of a call whose Serve has returned one with Later.
+// Finish sends the answer of a call whose Serve has returned with Later; nil is
+// none.
 func (c *Call) Finish(answer []byte) { c.out.answer(0, answer) }
 
-// Waker returns the func that makes the Wait of the answer's Line return. The
-// func does not block, and keeps nothing of the request in memory.
+// Waker returns the function that wakes the Wait of the Line that Answer.Stream
+// gets. The function does not block and keeps nothing of the request in memory.
 func (c *Call) Waker() func() {
 	if c.out.line == nil {
 		c.out.line = newLine(c.HTTP)
@@ -83,7 +91,8 @@ func (c *Call) Waker() func() {
 	return c.out.line.Wake
 }
 
-// Answer is what a request gets.
+// Answer is what the Backend returns for a request. Response alone is enough
+// for an ordinary result.
 type Answer struct {
 	Response []byte          // a whole JSON-RPC response
 	Fault    *protocol.Error // the error in Response; nil for a result
@@ -104,18 +113,18 @@ type Answer struct {
 	End func()
 }
 
-// panicked is the answer to a call whose handler ended its goroutine
-// (runtime.Goexit), so that Backend.Serve did not return.
+// panicked is the answer to a call whose handler has ended its goroutine with
+// runtime.Goexit, so that Backend.Serve did not return.
 func panicked(c *Call) Answer {
 	fault := &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message}
 	return Answer{Response: protocol.AppendErrorResponse(nil, c.Message.ID, fault, c.Revision), Fault: fault}
 }
 
-// statusOf returns the HTTP status of an answer with that error, nil for none.
-// What was refused before it ran has the status of its reason; a handler may
-// mean something else by the same code. Otherwise answers within a legacy
-// session are always 200; the modern era, and an initialize that no revision
-// suits, have statuses for some codes.
+// statusOf returns the HTTP status of an answer with that error, nil for a
+// result. If the request was refused before a handler ran, the reason decides;
+// a handler may use the same code with another meaning. Otherwise answers
+// within a legacy session are always 200, while modern revisions, and an
+// initialize for which no revision fits, have statuses for some codes.
 func statusOf(fault *protocol.Error, rev protocol.Revision, refused bool) int {
 	if fault == nil {
 		return http.StatusOK

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Events is a stream that a client has opened with GET. One goroutine uses it
-// at a time.
+// Events is a stream that a client has opened with GET. It is new, open from
+// Open or the first Event on, and over when Wait has returned false. One
+// goroutine uses it at a time, except for the Waker.
 type Events struct {
 	// Last is the id of the last event that the client has, if it comes back.
 	Last string
@@ -22,18 +23,22 @@ type Events struct {
 	opened bool
 }
 
-// Open begins the response.
+// Open begins the response and sends its header, before there is an event. From
+// then on a fault can no longer be answered.
 func (e *Events) Open() error {
 	e.opened = true
 	return e.out.begin()
 }
 
-// Waker returns the func that makes Wait return. It does not block.
+// Waker returns the function that makes Wait return. It does not block and may
+// be called at any time.
 func (e *Events) Waker() func() { return e.out.line.Wake }
 
-// Wait returns true when the Waker was called since it returned last, or now and
-// then, and false when the stream is over: the client is gone, does not read, or
-// the context of its request has ended. Meanwhile it keeps the connection open.
+// Wait waits until the Waker is called, or returns at once if it was called
+// since Wait has last returned. It also returns true now and then for no
+// reason. It returns false when the stream is over: the client is gone or does
+// not read, or the context of its request has ended. While it waits it sends
+// comments on a quiet stream, so that proxies keep the connection open.
 func (e *Events) Wait() bool {
 	if e.quiet == nil && e.every > 0 {
 		e.quiet = time.AfterFunc(e.every, func() {
@@ -54,7 +59,8 @@ func (e *Events) Wait() bool {
 	return true
 }
 
-// end lets go of the connection.
+// end releases the connection and the timers. No other method may be called
+// after it.
 func (e *Events) end() {
 	if e.quiet != nil {
 		e.quiet.Stop()
@@ -65,13 +71,14 @@ func (e *Events) end() {
 	e.out.hangUp()
 }
 
-// Event implements Sink. An empty id makes an event without.
+// Event implements Sink. An event with an empty id has none.
 func (e *Events) Event(id string, message []byte) error { return e.out.Event(id, message) }
 
 // Pause implements Sink.
 func (e *Events) Pause(retry time.Duration) error { return e.out.Pause(retry) }
 
-// appendRetry appends the field that says how long to wait before coming back.
+// appendRetry appends the field retry, in milliseconds, which tells the client
+// how long to wait before it comes back.
 func appendRetry(dst []byte, retry time.Duration) []byte {
 	return fmt.Appendf(dst, "retry: %d\n\n", retry.Milliseconds())
 }

@@ -11,8 +11,14 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// exchange writes one HTTP response: JSON, unless a message comes before the
-// answer; that one turns it into a stream of events.
+// exchange writes one HTTP response. Its states are: new; started, when a
+// message ahead of the answer has made it a stream of events; ended, when the
+// answer is out; and gone, when nothing may be written at all, because the
+// handler has returned or the client was told to come back. An answer to an
+// exchange that has not started is plain JSON, if the client accepts that.
+//
+// e.mu orders writes and guards the states; it is held while a write waits for
+// the client, for timeout at most.
 type exchange struct {
 	w       http.ResponseWriter
 	reading reading                  // its place in the list of the bodyReader
@@ -33,7 +39,8 @@ type exchange struct {
 	keep     bool      // the connection stays with net/http
 }
 
-// Send writes a message as an event.
+// Send writes a message as an event, or hands it to the stream that keeps it
+// for a client that may come back. The first message starts the stream.
 func (e *exchange) Send(message []byte) error {
 	if e.resuming != nil {
 		if err := e.writable(); err != nil {
@@ -55,7 +62,8 @@ func (e *exchange) Send(message []byte) error {
 	return e.event("", message)
 }
 
-// start makes the response a stream. e.mu is held.
+// start sends the header of a stream, unless it was sent. The caller holds
+// e.mu.
 func (e *exchange) start() {
 	if e.started {
 		return
@@ -126,6 +134,8 @@ func (e *exchange) raw(text []byte) error {
 	return nil
 }
 
+// controller returns the http.ResponseController of the response. The caller
+// holds e.mu or is alone with e.
 func (e *exchange) controller() *http.ResponseController {
 	if e.control == nil {
 		e.control = http.NewResponseController(e.w)
@@ -141,7 +151,8 @@ func (e *exchange) begin() error {
 	return e.raw(nil)
 }
 
-// writable tells why no message can be sent ahead of the answer.
+// writable returns why no message can be sent ahead of the answer, nil if one
+// can.
 func (e *exchange) writable() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -165,7 +176,8 @@ func (e *exchange) Event(id string, message []byte) error {
 	return e.event(id, message)
 }
 
-// Pause implements Sink.
+// Pause implements Sink. It tells the client when to come back; nothing is
+// written after it.
 func (e *exchange) Pause(retry time.Duration) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,14 +186,16 @@ func (e *exchange) Pause(retry time.Duration) error {
 	return err
 }
 
-// comment writes a comment, which keeps a quiet connection open.
+// comment writes a comment, which clients ignore, to keep a quiet connection
+// open and to notice that a client is gone.
 func (e *exchange) comment() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.raw([]byte(":\n\n"))
 }
 
-// KeepAlive is comment for a response that may not be a stream, or over.
+// KeepAlive implements Line. It is comment for a response that need not be a
+// stream and may be over: it writes nothing then.
 func (e *exchange) KeepAlive() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -191,15 +205,16 @@ func (e *exchange) KeepAlive() error {
 	return e.raw([]byte(":\n\n"))
 }
 
-// end makes later messages fail.
+// end makes later messages fail with protocol.ErrAnswered.
 func (e *exchange) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true
 }
 
-// answer ends the response with body, a JSON-RPC response; nil means that
-// there is none. status is used unless the stream has begun.
+// answer ends the response with body, a whole JSON-RPC response, or nil if
+// there is none. status is used unless the stream has begun, whose status was
+// 200.
 func (e *exchange) answer(status int, body []byte) {
 	if stream := e.resuming.begun(); stream != nil {
 		e.end()
@@ -227,8 +242,9 @@ func (e *exchange) answer(status int, body []byte) {
 	}
 }
 
-// leave is answer for a handler that ends its goroutine: net/http closes the
-// connection then, and sends nothing of what it has kept.
+// leave is answer for a handler that ends its goroutine. net/http then closes
+// the connection and drops what is in its buffers, so that leave flushes and,
+// for a stream, takes the connection over first.
 func (e *exchange) leave(r *http.Request, body []byte) {
 	if e.json {
 		e.mu.Lock()
@@ -247,7 +263,8 @@ func (e *exchange) leave(r *http.Request, body []byte) {
 	e.hangUp()
 }
 
-// answerAll ends the response with the answers to a batch; nil is none.
+// answerAll ends the response with the answers to a batch, of which some may be
+// nil: as an array, or as one event each if the response is a stream.
 func (e *exchange) answerAll(answers [][]byte) {
 	e.mu.Lock()
 	streams := e.started || !e.json
@@ -266,7 +283,8 @@ func (e *exchange) answerAll(answers [][]byte) {
 	}
 }
 
-// announce begins the stream with the event that names the endpoint.
+// announce begins a stream of HTTP+SSE with the event that names the endpoint
+// for POST.
 func (e *exchange) announce(endpoint string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,14 +292,14 @@ func (e *exchange) announce(endpoint string) error {
 	return e.raw([]byte("event: endpoint\ndata: " + endpoint + "\n\n"))
 }
 
-// hush lets nothing be written any more, because the handler returns.
+// hush prevents all further writing, because the handler is about to return.
 func (e *exchange) hush() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended, e.gone = true, true
 }
 
-// Wait implements Line.
+// Wait implements Line. The first call tries to take the connection over.
 func (e *exchange) Wait() bool {
 	l := e.line
 	if l.request != nil {
@@ -291,9 +309,9 @@ func (e *exchange) Wait() bool {
 	return l.wait()
 }
 
-// takeOver takes the connection, unless something stands between that would
-// change or count what is written, or the protocol has no connection of its own
-// for the request.
+// takeOver takes the connection over from net/http, unless options forbid it,
+// the response is no chunked HTTP/1.1 stream, or a middleware stands between
+// that changes what is written. If it cannot, it changes nothing.
 func (e *exchange) takeOver(r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -314,7 +332,7 @@ func (e *exchange) takeOver(r *http.Request) {
 	e.line.take(conn)
 }
 
-// hangUp ends a connection that was taken over.
+// hangUp ends a connection that was taken over, and does nothing otherwise.
 func (e *exchange) hangUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -323,6 +341,7 @@ func (e *exchange) hangUp() {
 	}
 }
 
-// smallBody is a size that fits the buffers of net/http and the socket, so
-// that writing it cannot wait for a client that does not read.
+// smallBody is a size in bytes that fits the buffers of net/http and of the
+// socket. Writing as much cannot wait for a client that does not read, and
+// needs no deadline.
 const smallBody = 2 << 10

@@ -1,10 +1,41 @@
-// Package streamable is the HTTP transport: one endpoint that serves modern
-// requests, which stand alone, beside legacy sessions. Requests arrive by POST
-// and are answered with JSON, or with a stream of server-sent events once
-// there is something to tell before the answer; legacy clients open a stream
-// of their own with GET and end their session with DELETE.
+// Package streamable is the HTTP transport of servers: one endpoint that serves
+// modern requests, which stand alone, beside legacy sessions, and on request
+// the older HTTP+SSE transport. It knows HTTP and the envelope of messages;
+// what a request means, its [Backend] knows, which is package conn.
 //
-// It follows basic/transports of 2025-03-26 to 2025-11-25 and
+// Requests arrive by POST and are answered with JSON, or with a stream of
+// server-sent events once there is something to send before the answer. Legacy
+// clients also open a stream of their own with GET and end their session with
+// DELETE.
+//
+// # Parts
+//
+//   - [Handler] is the http.Handler. It checks host and origin, reads the body
+//     (bodyReader), has it admitted (admission), and hands a [Call] to the
+//     Backend.
+//   - admission decides the revision and session of a message and compares the
+//     headers with the body, before anything of the request runs.
+//   - exchange is one HTTP response. It begins as JSON and becomes a stream
+//     with the first message that is sent ahead of the answer; it never goes
+//     back.
+//   - line is the connection of a stream that waits for hours. Where possible
+//     it takes the connection over from net/http to save the memory of its
+//     buffers and goroutines.
+//   - resuming is what an exchange has for a client that may come back for its
+//     answer; the events themselves are kept by package session.
+//   - sseStreams and sseConn are the transport HTTP+SSE of 2024-11-05, whose
+//     streams are served as connections.
+//
+// # Goroutines, locks and time
+//
+// A request is served on the goroutine that net/http has for it. Others send on
+// its exchange at any time, under exchange.mu, which is held while an event is
+// being written; the order of locks is exchange.mu before line.mu. Nothing is
+// written after the handler has returned. Bodies have a time limit of their
+// own, and so has every write, because the limits of http.Server count from the
+// head of a request and would cut off slow calls and streams.
+//
+// It follows basic/transports of 2024-11-05 to 2025-11-25 and
 // basic/transports/streamable-http of 2026-07-28.
 package streamable
 
@@ -64,7 +95,8 @@ type Options struct {
 	AllowedOrigins []string
 }
 
-// Handler is the endpoint, an http.Handler for any router and any path. It is
+// Handler is the endpoint, an http.Handler for any router and any path. It
+// keeps no state of a client except the open connections of HTTP+SSE. It is
 // safe for concurrent use.
 type Handler struct {
 	admission // of what is posted
@@ -74,7 +106,8 @@ type Handler struct {
 	sse       sseStreams
 }
 
-// New returns the endpoint of backend.
+// New returns the endpoint of backend. Zero options become the defaults,
+// negative times become 0, which stands for no limit from there on.
 func New(backend Backend, opts Options) *Handler {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = DefaultMaxBody
@@ -126,6 +159,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// post serves a POST: a message, a batch, or a message for a stream of
+// HTTP+SSE. Notifications and responses are answered with 202 and no body once
+// the Backend has taken them.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	out := h.open(w, r)
 	if out == nil {
@@ -190,7 +226,8 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *exchange {
 	return out
 }
 
-// serve answers a request.
+// serve has the Backend serve a request and writes the answer. If the handler
+// ends the goroutine, the deferred call still writes one.
 func (h *Handler) serve(c *Call) {
 	buffer := buffers.Get().(*[]byte)
 	c.Buffer = (*buffer)[:0]
@@ -294,7 +331,8 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 	out.answerAll(answers)
 }
 
-// get opens the stream of a legacy session, or a connection of HTTP+SSE.
+// get serves a GET: the stream of a legacy session, or without session a new
+// connection of HTTP+SSE. It returns when the stream ends.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
 		notAllowed(w, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
@@ -324,7 +362,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// withoutSession are the methods that need no session.
+// withoutSession lists, for the header Allow, the methods that need no session.
 func (h *Handler) withoutSession() string {
 	if h.opts.SSE {
 		return "POST, GET"
@@ -332,7 +370,8 @@ func (h *Handler) withoutSession() string {
 	return "POST"
 }
 
-// delete ends a legacy session.
+// delete ends a legacy session and answers 204. Modern requests have no session
+// to end.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" {
 		notAllowed(w, h.withoutSession(), "DELETE is for legacy sessions and needs Mcp-Session-Id")
@@ -369,7 +408,8 @@ func endDeadline(control *http.ResponseController) {
 	_ = control.SetWriteDeadline(time.Time{}) // a ResponseWriter without has none to take away
 }
 
-// notAllowed answers 405. allow are the methods that the same request may have.
+// notAllowed answers 405 with the methods that are allowed and a hint what to
+// do.
 func notAllowed(w http.ResponseWriter, allow, hint string) {
 	w.Header().Set("Allow", allow)
 	refuse(w, http.StatusMethodNotAllowed, protocol.Errorf(protocol.CodeInvalidRequest, "method not allowed: %s", hint))
@@ -381,10 +421,12 @@ func refuse(w http.ResponseWriter, status int, e *protocol.Error) {
 	writeJSON(w, status, protocol.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
 }
 
+// jsonType is the value of Content-Type, shared by all answers so that none
+// allocates it.
 var jsonType = []string{"application/json"}
 
-// writeJSON writes a whole JSON answer. Its error means that the client is
-// gone, which net/http notices by itself.
+// writeJSON writes a whole JSON answer. The error of writing is dropped: it
+// means that the client is gone, which net/http notices by itself.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = jsonType
@@ -395,6 +437,6 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 // buffers hold the memory of answers between requests.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxPooled is the size, in bytes, from which an answer's memory is given
-// back: one large answer must not stay in every buffer.
+// maxPooled is the size in bytes beyond which a buffer is not put back into the
+// pool, so that a few large answers do not make every buffer large.
 const maxPooled = 64 << 10

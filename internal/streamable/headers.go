@@ -20,8 +20,8 @@ const (
 	headerLast    = "Last-Event-Id"
 )
 
-// first returns the first value of a header, whose name is in the canonical
-// form of net/http already.
+// first returns the first value of a header, "" if it is absent. name must be
+// in the canonical form of net/http.
 func first(r *http.Request, name string) string {
 	if values := r.Header[name]; len(values) > 0 {
 		return values[0]
@@ -29,7 +29,8 @@ func first(r *http.Request, name string) string {
 	return ""
 }
 
-// jsonContent tells whether the body says that it is JSON.
+// jsonContent reports whether Content-Type is application/json, with or without
+// parameters.
 func jsonContent(r *http.Request) bool {
 	value := first(r, "Content-Type")
 	if value == "application/json" {
@@ -39,8 +40,9 @@ func jsonContent(r *http.Request) bool {
 	return err == nil && media == "application/json"
 }
 
-// setRetryAfter says when a request that met fault may pass, whatever the
-// status: in a second, if that is not known and only a matter of time.
+// setRetryAfter sets Retry-After, in whole seconds rounded up, to the time that
+// fault names. Without such a time it is a second for faults that pass by
+// themselves, and the header is left out for others. fault may be nil.
 func setRetryAfter(header http.Header, fault *protocol.Error) {
 	if fault == nil {
 		return
@@ -55,8 +57,9 @@ func setRetryAfter(header http.Header, fault *protocol.Error) {
 	header.Set("Retry-After", strconv.FormatInt(int64((after-1)/time.Second+1), 10))
 }
 
-// accepts tells which answers the Accept headers of r allow. No header allows
-// everything.
+// accepts reports which answers the Accept headers of r allow. No header allows
+// both. Quality values are ignored, since both forms mean the same to a client
+// that lists them.
 func accepts(r *http.Request) (json, events bool) {
 	values := r.Header["Accept"]
 	if len(values) == 0 {
@@ -78,7 +81,8 @@ func accepts(r *http.Request) (json, events bool) {
 	return json, events
 }
 
-// matchHeader wants a header to be there and to have that value.
+// matchHeader returns the error for a header that is not there exactly once
+// with the value want, else nil.
 func matchHeader(r *http.Request, name, want string) *protocol.Error {
 	values := r.Header[name]
 	if len(values) != 1 {
@@ -90,11 +94,13 @@ func matchHeader(r *http.Request, name, want string) *protocol.Error {
 	return nil
 }
 
+// mismatch is the error for a header that disagrees with the body.
 func mismatch(name, header, body string) *protocol.Error {
 	return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s header value %q does not match body value %q", name, header, body)
 }
 
-// encodedHeader returns the value of a header that may be encoded.
+// encodedHeader returns the decoded value of a header that must be there once
+// and may be encoded in base64.
 func encodedHeader(r *http.Request, name string) (string, *protocol.Error) {
 	values := r.Header[http.CanonicalHeaderKey(name)]
 	if len(values) != 1 {

@@ -8,11 +8,15 @@ import (
 	"time"
 )
 
-// line is the connection of a stream that waits, for hours maybe, for something
-// to send. To wait it takes the connection over from net/http, where that is
-// possible, which would keep buffers and a second goroutine for it: then the
-// goroutine that waits reads, to learn that the client goes, and a deadline in
-// the past makes it look up and send.
+// line is the connection of a stream that waits for something to send, possibly
+// for hours.
+//
+// It has two states. At first net/http has the connection, and wait waits on
+// channels. With take it takes the connection over, where that is possible,
+// because net/http would keep buffers and a second goroutine for each. From
+// then on the goroutine that waits reads from the connection, to notice that
+// the client goes, and Wake sets a read deadline in the past to interrupt it.
+// It does not go back.
 type line struct {
 	request *http.Request // nil once it was tried to take the connection over
 	gone    <-chan struct{}
@@ -25,10 +29,11 @@ type line struct {
 	due  bool          // Wake was called, since conn is there
 }
 
-// past is a deadline that is over.
+// past is a deadline that has expired, which interrupts a read.
 var past = time.Unix(1, 0)
 
-// Wake makes Wait return, now or when it is called next. It does not block.
+// Wake makes wait return, now or when it is called next. It does not block and
+// may be called by any goroutine.
 func (l *line) Wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,12 +50,14 @@ func (l *line) Wake() {
 	}
 }
 
+// newLine returns the line of a request, whose connection net/http still has.
 func newLine(r *http.Request) *line {
 	return &line{request: r, gone: r.Context().Done(), wake: make(chan struct{}, 1)}
 }
 
-// wait returns true when Wake was called since it returned last, and false when
-// the client is gone.
+// wait waits until Wake is called, or returns true at once if it was called
+// since wait has last returned. It returns false when the client is gone. One
+// goroutine may call it at a time.
 func (l *line) wait() bool {
 	if l.conn == nil {
 		select {
@@ -73,8 +80,8 @@ func (l *line) wait() bool {
 	}
 }
 
-// look tells whether Wake was called, and makes the connection ready to wait if
-// not.
+// look reports whether Wake was called; if so, it clears the deadline, so that
+// the next read waits.
 func (l *line) look() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +93,8 @@ func (l *line) look() bool {
 	return false
 }
 
-// take takes over the connection that net/http had.
+// take takes over the connection that net/http had. A Wake that has not been
+// seen yet is kept.
 func (l *line) take(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,8 +105,9 @@ func (l *line) take(conn net.Conn) {
 	l.wake = nil
 }
 
-// chunk writes text of the stream to a connection that was taken over, in the
-// encoding that net/http has begun. The mu of the exchange is held.
+// chunk writes text to a connection that was taken over, as one chunk of the
+// chunked encoding that net/http has begun. The caller holds the mu of the
+// exchange.
 func (l *line) chunk(text []byte, timeout time.Duration) error {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -111,6 +120,8 @@ func (l *line) chunk(text []byte, timeout time.Duration) error {
 	return l.write(framed, timeout)
 }
 
+// write writes text within timeout; 0 is no limit. The caller holds the mu of
+// the exchange.
 func (l *line) write(text []byte, timeout time.Duration) error {
 	if timeout > 0 {
 		if err := l.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
@@ -122,7 +133,8 @@ func (l *line) write(text []byte, timeout time.Duration) error {
 	return err
 }
 
-// close ends a connection that was taken over. The mu of the exchange is held.
+// close ends the response with the last chunk and closes a connection that was
+// taken over. The caller holds the mu of the exchange.
 func (l *line) close(timeout time.Duration) {
 	if !l.lost { // what the client has not read would be waited for once more
 		_ = l.write([]byte("0\r\n\r\n"), timeout) // the client may be gone

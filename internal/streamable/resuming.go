@@ -2,7 +2,9 @@ package streamable
 
 import "sync"
 
-// resuming is what an exchange has for a client that may come back.
+// resuming is what an exchange has for a client that may come back for its
+// answer: the function that begins the stream, until it is called, and then the
+// stream.
 type resuming struct {
 	mu     sync.Mutex
 	open   func(to Sink) Stream // nil once it was called
@@ -20,7 +22,8 @@ func (r *resuming) stream(e *exchange) Stream {
 	return r.opened
 }
 
-// begun returns the stream, if it was begun, and lets none begin later.
+// begun returns the stream if it has begun, else nil, and prevents one from
+// beginning later: the answer goes out without. r may be nil.
 func (r *resuming) begun() Stream {
 	if r == nil {
 		return nil

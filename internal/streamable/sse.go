@@ -17,8 +17,8 @@ import (
 const paramSession = "sessionId"
 
 // maxPosted is how many messages may wait for the goroutine that reads them,
-// which waits for nothing itself, and postTime how long one more may wait for
-// room, before it is refused.
+// and postTime how long a POST waits for room before it is refused. The reader
+// itself waits for nothing, so that a full queue is rare.
 const (
 	maxPosted = 64
 	postTime  = time.Second
@@ -26,7 +26,9 @@ const (
 
 // sseConn is a connection of the HTTP+SSE transport (basic/transports of
 // 2024-11-05): the server's messages are events of one stream, the client's
-// come by POST.
+// messages come by POST. It is open until end, which the Backend, a failed
+// write or the keep-alive calls; the stream itself lasts until the handler of
+// the GET returns.
 type sseConn struct {
 	id     string
 	out    *exchange
@@ -42,7 +44,7 @@ type sseConn struct {
 
 var _ Posted = (*sseConn)(nil)
 
-// posted is a message, and the request that brought it.
+// posted is a message and the request that has brought it.
 type posted struct {
 	message []byte
 	by      *http.Request
@@ -51,7 +53,8 @@ type posted struct {
 // By implements Posted.
 func (c *sseConn) By() *http.Request { return c.last }
 
-// Read implements transport.Conn.
+// Read implements transport.Conn. When the client closes the stream, it is gone
+// as a whole, since there is nowhere to answer.
 func (c *sseConn) Read() ([]byte, error) {
 	select {
 	case p := <-c.posted:
@@ -64,7 +67,9 @@ func (c *sseConn) Read() ([]byte, error) {
 	}
 }
 
-// post hands a message to Read, and returns false if there is no room for it.
+// post hands a message to Read. It returns false if there is no room for it
+// within postTime, or if client or connection end before. The values of r's
+// context, such as the identity, stay; its end does not.
 func (c *sseConn) post(r *http.Request, message []byte) bool {
 	p := posted{message, r.WithContext(context.WithoutCancel(r.Context()))} // which ends with the response
 	select {
@@ -84,8 +89,8 @@ func (c *sseConn) post(r *http.Request, message []byte) bool {
 	return false
 }
 
-// Write implements transport.Conn. A client that does not take a message in
-// the time allowed loses the connection.
+// Write implements transport.Conn. A client that does not take a message within
+// the write timeout loses the connection.
 func (c *sseConn) Write(message []byte) error {
 	select {
 	case <-c.closed:
@@ -99,14 +104,16 @@ func (c *sseConn) Write(message []byte) error {
 	return err
 }
 
-// Flush implements transport.Conn: what is written has left.
+// Flush implements transport.Conn. Every Write is flushed already.
 func (*sseConn) Flush() error { return nil }
 
-// lastWrite is how long a write may go on when the connection is closed.
+// lastWrite is how long a write that is under way may still take when the
+// connection is closed.
 const lastWrite = 100 * time.Millisecond
 
-// Close implements transport.Conn. It leaves the response to the handler, to
-// end in order.
+// Close implements transport.Conn. It interrupts a write that is under way and
+// waits for the goroutine of keepAlive; the response is ended by the handler of
+// the GET.
 func (c *sseConn) Close() error {
 	c.end()
 	if c.out.mu.TryLock() {
@@ -119,9 +126,11 @@ func (c *sseConn) Close() error {
 	return nil
 }
 
+// end closes c for reading and writing; it may be called again.
 func (c *sseConn) end() { c.once.Do(func() { close(c.closed) }) }
 
-// keepAlive keeps a quiet stream open, and notices a client that is gone.
+// keepAlive writes comments, to keep a quiet stream open and to notice that the
+// client is gone, until the connection ends.
 func (c *sseConn) keepAlive(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -140,7 +149,9 @@ func (c *sseConn) keepAlive(every time.Duration) {
 	}
 }
 
-// sseStreams serves HTTP+SSE, and has the connections of it that are open, by id.
+// sseStreams serves HTTP+SSE. It holds its open connections by their ids. An id
+// is in the URL that the client POSTs to; it is random and cannot be guessed,
+// and yet a POST must also come from the same client.
 type sseStreams struct {
 	backend Backend
 	opts    *Options // of the Handler
@@ -149,6 +160,7 @@ type sseStreams struct {
 	open map[string]*sseConn
 }
 
+// add makes c reachable for POSTs.
 func (s *sseStreams) add(c *sseConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,6 +170,7 @@ func (s *sseStreams) add(c *sseConn) {
 	s.open[c.id] = c
 }
 
+// get returns the open connection with that id.
 func (s *sseStreams) get(id string) (c *sseConn, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,14 +178,15 @@ func (s *sseStreams) get(id string) (c *sseConn, ok bool) {
 	return c, ok
 }
 
+// remove makes later POSTs to that id fail with 404.
 func (s *sseStreams) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, id)
 }
 
-// connect serves the GET that opens a connection of HTTP+SSE, for as long as
-// that lasts.
+// connect serves the GET that opens a connection, and returns when that has
+// ended.
 func (s *sseStreams) connect(w http.ResponseWriter, r *http.Request) {
 	out := &exchange{w: w, timeout: s.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true}
 	c := &sseConn{
@@ -222,8 +236,8 @@ func (s *sseStreams) endpoint(r *http.Request, id string) string {
 	return path + "?" + query.Encode()
 }
 
-// of returns the id of the stream that a POST belongs to, "" if it is
-// none of HTTP+SSE.
+// of returns the id of the stream that a POST belongs to, "" if it is for
+// Streamable HTTP.
 func (s *sseStreams) of(r *http.Request) string {
 	if !s.opts.SSE || r.URL.RawQuery == "" || r.Header.Get(headerSession) != "" {
 		return ""
@@ -231,8 +245,8 @@ func (s *sseStreams) of(r *http.Request) string {
 	return r.URL.Query().Get(paramSession)
 }
 
-// post takes a message of a connection of HTTP+SSE, whatever it is: the
-// answer travels on the stream.
+// post takes a message for a connection and answers 202; the answer to the
+// message itself travels on the stream.
 func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
 	c, ok := s.get(id)
 	if !ok || !c.ours(r) {
