@@ -1,7 +1,22 @@
-// Package broadcast tells subscribers of changes. Whoever publishes a change never
-// waits for a subscriber: each has a queue of its own, in which the newest
-// change of a topic takes the place of the one before, so that it can never
-// hold more than the subscriber's topics.
+// Package broadcast tells subscribers of changes: it stands between the parts
+// of a server that change and the subscriptions of modern clients.
+//
+// Publishing never waits for a subscriber. Each subscriber has a queue, in
+// which the newest change of a topic replaces the one before it, so that the
+// queue never holds more than one change for each of its topics. A slow client
+// therefore misses intermediate changes but never the last one, which is
+// enough, because a change only says that something must be read again. The
+// number of subscribers and the size of their topics are limited, in all and
+// for each principal.
+//
+// A subscriber is woken through a function, not a channel, and then takes what
+// waits: thousands of subscriptions wait without a goroutine of this package.
+// There is one timer, which runs while there are subscribers and makes them
+// send signs of life.
+//
+// Locks: Broker.mu is taken before Subscriber.mu. Join.Wake may be called with
+// either held and must neither block nor call back; Join.May is called with
+// none held.
 package broadcast
 
 import (
@@ -13,10 +28,12 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// ErrClosed is the error of joining a Broker after Close.
+// ErrClosed is returned by Join after Close.
 var ErrClosed = errors.New("the server shuts down")
 
-// Broker is safe for concurrent use. It starts no goroutine.
+// Broker passes changes from those who publish them to the subscribers of their
+// topics. It is open until Close. It is safe for concurrent use and starts no
+// goroutine but that of its timer.
 type Broker struct {
 	every time.Duration
 	many  *share.Shares // subscribers
@@ -29,9 +46,9 @@ type Broker struct {
 	timer  *time.Timer // runs while there are subscribers, if there is an interval
 }
 
-// New returns a Broker for at most so many subscribers at a time, and own of one
-// principal (see share.New), of which those that want it are told at every
-// interval to send a sign of life; 0 means never.
+// New returns a Broker for at most max subscribers at a time, and own of one
+// principal (see share.New). Every interval those that want it are told to send
+// a sign of life; 0 means never.
 func New(max, own int, every time.Duration) *Broker {
 	return &Broker{
 		every: every, many: share.New("subscriptions open", max, own), bytes: share.New("bytes of what subscriptions name", MaxTopics, min(own, 0)),
@@ -39,14 +56,16 @@ func New(max, own int, every time.Duration) *Broker {
 	}
 }
 
-// MaxTopics is how many bytes the topics of all subscribers may have, and those
-// of one principal a tenth of them. Each topic counts topicCost beside its name.
+// MaxTopics is how many bytes the topics of all subscribers may have together;
+// one principal may have a tenth of that. Each topic counts topicCost besides
+// its name, for the maps that it is kept in.
 const (
 	MaxTopics = 128 << 20
 	topicCost = 512
 )
 
-// Subscriber is told of changes to some topics.
+// Subscriber is told of changes to its topics from Join until Leave. It is safe
+// for concurrent use, but only one goroutine should call Take.
 type Subscriber struct {
 	broker *Broker
 	join   Join
@@ -56,7 +75,7 @@ type Subscriber struct {
 	signs   Signs
 }
 
-// Signs are what a subscriber is told beside changes.
+// Signs is a set of what a subscriber is told besides changes.
 type Signs uint8
 
 // The signs.
@@ -65,6 +84,7 @@ const (
 	Over                        // the Broker is closed, or End was called
 )
 
+// change is one entry in the queue of a subscriber.
 type change struct {
 	topic string
 	what  *protocol.Change
@@ -83,8 +103,9 @@ type Join struct {
 	May func(topic string) bool
 }
 
-// Join adds a subscriber. Leave must be called when it goes. The errors are
-// ErrClosed, and that there is no room.
+// Join adds a subscriber, for which Leave must be called when it goes. It fails
+// with ErrClosed, or with an error of package share, whose text is for the
+// client, if there is no room.
 func (b *Broker) Join(join Join) (*Subscriber, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,7 +133,7 @@ func (b *Broker) Join(join Join) (*Subscriber, error) {
 	return s, nil
 }
 
-// cost returns what the topics count.
+// cost returns what the topics count for against MaxTopics.
 func (j *Join) cost() (bytes int) {
 	for _, topic := range j.Topics {
 		bytes += len(topic) + topicCost
@@ -120,7 +141,8 @@ func (j *Join) cost() (bytes int) {
 	return bytes
 }
 
-// Leave takes the subscriber out of its Broker.
+// Leave removes the subscriber from its Broker. It may be called again. Changes
+// that still wait can be taken.
 func (s *Subscriber) Leave() {
 	b := s.broker
 	b.mu.Lock()
@@ -142,7 +164,8 @@ func (s *Subscriber) Leave() {
 	}
 }
 
-// End tells the subscriber that it is over.
+// End tells the subscriber that its subscription is over. It stays in the
+// Broker until Leave.
 func (s *Subscriber) End() { s.sign(Over) }
 
 // Len returns the number of subscribers.
@@ -152,8 +175,8 @@ func (b *Broker) Len() int {
 	return len(b.all)
 }
 
-// Publish tells the subscribers of a topic of a change, and whether there are
-// any. It does not wait for them.
+// Publish tells the subscribers of a topic of a change and reports whether
+// there are any. It keeps what, which must not change any more.
 func (b *Broker) Publish(topic string, what *protocol.Change) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -163,7 +186,8 @@ func (b *Broker) Publish(topic string, what *protocol.Change) bool {
 	return len(b.topics[topic]) > 0
 }
 
-// End tells those subscribers that they are over whose topics are such.
+// End tells all subscribers for whose topics such returns true that they are
+// over. such must not use the Broker.
 func (b *Broker) End(such func(topics []string) bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -174,7 +198,8 @@ func (b *Broker) End(such func(topics []string) bool) {
 	}
 }
 
-// tick tells everybody who wants to know that an interval is over.
+// tick tells every subscriber that wants it that an interval has passed, and
+// starts the timer anew.
 func (b *Broker) tick() {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -189,7 +214,8 @@ func (b *Broker) tick() {
 	}
 }
 
-// Close tells every subscriber that it is over, and nobody can join any more.
+// Close tells every subscriber that it is over, and makes Join fail from then
+// on. It may be called again.
 func (b *Broker) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -199,7 +225,8 @@ func (b *Broker) Close() {
 	}
 }
 
-// put queues a change, in place of an older one of its topic that waits.
+// put queues a change, or replaces the waiting one of the same topic, for which
+// the subscriber has been woken already.
 func (s *Subscriber) put(topic string, what *protocol.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,6 +240,7 @@ func (s *Subscriber) put(topic string, what *protocol.Change) {
 	s.join.Wake()
 }
 
+// sign adds to the signs and wakes the subscriber.
 func (s *Subscriber) sign(sign Signs) {
 	s.mu.Lock()
 	s.signs |= sign
@@ -220,8 +248,10 @@ func (s *Subscriber) sign(sign Signs) {
 	s.join.Wake()
 }
 
-// Take appends the changes that wait to dst, oldest topic first, and returns
-// what else is to tell. There may be nothing after all.
+// Take appends the changes that wait to dst, in the order in which their topics
+// were first changed, and returns the signs. There may be neither: a wake-up
+// can come without reason. With Join.May, which decides at this moment, changes
+// that may not be told are dropped.
 func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, signs Signs) {
 	if s.join.May == nil {
 		return s.take(dst)
@@ -239,7 +269,8 @@ func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, s
 	return dst, signs
 }
 
-// take is Take for who may take all.
+// take is Take for a subscriber without Join.May. It keeps the memory of the
+// queue, unless that has grown large.
 func (s *Subscriber) take(dst []*protocol.Change) (changes []*protocol.Change, signs Signs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,6 +285,6 @@ func (s *Subscriber) take(dst []*protocol.Change) (changes []*protocol.Change, s
 	return dst, signs
 }
 
-// maxKept is the number of changes from which a subscriber gives the memory of
-// its queue back.
+// maxKept is the number of changes beyond which a subscriber does not keep the
+// memory of its queue.
 const maxKept = 16

@@ -1,6 +1,22 @@
 // Package dispatch sends requests to the functions that serve them. It holds
-// the one table of methods, the one chain of middleware, and the one place where
-// errors, panics among them, become JSON-RPC errors.
+// the one table of methods, the one chain of middleware, and the one place
+// where errors, panics among them, become JSON-RPC errors.
+//
+// Package mcp fills the table; package conn calls [Dispatcher.Serve] and
+// [Dispatcher.Notify] for what arrives, and [Dispatcher.Guard] for code that
+// users run with a Frame of their own. A request goes through the chain, whose
+// middleware sees every method, known or not, and then through the table, which
+// refuses methods that the revision does not have.
+//
+// All code of users that a request runs is called under Guard: handlers,
+// middleware, and the methods that encoding results and errors calls
+// (MarshalJSON, Error, As). A panic in any of them is one answer, an internal
+// error that says nothing of the cause, and one call of Config.OnPanic.
+//
+// Everything runs on the goroutine of the caller, except for handlers with a
+// time limit, see [Dispatcher.Timeout]. A handler may end its goroutine with
+// runtime.Goexit; then Serve does not return, and the caller must answer from a
+// deferred function, with [AppendPanicked]. The package takes no locks.
 package dispatch
 
 import (
@@ -14,24 +30,27 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Handler serves one request or notification. A notification's result is
-// dropped and may be nil.
+// Handler serves one request or notification. A nil result without an error is
+// an empty result; that of a notification is dropped.
 type Handler func(f *frame.Frame) (protocol.Result, error)
 
-// Middleware wraps a Handler.
+// Middleware wraps a Handler. It is called once when the chain is built, and
+// its Handler for every request, by several goroutines at once.
 type Middleware func(next Handler) Handler
 
-// Era is a set of kinds of revisions.
+// Era is a set of the two kinds of revisions: legacy ones, with sessions, and
+// modern ones, without.
 type Era uint8
 
-// The eras.
+// The kinds of revisions, and both of them.
 const (
 	Legacy Era = 1 << iota
 	Modern
 	Both = Legacy | Modern
 )
 
-// Method is a row of the table.
+// Method is a row of the table: a method of the protocol and the function that
+// serves it.
 type Method struct {
 	Name   string
 	Era    Era  // where the method exists
@@ -58,7 +77,8 @@ type Dispatcher struct {
 	via     func() Handler // the middleware around what Via was given, made once
 }
 
-// New returns a Dispatcher.
+// New returns a Dispatcher. It keeps config.Methods, which must not change; of
+// two methods with the same name the last counts.
 func New(config Config) *Dispatcher {
 	d := &Dispatcher{config: config, methods: make(map[string]*Method, len(config.Methods))}
 	for i := range config.Methods {
@@ -69,6 +89,7 @@ func New(config Config) *Dispatcher {
 	return d
 }
 
+// wrap puts the middleware around h, the first one outermost.
 func (d *Dispatcher) wrap(h Handler) Handler {
 	for i := len(d.config.Middleware) - 1; i >= 0; i-- {
 		h = d.config.Middleware[i](h)
@@ -76,14 +97,19 @@ func (d *Dispatcher) wrap(h Handler) Handler {
 	return h
 }
 
+// innerKey is the context key of the Handler that Via was given.
 type innerKey struct{} // of the Handler that Via was given
 
-// Via runs the middleware around h, in place of a method of the table. It is
-// for requests that another Dispatcher serves.
+// Via runs the middleware around h in place of a method of the table, for
+// requests that another Dispatcher serves. The chain for it is built at the
+// first call; h travels in the context of the Frame.
 func (d *Dispatcher) Via(f *frame.Frame, h Handler) (protocol.Result, error) {
 	return d.via()(f.WithContext(context.WithValue(f, innerKey{}, h)))
 }
 
+// inner is the innermost Handler of Via: it calls the Handler in the context.
+// That is missing if a middleware passes on a Frame that it has made from
+// another context.
 func inner(f *frame.Frame) (protocol.Result, error) {
 	h, ok := f.Value(innerKey{}).(Handler)
 	if !ok {
@@ -92,7 +118,8 @@ func inner(f *frame.Frame) (protocol.Result, error) {
 	return h(f)
 }
 
-// route is the innermost Handler: it looks the method up.
+// route is the innermost Handler of the chain: it looks the method up and
+// checks that it exists in the revision and has the params it needs.
 func (d *Dispatcher) route(f *frame.Frame) (protocol.Result, error) {
 	req := f.Request()
 	m := d.methods[req.Method]
@@ -105,6 +132,7 @@ func (d *Dispatcher) route(f *frame.Frame) (protocol.Result, error) {
 	return m.Serve(f)
 }
 
+// eraOf returns the kind of rev; the zero Revision counts as legacy.
 func eraOf(rev protocol.Revision) Era {
 	if rev.Modern() {
 		return Modern
@@ -112,10 +140,10 @@ func eraOf(rev protocol.Revision) Era {
 	return Legacy
 }
 
-// Serve serves the request of f and appends the whole response to dst. fault
-// is nil for a result, else the error that was appended. It does not return if a
-// handler ends the goroutine: whoever calls it has to defer that AppendPanicked
-// is the answer then.
+// Serve serves the request of f and appends the whole response to dst. fault is
+// nil for a result, else the error that was appended. If a handler ends the
+// goroutine, Serve does not return: the caller must have deferred that
+// AppendPanicked is the answer then.
 func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *protocol.Error) {
 	result, err := d.Guard(f, d.serve)
 	start := len(dst)
@@ -127,8 +155,9 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *
 	return d.appendFault(f, dst[:start], err)
 }
 
-// appendFault appends the error response for err. Errors run users' code too
-// (Error, As, MarshalJSON of data), so it is guarded.
+// appendFault appends the error response for err. Users' errors run their code,
+// too (Error, As, MarshalJSON of data): if that panics, the response is the
+// error for the panic.
 func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, fault *protocol.Error) {
 	appendError := func(err error) {
 		fault = d.Fault(err)
@@ -144,8 +173,8 @@ func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (respons
 	return response, fault
 }
 
-// serve runs the chain. A handler that waits for the client's answers has the
-// questions for its result.
+// serve runs the chain. If the handler of a modern request needs answers of the
+// client first, the result holds its questions.
 func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 	result, err := d.chain(f)
 	if err != nil && errors.Is(err, frame.ErrInputRequired) {
@@ -154,15 +183,16 @@ func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 	return result, err
 }
 
-// Notify serves the notification of f. Its error is for the log: nobody is
-// answered.
+// Notify serves the notification of f. The error is for the log, because nobody
+// is answered.
 func (d *Dispatcher) Notify(f *frame.Frame) error {
 	_, err := d.Guard(f, d.chain)
 	return err
 }
 
-// appendResult appends the response; on an error it returns dst as it was.
-// Encoding runs users' code too (MarshalJSON), so it is guarded.
+// appendResult appends the response with that result, nil for an empty one. On
+// an error it returns dst as it was, so that an error response can take its
+// place.
 func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Result) ([]byte, error) {
 	if result == nil {
 		result = protocol.EmptyResult{}
@@ -184,9 +214,10 @@ func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Re
 	return append(response, '}'), nil
 }
 
-// Guard calls h and turns a panic into an internal error, with the stack told
-// to OnPanic and nothing of it in the error's message. If h ends the goroutine,
-// OnPanic is told and Guard does not return.
+// Guard calls h and turns a panic into an internal error. OnPanic gets the
+// value and the stack; the message of the error, which the client sees, has
+// neither. If h ends the goroutine, OnPanic is called and Guard does not
+// return.
 func (d *Dispatcher) Guard(f *frame.Frame, h Handler) (result protocol.Result, err error) {
 	safely.Do(func() { result, err = h(f) }, func(failure *safely.Failure) {
 		if d.config.OnPanic != nil {
@@ -197,28 +228,31 @@ func (d *Dispatcher) Guard(f *frame.Frame, h Handler) (result protocol.Result, e
 	return result, err
 }
 
-// ErrPanicked is the error of a handler that ended its goroutine, for who has
-// to give one before the handler can.
+// ErrPanicked is the error of a handler that ended its goroutine, for callers
+// that must have an answer ready before they call the handler. It must not be
+// changed.
 var ErrPanicked = panicked(nil)
 
-// panicked returns the error of a handler that did not return. Its client hears
-// the message; middleware and the log find the cause.
+// panicked returns the error of a handler that did not return. The client gets
+// the message; middleware and the log find the cause, which may be nil.
 func panicked(cause error) *protocol.Error {
 	return &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message, Err: cause}
 }
 
-// AppendPanicked appends the response to a request whose handler ended its
+// AppendPanicked appends the response to a request whose handler has ended its
 // goroutine.
 func AppendPanicked(dst []byte, id protocol.ID, rev protocol.Revision) []byte {
 	return protocol.AppendErrorResponse(dst, id, ErrPanicked, rev)
 }
 
-// ErrTimeout is the cause of a context whose handler ran out of its time.
+// ErrTimeout is the cause of a context whose handler has used up its time, and
+// the error that Timeout returns then.
 var ErrTimeout = errors.New("timed out")
 
-// Timeout calls h with a deadline. When that passes, it returns ErrTimeout at
-// once, though h may ignore its context: h runs on a goroutine of its own, and
-// run is asked to start that, so that a shutdown can wait for it.
+// Timeout calls h with a deadline, and when that passes returns ErrTimeout at
+// once, even if h ignores its context. To that end h runs on a goroutine of its
+// own, which run must start; a shutdown can thus wait for it. The result of an
+// h that ends too late is dropped. If f ends first, Timeout returns its cause.
 func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, run func(func())) (protocol.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(f, limit, ErrTimeout)
 	defer cancel()
@@ -243,7 +277,9 @@ func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, run
 	}
 }
 
-// Fault turns any error into the one that is sent.
+// Fault turns any error into the one that is sent: the first *protocol.Error in
+// its chain, else an internal error, which has the text of err unless
+// Config.MaskErrors is set.
 func (d *Dispatcher) Fault(err error) *protocol.Error {
 	if e, ok := errors.AsType[*protocol.Error](err); ok && e != nil {
 		if e.Code == 0 {

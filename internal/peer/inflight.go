@@ -1,4 +1,22 @@
-// Package peer keeps the requests that are under way between two sides.
+// Package peer keeps what is under way between two sides that send each other
+// requests. Servers and clients both use it.
+//
+//   - [Inflight] is the table of requests that this side serves for one peer.
+//     It makes sure that an id is used by one request at a time, and finds the
+//     request that a cancellation names.
+//   - [Pending] is the table of requests that this side has sent. It hands each
+//     answer to whoever waits for it.
+//   - [Task] is the context of a request that is being served. It is cheaper
+//     than the contexts of the standard library, because most requests end
+//     before anybody waits for their end.
+//   - [Tracker] counts all work of a server, so that a shutdown can refuse
+//     more, wait, and cancel what remains.
+//
+// A request can be in an Inflight and known to a Tracker with the same Task.
+// The zero values are ready for use, and all types are safe for concurrent use.
+//
+// Specification: basic/index and basic/utilities/cancellation of every
+// revision.
 package peer
 
 import (
