@@ -1,11 +1,13 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
@@ -241,4 +243,34 @@ func TestTaskNotifications(t *testing.T) {
 		}
 	}
 	fmt.Fprintln(out.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"sub"}}`)
+}
+
+// The context of a task tells why the task is to end.
+func TestWhyATaskEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		cancel bool
+		ttl    time.Duration
+		want   error
+	}{
+		"cancelled": {true, time.Hour, mcp.ErrTaskCancelled},
+		"too long":  {false, time.Millisecond, mcp.ErrTaskExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			causes := make(chan error, 1)
+			s := fixture(t, nil)
+			s.MustAdd(mcp.Tool("endless", func(f *mcp.Frame, _ empty) (string, error) {
+				<-f.Done()
+				causes <- context.Cause(f)
+				return "", nil
+			}, mcp.AsTask(&mcp.TaskOptions{Wait: -1, TTL: test.ttl})))
+			c := &taskClient{t: t, c: transports[0].open(t, s, protocol.Latest)}
+			task := c.ask("tools/call", `"name":"endless"`).Result
+			if test.cancel {
+				c.ask("tasks/cancel", fmt.Sprintf(`"taskId":%q`, task.TaskID))
+			}
+			if got := <-causes; !errors.Is(got, test.want) {
+				t.Errorf("the task ends because: %v; want %v", got, test.want)
+			}
+		})
+	}
 }

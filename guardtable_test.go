@@ -49,7 +49,7 @@ func init() {
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)")
 	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")
-	tell("test:TestStoreThatDoesNotReturn", "session.Store", "tasks.Store", "session.Config.StoreFailed", "tasks.Config.StoreFailed")
+	tell("test:TestStoreThatDoesNotReturn", "session.Store", "tasks.Store", "session.Config.StoreFailed")
 	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.Refused")
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
@@ -87,7 +87,7 @@ func init() {
 		"registry.Entry.Match", "registry.Entry.Visible", "registry.Handler",
 		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Session.Resume(wake)",
 		"session.Sink",
-		"tasks.NewManager(changed)", "protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
+		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)")
 	tell("dialing runs where client.Conn's dial does, in its guard", "websocket.Dial(client)")
 }

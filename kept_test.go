@@ -18,10 +18,10 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/alone"
 	"github.com/talaria-go/mcp/internal/broadcast"
+	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 const kib, mib = 1 << 10, 1 << 20
@@ -208,7 +208,7 @@ func keepTasks(size int) func(t *testing.T) (any, int) {
 			if err != nil {
 				break
 			}
-			if err := task.Finish(tasks.Completed, json.RawMessage(`"`+strings.Repeat("x", size)+`"`), nil); err != nil {
+			if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`"`+strings.Repeat("x", size)+`"`), nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // methods is the table of everything that clients may ask for.
@@ -244,7 +243,7 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 		c.Completions = &struct{}{}
 	}
 	if s.had(hasTasks) {
-		c.Extensions = map[string]any{tasks.Extension: struct{}{}}
+		c.Extensions = map[string]any{protocol.TasksExtension: struct{}{}}
 	}
 	c.Logging = &struct{}{}
 	return c.For(rev)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/rounds"
 	"github.com/talaria-go/mcp/internal/streamable"
+	engine "github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/session"
@@ -263,9 +264,9 @@ func (o *Options) complete() {
 		{&o.Limits.Subscriptions, defaultMaxSubscriptions},
 		{&o.Limits.PerConnection, defaultSubscriptionsPerConn},
 		{&o.Limits.Resources, defaultResourcesPerSubscription},
-		{&o.Limits.Tasks, tasks.DefaultMax},
-		{&o.Limits.TasksRunning, tasks.DefaultRunning},
-		{&o.Limits.TaskMemory, tasks.DefaultMemory},
+		{&o.Limits.Tasks, engine.DefaultMax},
+		{&o.Limits.TasksRunning, engine.DefaultRunning},
+		{&o.Limits.TaskMemory, engine.DefaultMemory},
 		{&o.Limits.Rounds, rounds.DefaultMaxRounds},
 		{&o.Limits.State, rounds.DefaultMaxState},
 		{&o.Limits.Questions, rounds.DefaultMaxOpen},
@@ -282,7 +283,7 @@ func (o *Options) complete() {
 		value *time.Duration
 		or    time.Duration
 	}{
-		{&o.Timeouts.Task, tasks.DefaultTTL},
+		{&o.Timeouts.Task, engine.DefaultTTL},
 		{&o.Timeouts.Question, rounds.DefaultExpiry},
 	} {
 		switch {
@@ -331,8 +332,8 @@ func (o *Options) sessions(failed func(error)) session.Config {
 	}
 }
 
-func (o *Options) tasks(failed func(error)) tasks.Config {
-	return tasks.Config{
+func (o *Options) tasks(failed func(error)) engine.Config {
+	return engine.Config{
 		Store: o.TaskStore, TTL: o.Timeouts.Task, Max: o.Limits.Tasks, MaxRunning: o.Limits.TasksRunning,
 		MaxPerOwner: o.Limits.TasksPerOwner, MaxRunningPerOwner: o.Limits.TasksRunningPerOwner, Memory: o.Limits.TaskMemory,
 		StoreFailed: failed,

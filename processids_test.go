@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // Two processes that do the same give what leaves them no id twice: a client, a

@@ -17,7 +17,7 @@ import (
 // library has constants for.
 func TestSpecNamesEveryMethod(t *testing.T) {
 	var found int
-	for _, dir := range []string{"protocol", "tasks"} {
+	for _, dir := range []string{"protocol", "internal/tasks"} {
 		for name, method := range methodConstants(t, dir) {
 			found++
 			if spectest.Results[method] == "" && spectest.FromServer[method] == "" && spectest.FromClient[method] == "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // TaskOptions say how a tool runs as a task. The zero value is the default.
@@ -62,14 +62,14 @@ func AsTask(opts *TaskOptions) ToolOption {
 
 // takesTasks reports whether the client of f declared the extension.
 func takesTasks(f *frame.Frame) bool {
-	_, ok := f.ClientCapabilities().Extensions[tasks.Extension]
+	_, ok := f.ClientCapabilities().Extensions[protocol.TasksExtension]
 	return ok && f.Revision().Has(protocol.PerRequestMeta)
 }
 
 // errNeedsTasks is the error for a client that did not.
 func errNeedsTasks() *protocol.Error {
-	fault := protocol.MissingCapability("extensions", tasks.Extension)
-	fault.Message = fmt.Sprintf("the client did not declare the extension %s, which this request needs", tasks.Extension)
+	fault := protocol.MissingCapability("extensions", protocol.TasksExtension)
+	fault.Message = fmt.Sprintf("the client did not declare the extension %s, which this request needs", protocol.TasksExtension)
 	return fault
 }
 
@@ -84,7 +84,7 @@ func (x *taskExtension) detachable(o *TaskOptions, call dispatch.Handler) dispat
 				return call(f)
 			}
 		}
-		d := &detachedCall{server: outermost(f, x.server), options: o, handle: make(chan tasks.Record, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
+		d := &detachedCall{server: outermost(f, x.server), options: o, handle: make(chan tasks.Handle, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
 		return d.run(f, call)
 	}
 }
@@ -94,13 +94,20 @@ type outcome struct {
 	err    error
 }
 
+// The causes of the contexts of tasks that are to end, for errors.Is with
+// context.Cause.
+var (
+	ErrTaskCancelled = tasks.ErrCancelled // its client has cancelled it
+	ErrTaskExpired   = tasks.ErrExpired   // it has outlived its time
+)
+
 // detachedCall is a call that may become a task. It runs on a goroutine of its
 // own, which the server's shutdown waits for.
 type detachedCall struct {
 	server  *Server
 	options *TaskOptions
 	takes   bool // the client takes tasks
-	handle  chan tasks.Record
+	handle  chan tasks.Handle
 	ended   chan outcome
 	ctx     context.Context // of the handler: the request's until detached
 	cancel  context.CancelCauseFunc
@@ -156,8 +163,8 @@ func (d *detachedCall) await(inner *frame.Frame) (protocol.Result, error) {
 	}
 	for {
 		select {
-		case record := <-d.handle:
-			return tasks.Handle{Record: record}, nil
+		case handle := <-d.handle:
+			return handle, nil
 		case o := <-d.ended:
 			return o.result, o.err
 		case <-soon:
@@ -214,7 +221,7 @@ func (d *detachedCall) Detach(f *frame.Frame) (*frame.Detachment, error) {
 	d.follow()
 	return &frame.Detachment{
 		Asker: &taskAsker{d.task}, Note: d.task.Note,
-		Answer: func() { d.handle <- d.task.Record() },
+		Answer: func() { d.handle <- tasks.Handle{Record: d.task.Record()} },
 	}, nil
 }
 
@@ -225,7 +232,7 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		return
 	}
 	// What the task ends with if its result, or its error, ends the goroutine.
-	status, text, fault := tasks.Failed, json.RawMessage(nil), json.RawMessage(dispatch.ErrPanicked.Append(nil))
+	status, text, fault := protocol.TaskFailed, json.RawMessage(nil), json.RawMessage(dispatch.ErrPanicked.Append(nil))
 	defer func() {
 		if err := d.task.Finish(status, text, fault); err != nil {
 			safely.Log(d.server.logger.Error().Err(visible.Error(err)).Str("name", visible.Line(f.Request().Params.Name, visible.Name)), "the state of a task could not be kept")
@@ -236,7 +243,7 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 
 // encode returns how the task ends. All that it calls may be users' code: the
 // result and the error encode themselves.
-func (d *detachedCall) encode(f *frame.Frame, o outcome) (status tasks.Status, text, fault json.RawMessage) {
+func (d *detachedCall) encode(f *frame.Frame, o outcome) (status protocol.TaskStatus, text, fault json.RawMessage) {
 	guard := d.server.dispatch().Guard
 	err := o.err
 	if err == nil {
@@ -247,10 +254,10 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status tasks.Status, t
 		})
 	}
 	if err == nil {
-		return tasks.Completed, text, nil
+		return protocol.TaskCompleted, text, nil
 	}
 	if errors.Is(context.Cause(d.ctx), tasks.ErrCancelled) {
-		return tasks.Cancelled, nil, nil
+		return protocol.TaskCancelled, nil, nil
 	}
 	_, panicked := guard(f, func(*frame.Frame) (protocol.Result, error) {
 		fault = d.server.dispatch().Fault(err).Append(nil)
@@ -259,7 +266,7 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status tasks.Status, t
 	if panicked != nil {
 		fault = dispatch.ErrPanicked.Append(nil)
 	}
-	return tasks.Failed, nil, fault
+	return protocol.TaskFailed, nil, fault
 }
 
 // taskAsker puts the questions of a task to its client.
@@ -353,14 +360,14 @@ func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.R
 func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
 
 // changed tells the subscribers of a task.
-func (x *taskExtension) changed(r tasks.Record) {
-	change, err := r.Change()
+func (x *taskExtension) changed(state tasks.State) {
+	change, err := state.Change()
 	if err != nil {
 		safely.Log(x.server.logger.Error().Err(visible.Error(err)), "the state of a task does not encode")
 		return
 	}
-	if x.server.subscriptions.broker.Publish(taskTopic(r.ID), change) && r.Status.Final() {
-		x.Told(r.ID)
+	if x.server.subscriptions.broker.Publish(taskTopic(state.Record.ID), change) && state.Record.Status.Final() {
+		x.Told(state.Record.ID)
 	}
 }
 

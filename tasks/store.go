@@ -1,8 +1,14 @@
+// Package tasks is where calls that outlive their request are kept, for servers
+// that keep them outside of the process (mcp.Options.TaskStore).
 package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // Store keeps records of tasks. Its methods are called from many goroutines;
@@ -18,6 +24,28 @@ type Store interface {
 	Load(ctx context.Context, id string) (r Record, ok bool, err error)
 	// Delete forgets a task, if there is one.
 	Delete(ctx context.Context, id string) error
+}
+
+// Record is what a Store keeps of a task. All of it can be encoded as JSON.
+type Record struct {
+	ID            string
+	Owner         string // the principal, "" for an anonymous client
+	Status        protocol.TaskStatus
+	StatusMessage string
+	Created       time.Time
+	Updated       time.Time
+	TTL           time.Duration // from Created; the task may be discarded then
+	PollInterval  time.Duration // how often a client should ask; 0 leaves it to the client
+	Progress      *Progress     // the newest that its work has told; nil if it told none
+	Requests      []protocol.InputRequest
+	Result        json.RawMessage // of a completed task
+	Fault         json.RawMessage // of a failed one: a JSON-RPC error
+}
+
+// Progress is how far the work of a task has come.
+type Progress struct {
+	Progress float64 `json:"progress"`        // grows
+	Total    float64 `json:"total,omitempty"` // 0 means unknown
 }
 
 // Memory is a Store that lasts as long as the process. The zero value is empty

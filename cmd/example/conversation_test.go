@@ -14,7 +14,6 @@ import (
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // eras are a revision with sessions and one without.
@@ -119,7 +118,7 @@ func TestImportAsTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := mcptest.New(t, newServer(newBench(t, dir)), mcptest.Trace(spectest.New(t).Hear),
-		mcptest.Capabilities(protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{tasks.Extension: json.RawMessage(`{}`)}}))
+		mcptest.Capabilities(protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{protocol.TasksExtension: json.RawMessage(`{}`)}}))
 	start := func(pace string) string {
 		state := decoded[taskState](t, c.Request("tools/call", map[string]any{
 			"name": "import_events", "arguments": map[string]any{"path": "events.csv", "pace": pace},

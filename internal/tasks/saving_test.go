@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
+	store "github.com/talaria-go/mcp/tasks"
 )
 
 // noteStore is a Store that takes its time, and notes what it did.
 type noteStore struct {
-	tasks.Memory
+	store.Memory
 	takes time.Duration
 
 	mu   sync.Mutex
@@ -30,12 +31,12 @@ func (s *noteStore) note(what string) {
 	s.mu.Unlock()
 }
 
-func (s *noteStore) Save(ctx context.Context, r tasks.Record) error {
+func (s *noteStore) Save(ctx context.Context, r store.Record) error {
 	s.note(strings.TrimSpace(fmt.Sprint(r.Status, " ", r.StatusMessage)))
 	return s.Memory.Save(ctx, r)
 }
 
-func (s *noteStore) Load(ctx context.Context, id string) (tasks.Record, bool, error) {
+func (s *noteStore) Load(ctx context.Context, id string) (store.Record, bool, error) {
 	s.mu.Lock()
 	s.done = append(s.done, "load")
 	s.mu.Unlock()
@@ -60,7 +61,7 @@ func TestSavingHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &noteStore{}
 		var told []string
-		m := tasks.NewManager(tasks.Config{Store: store}, func(r tasks.Record) { told = append(told, string(r.Status)+" "+r.StatusMessage) })
+		m := tasks.NewManager(tasks.Config{Store: store}, func(s tasks.State) { told = append(told, string(s.Record.Status)+" "+s.Record.StatusMessage) })
 		task, err := m.Create("", time.Hour, 0, func(error) {})
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +72,7 @@ func TestSavingHoldsNothingUp(t *testing.T) {
 		for i, change := range []func() error{
 			func() error { return task.Note(protocol.Progress{Progress: 1, Message: "one"}) },
 			func() error { return task.Note(protocol.Progress{Progress: 2, Message: "two"}) },
-			func() error { return task.Finish(tasks.Completed, nil, nil) },
+			func() error { return task.Finish(protocol.TaskCompleted, nil, nil) },
 		} {
 			changes.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
@@ -81,7 +82,7 @@ func TestSavingHoldsNothingUp(t *testing.T) {
 			})
 		}
 		time.Sleep(10 * time.Millisecond)
-		if r := task.Record(); r.Status != tasks.Completed || time.Since(began) > time.Second {
+		if r := task.Record(); r.Status != protocol.TaskCompleted || time.Since(began) > time.Second {
 			t.Errorf("%s after %v; want completed, while the first change is being saved", r.Status, time.Since(began))
 		}
 		changes.Wait()

@@ -1,17 +1,19 @@
+// Package tasks runs tool calls that outlive their request: the client gets a
+// task at once and asks for its state later. It follows the extension
+// io.modelcontextprotocol/tasks.
 package tasks
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/tasks"
 )
 
 // The limits that a zero Config stands for.
@@ -24,7 +26,7 @@ const (
 
 // Config bounds the tasks of a server.
 type Config struct {
-	Store      Store         // nil means a Memory
+	Store      tasks.Store   // nil means a Memory
 	TTL        time.Duration // of tasks that name none; 0 means DefaultTTL
 	Max        int           // tasks that are kept at a time, also those that have ended; 0 means DefaultMax
 	MaxRunning int           // tasks that run at a time; 0 means DefaultRunning
@@ -56,7 +58,7 @@ var (
 // Manager runs tasks. It is safe for concurrent use.
 type Manager struct {
 	config  Config
-	changed func(Record) // told of every change
+	changed func(State) // told of every change
 
 	mu      sync.Mutex
 	kept    int
@@ -74,9 +76,9 @@ type share struct{ kept, running, bytes int }
 
 // NewManager returns a Manager without tasks. changed, if not nil, is told of
 // every change of a task; it must return soon.
-func NewManager(config Config, changed func(Record)) *Manager {
+func NewManager(config Config, changed func(State)) *Manager {
 	if config.Store == nil {
-		config.Store = &Memory{}
+		config.Store = &tasks.Memory{}
 	}
 	if config.TTL <= 0 {
 		config.TTL = DefaultTTL
@@ -97,7 +99,7 @@ func NewManager(config Config, changed func(Record)) *Manager {
 		config.Memory = DefaultMemory
 	}
 	if changed == nil {
-		changed = func(Record) {}
+		changed = func(State) {}
 	}
 	return &Manager{config: config, changed: changed, live: make(map[string]*Task), owned: make(map[string]*share), owed: make(map[string]time.Time)}
 }
@@ -123,8 +125,8 @@ func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.
 	if ttl <= 0 {
 		ttl = m.config.TTL
 	}
-	t := &Task{manager: m, cancel: cancel, used: map[string]int{}, answers: map[string]chan json.RawMessage{}, saving: make(chan struct{}, 1), record: Record{
-		ID: opaque.NewID(), Owner: owner, Status: Working,
+	t := &Task{manager: m, cancel: cancel, used: map[string]int{}, answers: map[string]chan json.RawMessage{}, saving: make(chan struct{}, 1), record: tasks.Record{
+		ID: opaque.NewID(), Owner: owner, Status: protocol.TaskWorking,
 		TTL: ttl, PollInterval: poll,
 	}}
 	if err := m.enter(t); err != nil {
@@ -174,7 +176,7 @@ func (m *Manager) leave(t *Task) {
 		m.running--
 		m.owned[t.record.Owner].running--
 		if t.kept {
-			m.owed[t.record.ID] = time.Now().Add(t.record.patience())
+			m.owed[t.record.ID] = time.Now().Add(patience(&t.record))
 		}
 		m.turned()
 	}
@@ -296,7 +298,7 @@ func (m *Manager) failed(err error) {
 }
 
 // keep saves a record.
-func (m *Manager) keep(r Record) error {
+func (m *Manager) keep(r tasks.Record) error {
 	return m.useSoon(func(ctx context.Context) error { return m.config.Store.Save(ctx, r) })
 }
 
@@ -314,18 +316,18 @@ const storeTimeout = 5 * time.Second
 
 // Get returns the record of a task of owner. One that does not exist, or is
 // another's, is a protocol error, -32602.
-func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
+func (m *Manager) Get(ctx context.Context, owner, id string) (tasks.Record, error) {
 	if !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
-		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: what was sent has not the form of a taskId")
+		return tasks.Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: what was sent has not the form of a taskId")
 	}
-	var r Record
+	var r tasks.Record
 	var ok bool
 	err := m.use(func() (err error) { r, ok, err = m.config.Store.Load(ctx, id); return err })
 	if err != nil {
-		return Record{}, err
+		return tasks.Record{}, err
 	}
 	if !ok || r.Owner != owner {
-		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: %s", id)
+		return tasks.Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: %s", id)
 	}
 	return r, nil
 }
@@ -348,7 +350,7 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 	}
 	if t := m.task(id); t != nil {
 		// Its state first: the work may be quick to end, and to call that its result.
-		err := t.Finish(Cancelled, nil, nil)
+		err := t.Finish(protocol.TaskCancelled, nil, nil)
 		m.Told(id) // by itself
 		t.cancel(ErrCancelled)
 		return err
@@ -360,257 +362,4 @@ func (m *Manager) task(id string) *Task {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.live[id]
-}
-
-// Task is a task that runs.
-type Task struct {
-	manager *Manager
-	cancel  context.CancelCauseFunc
-	kept    bool // clients can ask for it; held by manager.mu
-
-	mu      sync.Mutex
-	record  Record
-	changes int // so many have made it what it is
-	deleted bool
-	used    map[string]int // how often a key was asked
-	answers map[string]chan json.RawMessage
-
-	saving  chan struct{} // has one element while the Store saves the record, or deletes it; mu is free then
-	saved   int           // the last of changes that was to be saved; for who saves
-	saveErr error         // what became of it; for who saves
-
-	bytes int // what it keeps; the Manager's mu guards it
-}
-
-// Record returns the task as it is now.
-func (t *Task) Record() Record {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.copy()
-}
-
-func (t *Task) copy() Record {
-	r := t.record
-	r.Requests = slices.Clone(r.Requests)
-	return r
-}
-
-// change changes the record with fn, unless it is final, and keeps it.
-func (t *Task) change(fn func(r *Record)) error {
-	r, change, err := t.apply(fn)
-	if change == 0 {
-		return err
-	}
-	return t.save(r, change, t.manager.changed)
-}
-
-// save keeps what the record has become by that change, and tells of it, unless
-// a later one came before: the last state is saved last, and told last.
-func (t *Task) save(r Record, change int, tell func(Record)) error {
-	t.saving <- struct{}{}
-	defer func() { <-t.saving }()
-	if change <= t.saved || t.isDeleted() {
-		return t.saveErr
-	}
-	t.saved, t.saveErr = change, t.manager.keep(r)
-	if t.saveErr == nil {
-		tell(r)
-	}
-	return t.saveErr
-}
-
-// discard makes the Store forget the task, which is gone. A Store that fails to
-// keeps what it has.
-func (t *Task) discard() {
-	t.saving <- struct{}{}
-	defer func() { <-t.saving }()
-	m := t.manager
-	if err := m.useSoon(func(ctx context.Context) error { return m.config.Store.Delete(ctx, t.record.ID) }); err != nil {
-		m.failed(err)
-	}
-}
-
-func (t *Task) isDeleted() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.deleted
-}
-
-// apply changes the record with fn, and returns what it has become and the
-// number of the change; 0 if there was none.
-func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.deleted || t.record.Status.Final() {
-		return r, 0, nil
-	}
-	before := t.record
-	fn(&t.record)
-	if bytes := t.record.bytes(); !t.manager.resize(t, bytes) {
-		tooLong := protocol.Errorf(protocol.CodeBusy, "%d bytes of a task are more than the server has room to keep", bytes)
-		if !t.record.Status.Final() {
-			t.record = before
-			return r, 0, tooLong
-		}
-		t.record.Status, t.record.StatusMessage = Failed, tooLong.Message
-		t.record.Result, t.record.Fault = nil, tooLong.Append(nil)
-		t.manager.resize(t, 0)
-	}
-	t.record.Updated = time.Now()
-	t.changes++
-	return t.copy(), t.changes, nil
-}
-
-// Keep makes a reserved task one that clients can ask for.
-func (t *Task) Keep() error {
-	t.mu.Lock()
-	t.record.Created = time.Now()
-	t.record.Updated = t.record.Created
-	t.changes++
-	r, change := t.copy(), t.changes
-	t.mu.Unlock()
-	if err := t.save(r, change, func(Record) {}); err != nil {
-		return protocol.Errorf(protocol.CodeInternal, "the task could not be kept: %w", err)
-	}
-	t.manager.mu.Lock()
-	t.kept = true
-	t.manager.mu.Unlock()
-	time.AfterFunc(r.TTL, func() { t.manager.expire(t) })
-	return nil
-}
-
-// Drop gives back the place of a reserved task that was not kept.
-func (t *Task) Drop() {
-	t.manager.leave(t)
-	t.manager.forget(t)
-}
-
-// Note sets how far a task has come, and the message of its state if p has one.
-// What was overtaken meanwhile is left out.
-func (t *Task) Note(p protocol.Progress) error {
-	return t.change(func(r *Record) {
-		if r.Progress != nil && p.Progress < r.Progress.Progress {
-			return
-		}
-		r.Progress = &Progress{Progress: p.Progress, Total: p.Total}
-		if p.Message != "" {
-			r.StatusMessage = p.Message
-		}
-	})
-}
-
-// Finish ends the task: with a result, or an error, whose message becomes that
-// of the state, or cancelled. What comes after the first end counts no more.
-func (t *Task) Finish(status Status, result, fault json.RawMessage) error {
-	t.manager.leave(t) // first: who sees the end may start the next at once
-	return t.change(func(r *Record) {
-		r.Status, r.Result, r.Fault, r.Requests = status, result, fault, nil
-		if status == Failed {
-			var wire struct{ Message string }
-			_ = json.Unmarshal(fault, &wire) // without one there is no message
-			r.StatusMessage = wire.Message
-		}
-	})
-}
-
-// gone keeps the task from being saved again.
-func (t *Task) gone() {
-	t.mu.Lock()
-	t.deleted = true
-	t.mu.Unlock()
-	t.manager.leave(t)
-}
-
-// Ask puts questions to the client and waits for the answers.
-func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
-	waits := make([]chan json.RawMessage, len(questions))
-	err := t.change(func(r *Record) {
-		for i, q := range questions {
-			// A key may be used once in the life of a task.
-			if t.used[q.Key]++; t.used[q.Key] > 1 {
-				q.Key = uniqueKey(t.used, q.Key)
-			}
-			waits[i] = make(chan json.RawMessage, 1)
-			t.answers[q.Key] = waits[i]
-			r.Requests = append(r.Requests, q)
-		}
-		r.Status = InputRequired
-	})
-	if err != nil {
-		return nil, err
-	}
-	answers := make([]json.RawMessage, len(questions))
-	for i, wait := range waits {
-		if wait == nil { // the task has ended
-			return nil, ErrCancelled
-		}
-		select {
-		case answers[i] = <-wait:
-		case <-ctx.Done():
-			// What the work waits for no more, the client need not answer.
-			if err := t.withdraw(waits); err != nil {
-				return nil, errors.Join(context.Cause(ctx), err)
-			}
-			return nil, context.Cause(ctx)
-		}
-	}
-	return answers, nil
-}
-
-// withdraw takes back the questions whose answers were to come to waits.
-func (t *Task) withdraw(waits []chan json.RawMessage) error {
-	return t.change(func(r *Record) {
-		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
-			wait, ok := t.answers[q.Key]
-			if ok = ok && slices.Contains(waits, wait); ok {
-				delete(t.answers, q.Key)
-			}
-			return ok
-		})
-		if len(r.Requests) == 0 {
-			r.Status = Working
-		}
-	})
-}
-
-// uniqueKey returns a key like key that was not used, and notes that it is.
-func uniqueKey(used map[string]int, key string) string {
-	for n := used[key]; ; n++ {
-		if next := fmt.Sprintf("%s-%d", key, n); used[next] == 0 {
-			used[next] = 1
-			return next
-		}
-	}
-}
-
-// answer gives answers to the questions that wait for them.
-func (t *Task) answer(answers map[string]json.RawMessage) error {
-	if !t.waitsFor(answers) {
-		return nil
-	}
-	return t.change(func(r *Record) {
-		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
-			value, ok := answers[q.Key]
-			if ok {
-				t.answers[q.Key] <- value
-				delete(t.answers, q.Key)
-			}
-			return ok
-		})
-		if len(r.Requests) == 0 {
-			r.Status = Working
-		}
-	})
-}
-
-// waitsFor tells whether any of the answers is to a question of the task.
-func (t *Task) waitsFor(answers map[string]json.RawMessage) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for key := range answers {
-		if _, ok := t.answers[key]; ok {
-			return true
-		}
-	}
-	return false
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/talaria-go/mcp/tasks"
+	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 func ExampleManager() {
-	m := tasks.NewManager(tasks.Config{}, func(r tasks.Record) { fmt.Println("now", r.Status) })
+	m := tasks.NewManager(tasks.Config{}, func(s tasks.State) { fmt.Println("now", s.Record.Status) })
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	task, err := m.Create("ada", 0, 0, cancel)
@@ -17,7 +18,7 @@ func ExampleManager() {
 		fmt.Println(err)
 		return
 	}
-	if err := task.Finish(tasks.Completed, json.RawMessage(`{"content":[]}`), nil); err != nil {
+	if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{"content":[]}`), nil); err != nil {
 		fmt.Println(err)
 	}
 	record, err := m.Get(ctx, "ada", task.Record().ID)

@@ -10,13 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
+	store "github.com/talaria-go/mcp/tasks"
 )
 
 // trapStore is a Store that does not return once it is armed.
 type trapStore struct {
-	tasks.Memory
+	store.Memory
 	armed atomic.Bool
 	way   func()
 }
@@ -27,12 +28,12 @@ func (s *trapStore) spring() {
 	}
 }
 
-func (s *trapStore) Save(ctx context.Context, r tasks.Record) error {
+func (s *trapStore) Save(ctx context.Context, r store.Record) error {
 	s.spring()
 	return s.Memory.Save(ctx, r)
 }
 
-func (s *trapStore) Load(ctx context.Context, id string) (tasks.Record, bool, error) {
+func (s *trapStore) Load(ctx context.Context, id string) (store.Record, bool, error) {
 	s.spring()
 	return s.Memory.Load(ctx, id)
 }
@@ -79,7 +80,7 @@ func TestStoreThatDoesNotReturn(t *testing.T) {
 				_, err = m.Get(t.Context(), "", task.Record().ID)
 				heard(err)
 				heard(task.Note(protocol.Progress{Progress: 1, Message: "half way"}))
-				heard(task.Finish(tasks.Completed, nil, nil))
+				heard(task.Finish(protocol.TaskCompleted, nil, nil))
 				time.Sleep(2 * time.Minute) // of the bubble: the task expires
 				synctest.Wait()
 				store.armed.Store(false)
@@ -98,9 +99,9 @@ func TestStoreThatDoesNotReturn(t *testing.T) {
 }
 
 // slowStore waits for as long as it may.
-type slowStore struct{ tasks.Memory }
+type slowStore struct{ store.Memory }
 
-func (*slowStore) Save(ctx context.Context, _ tasks.Record) error {
+func (*slowStore) Save(ctx context.Context, _ store.Record) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/tasks"
 )
 
 // start makes a task and the context that its end cancels.
@@ -23,7 +24,7 @@ func start(t *testing.T, m *Manager, owner string) (*Task, context.Context) {
 	return task, ctx
 }
 
-func status(t *testing.T, m *Manager, owner, id string) Status {
+func status(t *testing.T, m *Manager, owner, id string) protocol.TaskStatus {
 	t.Helper()
 	r, err := m.Get(t.Context(), owner, id)
 	if err != nil {
@@ -39,22 +40,22 @@ func notFound(err error) bool {
 
 func TestOutcomes(t *testing.T) {
 	for _, tt := range []struct {
-		status        Status
+		status        protocol.TaskStatus
 		result, fault string
 		want          string
 	}{
-		{Completed, `{"content":[]}`, "", `"result":{"content":[]}`},
-		{Failed, "", `{"code":-32603,"message":"x"}`, `"statusMessage":"x"`},
-		{Failed, "", `{"code":-32603,"message":"x"}`, `"error":{"code":-32603,"message":"x"}`},
-		{Cancelled, "", "", `"status":"cancelled"`},
+		{protocol.TaskCompleted, `{"content":[]}`, "", `"result":{"content":[]}`},
+		{protocol.TaskFailed, "", `{"code":-32603,"message":"x"}`, `"statusMessage":"x"`},
+		{protocol.TaskFailed, "", `{"code":-32603,"message":"x"}`, `"error":{"code":-32603,"message":"x"}`},
+		{protocol.TaskCancelled, "", "", `"status":"cancelled"`},
 	} {
-		var told []Status
-		m := NewManager(Config{}, func(r Record) { told = append(told, r.Status) })
+		var told []protocol.TaskStatus
+		m := NewManager(Config{}, func(s State) { told = append(told, s.Record.Status) })
 		task, _ := start(t, m, "")
 		if err := task.Finish(tt.status, json.RawMessage(tt.result), json.RawMessage(tt.fault)); err != nil {
 			t.Fatal(err)
 		}
-		if err := task.Finish(Completed, json.RawMessage(`{"late":1}`), nil); err != nil {
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{"late":1}`), nil); err != nil {
 			t.Fatal(err)
 		}
 		r, err := m.Get(t.Context(), "", task.Record().ID)
@@ -127,11 +128,11 @@ func TestQuestions(t *testing.T) {
 		}
 		go ask("a", "b")
 		synctest.Wait()
-		if s := status(t, m, "", id); s != InputRequired {
+		if s := status(t, m, "", id); s != protocol.TaskInputRequired {
 			t.Errorf("status %s", s)
 		}
 		update(`{"b":2,"never asked":0}`)
-		if r := task.Record(); r.Status != InputRequired || len(r.Requests) != 1 || r.Requests[0].Key != "a" {
+		if r := task.Record(); r.Status != protocol.TaskInputRequired || len(r.Requests) != 1 || r.Requests[0].Key != "a" {
 			t.Errorf("after one of two: %+v", r)
 		}
 		update(`{"b":3}`) // answered before
@@ -139,7 +140,7 @@ func TestQuestions(t *testing.T) {
 		if text := <-got; text != "12" {
 			t.Errorf("answers %s", text)
 		}
-		if s := status(t, m, "", id); s != Working {
+		if s := status(t, m, "", id); s != protocol.TaskWorking {
 			t.Errorf("status %s", s)
 		}
 		// A key is never used twice.
@@ -154,7 +155,7 @@ func TestQuestions(t *testing.T) {
 		if text := <-got; text != ErrCancelled.Error() {
 			t.Errorf("got %s", text)
 		}
-		if s := status(t, m, "", id); s != Cancelled {
+		if s := status(t, m, "", id); s != protocol.TaskCancelled {
 			t.Errorf("status %s", s)
 		}
 	})
@@ -178,7 +179,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("hurried: %v", err)
 		}
-		if r := task.Record(); r.Status != InputRequired || len(r.Requests) != 1 || r.Requests[0].Key != "patient" {
+		if r := task.Record(); r.Status != protocol.TaskInputRequired || len(r.Requests) != 1 || r.Requests[0].Key != "patient" {
 			t.Errorf("one is left: %+v", r)
 		}
 		answers := map[string]json.RawMessage{"hurried": json.RawMessage("1"), "patient": json.RawMessage("2")}
@@ -191,7 +192,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 		hurried, stop = context.WithTimeout(ctx, time.Second)
 		defer stop()
 		go ask(hurried, "last", first)
-		if err := <-first; !errors.Is(err, context.DeadlineExceeded) || status(t, m, "", id) != Working {
+		if err := <-first; !errors.Is(err, context.DeadlineExceeded) || status(t, m, "", id) != protocol.TaskWorking {
 			t.Errorf("none is left: %v, %s", err, status(t, m, "", id))
 		}
 		if err := m.Cancel(t.Context(), "", id); err != nil {
@@ -223,7 +224,7 @@ func TestExpiry(t *testing.T) {
 		m := NewManager(Config{TTL: time.Minute}, nil)
 		task, ctx := start(t, m, "")
 		done, _ := start(t, m, "")
-		if err := done.Finish(Completed, json.RawMessage("{}"), nil); err != nil {
+		if err := done.Finish(protocol.TaskCompleted, json.RawMessage("{}"), nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -237,7 +238,7 @@ func TestExpiry(t *testing.T) {
 			}
 		}
 		// A task that ends late is not brought back.
-		if err := task.Finish(Completed, json.RawMessage("{}"), nil); err != nil {
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage("{}"), nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := m.Get(t.Context(), "", task.Record().ID); !notFound(err) {
@@ -260,7 +261,7 @@ func TestLimits(t *testing.T) {
 	if err := create(); err == nil || !strings.Contains(err.Error(), "2 tasks are running, which is the limit") {
 		t.Errorf("err = %v", err)
 	}
-	_ = first.Finish(Completed, json.RawMessage("{}"), nil)
+	_ = first.Finish(protocol.TaskCompleted, json.RawMessage("{}"), nil)
 	start(t, m, "")
 	if err := create(); err == nil {
 		t.Error("over both limits")
@@ -290,7 +291,7 @@ func TestLimitPerOwner(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%+v, round %d, task %d: %v", tt.config, round, n, err)
 					}
-					_ = task.Finish(Completed, json.RawMessage("{}"), nil)
+					_ = task.Finish(protocol.TaskCompleted, json.RawMessage("{}"), nil)
 				}
 				if _, err := m.Create(tt.owner, 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "kept, which is the limit") {
 					t.Errorf("%+v, %q: one more: %v", tt.config, tt.owner, err)
@@ -308,9 +309,9 @@ func TestLimitPerOwner(t *testing.T) {
 	})
 }
 
-type failing struct{ Memory }
+type failing struct{ tasks.Memory }
 
-func (*failing) Save(context.Context, Record) error { return errors.New("disk full") }
+func (*failing) Save(context.Context, tasks.Record) error { return errors.New("disk full") }
 
 func TestStoreFails(t *testing.T) {
 	m := NewManager(Config{Store: &failing{}}, nil)
@@ -352,7 +353,7 @@ func TestRunningPerOwner(t *testing.T) {
 		if err := one("bob"); (err == nil) != (tt.want < m.config.MaxRunning) {
 			t.Errorf("%+v: bob: %v", tt.config, err)
 		}
-		if err := last.Finish(Completed, nil, nil); err != nil {
+		if err := last.Finish(protocol.TaskCompleted, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		// Somebody with a name has come: the anonymous have a share now, too.
@@ -371,23 +372,23 @@ func TestMemory(t *testing.T) {
 		first, _ := start(t, m, "alice")
 		second, _ := start(t, m, "bob")
 		for _, task := range []*Task{first, second} {
-			if err := task.Finish(Completed, result(600), nil); err != nil {
+			if err := task.Finish(protocol.TaskCompleted, result(600), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if r, err := m.Get(t.Context(), "alice", first.Record().ID); err != nil || r.Status != Completed || len(r.Result) != 600 {
+		if r, err := m.Get(t.Context(), "alice", first.Record().ID); err != nil || r.Status != protocol.TaskCompleted || len(r.Result) != 600 {
 			t.Errorf("the first: %v, %v", r, err)
 		}
 		r, err := m.Get(t.Context(), "bob", second.Record().ID)
-		if err != nil || r.Status != Failed || r.Result != nil || !strings.Contains(string(r.Fault), "600 bytes of a task are more than the server has room to keep") {
+		if err != nil || r.Status != protocol.TaskFailed || r.Result != nil || !strings.Contains(string(r.Fault), "600 bytes of a task are more than the server has room to keep") {
 			t.Errorf("the second: %v, %v", r, err)
 		}
 		asking, _ := start(t, m, "bob")
 		_, err = asking.Ask(t.Context(), []protocol.InputRequest{{Key: "k", Params: result(500)}})
-		if err == nil || !strings.Contains(err.Error(), "more than the server has room to keep") || asking.Record().Status != Working {
+		if err == nil || !strings.Contains(err.Error(), "more than the server has room to keep") || asking.Record().Status != protocol.TaskWorking {
 			t.Errorf("a question beyond it: %v, %v", err, asking.Record())
 		}
-		if err := asking.Finish(Completed, result(200), nil); err != nil {
+		if err := asking.Finish(protocol.TaskCompleted, result(200), nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := m.Create("carol", 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "leave no room") {
@@ -399,13 +400,13 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%d bytes, owners %v", m.bytes, m.owned)
 		}
 		again, _ := start(t, m, "carol")
-		if err := again.Finish(Completed, result(1000), nil); err != nil || again.Record().Status != Completed {
+		if err := again.Finish(protocol.TaskCompleted, result(1000), nil); err != nil || again.Record().Status != protocol.TaskCompleted {
 			t.Errorf("%v, %v", err, again.Record())
 		}
 	})
 	m := NewManager(Config{Memory: 1000}, nil)
 	alice, _ := start(t, m, "alice")
-	if err := alice.Finish(Completed, json.RawMessage(`"`+strings.Repeat("x", 100)+`"`), nil); err != nil {
+	if err := alice.Finish(protocol.TaskCompleted, json.RawMessage(`"`+strings.Repeat("x", 100)+`"`), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Create("alice", 0, 0, func(error) {}); err == nil {

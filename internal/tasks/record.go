@@ -1,0 +1,116 @@
+package tasks
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/tasks"
+)
+
+// patience returns how long a client may take to look at a task that has ended:
+// its interval, and a second for the way.
+func patience(r *tasks.Record) time.Duration {
+	return min(cmp.Or(r.PollInterval, time.Second), mostPatience) + time.Second
+}
+
+const mostPatience = 10 * time.Second
+
+// progressKey is where the _meta of a task's state has its Progress. The
+// extension has none: it gives tasks a message alone.
+const progressKey = "io.github.talaria-go/progress"
+
+func metaOf(r *tasks.Record) protocol.MetaMap {
+	if r.Progress == nil {
+		return nil
+	}
+	return protocol.MetaMap{progressKey: r.Progress}
+}
+
+// size returns what the record counts in the memory of all tasks.
+func size(r *tasks.Record) (n int) {
+	for _, q := range r.Requests {
+		n += len(q.Key) + len(q.Params)
+	}
+	return n + len(r.StatusMessage) + len(r.Result) + len(r.Fault)
+}
+
+// members returns the members of the record, without braces, as tasks/get and
+// notifications/tasks have them; a handle has no outcome.
+func members(r *tasks.Record, outcome bool) ([]byte, error) {
+	fields := struct {
+		ID            string                  `json:"taskId"`
+		Status        protocol.TaskStatus     `json:"status"`
+		StatusMessage string                  `json:"statusMessage,omitempty"`
+		Created       string                  `json:"createdAt"`
+		Updated       string                  `json:"lastUpdatedAt"`
+		TTL           int64                   `json:"ttlMs"`
+		PollInterval  int64                   `json:"pollIntervalMs,omitempty"`
+		Requests      map[string]inputRequest `json:"inputRequests,omitempty"`
+		Result        json.RawMessage         `json:"result,omitempty"`
+		Fault         json.RawMessage         `json:"error,omitempty"`
+	}{
+		ID: r.ID, Status: r.Status, StatusMessage: r.StatusMessage,
+		Created: r.Created.UTC().Format(time.RFC3339Nano), Updated: r.Updated.UTC().Format(time.RFC3339Nano),
+		TTL: r.TTL.Milliseconds(), PollInterval: r.PollInterval.Milliseconds(),
+	}
+	if outcome {
+		fields.Result, fields.Fault = r.Result, r.Fault
+		if r.Status == protocol.TaskInputRequired {
+			fields.Requests = make(map[string]inputRequest, len(r.Requests))
+			for _, q := range r.Requests {
+				fields.Requests[q.Key] = inputRequest{q.Method, q.Params}
+			}
+		}
+	}
+	return json.Marshal(fields)
+}
+
+type inputRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// Handle is the result that gives the client a task instead of an answer.
+type Handle struct{ Record tasks.Record }
+
+// Append implements protocol.Result.
+func (h Handle) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+	text, err := members(&h.Record, false)
+	if err != nil {
+		return nil, err
+	}
+	return protocol.AppendTyped(dst, "task", text, metaOf(&h.Record), to)
+}
+
+// State is the result of tasks/get.
+type State struct{ Record tasks.Record }
+
+// Append implements protocol.Result.
+func (s State) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+	text, err := members(&s.Record, true)
+	if err != nil {
+		return nil, err
+	}
+	return protocol.AppendTyped(dst, "complete", text, metaOf(&s.Record), to)
+}
+
+// MethodStatus is the notification of a task's state.
+const MethodStatus = "notifications/tasks"
+
+// Change returns the notification notifications/tasks of the state.
+func (s State) Change() (*protocol.Change, error) {
+	text, err := members(&s.Record, true)
+	if err != nil {
+		return nil, err
+	}
+	var meta []byte
+	if all := metaOf(&s.Record); all != nil {
+		if meta, err = json.Marshal(all); err != nil {
+			return nil, err
+		}
+		meta = meta[1 : len(meta)-1]
+	}
+	return protocol.NewChangeMeta(MethodStatus, text[1:len(text)-1], meta), nil
+}

@@ -1,0 +1,267 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/tasks"
+)
+
+// Task is a task that runs.
+type Task struct {
+	manager *Manager
+	cancel  context.CancelCauseFunc
+	kept    bool // clients can ask for it; held by manager.mu
+
+	mu      sync.Mutex
+	record  tasks.Record
+	changes int // so many have made it what it is
+	deleted bool
+	used    map[string]int // how often a key was asked
+	answers map[string]chan json.RawMessage
+
+	saving  chan struct{} // has one element while the Store saves the record, or deletes it; mu is free then
+	saved   int           // the last of changes that was to be saved; for who saves
+	saveErr error         // what became of it; for who saves
+
+	bytes int // what it keeps; the Manager's mu guards it
+}
+
+// Record returns the task as it is now.
+func (t *Task) Record() tasks.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.copy()
+}
+
+func (t *Task) copy() tasks.Record {
+	r := t.record
+	r.Requests = slices.Clone(r.Requests)
+	return r
+}
+
+// change changes the record with fn, unless it is final, and keeps it.
+func (t *Task) change(fn func(r *tasks.Record)) error {
+	r, change, err := t.apply(fn)
+	if change == 0 {
+		return err
+	}
+	return t.save(r, change, t.manager.changed)
+}
+
+// save keeps what the record has become by that change, and tells of it, unless
+// a later one came before: the last state is saved last, and told last.
+func (t *Task) save(r tasks.Record, change int, tell func(State)) error {
+	t.saving <- struct{}{}
+	defer func() { <-t.saving }()
+	if change <= t.saved || t.isDeleted() {
+		return t.saveErr
+	}
+	t.saved, t.saveErr = change, t.manager.keep(r)
+	if t.saveErr == nil {
+		tell(State{r})
+	}
+	return t.saveErr
+}
+
+// discard makes the Store forget the task, which is gone. A Store that fails to
+// keeps what it has.
+func (t *Task) discard() {
+	t.saving <- struct{}{}
+	defer func() { <-t.saving }()
+	m := t.manager
+	if err := m.useSoon(func(ctx context.Context) error { return m.config.Store.Delete(ctx, t.record.ID) }); err != nil {
+		m.failed(err)
+	}
+}
+
+func (t *Task) isDeleted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.deleted
+}
+
+// apply changes the record with fn, and returns what it has become and the
+// number of the change; 0 if there was none.
+func (t *Task) apply(fn func(r *tasks.Record)) (r tasks.Record, change int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.deleted || t.record.Status.Final() {
+		return r, 0, nil
+	}
+	before := t.record
+	fn(&t.record)
+	if bytes := size(&t.record); !t.manager.resize(t, bytes) {
+		tooLong := protocol.Errorf(protocol.CodeBusy, "%d bytes of a task are more than the server has room to keep", bytes)
+		if !t.record.Status.Final() {
+			t.record = before
+			return r, 0, tooLong
+		}
+		t.record.Status, t.record.StatusMessage = protocol.TaskFailed, tooLong.Message
+		t.record.Result, t.record.Fault = nil, tooLong.Append(nil)
+		t.manager.resize(t, 0)
+	}
+	t.record.Updated = time.Now()
+	t.changes++
+	return t.copy(), t.changes, nil
+}
+
+// Keep makes a reserved task one that clients can ask for.
+func (t *Task) Keep() error {
+	t.mu.Lock()
+	t.record.Created = time.Now()
+	t.record.Updated = t.record.Created
+	t.changes++
+	r, change := t.copy(), t.changes
+	t.mu.Unlock()
+	if err := t.save(r, change, func(State) {}); err != nil {
+		return protocol.Errorf(protocol.CodeInternal, "the task could not be kept: %w", err)
+	}
+	t.manager.mu.Lock()
+	t.kept = true
+	t.manager.mu.Unlock()
+	time.AfterFunc(r.TTL, func() { t.manager.expire(t) })
+	return nil
+}
+
+// Drop gives back the place of a reserved task that was not kept.
+func (t *Task) Drop() {
+	t.manager.leave(t)
+	t.manager.forget(t)
+}
+
+// Note sets how far a task has come, and the message of its state if p has one.
+// What was overtaken meanwhile is left out.
+func (t *Task) Note(p protocol.Progress) error {
+	return t.change(func(r *tasks.Record) {
+		if r.Progress != nil && p.Progress < r.Progress.Progress {
+			return
+		}
+		r.Progress = &tasks.Progress{Progress: p.Progress, Total: p.Total}
+		if p.Message != "" {
+			r.StatusMessage = p.Message
+		}
+	})
+}
+
+// Finish ends the task: with a result, or an error, whose message becomes that
+// of the state, or cancelled. What comes after the first end counts no more.
+func (t *Task) Finish(status protocol.TaskStatus, result, fault json.RawMessage) error {
+	t.manager.leave(t) // first: who sees the end may start the next at once
+	return t.change(func(r *tasks.Record) {
+		r.Status, r.Result, r.Fault, r.Requests = status, result, fault, nil
+		if status == protocol.TaskFailed {
+			var wire struct{ Message string }
+			_ = json.Unmarshal(fault, &wire) // without one there is no message
+			r.StatusMessage = wire.Message
+		}
+	})
+}
+
+// gone keeps the task from being saved again.
+func (t *Task) gone() {
+	t.mu.Lock()
+	t.deleted = true
+	t.mu.Unlock()
+	t.manager.leave(t)
+}
+
+// Ask puts questions to the client and waits for the answers.
+func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
+	waits := make([]chan json.RawMessage, len(questions))
+	err := t.change(func(r *tasks.Record) {
+		for i, q := range questions {
+			// A key may be used once in the life of a task.
+			if t.used[q.Key]++; t.used[q.Key] > 1 {
+				q.Key = uniqueKey(t.used, q.Key)
+			}
+			waits[i] = make(chan json.RawMessage, 1)
+			t.answers[q.Key] = waits[i]
+			r.Requests = append(r.Requests, q)
+		}
+		r.Status = protocol.TaskInputRequired
+	})
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]json.RawMessage, len(questions))
+	for i, wait := range waits {
+		if wait == nil { // the task has ended
+			return nil, ErrCancelled
+		}
+		select {
+		case answers[i] = <-wait:
+		case <-ctx.Done():
+			// What the work waits for no more, the client need not answer.
+			if err := t.withdraw(waits); err != nil {
+				return nil, errors.Join(context.Cause(ctx), err)
+			}
+			return nil, context.Cause(ctx)
+		}
+	}
+	return answers, nil
+}
+
+// withdraw takes back the questions whose answers were to come to waits.
+func (t *Task) withdraw(waits []chan json.RawMessage) error {
+	return t.change(func(r *tasks.Record) {
+		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
+			wait, ok := t.answers[q.Key]
+			if ok = ok && slices.Contains(waits, wait); ok {
+				delete(t.answers, q.Key)
+			}
+			return ok
+		})
+		if len(r.Requests) == 0 {
+			r.Status = protocol.TaskWorking
+		}
+	})
+}
+
+// answer gives answers to the questions that wait for them.
+func (t *Task) answer(answers map[string]json.RawMessage) error {
+	if !t.waitsFor(answers) {
+		return nil
+	}
+	return t.change(func(r *tasks.Record) {
+		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
+			value, ok := answers[q.Key]
+			if ok {
+				t.answers[q.Key] <- value
+				delete(t.answers, q.Key)
+			}
+			return ok
+		})
+		if len(r.Requests) == 0 {
+			r.Status = protocol.TaskWorking
+		}
+	})
+}
+
+// waitsFor tells whether any of the answers is to a question of the task.
+func (t *Task) waitsFor(answers map[string]json.RawMessage) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range answers {
+		if _, ok := t.answers[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// uniqueKey returns a key like key that was not used, and notes that it is.
+func uniqueKey(used map[string]int, key string) string {
+	for n := used[key]; ; n++ {
+		if next := fmt.Sprintf("%s-%d", key, n); used[next] == 0 {
+			used[next] = 1
+			return next
+		}
+	}
+}
