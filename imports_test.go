@@ -54,7 +54,7 @@ var importGraph = map[string][]string{
 	"internal/spectest":   {"protocol", "transport", "uritemplate"},
 	"internal/opaque":     {},
 	"tasks":               {"protocol"},
-	"internal/tasks":      {"internal/opaque", "internal/safely", "protocol", "tasks"},
+	"internal/tasks":      {"internal/opaque", "internal/safely", "internal/share", "protocol", "tasks"},
 	"registry":            {"internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":   {"internal/safely", "protocol", "frame"},
 	"session":             {"internal/opaque", "internal/share", "internal/safely", "protocol", "frame", "internal/peer"},

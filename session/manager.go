@@ -69,12 +69,12 @@ const storeTimeout = 5 * time.Second
 
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
 type Manager struct {
-	config Config
-	name   string // in the Store, among other processes
-	budget budget // of all sessions
-	uris   budget // the same, of what they subscribed to
-	// clients counts the bytes of what clients say of themselves.
-	clients *share.Shares
+	config  Config
+	name    string        // in the Store, among other processes
+	budget  budget        // of all sessions
+	uris    budget        // the same, of what they subscribed to
+	places  *share.Shares // sessions
+	clients *share.Shares // bytes of what clients say of themselves
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 
@@ -82,7 +82,6 @@ type Manager struct {
 	closed   bool
 	sessions map[string]*Session
 	ended    map[string]bool          // ids that End has ended lately, which the Store may still have
-	owned    map[string]int           // sessions, by principal
 	fresh    []*Session               // the oldest first: all that were never used, and others
 	attached map[*Session]func(error) // sessions of connections, and what ends them
 	sweep    *time.Timer              // runs while there are sessions; nil else
@@ -110,9 +109,10 @@ func NewManager(config Config) *Manager {
 	if config.Memory <= 0 {
 		config.Memory = DefaultMemory
 	}
-	m := &Manager{config: config, name: rand.Text(), sessions: make(map[string]*Session), ended: make(map[string]bool), owned: make(map[string]int), attached: make(map[*Session]func(error))}
+	m := &Manager{config: config, name: rand.Text(), sessions: make(map[string]*Session), ended: make(map[string]bool), attached: make(map[*Session]func(error))}
 	m.budget.limit, m.uris.limit = config.Memory, config.Memory
-	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0))
+	m.places = share.New("sessions", config.Max, config.MaxPerPrincipal, share.Always)
+	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	return m
 }
@@ -156,7 +156,6 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 		s.begin()
 	}
 	m.sessions[s.id] = s
-	m.owned[s.principal]++
 	if len(m.fresh) > 2*len(m.sessions)+16 { // most have ended, or are used
 		m.fresh = slices.DeleteFunc(m.fresh, func(s *Session) bool { return !m.isFresh(s) })
 	}
@@ -177,21 +176,26 @@ func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
 		crowded = append(crowded, first)
 		return nil
 	}
-	switch most := m.config.MaxPerPrincipal; {
-	case s.principal != "" && most > 0 && m.owned[s.principal] >= most:
-		err = out(m.unused(own), " of this user: %d, which is the limit", most)
-	case len(m.sessions) >= m.config.Max:
-		err = out(m.dispensable(s.principal), ": %d, which is the limit", m.config.Max)
+	for most := m.config.MaxPerPrincipal; m.places.Take(s.principal, 1) != nil; {
+		if s.principal != "" && most > 0 && m.places.Of(s.principal) >= most { // then nobody else has to end
+			err = out(m.unused(own), " of this user: %d, which is the limit", most)
+		} else {
+			err = out(m.dispensable(s.principal), ": %d, which is the limit", m.config.Max)
+		}
+		if err != nil {
+			return crowded, err
+		}
 	}
-	for err == nil {
+	for {
 		full := m.clients.Take(s.principal, s.cost)
 		if full == nil {
 			return crowded, nil
 		}
-		whose, _ := errors.AsType[*share.FullError](full)
-		err = out(m.unused(func(other *Session) bool { return other.cost > 0 && (!whose.Own || own(other)) }), ": %w", full)
+		if err = out(m.unused(func(other *Session) bool { return other.cost > 0 && (!full.Own || own(other)) }), ": %w", full); err != nil {
+			m.places.Give(s.principal, 1)
+			return crowded, err
+		}
 	}
-	return crowded, err
 }
 
 // unused returns the oldest such session that was never used; nil if there is
@@ -220,7 +224,7 @@ func (m *Manager) dispensable(principal string) (first *Session) {
 	if first = m.unused(func(*Session) bool { return true }); first != nil {
 		return first
 	}
-	if principal == "" || m.owned[""] <= m.config.Max/2 {
+	if principal == "" || m.places.Of("") <= m.config.Max/2 {
 		return nil
 	}
 	var oldest time.Time
@@ -239,9 +243,7 @@ func (m *Manager) dispensable(principal string) (first *Session) {
 func (m *Manager) remove(s *Session) {
 	delete(m.sessions, s.id)
 	m.clients.Give(s.principal, s.cost)
-	if m.owned[s.principal]--; m.owned[s.principal] == 0 {
-		delete(m.owned, s.principal)
-	}
+	m.places.Give(s.principal, 1)
 }
 
 // Get finds a session, in the Store if need be; nil if there is none. The error
@@ -457,7 +459,7 @@ func (m *Manager) Close(reason error) {
 	m.mu.Lock()
 	m.closed = true
 	sessions := m.sessions
-	m.sessions, m.owned, m.fresh = make(map[string]*Session), make(map[string]int), nil
+	m.sessions, m.fresh = make(map[string]*Session), nil
 	if m.sweep != nil && m.sweep.Stop() {
 		m.sweeping.Done()
 	}

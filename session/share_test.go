@@ -34,8 +34,8 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 		}
 		all = append(all, s)
 	}
-	if m.Len() != 10 || len(m.fresh) > 40 || m.owned[""] != 10 {
-		t.Errorf("%d sessions, %d remembered as new, %d counted", m.Len(), len(m.fresh), m.owned[""])
+	if m.Len() != 10 || len(m.fresh) > 40 || m.places.Of("") != 10 {
+		t.Errorf("%d sessions, %d remembered as new, %d counted", m.Len(), len(m.fresh), m.places.Of(""))
 	}
 	if got, _ := m.Get(all[989].ID()); got != nil || !all[989].Ended() {
 		t.Error("the oldest did not end")
@@ -90,8 +90,8 @@ func TestShareOfPrincipal(t *testing.T) {
 			s.Use()
 			s.Release()
 		}
-		if m.Len() != 10 || m.owned["alice"] != 3 || m.owned["bob"] != 2 {
-			t.Errorf("%d sessions, %v", m.Len(), m.owned)
+		if m.Len() != 10 || m.places.Of("alice") != 3 || m.places.Of("bob") != 2 {
+			t.Errorf("%d sessions, %d of alice", m.Len(), m.places.Of("alice"))
 		}
 	})
 }

@@ -51,7 +51,7 @@ type Broker struct {
 // a sign of life; 0 means never.
 func New(max, own int, every time.Duration) *Broker {
 	return &Broker{
-		every: every, many: share.New("subscriptions open", max, own), bytes: share.New("bytes of what subscriptions name", MaxTopics, min(own, 0)),
+		every: every, many: share.New("subscriptions open", max, own, share.Half), bytes: share.New("bytes of what subscriptions name", MaxTopics, min(own, 0), share.Half),
 		topics: make(map[string]map[*Subscriber]struct{}), all: make(map[*Subscriber]struct{}),
 	}
 }

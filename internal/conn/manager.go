@@ -140,7 +140,7 @@ var errShutsDown = protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 
 // NewManager returns a Manager without connections.
 func NewManager(c Config) *Manager {
-	return &Manager{Config: c, shares: share.New("connections", c.Max, c.MaxPerPrincipal), down: make(chan struct{}), last: make(chan struct{})}
+	return &Manager{Config: c, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
 }
 
 // Shutdown ends the connections whose clients cannot have tasks, which are

@@ -15,9 +15,10 @@ import (
 // Shares counts what is in use, and by whom. It is safe for concurrent use. mu
 // guards the fields below it.
 type Shares struct {
-	what  string // for errors
-	limit int    // of all
-	own   int    // of a principal; less than 1 means no such limit
+	what      string // for errors
+	limit     int    // of all
+	own       int    // of a principal; less than 1 means no such limit
+	anonymous Anonymous
 
 	mu    sync.Mutex
 	used  int
@@ -25,14 +26,25 @@ type Shares struct {
 	named bool           // whether a client with a name has come
 }
 
+// Anonymous says what anonymous clients may have, who are one principal. It does
+// not matter where principals have no limit.
+type Anonymous int
+
+// Each may have all until the first client with a name comes.
+const (
+	Half   Anonymous = iota // half of all from then on
+	Same                    // what any other principal may have from then on
+	Always                  // all from then on, too
+)
+
 // New returns Shares of up to limit, of which a principal may have own. what
 // names them in errors. An own of 0 means a tenth of limit, at least one; a
 // negative one means no limit for a principal.
-func New(what string, limit, own int) *Shares {
+func New(what string, limit, own int, anonymous Anonymous) *Shares {
 	if own == 0 {
 		own = max(1, limit/10)
 	}
-	return &Shares{what: what, limit: limit, own: own, of: make(map[string]int)}
+	return &Shares{what: what, limit: limit, own: own, anonymous: anonymous, of: make(map[string]int)}
 }
 
 // FullError is the error of taking what there is no room for.
@@ -50,29 +62,44 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("the server has %d %s, which is the limit", e.Limit, e.What)
 }
 
-// Take takes n for a principal, "" for an anonymous client, or returns a
-// *FullError. Give must be called with the same when it is used no more.
-func (s *Shares) Take(principal string, n int) error {
+// Take takes n for a principal, "" for an anonymous client; full is not nil, and
+// nothing is taken, if there is no room. Where both limits are reached, it names
+// that of all. Give must be called with the same when it is used no more.
+func (s *Shares) Take(principal string, n int) (full *FullError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.named = s.named || principal != ""
-	if s.used+n > s.limit {
-		return &FullError{What: s.what, Limit: s.limit}
-	}
 	own := s.own
 	switch {
-	case principal != "":
-	case s.named && s.own > 0:
-		own = max(1, s.limit/2)
-	default:
+	case principal != "" || s.own < 1:
+	case !s.named || s.anonymous == Always:
 		own = 0
+	case s.anonymous == Half:
+		own = max(1, s.limit/2)
 	}
-	if own > 0 && s.of[principal]+n > own {
+	switch {
+	case s.used+n > s.limit:
+		return &FullError{What: s.what, Limit: s.limit}
+	case own > 0 && s.of[principal]+n > own:
 		return &FullError{What: s.what, Limit: own, Own: true}
 	}
 	s.used += n
 	s.of[principal] += n
 	return nil
+}
+
+// Of returns how much a principal has.
+func (s *Shares) Of(principal string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[principal]
+}
+
+// Used returns how much is taken in all.
+func (s *Shares) Used() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
 }
 
 // Give gives n back that the principal has taken.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/tasks"
 )
@@ -60,19 +61,15 @@ type Manager struct {
 	config  Config
 	changed func(State) // told of every change
 
-	mu      sync.Mutex
-	kept    int
-	running int
-	bytes   int               // of what is kept
-	owned   map[string]*share // of those who have any
-	named   bool              // whether a client with a name has come
-	live    map[string]*Task
-	owed    map[string]time.Time // tasks that ended and of which nobody has heard, and until when that may be waited for
-	turn    chan struct{}        // closed when running or owed are others; made by Drain
-}
+	running *share.Shares // tasks
+	kept    *share.Shares // tasks, also those that have ended
+	bytes   *share.Shares // of what is kept; who has much of it begins no more tasks
 
-// share is what one owner has of what the Manager bounds.
-type share struct{ kept, running, bytes int }
+	mu   sync.Mutex
+	live map[string]*Task
+	owed map[string]time.Time // tasks that ended and of which nobody has heard, and until when that may be waited for
+	turn chan struct{}        // closed when running or owed are others; made by Drain
+}
 
 // NewManager returns a Manager without tasks. changed, if not nil, is told of
 // every change of a task; it must return soon.
@@ -101,7 +98,12 @@ func NewManager(config Config, changed func(State)) *Manager {
 	if changed == nil {
 		changed = func(State) {}
 	}
-	return &Manager{config: config, changed: changed, live: make(map[string]*Task), owned: make(map[string]*share), owed: make(map[string]time.Time)}
+	return &Manager{
+		config: config, changed: changed, live: make(map[string]*Task), owed: make(map[string]time.Time),
+		running: share.New("tasks that run", config.MaxRunning, config.MaxRunningPerOwner, share.Same),
+		kept:    share.New("tasks that are kept", config.Max, config.MaxPerOwner, share.Always),
+		bytes:   share.New("bytes of tasks", config.Memory, -1, share.Always),
+	}
 }
 
 // Create makes a task of owner that works. cancel ends its work. Task.Finish
@@ -135,36 +137,35 @@ func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.
 	return t, nil
 }
 
+// enter takes the places of a task that is to run.
 func (m *Manager) enter(t *Task) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	owner := t.record.Owner
-	named := owner != ""
-	m.named = m.named || named
-	own := m.owned[owner]
-	if own == nil {
-		own = &share{}
+	if full := m.running.Take(owner, 1); full != nil {
+		return busy(full, "running")
 	}
-	limit := func(n, limit int) bool { return limit > 0 && n >= limit }
-	switch {
-	case m.running >= m.config.MaxRunning:
-		return protocol.Errorf(protocol.CodeBusy, "%d tasks are running, which is the limit", m.running)
-	case m.named && limit(own.running, m.config.MaxRunningPerOwner):
-		return protocol.Errorf(protocol.CodeBusy, "%d tasks of this user are running, which is the limit", own.running)
-	case m.kept >= m.config.Max:
-		return protocol.Errorf(protocol.CodeBusy, "%d tasks are kept, which is the limit", m.kept)
-	case named && limit(own.kept, m.config.MaxPerOwner):
-		return protocol.Errorf(protocol.CodeBusy, "%d tasks of this user are kept, which is the limit", own.kept)
-	case m.bytes >= max(1, m.config.Memory/4*3) || named && m.config.MaxPerOwner > 0 && own.bytes >= max(1, m.config.Memory/10):
+	if full := m.kept.Take(owner, 1); full != nil {
+		m.running.Give(owner, 1)
+		return busy(full, "kept")
+	}
+	own := owner != "" && m.config.MaxPerOwner > 0 && m.bytes.Of(owner) >= max(1, m.config.Memory/10)
+	if own || m.bytes.Used() >= max(1, m.config.Memory/4*3) {
+		m.running.Give(owner, 1)
+		m.kept.Give(owner, 1)
 		return protocol.Errorf(protocol.CodeBusy, "the results of tasks that are kept leave no room for another")
 	}
-	m.running++
-	m.kept++
-	own.running++
-	own.kept++
-	m.owned[owner] = own
 	m.live[t.record.ID] = t
 	return nil
+}
+
+// busy is the error of a task for which there is no place.
+func busy(full *share.FullError, state string) error {
+	whose := ""
+	if full.Own {
+		whose = " of this user"
+	}
+	return protocol.Errorf(protocol.CodeBusy, "%d tasks%s are %s, which is the limit", full.Limit, whose, state)
 }
 
 // leave notes that a task no longer runs.
@@ -173,8 +174,7 @@ func (m *Manager) leave(t *Task) {
 	defer m.mu.Unlock()
 	if _, ok := m.live[t.record.ID]; ok {
 		delete(m.live, t.record.ID)
-		m.running--
-		m.owned[t.record.Owner].running--
+		m.running.Give(t.record.Owner, 1)
 		if t.kept {
 			m.owed[t.record.ID] = time.Now().Add(patience(&t.record))
 		}
@@ -213,14 +213,14 @@ func (m *Manager) Drain(ctx context.Context) {
 				last = until
 			}
 		}
-		if m.running == 0 && len(m.owed) == 0 {
+		if len(m.live) == 0 && len(m.owed) == 0 {
 			m.mu.Unlock()
 			return
 		}
 		if m.turn == nil {
 			m.turn = make(chan struct{})
 		}
-		turn, running := m.turn, m.running > 0
+		turn, running := m.turn, len(m.live) > 0
 		m.mu.Unlock()
 		var late <-chan time.Time
 		if !running {
@@ -239,15 +239,11 @@ func (m *Manager) Drain(ctx context.Context) {
 func (m *Manager) forget(t *Task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own := m.owned[t.record.Owner]
-	m.kept--
+	m.kept.Give(t.record.Owner, 1)
+	m.bytes.Give(t.record.Owner, t.bytes)
+	t.bytes, t.forgotten = 0, true
 	delete(m.owed, t.record.ID)
 	m.turned()
-	m.bytes -= t.bytes
-	own.bytes -= t.bytes
-	if own.kept--; own.kept == 0 {
-		delete(m.owned, t.record.Owner)
-	}
 }
 
 // resize notes that a task keeps so many bytes. It tells false if there is no
@@ -255,16 +251,15 @@ func (m *Manager) forget(t *Task) {
 func (m *Manager) resize(t *Task, bytes int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, more := m.owned[t.record.Owner], bytes-t.bytes
-	if own == nil { // it is kept no more
+	switch more := bytes - t.bytes; {
+	case t.forgotten:
 		return true
-	}
-	if more > 0 && m.bytes+more > m.config.Memory {
+	case more < 0:
+		m.bytes.Give(t.record.Owner, -more)
+	case m.bytes.Take(t.record.Owner, more) != nil:
 		return false
 	}
 	t.bytes = bytes
-	m.bytes += more
-	own.bytes += more
 	return true
 }
 

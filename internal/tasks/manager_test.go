@@ -244,8 +244,8 @@ func TestExpiry(t *testing.T) {
 		if _, err := m.Get(t.Context(), "", task.Record().ID); !notFound(err) {
 			t.Errorf("err = %v", err)
 		}
-		if m.kept != 0 || m.running != 0 || len(m.live) != 0 {
-			t.Errorf("kept %d, running %d, live %d", m.kept, m.running, len(m.live))
+		if m.kept.Used() != 0 || m.running.Used() != 0 || len(m.live) != 0 {
+			t.Errorf("kept %d, running %d, live %d", m.kept.Used(), m.running.Used(), len(m.live))
 		}
 	})
 }
@@ -302,8 +302,8 @@ func TestLimitPerOwner(t *testing.T) {
 				time.Sleep(time.Hour + 1)
 				synctest.Wait()
 			}
-			if len(m.owned) != 0 {
-				t.Errorf("owners %v", m.owned)
+			if m.kept.Used() != 0 {
+				t.Errorf("%d are kept", m.kept.Used())
 			}
 		}
 	})
@@ -318,8 +318,8 @@ func TestStoreFails(t *testing.T) {
 	if _, err := m.Create("", 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("err = %v", err)
 	}
-	if m.kept != 0 || m.running != 0 || len(m.owned) != 0 {
-		t.Errorf("kept %d, running %d, owners %v", m.kept, m.running, m.owned)
+	if m.kept.Used() != 0 || m.running.Used() != 0 || m.bytes.Used() != 0 {
+		t.Errorf("kept %d, running %d, bytes %d", m.kept.Used(), m.running.Used(), m.bytes.Used())
 	}
 }
 
@@ -396,8 +396,8 @@ func TestMemory(t *testing.T) {
 		}
 		time.Sleep(time.Hour + 1)
 		synctest.Wait()
-		if m.bytes != 0 || len(m.owned) != 0 {
-			t.Errorf("%d bytes, owners %v", m.bytes, m.owned)
+		if m.bytes.Used() != 0 || m.kept.Used() != 0 {
+			t.Errorf("%d bytes, %d kept", m.bytes.Used(), m.kept.Used())
 		}
 		again, _ := start(t, m, "carol")
 		if err := again.Finish(protocol.TaskCompleted, result(1000), nil); err != nil || again.Record().Status != protocol.TaskCompleted {

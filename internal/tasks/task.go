@@ -30,7 +30,8 @@ type Task struct {
 	saved   int           // the last of changes that was to be saved; for who saves
 	saveErr error         // what became of it; for who saves
 
-	bytes int // what it keeps; the Manager's mu guards it
+	bytes     int  // what it keeps; the Manager's mu guards it
+	forgotten bool // it counts no more; likewise
 }
 
 // Record returns the task as it is now.
