@@ -85,7 +85,7 @@ func init() {
 		"frame.Asker", "frame.Askers", "frame.Challenger", "frame.Ender", "frame.QuestionParts.Needs", "frame.QuestionParts.Params", "frame.QuestionParts.Take", "frame.Detacher", "frame.Detachment.Answer", "frame.Detachment.Note", "frame.Peer", "frame.Session",
 		"registry.Catalog.Mount(fault)", "registry.Catalog.Mount(wrap)", "registry.Catalog.Watch(fn)", "registry.Completer", "registry.Config.Filter",
 		"registry.Entry.Match", "registry.Entry.Visible", "registry.Handler",
-		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Session.Resume(wake)",
+		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
 		"session.Sink",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)")

@@ -91,7 +91,7 @@ func (a *asker) whileThere(f *frame.Frame) (context.Context, func()) {
 	}
 	ctx, cancel := context.WithCancelCause(f)
 	stop := context.AfterFunc(r.Context(), func() {
-		if !a.session.Resumable() || a.away(ctx) {
+		if !a.session.resumable() || a.away(ctx) {
 			cancel(errGone)
 		}
 	})

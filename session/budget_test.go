@@ -108,21 +108,21 @@ func TestEventTooLongToKeep(t *testing.T) {
 	st := s.OpenStream(&first)
 	sendAll(t, st, "a")
 	st.End(make([]byte, 101))
-	if _, _, err := s.Resume("1-2", &again, nil); !errors.Is(err, ErrNotKept) {
+	if _, _, err := s.history.resume("1-2", &again, nil); !errors.Is(err, errNotKept) {
 		t.Errorf("Resume: %v", err)
 	}
 	again.want(t, "")
-	if _, _, err := s.Resume("1-3", &again, nil); err != nil {
+	if _, _, err := s.history.resume("1-3", &again, nil); err != nil {
 		t.Errorf("Resume after all: %v", err)
 	}
 	open := s.OpenStream(&first)
 	if err := open.Send(make([]byte, 101)); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := s.Resume("2-1", &again, nil); !errors.Is(err, ErrNotKept) {
+	if _, _, err := s.history.resume("2-1", &again, nil); !errors.Is(err, errNotKept) {
 		t.Errorf("Resume of an open stream: %v", err)
 	}
-	if _, _, err := s.Resume("2-2", &again, nil); err != nil {
+	if _, _, err := s.history.resume("2-2", &again, nil); err != nil {
 		t.Errorf("Resume after what was too long: %v", err)
 	}
 	again.want(t, "")

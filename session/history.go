@@ -23,8 +23,8 @@ var (
 	// errUnknownStream: the session keeps nothing of the stream. It may never
 	// have been, or be too long ago, or have made room for others.
 	errUnknownStream = errors.New("session: the id names no stream of this session, or one that is too long ago")
-	// ErrNotKept: an event that followed is longer than Config.MaxEvent.
-	ErrNotKept = errors.New("session: what followed is too long to be sent again")
+	// errNotKept: an event that followed is longer than Config.MaxEvent.
+	errNotKept = errors.New("session: what followed is too long to be sent again")
 	// errLost is the error of a question that did not reach its client, and is
 	// not kept.
 	errLost = errors.New("the connection to the client broke, and the question is too long, or too old, to be sent again")
@@ -182,7 +182,7 @@ func (h *history) close() {
 }
 
 // after returns the events of a stream that follow one. errUnknownStream means
-// that nothing is known of the stream, ErrNotKept that missed has gaps. h.mu is
+// that nothing is known of the stream, errNotKept that missed has gaps. h.mu is
 // held.
 func (h *history) after(stream, event uint64) (missed []record, err error) {
 	err = errUnknownStream
@@ -196,7 +196,7 @@ func (h *history) after(stream, event uint64) (missed []record, err error) {
 		switch {
 		case r.event <= event:
 		case r.long:
-			err = ErrNotKept
+			err = errNotKept
 		default:
 			missed = append(missed, r)
 		}
@@ -399,8 +399,14 @@ func (st *Stream) detach(to Sink) {
 	}
 }
 
-// resume makes to the connection of the stream that id is of; see
-// Session.Resume.
+// resume sends what followed the event of that id, on its very stream, and
+// makes to the connection of what is still to come. attached tells whether it
+// still is; wake is called when it is no more, and must neither block nor use h.
+// lost must be called when to breaks before that.
+//
+// The error is errUnknownStream if id names none of the session's answers, or
+// one that is too long ago, and errNotKept if not all of them can be sent again;
+// to has got nothing then.
 func (h *history) resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
 	if !ok || from.stream&ownStream != 0 || from.life != h.life {
@@ -419,7 +425,7 @@ func (h *history) resume(id string, to Sink, wake func()) (attached func() bool,
 		return h.replay(number, event, to)
 	}
 	missed, err := h.missed(number, event)
-	if errors.Is(err, ErrNotKept) {
+	if errors.Is(err, errNotKept) {
 		return nil, nil, err
 	}
 	st.leave()
@@ -462,15 +468,18 @@ func (h *history) ours(id string) (from eventID, ok bool) {
 	return from, ok && from.stream&ownStream != 0 && from.life == h.life
 }
 
-// sendMissed sends what followed an event of the session's own streams; see
-// Session.Missed.
+// sendMissed sends to a connection that goes on with one of the session's own
+// streams what followed the event of that id on this very stream. It does
+// nothing for other ids. The error is errNotKept, before anything was sent, if
+// some of that is too long to be kept: once, so that a client that tries again
+// goes on without it.
 func (h *history) sendMissed(id string, to Sink) error {
 	from, ok := h.ours(id)
 	if !ok {
 		return nil
 	}
 	missed, err := h.missed(from.stream, from.event)
-	if errors.Is(err, ErrNotKept) {
+	if errors.Is(err, errNotKept) {
 		h.skip(from.stream)
 		return err
 	}
@@ -493,10 +502,10 @@ func (h *history) skip(stream uint64) {
 	}
 }
 
-// Unasked tells whether id names an event of a session's own streams, or none
+// unasked tells whether id names an event of a session's own streams, or none
 // at all: a client that comes back with something else than an id that it was
 // given gets that stream from now on.
-func Unasked(id string) bool {
+func unasked(id string) bool {
 	from, ok := parseEventID(id)
 	return !ok || from.stream&ownStream != 0
 }

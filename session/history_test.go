@@ -71,7 +71,7 @@ func TestResume(t *testing.T) {
 	first.want(t, "1-1= 1-2=a 1-3=b")
 	first.broken = true
 	sendAll(t, st, "c d")
-	attached, lost, err := s.Resume("1-2", &second, nil)
+	attached, lost, err := s.history.resume("1-2", &second, nil)
 	if err != nil || !attached() {
 		t.Fatalf("Resume: %v, attached %v", err, attached != nil && attached())
 	}
@@ -80,7 +80,7 @@ func TestResume(t *testing.T) {
 	second.want(t, "1-6=e")
 
 	// Another takes over; what the second does now is of no account.
-	thirdAttached, _, _ := s.Resume("1-6", &third, nil)
+	thirdAttached, _, _ := s.history.resume("1-6", &third, nil)
 	lost()
 	if attached() || !thirdAttached() {
 		t.Error("want the second connection over, and the third not")
@@ -97,7 +97,7 @@ func TestResume(t *testing.T) {
 
 	// A client may come back after the end, too.
 	var fourth sink
-	if attached, _, err = s.Resume("1-6", &fourth, nil); err != nil || attached() {
+	if attached, _, err = s.history.resume("1-6", &fourth, nil); err != nil || attached() {
 		t.Errorf("Resume of an ended stream: %v", err)
 	}
 	fourth.want(t, "1-7=answer")
@@ -113,12 +113,12 @@ func TestResumeOwnStreamOnly(t *testing.T) {
 		sendAll(t, two, fmt.Sprint("two", i))
 	}
 	a.want(t, "1-1=one0 1-2=one1 1-3=one2") // this revision has no priming
-	if _, _, err := s.Resume("2-1", &again, nil); err != nil {
+	if _, _, err := s.history.resume("2-1", &again, nil); err != nil {
 		t.Fatal("not resumed")
 	}
 	again.want(t, "2-2=two1 2-3=two2")
 	for _, id := range []string{"3-1", "1", "-", "", "x-y-z", "0-1", "é-1", "99999999999999999999-1"} {
-		if _, _, err := s.Resume(id, &again, nil); err == nil {
+		if _, _, err := s.history.resume(id, &again, nil); err == nil {
 			t.Errorf("Resume(%q) worked", id)
 		}
 	}
@@ -136,17 +136,17 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("kept %d bytes in %d events", s.history.size, len(s.history.records))
 	}
 	st.End([]byte(strings.Repeat("x", 100)))
-	if _, _, err := s.Resume("1-1", &found, nil); err != nil {
+	if _, _, err := s.history.resume("1-1", &found, nil); err != nil {
 		t.Fatal("not resumed")
 	}
 	found.want(t, "1-4="+strings.Repeat("x", 100))
 	two := s.OpenStream(&lost)
 	two.End([]byte("y"))
-	if _, _, err := s.Resume("1-1", &found, nil); err == nil {
+	if _, _, err := s.history.resume("1-1", &found, nil); err == nil {
 		t.Error("the first stream is known though nothing of it is kept")
 	}
 	s.history.forget()
-	if _, _, err := s.Resume("2-0", &found, nil); err == nil || s.history.size != 0 {
+	if _, _, err := s.history.resume("2-0", &found, nil); err == nil || s.history.size != 0 {
 		t.Error("forget left something")
 	}
 }
@@ -161,7 +161,7 @@ func TestPause(t *testing.T) {
 	first.want(t, "1-1= retry=1s")
 	st.End([]byte("answer"))
 	first.want(t, "")
-	if attached, _, err := s.Resume("1-1", &second, nil); err != nil || attached() {
+	if attached, _, err := s.history.resume("1-1", &second, nil); err != nil || attached() {
 		t.Error("not resumed")
 	}
 	second.want(t, "1-2=answer")
@@ -170,7 +170,7 @@ func TestPause(t *testing.T) {
 // Sessions whose revision or server has no coming back keep nothing.
 func TestNoHistory(t *testing.T) {
 	for _, s := range []*Session{kept(t, protocol.V20241105, 0), kept(t, protocol.V20251125, -1), open(t)} {
-		if s.OpenStream(&sink{}) != nil || s.Resumable() {
+		if s.OpenStream(&sink{}) != nil || s.resumable() {
 			t.Errorf("%v: want no resumable stream", s.Revision())
 		}
 		out, leave := listen(s, "")
@@ -190,7 +190,7 @@ func TestUnasked(t *testing.T) {
 	out, leave := listen(s, "")
 	send(t, s, "a b c")
 	for i := range 2 {
-		if id, m, _ := s.Next(out); m == nil || id != fmt.Sprint("0-", i+1) || !Unasked(id) {
+		if id, m, _ := s.Next(out); m == nil || id != fmt.Sprint("0-", i+1) || !unasked(id) {
 			t.Errorf("Next = %q, %q", id, m)
 		}
 	}
@@ -204,15 +204,15 @@ func TestUnasked(t *testing.T) {
 		t.Errorf("the next stream has %q, want c", got)
 	}
 	var to sink
-	if err := s.Missed("0-1", &to); err != nil {
+	if err := s.history.sendMissed("0-1", &to); err != nil {
 		t.Error(err)
 	}
 	to.want(t, "0-2=b")
-	if err := s.Missed("1-1", &to); err != nil {
+	if err := s.history.sendMissed("1-1", &to); err != nil {
 		t.Error(err)
 	}
 	to.want(t, "")
-	if Unasked("1-1") || !Unasked("made up") {
+	if unasked("1-1") || !unasked("made up") {
 		t.Error("Unasked takes the ids of other streams, or not what is none")
 	}
 }
@@ -231,7 +231,7 @@ func TestUnaskedOnSeveralStreams(t *testing.T) {
 	missed := func(id string, want ...string) {
 		t.Helper()
 		var to sink
-		if err := s.Missed(id, &to); err != nil {
+		if err := s.history.sendMissed(id, &to); err != nil {
 			t.Error(err)
 		}
 		to.want(t, strings.Join(want, " "))
@@ -252,10 +252,10 @@ func TestUnaskedOnSeveralStreams(t *testing.T) {
 	claim(again, "e", "01-5")
 	missed("01-2", "01-3=c", "01-5=e")
 	for _, id := range []string{"0-1", "01-2"} {
-		if !Unasked(id) {
+		if !unasked(id) {
 			t.Errorf("Unasked does not know %s", id)
 		}
-		if _, _, err := s.Resume(id, &sink{}, nil); !errors.Is(err, errUnknownStream) {
+		if _, _, err := s.history.resume(id, &sink{}, nil); !errors.Is(err, errUnknownStream) {
 			t.Errorf("Resume(%s): %v, as if it were an answer", id, err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestHistoryAfterClose(t *testing.T) {
 	if s.OpenStream(&to) != nil {
 		t.Error("an ended session opened a stream")
 	}
-	if _, _, err := s.Resume("1-1", &to, nil); err == nil {
+	if _, _, err := s.history.resume("1-1", &to, nil); err == nil {
 		t.Error("an ended session resumed a stream")
 	}
 }
@@ -294,7 +294,7 @@ func TestResumeConcurrent(t *testing.T) {
 	for done := false; !done; {
 		to := &sink{}
 		gone := make(chan struct{})
-		attached, lost, err := s.Resume(last, to, func() { close(gone) })
+		attached, lost, err := s.history.resume(last, to, func() { close(gone) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,25 +26,25 @@ func TestLostQuestions(t *testing.T) {
 		{"too long for a connection that breaks", long, &sink{broken: true}, nil, true},
 		{"short for a connection that breaks", short, &sink{broken: true}, nil, false},
 		{"too long, and the client comes back without it", long, &sink{}, func(t *testing.T, s *Session, _ *Stream) {
-			if _, _, err := s.Resume(s.history.idOf(1, 1), &sink{}, nil); !errors.Is(err, ErrNotKept) {
+			if _, _, err := s.history.resume(s.history.idOf(1, 1), &sink{}, nil); !errors.Is(err, errNotKept) {
 				t.Errorf("Resume: %v", err)
 			}
 		}, true},
 		{"too long, and the client comes back with it", long, &sink{}, func(t *testing.T, s *Session, _ *Stream) {
-			if _, _, err := s.Resume(s.history.idOf(1, 2), &sink{}, nil); err != nil {
+			if _, _, err := s.history.resume(s.history.idOf(1, 2), &sink{}, nil); err != nil {
 				t.Errorf("Resume: %v", err)
 			}
 		}, false},
 		{"too old, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, st *Stream) {
 			sendAll(t, st, strings.Repeat("m", 400)+" "+strings.Repeat("n", 400))
 			var to sink
-			if _, _, err := s.Resume(s.history.idOf(1, 1), &to, nil); err != nil || len(to.got) == 0 {
+			if _, _, err := s.history.resume(s.history.idOf(1, 1), &to, nil); err != nil || len(to.got) == 0 {
 				t.Errorf("Resume: %v, %q", err, to.got)
 			}
 		}, true},
 		{"kept, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, _ *Stream) {
 			var to sink
-			if _, _, err := s.Resume(s.history.idOf(1, 1), &to, nil); err != nil || !strings.Contains(strings.Join(to.got, " "), "roots/list") {
+			if _, _, err := s.history.resume(s.history.idOf(1, 1), &to, nil); err != nil || !strings.Contains(strings.Join(to.got, " "), "roots/list") {
 				t.Errorf("Resume: %v, %q", err, to.got)
 			}
 		}, false},
@@ -119,20 +119,20 @@ func TestLostOnOwnStream(t *testing.T) {
 		claim()
 		leave()
 		var to sink
-		if err := s.Missed(first, &to); !errors.Is(err, ErrNotKept) || len(to.got) != 0 {
+		if err := s.history.sendMissed(first, &to); !errors.Is(err, errNotKept) || len(to.got) != 0 {
 			t.Errorf("Missed: %v, %q", err, to.got)
 		}
 		if err := <-answered; !errors.Is(err, errLost) {
 			t.Errorf("the question ended with %v", err)
 		}
-		if err := s.Missed(first, &to); err != nil || !strings.HasSuffix(strings.Join(to.got, " "), "=b") {
+		if err := s.history.sendMissed(first, &to); err != nil || !strings.HasSuffix(strings.Join(to.got, " "), "=b") {
 			t.Errorf("Missed again: %v, %q", err, to.got)
 		}
 		out, leave = listen(s, "")
 		defer leave()
 		ask(2000)
 		_, message := claim()
-		s.Unsent(message)
+		s.history.unsent(message)
 		if err := <-answered; !errors.Is(err, errLost) {
 			t.Errorf("the question that was not sent ended with %v", err)
 		}

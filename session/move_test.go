@@ -105,7 +105,7 @@ func TestMoveWhileAlive(t *testing.T) {
 			if s == nil || err != nil {
 				t.Fatal("the session is not found")
 			}
-			release := s.Hold()
+			release := s.hold()
 			time.Sleep(3 * idle)
 			release()
 		}, "second"},
@@ -176,12 +176,12 @@ func TestEventIDsAfterMove(t *testing.T) {
 	}
 	to.want(t, "1-1"+life+"= 1-2"+life+"=b")
 	for id, want := range map[string]bool{"1-1": false, "1-1" + life: true, "1-1.1": false, "1-1" + life + ".1": false} {
-		if _, _, err := second.Resume(id, &to, nil); (err == nil) != want {
+		if _, _, err := second.history.resume(id, &to, nil); (err == nil) != want {
 			t.Errorf("Resume(%q) = %v, want %v", id, err, want)
 		}
 	}
 	to.want(t, "1-2"+life+"=b")
-	if _, _, err := first.Resume("1-1"+life, &to, nil); err == nil {
+	if _, _, err := first.history.resume("1-1"+life, &to, nil); err == nil {
 		t.Error("the first process takes an id of the second for its own")
 	}
 
@@ -189,14 +189,14 @@ func TestEventIDsAfterMove(t *testing.T) {
 	defer leave()
 	second.Send([]byte("c"))
 	id, message, _ := second.Next(out)
-	if string(message) != "c" || id != "0-1"+life || !Unasked(id) || !Unasked("0-1") {
+	if string(message) != "c" || id != "0-1"+life || !unasked(id) || !unasked("0-1") {
 		t.Errorf("own stream: id %q, %q", id, message)
 	}
-	if err := second.Missed("0-0", &to); err != nil {
+	if err := second.history.sendMissed("0-0", &to); err != nil {
 		t.Error(err)
 	}
 	to.want(t, "")
-	if err := second.Missed("0-0"+life, &to); err != nil {
+	if err := second.history.sendMissed("0-0"+life, &to); err != nil {
 		t.Error(err)
 	}
 	to.want(t, "0-1"+life+"=c")

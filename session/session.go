@@ -284,8 +284,8 @@ func (s *Session) Release() {
 	ended()
 }
 
-// Hold keeps the session alive for a stream, until release is called.
-func (s *Session) Hold() (release func()) {
+// hold keeps the session alive for a stream, until release is called.
+func (s *Session) hold() (release func()) {
 	s.claim()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,7 +351,7 @@ func (s *Session) Subscribed(uri string) bool {
 }
 
 // Listen opens a stream of s. last is the id of the event from which the client
-// comes back, "" if it does not; see Missed. wake is called when Next has
+// comes back, "" if it does not; see Serve. wake is called when Next has
 // something to tell that it had not before: it must not block, nor use s.
 //
 // A client may have several streams open, of which one gets each message
@@ -405,6 +405,77 @@ func (s *Session) Send(message []byte) bool {
 	return sent
 }
 
+// Connection is where a stream of a session goes on.
+type Connection interface {
+	Sink
+	// Open begins it. It is called before anything is sent but what was missed.
+	Open() error
+	// Waker returns the func that makes Wait return. It does not block.
+	Waker() func()
+	// Wait returns true when the Waker was called since it returned last, or now
+	// and then, and false when the connection is over.
+	Wait() bool
+}
+
+// Serve sends the messages of the session that belong to no request to a
+// connection, or goes on with the stream of the event last, "" if there is none,
+// until the session, the stream or the connection ends. An error comes before to
+// is open: ErrClosed, or a *protocol.Error that tells what cannot be sent again.
+func (s *Session) Serve(last string, to Connection) error {
+	defer s.hold()()
+	if s.Ended() {
+		return ErrClosed
+	}
+	if last != "" && s.resumable() && !unasked(last) {
+		return s.serveAnswer(last, to)
+	}
+	out, leave := s.Listen(last, to.Waker())
+	defer leave()
+	switch err := s.history.sendMissed(last, to); {
+	case errors.Is(err, errNotKept):
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"some of what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: open the stream once more to go on without it", last)
+	case err != nil, to.Open() != nil:
+		return nil // the client is gone
+	}
+	for {
+		id, message, over := s.Next(out)
+		if message == nil {
+			if over || !to.Wait() {
+				return nil
+			}
+			continue
+		}
+		if to.Event(id, message) != nil {
+			s.history.unsent(message)
+			return nil
+		}
+	}
+}
+
+// serveAnswer continues the stream of an answer for a client that comes back. The
+// stream itself sends the events; this holds the connection open until it has
+// ended or another connection has taken it over.
+func (s *Session) serveAnswer(last string, to Connection) error {
+	attached, lost, err := s.history.resume(last, to, to.Waker())
+	switch {
+	case errors.Is(err, errNotKept):
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", last)
+	case err != nil:
+		return protocol.Errorf(protocol.CodeInvalidRequest,
+			"Last-Event-ID %q names no stream of this session, or one that is too long ago", last)
+	}
+	defer lost()
+	if to.Open() != nil {
+		return nil
+	}
+	defer context.AfterFunc(s.Context(), to.Waker())()
+	for attached() && !s.Ended() && to.Wait() {
+	}
+	return nil
+}
+
 // Next takes the next message from out, and keeps it under the id that it
 // returns, which is empty if the session keeps no events. The message is nil if
 // none waits; over says then that none will come. One goroutine at a time may
@@ -423,32 +494,8 @@ func (s *Session) Next(out *Outbox) (id string, message []byte, over bool) {
 // nil if the session keeps no events, or its revision has no way to come back.
 func (s *Session) OpenStream(to Sink) *Stream { return s.history.stream(to) }
 
-// Resume sends what followed the event of that id, on its very stream, and
-// makes to the connection of what is still to come. attached tells whether it
-// still is; wake is called when it is no more, and must neither block nor use s.
-// lost must be called when to breaks before that.
-//
-// The error is errUnknownStream if id names none of the session's answers, or
-// one that is too long ago, and ErrNotKept if not all of them can be sent again;
-// to has got nothing then.
-func (s *Session) Resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
-	return s.history.resume(id, to, wake)
-}
-
-// Missed sends to a connection that goes on with one of the session's own
-// streams what followed the event of that id on this very stream. It does
-// nothing for other ids. The error is ErrNotKept, before anything was sent, if
-// some of that is too long to be kept: once, so that a client that tries again
-// goes on without it.
-func (s *Session) Missed(id string, to Sink) error { return s.history.sendMissed(id, to) }
-
-// Unsent tells the session that a connection broke over a message of its own
-// stream. If that is a question that is not kept, it fails: it would wait for
-// nothing.
-func (s *Session) Unsent(message []byte) { s.history.unsent(message) }
-
-// Resumable tells whether a client can come back for events of the session.
-func (s *Session) Resumable() bool { return s.history.resumable() }
+// resumable tells whether a client can come back for events of the session.
+func (s *Session) resumable() bool { return s.history.resumable() }
 
 // Asker implements frame.Askers: questions go out through send, and their
 // answers come back to s.Pending.

@@ -321,59 +321,12 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 // resumed instead. It returns when the client is gone or the session ends; an
 // error is returned only if nothing was sent yet.
 func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
-	x := found.(*session.Session)
-	defer x.Hold()()
-	if x.Ended() {
+	err := found.(*session.Session).Serve(to.Last, to)
+	if errors.Is(err, session.ErrClosed) {
 		return sessionNotFound()
 	}
-	if to.Last != "" && x.Resumable() && !session.Unasked(to.Last) {
-		return resume(x, to)
-	}
-	out, leave := x.Listen(to.Last, to.Waker())
-	defer leave()
-	switch err := x.Missed(to.Last, to); {
-	case errors.Is(err, session.ErrNotKept):
-		return protocol.Errorf(protocol.CodeInvalidRequest,
-			"some of what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: open the stream once more to go on without it", to.Last)
-	case err != nil, to.Open() != nil:
-		return nil // the client is gone
-	}
-	for {
-		id, message, over := x.Next(out)
-		if message == nil {
-			if over || !to.Wait() {
-				return nil
-			}
-			continue
-		}
-		if to.Event(id, message) != nil {
-			x.Unsent(message)
-			return nil
-		}
-	}
-}
-
-// resume continues the stream of an answer for a client that comes back. The
-// stream itself sends the events; this function holds the connection open until
-// it has ended or another connection has taken it over.
-func resume(x *session.Session, to *streamable.Events) *protocol.Error {
-	attached, lost, err := x.Resume(to.Last, to, to.Waker())
-	switch {
-	case errors.Is(err, session.ErrNotKept):
-		return protocol.Errorf(protocol.CodeInvalidRequest,
-			"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", to.Last)
-	case err != nil:
-		return protocol.Errorf(protocol.CodeInvalidRequest,
-			"Last-Event-ID %q names no stream of this session, or one that is too long ago", to.Last)
-	}
-	defer lost()
-	if to.Open() != nil {
-		return nil
-	}
-	defer context.AfterFunc(x.Context(), to.Waker())()
-	for attached() && !x.Ended() && to.Wait() {
-	}
-	return nil
+	fault, _ := errors.AsType[*protocol.Error](err)
+	return fault
 }
 
 // Connect implements streamable.Backend for HTTP+SSE: the stream is a

@@ -2,9 +2,9 @@
 // each principal, so that none of them can have all of it. Sessions,
 // subscriptions, tasks and connections are counted with it.
 //
-// The rule for anonymous clients, who are one principal, is that they may have
-// everything as long as no client with a name has come, and half of it from
-// then on: a server without authorization has only them.
+// Anonymous clients are one principal. They may have everything as long as no
+// client with a name has come, since a server without authorization has only
+// them; Anonymous says what they may have from then on.
 package share
 
 import (
