@@ -145,9 +145,6 @@ func (p *Resource) Metadata(next http.Handler) http.Handler {
 	})
 }
 
-// describes reports whether r asks for the metadata.
-func (g *guard) describes(r *http.Request) bool { return g.document != nil && isMetadata(r, g.path) }
-
 // streamGrace is how long a stream may outlive its token. It equals the
 // difference between clocks with which the token may have been accepted.
 const streamGrace = defaultLeeway

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,31 +17,6 @@ type group struct {
 	vars  []variable // one, or those that share a named part
 	op    *operator
 	first bool // of its expression
-}
-
-// compile makes the regular expression and its groups, or returns why the
-// template cannot be matched.
-func (t *Template) compile() error {
-	var b strings.Builder
-	b.WriteString("^")
-	for i := range t.parts {
-		p, after := &t.parts[i], t.parts[i+1:]
-		if p.op == nil {
-			b.WriteString(regexp.QuoteMeta(p.literal))
-			continue
-		}
-		if why := unreadable(*p, after); why != "" {
-			return t.fault("%s", why)
-		}
-		p.except = except(*p, after)
-		t.expression(&b, *p, after)
-	}
-	b.WriteString("$")
-	var err error
-	if t.pattern, err = regexp.Compile(b.String()); err != nil {
-		return t.fault("%v", err)
-	}
-	return nil
 }
 
 // unreadable returns why p could not be read back from a URI that also has the
@@ -81,11 +55,6 @@ func setsOne(text string, p, q part) bool {
 		}
 	}
 	return false
-}
-
-// has reports whether the expression has a variable.
-func (p part) has(name string) bool {
-	return slices.ContainsFunc(p.vars, func(v variable) bool { return v.name == name })
 }
 
 // ambiguous reports whether the values of two neighbouring expressions run into
@@ -139,26 +108,6 @@ func unit(except string) string {
 	return "(?:%[0-9A-Fa-f]{2}|[^%" + regexp.QuoteMeta(except) + "])"
 }
 
-// expression writes the pattern of one expression and adds its groups.
-func (t *Template) expression(b *strings.Builder, p part, after []part) {
-	switch p.op.char {
-	case ';', '&':
-		b.WriteString(`((?:` + p.op.sep + unit(p.except) + `*)*)`)
-		t.groups = append(t.groups, group{p.vars, p.op, true})
-	case '?':
-		b.WriteString(`(?:\?(` + unit("#") + `*))?`)
-		vars := p.vars
-		for _, q := range after { // it takes the parameters of a later {&…} too
-			if q.op != nil && q.op.char == '&' {
-				vars = append(vars[:len(vars):len(vars)], q.vars...)
-			}
-		}
-		t.groups = append(t.groups, group{vars, p.op, true})
-	default:
-		t.positional(b, p, after)
-	}
-}
-
 // repeat returns how often the characters of a value may repeat: as often as
 // possible, except that a dot which may begin an expression ends it.
 func repeat(after []part) string {
@@ -171,85 +120,6 @@ func repeat(after []part) string {
 		}
 	}
 	return "*"
-}
-
-// positional writes the pattern of variables that are known by their place. The
-// last of them also takes what its separator would end before.
-func (t *Template) positional(b *strings.Builder, p part, after []part) {
-	repeat := repeat(after)
-	// A comma is encoded in the parts of {/a*}, and not between the values of a
-	// list, which must not be taken for such a part.
-	listsAfter := slices.ContainsFunc(after, func(q part) bool { return q.op != nil && q.op.place == 0 || strings.Contains(q.literal, ",") })
-	for i, v := range p.vars {
-		before := p.op.sep
-		if i == 0 {
-			before = p.op.first
-		}
-		value := unit(p.except) + repeat
-		if i < len(p.vars)-1 {
-			value = unit(p.except+p.op.sep) + repeat
-		}
-		quoted := regexp.QuoteMeta(before)
-		switch {
-		case v.parts(p.op):
-			except := p.except + p.op.sep
-			if listsAfter || p.op.char == '.' {
-				except += ","
-			}
-			b.WriteString(`((?:` + quoted + unit(except) + repeat + `)` + repeat + `)`)
-		case before == "":
-			b.WriteString(`(` + value + `)`)
-		default:
-			b.WriteString(`(?:` + quoted + `(` + value + `))?`)
-		}
-		t.groups = append(t.groups, group{[]variable{v}, p.op, i == 0})
-	}
-}
-
-// parts reports whether each value of the variable's list is a part of its own
-// that begins with the separator.
-func (v variable) parts(op *operator) bool {
-	return v.explode && (op.sep == "/" || op.sep == ".")
-}
-
-// Match returns the values that uri has where the template has variables; ok
-// is false if uri does not fit. A variable that the URI has nothing of is missing
-// in the values; one whose name or separator is there without a value is empty,
-// as a in ?a= and in a path that ends with the / of {/a}. Query parameters may come in any order; one that the template does
-// not have, or has once and the URI twice, does not fit.
-//
-// Values are percent-decoded once and may then hold anything, slashes and
-// ".." too.
-func (t *Template) Match(uri string) (values Values, ok bool) {
-	if !strings.HasPrefix(uri, t.prefix) {
-		return nil, false
-	}
-	found := t.pattern.FindStringSubmatchIndex(uri)
-	if found == nil {
-		return nil, false
-	}
-	values = make(Values, len(t.names))
-	for i, g := range t.groups {
-		from, to := found[2*i+2], found[2*i+3]
-		switch {
-		case from < 0:
-			continue // its separator is not there
-		case from < to:
-		case g.op.named || g.vars[0].parts(g.op):
-			continue
-		case t.bare(i, found):
-			continue
-		}
-		if text := uri[from:to]; g.op.named {
-			ok = g.pairs(values, text)
-		} else {
-			ok = g.list(values, text)
-		}
-		if !ok {
-			return nil, false
-		}
-	}
-	return values, true
 }
 
 // list decodes a value that is known by its place; it returns false if the
@@ -314,15 +184,4 @@ func decodeList(text, sep string) (list []string, ok bool) {
 		parts[i] = decoded
 	}
 	return parts, true
-}
-
-// bare reports whether group i, which is empty, has neither a separator nor
-// anything after it in its expression: {a,b} has an empty a in ",5" and none in
-// "".
-func (t *Template) bare(i int, found []int) bool {
-	g := t.groups[i]
-	if !g.first || g.op.first != "" {
-		return false
-	}
-	return i+1 == len(t.groups) || t.groups[i+1].first || found[2*i+4] < 0
 }

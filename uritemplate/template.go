@@ -19,6 +19,7 @@ package uritemplate
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -32,46 +33,6 @@ type Template struct {
 	literals int
 	pattern  *regexp.Regexp
 	groups   []group
-}
-
-// part is a literal, or an expression with an operator.
-type part struct {
-	literal string
-	vars    []variable // of an expression; nil for a literal
-	op      *operator
-	except  string // characters that do not stand for themselves in its values
-}
-
-// variable is a variable of an expression. explode is the modifier '*'.
-type variable struct {
-	name    string
-	explode bool
-}
-
-// operator is the character behind the brace and what it means (RFC 6570,
-// appendix A).
-type operator struct {
-	char     byte   // 0 for none
-	first    string // before the first variable
-	sep      string // between variables
-	named    bool   // name=value
-	empty    string // after the name of an empty value
-	reserved bool   // reserved characters stand for themselves
-	ends     string // characters that cannot be in a value when a URI is read
-	place    int    // in a URI: 0 for its path, 1 for the query, 2 for the fragment
-}
-
-// operators are the operators of RFC 6570, appendix A; the first is the absence
-// of one.
-var operators = []operator{
-	{0, "", ",", false, "", false, "/?#", 0},
-	{'+', "", ",", false, "", true, "#", 0},
-	{'#', "#", ",", false, "", true, "", 2},
-	{'.', ".", ".", false, "", false, "/?#", 0},
-	{'/', "/", "/", false, "", false, "/?#", 0},
-	{';', ";", ";", true, "", false, ";/?#", 0},
-	{'?', "?", "&", true, "=", false, "&#", 1},
-	{'&', "&", "&", true, "=", false, "&#", 1},
 }
 
 // Parse reads a template. A variable may stand in it once. The prefix modifier
@@ -215,4 +176,160 @@ func (t *Template) Rooted(name string) bool {
 		}
 	}
 	return false
+}
+
+// Expand returns the URI for values, which Match reads. Variables without a
+// value are left out; values of names that are not in the template are ignored.
+// Values are text: bytes that are no UTF-8 become U+FFFD. In {+a} and {#a}
+// reserved characters and escapes stay as they are, but for the characters that
+// end the value or begin a later expression: those are encoded, so that they are
+// read as part of the value.
+func (t *Template) Expand(values Values) string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.op == nil {
+			b.WriteString(p.literal)
+			continue
+		}
+		before := p.op.first
+		for _, v := range p.vars {
+			list := values[v.name]
+			if len(list) == 0 {
+				continue
+			}
+			b.WriteString(before)
+			before = p.op.sep
+			p.expand(&b, v, list)
+		}
+	}
+	return b.String()
+}
+
+// Match returns the values that uri has where the template has variables; ok
+// is false if uri does not fit. A variable that the URI has nothing of is missing
+// in the values; one whose name or separator is there without a value is empty,
+// as a in ?a= and in a path that ends with the / of {/a}. Query parameters may come in any order; one that the template does
+// not have, or has once and the URI twice, does not fit.
+//
+// Values are percent-decoded once and may then hold anything, slashes and
+// ".." too.
+func (t *Template) Match(uri string) (values Values, ok bool) {
+	if !strings.HasPrefix(uri, t.prefix) {
+		return nil, false
+	}
+	found := t.pattern.FindStringSubmatchIndex(uri)
+	if found == nil {
+		return nil, false
+	}
+	values = make(Values, len(t.names))
+	for i, g := range t.groups {
+		from, to := found[2*i+2], found[2*i+3]
+		switch {
+		case from < 0:
+			continue // its separator is not there
+		case from < to:
+		case g.op.named || g.vars[0].parts(g.op):
+			continue
+		case t.bare(i, found):
+			continue
+		}
+		if text := uri[from:to]; g.op.named {
+			ok = g.pairs(values, text)
+		} else {
+			ok = g.list(values, text)
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+// bare reports whether group i, which is empty, has neither a separator nor
+// anything after it in its expression: {a,b} has an empty a in ",5" and none in
+// "".
+func (t *Template) bare(i int, found []int) bool {
+	g := t.groups[i]
+	if !g.first || g.op.first != "" {
+		return false
+	}
+	return i+1 == len(t.groups) || t.groups[i+1].first || found[2*i+4] < 0
+}
+
+// compile makes the regular expression and its groups, or returns why the
+// template cannot be matched.
+func (t *Template) compile() error {
+	var b strings.Builder
+	b.WriteString("^")
+	for i := range t.parts {
+		p, after := &t.parts[i], t.parts[i+1:]
+		if p.op == nil {
+			b.WriteString(regexp.QuoteMeta(p.literal))
+			continue
+		}
+		if why := unreadable(*p, after); why != "" {
+			return t.fault("%s", why)
+		}
+		p.except = except(*p, after)
+		t.expression(&b, *p, after)
+	}
+	b.WriteString("$")
+	var err error
+	if t.pattern, err = regexp.Compile(b.String()); err != nil {
+		return t.fault("%v", err)
+	}
+	return nil
+}
+
+// expression writes the pattern of one expression and adds its groups.
+func (t *Template) expression(b *strings.Builder, p part, after []part) {
+	switch p.op.char {
+	case ';', '&':
+		b.WriteString(`((?:` + p.op.sep + unit(p.except) + `*)*)`)
+		t.groups = append(t.groups, group{p.vars, p.op, true})
+	case '?':
+		b.WriteString(`(?:\?(` + unit("#") + `*))?`)
+		vars := p.vars
+		for _, q := range after { // it takes the parameters of a later {&…} too
+			if q.op != nil && q.op.char == '&' {
+				vars = append(vars[:len(vars):len(vars)], q.vars...)
+			}
+		}
+		t.groups = append(t.groups, group{vars, p.op, true})
+	default:
+		t.positional(b, p, after)
+	}
+}
+
+// positional writes the pattern of variables that are known by their place. The
+// last of them also takes what its separator would end before.
+func (t *Template) positional(b *strings.Builder, p part, after []part) {
+	repeat := repeat(after)
+	// A comma is encoded in the parts of {/a*}, and not between the values of a
+	// list, which must not be taken for such a part.
+	listsAfter := slices.ContainsFunc(after, func(q part) bool { return q.op != nil && q.op.place == 0 || strings.Contains(q.literal, ",") })
+	for i, v := range p.vars {
+		before := p.op.sep
+		if i == 0 {
+			before = p.op.first
+		}
+		value := unit(p.except) + repeat
+		if i < len(p.vars)-1 {
+			value = unit(p.except+p.op.sep) + repeat
+		}
+		quoted := regexp.QuoteMeta(before)
+		switch {
+		case v.parts(p.op):
+			except := p.except + p.op.sep
+			if listsAfter || p.op.char == '.' {
+				except += ","
+			}
+			b.WriteString(`((?:` + quoted + unit(except) + repeat + `)` + repeat + `)`)
+		case before == "":
+			b.WriteString(`(` + value + `)`)
+		default:
+			b.WriteString(`(?:` + quoted + `(` + value + `))?`)
+		}
+		t.groups = append(t.groups, group{[]variable{v}, p.op, i == 0})
+	}
 }

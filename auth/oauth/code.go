@@ -120,23 +120,6 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 	})
 }
 
-// authorizeURL returns the URL that the user is taken to.
-func (r *grantRequest) authorizeURL(client *Registration, redirectURI, state, verifier string) string {
-	config := oauth2.Config{
-		ClientID: client.ClientID, RedirectURL: redirectURI, Scopes: r.scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: r.authority.server.AuthorizationEndpoint},
-	}
-	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.authority.resource)}
-	if slices.Contains(r.scopes, offlineAccess) {
-		// OpenID Connect Core, section 11: without consent there is no such access.
-		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
-	}
-	if r.key != nil {
-		params = append(params, oauth2.SetAuthURLParam("dpop_jkt", r.key.thumbprint)) // binds the code too (RFC 9449, section 10)
-	}
-	return config.AuthCodeURL(state, params...)
-}
-
 // readAnswer returns the code in an authorization response, after checking that
 // the response belongs to this visit and comes from this issuer (RFC 9207,
 // section 2.4). If it does not, not even its error is used, since anybody may

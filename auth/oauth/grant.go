@@ -2,7 +2,9 @@ package oauth
 
 import (
 	"context"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/oauth2"
@@ -51,6 +53,43 @@ func (r *grantRequest) scoped(form url.Values) url.Values {
 		form.Set("scope", r.scopes.String())
 	}
 	return form
+}
+
+// authorizeURL returns the URL that the user is taken to.
+func (r *grantRequest) authorizeURL(client *Registration, redirectURI, state, verifier string) string {
+	config := oauth2.Config{
+		ClientID: client.ClientID, RedirectURL: redirectURI, Scopes: r.scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: r.authority.server.AuthorizationEndpoint},
+	}
+	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.authority.resource)}
+	if slices.Contains(r.scopes, offlineAccess) {
+		// OpenID Connect Core, section 11: without consent there is no such access.
+		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	if r.key != nil {
+		params = append(params, oauth2.SetAuthURLParam("dpop_jkt", r.key.thumbprint)) // binds the code too (RFC 9449, section 10)
+	}
+	return config.AuthCodeURL(state, params...)
+}
+
+// machineClient returns the client for a grant without a user: one of
+// Options.Clients, or the metadata document. Such clients are not registered
+// dynamically.
+func (r *grantRequest) machineClient(ctx context.Context, grant string) (*Registration, error) {
+	c, server := r.client, r.authority.server
+	if !server.supportsGrant(grant) {
+		return nil, &Error{Step: StepToken, URL: server.Issuer,
+			Problem: fmt.Sprintf("the authorization server does not support the grant type %s, only %q", grant, server.GrantTypes)}
+	}
+	client, err := c.registrar.preregistered(ctx, server.Issuer)
+	if client != nil || err != nil {
+		return client, err
+	}
+	if c.opts.Document != nil && server.DocumentsSupported {
+		return c.registrar.documentClient(server.Issuer), nil
+	}
+	return nil, &Error{Step: StepRegistration, URL: server.Issuer,
+		Problem: "Options.Clients has no client for this authorization server"}
 }
 
 // sendable reports whether a token can be sent in a header, as one word.

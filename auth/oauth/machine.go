@@ -42,26 +42,6 @@ func (*ClientCredentials) obtain(ctx context.Context, r *grantRequest) (*oauth2.
 	return r.ask(ctx, client, r.scoped(url.Values{"grant_type": {grantCredentials}}))
 }
 
-// machineClient returns the client for a grant without a user: one of
-// Options.Clients, or the metadata document. Such clients are not registered
-// dynamically.
-func (r *grantRequest) machineClient(ctx context.Context, grant string) (*Registration, error) {
-	c, server := r.client, r.authority.server
-	if !server.supportsGrant(grant) {
-		return nil, &Error{Step: StepToken, URL: server.Issuer,
-			Problem: fmt.Sprintf("the authorization server does not support the grant type %s, only %q", grant, server.GrantTypes)}
-	}
-	client, err := c.registrar.preregistered(ctx, server.Issuer)
-	if client != nil || err != nil {
-		return client, err
-	}
-	if c.opts.Document != nil && server.DocumentsSupported {
-		return c.registrar.documentClient(server.Issuer), nil
-	}
-	return nil, &Error{Step: StepRegistration, URL: server.Issuer,
-		Problem: "Options.Clients has no client for this authorization server"}
-}
-
 // WorkloadIdentity is the grant of workloads whose platform vouches for them: a
 // JWT of the platform is traded for an access token (RFC 7523, section 2.1).
 // The client is one of Options.Clients; without any, the JWT alone says who

@@ -8,10 +8,10 @@ import (
 
 // The limits. Who needs to raise one says why in the commit.
 const (
-	maxMethodFiles = 4      // files with methods of one type
+	maxMethodFiles = 2      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_200  // names that users see
+	maxExported    = 1_140  // names that users see
 	maxLines       = 52_990 // of the library, without comments
 	minComments    = 0.17   // share of the library's lines
 )

@@ -111,32 +111,6 @@ func Compact(dst, src []byte) ([]byte, error) {
 	return s.compact(dst)
 }
 
-// compact is Compact for the text of s, from its Pos on.
-func (s *Scanner) compact(dst []byte) ([]byte, error) {
-	if _, err := s.Skip(); err != nil {
-		return dst, err
-	}
-	if err := s.End(); err != nil {
-		return dst, err
-	}
-	src, start := s.Buf, 0
-	for i := 0; i < len(src); {
-		switch c := src[i]; {
-		case c == '"':
-			i = stringEnd(src, i)
-		case c <= ' ':
-			dst = append(dst, src[start:i]...)
-			for i < len(src) && src[i] <= ' ' {
-				i++
-			}
-			start = i
-		default:
-			i++
-		}
-	}
-	return append(dst, src[start:]...), nil
-}
-
 // stringEnd returns the index behind the string that begins at i, in text that
 // has been checked.
 func stringEnd(b []byte, i int) int {

@@ -90,22 +90,6 @@ var simpleOps = map[reflect.Kind]op{
 	reflect.Float32: opFloat32, reflect.Float64: opFloat64,
 }
 
-// compile returns the node of a type, which is shared by all uses of the type
-// in this Encoder. On an error nothing that was compiled for it is kept.
-func (e *Encoder) compile(t reflect.Type, addressable bool) (*node, error) {
-	e.compiling.Lock()
-	defer e.compiling.Unlock()
-	c := compiler{nodes: e.nodes}
-	n, err := c.node(nodeKey{typ: t, addressable: addressable}, t.String())
-	if err != nil {
-		for _, key := range c.added { // half of them may be unfinished
-			delete(e.nodes, key)
-		}
-		return nil, err
-	}
-	return n, nil
-}
-
 // compiler makes nodes. A type that occurs inside itself gets the node that is
 // still being filled. added lists the new nodes, so that compile can remove
 // them after an error.

@@ -38,7 +38,12 @@
 // sync.Map.
 package jsonx
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
+	"unsafe"
+)
 
 // DefaultMaxDepth is how deep arrays and objects may nest when a Scanner's
 // MaxDepth is zero.
@@ -363,4 +368,300 @@ func digits(b []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// Str reads a string and returns its decoded bytes: a part of Buf when it has
+// no escapes, else scratch memory that the next string overwrites. Text that
+// is not UTF-8, control characters and lone surrogates are errors.
+func (s *Scanner) Str() ([]byte, error) {
+	if s.space() != '"' {
+		return nil, s.unexpected("a string")
+	}
+	b, start := s.Buf, s.Pos+1
+	i := start
+	for {
+		if i = plainRun(b, i); i == len(b) {
+			s.Pos = len(b)
+			return nil, s.unexpected(`'"'`)
+		}
+		switch c := b[i]; {
+		case c == '"':
+			s.Pos = i + 1
+			return b[start:i], nil
+		case c == '\\':
+			return s.escaped(start, i)
+		}
+		n, err := s.beyondASCII(i)
+		if err != nil {
+			return nil, err
+		}
+		i = n
+	}
+}
+
+// beyondASCII checks the characters from i on that are not ASCII and returns
+// where they end. A control character at i is an error.
+func (s *Scanner) beyondASCII(i int) (int, error) {
+	b := s.Buf
+	if c := b[i]; c < ' ' {
+		return 0, s.errorf(i, "control character %q in a string must be escaped", c)
+	}
+	for i < len(b) && b[i] >= utf8.RuneSelf {
+		n := runeLen(b, i)
+		if n == 0 {
+			return 0, s.errorf(i, "string is not valid UTF-8")
+		}
+		i += n
+	}
+	return i, nil
+}
+
+// escaped goes on with a string from its first escape, at i.
+func (s *Scanner) escaped(start, i int) ([]byte, error) {
+	b := s.Buf
+	out := append(s.scratch[:0], b[start:i]...)
+	for {
+		run := i
+		if i = plainRun(b, i); i == len(b) {
+			s.Pos = len(b)
+			return nil, s.unexpected(`'"'`)
+		}
+		out = append(out, b[run:i]...)
+		var err error
+		switch c := b[i]; {
+		case c == '"':
+			s.Pos, s.scratch = i+1, out
+			return out, nil
+		case c == '\\':
+			out, i, err = s.escape(out, i)
+		default:
+			run = i
+			if i, err = s.beyondASCII(i); err == nil {
+				out = append(out, b[run:i]...)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// escape decodes the escape sequence at i, which is a backslash.
+func (s *Scanner) escape(out []byte, i int) ([]byte, int, error) {
+	b := s.Buf
+	if i+1 >= len(b) {
+		s.Pos = len(b)
+		return nil, 0, s.unexpected("an escape")
+	}
+	if c := escapes[b[i+1]]; c != 0 {
+		return append(out, c), i + 2, nil
+	}
+	if b[i+1] != 'u' {
+		return nil, 0, s.errorf(i, "unknown escape %q", b[i:i+2])
+	}
+	r, ok := hex4(b, i+2)
+	if !ok {
+		return nil, 0, s.errorf(i, "\\u needs four hexadecimal digits")
+	}
+	if !utf16.IsSurrogate(r) {
+		return utf8.AppendRune(out, r), i + 6, nil
+	}
+	if i+7 < len(b) && b[i+6] == '\\' && b[i+7] == 'u' {
+		if low, ok := hex4(b, i+8); ok {
+			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+				return utf8.AppendRune(out, pair), i + 12, nil
+			}
+		}
+	}
+	return nil, 0, s.errorf(i, "lone surrogate in a string")
+}
+
+// nameString returns name as a string that stays true while Buf does: a view
+// of Buf, or a copy when the name sits in scratch memory.
+func (s *Scanner) nameString(name []byte) string {
+	if len(name) == 0 {
+		return ""
+	}
+	if len(s.scratch) > 0 && unsafe.SliceData(name) == unsafe.SliceData(s.scratch) {
+		return string(name)
+	}
+	return unsafe.String(unsafe.SliceData(name), len(name))
+}
+
+// SkipChecked passes one value of a text that Skip or an equal check has
+// accepted before. It only looks for the end and must not be used on other
+// text: there it may stop anywhere, though never outside of Buf.
+func (s *Scanner) SkipChecked() {
+	switch kindOf[s.space()] {
+	case String:
+		s.skipString()
+	case Array, Object:
+		s.skipBrackets()
+	default:
+		for s.Pos < len(s.Buf) && !ends[s.Buf[s.Pos]] {
+			s.Pos++
+		}
+	}
+}
+
+// ends marks the bytes that end a number or a literal.
+var ends = [256]bool{',': true, ']': true, '}': true, ' ': true, '\n': true, '\r': true, '\t': true}
+
+// skipString moves behind the string that begins at Pos, in text that has been
+// checked.
+func (s *Scanner) skipString() {
+	for s.Pos++; s.Pos < len(s.Buf); s.Pos++ {
+		switch s.Buf[s.Pos] {
+		case '\\':
+			s.Pos++
+		case '"':
+			s.Pos++
+			return
+		}
+	}
+	s.Pos = len(s.Buf)
+}
+
+// skipBrackets moves behind the array or object that begins at Pos, in text
+// that has been checked. It counts brackets of both sorts together, which is
+// enough there.
+func (s *Scanner) skipBrackets() {
+	for open := 0; s.Pos < len(s.Buf); {
+		switch s.Buf[s.Pos] {
+		case '"':
+			s.skipString()
+			continue
+		case '{', '[':
+			open++
+		case '}', ']':
+			open--
+		}
+		s.Pos++
+		if open == 0 {
+			return
+		}
+	}
+}
+
+// Skip reads one value of any kind, checks it whole (syntax, Unicode, depth,
+// and duplicate members at every level unless AllowDuplicates is set) and
+// returns its text.
+func (s *Scanner) Skip() (text []byte, err error) {
+	c := s.space()
+	start := s.Pos
+	switch kindOf[c] {
+	case String:
+		_, err = s.Str()
+	case Number:
+		_, _, err = s.Number()
+	case Bool:
+		_, err = s.Bool()
+	case Null:
+		err = s.Null()
+	case Array:
+		err = s.skipArray()
+	case Object:
+		err = s.skipObject()
+	default:
+		err = s.unexpected("a value")
+	}
+	return s.Buf[start:s.Pos], err
+}
+
+// skipArray and skipObject call Skip for what is inside. The recursion is
+// bounded by MaxDepth.
+func (s *Scanner) skipArray() error {
+	more, err := s.ArrayStart()
+	for more && err == nil {
+		if _, err = s.Skip(); err == nil {
+			more, err = s.ArrayNext()
+		}
+	}
+	return err
+}
+
+// manyMembers is the number of members from which a map finds duplicate names
+// faster than comparing each with each.
+const manyMembers = 24
+
+// skipObject reads an object and compares the names of its members. The names
+// of all open objects are in one slice, s.names, those of this one from base
+// on; that saves an allocation for each object.
+func (s *Scanner) skipObject() error {
+	base := len(s.names)
+	var seen map[string]struct{}
+	more, err := s.ObjectStart()
+	for more && err == nil {
+		s.space()
+		at := s.Pos
+		var name []byte
+		if name, err = s.Name(); err != nil {
+			return err
+		}
+		if !s.AllowDuplicates {
+			if seen, err = s.noteName(name, at, base, seen); err != nil {
+				return err
+			}
+		}
+		if _, err = s.Skip(); err == nil {
+			more, err = s.ObjectNext()
+		}
+	}
+	if err == nil {
+		s.names = s.names[:base]
+	}
+	return err
+}
+
+// noteName records a member name of the object whose names begin at base and
+// returns a DuplicateError if the object has it already. seen is the set of
+// names once there are manyMembers of them; the caller keeps the one that is
+// returned.
+func (s *Scanner) noteName(name []byte, at, base int, seen map[string]struct{}) (map[string]struct{}, error) {
+	if seen == nil {
+		for _, n := range s.names[base:] {
+			if n == string(name) {
+				return nil, &DuplicateError{Offset: at, Name: n}
+			}
+		}
+	} else if _, dup := seen[string(name)]; dup {
+		return nil, &DuplicateError{Offset: at, Name: string(name)}
+	}
+	str := s.nameString(name)
+	s.names = append(s.names, str)
+	if seen == nil && len(s.names)-base == manyMembers {
+		seen = make(map[string]struct{}, 2*manyMembers)
+		for _, n := range s.names[base:] {
+			seen[n] = struct{}{}
+		}
+	} else if seen != nil {
+		seen[str] = struct{}{}
+	}
+	return seen, nil
+}
+
+// compact is Compact for the text of s, from its Pos on.
+func (s *Scanner) compact(dst []byte) ([]byte, error) {
+	if _, err := s.Skip(); err != nil {
+		return dst, err
+	}
+	if err := s.End(); err != nil {
+		return dst, err
+	}
+	src, start := s.Buf, 0
+	for i := 0; i < len(src); {
+		switch c := src[i]; {
+		case c == '"':
+			i = stringEnd(src, i)
+		case c <= ' ':
+			dst = append(dst, src[start:i]...)
+			for i < len(src) && src[i] <= ' ' {
+				i++
+			}
+			start = i
+		default:
+			i++
+		}
+	}
+	return append(dst, src[start:]...), nil
 }

@@ -2,13 +2,10 @@ package httplink
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
@@ -116,7 +113,7 @@ func (s *stream) wait(ctx context.Context) error {
 // get connects with GET, after the last event if there was one. lasting is set
 // if another attempt would be of no use.
 func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err error) {
-	header := s.l.bare()
+	header := s.l.session.bare()
 	header["Accept"] = []string{sse.MediaType}
 	if s.lastID != "" {
 		header[eventHeader] = []string{s.lastID}
@@ -141,11 +138,11 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 	return nil, !busy, status
 }
 
-// takeEvents handles a response that is a stream of events. Where the revision
+// answer handles a response that is a stream of events. Where the revision
 // permits it and events have ids, a stream that breaks off is resumed
 // (basic/transports of 2025-03-26 to 2025-11-25, Resumability and Redelivery).
-func (l *Link) takeEvents(ctx context.Context, own *sending, res *http.Response, m *link.Message, want *answers) error {
-	s := &stream{l: l, during: m, want: want, sending: own}
+func (s *stream) answer(ctx context.Context, res *http.Response) error {
+	m := s.during
 	resumable := !m.Modern && (m.Revision.Has(protocol.ResumableStreams) || m.Method == protocol.MethodInitialize)
 	for {
 		err := s.read(res)
@@ -171,38 +168,9 @@ func (l *Link) takeEvents(ctx context.Context, own *sending, res *http.Response,
 	}
 }
 
-// listen starts the stream for what the server sends by itself, once. It
-// returns when the request for it has been written, or after longestAsk, so
-// that requests which make the server send something come later.
-func (l *Link) listen(ctx context.Context) {
-	l.mu.Lock()
-	if l.t.noStream || l.closed || l.listening {
-		l.mu.Unlock()
-		return
-	}
-	l.listening = true
-	asked := make(chan struct{})
-	once := sync.OnceFunc(func() { close(asked) })
-	l.goroutines.Go(func() {
-		defer once()
-		l.follow(httptrace.WithClientTrace(l.ctx, &httptrace.ClientTrace{
-			WroteRequest: func(httptrace.WroteRequestInfo) { once() },
-		}))
-	})
-	l.mu.Unlock()
-	timer := time.NewTimer(longestAsk)
-	defer timer.Stop()
-	select {
-	case <-asked:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// follow keeps that stream open until the link is closed or the server offers
+// follow keeps the stream for what the server sends by itself open until the link is closed or the server offers
 // none. A server that had one and cannot be reached any more loses the link.
-func (l *Link) follow(ctx context.Context) {
-	s := &stream{l: l}
+func (s *stream) follow(ctx context.Context) {
 	had := false
 	for {
 		res, lasting, err := s.get(ctx)
@@ -216,27 +184,16 @@ func (l *Link) follow(ctx context.Context) {
 		}
 		s.failures++
 		switch {
-		case l.ctx.Err() != nil:
+		case s.l.ctx.Err() != nil:
 			return
 		case errors.Is(err, link.ErrSession) && had, had && s.failures > maxAttempts && !errors.Is(err, errEnded):
-			l.to.Lost(fmt.Errorf("the stream of what the server sends is lost: %w", err))
+			s.l.to.Lost(fmt.Errorf("the stream of what the server sends is lost: %w", err))
 			return
 		case lasting, !had && s.failures > maxAttempts:
 			return // most servers have none
 		}
-		if s.wait(l.ctx) != nil {
+		if s.wait(s.l.ctx) != nil {
 			return
 		}
 	}
-}
-
-// codeOf returns the code of a JSON-RPC error object, 0 if raw is none.
-func codeOf(raw []byte) protocol.Code {
-	var fault struct {
-		Code protocol.Code `json:"code"`
-	}
-	if raw == nil || json.Unmarshal(raw, &fault) != nil {
-		return 0
-	}
-	return fault.Code
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"sync"
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/protocol"
@@ -18,35 +19,46 @@ const (
 	eventHeader   = "Last-Event-Id"
 )
 
-// headers are those of a session. all is made once for all messages of the
-// session and is not changed afterwards.
-type headers struct {
-	session  string
+// session is the legacy session of a link, if it has one, and makes the headers
+// of all that the link sends.
+type session struct {
+	base http.Header // of every POST
+
+	mu       sync.Mutex
+	id       string // "" if there is none
 	revision protocol.Revision
-	all      http.Header // nil if they are to be made
+	all      http.Header // of messages, made once; nil if they are to be made
+	over     bool        // the server does not know the session any more
+}
+
+// current returns the id of the session, "" if there is none.
+func (s *session) current() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
 }
 
 // header returns the headers of a message, and the session that they name. The
 // headers may be shared and must not be changed.
-func (l *Link) header(m *link.Message) (all http.Header, session string) {
+func (s *session) header(m *link.Message) (all http.Header, id string) {
 	if m.Modern {
-		return l.modern(m), ""
+		return s.modern(m), ""
 	}
-	l.mu.Lock()
-	if l.state.all == nil || l.state.revision != m.Revision {
-		l.state.revision = m.Revision
-		l.state.all = maps.Clone(l.base)
-		l.state.add(l.state.all)
+	s.mu.Lock()
+	if s.all == nil || s.revision != m.Revision {
+		s.revision = m.Revision
+		s.all = maps.Clone(s.base)
+		s.add(s.all)
 	}
-	all, session = l.state.all, l.state.session
-	l.mu.Unlock()
+	all, id = s.all, s.id
+	s.mu.Unlock()
 	if opens(m) {
 		all = maps.Clone(all)
 		delete(all, sessionHeader)
 		delete(all, versionHeader)
-		session = ""
+		id = ""
 	}
-	return with(all, m.Header), session
+	return with(all, m.Header), id
 }
 
 // opens reports whether a message opens a session. In a session that is open,
@@ -55,21 +67,21 @@ func opens(m *link.Message) bool {
 	return m.Method == protocol.MethodInitialize && m.Revision == 0
 }
 
-// add adds the headers of the session. Its link's mu is held.
-func (h *headers) add(to http.Header) {
-	if h.revision.Has(protocol.VersionHeader) {
-		to[versionHeader] = []string{h.revision.String()}
+// add adds the headers of the session. s.mu is held.
+func (s *session) add(to http.Header) {
+	if s.revision.Has(protocol.VersionHeader) {
+		to[versionHeader] = []string{s.revision.String()}
 	}
-	if h.session != "" {
-		to[sessionHeader] = []string{h.session}
+	if s.id != "" {
+		to[sessionHeader] = []string{s.id}
 	}
 }
 
 // modern returns the headers of a message of a revision without sessions
 // (basic/transports/streamable-http of 2026-07-28, Request Metadata).
-func (l *Link) modern(m *link.Message) http.Header {
-	all := make(http.Header, len(l.base)+len(m.Header)+3)
-	maps.Copy(all, l.base)
+func (s *session) modern(m *link.Message) http.Header {
+	all := make(http.Header, len(s.base)+len(m.Header)+3)
+	maps.Copy(all, s.base)
 	values := [3]string{m.Revision.String(), m.Method}
 	all[versionHeader] = values[0:1:1]
 	if m.Method != "" {
@@ -100,12 +112,12 @@ func with(all, more http.Header) http.Header {
 
 // bare returns the headers of a request without a message: GET and DELETE. They
 // belong to the caller.
-func (l *Link) bare() http.Header {
-	header := maps.Clone(l.base)
+func (s *session) bare() http.Header {
+	header := maps.Clone(s.base)
 	delete(header, "Content-Type")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.state.add(header)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(header)
 	return header
 }
 
@@ -114,7 +126,7 @@ func (l *Link) bare() http.Header {
 const maxSession = 4 << 10
 
 // capture stores the session that a response to initialize names.
-func (l *Link) capture(res *http.Response) error {
+func (s *session) capture(res *http.Response) error {
 	id := res.Header.Get(sessionHeader)
 	if len(id) > maxSession {
 		return fmt.Errorf("the server's session id is longer than %d bytes", maxSession)
@@ -124,24 +136,24 @@ func (l *Link) capture(res *http.Response) error {
 			return fmt.Errorf("the server's session id %q has characters other than visible ASCII", id)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.state.session, l.state.all = id, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id, s.all = id, nil
 	return nil
 }
 
 // expired forgets a session that the server does not know any more.
-func (l *Link) expired(session string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state.session == session {
-		l.state.session, l.state.all, l.over = "", nil, true
+func (s *session) expired(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.id == id {
+		s.id, s.all, s.over = "", nil, true
 	}
 }
 
 // isOver reports whether the link had a session that is gone.
-func (l *Link) isOver() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.over
+func (s *session) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
 }

@@ -1,0 +1,107 @@
+package httplink
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// maxKept is how large a buffer may be to be kept for another response.
+const maxKept = 64 << 10
+
+// tooLong returns the error for an answer beyond the limit.
+func tooLong(limit int) error {
+	return fmt.Errorf("the server's answer was not taken: %w", &transport.TooLongError{Limit: limit})
+}
+
+// readAll reads a body to its end, into dst if there is room.
+func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
+	if size := res.ContentLength; size >= 0 && int(size) >= cap(dst) {
+		dst = make([]byte, 0, size+1)
+	}
+	for {
+		if len(dst) == cap(dst) {
+			dst = append(dst, 0)[:len(dst)]
+		}
+		n, err := res.Body.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case len(dst) > limit:
+			return dst, tooLong(limit)
+		case errors.Is(err, io.EOF):
+			return dst, nil
+		case err != nil:
+			return dst, fmt.Errorf("the server's answer broke off after %d bytes: %w", len(dst), err)
+		}
+	}
+}
+
+// answers are the requests that wait for an answer in one exchange; nil if
+// there are none.
+type answers struct {
+	one  protocol.ID
+	many map[protocol.ID]bool // of a batch
+}
+
+// wanted returns the requests in a message.
+func wanted(m *link.Message) *answers {
+	if !m.ID.IsZero() {
+		return &answers{one: m.ID}
+	}
+	if m.Method != "" || !protocol.IsBatch(m.Body) {
+		return nil
+	}
+	messages, _ := protocol.ScanBatch(m.Body, protocol.Limits{}, protocol.V20250326, len(m.Body))
+	var w *answers
+	for _, text := range messages {
+		var single protocol.Message
+		if protocol.Scan(text, protocol.Limits{}, &single); single.IsRequest() {
+			if w == nil {
+				w = &answers{many: map[protocol.ID]bool{}}
+			}
+			w.many[single.ID] = true
+		}
+	}
+	return w
+}
+
+// answered reports whether a message of the server was the last that is waited
+// for.
+func (w *answers) answered(text []byte) bool {
+	if w == nil {
+		return false
+	}
+	texts := [][]byte{text}
+	if protocol.IsBatch(text) {
+		texts, _ = protocol.ScanBatch(text, protocol.Limits{}, protocol.V20250326, len(text))
+	}
+	for _, text := range texts {
+		var m protocol.Message
+		protocol.Scan(text, protocol.Limits{}, &m)
+		if m.Method != "" || m.ID.IsZero() {
+			continue
+		}
+		if m.ID == w.one {
+			return true
+		}
+		delete(w.many, m.ID)
+	}
+	return w.one.IsZero() && len(w.many) == 0
+}
+
+// codeOf returns the code of a JSON-RPC error object, 0 if raw is none.
+func codeOf(raw []byte) protocol.Code {
+	var fault struct {
+		Code protocol.Code `json:"code"`
+	}
+	if raw == nil || json.Unmarshal(raw, &fault) != nil {
+		return 0
+	}
+	return fault.Code
+}

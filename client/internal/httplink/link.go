@@ -1,0 +1,266 @@
+package httplink
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// Link is a link.Link over streamable HTTP. It is open until Close. Once the
+// server has answered that it does not know the session any more, every Send
+// fails with link.ErrSession.
+type Link struct {
+	t       *Transport
+	to      link.Receiver
+	session session
+	ctx     context.Context // ends with the link
+	cancel  context.CancelCauseFunc
+
+	goroutines sync.WaitGroup // Sends too
+
+	mu        sync.Mutex
+	sends     map[*sending]context.CancelFunc
+	closed    bool
+	listening bool
+	ended     chan struct{}
+}
+
+// sending identifies a Send under way. It has a size, so that two of them have
+// different addresses.
+type sending struct{ _ byte }
+
+var _ interface {
+	link.Link
+	link.Synchronous
+} = (*Link)(nil)
+
+// Synchronous implements link.Synchronous.
+func (*Link) Synchronous() bool { return true }
+
+// Send implements link.Link. It returns when the answer has been passed to the
+// receiver. After notifications/initialized it also opens the stream for what
+// the server sends by itself.
+func (l *Link) Send(ctx context.Context, m *link.Message) error {
+	own, s, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.end(s)
+	err = l.post(own, s, m)
+	switch {
+	case err == nil:
+		if m.Method == protocol.MethodInitialized && !m.Modern {
+			l.listen(ctx)
+		}
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case l.ctx.Err() != nil:
+		return l.ending()
+	}
+	return err
+}
+
+// post sends a message and handles the response.
+func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
+	header, session := l.session.header(m)
+	if session == "" && l.session.isOver() {
+		return link.ErrSession // others of the session have found that out
+	}
+	res, err := l.t.server.Do(ctx, &origin.Request{Method: http.MethodPost, Header: header, Body: m.Body})
+	if err != nil {
+		return err
+	}
+	if opens(m) && res.StatusCode == http.StatusOK {
+		if err := l.session.capture(res); err != nil {
+			origin.Discard(res.Body)
+			return err
+		}
+	}
+	want := wanted(m)
+	switch kind := origin.MediaType(res); {
+	case res.StatusCode/100 != 2:
+		return l.refused(res, m, session)
+	case want == nil:
+		if kind == sse.MediaType {
+			return res.Body.Close() // it may have no end
+		}
+		origin.Discard(res.Body)
+		return nil
+	case res.StatusCode == http.StatusAccepted || res.StatusCode == http.StatusNoContent:
+		origin.Discard(res.Body)
+		return fmt.Errorf("the server took the request with status %d and will not answer it", res.StatusCode)
+	case kind == "application/json" || kind == "":
+		return l.takeJSON(res, m)
+	case kind == sse.MediaType:
+		return (&stream{l: l, during: m, want: want, sending: s}).answer(ctx, res)
+	}
+	return origin.WrongType(res, "application/json or "+sse.MediaType)
+}
+
+// refused handles a response whose status is not 2xx. A body that answers the
+// request is passed on as the answer, except for 401 and 403, where the status
+// says more.
+func (l *Link) refused(res *http.Response, m *link.Message, session string) error {
+	status := origin.Status(res)
+	var answer protocol.Message
+	protocol.Scan(status.Body, protocol.Limits{}, &answer)
+	answers := !m.ID.IsZero() && answer.ID == m.ID && answer.Method == "" && (answer.Error != nil || answer.Result != nil)
+	if session != "" && status.Code == http.StatusNotFound && !(answers && codeOf(answer.Error) == protocol.CodeMethodNotFound) {
+		l.session.expired(session)
+		return fmt.Errorf("%w: %s", link.ErrSession, status)
+	}
+	if answers && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
+		// Here the status says more than the answer.
+		if fault, err := origin.ParseFault(answer.Error); err == nil {
+			status.Err, status.Answers = fault, true
+			return status
+		}
+	}
+	if answers {
+		l.to.Receive(status.Body, m)
+		return nil
+	}
+	return status
+}
+
+// takeJSON handles a response that is a single JSON text.
+func (l *Link) takeJSON(res *http.Response, m *link.Message) error {
+	defer res.Body.Close()
+	limit := l.t.server.MaxMessage()
+	if res.ContentLength > int64(limit) {
+		return tooLong(limit)
+	}
+	buffer, ok := l.t.buffers.Get().(*[]byte)
+	if !ok {
+		buffer = &[]byte{}
+	}
+	text, err := readAll((*buffer)[:0], res, limit)
+	if cap(text) <= maxKept {
+		*buffer = text[:0]
+		defer l.t.buffers.Put(buffer)
+	}
+	if err != nil {
+		return err
+	}
+	l.to.Receive(text, m)
+	return nil
+}
+
+// listen starts the stream for what the server sends by itself, once. It
+// returns when the request for it has been written, or after longestAsk, so
+// that requests which make the server send something come later.
+func (l *Link) listen(ctx context.Context) {
+	l.mu.Lock()
+	if l.t.noStream || l.closed || l.listening {
+		l.mu.Unlock()
+		return
+	}
+	l.listening = true
+	asked := make(chan struct{})
+	once := sync.OnceFunc(func() { close(asked) })
+	l.goroutines.Go(func() {
+		defer once()
+		(&stream{l: l}).follow(httptrace.WithClientTrace(l.ctx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { once() },
+		}))
+	})
+	l.mu.Unlock()
+	timer := time.NewTimer(longestAsk)
+	defer timer.Stop()
+	select {
+	case <-asked:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// begin registers a Send, so that Close can end it and wait for it.
+func (l *Link) begin(ctx context.Context) (context.Context, *sending, error) {
+	var cancel context.CancelFunc
+	if timeout := l.t.server.Timeout(); timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
+	}
+	s := &sending{}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		cancel()
+		return nil, nil, l.ending()
+	}
+	l.sends[s] = cancel
+	l.goroutines.Add(1)
+	return ctx, s, nil
+}
+
+// ending returns the error of a Send that Close ends, or that comes later:
+// link.ErrSession if the session is over, whoever closes the link for that.
+func (l *Link) ending() error {
+	if l.session.isOver() {
+		return link.ErrSession
+	}
+	return transport.ErrClosed
+}
+
+// end removes a Send that begin has registered.
+func (l *Link) end(s *sending) {
+	l.mu.Lock()
+	l.sends[s]()
+	delete(l.sends, s)
+	l.mu.Unlock()
+	l.goroutines.Done()
+}
+
+// abort ends the exchange of a Send.
+func (l *Link) abort(s *sending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cancel := l.sends[s]; cancel != nil {
+		cancel()
+	}
+}
+
+// Close implements link.Link. It ends what is under way, and the session.
+func (l *Link) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		<-l.ended
+		return nil
+	}
+	l.closed = true
+	session := l.session.current()
+	l.cancel(transport.ErrClosed) // first, so that a Send that ends knows why
+	for _, cancel := range l.sends {
+		cancel()
+	}
+	l.mu.Unlock()
+	defer close(l.ended)
+	l.goroutines.Wait()
+	defer l.t.server.CloseIdle()
+	if session == "" {
+		return nil
+	}
+	header := l.session.bare()
+	delete(header, "Accept")
+	res, err := l.t.server.Do(ctx, &origin.Request{Method: http.MethodDelete, Header: header})
+	if err != nil {
+		return err
+	}
+	if res.StatusCode/100 == 2 || res.StatusCode == http.StatusMethodNotAllowed || res.StatusCode == http.StatusNotFound {
+		origin.Discard(res.Body)
+		return nil
+	}
+	return origin.Status(res)
+}
