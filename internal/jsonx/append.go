@@ -1,18 +1,13 @@
 package jsonx
 
 import (
-	"encoding/binary"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 )
 
 // AppendInt appends v in decimal.
 func AppendInt(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10) }
-
-// AppendUint appends v in decimal.
-func AppendUint(dst []byte, v uint64) []byte { return strconv.AppendUint(dst, v, 10) }
 
 // errNotFinite is the error for floating-point numbers that have no JSON form.
 var errNotFinite = errors.New("NaN and infinities have no JSON form")
@@ -45,62 +40,6 @@ func AppendFloat(dst []byte, v float64, size int) ([]byte, error) {
 		dst = append(dst[:n-2], dst[n-1])
 	}
 	return dst, nil
-}
-
-// twins has, for each byte, what replaces it inside a string that holds JSON,
-// low byte first, and twinLens how many bytes that are. 0 marks bytes that
-// cannot be part of JSON.
-var twins, twinLens = func() (forms [256]uint16, lens [256]uint8) {
-	for c := range 256 {
-		switch e := shortEscapes[c]; {
-		case e != 0:
-			forms[c], lens[c] = '\\'|uint16(e)<<8, 2
-		case c >= ' ':
-			forms[c], lens[c] = uint16(c), 1
-		}
-	}
-	return forms, lens
-}()
-
-// AppendTwin appends text, which must be valid JSON, as a JSON string that
-// holds it, as a message needs that has a value as JSON and as text. It is
-// faster than AppendString because it need not check Unicode, and because it
-// expects a quote every few bytes.
-func AppendTwin(dst, text []byte) []byte {
-	// Valid JSON has no control characters but white space, so nothing grows
-	// more than twofold. The rest is for the quotes and for wide stores.
-	dst = slices.Grow(dst, 2*len(text)+10)
-	out, n := dst[:cap(dst)], len(dst)
-	out[n] = '"'
-	n++
-	i := 0
-	for i+8 <= len(text) {
-		x := binary.LittleEndian.Uint64(text[i:])
-		// Bytes beyond ASCII stand for themselves here.
-		if special(x)&^x == 0 {
-			binary.LittleEndian.PutUint64(out[n:], x)
-			i, n = i+8, n+8
-			continue
-		}
-		for end := i + 8; i < end; i++ {
-			c := text[i]
-			binary.LittleEndian.PutUint16(out[n:], twins[c])
-			if twinLens[c] == 0 { // not JSON; still never write a broken string
-				return append(appendEscaped(out[:n], text[i:]), '"')
-			}
-			n += int(twinLens[c])
-		}
-	}
-	for ; i < len(text); i++ {
-		c := text[i]
-		binary.LittleEndian.PutUint16(out[n:], twins[c])
-		if twinLens[c] == 0 {
-			return append(appendEscaped(out[:n], text[i:]), '"')
-		}
-		n += int(twinLens[c])
-	}
-	out[n] = '"'
-	return out[:n+1]
 }
 
 // Compact appends src without the white space between its tokens, after

@@ -108,12 +108,6 @@ func BenchmarkText(b *testing.B) {
 	text, _ := json.Marshal(benchPage())
 	long := strings.Repeat("a plain text with nothing to escape ", 60)
 	var buf []byte
-	b.Run("twin", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		for b.Loop() {
-			buf = AppendTwin(buf[:0], text)
-		}
-	})
 	b.Run("string", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
@@ -157,11 +151,9 @@ func TestEncoderAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 0, 1<<16)
-	text, _ := e.Append(nil, &v)
 	for name, f := range map[string]func(){
 		"AppendPointer": func() { e.AppendPointer(buf, unsafe.Pointer(&v)) },
 		"Append":        func() { e.Append(buf, &v) },
-		"AppendTwin":    func() { AppendTwin(buf, text) },
 		"AppendString":  func() { AppendString(buf, v.Rows[0].Title) },
 	} {
 		if n := testing.AllocsPerRun(50, f); n > 0 {

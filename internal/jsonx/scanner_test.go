@@ -2,7 +2,6 @@ package jsonx
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -278,23 +277,6 @@ func TestKind(t *testing.T) {
 		if got := KindOf(text[0]).String(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
-	}
-}
-
-func TestAppendTwin(t *testing.T) {
-	for _, text := range []string{`{}`, `""`, `{"a":"b\"c","d":[1,2,3],"e":"a long plain text without quotes"}`, "[1,\n\t2,\r 3]",
-		`"é\u00e9` + strings.Repeat("ж", 20) + `"`, "not\x01json\"\xff"} {
-		var back string
-		out := AppendTwin([]byte("x"), []byte(text))
-		if err := json.Unmarshal(out[1:], &back); err != nil || back != strings.ToValidUTF8(text, "\ufffd") {
-			t.Errorf("%q: %s, %v", text, out, err)
-		}
-	}
-}
-
-func TestAppendIntegers(t *testing.T) {
-	if got := AppendUint(append(AppendInt(nil, -1<<63), ' '), 1<<64-1); string(got) != "-9223372036854775808 18446744073709551615" {
-		t.Errorf("got %s", got)
 	}
 }
 

@@ -39,10 +39,6 @@ func Line(s string, max int) string {
 	return clean(strings.Join(strings.Fields(s), " "), max, false)
 }
 
-// Quoted is Line in quotes, so that it is plain where the text of a peer begins
-// and ends.
-func Quoted(s string, max int) string { return `"` + Line(s, max) + `"` }
-
 // Error returns err with a text that is fit to be shown on one line; errors.Is
 // and errors.As see err. nil stays nil.
 func Error(err error) error {
