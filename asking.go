@@ -3,12 +3,12 @@ package mcp
 import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
-	"github.com/talaria-go/mcp/internal/rounds"
+	"github.com/talaria-go/mcp/internal/mrtr"
 )
 
 // newRounds makes what asks modern clients. It panics on keys that cannot
 // seal, as NewServer does on other faults.
-func newRounds(opts Options) *rounds.Askers {
+func newRounds(opts Options) *mrtr.Askers {
 	if len(opts.StateKeys) == 0 {
 		for option, given := range map[string]bool{"SessionStore": opts.SessionStore != nil, "TaskStore": opts.TaskStore != nil} {
 			if given {
@@ -18,15 +18,15 @@ func newRounds(opts Options) *rounds.Askers {
 			}
 		}
 	}
-	keys := make([]rounds.Key, len(opts.StateKeys))
+	keys := make([]mrtr.Key, len(opts.StateKeys))
 	for i, key := range opts.StateKeys {
 		keys[i] = key
 	}
-	sealer, err := rounds.NewSealer(keys...)
+	sealer, err := mrtr.NewSealer(keys...)
 	if err != nil {
 		panic("mcp: Options.StateKeys: " + err.Error())
 	}
-	return rounds.New(sealer, opts.rounds())
+	return mrtr.New(sealer, opts.rounds())
 }
 
 // ErrInputRequired is the error of a question that the client has not answered

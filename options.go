@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/rounds"
+	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/streamable"
 	engine "github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
@@ -267,9 +267,9 @@ func (o *Options) complete() {
 		{&o.Limits.Tasks, engine.DefaultMax},
 		{&o.Limits.TasksRunning, engine.DefaultRunning},
 		{&o.Limits.TaskMemory, engine.DefaultMemory},
-		{&o.Limits.Rounds, rounds.DefaultMaxRounds},
-		{&o.Limits.State, rounds.DefaultMaxState},
-		{&o.Limits.Questions, rounds.DefaultMaxOpen},
+		{&o.Limits.Rounds, mrtr.DefaultMaxRounds},
+		{&o.Limits.State, mrtr.DefaultMaxState},
+		{&o.Limits.Questions, mrtr.DefaultMaxOpen},
 		{&o.Limits.File, defaultFile},
 	} {
 		switch {
@@ -284,7 +284,7 @@ func (o *Options) complete() {
 		or    time.Duration
 	}{
 		{&o.Timeouts.Task, engine.DefaultTTL},
-		{&o.Timeouts.Question, rounds.DefaultExpiry},
+		{&o.Timeouts.Question, mrtr.DefaultExpiry},
 	} {
 		switch {
 		case *timeout.value == 0:
@@ -340,6 +340,6 @@ func (o *Options) tasks(failed func(error)) engine.Config {
 	}
 }
 
-func (o *Options) rounds() rounds.Config {
-	return rounds.Config{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.State, MaxOpen: o.Limits.Questions}
+func (o *Options) rounds() mrtr.Config {
+	return mrtr.Config{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.State, MaxOpen: o.Limits.Questions}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/peer"
-	"github.com/talaria-go/mcp/internal/rounds"
+	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -43,9 +43,9 @@ type Server struct {
 	adding        sync.Mutex    // makes Add all or nothing
 	customs       customs       // adding is held
 	sessions      *session.Manager
-	rounds        *rounds.Askers
+	rounds        *mrtr.Askers
 	tasks         *taskExtension
-	running       peer.Tracker
+	running       inflight.Tracker
 	connections   *conn.Manager
 	handler       *streamable.Handler
 	subscriptions *subscriptions

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/peer"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -32,7 +32,7 @@ type connection struct {
 	server    Server
 	meta      atomic.Pointer[[]byte] // members of every modern request's _meta
 	asking    atomic.Int32           // questions of the server that a handler works on
-	asked     peer.Inflight          // the same, by id
+	asked     inflight.Requests      // the same, by id
 	answering atomic.Int32           // questions whose answers are not sent yet
 	questions atomic.Int64           // length of their params
 	askedAt   atomic.Int64           // when the last of them was answered, in nanoseconds

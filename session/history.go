@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -34,7 +34,7 @@ var (
 // it. It holds the newest events of all streams. Its lock may be taken while
 // that of a Stream is held, and is never held while the budget drops others.
 type history struct {
-	pending  *peer.Pending // of the session: questions that are lost fail
+	pending  *inflight.Pending // of the session: questions that are lost fail
 	revision protocol.Revision
 	maxEvent int     // bytes of an event that is kept
 	budget   *budget // of all sessions; nil without a Manager

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -39,8 +39,8 @@ type Session struct {
 	capabilities *protocol.ClientCapabilities
 	cost         int // of the client, in bytes, beyond freeCost
 
-	Inflight peer.Inflight // requests under way, for notifications/cancelled
-	Pending  peer.Pending  // requests to the client
+	Inflight inflight.Requests // requests under way, for notifications/cancelled
+	Pending  inflight.Pending  // requests to the client
 
 	initialized atomic.Bool
 	changed     atomic.Bool // there is something to save

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -106,7 +106,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(p *peer.Pending) {
+	ask := func(p *inflight.Pending) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, _ = p.Call(ctx, func(m []byte) error {
 			if id, rest, _ := strings.Cut(string(m), `,"method":"ping"`); rest != "" {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -54,7 +54,7 @@ type Conn struct {
 	end       context.CancelFunc              // of ctx
 	session   atomic.Pointer[session.Session] // nil until initialize
 
-	inflight    peer.Inflight
+	inflight    inflight.Requests
 	queue       requestQueue // of what waits for a worker, or for what was read before it
 	pings       requestQueue
 	work        chan *request  // to workers that have nothing to do
@@ -151,7 +151,7 @@ func (c *Conn) serve(ctx context.Context) error {
 	default:
 		err = flushErr
 	}
-	if errors.Is(err, peer.ErrShutdown) {
+	if errors.Is(err, inflight.ErrShutdown) {
 		err = ErrServerClosed // the context of a connection may hear of it first
 	}
 	return err

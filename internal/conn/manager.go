@@ -42,7 +42,7 @@
 // request.mu is held while a message of the request is being written, so that
 // none can follow its answer.
 //
-// What a server has under way is counted by its [peer.Tracker], so that
+// What a server has under way is counted by its [inflight.Tracker], so that
 // Shutdown can wait for it. What a single connection has under way is counted
 // by Conn.running.
 //
@@ -68,7 +68,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/guard"
-	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -98,7 +98,7 @@ type Host interface {
 // the options of the server have them.
 type Config struct {
 	Host      Host
-	Running   *peer.Tracker       // counts what is under way
+	Running   *inflight.Tracker   // counts what is under way
 	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
 	Askers    frame.Askers        // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
@@ -133,7 +133,7 @@ type Manager struct {
 
 // ErrServerClosed is returned by what serves connections when it ends because
 // the server was shut down, and at once if that had happened before.
-var ErrServerClosed = fmt.Errorf("mcp: %w", peer.ErrShutdown)
+var ErrServerClosed = fmt.Errorf("mcp: %w", inflight.ErrShutdown)
 
 // errShutsDown answers requests that come after Shutdown.
 var errShutsDown = protocol.Errorf(protocol.CodeBusy, "the server shuts down")

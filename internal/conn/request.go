@@ -9,7 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -45,7 +45,7 @@ type request struct {
 func (r *request) Send(message []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.answered || peer.Cancelled(r.ctx) {
+	if r.answered || inflight.Cancelled(r.ctx) {
 		return protocol.ErrAnswered
 	}
 	return r.write(message)
@@ -99,7 +99,7 @@ func (r *request) initialize() {
 	fault := dispatch.ErrPanicked
 	// On a goroutine of its own: this one has to go on, whatever users' code does.
 	_ = safely.Apart(func() { response, fault = r.dispatch(nil) }) // a failure is answered and in the log
-	if fault != nil || peer.Cancelled(r.ctx) {
+	if fault != nil || inflight.Cancelled(r.ctx) {
 		r.conn.session.Store(nil)
 		r.conn.stream.close()
 	} else {
@@ -235,7 +235,7 @@ func (r *request) answer(response []byte) {
 	r.mu.Lock()
 	r.answered = true
 	r.mu.Unlock()
-	cancelled := peer.Cancelled(r.ctx)
+	cancelled := inflight.Cancelled(r.ctx)
 	r.finish() // before the answer is out, so that its id is free again
 	if cancelled {
 		r.reply(nil)
@@ -320,7 +320,7 @@ func (r *request) modernFault() *protocol.Error {
 // returns its id, the zero ID if the params make no sense: the specification
 // wants such notifications to be ignored. The reason is cleaned and shortened,
 // because it ends up in logs.
-func cancelRequest(under *peer.Inflight, params *protocol.Params) (id protocol.ID) {
+func cancelRequest(under *inflight.Requests, params *protocol.Params) (id protocol.ID) {
 	var cancelled protocol.CancelledParams
 	if json.Unmarshal(params.Raw, &cancelled) == nil {
 		id = cancelled.RequestID

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/peer"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -56,7 +56,7 @@ func TestTimeout(t *testing.T) {
 				if tt.cancel > 0 {
 					time.AfterFunc(tt.cancel, func() { cancel(gone) })
 				}
-				var tracker peer.Tracker
+				var tracker inflight.Tracker
 				d := New(Config{})
 				begin := time.Now()
 				result, err := d.Timeout(request(ctx, "m", "", legacy), limit, tt.h, tracker.Go)
@@ -85,7 +85,7 @@ func TestTimeout(t *testing.T) {
 // A handler that outlives its timeout still has a usable frame.
 func TestTimeoutFrameOutlives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var tracker peer.Tracker
+		var tracker inflight.Tracker
 		d := New(Config{})
 		var method string
 		var cause error

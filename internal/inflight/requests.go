@@ -1,7 +1,7 @@
-// Package peer keeps what is under way between two sides that send each other
+// Package inflight keeps what is under way between two sides that send each other
 // requests. Servers and clients both use it.
 //
-//   - [Inflight] is the table of requests that this side serves for one peer.
+//   - [Requests] is the table of requests that this side serves for one peer.
 //     It makes sure that an id is used by one request at a time, and finds the
 //     request that a cancellation names.
 //   - [Pending] is the table of requests that this side has sent. It hands each
@@ -12,16 +12,17 @@
 //   - [Tracker] counts all work of a server, so that a shutdown can refuse
 //     more, wait, and cancel what remains.
 //
-// A request can be in an Inflight and known to a Tracker with the same Task.
+// A request can be in an Requests and known to a Tracker with the same Task.
 // The zero values are ready for use, and all types are safe for concurrent use.
 //
 // Specification: basic/index and basic/utilities/cancellation of every
 // revision.
-package peer
+package inflight
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -30,9 +31,9 @@ import (
 // ErrCancelled is the cause of a context whose request the client cancelled.
 var ErrCancelled = errors.New("cancelled by the client")
 
-// Inflight is the table of requests that are being served for one client, by
+// Requests is the table of requests that are being served for one client, by
 // id. The zero value is empty and ready; it is safe for concurrent use.
-type Inflight struct {
+type Requests struct {
 	mu       sync.Mutex
 	requests map[protocol.ID]*Task
 	ended    error // why every request is cancelled, once CancelAll was called
@@ -42,7 +43,7 @@ type Inflight struct {
 // cancelled one is until its handler has returned. The context that it returns
 // ends when the request is cancelled; done must be called once, when the
 // request is answered.
-func (t *Inflight) Start(ctx context.Context, id protocol.ID) (_ context.Context, done func(), ok bool) {
+func (t *Requests) Start(ctx context.Context, id protocol.ID) (_ context.Context, done func(), ok bool) {
 	task := newTask(ctx)
 	if !t.Enter(id, task) {
 		return nil, nil, false
@@ -55,7 +56,7 @@ func (t *Inflight) Start(ctx context.Context, id protocol.ID) (_ context.Context
 
 // Enter enters a request that has its Task already. It fails if one with that
 // id is under way. Leave must be called when the request is answered.
-func (t *Inflight) Enter(id protocol.ID, task *Task) bool {
+func (t *Requests) Enter(id protocol.ID, task *Task) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, taken := t.requests[id]; taken {
@@ -72,7 +73,7 @@ func (t *Inflight) Enter(id protocol.ID, task *Task) bool {
 }
 
 // Leave takes a request out of the table.
-func (t *Inflight) Leave(id protocol.ID) {
+func (t *Requests) Leave(id protocol.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.requests, id)
@@ -81,7 +82,7 @@ func (t *Inflight) Leave(id protocol.ID) {
 // Cancel ends the context of a request, and tells whether it is under way. The
 // request stays in the table until it is done: its handler may take its time,
 // and must count.
-func (t *Inflight) Cancel(id protocol.ID) bool {
+func (t *Requests) Cancel(id protocol.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	task, ok := t.requests[id]
@@ -91,8 +92,22 @@ func (t *Inflight) Cancel(id protocol.ID) bool {
 	return ok
 }
 
+// CancelFor is Cancel with what the client says of it: the cause of the
+// request's context is ErrCancelled with the reason, if there is one.
+func (t *Requests) CancelFor(id protocol.ID, reason string) {
+	cause := ErrCancelled
+	if reason != "" {
+		cause = fmt.Errorf("%w: %s", ErrCancelled, reason)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if task, ok := t.requests[id]; ok {
+		task.Cancel(cause)
+	}
+}
+
 // CancelAll ends the contexts of every request, and of those that start later.
-func (t *Inflight) CancelAll(cause error) {
+func (t *Requests) CancelAll(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = cause
@@ -102,7 +117,7 @@ func (t *Inflight) CancelAll(cause error) {
 }
 
 // Len returns how many requests are under way.
-func (t *Inflight) Len() int {
+func (t *Requests) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.requests)

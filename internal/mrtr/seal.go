@@ -1,7 +1,7 @@
-// Package rounds asks modern clients, which cannot be sent requests: it keeps
+// Package mrtr asks modern clients, which cannot be sent requests: it keeps
 // what a handler has asked and learned in a sealed state that travels to the
 // client and back (basic/patterns/mrtr of 2026-07-28).
-package rounds
+package mrtr
 
 import (
 	"crypto/aes"

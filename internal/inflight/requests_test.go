@@ -1,4 +1,4 @@
-package peer
+package inflight
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-func start(t *testing.T, table *Inflight, id protocol.ID) (context.Context, func()) {
+func start(t *testing.T, table *Requests, id protocol.ID) (context.Context, func()) {
 	t.Helper()
 	ctx, done, ok := table.Start(t.Context(), id)
 	if !ok {
@@ -20,7 +20,7 @@ func start(t *testing.T, table *Inflight, id protocol.ID) (context.Context, func
 }
 
 func TestInflight(t *testing.T) {
-	var table Inflight
+	var table Requests
 	one, doneOne := start(t, &table, protocol.IntID(1))
 	text, doneText := start(t, &table, protocol.StringID("1"))
 	if _, _, ok := table.Start(t.Context(), protocol.IntID(1)); ok {
@@ -52,7 +52,7 @@ func TestInflight(t *testing.T) {
 // cannot pile up handlers that ignore their context, and so that its end does
 // not touch a later request with the same id.
 func TestInflightCancelledStays(t *testing.T) {
-	var table Inflight
+	var table Requests
 	id := protocol.IntID(1)
 	_, done := start(t, &table, id)
 	table.Cancel(id)
@@ -72,7 +72,7 @@ func TestInflightCancelledStays(t *testing.T) {
 }
 
 func TestInflightCancelAll(t *testing.T) {
-	var table Inflight
+	var table Requests
 	cause := errors.New("gone")
 	before, done := start(t, &table, protocol.IntID(1))
 	table.CancelAll(cause)
@@ -91,7 +91,7 @@ func TestInflightCancelAll(t *testing.T) {
 }
 
 func TestInflightConcurrent(t *testing.T) {
-	var table Inflight
+	var table Requests
 	var wg sync.WaitGroup
 	for w := range 8 {
 		wg.Go(func() {
