@@ -12,7 +12,7 @@
 //   - [Tracker] counts all work of a server, so that a shutdown can refuse
 //     more, wait, and cancel what remains.
 //
-// A request can be in an Requests and known to a Tracker with the same Task.
+// A request can be in Requests and known to a Tracker with the same Task.
 // The zero values are ready for use, and all types are safe for concurrent use.
 //
 // Specification: basic/index and basic/utilities/cancellation of every
