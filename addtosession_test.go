@@ -128,7 +128,7 @@ func TestSessionComponentsInTheModernEra(t *testing.T) {
 // hears of it, and no other.
 func TestSessionComponentsAreTold(t *testing.T) {
 	s := grower(t)
-	open := func() wire {
+	open := func() listener {
 		w := pipeWire(t, s)
 		w.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 		w.hear()

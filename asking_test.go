@@ -16,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -236,7 +237,7 @@ func TestElicitLists(t *testing.T) {
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(order{"small", 1, []string{"milk", "sugar"}})))...)
 		want := "[milk sugar]"
-		if !rev.Has(protocol.ElicitModes) {
+		if !wire.ElicitModes.In(rev) {
 			want = "cannot be a form" // it has no lists
 		}
 		if got := outcome(c.Client, "list"); !strings.Contains(got, want) {
@@ -343,7 +344,7 @@ func TestAskWithoutCapability(t *testing.T) {
 				t.Errorf("%s: %v, %v", tool, r, err)
 			}
 		}
-		if rev.Has(protocol.ElicitModes) {
+		if wire.ElicitModes.In(rev) {
 			for tool, can := range map[string]*protocol.ElicitationCapability{"elicit": {URL: &struct{}{}}, "url": {Form: &struct{}{}}} {
 				half := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{Elicitation: can}))...)
 				lacks := map[string]string{"elicit": `capability "elicitation.form"`, "url": `capability "elicitation.url"`}[tool]
@@ -353,7 +354,7 @@ func TestAskWithoutCapability(t *testing.T) {
 				half.Close()
 			}
 		}
-		if !rev.Has(protocol.ElicitModes) {
+		if !wire.ElicitModes.In(rev) {
 			all := &struct{}{}
 			newer := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{
 				Elicitation: &protocol.ElicitationCapability{Form: all, URL: all},
@@ -361,7 +362,7 @@ func TestAskWithoutCapability(t *testing.T) {
 			if got := outcome(newer.Client, "url"); !strings.Contains(got, "elicitation") || newer.questions() != 0 {
 				t.Errorf("asked for a URL: %q, %q", got, newer.got)
 			}
-			if !rev.Has(protocol.Elicitation) {
+			if !wire.Elicitation.In(rev) {
 				if got := outcome(newer.Client, "elicit"); !strings.Contains(got, "elicitation") || newer.questions() != 0 {
 					t.Errorf("asked for a form: %q, %q", got, newer.got)
 				}

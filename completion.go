@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
@@ -130,7 +131,7 @@ func fieldsOf(plan *schema.Plan) []schema.Field {
 // complete serves completion/complete (server/utilities/completion of every
 // revision).
 func complete(f *frame.Frame, view registry.View) (protocol.Result, error) {
-	params, fault := protocol.ParseCompleteParams(f.Request().Params.Raw)
+	params, fault := wire.ParseCompleteParams(f.Request().Params.Raw)
 	if fault != nil {
 		return nil, fault
 	}
@@ -145,26 +146,26 @@ func complete(f *frame.Frame, view registry.View) (protocol.Result, error) {
 		}
 	}
 	found.Total = max(found.Total, len(found.Values))
-	if len(found.Values) > protocol.MaxCompletions {
-		found.Values = found.Values[:protocol.MaxCompletions]
+	if len(found.Values) > wire.MaxCompletions {
+		found.Values = found.Values[:wire.MaxCompletions]
 	}
 	if found.Values == nil {
 		found.Values = []string{}
 	}
 	found.HasMore = found.HasMore || found.Total > len(found.Values)
-	return protocol.JSONResult{Value: protocol.CompleteResult{Completion: found}}, nil
+	return protocol.JSONResult{Value: wire.CompleteResult{Completion: found}}, nil
 }
 
 // completerOf finds the completer of an argument; nil if the argument has none,
 // an error if there is no such argument.
-func completerOf(f *frame.Frame, view registry.View, params *protocol.CompleteParams) (registry.Completer, error) {
+func completerOf(f *frame.Frame, view registry.View, params *wire.CompleteParams) (registry.Completer, error) {
 	e, ok := completed(view, params)
 	what := fmt.Sprintf("prompt %q", params.Ref.Name)
-	if params.Ref.Type != protocol.RefPrompt {
+	if params.Ref.Type != wire.RefPrompt {
 		what = fmt.Sprintf("resource template %q", params.Ref.URI)
 	}
 	if !ok {
-		if params.Ref.Type == protocol.RefPrompt {
+		if params.Ref.Type == wire.RefPrompt {
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Ref.Name)
 		}
 		if _, static := view.Get(KindResource, params.Ref.URI); static {
@@ -183,8 +184,8 @@ func completerOf(f *frame.Frame, view registry.View, params *protocol.CompletePa
 
 // completed finds what the arguments of are to be completed: a prompt, or a
 // template by its text or by a URI that fits it.
-func completed(view registry.View, params *protocol.CompleteParams) (*registry.Entry, bool) {
-	if params.Ref.Type == protocol.RefPrompt {
+func completed(view registry.View, params *wire.CompleteParams) (*registry.Entry, bool) {
+	if params.Ref.Type == wire.RefPrompt {
 		return view.Get(KindPrompt, params.Ref.Name)
 	}
 	if t, ok := view.Get(KindTemplate, params.Ref.URI); ok {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
@@ -242,7 +243,7 @@ func checkIcon(icon protocol.Icon) error {
 	if len(icon.Src) > 5 && strings.EqualFold(icon.Src[:5], "data:") {
 		return nil
 	}
-	if err := protocol.CheckWebURL(icon.Src); err != nil {
+	if err := wire.CheckWebURL(icon.Src); err != nil {
 		return fmt.Errorf("its Src is %.40q; give it an https: or data: URI", icon.Src)
 	}
 	return nil

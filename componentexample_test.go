@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // send sends one modern request to a server over HTTP and prints the answer.
@@ -19,7 +19,7 @@ func send(s *mcp.Server, method, name, params string) {
 	r.Header.Set("MCP-Protocol-Version", "2026-07-28")
 	r.Header.Set("Mcp-Method", method)
 	if name != "" {
-		r.Header.Set("Mcp-Name", protocol.EncodeHeaderValue(name))
+		r.Header.Set("Mcp-Name", wire.EncodeHeaderValue(name))
 	}
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -21,7 +22,7 @@ func extensionsServer(t *testing.T) *mcp.Server {
 				"io.modelcontextprotocol/ui": struct{}{},
 				"com.example/conformance":    json.RawMessage(`{"nested":{"enabled":true,"limit":3},"values":["b",4]}`),
 				"com.example/empty":          struct{}{},
-				protocol.TasksExtension:      struct{}{}, // of a table that is the same for every client
+				wire.TasksExtension:          struct{}{}, // of a table that is the same for every client
 			}
 		},
 	})

@@ -77,7 +77,7 @@ func init() {
 		"mcp.Server.ServeUpgrade(upgrade)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"frame.Assigns.SetNew(fn)", "frame.Assigns.Update(fn)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
-		"pool.Pool.Do(fn)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
+		"pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
 		"transporttest.Run(open)", "transporttest.Link.HalfClose")
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")

@@ -6,6 +6,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -66,7 +67,7 @@ func (h *host) Opened(x *session.Session) {
 }
 
 // HeaderParams implements conn.Host.
-func (h *host) HeaderParams(name string) (params []protocol.HeaderParam, forAll bool) {
+func (h *host) HeaderParams(name string) (params []facts.Header, forAll bool) {
 	if tool, ok := h.catalog.Get(KindTool, name); ok {
 		params = tool.Headers
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/talaria-go/mcp/internal/alone"
 	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -50,10 +51,10 @@ func TestKept(t *testing.T) {
 			"short ones that wait": keepMessages(100 * kib),
 		}},
 		{"URIs that sessions subscribed to", session.DefaultMemory, map[string]func(t *testing.T) (any, int){
-			"short": keepURIs(8), "long": keepURIs(protocol.MaxURI),
+			"short": keepURIs(8), "long": keepURIs(wire.MaxURI),
 		}},
 		{"subscriptions", broadcast.MaxTopics, map[string]func(t *testing.T) (any, int){
-			"short": keepTopics(8), "long": keepTopics(protocol.MaxURI),
+			"short": keepTopics(8), "long": keepTopics(wire.MaxURI),
 		}},
 		{"tasks", tasks.DefaultMemory + tasks.DefaultMax*2*kib, map[string]func(t *testing.T) (any, int){
 			"long results": keepTasks(mib), "short results": keepTasks(10),
@@ -187,7 +188,7 @@ func keepTopics(length int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
 		h := broadcast.New(20_000, -1, 0)
 		for n := 0; ; n++ {
-			topics := make([]string, min(mcp.DefaultResourcesPerSubscription, protocol.MaxSubscribed/length))
+			topics := make([]string, min(mcp.DefaultResourcesPerSubscription, wire.MaxSubscribed/length))
 			for i := range topics {
 				topics[i] = fmt.Sprintf("%0*d", length, n*mcp.DefaultResourcesPerSubscription+i)
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -135,7 +136,7 @@ func (w *onPipes) post(rev protocol.Revision, session, body string) (opened, tex
 	if session != "" {
 		req.Header.Set("Mcp-Session-Id", session)
 	}
-	if rev.Has(protocol.VersionHeader) {
+	if wire.VersionHeader.In(rev) {
 		req.Header.Set("Mcp-Protocol-Version", rev.String())
 	}
 	if rev.Modern() {

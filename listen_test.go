@@ -32,8 +32,8 @@ func tool(name string) mcp.Component {
 	return mcp.Tool(name, func(*mcp.Frame, empty) (string, error) { return name, nil })
 }
 
-// wire is a client that says messages and hears whatever comes, when it comes.
-type wire interface {
+// listener is a client that says messages and hears whatever comes, when it comes.
+type listener interface {
 	say(line string)
 	// hear returns the next message, "" at the end.
 	hear() string
@@ -41,7 +41,7 @@ type wire interface {
 
 // openWire opens a client on which one subscription is opened: over HTTP it is
 // the POST of that.
-type openWire func(t *testing.T, s *mcp.Server) wire
+type openWire func(t *testing.T, s *mcp.Server) listener
 
 var wires = map[string]openWire{"stdio": pipeWire, "http": postWire}
 
@@ -51,7 +51,7 @@ type pipe struct {
 	lines *bufio.Reader
 }
 
-func pipeWire(t *testing.T, s *mcp.Server) wire {
+func pipeWire(t *testing.T, s *mcp.Server) listener {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)
@@ -91,7 +91,7 @@ type post struct {
 	body   *bufio.Reader
 }
 
-func postWire(t *testing.T, s *mcp.Server) wire {
+func postWire(t *testing.T, s *mcp.Server) listener {
 	server := httptest.NewServer(s.Handler())
 	t.Cleanup(server.CloseClientConnections)
 	t.Cleanup(server.Close)
@@ -153,7 +153,7 @@ func ended(id string) string {
 }
 
 // wantHeard hears as many messages as want has, and checks them.
-func wantHeard(t *testing.T, w wire, want ...string) {
+func wantHeard(t *testing.T, w listener, want ...string) {
 	t.Helper()
 	for _, message := range want {
 		got := w.hear()
@@ -198,7 +198,7 @@ func TestListen(t *testing.T) {
 
 // shutDown shuts the server down. What serves a pipe runs on until the client
 // ends it.
-func shutDown(t *testing.T, s *mcp.Server, w wire) {
+func shutDown(t *testing.T, s *mcp.Server, w listener) {
 	t.Helper()
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown(context.Background()) }()
@@ -314,7 +314,7 @@ func TestLegacyConnectionHearsOfChanges(t *testing.T) {
 	wantPlain(t, w, changed)
 }
 
-func wantPlain(t *testing.T, w wire, want string) {
+func wantPlain(t *testing.T, w listener, want string) {
 	t.Helper()
 	if got := w.hear(); got != want {
 		t.Fatalf("heard\ngot  %s\nwant %s", got, want)

@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -65,7 +66,7 @@ func (m *method) compile(c *compiler) error {
 		known := serve
 		serve = func(f *frame.Frame) (protocol.Result, error) {
 			if !visible(f) {
-				return nil, protocol.MethodNotFound(m.name)
+				return nil, wire.MethodNotFound(m.name)
 			}
 			return known(f)
 		}
@@ -102,7 +103,7 @@ func (m *method) handler(decode func(ctx context.Context, params []byte, in any)
 		}
 		value := reflect.ValueOf(out).Elem()
 		if kind := value.Kind(); (kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice) && value.IsNil() {
-			return protocol.EmptyResult{}, nil
+			return wire.EmptyResult{}, nil
 		}
 		return protocol.JSONResult{Value: value.Interface()}, nil
 	}
@@ -276,7 +277,7 @@ func forRequests(h dispatch.Handler) dispatch.Handler {
 // forNotifications keeps requests from a method that answers nobody.
 func forNotifications(f *frame.Frame) (protocol.Result, error) {
 	if !f.Request().ID.IsZero() {
-		return nil, protocol.MethodNotFound(f.Request().Method)
+		return nil, wire.MethodNotFound(f.Request().Method)
 	}
 	return nil, nil
 }

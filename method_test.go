@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -312,7 +313,7 @@ func TestMethodAsks(t *testing.T) {
 		return map[string]string{"name": answer.Value.Name}, err
 	}))
 	for _, rev := range protocol.Revisions() {
-		if !rev.Has(protocol.Elicitation) {
+		if !wire.Elicitation.In(rev) {
 			continue
 		}
 		for name, options := range map[string][]mcptest.Option{"pipe": nil, "http": {mcptest.OverHTTP()}} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
@@ -40,7 +41,7 @@ func (s *Server) methods() []dispatch.Method {
 }
 
 // ignore serves methods that need no more than to be known.
-func ignore(*frame.Frame) (protocol.Result, error) { return protocol.EmptyResult{}, nil }
+func ignore(*frame.Frame) (protocol.Result, error) { return wire.EmptyResult{}, nil }
 
 type catalogKey struct{} // of a session's assigns
 
@@ -63,7 +64,7 @@ func (s *Server) view(f *frame.Frame) registry.View { return s.catalog.View(f, c
 func (s *Server) viewed(needs feature, serve func(f *frame.Frame, view registry.View) (protocol.Result, error)) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if needs != 0 && !s.had(needs) {
-			return nil, protocol.MethodNotFound(f.Request().Method)
+			return nil, wire.MethodNotFound(f.Request().Method)
 		}
 		return serve(f, s.view(f))
 	}
@@ -181,7 +182,7 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return scopesOf(view, params.Name)
 	case protocol.MethodComplete:
-		if about, fault := protocol.ParseCompleteParams(params.Raw); fault == nil && len(about.Ref.URI) <= protocol.MaxURI {
+		if about, fault := wire.ParseCompleteParams(params.Raw); fault == nil && len(about.Ref.URI) <= wire.MaxURI {
 			e, _ = completed(view, about)
 		}
 	}
@@ -193,7 +194,7 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 
 // scopesOf returns the scopes that the resource at uri needs.
 func scopesOf(view registry.View, uri string) []string {
-	if len(uri) > protocol.MaxURI {
+	if len(uri) > wire.MaxURI {
 		return nil
 	}
 	return view.Scopes(uri)
@@ -209,7 +210,7 @@ func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 		}
 	}
 	d := s.discovery(f)
-	return protocol.JSONResult{Value: protocol.InitializeResult{
+	return protocol.JSONResult{Value: wire.InitializeResult{
 		ProtocolVersion: rev.String(),
 		Capabilities:    d.Capabilities,
 		ServerInfo:      d.Info,
@@ -220,8 +221,8 @@ func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 // discover serves server/discover (server/discover of 2026-07-28).
 func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
 	d := s.discovery(f)
-	return s.identified(d, protocol.JSONResult{Value: protocol.DiscoverResult{
-		SupportedVersions: protocol.RevisionNames(s.opts.Revisions),
+	return s.identified(d, protocol.JSONResult{Value: wire.DiscoverResult{
+		SupportedVersions: wire.RevisionNames(s.opts.Revisions),
 		Capabilities:      d.Capabilities,
 		Instructions:      d.Instructions,
 		Cache:             s.discoverCache(),
@@ -243,10 +244,10 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 		c.Completions = &struct{}{}
 	}
 	if s.had(hasTasks) {
-		c.Extensions = map[string]any{protocol.TasksExtension: struct{}{}}
+		c.Extensions = map[string]any{wire.TasksExtension: struct{}{}}
 	}
 	c.Logging = &struct{}{}
-	return c.For(rev)
+	return wire.ServerCapabilitiesFor(c, rev)
 }
 
 // discovery returns what the server says of itself to the client of f.
@@ -255,7 +256,7 @@ func (s *Server) discovery(f *frame.Frame) Discovery {
 	if s.opts.Discover != nil {
 		d = s.discoveryFor(f, d)
 	}
-	d.Info = d.Info.For(f.Revision())
+	d.Info = wire.ImplementationFor(d.Info, f.Revision())
 	return d
 }
 
@@ -265,7 +266,7 @@ func (s *Server) discoveryFor(f *frame.Frame, d Discovery) Discovery {
 	s.opts.Discover(f, &d)
 	d.Info.Name = cmp.Or(d.Info.Name, s.info.Name)
 	d.Info.Version = cmp.Or(d.Info.Version, s.info.Version)
-	d.Capabilities = d.Capabilities.For(f.Revision())
+	d.Capabilities = wire.ServerCapabilitiesFor(d.Capabilities, f.Revision())
 	return d
 }
 
@@ -288,14 +289,14 @@ func (s *Server) identified(d Discovery, result protocol.Result) protocol.Result
 }
 
 type identifiedResult struct {
-	result protocol.Result
-	meta   []byte
+	protocol.Result
+	meta []byte
 }
 
-// Append implements protocol.Result.
-func (r *identifiedResult) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+// Append implements wire.Result.
+func (r *identifiedResult) Append(dst []byte, to wire.To) ([]byte, error) {
 	to.Meta = r.meta
-	return r.result.Append(dst, to)
+	return wire.AppendResult(dst, r.Result, to)
 }
 
 // metaOf returns the member of _meta that names the server.
@@ -323,5 +324,5 @@ func setLevel(f *frame.Frame) (protocol.Result, error) {
 	if x := f.Session(); x != nil {
 		x.SetLogLevel(level)
 	}
-	return protocol.EmptyResult{}, nil
+	return wire.EmptyResult{}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -189,7 +190,7 @@ func TestMountKeepsRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rev := range protocol.Revisions() {
-		if !rev.Has(protocol.Elicitation) {
+		if !wire.Elicitation.In(rev) {
 			continue
 		}
 		c := newAsked(t, root, rev, mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {

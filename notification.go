@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -64,7 +65,7 @@ func newNotification(method string, params any) (n notification, err error) {
 			return refuse("%s", faults[0])
 		}
 	}
-	n.text = protocol.AppendNotification(nil, method, text)
+	n.text = wire.AppendNotification(nil, method, text)
 	return n, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/streamable"
 	engine "github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/session"
@@ -255,7 +256,7 @@ func (o *Options) complete() {
 		or    int
 	}{
 		{&o.Limits.Message, transport.DefaultMaxMessage},
-		{&o.Limits.Batch, protocol.DefaultMaxBatch},
+		{&o.Limits.Batch, wire.DefaultMaxBatch},
 		{&o.Limits.Connections, defaultMaxConnections},
 		{&o.Limits.Concurrent, defaultMaxConcurrent},
 		{&o.Limits.Sessions, session.DefaultMax},

@@ -13,7 +13,7 @@ import (
 )
 
 // session1 opens a legacy session over stdio and returns its wire and its id.
-func session1(t *testing.T, s *mcp.Server) (c wire, id string) {
+func session1(t *testing.T, s *mcp.Server) (c listener, id string) {
 	t.Helper()
 	c = pipeWire(t, s)
 	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, protocol.LatestLegacy))
@@ -71,7 +71,7 @@ func TestNotify(t *testing.T) {
 	}
 	for _, hears := range []struct {
 		name string
-		c    wire
+		c    listener
 		want []string
 	}{
 		{"first", first, []string{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -126,7 +127,7 @@ func TestQuestionExpiresInSession(t *testing.T) {
 			hangUp()
 			_ = answer.Body.Close()
 			got := await(t, failed, "the end of the question")
-			if rev.Has(protocol.ResumableStreams) && !strings.Contains(got, "has not answered for 50ms") {
+			if wire.ResumableStreams.In(rev) && !strings.Contains(got, "has not answered for 50ms") {
 				t.Errorf("the question ended with %s", got)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
@@ -251,17 +252,17 @@ func readResource(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	params := &f.Request().Params
 	uri := params.Name
 	switch {
-	case uri == "" || protocol.Lookup(params.Raw, []string{"uri"}) == nil:
+	case uri == "" || jsonx.Lookup(params.Raw, []string{"uri"}) == nil:
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is missing: it names the resource to read")
-	case protocol.Lookup(params.Raw, []string{"name"}) != nil:
+	case jsonx.Lookup(params.Raw, []string{"name"}) != nil:
 		// Which of the two a header speaks of could not be told.
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params has both uri and name; leave name out")
-	case len(uri) > protocol.MaxURI:
-		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", protocol.MaxURI)
+	case len(uri) > wire.MaxURI:
+		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", wire.MaxURI)
 	}
 	result, err := readAt(f, view, uri)
 	if fault, ok := errors.AsType[*protocol.Error](err); ok && fault != nil && fault.Code == protocol.CodeResourceNotFound {
-		return nil, fault.For(f.Revision())
+		return nil, wire.ErrorFor(fault, f.Revision())
 	}
 	return result, err
 }
@@ -302,7 +303,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 	if invalid != nil {
 		return nil, invalid
 	}
-	return nil, protocol.ResourceNotFound(uri)
+	return nil, wire.ResourceNotFound(uri)
 }
 
 // personal makes what e was read as private to its client, if e is not there for
@@ -327,7 +328,7 @@ func notFound(err error, uri string) error {
 	if err == nil || !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	fault := protocol.ResourceNotFound(uri)
+	fault := wire.ResourceNotFound(uri)
 	fault.Err = err
 	return fault
 }

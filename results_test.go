@@ -8,6 +8,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -35,7 +36,7 @@ func TestStructuredOnly(t *testing.T) {
 		mcp.Tool("twin", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }),
 	)
 	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
-		structured := rev.Has(protocol.StructuredContent)
+		structured := wire.StructuredContent.In(rev)
 		for name, wantText := range map[string]bool{"bare": !structured, "twin": true} {
 			r := c.Call(name, nil)
 			if text := r.Text(); (text != "") != wantText || wantText && text != `{"size":3}` {
@@ -141,7 +142,7 @@ func TestResultOf(t *testing.T) {
 		}),
 	)
 	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
-		structured := rev.Has(protocol.StructuredContent)
+		structured := wire.StructuredContent.In(rev)
 		for _, tool := range c.Tools() {
 			if tool.Name == "chart" && structured != strings.Contains(string(tool.OutputSchema), `"size"`) {
 				t.Errorf("the schema is %s", tool.OutputSchema)

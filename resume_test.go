@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -122,7 +123,7 @@ func TestResume(t *testing.T) {
 			go func() { let <- struct{}{} }()
 			first := fetch(t, ctx, "POST", url, callSteps, "Mcp-Session-Id", id)
 			at := 1
-			if rev.Has(protocol.PrimedStreams) {
+			if wire.PrimedStreams.In(rev) {
 				first.want("id: 1-1|data: ")
 				at++
 			}

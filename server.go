@@ -21,6 +21,7 @@ import (
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/session"
@@ -64,7 +65,7 @@ func NewServer(info Info, opts *Options) *Server {
 		panic(fmt.Sprintf("mcp: NewServer needs Info with Name and Version, got %q and %q", info.Name, info.Version))
 	}
 	if info.WebsiteURL != "" {
-		if err := protocol.CheckWebURL(info.WebsiteURL); err != nil {
+		if err := wire.CheckWebURL(info.WebsiteURL); err != nil {
 			panic(fmt.Sprintf("mcp: NewServer: Info.WebsiteURL is %q: %v", info.WebsiteURL, err))
 		}
 	}
@@ -210,7 +211,7 @@ func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 	own.Watch(func(changed []*registry.Entry) {
 		s.declare(changed)
 		for _, method := range listsOf(changed) {
-			x.Send(protocol.AppendNotification(nil, method, nil))
+			x.Send(wire.AppendNotification(nil, method, nil))
 		}
 	})
 	return own

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/tasks"
@@ -85,7 +86,7 @@ func TestStoreFails(t *testing.T) {
 				{http.MethodGet, ""},
 				{http.MethodDelete, ""},
 			}
-			if rev.Has(protocol.Batches) {
+			if wire.Batches.In(rev) {
 				requests = append(requests, struct{ method, body string }{http.MethodPost, `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`})
 			}
 			for _, r := range requests {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -78,7 +79,7 @@ func (w *specWatch) heard(asked string, answers ...string) []string {
 			}
 		}
 		rev := w.rev
-		if strings.Contains(asked, protocol.MetaVersion) && !protocol.IsBatch([]byte(asked)) {
+		if strings.Contains(asked, protocol.MetaVersion) && !wire.IsBatch([]byte(asked)) {
 			rev = protocol.Latest
 		}
 		if rev == 0 {

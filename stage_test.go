@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -71,13 +72,13 @@ func benchServer(tools int) *Server {
 func serveOnce(s *Server, text, dst []byte) ([]byte, error) {
 	var m protocol.Message
 	var p protocol.Params
-	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
+	if fault := wire.Scan(text, &m); fault != nil {
 		return nil, fault
 	}
-	if fault := protocol.ScanParams(&m, &p); fault != nil {
+	if fault := wire.ScanParams(&m, &p); fault != nil {
 		return nil, fault
 	}
-	rev, fault := p.Meta.CheckModern(s.opts.Revisions)
+	rev, fault := wire.CheckModern(&p.Meta, s.opts.Revisions)
 	if fault != nil {
 		return nil, fault
 	}
@@ -210,10 +211,10 @@ func BenchmarkStage(b *testing.B) {
 		{"scan", func() error {
 			var m protocol.Message
 			var p protocol.Params
-			if fault := protocol.Scan(benchMessage, protocol.Limits{}, &m); fault != nil {
+			if fault := wire.Scan(benchMessage, &m); fault != nil {
 				return fault
 			}
-			if fault := protocol.ScanParams(&m, &p); fault != nil {
+			if fault := wire.ScanParams(&m, &p); fault != nil {
 				return fault
 			}
 			return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -30,7 +31,7 @@ func newSubscriptions(s *Server) *subscriptions {
 		broker: broadcast.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
 	}
 	for _, method := range []string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged} {
-		u.lists[method] = &announcer{subscriptions: u, change: protocol.NewChange(method, nil), topic: method}
+		u.lists[method] = &announcer{subscriptions: u, change: wire.NewChange(method, nil), topic: method}
 	}
 	return u
 }
@@ -51,7 +52,7 @@ func (u *subscriptions) listChanged(method string) { u.lists[method].changed() }
 // resourceChanged tells everybody who subscribed to the resource at uri that it is
 // another.
 func (u *subscriptions) resourceChanged(uri string) {
-	change := protocol.ResourceUpdated(uri)
+	change := wire.ResourceUpdated(uri)
 	u.broker.Publish(resourceTopic(uri), change)
 	u.server.sessions.Each(func(x *session.Session) {
 		if x.Subscribed(uri) && u.sessionMayHear(x, uri) {
@@ -123,10 +124,10 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	req := f.Request()
 	var filter protocol.SubscriptionFilter
-	if fault := protocol.ScanFilter(req.Params.Raw, u.server.opts.Limits.Resources, &filter); fault != nil {
+	if fault := wire.ScanFilter(req.Params.Raw, u.server.opts.Limits.Resources, &filter); fault != nil {
 		return nil, fault
 	}
-	if u.server.connections.IsDown() && !filter.OfTasks() {
+	if u.server.connections.IsDown() && !wire.OfTasks(&filter) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 	}
 	if len(filter.TaskIDs) > 0 && !takesTasks(f) {
@@ -154,7 +155,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	if err := sub.Open(u.broker, join, req.ID, accepted, until); err != nil {
 		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
-	return protocol.ListenResult{Subscription: req.ID}, nil
+	return wire.ListenResult{Subscription: req.ID}, nil
 }
 
 // accept returns what of filter the server can do, and the topics for it.
@@ -193,16 +194,16 @@ func (u *subscriptions) subscribe(f *frame.Frame) (protocol.Result, error) {
 		return nil, err
 	}
 	if u.server.view(f).Hides(uri) {
-		return protocol.EmptyResult{}, nil // as of a resource that is not there
+		return wire.EmptyResult{}, nil // as of a resource that is not there
 	}
 	if err := f.NeedScopes(scopesOf(u.server.view(f), uri)...); err != nil {
 		return nil, err
 	}
 	if !x.Subscribe(uri, u.server.opts.Limits.Resources) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the subscriptions of the session are at their limit, %d resources or %d bytes of URIs",
-			u.server.opts.Limits.Resources, protocol.MaxSubscribed)
+			u.server.opts.Limits.Resources, wire.MaxSubscribed)
 	}
-	return protocol.EmptyResult{}, nil
+	return wire.EmptyResult{}, nil
 }
 
 // unsubscribe serves resources/unsubscribe. There may be no such subscription.
@@ -212,12 +213,12 @@ func (u *subscriptions) unsubscribe(f *frame.Frame) (protocol.Result, error) {
 		return nil, err
 	}
 	x.Unsubscribe(uri)
-	return protocol.EmptyResult{}, nil
+	return wire.EmptyResult{}, nil
 }
 
 func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, error) {
 	if can := u.server.capabilities(f.Revision()); can.Resources == nil || !can.Resources.Subscribe {
-		return nil, "", protocol.MethodNotFound(f.Request().Method)
+		return nil, "", wire.MethodNotFound(f.Request().Method)
 	}
 	x, ok := f.Session().(*session.Session)
 	if !ok {
@@ -227,8 +228,8 @@ func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, 
 	if uri == "" {
 		return nil, "", protocol.Errorf(protocol.CodeInvalidParams, "params.uri is missing: it names the resource")
 	}
-	if len(uri) > protocol.MaxURI {
-		return nil, "", protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", protocol.MaxURI)
+	if len(uri) > wire.MaxURI {
+		return nil, "", protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", wire.MaxURI)
 	}
 	return x, uri, nil
 }
@@ -241,7 +242,7 @@ const announceEvery = 100 * time.Millisecond
 // list: of the first at once, of those that follow soon as one.
 type announcer struct {
 	subscriptions *subscriptions
-	change        *protocol.Change
+	change        *wire.Change
 	topic         string
 
 	mu     sync.Mutex

@@ -13,6 +13,7 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -62,14 +63,14 @@ func AsTask(opts *TaskOptions) ToolOption {
 
 // takesTasks reports whether the client of f declared the extension.
 func takesTasks(f *frame.Frame) bool {
-	_, ok := f.ClientCapabilities().Extensions[protocol.TasksExtension]
-	return ok && f.Revision().Has(protocol.PerRequestMeta)
+	_, ok := f.ClientCapabilities().Extensions[wire.TasksExtension]
+	return ok && wire.PerRequestMeta.In(f.Revision())
 }
 
 // errNeedsTasks is the error for a client that did not.
 func errNeedsTasks() *protocol.Error {
-	fault := protocol.MissingCapability("extensions", protocol.TasksExtension)
-	fault.Message = fmt.Sprintf("the client did not declare the extension %s, which this request needs", protocol.TasksExtension)
+	fault := wire.MissingCapability("extensions", wire.TasksExtension)
+	fault.Message = fmt.Sprintf("the client did not declare the extension %s, which this request needs", wire.TasksExtension)
 	return fault
 }
 
@@ -232,7 +233,7 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		return
 	}
 	// What the task ends with if its result, or its error, ends the goroutine.
-	status, text, fault := protocol.TaskFailed, json.RawMessage(nil), json.RawMessage(dispatch.ErrPanicked.Append(nil))
+	status, text, fault := protocol.TaskFailed, json.RawMessage(nil), json.RawMessage(wire.AppendError(nil, dispatch.ErrPanicked))
 	defer func() {
 		if err := d.task.Finish(status, text, fault); err != nil {
 			safely.Log(d.server.logger.Error().Err(visible.Error(err)).Str("name", visible.Line(f.Request().Params.Name, visible.Name)), "the state of a task could not be kept")
@@ -249,7 +250,7 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status protocol.TaskSt
 	if err == nil {
 		_, err = guard(f, func(*frame.Frame) (protocol.Result, error) {
 			var err error
-			text, err = o.result.Append(nil, protocol.Wire{Revision: f.Revision()})
+			text, err = wire.AppendResult(nil, o.result, wire.To{Revision: f.Revision()})
 			return nil, err
 		})
 	}
@@ -260,11 +261,11 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status protocol.TaskSt
 		return protocol.TaskCancelled, nil, nil
 	}
 	_, panicked := guard(f, func(*frame.Frame) (protocol.Result, error) {
-		fault = d.server.dispatch().Fault(err).Append(nil)
+		fault = wire.AppendError(nil, d.server.dispatch().Fault(err))
 		return nil, nil
 	})
 	if panicked != nil {
-		fault = dispatch.ErrPanicked.Append(nil)
+		fault = wire.AppendError(nil, dispatch.ErrPanicked)
 	}
 	return protocol.TaskFailed, nil, fault
 }
@@ -331,10 +332,10 @@ func (x *taskExtension) methods() []dispatch.Method {
 			if err := json.Unmarshal(f.Request().Params.InputResponses, &answers); err != nil {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses must be an object: %w", err)
 			}
-			return protocol.EmptyResult{}, x.Update(f, f.Principal(), id, answers)
+			return wire.EmptyResult{}, x.Update(f, f.Principal(), id, answers)
 		})},
 		{Name: "tasks/cancel", Era: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
-			return protocol.EmptyResult{}, x.Cancel(f, f.Principal(), id)
+			return wire.EmptyResult{}, x.Cancel(f, f.Principal(), id)
 		})},
 	}
 }
@@ -343,7 +344,7 @@ func (x *taskExtension) methods() []dispatch.Method {
 func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.Result, error)) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if !x.server.had(hasTasks) {
-			return nil, protocol.MethodNotFound(f.Request().Method)
+			return nil, wire.MethodNotFound(f.Request().Method)
 		}
 		if !takesTasks(f) {
 			return nil, errNeedsTasks()

@@ -154,7 +154,7 @@ func (t *tool) compile(c *compiler) error {
 		var known facts.Plan
 		input.plan.Internal(&known)
 		for _, h := range known.Headers {
-			e.Headers = append(e.Headers, protocol.HeaderParam{Name: h.Name, Path: h.Path})
+			e.Headers = append(e.Headers, facts.Header{Name: h.Name, Path: h.Path})
 		}
 	}
 	e.Serve = t.caller(c, input, output)

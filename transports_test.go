@@ -16,6 +16,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -149,7 +150,7 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 	if c.session != "" {
 		req.Header.Set("Mcp-Session-Id", c.session)
 	}
-	if c.session != "" && c.rev.Has(protocol.VersionHeader) {
+	if c.session != "" && wire.VersionHeader.In(c.rev) {
 		req.Header.Set("MCP-Protocol-Version", c.rev.String())
 	}
 	if !c.rev.Modern() {
@@ -170,7 +171,7 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 		name = m.Params.TaskID
 	}
 	if name != "" {
-		req.Header.Set("Mcp-Name", protocol.EncodeHeaderValue(name))
+		req.Header.Set("Mcp-Name", wire.EncodeHeaderValue(name))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -36,7 +37,7 @@ func TestAsking(t *testing.T) {
 		if err != nil || got != "about file:///home in 9" {
 			t.Errorf("thought %q, %v", got, err)
 		}
-		if !rev.Has(protocol.Elicitation) {
+		if !wire.Elicitation.In(rev) {
 			return
 		}
 		got, err = Call[string](t.Context(), c, "greet", nil)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -77,7 +78,7 @@ func (c *Client) Request(ctx context.Context, method string, params, result any,
 	}
 	r.name, r.safe = nameIn(method, r.members), reads(method)
 	if method == protocol.MethodToolsCall {
-		r.args = protocol.Lookup(braces(r.members), []string{"arguments"})
+		r.args = jsonx.Lookup(braces(r.members), []string{"arguments"})
 	}
 	raw, err := r.do(ctx)
 	if err != nil || result == nil {
@@ -105,7 +106,7 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 			return &Error{Op: "notify", Method: method, Err: err}
 		}
 	}
-	return wrap("notify", method, "", conn.send(ctx, method, protocol.AppendNotification(nil, method, text)))
+	return wrap("notify", method, "", conn.send(ctx, method, wire.AppendNotification(nil, method, text)))
 }
 
 // SendProgress tells the server how far this side has come with a question of
@@ -115,7 +116,7 @@ func (c *Client) SendProgress(ctx context.Context, token json.RawMessage, p Prog
 	if err != nil {
 		return wrap("progress", protocol.MethodProgress, "", err)
 	}
-	body := protocol.Progress{Token: token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, conn.revision())
+	body := wire.Progress{Token: token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, conn.revision())
 	return wrap("progress", protocol.MethodProgress, "", conn.send(ctx, protocol.MethodProgress, body))
 }
 
@@ -223,7 +224,7 @@ func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, be
 // has no schema.
 func (c *Client) checkOutput(ctx context.Context, name string, result *CallToolResult) error {
 	conn := c.life.conn.Load()
-	if conn == nil || !conn.revision().Has(protocol.StructuredContent) {
+	if conn == nil || !wire.StructuredContent.In(conn.revision()) {
 		return nil
 	}
 	tool, err := c.tools.need(ctx, name)
@@ -298,7 +299,7 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 	members = append(append(members, `},"argument":{`...), named("name", q.Argument)...)
 	members = jsonx.AppendString(append(members, `,"value":`...), q.Value)
 	members = append(members, '}')
-	if conn := c.life.conn.Load(); len(q.Context) > 0 && (conn == nil || conn.revision().Has(protocol.StructuredContent)) {
+	if conn := c.life.conn.Load(); len(q.Context) > 0 && (conn == nil || wire.StructuredContent.In(conn.revision())) {
 		members = append(stringMap(append(members, `,"context":{"arguments":`...), q.Context), '}')
 	}
 	op := "complete " + q.Argument
@@ -306,7 +307,7 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 	if err != nil {
 		return nil, err
 	}
-	var result protocol.CompleteResult
+	var result wire.CompleteResult
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return nil, wrap(op, protocol.MethodComplete, "", invalid(fmt.Errorf("it is not that of completion/complete: %w", err)))
 	}
@@ -425,7 +426,7 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 	if err != nil {
 		return nil, wrap("batch", "", "", err)
 	}
-	if !conn.revision().Has(protocol.Batches) {
+	if !wire.Batches.In(conn.revision()) {
 		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision())
 	}
 	requests := make([]*request, len(operations))
@@ -482,7 +483,7 @@ func nameIn(method string, members []byte) string {
 	}
 	var name string
 	// A name that is none is for the server to refuse.
-	_ = json.Unmarshal(protocol.Lookup(braces(members), []string{member}), &name)
+	_ = json.Unmarshal(jsonx.Lookup(braces(members), []string{member}), &name)
 	return name
 }
 

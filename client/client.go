@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/callback"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -156,7 +158,7 @@ func (c *Client) Supports(path ...string) bool {
 	if conn == nil || len(path) == 0 {
 		return false
 	}
-	raw := protocol.Lookup(conn.server.Raw, append([]string{"capabilities"}, path...))
+	raw := jsonx.Lookup(conn.server.Raw, append([]string{"capabilities"}, path...))
 	return raw != nil && string(raw) != "false" && string(raw) != "null"
 }
 
@@ -168,8 +170,8 @@ func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilit
 	if c.opts.OnRequest != nil {
 		return c.caps
 	}
-	caps := c.caps.For(rev)
-	if c.caps.Elicitation != nil && c.caps.Elicitation.Form == nil && c.caps.Elicitation.URL != nil && !rev.Has(protocol.ElicitModes) {
+	caps := wire.ClientCapabilitiesFor(c.caps, rev)
+	if c.caps.Elicitation != nil && c.caps.Elicitation.Form == nil && c.caps.Elicitation.URL != nil && !wire.ElicitModes.In(rev) {
 		caps.Elicitation = nil // of URLs alone, which rev does not have
 	}
 	return caps
@@ -266,7 +268,7 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 		// "Capabilities").
 		return nil
 	}
-	err := conn.send(ctx, methodRootsChanged, protocol.AppendNotification(nil, methodRootsChanged, nil))
+	err := conn.send(ctx, methodRootsChanged, wire.AppendNotification(nil, methodRootsChanged, nil))
 	return wrap(op, methodRootsChanged, "", err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -128,11 +129,11 @@ const afterKill = 6 * time.Second
 // Receive implements link.Receiver.
 func (conn *connection) Receive(text []byte, during *link.Message) {
 	conn.trace(true, text)
-	if !protocol.IsBatch(text) {
+	if !wire.IsBatch(text) {
 		conn.receive(text, during)
 		return
 	}
-	messages, fault := protocol.ScanBatch(text, protocol.Limits{}, conn.batchRevision(), maxBatch)
+	messages, fault := wire.ScanBatch(text, conn.batchRevision(), maxBatch)
 	if fault != nil {
 		conn.invalidMessage(text, during, fault)
 		return
@@ -159,8 +160,8 @@ func (conn *connection) batchRevision() protocol.Revision {
 // vain.
 func (conn *connection) receive(text []byte, during *link.Message) {
 	var m protocol.Message
-	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
-		if m.Error != nil && m.ID.IsZero() && m.IsResponse() && (during != nil || conn.opening.Load()) {
+	if fault := wire.Scan(text, &m); fault != nil {
+		if m.Error != nil && m.ID.IsZero() && m.Kind() == protocol.KindResponse && (during != nil || conn.opening.Load()) {
 			conn.answer(&m, during) // its id is null: the server could not read that of the request
 			return
 		}
@@ -173,9 +174,9 @@ func (conn *connection) receive(text []byte, during *link.Message) {
 		return
 	}
 	switch {
-	case m.IsResponse():
+	case m.Kind() == protocol.KindResponse:
 		conn.answer(&m, during)
-	case m.IsNotification():
+	case m.Kind() == protocol.KindNotification:
 		conn.notified(&m, during)
 	default:
 		conn.question(&m)
@@ -321,7 +322,7 @@ func cancelledBody(id int64, reason string) []byte {
 	if reason != "" {
 		params = jsonx.AppendString(append(params, `,"reason":`...), reason)
 	}
-	return protocol.AppendNotification(nil, protocol.MethodCancelled, append(params, '}'))
+	return wire.AppendNotification(nil, protocol.MethodCancelled, append(params, '}'))
 }
 
 // cancelAll tells the server that these requests are not wanted any more, as
@@ -426,7 +427,7 @@ func number(raw []byte) float64 {
 
 // stringIn returns the string at a path in an object, "" if there is none.
 func stringIn(raw []byte, path ...string) string {
-	text := protocol.Lookup(raw, path)
+	text := jsonx.Lookup(raw, path)
 	s := jsonx.Scanner{Buf: text}
 	if s.Peek() != jsonx.String {
 		return ""
@@ -441,7 +442,7 @@ func stringIn(raw []byte, path ...string) string {
 // gaveUp handles notifications/cancelled: the server needs no answer to its
 // question any more, or gives up a request of the client.
 func (conn *connection) gaveUp(params []byte) {
-	var p protocol.CancelledParams
+	var p wire.CancelledParams
 	if json.Unmarshal(params, &p) != nil || p.RequestID.IsZero() {
 		return // to be ignored
 	}
@@ -478,7 +479,7 @@ func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message
 		return nil
 	}
 	var c *call
-	if raw := protocol.Lookup(m.Params, []string{"_meta", protocol.MetaSubscription}); raw != nil {
+	if raw := jsonx.Lookup(m.Params, []string{"_meta", wire.MetaSubscription}); raw != nil {
 		if id, err := protocol.RawID(raw); err == nil {
 			c = conn.callOf(id)
 		}
@@ -496,7 +497,7 @@ func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message
 // declare encodes what every request of a modern revision carries in _meta.
 func (conn *connection) declare(rev protocol.Revision) error {
 	c := conn.client
-	info, err := json.Marshal(c.opts.Info.For(rev))
+	info, err := json.Marshal(wire.ImplementationFor(c.opts.Info, rev))
 	if err != nil {
 		return fmt.Errorf("Options.Info does not encode: %w", err)
 	}
@@ -557,9 +558,9 @@ func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID
 	}
 	var body []byte
 	if err != nil {
-		body = protocol.AppendErrorResponse(nil, id, asFault(err), conn.revision())
+		body = wire.AppendErrorResponse(nil, id, asFault(err), conn.revision())
 	} else {
-		body = id.Append([]byte(`{"jsonrpc":"2.0","id":`))
+		body = wire.AppendID([]byte(`{"jsonrpc":"2.0","id":`), id)
 		body = append(append(append(body, `,"result":`...), result...), '}')
 	}
 	sending, stop := context.WithTimeout(conn.client.life.ctx, notifyTimeout)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -64,7 +65,7 @@ func TestDurationInAnswer(t *testing.T) {
 		Wait time.Duration `json:"wait"`
 	}
 	each(t, func(t *testing.T, rev protocol.Revision) {
-		if !rev.Has(protocol.Elicitation) {
+		if !wire.Elicitation.In(rev) {
 			return
 		}
 		s := fixture(t, nil)

@@ -92,7 +92,7 @@ func (e *encoders) params(v any) (members, meta, token []byte, err error) {
 			if meta, err = withoutReserved(raw); err != nil {
 				return nil, nil, nil, err
 			}
-			token = protocol.Lookup(raw, []string{"progressToken"})
+			token = jsonx.Lookup(raw, []string{"progressToken"})
 		} else {
 			members = jsonx.AppendString(comma(members), key)
 			members = append(append(members, ':'), raw...)

@@ -13,6 +13,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema/raw"
 )
@@ -71,7 +72,7 @@ func (h *handlers) ask(ctx context.Context, method string, params json.RawMessag
 	case protocol.MethodElicit:
 		return h.answerElicit(ctx, params)
 	}
-	return nil, protocol.MethodNotFound(method)
+	return nil, wire.MethodNotFound(method)
 }
 
 // answerRaw answers a request of any method with Options.OnRequest.
@@ -181,7 +182,7 @@ func (h *handlers) answerAll(ctx context.Context, conn *connection, questions []
 		var answer []byte
 		var err error
 		if q.Method == protocol.MethodPing {
-			err = protocol.MethodNotFound(q.Method) // it is not among those that a result may ask
+			err = wire.MethodNotFound(q.Method) // it is not among those that a result may ask
 		} else {
 			answer, err = h.answer(ctx, conn, q.Method, q.Params)
 		}
@@ -290,7 +291,7 @@ func (h *handlers) answerElicit(ctx context.Context, params json.RawMessage) ([]
 	case "", "form":
 	case "url":
 		handler = h.client.opts.ElicitURL
-		if err := protocol.CheckWebURL(q.URL); err != nil {
+		if err := wire.CheckWebURL(q.URL); err != nil {
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.url is no page to visit: %w", err)
 		}
 	default:
@@ -376,14 +377,14 @@ func withDefaults(form, content json.RawMessage) (json.RawMessage, error) {
 	if _, err := jsonx.Compact(nil, form); err != nil {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.requestedSchema is not valid: %w", err)
 	}
-	properties := protocol.Lookup(form, []string{"properties"})
+	properties := jsonx.Lookup(form, []string{"properties"})
 	if properties == nil {
 		return filled, nil
 	}
 	filled = filled[:len(filled)-1]
 	err = members(properties, func(name []byte, s *jsonx.Scanner) error {
 		key := string(name)
-		if fallback := protocol.Lookup(value(s), []string{"default"}); fallback != nil && !have[key] {
+		if fallback := jsonx.Lookup(value(s), []string{"default"}); fallback != nil && !have[key] {
 			filled = append(jsonx.AppendString(comma(filled), key), ':')
 			filled = append(filled, fallback...)
 		}
@@ -430,7 +431,7 @@ func (h *handlers) answerRoots() ([]byte, error) {
 	if list == nil {
 		list = []protocol.Root{}
 	}
-	return json.Marshal(protocol.RootsResult{Roots: list})
+	return json.Marshal(wire.RootsResult{Roots: list})
 }
 
 // codeURLRequired is the code of a request that needs the user to visit a URL

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -294,7 +295,7 @@ func supportedIn(fault *protocol.Error) []string {
 // It names what both sides speak, because the remedy is a setting of one of
 // them.
 func (h handshake) noRevision(err error, names []string) error {
-	return &Error{kind: ErrUnsupported, Err: fmt.Errorf("the server speaks %v, this client %v: %w", names, protocol.RevisionNames(h.client.opts.Revisions), err)}
+	return &Error{kind: ErrUnsupported, Err: fmt.Errorf("the server speaks %v, this client %v: %w", names, wire.RevisionNames(h.client.opts.Revisions), err)}
 }
 
 // discovered handles the result of server/discover. Its results are those of
@@ -370,7 +371,7 @@ func (h handshake) sayInitialize(ctx context.Context, conn *connection, rev prot
 		Version      string                      `json:"protocolVersion"`
 		Capabilities protocol.ClientCapabilities `json:"capabilities"`
 		Info         protocol.Implementation     `json:"clientInfo"`
-	}{rev.String(), caps, h.client.opts.Info.For(rev)})
+	}{rev.String(), caps, wire.ImplementationFor(h.client.opts.Info, rev)})
 	if err != nil {
 		return nil, fmt.Errorf("Options.Info or Options.Capabilities do not encode: %w", err)
 	}
@@ -381,7 +382,7 @@ func (h handshake) sayInitialize(ctx context.Context, conn *connection, rev prot
 
 // initialized handles the result of initialize and ends the handshake.
 func (h handshake) initialized(ctx context.Context, conn *connection, result []byte) error {
-	var hello protocol.InitializeResult
+	var hello wire.InitializeResult
 	if err := json.Unmarshal(result, &hello); err != nil {
 		return fmt.Errorf("the server's result is not that of initialize: %w", err)
 	}
@@ -393,7 +394,7 @@ func (h handshake) initialized(ctx context.Context, conn *connection, result []b
 	conn.server = Server{hello.ServerInfo, hello.Capabilities, hello.Instructions, result}
 	conn.opening.Store(false)
 	limited, stop := h.client.limited(ctx)
-	err := conn.send(limited, protocol.MethodInitialized, protocol.AppendNotification(nil, protocol.MethodInitialized, nil))
+	err := conn.send(limited, protocol.MethodInitialized, wire.AppendNotification(nil, protocol.MethodInitialized, nil))
 	stop()
 	if err != nil {
 		return err

@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // headerKeyword marks an argument that is mirrored into an HTTP header.
@@ -20,7 +21,7 @@ const headerKeyword = "x-mcp-header"
 // headerParams returns the arguments of a tool that are mirrored into headers
 // (Custom Headers from Tool Parameters in basic/transports/streamable-http of
 // 2026-07-28). An annotation that is not valid is an error.
-func headerParams(input json.RawMessage) ([]protocol.HeaderParam, error) {
+func headerParams(input json.RawMessage) ([]facts.Header, error) {
 	if !bytes.Contains(input, []byte(headerKeyword)) {
 		return nil, nil
 	}
@@ -37,7 +38,7 @@ func headerParams(input json.RawMessage) ([]protocol.HeaderParam, error) {
 
 // headerWalk collects the annotated arguments of one schema.
 type headerWalk struct {
-	found []protocol.HeaderParam
+	found []facts.Header
 	names map[string]bool // in lower case
 }
 
@@ -114,7 +115,7 @@ func (w *headerWalk) annotated(node map[string]any, value any, path []string, re
 		return fmt.Errorf("%s %q is at a value of type %v; only a string, an integer or a boolean can be mirrored", headerKeyword, name, node["type"])
 	}
 	w.names[strings.ToLower(name)] = true
-	w.found = append(w.found, protocol.HeaderParam{Name: name, Path: slices.Clone(path)})
+	w.found = append(w.found, facts.Header{Name: name, Path: slices.Clone(path)})
 	return nil
 }
 
@@ -152,8 +153,8 @@ func (t *toolInfo) mirror(h http.Header, args []byte) http.Header {
 		h = http.Header{}
 	}
 	for _, p := range t.headers {
-		if text, ok := headerText(protocol.Lookup(args, p.Path)); ok {
-			h.Set("Mcp-Param-"+p.Name, protocol.EncodeHeaderValue(text))
+		if text, ok := headerText(jsonx.Lookup(args, p.Path)); ok {
+			h.Set("Mcp-Param-"+p.Name, wire.EncodeHeaderValue(text))
 		}
 	}
 	return h

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -159,12 +160,12 @@ func TestListenReopens(t *testing.T) {
 				if streams++; streams == 2 {
 					return errors.New("connection refused")
 				}
-				l.to.Receive(protocol.AppendAcknowledged(nil, m.ID, protocol.SubscriptionFilter{ToolsListChanged: true}), m)
+				l.to.Receive(wire.AppendAcknowledged(nil, m.ID, protocol.SubscriptionFilter{ToolsListChanged: true}), m)
 				if streams == 1 {
 					time.Sleep(time.Minute)
 					return errors.New("stream broke")
 				}
-				l.to.Receive(protocol.NewChange(protocol.MethodToolsChanged, nil).Append(nil, m.ID), m)
+				l.to.Receive(wire.NewChange(protocol.MethodToolsChanged, nil).Append(nil, m.ID), m)
 				<-ctx.Done()
 				return ctx.Err()
 			}
@@ -201,7 +202,7 @@ func TestListenBreaksAtOnce(t *testing.T) {
 				l.answer(m, fakeDiscover)
 			case protocol.MethodListen:
 				opened = append(opened, time.Since(begin))
-				l.to.Receive(protocol.AppendAcknowledged(nil, m.ID, protocol.SubscriptionFilter{ToolsListChanged: true}), m)
+				l.to.Receive(wire.AppendAcknowledged(nil, m.ID, protocol.SubscriptionFilter{ToolsListChanged: true}), m)
 				return errors.New("stream broke")
 			}
 			return nil

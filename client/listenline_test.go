@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -23,7 +24,7 @@ func TestListenCloseWrites(t *testing.T) {
 				said <- "listen " + string(h.ID)
 				s.say(toolsAck, h.ID)
 			case protocol.MethodCancelled:
-				said <- "cancelled " + string(protocol.Lookup(h.Params, []string{"requestId"}))
+				said <- "cancelled " + string(jsonx.Lookup(h.Params, []string{"requestId"}))
 			}
 		}
 	}), modernOptions())

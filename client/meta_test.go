@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -13,7 +14,7 @@ func TestMeta(t *testing.T) {
 	each(t, func(t *testing.T, rev protocol.Revision) {
 		s := fixture(t, nil)
 		s.MustAdd(mcp.Tool("meta", func(f *mcp.Frame, _ struct{}) (string, error) {
-			return string(protocol.Lookup(f.Request().Params.Raw, []string{"_meta"})), nil
+			return string(jsonx.Lookup(f.Request().Params.Raw, []string{"_meta"})), nil
 		}))
 		c := connect(t, serving(t, s), only(rev))
 		result, err := c.Call(t.Context(), "meta", nil, Meta("example.com/trace", map[string]any{"id": 7}), Meta("example.com/n", 1),

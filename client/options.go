@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -201,7 +202,7 @@ func (o *Options) mutual(names []string, modern bool) protocol.Revision {
 }
 
 // tasksExtension is declared in the capabilities of clients that accept tasks.
-const tasksExtension = protocol.TasksExtension
+const tasksExtension = wire.TasksExtension
 
 // capabilities returns what the client declares: Options.Capabilities and what
 // the handlers imply.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -35,14 +37,14 @@ func TestOnRequest(t *testing.T) {
 		opts.OnRequest = func(_ context.Context, method string, params json.RawMessage) (any, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			asked = append(asked, method+" "+string(protocol.Lookup(params, []string{"message"})))
+			asked = append(asked, method+" "+string(jsonx.Lookup(params, []string{"message"})))
 			return map[string]any{"action": "accept", "content": map[string]string{"name": "Ada"}}, nil
 		}
 		c := connect(t, serving(t, fixture(t, nil)), opts)
 		if got := c.Capabilities(); got.Roots != nil || got.Extensions != nil {
 			t.Errorf("declared %+v", got)
 		}
-		if !rev.Has(protocol.Elicitation) {
+		if !wire.Elicitation.In(rev) {
 			return
 		}
 		got, err := Call[string](t.Context(), c, "greet", nil)
@@ -62,7 +64,7 @@ func TestOnRequestDeclares(t *testing.T) {
 	declared := make(chan string, 1)
 	tr := scripted(t, func(s *script) {
 		h := s.until("initialize")
-		declared <- string(protocol.Lookup(h.Params, []string{"capabilities"}))
+		declared <- string(jsonx.Lookup(h.Params, []string{"capabilities"}))
 		s.result(h, `{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"script","version":"1"}}`)
 		s.drain()
 	})

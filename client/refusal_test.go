@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -40,7 +41,7 @@ func TestStatusCodeOfAnAnswer(t *testing.T) {
 			}
 			body, err := io.ReadAll(r.Body)
 			var m protocol.Message
-			if fault := protocol.Scan(body, protocol.Limits{}, &m); err != nil || fault != nil {
+			if fault := wire.Scan(body, &m); err != nil || fault != nil {
 				t.Errorf("%s: %v, %v", body, err, fault)
 			}
 			w.Header().Set("Content-Type", "application/json")

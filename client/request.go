@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -188,7 +189,7 @@ func (r *request) attempt(ctx context.Context) (json.RawMessage, error) {
 	if err := r.offered(conn); err != nil {
 		return nil, err
 	}
-	cached := r.cache && !r.client.opts.NoCache && conn.revision().Has(protocol.CacheHints) && r.options.header == nil && r.options.meta == nil &&
+	cached := r.cache && !r.client.opts.NoCache && wire.CacheHints.In(conn.revision()) && r.options.header == nil && r.options.meta == nil &&
 		r.options.answers == nil && r.options.state == "" // what comes of a round is kept for nobody
 	if cached && !r.options.noCache {
 		if result, ok := r.client.opts.Cache.get(r.client.server, r.client.owner, r.method, string(r.members)); ok {
@@ -221,7 +222,7 @@ func (r *request) rounds(ctx context.Context, conn *connection) (result json.Raw
 	}
 	for turn := 0; ; turn++ {
 		result, err = r.roundTrip(ctx, conn, more)
-		if err != nil || !conn.revision().Has(protocol.ResultType) {
+		if err != nil || !wire.ResultType.In(conn.revision()) {
 			return result, rounds, err
 		}
 		switch kind := resultType(result); kind {
@@ -331,7 +332,7 @@ func (r *request) offered(conn *connection) error {
 			missing = "logging"
 		}
 	case protocol.MethodComplete:
-		if caps.Completions == nil && conn.revision().Has(protocol.CompletionsCapability) {
+		if caps.Completions == nil && wire.CompletionsCapability.In(conn.revision()) {
 			missing = "completions"
 		}
 	}

@@ -260,7 +260,7 @@ func decodePrompt(raw []byte) (*protocol.GetPromptResult, error) {
 
 // resultType returns the member resultType, "" if there is none.
 func resultType(raw []byte) string {
-	text := protocol.Lookup(raw, []string{"resultType"})
+	text := jsonx.Lookup(raw, []string{"resultType"})
 	if len(text) < 2 || text[0] != '"' {
 		return ""
 	}

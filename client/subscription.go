@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -320,7 +321,7 @@ func (s *Subscription) opened(accepted protocol.SubscriptionFilter) {
 // than was wanted is ignored.
 func (s *Subscription) acknowledged(params []byte) {
 	var accepted protocol.SubscriptionFilter
-	raw := protocol.Lookup(params, []string{"notifications"})
+	raw := jsonx.Lookup(params, []string{"notifications"})
 	if raw != nil && json.Unmarshal(raw, &accepted) != nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -16,7 +17,7 @@ import (
 // schemas it does not change.
 type toolInfo struct {
 	tool    protocol.Tool
-	headers []protocol.HeaderParam
+	headers []facts.Header
 	size    int // about what it takes, in bytes
 
 	input, output *raw.Schema // nil until they are first needed, and again when others need their room; toolIndex.mu guards them
@@ -143,7 +144,7 @@ func (t *toolIndex) schema(info *toolInfo, text []byte, kept **raw.Schema) (*raw
 }
 
 // toolSize estimates the memory that a tool takes, in bytes.
-func toolSize(t *Tool, headers []protocol.HeaderParam) int {
+func toolSize(t *Tool, headers []facts.Header) int {
 	const entry, text, icon = 512, 20, 96 // of the index; of a string in a list; of an Icon
 	n := entry + len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.OutputSchema)
 	for _, i := range t.Icons {

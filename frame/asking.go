@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -101,8 +102,8 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 			if len(params.Messages) == 0 || params.MaxTokens <= 0 {
 				return nil, errors.New("frame: sampling needs messages and a positive MaxTokens")
 			}
-			p := params.For(f.Revision())
-			if f.Revision().Has(protocol.SamplingTools) && f.ClientCapabilities().Sampling.Context == nil {
+			p := wire.SampleParamsFor(params, f.Revision())
+			if wire.SamplingTools.In(f.Revision()) && f.ClientCapabilities().Sampling.Context == nil {
 				p.IncludeContext = "" // such a client has none to include
 			}
 			return json.Marshal(p)
@@ -110,9 +111,9 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 		needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			switch {
 			case c.Sampling == nil:
-				return protocol.MissingCapability("sampling")
+				return wire.MissingCapability("sampling")
 			case (len(params.Tools) > 0 || params.ToolChoice != nil) && c.Sampling.Tools == nil:
-				return protocol.MissingCapability("sampling", "tools")
+				return wire.MissingCapability("sampling", "tools")
 			}
 			return nil
 		},
@@ -139,7 +140,7 @@ func RootsQuestion(key string, into *[]protocol.Root) *Question {
 		params: func(*Frame) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
 		needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			if c.Roots == nil {
-				return protocol.MissingCapability("roots")
+				return wire.MissingCapability("roots")
 			}
 			return nil
 		},

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // Detacher turns a request into a task; the server brings it for tools that
@@ -20,9 +20,9 @@ type Detacher interface {
 
 // Detachment is a request as a task.
 type Detachment struct {
-	Asker  Asker                           // takes its questions
-	Note   func(p protocol.Progress) error // takes its progress, whose token is not set
-	Answer func()                          // answers the request; from then on nothing else can be sent for it
+	Asker  Asker                       // takes its questions
+	Note   func(p wire.Progress) error // takes its progress, whose token is not set
+	Answer func()                      // answers the request; from then on nothing else can be sent for it
 }
 
 type detacherKey struct{}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -49,16 +50,16 @@ type state struct {
 	detaching sync.Mutex // serialises Detach
 
 	mu       sync.Mutex
-	own      *Assigns           // assigns of a request that has no session
-	progress float64            // the last value told, if told is set
-	last     *protocol.Progress // the newest, of a request that may become a task
+	own      *Assigns       // assigns of a request that has no session
+	progress float64        // the last value told, if told is set
+	last     *wire.Progress // the newest, of a request that may become a task
 	told     bool
 	client   *client
 	asking   Asker
-	note     func(p protocol.Progress) error // set once the request is a task
-	needs    []string                        // what NeedScopes was asked for
-	keys     map[string]bool                 // of the questions so far
-	asked    string                          // begins the ids of URL questions; "" until there is one
+	note     func(p wire.Progress) error // set once the request is a task
+	needs    []string                    // what NeedScopes was asked for
+	keys     map[string]bool             // of the questions so far
+	asked    string                      // begins the ids of URL questions; "" until there is one
 }
 
 // client is the modern client's view of itself, decoded when asked for.
@@ -101,7 +102,7 @@ type Ender interface {
 type closer interface{ CloseStream() bool }
 
 // ErrAnswered is the error of messages that come after the answer.
-var ErrAnswered = protocol.ErrAnswered
+var ErrAnswered = wire.ErrAnswered
 
 // Config is what a Frame is made of. The server fills it in; tests of
 // handlers may, too.
@@ -309,7 +310,7 @@ func (f *Frame) Progress(done, total float64, message ...string) error {
 	if math.IsNaN(done+total) || math.IsInf(done+total, 0) {
 		return fmt.Errorf("frame: progress must be a number, got %v of %v", done, total)
 	}
-	p := protocol.Progress{Token: token, Progress: done, Total: total}
+	p := wire.Progress{Token: token, Progress: done, Total: total}
 	if len(message) > 0 {
 		p.Message = message[0]
 	}
@@ -346,7 +347,7 @@ func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 	if !f.LogEnabled(level) {
 		return nil
 	}
-	m := protocol.LogMessage{Level: level, Data: data}
+	m := wire.LogMessage{Level: level, Data: data}
 	if len(logger) > 0 {
 		m.Logger = logger[0]
 	}
@@ -365,7 +366,7 @@ func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 // tell sends a message that a client may go without.
 func (s *state) tell(message []byte) error {
 	err := s.peer.Send(message)
-	if errors.Is(err, protocol.ErrNoStream) {
+	if errors.Is(err, wire.ErrNoStream) {
 		return nil
 	}
 	return err
@@ -428,7 +429,7 @@ func (f *Frame) asker() Asker {
 // as the member elicitationId of its params.
 func (f *Frame) ElicitationID(key string) string {
 	rev := f.Revision()
-	if rev.Modern() || !rev.Has(protocol.ElicitModes) {
+	if rev.Modern() || !wire.ElicitModes.In(rev) {
 		return ""
 	}
 	f.mu.Lock()
@@ -485,7 +486,7 @@ func (f *Frame) detachToAsk() error {
 func (f *Frame) Detached() bool { return f.taskNote() != nil }
 
 // taskNote returns what takes notes of progress, nil unless f is detached.
-func (f *Frame) taskNote() func(protocol.Progress) error {
+func (f *Frame) taskNote() func(wire.Progress) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.note

@@ -16,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -156,11 +157,11 @@ func (c *Client) RequestContext(ctx context.Context, method string, params any) 
 // that; where it is false, Capabilities or the lack of a script says no, or the
 // revision has no such thing.
 func (c *Client) Can(path ...string) bool {
-	text, err := json.Marshal(c.conf.capabilities.For(c.conf.revision))
+	text, err := json.Marshal(wire.ClientCapabilitiesFor(*c.conf.capabilities, c.conf.revision))
 	if err != nil {
 		c.t.Errorf("mcptest: the capabilities do not encode: %v", err)
 	}
-	return len(path) > 0 && protocol.Lookup(text, path) != nil
+	return len(path) > 0 && jsonx.Lookup(text, path) != nil
 }
 
 // Notify sends a notification.
@@ -218,9 +219,9 @@ func (c *Client) hear(fromServer bool, text []byte) {
 		return
 	}
 	var m protocol.Message
-	if fault := protocol.Scan(text, protocol.Limits{}, &m); fault != nil {
+	if fault := wire.Scan(text, &m); fault != nil {
 		c.t.Errorf("mcptest: the server sent %q: %v", text, fault)
-	} else if m.IsNotification() {
+	} else if m.Kind() == protocol.KindNotification {
 		c.note(&m)
 	}
 }
@@ -365,9 +366,9 @@ func (c *Client) Prompts() []protocol.Prompt {
 // before are the arguments that are filled in already.
 func (c *Client) Complete(of, argument, value string, before map[string]string) []string {
 	c.t.Helper()
-	ref := map[string]string{"type": protocol.RefPrompt, "name": of}
+	ref := map[string]string{"type": wire.RefPrompt, "name": of}
 	if strings.Contains(of, "{") {
-		ref = map[string]string{"type": protocol.RefResource, "uri": of}
+		ref = map[string]string{"type": wire.RefResource, "uri": of}
 	}
 	params := map[string]any{"ref": ref, "argument": map[string]string{"name": argument, "value": value}}
 	if before != nil {
@@ -466,7 +467,7 @@ func (c *Client) take(method string) (params json.RawMessage, ok bool, another <
 func (c *Client) answer(_ context.Context, method string, params json.RawMessage) (any, error) {
 	script := c.conf.answers[method]
 	if script == nil {
-		return nil, protocol.MethodNotFound(method)
+		return nil, wire.MethodNotFound(method)
 	}
 	defer func() {
 		if p := recover(); p != nil { // the client would go on with an error

@@ -6,6 +6,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -52,7 +53,7 @@ func newConfig(options []Option) *config {
 // able returns the capabilities for which there is a script.
 func (c *config) able() *protocol.ClientCapabilities {
 	can := &protocol.ClientCapabilities{}
-	modes := c.revision.Has(protocol.ElicitModes)
+	modes := wire.ElicitModes.In(c.revision)
 	if c.answers[protocol.MethodElicit] != nil {
 		can.Elicitation = &protocol.ElicitationCapability{}
 		if modes {
@@ -145,7 +146,7 @@ func Roots(roots ...protocol.Root) Option {
 		roots = []protocol.Root{}
 	}
 	return OnRequest(protocol.MethodRoots, func(json.RawMessage) (any, error) {
-		return protocol.RootsResult{Roots: roots}, nil
+		return wire.RootsResult{Roots: roots}, nil
 	})
 }
 

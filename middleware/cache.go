@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -135,7 +136,7 @@ type cache struct {
 // revision.
 type cached struct {
 	key     cacheKey
-	result  *protocol.FrozenResult
+	result  *wire.FrozenResult
 	expires time.Time
 }
 
@@ -169,7 +170,7 @@ func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protoc
 	if !ok || call.IsError || f.Asked() {
 		return result, nil
 	}
-	frozen, err := call.Freeze(f.Revision())
+	frozen, err := wire.Freeze(call, f.Revision())
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +180,7 @@ func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protoc
 		if frozen.Len() > outer.limit {
 			return result, nil
 		}
-		answer = &sized{result: frozen, limit: outer.limit, method: outer.method}
+		answer = &sized{Result: frozen, limit: outer.limit, method: outer.method}
 	}
 	if e.size() > c.options.MaxBytes {
 		return answer, nil

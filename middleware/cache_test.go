@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -104,7 +105,7 @@ func TestCache(t *testing.T) {
 					t.Errorf("%s lacks the server's name: %s", tt.name, second)
 				}
 			}
-			if rev.Has(protocol.Elicitation) {
+			if wire.Elicitation.In(rev) {
 				before := *runs
 				if first, second := call("ask", `{}`), call("ask", `{}`); !strings.Contains(first, "Ada") || !strings.Contains(second, "Ada") || *runs < before+2 {
 					t.Errorf("an answer of the client was kept: %d runs, %s, %s", *runs-before, first, second)

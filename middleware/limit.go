@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -69,28 +70,28 @@ func ResultSizeLimit(limit int) mcp.Middleware {
 			if err != nil || result == nil || !runsHandler(f) {
 				return result, err
 			}
-			return &sized{result: result, limit: limit, method: f.Request().Method}, nil
+			return &sized{Result: result, limit: limit, method: f.Request().Method}, nil
 		}
 	}
 }
 
 // sized is a result with a limit, which is applied when it is encoded.
 type sized struct {
-	result protocol.Result
+	protocol.Result
 	limit  int
 	method string
 }
 
-// Append implements protocol.Result.
-func (r *sized) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+// Append implements wire.Result.
+func (r *sized) Append(dst []byte, to wire.To) ([]byte, error) {
 	start := len(dst)
-	grown, err := r.result.Append(dst, to)
+	grown, err := wire.AppendResult(dst, r.Result, to)
 	if err != nil || len(grown)-start <= r.limit {
 		return grown, err
 	}
 	text := fmt.Sprintf("The result has %d bytes, over the limit of %d. Ask for less.", len(grown)-start, r.limit)
 	if r.method == protocol.MethodToolsCall {
-		return failed(text).Append(dst[:start], to)
+		return wire.AppendResult(dst[:start], failed(text), to)
 	}
 	return nil, protocol.Errorf(protocol.CodeInternal, "%s", text)
 }
@@ -102,6 +103,6 @@ func unwrap(result protocol.Result) protocol.Result {
 		if !ok {
 			return result
 		}
-		result = r.result
+		result = r.Result
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -51,7 +52,7 @@ func logDone(logger zerolog.Logger, f *mcp.Frame, took time.Duration, result pro
 	if call, ok := unwrap(result).(*protocol.CallToolResult); ok && call.IsError {
 		e = e.Bool("failed", true)
 	}
-	if _, ok := unwrap(result).(protocol.ListenResult); ok && err == nil {
+	if _, ok := unwrap(result).(wire.ListenResult); ok && err == nil {
 		e = e.Bool("opened", true)
 	}
 	safely.Log(e, "handled")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -45,12 +46,12 @@ func show(t testing.TB, r protocol.Result, err error) string {
 	t.Helper()
 	if err == nil {
 		var text []byte
-		if text, err = r.Append(nil, protocol.Wire{Revision: protocol.LatestLegacy}); err == nil {
+		if text, err = wire.AppendResult(nil, r, wire.To{Revision: protocol.LatestLegacy}); err == nil {
 			return string(text)
 		}
 	}
 	if fault, ok := errors.AsType[*protocol.Error](err); ok {
-		return string(fault.Append(nil))
+		return string(wire.AppendError(nil, fault))
 	}
 	return err.Error()
 }
@@ -70,7 +71,7 @@ func TestLogging(t *testing.T) {
 		{"error", callOf("x"), answer(nil, fmt.Errorf("secret: %w", &mcp.Error{Code: 4711, Message: "secret"})), map[string]any{"method": "tools/call", "name": "x", "code": 4711.0}},
 		{"ordinary error", callOf("x"), answer(nil, errors.New("secret")), map[string]any{"method": "tools/call", "name": "x", "code": -32603.0}},
 		{"question", callOf("x"), answer(nil, mcp.ErrInputRequired), map[string]any{"method": "tools/call", "name": "x", "asked": true}},
-		{"subscription", request(context.Background(), "subscriptions/listen", "", ""), answer(protocol.ListenResult{}, nil), map[string]any{"method": "subscriptions/listen", "opened": true}},
+		{"subscription", request(context.Background(), "subscriptions/listen", "", ""), answer(wire.ListenResult{}, nil), map[string]any{"method": "subscriptions/listen", "opened": true}},
 		{"long name", callOf(strings.Repeat("x", 1000)), answer(nil, nil), map[string]any{"method": "tools/call", "name": strings.Repeat("x", 200) + "… (1000 bytes)"}},
 		{"panic", callOf("x"), func(*mcp.Frame) (protocol.Result, error) { panic("secret") }, map[string]any{"method": "tools/call", "name": "x", "code": -32603.0}},
 	} {

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,42 +86,16 @@ type ToolChoice struct {
 	Mode string `json:"mode,omitempty"` // "auto", "required" or "none"
 }
 
-// For returns the params in the form that a client of rev takes. Revisions
-// before 2025-11-25 allow one content item in a message and have no tools:
-// there each item becomes a message of its own with the same role, Tools and
-// ToolChoice are dropped, and calls and results of tools become text. p itself
-// is not changed.
-func (p SampleParams) For(rev Revision) SampleParams {
-	single := !rev.Has(SamplingTools)
-	if single {
-		p.Tools, p.ToolChoice = nil, nil
-	}
-	var messages []SampleMessage
-	for _, m := range p.Messages {
-		m.rev = rev
-		if !single || len(m.Content) == 0 {
-			messages = append(messages, m)
-			continue
-		}
-		for i := range m.Content {
-			messages = append(messages, SampleMessage{Role: m.Role, Content: m.Content[i : i+1], rev: rev})
-		}
-	}
-	p.Messages = messages
-	return p
-}
-
 // SampleMessage is one message of the conversation that a model continues.
 type SampleMessage struct {
 	Role    Role
 	Content []Content
-	rev     Revision // that it is encoded for; 0 is the latest
 }
 
 // MarshalJSON implements [json.Marshaler]. A single item is written as an
 // object, which every revision accepts, and several as an array.
 func (m SampleMessage) MarshalJSON() ([]byte, error) {
-	dst, err := AppendContent([]byte(fmt.Sprintf(`{"role":%q,"content":`, m.Role)), m.Content, cmp.Or(m.rev, Latest))
+	dst, err := appendContents(fmt.Appendf(nil, `{"role":%q,"content":`, m.Role), m.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -207,11 +180,6 @@ type Root struct {
 	Meta MetaMap `json:"_meta,omitempty"`
 }
 
-// RootsResult is the answer to roots/list.
-type RootsResult struct {
-	Roots []Root `json:"roots"`
-}
-
 // InputRequest is one question in an InputRequiredResult: a request of the
 // server that travels in a result. Key is chosen by the server, is unique
 // within the result, and names the answer in inputResponses.
@@ -229,50 +197,4 @@ type InputRequest struct {
 type InputRequiredResult struct {
 	Requests []InputRequest // in the order asked
 	State    string
-}
-
-// Append implements [Result]. inputRequests is an object and Go maps have no
-// order, so that the entries are written one by one in the order of Requests.
-func (r *InputRequiredResult) Append(dst []byte, to Wire) ([]byte, error) {
-	requests := []byte{'{'}
-	for _, q := range r.Requests {
-		entry, err := json.Marshal(struct {
-			Method string          `json:"method"`
-			Params json.RawMessage `json:"params"`
-		}{q.Method, q.Params})
-		if err != nil {
-			return nil, err
-		}
-		key, err := json.Marshal(q.Key)
-		if err != nil {
-			return nil, err
-		}
-		requests = append(append(append(separate(requests), key...), ':'), entry...)
-	}
-	dst = append(dst, `{"resultType":"input_required"`...)
-	if len(r.Requests) > 0 {
-		dst = append(append(append(dst, `,"inputRequests":`...), requests...), '}')
-	}
-	dst = appendOptional(dst, `,"requestState":`, r.State)
-	return closeResult(dst, nil, to)
-}
-
-// MissingCapability returns the error for a request that needs a capability
-// which the client did not declare (basic/index of 2026-07-28). name is the
-// capability, such as "elicitation"; settings are the members in it that are
-// needed, such as "url", none if the capability alone suffices. Data repeats
-// both as requiredCapabilities, in the form in which a client would declare
-// them.
-func MissingCapability(name string, settings ...string) *Error {
-	inner := map[string]any{}
-	whole := name
-	for _, s := range settings {
-		inner[s] = struct{}{}
-		whole += "." + s
-	}
-	return &Error{
-		Code:    CodeMissingCapability,
-		Message: fmt.Sprintf("the client did not declare the capability %q, which this request needs", whole),
-		Data:    map[string]any{"requiredCapabilities": map[string]any{name: inner}},
-	}
 }

@@ -1,90 +1,5 @@
 package protocol
 
-import (
-	"encoding/json"
-	"errors"
-	"reflect"
-	"strings"
-)
-
-// MaxCompletions is how many values one completion may have
-// (server/utilities/completion).
-const MaxCompletions = 100
-
-// The types of CompletionReference.
-const (
-	RefPrompt   = "ref/prompt"
-	RefResource = "ref/resource"
-)
-
-// CompleteParams are the params of completion/complete
-// (server/utilities/completion of every revision).
-type CompleteParams struct {
-	Ref      CompletionReference `json:"ref"`
-	Argument CompletionArgument  `json:"argument"`
-	Context  struct {
-		// Arguments are those that the user has filled in before, since
-		// 2025-06-18.
-		Arguments map[string]string `json:"arguments"`
-	} `json:"context"`
-}
-
-// CompletionReference says whose argument is to be completed: that of the
-// prompt Name if Type is RefPrompt, that of the resource template URI if it is
-// RefResource.
-type CompletionReference struct {
-	Type string `json:"type"`
-	Name string `json:"name"` // of a prompt
-	URI  string `json:"uri"`  // of a resource template
-}
-
-// CompletionArgument names the argument to complete and holds what the user has
-// typed so far, which may be the empty string.
-type CompletionArgument struct {
-	Name  string  `json:"name"`
-	Value *string `json:"value"` // nil if absent
-}
-
-// ParseCompleteParams reads the params of completion/complete and checks that
-// the required members are there. An error has CodeInvalidParams and names the
-// member.
-func ParseCompleteParams(raw []byte) (*CompleteParams, *Error) {
-	var p CompleteParams
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, misfit(err)
-	}
-	switch {
-	case p.Ref.Type != RefPrompt && p.Ref.Type != RefResource:
-		return nil, Errorf(CodeInvalidParams, "params.ref.type must be %q or %q, got %q", RefPrompt, RefResource, p.Ref.Type)
-	case p.Ref.Type == RefPrompt && p.Ref.Name == "":
-		return nil, Errorf(CodeInvalidParams, "params.ref.name is missing: it names the prompt")
-	case p.Ref.Type == RefResource && p.Ref.URI == "":
-		return nil, Errorf(CodeInvalidParams, "params.ref.uri is missing: it is the URI template")
-	case p.Argument.Name == "":
-		return nil, Errorf(CodeInvalidParams, "params.argument.name is missing: it names the argument to complete")
-	case p.Argument.Value == nil:
-		return nil, Errorf(CodeInvalidParams, "params.argument.value is missing: it is what the user has typed, or the empty string")
-	}
-	return &p, nil
-}
-
-// misfit turns an error of encoding/json into one that names the member of the
-// params which has the wrong type.
-func misfit(err error) *Error {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return Errorf(CodeInvalidParams, "params must be an object: %w", err)
-	}
-	want := "an object"
-	switch {
-	case wrong.Field == "context.arguments": // encoding/json does not say which of them
-		want = "an object of strings"
-	case wrong.Type.Kind() == reflect.String:
-		want = "a string"
-	}
-	return Errorf(CodeInvalidParams, "%s must be %s, got %s", strings.TrimSuffix("params."+wrong.Field, "."), want, wrong.Value)
-}
-
 // Completion holds values that an argument can have, the best ones first.
 type Completion struct {
 	Values []string `json:"values"` // MaxCompletions at most
@@ -92,9 +7,4 @@ type Completion struct {
 	// sent; HasMore says whether it is.
 	Total   int  `json:"total"` // how many there are in all
 	HasMore bool `json:"hasMore"`
-}
-
-// CompleteResult is the result of completion/complete.
-type CompleteResult struct {
-	Completion Completion `json:"completion"`
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
@@ -14,10 +15,7 @@ import (
 // and in sampling ToolUseContent and ToolResultContent. The interface is sealed
 // because clients reject types that the specification does not name.
 type Content interface {
-	// appendContent appends the item as a JSON object in the form of rev. An
-	// item whose type rev lacks is written as text, because a client would
-	// reject the whole result for one unknown type.
-	appendContent(dst []byte, rev Revision) ([]byte, error)
+	appendContent(dst []byte) ([]byte, error)
 }
 
 // Annotations tell a client whom content is for and how much it matters
@@ -28,17 +26,6 @@ type Annotations struct {
 	Audience     []Role    `json:"audience,omitempty"`
 	Priority     *float64  `json:"priority,omitempty"` // 0 (least) to 1 (most)
 	LastModified time.Time `json:"lastModified,omitzero"`
-}
-
-// For returns a without what rev lacks, which is a itself if nothing has to go.
-// a may be nil and is not changed.
-func (a *Annotations) For(rev Revision) *Annotations {
-	if a == nil || rev.Has(LastModified) || a.LastModified.IsZero() {
-		return a
-	}
-	older := *a
-	older.LastModified = time.Time{}
-	return &older
 }
 
 // Role is the speaker or audience of content.
@@ -124,20 +111,19 @@ type Icon struct {
 	Theme    string   `json:"theme,omitempty"` // "light" or "dark"
 }
 
-// AppendContent appends items as a JSON array in the form of rev. An empty or
-// nil list is an empty array. It fails, and returns nil, if an item is nil or
-// has metadata that encoding/json rejects.
-func AppendContent(dst []byte, items []Content, rev Revision) ([]byte, error) {
-	dst, err := appendItems(append(dst, '['), items, rev)
-	if err != nil {
-		return nil, err
-	}
-	return append(dst, ']'), nil
+// EncodeContent appends c, as the newest revision has it, for package wire.
+func EncodeContent(_ call.Private, dst []byte, c Content) ([]byte, error) {
+	return c.appendContent(dst)
 }
 
-// appendItems appends the items with commas between them and without the
-// brackets, for a caller that has items of its own in the same array.
-func appendItems(dst []byte, items []Content, rev Revision) ([]byte, error) {
+// EncodeResource is EncodeContent for the contents of a resource.
+func EncodeResource(_ call.Private, dst []byte, c ResourceContents) ([]byte, error) {
+	return c.append(dst)
+}
+
+// appendContents appends the array of items.
+func appendContents(dst []byte, items []Content) ([]byte, error) {
+	dst = append(dst, '[')
 	for i, item := range items {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -146,48 +132,38 @@ func appendItems(dst []byte, items []Content, rev Revision) ([]byte, error) {
 			return nil, fmt.Errorf("content item %d is nil", i)
 		}
 		var err error
-		if dst, err = item.appendContent(dst, rev); err != nil {
+		if dst, err = item.appendContent(dst); err != nil {
 			return nil, err
 		}
 	}
-	return dst, nil
+	return append(dst, ']'), nil
 }
 
-func (c TextContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
+func (c TextContent) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"text","text":`...)
 	dst = jsonx.AppendString(dst, c.Text)
-	return closeContent(dst, c.Annotations, c.Meta, rev)
+	return closeContent(dst, c.Annotations, c.Meta)
 }
 
-func (c ImageContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
-	return appendBinary(dst, "image", c.Data, c.MIMEType, c.Annotations, c.Meta, rev)
+func (c ImageContent) appendContent(dst []byte) ([]byte, error) {
+	return appendBinary(dst, "image", c.Data, c.MIMEType, c.Annotations, c.Meta)
 }
 
-func (c AudioContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
-	if !rev.Has(AudioContentItems) {
-		text := fmt.Sprintf("[audio, %s, %d bytes: not available in protocol revision %s]", c.MIMEType, len(c.Data), rev)
-		return TextContent{Text: text, Annotations: c.Annotations}.appendContent(dst, rev)
-	}
-	return appendBinary(dst, "audio", c.Data, c.MIMEType, c.Annotations, c.Meta, rev)
+func (c AudioContent) appendContent(dst []byte) ([]byte, error) {
+	return appendBinary(dst, "audio", c.Data, c.MIMEType, c.Annotations, c.Meta)
 }
 
-// appendBinary appends an item of type image or audio, which differ in nothing
-// but that. data is written in padded standard base64, as the schema's format
-// byte demands.
-func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta MetaMap, rev Revision) ([]byte, error) {
+func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta MetaMap) ([]byte, error) {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, kind...)
 	dst = append(dst, `","data":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, data)
 	dst = append(dst, `","mimeType":`...)
 	dst = jsonx.AppendString(dst, mime)
-	return closeContent(dst, a, meta, rev)
+	return closeContent(dst, a, meta)
 }
 
-func (c ResourceLink) appendContent(dst []byte, rev Revision) ([]byte, error) {
-	if !rev.Has(ResourceLinks) {
-		return TextContent{Text: c.Name + ": " + c.URI, Annotations: c.Annotations}.appendContent(dst, rev)
-	}
+func (c ResourceLink) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"resource_link","uri":`...)
 	dst = jsonx.AppendString(dst, c.URI)
 	dst = append(dst, `,"name":`...)
@@ -198,26 +174,24 @@ func (c ResourceLink) appendContent(dst []byte, rev Revision) ([]byte, error) {
 	if c.Size != 0 {
 		dst = fmt.Appendf(dst, `,"size":%d`, c.Size)
 	}
-	if len(c.Icons) > 0 && rev.Has(Icons) {
+	if len(c.Icons) > 0 {
 		var err error
 		if dst, err = appendJSON(append(dst, `,"icons":`...), c.Icons); err != nil {
 			return nil, err
 		}
 	}
-	return closeContent(dst, c.Annotations, c.Meta, rev)
+	return closeContent(dst, c.Annotations, c.Meta)
 }
 
-func (c EmbeddedResource) appendContent(dst []byte, rev Revision) ([]byte, error) {
-	dst, err := c.Resource.Append(append(dst, `{"type":"resource","resource":`...), rev)
+func (c EmbeddedResource) appendContent(dst []byte) ([]byte, error) {
+	dst, err := c.Resource.append(append(dst, `{"type":"resource","resource":`...))
 	if err != nil {
 		return nil, err
 	}
-	return closeContent(dst, c.Annotations, c.Meta, rev)
+	return closeContent(dst, c.Annotations, c.Meta)
 }
 
-// Append appends c as a JSON object. rev only matters to metadata; every
-// revision has the same members. It fails if encoding/json rejects Meta.
-func (c ResourceContents) Append(dst []byte, rev Revision) ([]byte, error) {
+func (c ResourceContents) append(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"uri":`...)
 	dst = jsonx.AppendString(dst, c.URI)
 	dst = appendOptional(dst, `,"mimeType":`, c.MIMEType)
@@ -227,15 +201,15 @@ func (c ResourceContents) Append(dst []byte, rev Revision) ([]byte, error) {
 	} else {
 		dst = jsonx.AppendString(append(dst, `,"text":`...), c.Text)
 	}
-	return closeContent(dst, nil, c.Meta, rev)
+	return closeContent(dst, nil, c.Meta)
 }
 
 // closeContent appends the members that every item may end with, annotations
 // and _meta, and the closing brace.
-func closeContent(dst []byte, a *Annotations, meta MetaMap, rev Revision) ([]byte, error) {
+func closeContent(dst []byte, a *Annotations, meta MetaMap) ([]byte, error) {
 	var err error
 	if a != nil {
-		if dst, err = appendJSON(append(dst, `,"annotations":`...), a.For(rev)); err != nil {
+		if dst, err = appendJSON(append(dst, `,"annotations":`...), a); err != nil {
 			return nil, err
 		}
 	}

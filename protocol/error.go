@@ -118,10 +118,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Append appends e as a JSON object. Data that encoding/json rejects is left
-// out: an error must be sent in any case. RetryAfter is rounded up, so that a
-// client which waits that long is never too early.
-func (e *Error) Append(dst []byte) []byte {
+// MarshalJSON implements json.Marshaler. Data that does not encode is left out.
+func (e *Error) MarshalJSON() ([]byte, error) {
 	code, message := e.Code, e.Message
 	if code == 0 {
 		code = CodeInternal
@@ -129,50 +127,39 @@ func (e *Error) Append(dst []byte) []byte {
 	if message == "" {
 		message = code.String()
 	}
-	dst = fmt.Appendf(dst, `{"code":%d,"message":`, int(code))
+	dst := fmt.Appendf(nil, `{"code":%d,"message":`, int(code))
 	dst = jsonx.AppendString(dst, message)
 	switch {
 	case e.Data == nil && e.RetryAfter > 0:
 		dst = fmt.Appendf(dst, `,"data":{"retryAfterMs":%d}`, (e.RetryAfter-1)/time.Millisecond+1)
 	case e.Data != nil:
 		if data, err := json.Marshal(e.Data); err == nil {
-			dst = append(dst, `,"data":`...)
-			dst = append(dst, data...)
+			dst = append(append(dst, `,"data":`...), data...)
 		}
 	}
-	return append(dst, '}')
+	return append(dst, '}'), nil
 }
 
-// AppendErrorResponse appends a whole error response. A zero id means that the
-// id of the request could not be read: it is written as null, or left out in
-// revisions that allow that (OptionalErrorID).
-func AppendErrorResponse(dst []byte, id ID, e *Error, rev Revision) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0"`...)
-	if !id.IsZero() || !rev.Has(OptionalErrorID) {
-		dst = append(dst, `,"id":`...)
-		dst = id.Append(dst)
+// UnmarshalJSON implements json.Unmarshaler. Data becomes a json.RawMessage, and
+// RetryAfter is what it says.
+func (e *Error) UnmarshalJSON(text []byte) error {
+	var object struct {
+		Code    Code            `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
 	}
-	dst = append(dst, `,"error":`...)
-	dst = e.Append(dst)
-	return append(dst, '}')
-}
-
-// UnsupportedVersion returns the error for a revision that the server does not
-// serve (basic/versioning of 2026-07-28). Data lists those that it does serve,
-// in the order of supported, so that the client can choose one of them.
-func UnsupportedVersion(requested string, supported []Revision) *Error {
-	return &Error{
-		Code:    CodeUnsupportedVersion,
-		Message: fmt.Sprintf("Unsupported protocol version %q", requested),
-		Data: struct {
-			Supported []string `json:"supported"`
-			Requested string   `json:"requested"`
-		}{RevisionNames(supported), requested},
+	if err := json.Unmarshal(text, &object); err != nil {
+		return err
 	}
-}
-
-// MethodNotFound returns the error for a method that the server does not have,
-// or not in the revision of the request.
-func MethodNotFound(method string) *Error {
-	return Errorf(CodeMethodNotFound, "Method not found: %s", method)
+	*e = Error{Code: object.Code, Message: object.Message}
+	if object.Data != nil {
+		e.Data = object.Data
+		var wait struct {
+			RetryAfter int64 `json:"retryAfterMs"`
+		}
+		if json.Unmarshal(object.Data, &wait) == nil && wait.RetryAfter > 0 {
+			e.RetryAfter = time.Duration(wait.RetryAfter) * time.Millisecond
+		}
+	}
+	return nil
 }

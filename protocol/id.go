@@ -40,18 +40,17 @@ func (id ID) IsZero() bool { return id.text == "" }
 // zero ID.
 func (id ID) String() string { return id.text }
 
-// Append appends the JSON text of the id, or null if there is none.
-func (id ID) Append(dst []byte) []byte {
+// MarshalJSON implements json.Marshaler; the zero ID is null.
+func (id ID) MarshalJSON() ([]byte, error) {
 	if id.text == "" {
-		return append(dst, "null"...)
+		return []byte("null"), nil
 	}
-	return append(dst, id.text...)
+	return []byte(id.text), nil
 }
 
-// MarshalJSON implements json.Marshaler.
-func (id ID) MarshalJSON() ([]byte, error) { return id.Append(nil), nil }
-
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements [json.Unmarshaler]. Unlike encoding/json it insists
+// on what the schema requires: a known role, a model, which may be the empty
+// string, and content that can be parsed. On an error r is unchanged.
 func (id *ID) UnmarshalJSON(raw []byte) (err error) {
 	*id, err = RawID(raw)
 	return err

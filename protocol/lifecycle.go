@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/json"
-	"maps"
 )
 
 // Implementation names a server or a client: serverInfo and clientInfo. Name is
@@ -17,17 +16,6 @@ type Implementation struct {
 	Icons       []Icon `json:"icons,omitempty"`
 }
 
-// For returns i without the members that rev lacks.
-func (i Implementation) For(rev Revision) Implementation {
-	if !rev.Has(Titles) {
-		i.Title = ""
-	}
-	if !rev.Has(Icons) {
-		i.Description, i.WebsiteURL, i.Icons = "", "", nil
-	}
-	return i
-}
-
 // ClientCapabilities are what a client declares that it can do, in initialize
 // or in the _meta of a modern request. A nil pointer means that it cannot.
 // Experimental and Extensions are keyed by the name of the extension; their
@@ -38,23 +26,6 @@ type ClientCapabilities struct {
 	Sampling     *SamplingCapability        `json:"sampling,omitempty"`
 	Elicitation  *ElicitationCapability     `json:"elicitation,omitempty"`
 	Extensions   map[string]json.RawMessage `json:"extensions,omitempty"`
-}
-
-// For returns c without what rev lacks. This matters on both sides: a client
-// may declare at once what it can do in several revisions, and a server must
-// then not rely on more than the revision that was agreed on.
-func (c ClientCapabilities) For(rev Revision) ClientCapabilities {
-	if !rev.Has(Elicitation) {
-		c.Elicitation = nil
-	}
-	if c.Elicitation != nil && !rev.Has(ElicitModes) {
-		c.Elicitation = &ElicitationCapability{}
-	}
-	if c.Sampling != nil && !rev.Has(SamplingTools) {
-		c.Sampling = &SamplingCapability{}
-	}
-	c.Extensions = extensionsFor(c.Extensions, rev)
-	return c
 }
 
 // RootsCapability says that the client answers roots/list. ListChanged says
@@ -105,65 +76,6 @@ type ResourcesCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
-// For returns c without what rev lacks.
-func (c ServerCapabilities) For(rev Revision) ServerCapabilities {
-	if !rev.Has(CompletionsCapability) {
-		c.Completions = nil
-	}
-	c.Extensions = extensionsFor(c.Extensions, rev)
-	return c
-}
-
-// TasksExtension is the identifier of the extension for calls that outlive
-// their request. It came with 2026-07-28 and is for no revision before.
-const TasksExtension = "io.modelcontextprotocol/tasks"
-
-// extensionsFor returns the extensions of either side without those that rev
-// does not have. Extensions that are not known here belong to every revision:
-// the schemas of capabilities are open, and hosts look for apps and skills in
-// legacy sessions, too. all is not changed.
-func extensionsFor[V any](all map[string]V, rev Revision) map[string]V {
-	if _, ok := all[TasksExtension]; !ok || rev.Has(PerRequestMeta) {
-		return all
-	}
-	if len(all) == 1 {
-		return nil
-	}
-	all = maps.Clone(all)
-	delete(all, TasksExtension)
-	return all
-}
-
-// InitializeParams are the params of initialize, which opens a session in
-// legacy revisions (basic/lifecycle). Capabilities and ClientInfo stay encoded;
-// whoever needs them decodes them.
-type InitializeParams struct {
-	ProtocolVersion string          `json:"protocolVersion"`
-	Capabilities    json.RawMessage `json:"capabilities"`
-	ClientInfo      json.RawMessage `json:"clientInfo"`
-}
-
-// InitializeResult is the result of initialize. ProtocolVersion is the revision
-// that the server has chosen, see Negotiate; Instructions may be put into the
-// prompt of the client's model.
-type InitializeResult struct {
-	ProtocolVersion string             `json:"protocolVersion"`
-	Capabilities    ServerCapabilities `json:"capabilities"`
-	ServerInfo      Implementation     `json:"serverInfo"`
-	Instructions    string             `json:"instructions,omitempty"`
-}
-
-// DiscoverResult is the result of server/discover in modern revisions: what
-// initialize said, but kept by the client for as long as Cache allows. Which
-// server it is stands in _meta, as in every modern result.
-type DiscoverResult struct {
-	SupportedVersions []string           `json:"supportedVersions"`
-	Capabilities      ServerCapabilities `json:"capabilities"`
-	Instructions      string             `json:"instructions,omitempty"`
-	Cache
-	Meta MetaMap `json:"_meta,omitempty"`
-}
-
 // Cache tells clients how long and for whom they may keep a result
 // (server/utilities/caching of 2026-07-28). It is embedded in the results that
 // can be kept.
@@ -182,19 +94,3 @@ const (
 	CachePublic  CacheScope = "public"
 	CachePrivate CacheScope = "private"
 )
-
-// Negotiate picks the revision that answers an initialize request
-// (basic/lifecycle, "Version Negotiation"): the requested one if it is legacy
-// and supported, else the newest legacy one that is. ok is false if supported
-// has no legacy revision; the order of supported does not matter.
-func Negotiate(requested string, supported []Revision) (rev Revision, ok bool) {
-	if r, known := ParseRevision(requested); known && !r.Modern() && contains(supported, r) {
-		return r, true
-	}
-	for _, r := range supported {
-		if !r.Modern() && r > rev {
-			rev = r
-		}
-	}
-	return rev, rev > 0
-}

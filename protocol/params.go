@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -18,8 +17,6 @@ type Params struct {
 	InputResponses []byte // nil if absent
 	RequestState   string
 	Meta           Meta
-	named          string // the member that Name is read from
-	text           bool   // it must be a string
 }
 
 // Meta holds the keys of a request's _meta that the specification reserves.
@@ -33,8 +30,6 @@ type Meta struct {
 	ClientCapabilities []byte // nil if absent
 	LogLevel           []byte // the JSON text; nil if absent
 	ProgressToken      []byte // the JSON text of a string or an integer; nil if absent
-	invalid            *Error
-	seen               uint // bits of the keys that were there
 }
 
 // Keys of _meta that the specification reserves (basic/index of 2026-07-28).
@@ -47,18 +42,33 @@ const (
 	MetaServerInfo   = metaPrefix + "serverInfo"
 )
 
-// ScanParams reads the params of m, which Scan has accepted, into p. A shared
-// member of the wrong type or that occurs twice is answered with -32602; p then
-// holds what was read before it. Params that are absent leave p empty and are
-// not an error: whether a method needs some is for the method to say.
-func ScanParams(m *Message, p *Params) *Error {
+// DecodeParams reads the params of m into p. What has the wrong type, or is
+// there twice, is an *Error with the code CodeInvalidParams.
+func (m *Message) DecodeParams(p *Params) error {
 	raw := m.Params
 	*p = Params{Raw: raw}
-	p.named, p.text = nameMember(m.Method)
 	if raw == nil {
 		return nil
 	}
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw)}
+	var d paramsDecoder
+	d.named, d.text = nameMember(m.Method)
+	if fault := d.members(&s, p); fault != nil {
+		return fault
+	}
+	return nil
+}
+
+// paramsDecoder is what DecodeParams keeps while it reads. The scanner and the
+// params are not part of it, so that they stay on the stack.
+type paramsDecoder struct {
+	named   string // the member that Name is read from
+	text    bool   // it must be a string
+	seen    uint   // bits of the keys of _meta that were there
+	invalid *Error // the first fault in _meta; the scan goes on to find its other members
+}
+
+func (d *paramsDecoder) members(s *jsonx.Scanner, p *Params) *Error {
 	var seen uint
 	more, err := s.ObjectStart()
 	for more && err == nil {
@@ -71,7 +81,7 @@ func ScanParams(m *Message, p *Params) *Error {
 			return duplicate("params", paramNames[index(paramNames[:], name)])
 		}
 		seen |= bit
-		if fault := p.scanMember(&s, name); fault != nil {
+		if fault := d.member(s, p, name); fault != nil {
 			return fault
 		}
 		more, err = s.ObjectNext()
@@ -79,7 +89,7 @@ func ScanParams(m *Message, p *Params) *Error {
 	if err != nil {
 		return scanError(err)
 	}
-	return p.Meta.invalid
+	return d.invalid
 }
 
 // paramNames are the members that Params reads. Their index is their bit in the
@@ -124,14 +134,12 @@ func duplicate(where, name string) *Error {
 	return Errorf(CodeInvalidParams, "duplicate member %q in %s", name, where)
 }
 
-// scanMember reads the value of the member name into p. Values of names that p
-// does not keep are skipped.
-func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
+func (d *paramsDecoder) member(s *jsonx.Scanner, p *Params, name []byte) *Error {
 	kind := s.Peek()
 	start := s.Pos
 	switch string(name) {
-	case p.named:
-		if kind != jsonx.String && !p.text {
+	case d.named:
+		if kind != jsonx.String && !d.text {
 			skip(s, start)
 			return nil
 		}
@@ -161,15 +169,15 @@ func (p *Params) scanMember(s *jsonx.Scanner, name []byte) *Error {
 		if kind != jsonx.Object {
 			return Errorf(CodeInvalidParams, "params._meta must be an object, got %s", kind)
 		}
-		return p.Meta.scan(s)
+		return d.meta(s, &p.Meta)
 	default:
 		skip(s, start)
 	}
 	return nil
 }
 
-// skip passes a value that Scan has checked, so that only its end has to be
-// found, and returns the text from start on.
+// skip passes a value that Decode has checked before, so that only its end has
+// to be found.
 func skip(s *jsonx.Scanner, start int) []byte {
 	s.SkipChecked()
 	return s.Buf[start:s.Pos]
@@ -184,9 +192,7 @@ func asError(err error) *Error {
 	return scanError(err)
 }
 
-// scan reads the object _meta, at whose start s is. The error is one of syntax
-// only; see Meta for faults of meaning.
-func (m *Meta) scan(s *jsonx.Scanner) *Error {
+func (d *paramsDecoder) meta(s *jsonx.Scanner, m *Meta) *Error {
 	start := s.Pos
 	more, err := s.ObjectStart()
 	for more && err == nil {
@@ -194,7 +200,7 @@ func (m *Meta) scan(s *jsonx.Scanner) *Error {
 		if name, err = s.Name(); err != nil {
 			break
 		}
-		m.scanMember(s, name)
+		d.metaMember(s, m, name)
 		more, err = s.ObjectNext()
 	}
 	m.Raw = s.Buf[start:s.Pos]
@@ -227,13 +233,12 @@ var metaKeyKinds = [...]jsonx.Kind{
 	logLevelKey: jsonx.String,
 }
 
-// scanMember reads one member of _meta. A fault does not end the scan.
-func (m *Meta) scanMember(s *jsonx.Scanner, name []byte) {
+func (d *paramsDecoder) metaMember(s *jsonx.Scanner, m *Meta, name []byte) {
 	key := metaKey(index(metaKeyNames[:], name))
-	if m.seen&(1<<key)&^1 != 0 {
-		m.fault(duplicate("params._meta", metaKeyNames[key]))
+	if d.seen&(1<<key)&^1 != 0 {
+		d.fault(duplicate("params._meta", metaKeyNames[key]))
 	}
-	m.seen |= 1 << key
+	d.seen |= 1 << key
 	kind := s.Peek()
 	text := skip(s, s.Pos)
 	switch key {
@@ -241,14 +246,14 @@ func (m *Meta) scanMember(s *jsonx.Scanner, name []byte) {
 		return
 	case progressTokenKey:
 		if _, err := scanID(&jsonx.Scanner{Buf: text}); err != nil {
-			m.fault(Errorf(CodeInvalidParams, "params._meta.progressToken %w", err))
+			d.fault(Errorf(CodeInvalidParams, "params._meta.progressToken %w", err))
 			return
 		}
 		m.ProgressToken = text
 		return
 	}
 	if want := metaKeyKinds[key]; kind != want {
-		m.fault(Errorf(CodeInvalidParams, "params._meta[%q] must be of type %s, got %s", metaKeyNames[key], want, kind))
+		d.fault(Errorf(CodeInvalidParams, "params._meta[%q] must be of type %s, got %s", metaKeyNames[key], want, kind))
 		return
 	}
 	switch key {
@@ -263,11 +268,9 @@ func (m *Meta) scanMember(s *jsonx.Scanner, name []byte) {
 	}
 }
 
-// fault records a fault unless there is one already; the scan goes on to find
-// the other members.
-func (m *Meta) fault(e *Error) {
-	if m.invalid == nil {
-		m.invalid = e
+func (d *paramsDecoder) fault(e *Error) {
+	if d.invalid == nil {
+		d.invalid = e
 	}
 }
 
@@ -286,37 +289,4 @@ func revisionName(text []byte) string {
 		return ""
 	}
 	return string(value)
-}
-
-// CheckModern checks the metadata that every request of a modern revision must
-// carry: the revision, which must be among supported, and the client's
-// capabilities (basic/index of 2026-07-28, "Per-Request Metadata"). It returns
-// the revision. The order matters: a client that is told the versions can mend
-// its request, whatever else is missing in it.
-func (m *Meta) CheckModern(supported []Revision) (Revision, *Error) {
-	if m.ProtocolVersion == "" {
-		return 0, missingMeta(MetaVersion)
-	}
-	rev, ok := ParseRevision(m.ProtocolVersion)
-	if !ok || !contains(supported, rev) || !rev.Has(PerRequestMeta) {
-		return 0, UnsupportedVersion(m.ProtocolVersion, supported)
-	}
-	if m.ClientCapabilities == nil {
-		return 0, missingMeta(MetaCapabilities)
-	}
-	return rev, nil
-}
-
-// missingMeta is the error for a required key of _meta.
-func missingMeta(key string) *Error {
-	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("params._meta[%q] is missing; every request must carry it", key)}
-}
-
-func contains(revs []Revision, rev Revision) bool {
-	for _, r := range revs {
-		if r == rev {
-			return true
-		}
-	}
-	return false
 }

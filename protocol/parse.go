@@ -16,12 +16,7 @@ type ToolUseContent struct {
 	Meta  MetaMap
 }
 
-// appendContent implements Content. Revisions without tools in sampling get the
-// call as text, so that the conversation stays whole.
-func (c ToolUseContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
-	if !rev.Has(SamplingTools) {
-		return TextContent{Text: fmt.Sprintf("[call of the tool %s with %s]", c.Name, c.Input)}.appendContent(dst, rev)
-	}
+func (c ToolUseContent) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"tool_use"`...)
 	dst = appendOptional(dst, `,"id":`, c.ID)
 	dst = appendOptional(dst, `,"name":`, c.Name)
@@ -33,7 +28,7 @@ func (c ToolUseContent) appendContent(dst []byte, rev Revision) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return closeContent(dst, nil, c.Meta, rev)
+	return closeContent(dst, nil, c.Meta)
 }
 
 // ToolResultContent is the result of a tool, handed to the model in a sampling
@@ -46,15 +41,10 @@ type ToolResultContent struct {
 	Meta       MetaMap
 }
 
-// appendContent implements Content. Revisions without tools in sampling get the
-// text items of the result.
-func (c ToolResultContent) appendContent(dst []byte, rev Revision) ([]byte, error) {
-	if !rev.Has(SamplingTools) {
-		return TextContent{Text: "[result of a tool] " + textOf(c.Content)}.appendContent(dst, rev)
-	}
+func (c ToolResultContent) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"tool_result"`...)
 	dst = appendOptional(dst, `,"toolUseId":`, c.ToolUseID)
-	dst, err := AppendContent(append(dst, `,"content":`...), c.Content, rev)
+	dst, err := appendContents(append(dst, `,"content":`...), c.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +56,7 @@ func (c ToolResultContent) appendContent(dst []byte, rev Revision) ([]byte, erro
 	if c.IsError {
 		dst = append(dst, `,"isError":true`...)
 	}
-	return closeContent(dst, nil, c.Meta, rev)
+	return closeContent(dst, nil, c.Meta)
 }
 
 // contentWire has the members of every type of content. One decoding into it

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -48,7 +50,7 @@ type Entry struct {
 	Scopes []string
 
 	// Headers are the arguments of a tool that clients mirror into HTTP headers.
-	Headers []protocol.HeaderParam
+	Headers []facts.Header
 	// Task reports whether calls of a tool may become tasks.
 	Task bool
 
@@ -102,13 +104,13 @@ func (e *Entry) place() (kind Kind, key string) {
 func (e *Entry) Define(rev protocol.Revision) (json.RawMessage, error) {
 	switch d := e.Definition.(type) {
 	case *protocol.Tool:
-		return encode(d.For(rev))
+		return encode(wire.ToolFor(*d, rev))
 	case *protocol.Resource:
-		return encode(d.For(rev))
+		return encode(wire.ResourceFor(*d, rev))
 	case *protocol.ResourceTemplate:
-		return encode(d.For(rev))
+		return encode(wire.ResourceTemplateFor(*d, rev))
 	case *protocol.Prompt:
-		return encode(d.For(rev))
+		return encode(wire.PromptFor(*d, rev))
 	}
 	return nil, fmt.Errorf("a %T describes no component", e.Definition)
 }

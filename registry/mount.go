@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -177,7 +178,7 @@ func (m *mount) graft(e *Entry) *Entry {
 			_, err = m.wrap(func(f *frame.Frame) (protocol.Result, error) {
 				var err error
 				found, err = complete(f, value, arguments)
-				return protocol.EmptyResult{}, err
+				return wire.EmptyResult{}, err
 			})(f)
 			return found, err
 		}

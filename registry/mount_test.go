@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -66,7 +67,7 @@ func TestMountRenames(t *testing.T) {
 	from := New(Config{Filter: func(f *frame.Frame, _ Kind, key string) bool { return note("filter")(f) && key != "hidden" }})
 	served := func(f *frame.Frame) (protocol.Result, error) {
 		note("serve")(f)
-		return protocol.EmptyResult{}, nil
+		return wire.EmptyResult{}, nil
 	}
 	err := from.Add(
 		&Entry{Definition: &protocol.Tool{Name: "t", InputSchema: []byte(`{}`)}, Serve: served, Visible: note("visible")},

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -111,7 +112,7 @@ func decodeCursor(raw []byte) (key string, err error) {
 // wants; nil wants all.
 func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) (protocol.RawResult, error) {
 	dst := []byte{'{'}
-	if rev.Has(protocol.ResultType) {
+	if wire.ResultType.In(rev) {
 		dst = append(dst, `"resultType":"complete",`...)
 	}
 	dst = append(jsonx.AppendString(dst, l.member), ":["...)
@@ -139,14 +140,14 @@ func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) 
 		dst = append(dst, `,"nextCursor":`...)
 		dst = jsonx.AppendString(dst, encodeCursor(l.entries[last].Key()))
 	}
-	if rev.Has(protocol.CacheHints) {
+	if wire.CacheHints.In(rev) {
 		scope := l.config.Cache.Scope
 		if keep != nil {
 			scope = protocol.CachePrivate // another client may see other entries
 		}
 		dst = fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, l.config.Cache.TTLMs, scope)
 	}
-	if rev.Has(protocol.PerRequestMeta) && len(l.config.Meta) > 0 {
+	if wire.PerRequestMeta.In(rev) && len(l.config.Meta) > 0 {
 		dst = append(append(append(dst, `,"_meta":{`...), l.config.Meta...), '}')
 	}
 	return append(dst, '}'), nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -68,7 +69,7 @@ func questionOf(message []byte) (id protocol.ID) {
 		return id
 	}
 	var m protocol.Message
-	if protocol.Scan(message, protocol.Limits{Depth: len(message)}, &m) == nil && m.IsRequest() {
+	if wire.Scan(message, &m) == nil && m.Kind() == protocol.KindRequest {
 		id = m.ID
 	}
 	return id
@@ -290,7 +291,7 @@ func (h *history) stream(to Sink) *Stream {
 	}
 	h.open[st.number] = st
 	h.mu.Unlock()
-	if h.revision.Has(protocol.PrimedStreams) {
+	if wire.PrimedStreams.In(h.revision) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		st.put(nil, protocol.ID{})
@@ -299,7 +300,7 @@ func (h *history) stream(to Sink) *Stream {
 }
 
 // keeps reports whether events are kept. h.mu is held.
-func (h *history) keeps() bool { return h.limit > 0 && h.revision.Has(protocol.ResumableStreams) }
+func (h *history) keeps() bool { return h.limit > 0 && wire.ResumableStreams.In(h.revision) }
 
 // resumable is keeps without h.mu.
 func (h *history) resumable() bool {
@@ -314,7 +315,7 @@ func (st *Stream) Send(message []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
-		return protocol.ErrAnswered
+		return wire.ErrAnswered
 	}
 	st.put(message, questionOf(message))
 	return nil

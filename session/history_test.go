@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -91,7 +92,7 @@ func TestResume(t *testing.T) {
 	}
 	second.want(t, "")
 	third.want(t, "1-7=answer")
-	if err := st.Send([]byte("late")); !errors.Is(err, protocol.ErrAnswered) {
+	if err := st.Send([]byte("late")); !errors.Is(err, wire.ErrAnswered) {
 		t.Errorf("Send after the answer: %v", err)
 	}
 

@@ -1,6 +1,8 @@
 package session
 
-import "github.com/talaria-go/mcp/protocol"
+import (
+	"github.com/talaria-go/mcp/internal/wire"
+)
 
 // uriCost is what one subscription counts in the budget of all sessions.
 func uriCost(uri string) int { return 128 + len(uri) }
@@ -18,7 +20,7 @@ func (u *subscriptions) add(uri string, max int) (added, ok bool) {
 	if _, there := u.uris[uri]; there {
 		return false, true
 	}
-	if len(u.uris) >= max || u.bytes+len(uri) > protocol.MaxSubscribed || !u.budget.reserve(uriCost(uri)) {
+	if len(u.uris) >= max || u.bytes+len(uri) > wire.MaxSubscribed || !u.budget.reserve(uriCost(uri)) {
 		return false, false
 	}
 	if u.uris == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -34,7 +35,7 @@ func TestSubscriptions(t *testing.T) {
 // A session takes URIs of a size in all, whatever their number.
 func TestSubscribedBytes(t *testing.T) {
 	s := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
-	most := strings.Repeat("x", protocol.MaxSubscribed-1)
+	most := strings.Repeat("x", wire.MaxSubscribed-1)
 	for i, step := range []struct {
 		do   func() bool
 		want bool

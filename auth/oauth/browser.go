@@ -10,13 +10,13 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // OpenBrowser shows an http or https URL in the user's browser. It returns once
 // the browser has been asked, not when the user is done.
 func OpenBrowser(ctx context.Context, address string) error {
-	if err := protocol.CheckWebURL(address); err != nil {
+	if err := wire.CheckWebURL(address); err != nil {
 		return fmt.Errorf("only http and https URLs are opened: %w", err)
 	}
 	// No shell: the URL comes from a server.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -69,7 +70,7 @@ func TestNotesAreWatched(t *testing.T) {
 		c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		if rev.Has(protocol.PerRequestMeta) {
+		if wire.PerRequestMeta.In(rev) {
 			go func() {
 				defer close(ended)
 				_, _ = c.RequestContext(ctx, "subscriptions/listen", map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"notes://all"}}})
@@ -118,7 +119,7 @@ func TestImportAsTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := mcptest.New(t, newServer(newBench(t, dir)), mcptest.Trace(spectest.New(t).Hear),
-		mcptest.Capabilities(protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{protocol.TasksExtension: json.RawMessage(`{}`)}}))
+		mcptest.Capabilities(protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{wire.TasksExtension: json.RawMessage(`{}`)}}))
 	start := func(pace string) string {
 		state := decoded[taskState](t, c.Request("tools/call", map[string]any{
 			"name": "import_events", "arguments": map[string]any{"path": "events.csv", "pace": pace},

@@ -29,6 +29,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -332,7 +333,7 @@ func (f *connectFlags) pin(opts *client.Options) error {
 	rev, ok := protocol.ParseRevision(f.revision)
 	if !ok {
 		return usage("--revision %s: there is no such revision", f.revision).
-			with("there are " + strings.Join(protocol.RevisionNames(protocol.Revisions()), ", "))
+			with("there are " + strings.Join(wire.RevisionNames(protocol.Revisions()), ", "))
 	}
 	opts.Revisions = []protocol.Revision{rev}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -57,7 +58,7 @@ func TestGoSDK(t *testing.T) {
 			t.Run("changed lists", s.goSDKChanges)
 			if want.Modern() {
 				t.Run("rounds", s.goSDKRounds)
-			} else if want.Has(protocol.ElicitModes) {
+			} else if wire.ElicitModes.In(want) {
 				t.Run("questions", s.suiteQuestions) // not the enums: the SDK refuses the form of its own server
 			}
 		})

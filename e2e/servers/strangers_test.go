@@ -10,6 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -94,14 +95,14 @@ func stranger(t *testing.T, server program, kind string, want protocol.Revision,
 	t.Run("completion", func(t *testing.T) {
 		s.completes(t, client.Completion{Prompt: "letter", Argument: "city", Value: "R"}, "Rome")
 	})
-	if want.Has(protocol.Elicitation) { // which came with it
+	if wire.Elicitation.In(want) { // which came with it
 		t.Run("completion by another argument", func(t *testing.T) {
 			s.completes(t, client.Completion{Prompt: "letter", Argument: "city", Context: map[string]string{"country": "France"}}, "Lyon", "Paris")
 		})
 	}
 	t.Run("log", s.strangerLog)
 	t.Run("progress and cancel", s.frameworkCancel)
-	if want.Has(protocol.Elicitation) {
+	if wire.Elicitation.In(want) {
 		t.Run("questions", func(t *testing.T) { s.frameworkQuestions(t, quirks{}) })
 	}
 	if tasks && want.Modern() {
@@ -161,7 +162,7 @@ func (s session) strangerStructured(t *testing.T) {
 	got, err := client.Call[struct {
 		Letters int `json:"letters"`
 	}](within(t), s, "count", args{"name": "größer"})
-	if s.Revision().Has(protocol.StructuredContent) {
+	if wire.StructuredContent.In(s.Revision()) {
 		if err != nil || got.Letters != 6 {
 			t.Errorf("got %+v, %v", got, err)
 		}

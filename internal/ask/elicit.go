@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -30,7 +31,7 @@ func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.
 				return nil, err
 			}
 			params := protocol.ElicitParams{Message: message, RequestedSchema: requested}
-			if rev.Has(protocol.ElicitModes) {
+			if wire.ElicitModes.In(rev) {
 				params.Mode = "form"
 			}
 			return json.Marshal(params)
@@ -62,9 +63,9 @@ func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.
 func needsForm(c *protocol.ClientCapabilities) *protocol.Error {
 	switch {
 	case c.Elicitation == nil:
-		return protocol.MissingCapability("elicitation")
+		return wire.MissingCapability("elicitation")
 	case c.Elicitation.Form == nil && c.Elicitation.URL != nil:
-		return protocol.MissingCapability("elicitation", "form")
+		return wire.MissingCapability("elicitation", "form")
 	}
 	return nil
 }
@@ -93,14 +94,14 @@ func URLQuestion(key, message, address string, into *frame.Elicited[struct{}]) *
 	return frame.Internal(call.Private{}).Question(frame.QuestionParts{
 		Key: key, Method: protocol.MethodElicit,
 		Params: func(f *frame.Frame) (json.RawMessage, error) {
-			if err := protocol.CheckWebURL(address); err != nil {
+			if err := wire.CheckWebURL(address); err != nil {
 				return nil, fmt.Errorf("mcp: a user cannot be asked to visit %q: %w", address, err)
 			}
 			return json.Marshal(protocol.ElicitParams{Mode: "url", Message: message, URL: address, ElicitationID: f.ElicitationID(key)})
 		},
 		Needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			if c.Elicitation == nil || c.Elicitation.URL == nil {
-				return protocol.MissingCapability("elicitation", "url")
+				return wire.MissingCapability("elicitation", "url")
 			}
 			return nil
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -78,7 +79,7 @@ type choice struct {
 // of a revision. A schema that forms do not know is an error.
 func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, error) {
 	f := field{Type: s.Type, Title: s.Title, Description: s.Description}
-	if rev.Has(protocol.ElicitModes) || s.Type == "boolean" {
+	if wire.ElicitModes.In(rev) || s.Type == "boolean" {
 		f.Default = s.Default
 	}
 	switch s.Type {
@@ -97,7 +98,7 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 		f.Minimum, f.Maximum = s.Minimum, s.Maximum
 	case "boolean":
 	case "array":
-		if !rev.Has(protocol.ElicitModes) {
+		if !wire.ElicitModes.In(rev) {
 			return nil, errNoList
 		}
 		if s.Items == nil || s.Items.Type != "string" || len(s.Items.Enum) == 0 {
@@ -128,7 +129,7 @@ func (f *field) choose(values []any, extras map[string]any, rev protocol.Revisio
 			return fmt.Errorf("%d %s for %d values; give each value one", len(list), name, len(values))
 		}
 	}
-	if titles != nil && rev.Has(protocol.ElicitModes) {
+	if titles != nil && wire.ElicitModes.In(rev) {
 		for i, value := range values {
 			f.OneOf = append(f.OneOf, choice{value, titles[i]})
 		}

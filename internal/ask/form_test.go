@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -60,11 +61,11 @@ func TestForm(t *testing.T) {
 		}{}, "", ""},
 	} {
 		for _, rev := range protocol.Revisions() {
-			if !rev.Has(protocol.Elicitation) {
+			if !wire.Elicitation.In(rev) {
 				continue
 			}
 			want := tt.first
-			if rev.Has(protocol.ElicitModes) {
+			if wire.ElicitModes.In(rev) {
 				want = tt.since2511
 			}
 			got, err := func() (json.RawMessage, error) {

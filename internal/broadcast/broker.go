@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/share"
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // ErrClosed is returned by Join after Close.
@@ -87,7 +87,7 @@ const (
 // change is one entry in the queue of a subscriber.
 type change struct {
 	topic string
-	what  *protocol.Change
+	what  *wire.Change
 }
 
 // Join is what a subscriber wants.
@@ -177,7 +177,7 @@ func (b *Broker) Len() int {
 
 // Publish tells the subscribers of a topic of a change and reports whether
 // there are any. It keeps what, which must not change any more.
-func (b *Broker) Publish(topic string, what *protocol.Change) bool {
+func (b *Broker) Publish(topic string, what *wire.Change) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for s := range b.topics[topic] {
@@ -227,7 +227,7 @@ func (b *Broker) Close() {
 
 // put queues a change, or replaces the waiting one of the same topic, for which
 // the subscriber has been woken already.
-func (s *Subscriber) put(topic string, what *protocol.Change) {
+func (s *Subscriber) put(topic string, what *wire.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.pending {
@@ -252,7 +252,7 @@ func (s *Subscriber) sign(sign Signs) {
 // were first changed, and returns the signs. There may be neither: a wake-up
 // can come without reason. With Join.May, which decides at this moment, changes
 // that may not be told are dropped.
-func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, signs Signs) {
+func (s *Subscriber) Take(dst []*wire.Change) (changes []*wire.Change, signs Signs) {
 	if s.join.May == nil {
 		return s.take(dst)
 	}
@@ -271,7 +271,7 @@ func (s *Subscriber) Take(dst []*protocol.Change) (changes []*protocol.Change, s
 
 // take is Take for a subscriber without Join.May. It keeps the memory of the
 // queue, unless that has grown large.
-func (s *Subscriber) take(dst []*protocol.Change) (changes []*protocol.Change, signs Signs) {
+func (s *Subscriber) take(dst []*wire.Change) (changes []*wire.Change, signs Signs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.pending {

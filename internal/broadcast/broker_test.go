@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -52,20 +53,20 @@ func taken(s *subscriber) (texts []string, signs broadcast.Signs, roused bool) {
 	return texts, signs, roused
 }
 
-func updated(uri string) string { return string(protocol.ResourceUpdated(uri).Plain()) }
+func updated(uri string) string { return string(wire.ResourceUpdated(uri).Plain()) }
 
 func TestPublish(t *testing.T) {
 	b := broadcast.New(10, 0, 0)
 	both := join(t, b, false, toolsTopic, "resource "+"a")
 	one := join(t, b, false, "resource "+"b")
 	none := join(t, b, false)
-	tools := protocol.NewChange(protocol.MethodToolsChanged, nil)
+	tools := wire.NewChange(protocol.MethodToolsChanged, nil)
 
-	b.Publish("resource "+"a", protocol.ResourceUpdated("a"))
+	b.Publish("resource "+"a", wire.ResourceUpdated("a"))
 	b.Publish(toolsTopic, tools)
 	b.Publish(toolsTopic, tools)
 	b.Publish(promptsTopic, tools)
-	b.Publish("resource "+"a", protocol.ResourceUpdated("newer"))
+	b.Publish("resource "+"a", wire.ResourceUpdated("newer"))
 
 	for _, tt := range []struct {
 		who  string
@@ -101,7 +102,7 @@ func TestQueueIsBoundedByTopics(t *testing.T) {
 	s := join(t, b, false, topics...)
 	for range 3 {
 		for i, topic := range topics {
-			b.Publish(topic, protocol.ResourceUpdated(fmt.Sprint(i)))
+			b.Publish(topic, wire.ResourceUpdated(fmt.Sprint(i)))
 		}
 	}
 	if texts, _, _ := taken(s); len(texts) != len(topics) || texts[99] != updated("99") {
@@ -162,7 +163,7 @@ func TestKeepAlive(t *testing.T) {
 // last change, whatever happens around it.
 func TestConcurrentUse(t *testing.T) {
 	b := broadcast.New(1000, 0, time.Millisecond)
-	last := protocol.ResourceUpdated("last")
+	last := wire.ResourceUpdated("last")
 	var ready, all sync.WaitGroup
 	for range 20 {
 		ready.Add(1)
@@ -178,7 +179,7 @@ func TestConcurrentUse(t *testing.T) {
 				}
 			}
 		})
-		all.Go(func() { b.Publish(toolsTopic, protocol.NewChange(protocol.MethodToolsChanged, nil)) })
+		all.Go(func() { b.Publish(toolsTopic, wire.NewChange(protocol.MethodToolsChanged, nil)) })
 	}
 	ready.Wait()
 	b.Publish(promptsTopic, last)
@@ -245,8 +246,8 @@ func TestMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want := range 3 {
-		b.Publish(toolsTopic, protocol.ResourceUpdated("a"))
-		b.Publish(promptsTopic, protocol.ResourceUpdated("b"))
+		b.Publish(toolsTopic, wire.ResourceUpdated("a"))
+		b.Publish(promptsTopic, wire.ResourceUpdated("b"))
 		allowed[promptsTopic] = want == 1
 		if changes, _ := s.Take(nil); len(changes) != 1+want%2 {
 			t.Errorf("%d changes with %v", len(changes), allowed)

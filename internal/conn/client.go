@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -35,13 +36,13 @@ func tooMuch(where string, info, capabilities []byte) *protocol.Error {
 // the revision. raw are the params, nil if there are none. The capabilities
 // that it returns are cut down to those of the revision.
 func readClient(raw []byte, revisions []protocol.Revision) (c session.Client, fault *protocol.Error) {
-	var params protocol.InitializeParams
+	var params wire.InitializeParams
 	if err := json.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
 		return c, protocol.Errorf(protocol.CodeInvalidParams, "initialize needs params with protocolVersion, capabilities and clientInfo")
 	}
-	rev, ok := protocol.Negotiate(params.ProtocolVersion, revisions)
+	rev, ok := wire.Negotiate(params.ProtocolVersion, revisions)
 	if !ok {
-		return c, protocol.UnsupportedVersion(params.ProtocolVersion, revisions)
+		return c, wire.UnsupportedVersion(params.ProtocolVersion, revisions)
 	}
 	if fault := tooMuch("params.clientInfo and params.capabilities", params.ClientInfo, params.Capabilities); fault != nil {
 		return c, fault
@@ -50,7 +51,7 @@ func readClient(raw []byte, revisions []protocol.Revision) (c session.Client, fa
 	if err := decodeOptional(params.Capabilities, c.Capabilities); err != nil {
 		return c, protocol.Errorf(protocol.CodeInvalidParams, "params.capabilities: %w", err)
 	}
-	*c.Capabilities = c.Capabilities.For(rev)
+	*c.Capabilities = wire.ClientCapabilitiesFor(*c.Capabilities, rev)
 	if len(params.ClientInfo) > 0 {
 		c.Info = &protocol.Implementation{}
 		if err := decodeOptional(params.ClientInfo, c.Info); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport"
@@ -231,7 +232,7 @@ func (c *Conn) receive(text []byte) {
 	if c.opts.by != nil {
 		r.by = c.opts.by()
 	}
-	if protocol.IsBatch(text) {
+	if wire.IsBatch(text) {
 		if c.session.Load() != nil {
 			c.receiveBatch(text, r.by)
 		} else { // the revision that decides about it may be on its way
@@ -239,7 +240,7 @@ func (c *Conn) receive(text []byte) {
 		}
 		return
 	}
-	if fault := protocol.Scan(text, protocol.Limits{}, &r.message); fault != nil {
+	if fault := wire.Scan(text, &r.message); fault != nil {
 		c.receiveFaulty(r, fault)
 		return
 	}
@@ -249,7 +250,7 @@ func (c *Conn) receive(text []byte) {
 // receiveFaulty takes a message that Scan has refused. A broken response makes
 // the question fail that it is for; everything else is answered with the error.
 func (c *Conn) receiveFaulty(r *request, fault *protocol.Error) {
-	if !r.message.MeantAsResponse() {
+	if r.message.Kind() != protocol.KindResponse {
 		c.reject(r, fault)
 		return
 	}
@@ -264,16 +265,16 @@ func (c *Conn) receiveFaulty(r *request, fault *protocol.Error) {
 // worker, or from a queue. It waits for nothing but room in the writeQueue.
 func (c *Conn) accept(r *request) {
 	m := &r.message
-	if m.IsResponse() {
+	if m.Kind() == protocol.KindResponse {
 		if x := c.session.Load(); x != nil {
 			x.Pending.Answer(m)
 		}
 		r.reply(nil)
 		return
 	}
-	fault := protocol.ScanParams(m, &r.params)
+	fault := wire.ScanParams(m, &r.params)
 	switch {
-	case m.IsNotification():
+	case m.Kind() == protocol.KindNotification:
 		if fault == nil && m.Method == protocol.MethodCancelled {
 			c.cancel(r)
 		}
@@ -340,7 +341,7 @@ func (c *Conn) enqueue(to *requestQueue, r *request) {
 	case r.later != nil:
 		r.refuse(c.revision(), busy)
 		c.running.Done()
-	case r.message.IsNotification():
+	case r.message.Kind() == protocol.KindNotification:
 		if c.dropped.CompareAndSwap(false, true) {
 			safely.Log(c.manager.Logger.Warn(), "a client sends notifications faster than they are handled; some are dropped")
 		}
@@ -357,7 +358,7 @@ func (c *Conn) serveQueued(r *request) {
 	case r.later != nil:
 		defer c.running.Done()
 		r.later()
-	case r.message.IsNotification():
+	case r.message.Kind() == protocol.KindNotification:
 		defer c.running.Done()
 		if r.admit() == nil {
 			r.notify()
@@ -391,7 +392,7 @@ func (c *Conn) revision() protocol.Revision {
 // brought it, nil on other transports. All messages are scanned before the
 // first is taken, because initialize must not be in a batch.
 func (c *Conn) receiveBatch(text []byte, by *http.Request) {
-	messages, fault := protocol.ScanBatch(text, protocol.Limits{}, c.revision(), c.manager.Batch)
+	messages, fault := wire.ScanBatch(text, c.revision(), c.manager.Batch)
 	if fault != nil {
 		c.reject(&request{conn: c, size: len(text)}, fault)
 		return
@@ -402,9 +403,9 @@ func (c *Conn) receiveBatch(text []byte, by *http.Request) {
 	for i, message := range messages {
 		r := &request{conn: c, batch: b, index: i, size: len(message), by: by}
 		requests[i] = r
-		faults[i] = protocol.Scan(message, protocol.Limits{}, &r.message)
+		faults[i] = wire.Scan(message, &r.message)
 		if r.message.Method == protocol.MethodInitialize {
-			c.reject(&request{conn: c, size: len(text)}, protocol.ErrInitializeInBatch())
+			c.reject(&request{conn: c, size: len(text)}, wire.ErrInitializeInBatch())
 			return
 		}
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -29,7 +31,7 @@ func (e *endpoint) Revisions() []protocol.Revision { return e.manager().Config.R
 // HeaderParams implements streamable.Backend. A client that must not see a tool
 // must not learn its parameters either: there are none for it, nor if the Frame
 // that would decide cannot be made. The call itself then fails with the reason.
-func (e *endpoint) HeaderParams(c *streamable.Call) []protocol.HeaderParam {
+func (e *endpoint) HeaderParams(c *streamable.Call) []facts.Header {
 	params, forAll := e.Host.HeaderParams(c.Params.Name)
 	if forAll || len(params) == 0 {
 		return params
@@ -135,7 +137,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 	x := c.Session.(*session.Session)
 	resumable(c, x)
-	if e.Polling && c.Revision.Has(protocol.PrimedStreams) && c.TakesEvents() {
+	if e.Polling && wire.PrimedStreams.In(c.Revision) && c.TakesEvents() {
 		return e.serveApart(c, x)
 	}
 	return e.call(c, x)
@@ -195,7 +197,7 @@ func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Ses
 // refusal is the answer to a request that no handler sees.
 func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 	return streamable.Answer{
-		Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault, Refused: true,
+		Response: wire.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault, Refused: true,
 	}
 }
 
@@ -204,7 +206,7 @@ func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 // answer that nobody waits for is dropped.
 func (e *endpoint) Notify(c *streamable.Call) {
 	x, _ := c.Session.(*session.Session)
-	if c.Message.IsResponse() {
+	if c.Message.Kind() == protocol.KindResponse {
 		if x != nil {
 			x.Pending.Answer(&c.Message)
 		}
@@ -272,7 +274,7 @@ func (e *endpoint) EndSession(x streamable.Session) {
 // resumable lets the client come back for the answer to c with Last-Event-ID,
 // if its revision has that and it takes events at all.
 func resumable(c *streamable.Call, x *session.Session) {
-	if !c.TakesEvents() || !c.Revision.Has(protocol.ResumableStreams) {
+	if !c.TakesEvents() || !wire.ResumableStreams.In(c.Revision) {
 		return
 	}
 	c.Resumable(func(to streamable.Sink) streamable.Stream {

@@ -67,11 +67,13 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport"
@@ -89,7 +91,7 @@ type Host interface {
 	Opened(x *session.Session)
 	// HeaderParams returns which arguments of a tool are mirrored into headers, none
 	// if there is no such tool, and whether that is so for every client alike.
-	HeaderParams(tool string) (params []protocol.HeaderParam, forAll bool)
+	HeaderParams(tool string) (params []facts.Header, forAll bool)
 	// Offers reports whether a tool is there for the client of f.
 	Offers(f *frame.Frame, tool string) bool
 }
@@ -381,7 +383,7 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 func refuse(c transport.Conn, why error) {
 	fault := protocol.Errorf(protocol.CodeBusy, "%w", why)
 	// Whether the client hears it does not matter to anybody else.
-	_ = c.Write(protocol.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
+	_ = c.Write(wire.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
 	_ = c.Flush()
 	_ = c.Close()
 }

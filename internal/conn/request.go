@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -46,7 +47,7 @@ func (r *request) Send(message []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.answered || inflight.Cancelled(r.ctx) {
-		return protocol.ErrAnswered
+		return wire.ErrAnswered
 	}
 	return r.write(message)
 }
@@ -77,7 +78,7 @@ func (r *request) write(message []byte) error {
 
 // refuse answers r with an error, in the form of rev.
 func (r *request) refuse(rev protocol.Revision, fault *protocol.Error) {
-	r.reply(protocol.AppendErrorResponse(nil, r.message.ID, fault, rev))
+	r.reply(wire.AppendErrorResponse(nil, r.message.ID, fault, rev))
 }
 
 // isModern reports whether r belongs to a modern revision. It does if it names
@@ -192,7 +193,7 @@ func (r *request) skip() {
 // drop answers a request, for which begin has succeeded, with an error and
 // without calling a handler.
 func (r *request) drop(fault *protocol.Error) {
-	r.answer(protocol.AppendErrorResponse(nil, r.message.ID, fault, r.revision))
+	r.answer(wire.AppendErrorResponse(nil, r.message.ID, fault, r.revision))
 }
 
 // serve serves and answers one request. It appends the answer to buffer and
@@ -222,7 +223,7 @@ func (r *request) orPanicked(response []byte) []byte {
 func (r *request) dispatch(buffer []byte) ([]byte, *protocol.Error) {
 	f, fault := r.frame()
 	if fault != nil {
-		return protocol.AppendErrorResponse(buffer, r.message.ID, fault, r.revision), fault
+		return wire.AppendErrorResponse(buffer, r.message.ID, fault, r.revision), fault
 	}
 	return r.conn.manager.Host.Dispatcher().Serve(f, buffer)
 }
@@ -257,8 +258,8 @@ func (r *request) admit() (fault *protocol.Error) {
 		}
 		r.session = nil
 		r.revision = protocol.Latest
-		if r.message.IsRequest() {
-			rev, fault := r.params.Meta.CheckModern(r.conn.manager.Revisions)
+		if r.message.Kind() == protocol.KindRequest {
+			rev, fault := wire.CheckModern(&r.params.Meta, r.conn.manager.Revisions)
 			if fault != nil {
 				return fault
 			}
@@ -267,11 +268,11 @@ func (r *request) admit() (fault *protocol.Error) {
 		return nil
 	}
 	switch {
-	case r.message.Method == protocol.MethodInitialize && r.message.IsRequest():
+	case r.message.Method == protocol.MethodInitialize && r.message.Kind() == protocol.KindRequest:
 		return r.open()
 	case r.session != nil:
 		return nil
-	case r.message.Method == protocol.MethodPing || r.message.IsNotification():
+	case r.message.Method == protocol.MethodPing || r.message.Kind() == protocol.KindNotification:
 		r.revision = protocol.LatestLegacy
 		return nil
 	}
@@ -308,7 +309,7 @@ func (r *request) open() *protocol.Error {
 func (r *request) modernFault() *protocol.Error {
 	switch {
 	case r.batch != nil:
-		return protocol.ErrModernInBatch()
+		return wire.ErrModernInBatch()
 	case r.conn.opts.legacy:
 		return protocol.Errorf(protocol.CodeInvalidRequest,
 			"the HTTP+SSE transport has no revision %s: send initialize, or POST to the endpoint without a session", protocol.Latest)
@@ -321,7 +322,7 @@ func (r *request) modernFault() *protocol.Error {
 // wants such notifications to be ignored. The reason is cleaned and shortened,
 // because it ends up in logs.
 func cancelRequest(under *inflight.Requests, params *protocol.Params) (id protocol.ID) {
-	var cancelled protocol.CancelledParams
+	var cancelled wire.CancelledParams
 	if json.Unmarshal(params.Raw, &cancelled) == nil {
 		id = cancelled.RequestID
 		under.CancelFor(id, visible.Line(cancelled.Reason, visible.Sentence))
@@ -349,5 +350,5 @@ func (b *batch) put(i int, answer []byte) (all []byte) {
 	if b.open--; b.open > 0 {
 		return nil
 	}
-	return protocol.AppendBatch(nil, b.answers)
+	return wire.AppendBatch(nil, b.answers)
 }

@@ -106,7 +106,7 @@ func (q *requestQueue) remove(id protocol.ID) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, r := range q.requests {
-		if r.message.IsRequest() && r.message.ID == id {
+		if r.message.Kind() == protocol.KindRequest && r.message.ID == id {
 			q.requests = slices.Delete(q.requests, i, i+1)
 			q.count(-cost(r))
 			return r

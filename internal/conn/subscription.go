@@ -7,6 +7,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -72,7 +73,7 @@ func (s *Subscription) drop() {
 // not read. The subscription must be open.
 func (s *Subscription) carry(to streamable.Line) {
 	defer s.sub.Leave()
-	if to.Send(protocol.AppendAcknowledged(nil, s.id, s.accepted)) != nil {
+	if to.Send(wire.AppendAcknowledged(nil, s.id, s.accepted)) != nil {
 		return
 	}
 	s.accepted = protocol.SubscriptionFilter{}
@@ -109,7 +110,7 @@ func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 // changeBuffer is the memory that forward works in. It comes from a pool,
 // because thousands of subscriptions wait at a time but few of them send.
 type changeBuffer struct {
-	changes []*protocol.Change
+	changes []*wire.Change
 	text    []byte
 }
 

@@ -27,6 +27,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -124,7 +125,7 @@ func (d *Dispatcher) route(f *frame.Frame) (protocol.Result, error) {
 	req := f.Request()
 	m := d.methods[req.Method]
 	if m == nil || m.Era&eraOf(f.Revision()) == 0 {
-		return nil, protocol.MethodNotFound(req.Method)
+		return nil, wire.MethodNotFound(req.Method)
 	}
 	if m.Params && req.Params.Raw == nil {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "%s needs params", req.Method)
@@ -161,7 +162,7 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *
 func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, fault *protocol.Error) {
 	appendError := func(err error) {
 		fault = d.Fault(err)
-		response = protocol.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision())
+		response = wire.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision())
 	}
 	_, panicked := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
 		appendError(err)
@@ -195,17 +196,17 @@ func (d *Dispatcher) Notify(f *frame.Frame) error {
 // place.
 func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Result) ([]byte, error) {
 	if result == nil {
-		result = protocol.EmptyResult{}
+		result = wire.EmptyResult{}
 	}
-	to := protocol.Wire{Revision: f.Revision()}
-	if to.Revision.Has(protocol.PerRequestMeta) {
+	to := wire.To{Revision: f.Revision()}
+	if wire.PerRequestMeta.In(to.Revision) {
 		to.Meta = d.config.Meta
 	}
 	response := append(dst, `{"jsonrpc":"2.0","id":`...)
-	response = append(f.Request().ID.Append(response), `,"result":`...)
+	response = append(wire.AppendID(response, f.Request().ID), `,"result":`...)
 	_, err := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
 		var err error
-		response, err = result.Append(response, to)
+		response, err = wire.AppendResult(response, result, to)
 		return nil, err
 	})
 	if err != nil {
@@ -242,7 +243,7 @@ func panicked(cause error) *protocol.Error {
 // AppendPanicked appends the response to a request whose handler has ended its
 // goroutine.
 func AppendPanicked(dst []byte, id protocol.ID, rev protocol.Revision) []byte {
-	return protocol.AppendErrorResponse(dst, id, ErrPanicked, rev)
+	return wire.AppendErrorResponse(dst, id, ErrPanicked, rev)
 }
 
 // ErrTimeout is the cause of a context whose handler has used up its time, and

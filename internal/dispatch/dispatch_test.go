@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -110,9 +111,9 @@ func TestServeAppends(t *testing.T) {
 }
 
 // halfResult fails after it has appended something.
-type halfResult struct{}
+type halfResult struct{ protocol.Result }
 
-func (halfResult) Append(dst []byte, _ protocol.Wire) ([]byte, error) {
+func (halfResult) Append(dst []byte, _ wire.To) ([]byte, error) {
 	return append(dst, `{"half`...), errors.New("broke off")
 }
 

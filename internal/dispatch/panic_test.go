@@ -7,6 +7,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -31,9 +32,9 @@ type badData struct{}
 
 func (badData) MarshalJSON() ([]byte, error) { panic("secret in MarshalJSON") }
 
-type badResult struct{}
+type badResult struct{ protocol.Result }
 
-func (badResult) Append(dst []byte, _ protocol.Wire) ([]byte, error) {
+func (badResult) Append(dst []byte, _ wire.To) ([]byte, error) {
 	panic("secret in Append")
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -63,7 +64,7 @@ func (p *Pending) Call(ctx context.Context, send func([]byte) error, method stri
 	case <-ctx.Done():
 		params := fmt.Appendf(nil, `{"requestId":%s,"reason":"the server no longer needs the answer"}`, id)
 		// The client may be gone, which is as good.
-		_ = send(protocol.AppendNotification(nil, protocol.MethodCancelled, params))
+		_ = send(wire.AppendNotification(nil, protocol.MethodCancelled, params))
 		return nil, context.Cause(ctx)
 	}
 }

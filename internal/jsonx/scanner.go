@@ -300,6 +300,30 @@ func (s *Scanner) ArrayNext() (more bool, err error) {
 	return false, s.unexpected("',' or ']'")
 }
 
+// Elements reads an array to the end of the text and returns the texts of its
+// elements, at most max of them, and how many there are.
+func (s *Scanner) Elements(max int) (texts [][]byte, count int, err error) {
+	more, err := s.ArrayStart()
+	for more && err == nil {
+		s.Peek() // passes the space before the element
+		start := s.Pos
+		if _, err = s.Skip(); err != nil {
+			break
+		}
+		if count++; count <= max {
+			texts = append(texts, s.Buf[start:s.Pos])
+		}
+		more, err = s.ArrayNext()
+	}
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return nil, count, err
+	}
+	return texts, count, nil
+}
+
 // Null reads the literal null.
 func (s *Scanner) Null() error { s.space(); return s.literal("null") }
 

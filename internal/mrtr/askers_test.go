@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -71,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := result.Append(nil, protocol.Wire{Revision: protocol.Latest})
+	text, err := wire.AppendResult(nil, result, wire.To{Revision: protocol.Latest})
 	if err != nil {
 		t.Fatal(err)
 	}

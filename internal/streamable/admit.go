@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -13,7 +16,6 @@ import (
 // with its body. It does not change and is safe for concurrent use.
 type admission struct {
 	backend Backend
-	depth   int // nesting of a message; 0 means protocol's default
 	batch   int // messages of a batch; 0 means protocol.DefaultMaxBatch
 }
 
@@ -21,10 +23,10 @@ type admission struct {
 // with the HTTP status to answer with. The revision of c is 0 for initialize,
 // which negotiates it, and after a fault that came before it was known.
 func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Error) {
-	if fault := protocol.Scan(body, protocol.Limits{Depth: a.depth}, &c.Message); fault != nil {
+	if fault := wire.Scan(body, &c.Message); fault != nil {
 		return http.StatusBadRequest, fault
 	}
-	if fault := protocol.ScanParams(&c.Message, &c.Params); fault != nil {
+	if fault := wire.ScanParams(&c.Message, &c.Params); fault != nil {
 		return http.StatusBadRequest, fault
 	}
 	if a.isModern(c) {
@@ -47,10 +49,10 @@ func (a *admission) isModern(c *Call) bool {
 // admitModern sets the revision of a modern message and checks its metadata and
 // headers. Modern clients send no responses.
 func (a *admission) admitModern(c *Call) *protocol.Error {
-	if c.Message.IsResponse() {
+	if c.Message.Kind() == protocol.KindResponse {
 		return protocol.Errorf(protocol.CodeInvalidRequest, "responses are not accepted: answers travel in inputResponses")
 	}
-	if c.Message.IsNotification() {
+	if c.Message.Kind() == protocol.KindNotification {
 		c.Revision = protocol.Latest
 		return a.checkNotification(c)
 	}
@@ -60,7 +62,7 @@ func (a *admission) admitModern(c *Call) *protocol.Error {
 			return fault
 		}
 	}
-	rev, fault := meta.CheckModern(a.backend.Revisions())
+	rev, fault := wire.CheckModern(meta, a.backend.Revisions())
 	if fault != nil {
 		return fault
 	}
@@ -80,7 +82,7 @@ func (a *admission) checkNotification(c *Call) *protocol.Error {
 	}
 	supported := a.backend.Revisions()
 	if rev, _ := protocol.ParseRevision(name); !rev.Modern() || !slices.Contains(supported, rev) {
-		return protocol.UnsupportedVersion(name, supported)
+		return wire.UnsupportedVersion(name, supported)
 	}
 	return nil
 }
@@ -88,7 +90,7 @@ func (a *admission) checkNotification(c *Call) *protocol.Error {
 // admitLegacy sets the session and revision of a legacy message, for which the
 // header must name a session that lives. initialize must not name one.
 func (a *admission) admitLegacy(c *Call) (status int, fault *protocol.Error) {
-	if c.Message.Method == protocol.MethodInitialize && c.Message.IsRequest() {
+	if c.Message.Method == protocol.MethodInitialize && c.Message.Kind() == protocol.KindRequest {
 		if fault := a.checkVersion(c.HTTP); fault != nil {
 			return http.StatusBadRequest, fault
 		}
@@ -115,7 +117,7 @@ func (a *admission) checkVersion(r *http.Request) *protocol.Error {
 	}
 	supported := a.backend.Revisions()
 	if rev, _ := protocol.ParseRevision(name); !slices.Contains(supported, rev) {
-		return protocol.UnsupportedVersion(name, supported)
+		return wire.UnsupportedVersion(name, supported)
 	}
 	return nil
 }
@@ -154,8 +156,7 @@ func (a *admission) revisionOf(r *http.Request) protocol.Revision {
 // each single message, nil for none. Both are checked before any message is
 // served.
 func (a *admission) admitBatch(rev protocol.Revision, body []byte) (calls []*Call, faults []*protocol.Error, fault *protocol.Error) {
-	limits := protocol.Limits{Depth: a.depth}
-	messages, fault := protocol.ScanBatch(body, limits, rev, a.batch)
+	messages, fault := wire.ScanBatch(body, rev, a.batch)
 	if fault != nil {
 		return nil, nil, fault
 	}
@@ -164,14 +165,14 @@ func (a *admission) admitBatch(rev protocol.Revision, body []byte) (calls []*Cal
 	for i, message := range messages {
 		c := new(Call)
 		calls[i] = c
-		if faults[i] = protocol.Scan(message, limits, &c.Message); faults[i] == nil {
-			faults[i] = protocol.ScanParams(&c.Message, &c.Params)
+		if faults[i] = wire.Scan(message, &c.Message); faults[i] == nil {
+			faults[i] = wire.ScanParams(&c.Message, &c.Params)
 		}
 		if c.Message.Method == protocol.MethodInitialize {
-			return nil, nil, protocol.ErrInitializeInBatch()
+			return nil, nil, wire.ErrInitializeInBatch()
 		}
-		if c.Params.Meta.ProtocolVersion != "" && c.Message.IsRequest() {
-			faults[i] = protocol.ErrModernInBatch()
+		if c.Params.Meta.ProtocolVersion != "" && c.Message.Kind() == protocol.KindRequest {
+			faults[i] = wire.ErrModernInBatch()
 		}
 	}
 	return calls, faults, nil
@@ -219,10 +220,10 @@ func (a *admission) checkHeaders(c *Call) *protocol.Error {
 
 // checkParam compares one mirrored argument with its header, by value. If the
 // argument is absent or null, the header must be absent, too.
-func checkParam(c *Call, p protocol.HeaderParam) *protocol.Error {
+func checkParam(c *Call, p facts.Header) *protocol.Error {
 	name := headerParam + p.Name
 	_, sent := c.HTTP.Header[http.CanonicalHeaderKey(name)]
-	raw := protocol.Lookup(c.Params.Arguments, p.Path)
+	raw := jsonx.Lookup(c.Params.Arguments, p.Path)
 	if raw == nil || string(raw) == "null" {
 		if sent {
 			return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s is sent, but the argument %s is not", name, strings.Join(p.Path, "."))
@@ -233,7 +234,7 @@ func checkParam(c *Call, p protocol.HeaderParam) *protocol.Error {
 	if fault != nil {
 		return fault
 	}
-	if !protocol.EqualsHeader(raw, value) {
+	if !wire.EqualsHeader(raw, value) {
 		return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s header value %q does not match argument %s", name, value, strings.Join(p.Path, "."))
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -35,7 +36,7 @@ type Backend interface {
 	Connect(r *http.Request, open func(ours func(*http.Request) bool) (Posted, error)) *protocol.Error
 	// HeaderParams tells which arguments of the tool that c calls are mirrored
 	// into headers: none if there is no such tool for its client.
-	HeaderParams(c *Call) []protocol.HeaderParam
+	HeaderParams(c *Call) []facts.Header
 }
 
 // Session is a legacy session of the Backend. The endpoint only asks for its

@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // backend is a Backend that says in each result how it was asked.
 type backend struct {
 	revisions []protocol.Revision
-	headers   []protocol.HeaderParam
+	headers   []facts.Header
 	serve     func(c *Call) Answer // nil echoes
 	notify    func(c *Call)
 	listen    func(to *Events) *protocol.Error
@@ -51,7 +53,7 @@ func result(c *Call, text string) Answer {
 func fails(code protocol.Code) func(c *Call) Answer {
 	return func(c *Call) Answer {
 		fault := &protocol.Error{Code: code}
-		return Answer{Response: protocol.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault}
+		return Answer{Response: wire.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault}
 	}
 }
 
@@ -109,7 +111,7 @@ func (b *backend) Connect(_ *http.Request, _ func(func(*http.Request) bool) (Pos
 	return protocol.Errorf(protocol.CodeBusy, "no connections here")
 }
 
-func (b *backend) HeaderParams(*Call) []protocol.HeaderParam { return b.headers }
+func (b *backend) HeaderParams(*Call) []facts.Header { return b.headers }
 
 // headers are the headers of a request, as "Name: value" lines.
 type headers []string

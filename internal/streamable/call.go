@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -117,7 +118,7 @@ type Answer struct {
 // runtime.Goexit, so that Backend.Serve did not return.
 func panicked(c *Call) Answer {
 	fault := &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message}
-	return Answer{Response: protocol.AppendErrorResponse(nil, c.Message.ID, fault, c.Revision), Fault: fault}
+	return Answer{Response: wire.AppendErrorResponse(nil, c.Message.ID, fault, c.Revision), Fault: fault}
 }
 
 // statusOf returns the HTTP status of an answer with that error, nil for a

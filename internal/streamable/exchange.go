@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // exchange writes one HTTP response. Its states are: new; started, when a
@@ -53,10 +53,10 @@ func (e *exchange) Send(message []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
-		return protocol.ErrAnswered
+		return wire.ErrAnswered
 	}
 	if !e.events {
-		return protocol.ErrNoStream
+		return wire.ErrNoStream
 	}
 	e.start()
 	return e.event("", message)
@@ -112,7 +112,7 @@ func (e *exchange) event(id string, message []byte) error {
 // raw writes text of the stream and flushes it. e.mu is held.
 func (e *exchange) raw(text []byte) error {
 	if e.gone {
-		return protocol.ErrAnswered
+		return wire.ErrAnswered
 	}
 	if e.line != nil && e.line.conn != nil {
 		return e.line.chunk(text, e.timeout)
@@ -158,9 +158,9 @@ func (e *exchange) writable() error {
 	defer e.mu.Unlock()
 	switch {
 	case e.ended:
-		return protocol.ErrAnswered
+		return wire.ErrAnswered
 	case !e.events:
-		return protocol.ErrNoStream
+		return wire.ErrNoStream
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (e *exchange) Event(id string, message []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gone {
-		return protocol.ErrAnswered
+		return wire.ErrAnswered
 	}
 	e.start()
 	return e.event(id, message)
@@ -279,7 +279,7 @@ func (e *exchange) answerAll(answers [][]byte) {
 	}
 	e.mu.Unlock()
 	if !streams {
-		e.answer(http.StatusOK, protocol.AppendBatch(nil, answers))
+		e.answer(http.StatusOK, wire.AppendBatch(nil, answers))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -24,7 +25,7 @@ func TestAnswers(t *testing.T) {
 	notes := func(n int, then func(c *Call) Answer) func(c *Call) Answer {
 		return func(c *Call) Answer {
 			for range n {
-				if err := c.Send([]byte(note)); err != nil && !errors.Is(err, protocol.ErrNoStream) {
+				if err := c.Send([]byte(note)); err != nil && !errors.Is(err, wire.ErrNoStream) {
 					panic(err)
 				}
 			}
@@ -87,7 +88,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("after each message: %s", got)
 	}
 	before := w.Body.String()
-	if err := kept.Send([]byte("late")); !errors.Is(err, protocol.ErrAnswered) || w.Body.String() != before {
+	if err := kept.Send([]byte("late")); !errors.Is(err, wire.ErrAnswered) || w.Body.String() != before {
 		t.Errorf("Send after the answer: %v, wrote %q; want ErrAnswered and nothing", err, w.Body.String()[len(before):])
 	}
 }
@@ -99,7 +100,7 @@ func TestSendAfterJSON(t *testing.T) {
 		var kept *Call
 		b.serve = func(c *Call) Answer { kept = c; return result(c, "1") }
 		w := post(New(b, Options{}), call("m", ""), modern, "Mcp-Method: m", accept)
-		if err := kept.Send([]byte("late")); !errors.Is(err, protocol.ErrAnswered) || strings.Contains(w.Body.String(), "late") {
+		if err := kept.Send([]byte("late")); !errors.Is(err, wire.ErrAnswered) || strings.Contains(w.Body.String(), "late") {
 			t.Errorf("%s: %v, body %s", accept, err, w.Body)
 		}
 	}
@@ -126,7 +127,7 @@ func TestSendConcurrent(t *testing.T) {
 		for i := range 20 {
 			wg.Go(func() {
 				for range 5 {
-					if err := c.Send(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil && !errors.Is(err, protocol.ErrAnswered) {
+					if err := c.Send(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil && !errors.Is(err, wire.ErrAnswered) {
 						t.Error(err)
 					}
 				}

@@ -46,6 +46,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/guard"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -63,7 +64,6 @@ const (
 // so would cut slow calls and streams off.
 type Options struct {
 	MaxBody      int64         // bytes of a request's body; 0 means DefaultMaxBody
-	MaxDepth     int           // nesting of a message; 0 means protocol's default
 	MaxBatch     int           // messages of a batch; 0 means protocol.DefaultMaxBatch
 	ReadTimeout  time.Duration // for a whole body; 0 means DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for each answer or event; 0 means DefaultWriteTimeout, negative none
@@ -117,7 +117,7 @@ func New(backend Backend, opts Options) *Handler {
 	opts.KeepAlive = orDefault(opts.KeepAlive, DefaultKeepAlive)
 	opts.Retry = orDefault(opts.Retry, DefaultRetry)
 	h := &Handler{
-		admission: admission{backend: backend, depth: opts.MaxDepth, batch: opts.MaxBatch},
+		admission: admission{backend: backend, batch: opts.MaxBatch},
 		opts:      opts, guard: guard.New(opts.AllowedHosts, opts.AllowedOrigins),
 		bodies: bodyReader{max: opts.MaxBody, limit: opts.ReadTimeout},
 	}
@@ -175,7 +175,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		h.sse.post(w, r, id, body)
 		return
 	}
-	if protocol.IsBatch(body) {
+	if wire.IsBatch(body) {
 		h.postBatch(out, r, body)
 		return
 	}
@@ -192,13 +192,13 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		c.out.json = true // an error with a status is never an event
 		setRetryAfter(w.Header(), fault)
 		id := c.Message.ID
-		if c.Message.MeantAsResponse() {
+		if c.Message.Kind() == protocol.KindResponse {
 			id = protocol.ID{}
 		}
-		c.out.answer(status, protocol.AppendErrorResponse(nil, id, fault, rev))
+		c.out.answer(status, wire.AppendErrorResponse(nil, id, fault, rev))
 		return
 	}
-	if !c.Message.IsRequest() {
+	if c.Message.Kind() != protocol.KindRequest {
 		c.out.end() // the answer is bare
 		h.backend.Notify(c)
 		w.WriteHeader(http.StatusAccepted)
@@ -296,7 +296,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		}
 		out.json = true // an error with a status is never an event
 		setRetryAfter(out.w.Header(), fault)
-		out.answer(status, protocol.AppendErrorResponse(nil, protocol.ID{}, fault, rev))
+		out.answer(status, wire.AppendErrorResponse(nil, protocol.ID{}, fault, rev))
 		return
 	}
 	answers := make([][]byte, len(calls))
@@ -307,11 +307,11 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 	var running sync.WaitGroup
 	for i, c := range calls {
 		switch {
-		case faults[i] != nil && c.Message.MeantAsResponse(): // which nobody answers
+		case faults[i] != nil && c.Message.Kind() == protocol.KindResponse: // which nobody answers
 		case faults[i] != nil:
 			requests++
-			answers[i] = protocol.AppendErrorResponse(nil, c.Message.ID, faults[i], c.Revision)
-		case c.Message.IsRequest():
+			answers[i] = wire.AppendErrorResponse(nil, c.Message.ID, faults[i], c.Revision)
+		case c.Message.Kind() == protocol.KindRequest:
 			requests++
 			running.Go(func() {
 				answer := panicked(c) // unless the handler returns
@@ -418,7 +418,7 @@ func notAllowed(w http.ResponseWriter, allow, hint string) {
 // refuse answers with an error that belongs to no request.
 func refuse(w http.ResponseWriter, status int, e *protocol.Error) {
 	setRetryAfter(w.Header(), e)
-	writeJSON(w, status, protocol.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
+	writeJSON(w, status, wire.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
 }
 
 // jsonType is the value of Content-Type, shared by all answers so that none

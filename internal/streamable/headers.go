@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -106,7 +107,7 @@ func encodedHeader(r *http.Request, name string) (string, *protocol.Error) {
 	if len(values) != 1 {
 		return "", protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s must be sent once", name)
 	}
-	value, ok := protocol.DecodeHeaderValue(values[0])
+	value, ok := wire.DecodeHeaderValue(values[0])
 	if !ok {
 		return "", protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s is neither plain ASCII nor valid =?base64?…?=", name)
 	}

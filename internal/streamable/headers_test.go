@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -96,7 +98,7 @@ func TestParamHeaders(t *testing.T) {
 		{"nested elsewhere", `{"x":{"region":"eu"}}`, "", true},
 	}
 	b := newBackend()
-	b.headers = []protocol.HeaderParam{{Name: "Region", Path: []string{"region"}}}
+	b.headers = []facts.Header{{Name: "Region", Path: []string{"region"}}}
 	h := New(b, Options{})
 	for _, tt := range tests {
 		params := `"name":"t"`
@@ -125,7 +127,7 @@ func TestParamHeaders(t *testing.T) {
 // A nested argument is found by its path, and the error names it.
 func TestNestedParamHeader(t *testing.T) {
 	b := newBackend()
-	b.headers = []protocol.HeaderParam{{Name: "City", Path: []string{"address", "city"}}}
+	b.headers = []facts.Header{{Name: "City", Path: []string{"address", "city"}}}
 	h := New(b, Options{})
 	send := func(city string) (message string) {
 		w := post(h, call("tools/call", `"name":"t","arguments":{"city":"Rom","address":{"street":{"city":"x"},"city":"Oslo"}}`),
@@ -151,7 +153,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("add", "add", `{"region":"eu"}`, "eu")
 	f.Add("=?base64?YWRk?=", "add", `{"region":1e9}`, "1000000000")
 	b := newBackend()
-	b.headers = []protocol.HeaderParam{{Name: "Region", Path: []string{"region"}}}
+	b.headers = []facts.Header{{Name: "Region", Path: []string{"region"}}}
 	var served *Call
 	b.serve = func(c *Call) Answer { served = c; return result(c, "1") }
 	h := New(b, Options{})
@@ -169,7 +171,7 @@ func FuzzHeaders(f *testing.F) {
 		if served == nil {
 			return
 		}
-		if decoded, ok := protocol.DecodeHeaderValue(served.HTTP.Header.Get("Mcp-Name")); !ok || decoded != served.Params.Name {
+		if decoded, ok := wire.DecodeHeaderValue(served.HTTP.Header.Get("Mcp-Name")); !ok || decoded != served.Params.Name {
 			t.Errorf("header %q served %q", header, served.Params.Name)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -174,9 +175,6 @@ func TestMalformed(t *testing.T) {
 	for _, tt := range tests {
 		check(t, tt.name, post(h, tt.body, inS1), 400, tt.code, tt.id)
 	}
-	flat := New(newBackend(), Options{MaxDepth: 4})
-	check(t, "own depth", post(flat, call("x", `"a":[[[]]]`), modern, "Mcp-Method: x"), 400, protocol.CodeInvalidRequest, true)
-	check(t, "own depth, within", post(flat, call("x", `"a":[[]]`), modern, "Mcp-Method: x"), 200, 0, true)
 }
 
 // Which era a request is of, and what it lacks for it.
@@ -306,7 +304,7 @@ func TestNotificationSendsNothing(t *testing.T) {
 	if w.Code != 202 || w.Body.Len() != 0 {
 		t.Errorf("%d %q, want a bare 202", w.Code, w.Body)
 	}
-	if late := kept.Send([]byte(`{}`)); first != protocol.ErrAnswered || late != protocol.ErrAnswered {
+	if late := kept.Send([]byte(`{}`)); first != wire.ErrAnswered || late != wire.ErrAnswered {
 		t.Errorf("Send: %v, and later %v; want ErrAnswered", first, late)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -318,7 +319,7 @@ func TestDisconnect(t *testing.T) {
 		synctest.Wait()
 		_ = c.Close()
 		synctest.Wait()
-		if !ended || sent == nil || errors.Is(sent, protocol.ErrAnswered) {
+		if !ended || sent == nil || errors.Is(sent, wire.ErrAnswered) {
 			t.Errorf("ended %v, Send to nobody: %v; want the error of the connection", ended, sent)
 		}
 	})

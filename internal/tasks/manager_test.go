@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/tasks"
 )
@@ -62,7 +63,7 @@ func TestOutcomes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := State{r}.Append(nil, protocol.Wire{Revision: protocol.Latest})
+		text, err := State{Record: r}.Append(nil, wire.To{Revision: protocol.Latest})
 		if err != nil || !json.Valid(text) || !strings.Contains(string(text), tt.want) || strings.Contains(string(text), "late") {
 			t.Errorf("%s: %s, %v", tt.status, text, err)
 		}
@@ -75,7 +76,7 @@ func TestOutcomes(t *testing.T) {
 func TestHandle(t *testing.T) {
 	m := NewManager(Config{TTL: time.Minute}, nil)
 	task, _ := start(t, m, "")
-	text, err := Handle{task.Record()}.Append(nil, protocol.Wire{Revision: protocol.Latest})
+	text, err := Handle{Record: task.Record()}.Append(nil, wire.To{Revision: protocol.Latest})
 	if err != nil {
 		t.Fatal(err)
 	}

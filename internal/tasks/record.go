@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/tasks"
 )
@@ -73,34 +74,40 @@ type inputRequest struct {
 }
 
 // Handle is the result that gives the client a task instead of an answer.
-type Handle struct{ Record tasks.Record }
+type Handle struct {
+	protocol.Result
+	Record tasks.Record
+}
 
-// Append implements protocol.Result.
-func (h Handle) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+// Append implements wire.Result.
+func (h Handle) Append(dst []byte, to wire.To) ([]byte, error) {
 	text, err := members(&h.Record, false)
 	if err != nil {
 		return nil, err
 	}
-	return protocol.AppendTyped(dst, "task", text, metaOf(&h.Record), to)
+	return wire.AppendTyped(dst, "task", text, metaOf(&h.Record), to)
 }
 
 // State is the result of tasks/get.
-type State struct{ Record tasks.Record }
+type State struct {
+	protocol.Result
+	Record tasks.Record
+}
 
-// Append implements protocol.Result.
-func (s State) Append(dst []byte, to protocol.Wire) ([]byte, error) {
+// Append implements wire.Result.
+func (s State) Append(dst []byte, to wire.To) ([]byte, error) {
 	text, err := members(&s.Record, true)
 	if err != nil {
 		return nil, err
 	}
-	return protocol.AppendTyped(dst, "complete", text, metaOf(&s.Record), to)
+	return wire.AppendTyped(dst, "complete", text, metaOf(&s.Record), to)
 }
 
 // MethodStatus is the notification of a task's state.
 const MethodStatus = "notifications/tasks"
 
 // Change returns the notification notifications/tasks of the state.
-func (s State) Change() (*protocol.Change, error) {
+func (s State) Change() (*wire.Change, error) {
 	text, err := members(&s.Record, true)
 	if err != nil {
 		return nil, err
@@ -112,5 +119,5 @@ func (s State) Change() (*protocol.Change, error) {
 		}
 		meta = meta[1 : len(meta)-1]
 	}
-	return protocol.NewChangeMeta(MethodStatus, text[1:len(text)-1], meta), nil
+	return wire.NewChangeMeta(MethodStatus, text[1:len(text)-1], meta), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	store "github.com/talaria-go/mcp/tasks"
 )
@@ -70,8 +71,8 @@ func TestSavingHoldsNothingUp(t *testing.T) {
 		began := time.Now()
 		var changes sync.WaitGroup
 		for i, change := range []func() error{
-			func() error { return task.Note(protocol.Progress{Progress: 1, Message: "one"}) },
-			func() error { return task.Note(protocol.Progress{Progress: 2, Message: "two"}) },
+			func() error { return task.Note(wire.Progress{Progress: 1, Message: "one"}) },
+			func() error { return task.Note(wire.Progress{Progress: 2, Message: "two"}) },
 			func() error { return task.Finish(protocol.TaskCompleted, nil, nil) },
 		} {
 			changes.Go(func() {
@@ -106,7 +107,7 @@ func TestSavingAtTheEnd(t *testing.T) {
 		}
 		store.takes = 2 * time.Second
 		time.Sleep(time.Minute - time.Second)
-		if err := task.Note(protocol.Progress{Progress: 1, Message: "late"}); err != nil {
+		if err := task.Note(wire.Progress{Progress: 1, Message: "late"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/tasks"
 )
@@ -66,7 +67,7 @@ func (t *Task) save(r tasks.Record, change int, tell func(State)) error {
 	}
 	t.saved, t.saveErr = change, t.manager.keep(r)
 	if t.saveErr == nil {
-		tell(State{r})
+		tell(State{Record: r})
 	}
 	return t.saveErr
 }
@@ -105,7 +106,7 @@ func (t *Task) apply(fn func(r *tasks.Record)) (r tasks.Record, change int, err 
 			return r, 0, tooLong
 		}
 		t.record.Status, t.record.StatusMessage = protocol.TaskFailed, tooLong.Message
-		t.record.Result, t.record.Fault = nil, tooLong.Append(nil)
+		t.record.Result, t.record.Fault = nil, wire.AppendError(nil, tooLong)
 		t.manager.resize(t, 0)
 	}
 	t.record.Updated = time.Now()
@@ -139,7 +140,7 @@ func (t *Task) Drop() {
 
 // Note sets how far a task has come, and the message of its state if p has one.
 // What was overtaken meanwhile is left out.
-func (t *Task) Note(p protocol.Progress) error {
+func (t *Task) Note(p wire.Progress) error {
 	return t.change(func(r *tasks.Record) {
 		if r.Progress != nil && p.Progress < r.Progress.Progress {
 			return

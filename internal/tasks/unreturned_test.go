@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	store "github.com/talaria-go/mcp/tasks"
 )
@@ -79,7 +80,7 @@ func TestStoreThatDoesNotReturn(t *testing.T) {
 				store.armed.Store(true)
 				_, err = m.Get(t.Context(), "", task.Record().ID)
 				heard(err)
-				heard(task.Note(protocol.Progress{Progress: 1, Message: "half way"}))
+				heard(task.Note(wire.Progress{Progress: 1, Message: "half way"}))
 				heard(task.Finish(protocol.TaskCompleted, nil, nil))
 				time.Sleep(2 * time.Minute) // of the bubble: the task expires
 				synctest.Wait()

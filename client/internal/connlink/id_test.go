@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -17,7 +18,7 @@ func FuzzIDOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, head, tail int) {
 		var m protocol.Message
 		text = bytes.TrimSpace(text)
-		if protocol.Scan(text, protocol.Limits{}, &m) != nil || !m.IsResponse() {
+		if wire.Scan(text, &m) != nil || m.Kind() != protocol.KindResponse {
 			return
 		}
 		head, tail = min(max(head, 0), len(text)), min(max(tail, 0), len(text))

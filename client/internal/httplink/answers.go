@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -54,14 +55,14 @@ func wanted(m *link.Message) *answers {
 	if !m.ID.IsZero() {
 		return &answers{one: m.ID}
 	}
-	if m.Method != "" || !protocol.IsBatch(m.Body) {
+	if m.Method != "" || !wire.IsBatch(m.Body) {
 		return nil
 	}
-	messages, _ := protocol.ScanBatch(m.Body, protocol.Limits{}, protocol.V20250326, len(m.Body))
+	messages, _ := wire.ScanBatch(m.Body, protocol.V20250326, len(m.Body))
 	var w *answers
 	for _, text := range messages {
 		var single protocol.Message
-		if protocol.Scan(text, protocol.Limits{}, &single); single.IsRequest() {
+		if wire.Scan(text, &single); single.Kind() == protocol.KindRequest {
 			if w == nil {
 				w = &answers{many: map[protocol.ID]bool{}}
 			}
@@ -78,12 +79,12 @@ func (w *answers) answered(text []byte) bool {
 		return false
 	}
 	texts := [][]byte{text}
-	if protocol.IsBatch(text) {
-		texts, _ = protocol.ScanBatch(text, protocol.Limits{}, protocol.V20250326, len(text))
+	if wire.IsBatch(text) {
+		texts, _ = wire.ScanBatch(text, protocol.V20250326, len(text))
 	}
 	for _, text := range texts {
 		var m protocol.Message
-		protocol.Scan(text, protocol.Limits{}, &m)
+		wire.Scan(text, &m)
 		if m.Method != "" || m.ID.IsZero() {
 			continue
 		}

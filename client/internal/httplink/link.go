@@ -11,6 +11,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -113,7 +114,7 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 func (l *Link) refused(res *http.Response, m *link.Message, session string) error {
 	status := origin.Status(res)
 	var answer protocol.Message
-	protocol.Scan(status.Body, protocol.Limits{}, &answer)
+	wire.Scan(status.Body, &answer)
 	answers := !m.ID.IsZero() && answer.ID == m.ID && answer.Method == "" && (answer.Error != nil || answer.Result != nil)
 	if session != "" && status.Code == http.StatusNotFound && !(answers && codeOf(answer.Error) == protocol.CodeMethodNotFound) {
 		l.session.expired(session)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -69,7 +70,7 @@ func opens(m *link.Message) bool {
 
 // add adds the headers of the session. s.mu is held.
 func (s *session) add(to http.Header) {
-	if s.revision.Has(protocol.VersionHeader) {
+	if wire.VersionHeader.In(s.revision) {
 		to[versionHeader] = []string{s.revision.String()}
 	}
 	if s.id != "" {
@@ -88,7 +89,7 @@ func (s *session) modern(m *link.Message) http.Header {
 		all[methodHeader] = values[1:2:2]
 	}
 	if m.Name != "" {
-		values[2] = protocol.EncodeHeaderValue(m.Name)
+		values[2] = wire.EncodeHeaderValue(m.Name)
 		all[nameHeader] = values[2:3:3]
 	}
 	for name, value := range m.Header {

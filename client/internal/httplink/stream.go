@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -143,7 +144,7 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 // (basic/transports of 2025-03-26 to 2025-11-25, Resumability and Redelivery).
 func (s *stream) answer(ctx context.Context, res *http.Response) error {
 	m := s.during
-	resumable := !m.Modern && (m.Revision.Has(protocol.ResumableStreams) || m.Method == protocol.MethodInitialize)
+	resumable := !m.Modern && (wire.ResumableStreams.In(m.Revision) || m.Method == protocol.MethodInitialize)
 	for {
 		err := s.read(res)
 		_, long := errors.AsType[*transport.TooLongError](err)

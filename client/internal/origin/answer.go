@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -45,7 +46,7 @@ func Status(res *http.Response) *link.StatusError {
 	Discard(res.Body)
 	status := &link.StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
 	var m protocol.Message
-	if protocol.Scan(body, protocol.Limits{}, &m); m.Error != nil && m.ID.IsZero() {
+	if wire.Scan(body, &m); m.Error != nil && m.ID.IsZero() {
 		if fault, err := ParseFault(m.Error); err == nil {
 			status.Err = fault
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -251,7 +252,7 @@ func (l *Link) ending() error {
 // send posts a message.
 func (l *Link) send(ctx context.Context, m *link.Message) error {
 	header := l.header.Clone()
-	if m.Revision.Has(protocol.VersionHeader) && m.Method != protocol.MethodInitialize {
+	if wire.VersionHeader.In(m.Revision) && m.Method != protocol.MethodInitialize {
 		header.Set("MCP-Protocol-Version", m.Revision.String())
 	}
 	for name, values := range m.Header {

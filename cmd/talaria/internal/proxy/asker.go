@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -53,13 +54,13 @@ func (c *askedConn) Read() ([]byte, error) {
 			return text, err
 		}
 		var m protocol.Message
-		if protocol.Scan(text, protocol.Limits{}, &m) != nil {
+		if wire.Scan(text, &m) != nil {
 			return text, nil // the server says what is wrong with it
 		}
 		if m.Method == protocol.MethodInitialize {
 			c.asker.meet(m.Params)
 		}
-		if !m.IsResponse() || !c.asker.take(&m) {
+		if m.Kind() != protocol.KindResponse || !c.asker.take(&m) {
 			return text, nil
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -227,7 +228,7 @@ func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol
 	delete(members, "resultType")
 	cached := method != protocol.MethodToolsCall && method != protocol.MethodPromptsGet && method != protocol.MethodComplete
 	switch _, known := members["ttlMs"]; {
-	case !rev.Has(protocol.CacheHints):
+	case !wire.CacheHints.In(rev):
 		delete(members, "ttlMs")
 		delete(members, "cacheScope")
 	case cached && !known:
@@ -302,7 +303,7 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 		return result, err
 	default:
 		var filter protocol.SubscriptionFilter
-		if protocol.ScanFilter(request.Params.Raw, maxWatched, &filter) != nil {
+		if wire.ScanFilter(request.Params.Raw, maxWatched, &filter) != nil {
 			break // next says what is wrong
 		}
 		for _, uri := range filter.ResourceSubscriptions {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -320,7 +321,7 @@ func TestResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := r.Append(nil, protocol.Wire{Revision: test.rev})
+		text, err := wire.AppendResult(nil, r, wire.To{Revision: test.rev})
 		var members map[string]any
 		if err != nil || json.Unmarshal(text, &members) != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -366,7 +367,7 @@ func TestSubscribeTooMuch(t *testing.T) {
 	}
 	long := make([]string, 100)
 	for n := range long {
-		long[n] = fmt.Sprintf("note://%0*d", protocol.MaxURI-100, n)
+		long[n] = fmt.Sprintf("note://%0*d", wire.MaxURI-100, n)
 	}
 	modern := start(t, Options{Connect: connect(t, server, protocol.V20250618)})
 	front := one(t, modern, &client.Options{Revisions: []protocol.Revision{protocol.V20260728}})

@@ -10,7 +10,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // complete is the editor's completer.
@@ -120,7 +120,7 @@ func completePrompt(s *Shell, typed []string) []string {
 // suggest asks the server for values, if it knows any.
 func (s *Shell) suggest(q client.Completion) []string {
 	have := s.client.Server().Capabilities
-	if have.Completions == nil && s.client.Revision().Has(protocol.CompletionsCapability) {
+	if have.Completions == nil && wire.CompletionsCapability.In(s.client.Revision()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)

@@ -1,11 +1,12 @@
 package protocol
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
 
-func TestScan(t *testing.T) {
+func TestDecode(t *testing.T) {
 	tests := []struct {
 		name, text string
 		code       Code   // of the error; 0 for none
@@ -52,8 +53,8 @@ func TestScan(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var m Message
-			fault := Scan([]byte(tt.text), Limits{}, &m)
+			m, err := Decode([]byte(tt.text))
+			fault, _ := err.(*Error)
 			if m.ID.text != tt.id {
 				t.Errorf("id = %s, want %s", m.ID.text, tt.id)
 			}
@@ -76,25 +77,24 @@ func TestScan(t *testing.T) {
 	}
 }
 
-func TestScanDeepNestingIsCheap(t *testing.T) {
+func TestDecodeDeepNestingIsCheap(t *testing.T) {
 	text := []byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":` + strings.Repeat("[", 100_000))
-	var m Message
-	if fault := Scan(text, Limits{}, &m); fault == nil || fault.Code != CodeInvalidRequest {
-		t.Fatalf("fault = %v", fault)
+	if _, err := Decode(text); err == nil || err.(*Error).Code != CodeInvalidRequest {
+		t.Fatalf("err = %v", err)
 	}
-	if allocs := testing.AllocsPerRun(10, func() { Scan(text, Limits{}, &m) }); allocs > 20 {
+	if allocs := testing.AllocsPerRun(10, func() { _, _ = Decode(text) }); allocs > 20 {
 		t.Errorf("%v allocations for a message that is refused", allocs)
 	}
 }
 
-func TestScanParams(t *testing.T) {
+func TestDecodeParams(t *testing.T) {
 	raw := `{"name":"t\u0065st","arguments":{"x":[1,"}"]},"cursor":"c","requestState":"s","inputResponses":{"k":{}},
 		"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28",
 		"io.modelcontextprotocol/clientInfo":{"name":"n"},"io.modelcontextprotocol/clientCapabilities":{},
 		"io.modelcontextprotocol/logLevel":"debug","com.example/x":1}}`
 	var p Params
-	if fault := ScanParams(&Message{Method: "tools/call", Params: []byte(raw)}, &p); fault != nil {
-		t.Fatal(fault)
+	if err := (&Message{Method: "tools/call", Params: []byte(raw)}).DecodeParams(&p); err != nil {
+		t.Fatal(err)
 	}
 	got := []string{p.Name, string(p.Arguments), string(p.Cursor), p.RequestState, string(p.InputResponses),
 		string(p.Meta.ProgressToken), p.Meta.ProtocolVersion, string(p.Meta.ClientInfo),
@@ -107,7 +107,7 @@ func TestScanParams(t *testing.T) {
 	}
 }
 
-func TestScanParamsFaults(t *testing.T) {
+func TestDecodeParamsFaults(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","name":"b"}`:                         `duplicate member "name" in params`,
 		`{"_meta":{"progressToken":1,"progressToken":2}}`: `duplicate member "progressToken" in params._meta`,
@@ -121,47 +121,36 @@ func TestScanParamsFaults(t *testing.T) {
 		`{"_meta":{"` + MetaLogLevel + `":1}}`: "must be of type string",
 	} {
 		var p Params
-		fault := ScanParams(&Message{Method: "tools/call", Params: []byte(raw)}, &p)
+		fault, _ := (&Message{Method: "tools/call", Params: []byte(raw)}).DecodeParams(&p).(*Error)
 		if fault == nil || fault.Code != CodeInvalidParams || !strings.Contains(fault.Message, want) {
 			t.Errorf("%s: fault = %v, want %q", raw, fault, want)
 		}
 	}
 }
 
-func TestCheckModern(t *testing.T) {
-	capable := []byte("{}")
-	for _, tt := range []struct {
-		meta Meta
-		code Code
-	}{
-		{Meta{ProtocolVersion: "2026-07-28", ClientCapabilities: capable}, 0},
-		{Meta{ClientCapabilities: capable}, CodeInvalidParams},
-		{Meta{ProtocolVersion: "2026-07-28"}, CodeInvalidParams},
-		{Meta{ProtocolVersion: "v999", ClientCapabilities: capable}, CodeUnsupportedVersion},
-		{Meta{ProtocolVersion: "2025-11-25", ClientCapabilities: capable}, CodeUnsupportedVersion},
-	} {
-		_, fault := tt.meta.CheckModern(Revisions())
-		if tt.code == 0 && fault != nil || tt.code != 0 && (fault == nil || fault.Code != tt.code) {
-			t.Errorf("%+v: fault = %v, want code %d", tt.meta, fault, tt.code)
-		}
-	}
-}
-
-func FuzzScan(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x","arguments":{},"_meta":{"progressToken":1}}}`))
 	f.Add([]byte(`[{"jsonrpc":"2.0"}]`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"\ud83d\ude00":[[[]]]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var m Message
-		if Scan(text, Limits{}, &m) != nil {
+		m, err := Decode(text)
+		if err != nil {
 			return
 		}
 		var p Params
-		_ = ScanParams(&m, &p)
-		answer := AppendErrorResponse(nil, m.ID, MethodNotFound(m.Method), Latest)
-		var again Message
-		if fault := Scan(answer, Limits{}, &again); fault != nil || again.ID != m.ID {
-			t.Fatalf("the answer %s does not carry the id %s: %v", answer, m.ID, fault)
+		_ = m.DecodeParams(&p)
+		_ = m.Validate(Latest)
+		encoded, err := m.MarshalJSON()
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		again, err := Decode(encoded)
+		if err != nil || !reflect.DeepEqual(m, again) {
+			t.Fatalf("%s came back as %s: %v", text, encoded, err)
+		}
+		answer, _ := NewErrorResponse(m.ID, Errorf(CodeMethodNotFound, "%s", m.Method)).MarshalJSON()
+		if again, err = Decode(answer); err != nil || again.ID != m.ID {
+			t.Fatalf("the answer %s does not carry the id %s: %v", answer, m.ID, err)
 		}
 	})
 }
@@ -170,20 +159,20 @@ func TestNameBelongsToTheMethod(t *testing.T) {
 	for method, want := range map[string]string{"tools/call": "a", "prompts/get": "a", "resources/read": "b", "tasks/get": "c", "x/y": "a"} {
 		var p Params
 		m := Message{Method: method, Params: []byte(`{"name":"a","uri":"b","taskId":"c"}`)}
-		if fault := ScanParams(&m, &p); fault != nil || p.Name != want {
-			t.Errorf("%s: name %q, %v, want %q", method, p.Name, fault, want)
+		if err := m.DecodeParams(&p); err != nil || p.Name != want {
+			t.Errorf("%s: name %q, %v, want %q", method, p.Name, err, want)
 		}
 	}
 	for method, fine := range map[string]bool{"x/y": true, "notifications/acme": true, "tools/call": false, "prompts/get": false} {
 		var p Params
 		m := Message{Method: method, Params: []byte(`{"name":{"first":"a"},"cursor":1}`)}
-		if fault := ScanParams(&m, &p); (fault == nil) != fine || p.Name != "" || fine && string(p.Cursor) != "1" {
-			t.Errorf("%s: name %q, cursor %s, %v", method, p.Name, p.Cursor, fault)
+		if err := m.DecodeParams(&p); (err == nil) != fine || p.Name != "" || fine && string(p.Cursor) != "1" {
+			t.Errorf("%s: name %q, cursor %s, %v", method, p.Name, p.Cursor, err)
 		}
 	}
 	var p Params
 	m := Message{Method: "resources/read", Params: []byte(`{"uri":null}`)}
-	if fault := ScanParams(&m, &p); fault == nil || fault.Message != "params.uri must be a string, got null" {
-		t.Errorf("fault = %v", fault)
+	if err := m.DecodeParams(&p); err == nil || err.(*Error).Message != "params.uri must be a string, got null" {
+		t.Errorf("err = %v", err)
 	}
 }

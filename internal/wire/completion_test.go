@@ -1,4 +1,4 @@
-package protocol_test
+package wire
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestParseCompleteParamsRefused(t *testing.T) {
 		{`{"ref":null}`, `params.ref.type must be "ref/prompt" or "ref/resource", got ""`},
 		{`{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":null}}`, "params.argument.value is missing: it is what the user has typed, or the empty string"},
 	} {
-		p, fault := protocol.ParseCompleteParams([]byte(tt.raw))
+		p, fault := ParseCompleteParams([]byte(tt.raw))
 		if fault == nil || fault.Message != tt.want || fault.Code != protocol.CodeInvalidParams {
 			t.Errorf("%s: %v, %v, want %s", tt.raw, p, fault, tt.want)
 		}

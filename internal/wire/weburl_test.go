@@ -1,9 +1,7 @@
-package protocol_test
+package wire
 
 import (
 	"testing"
-
-	"github.com/talaria-go/mcp/protocol"
 )
 
 func TestCheckWebURL(t *testing.T) {
@@ -15,7 +13,7 @@ func TestCheckWebURL(t *testing.T) {
 		"file:///etc/passwd": false, "file://example.com/x": false, "ftp://example.com": false, "vscode://example.com": false,
 		"https://example.com/\x1b]8;;": false, "https://exa mple.com": false, "java\nscript:x": false, "ws://example.com": false,
 	} {
-		if err := protocol.CheckWebURL(address); (err == nil) != ok {
+		if err := CheckWebURL(address); (err == nil) != ok {
 			t.Errorf("%q: %v, want it to pass: %v", address, err, ok)
 		}
 	}

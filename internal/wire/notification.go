@@ -1,10 +1,11 @@
-package protocol
+package wire
 
 import (
 	"encoding/json"
 	"strconv"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // AppendNotification appends a notification with that method. params is an
@@ -32,7 +33,7 @@ type Progress struct {
 // Append appends the whole notification in the form of rev. Progress and Total
 // must be finite, because JSON has no infinities. It is written by hand,
 // because tools report progress often.
-func (p Progress) Append(dst []byte, rev Revision) []byte {
+func (p Progress) Append(dst []byte, rev protocol.Revision) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`...)
 	dst = append(dst, p.Token...)
 	dst = append(dst, `,"progress":`...)
@@ -41,8 +42,8 @@ func (p Progress) Append(dst []byte, rev Revision) []byte {
 		dst = append(dst, `,"total":`...)
 		dst = strconv.AppendFloat(dst, p.Total, 'f', -1, 64)
 	}
-	if rev.Has(ProgressMessage) {
-		dst = appendOptional(dst, `,"message":`, p.Message)
+	if p.Message != "" && ProgressMessage.In(rev) {
+		dst = jsonx.AppendString(append(dst, `,"message":`...), p.Message)
 	}
 	return append(dst, "}}"...)
 }
@@ -51,9 +52,9 @@ func (p Progress) Append(dst []byte, rev Revision) []byte {
 // (server/utilities/logging). Logger is the name of the part that logs, "" for
 // none; Data is encoded with encoding/json.
 type LogMessage struct {
-	Level  Level  `json:"level"`
-	Logger string `json:"logger,omitempty"`
-	Data   any    `json:"data"`
+	Level  protocol.Level `json:"level"`
+	Logger string         `json:"logger,omitempty"`
+	Data   any            `json:"data"`
 }
 
 // Append appends the whole notification. It fails if Level is zero or Data
@@ -63,13 +64,13 @@ func (m LogMessage) Append(dst []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return AppendNotification(dst, MethodLog, params), nil
+	return AppendNotification(dst, protocol.MethodLog, params), nil
 }
 
 // CancelledParams are the params of notifications/cancelled
 // (basic/utilities/cancellation): the sender no longer wants the answer to the
 // request RequestID, which it has sent itself. Reason is for logs.
 type CancelledParams struct {
-	RequestID ID     `json:"requestId"`
-	Reason    string `json:"reason,omitempty"`
+	RequestID protocol.ID `json:"requestId"`
+	Reason    string      `json:"reason,omitempty"`
 }

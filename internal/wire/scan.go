@@ -1,9 +1,10 @@
-package protocol
+package wire
 
 import (
 	"bytes"
 
-	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // DefaultMaxBatch is how many messages a batch may hold if the server's options
@@ -17,6 +18,23 @@ func IsBatch(text []byte) bool {
 	return len(text) > 0 && text[0] == '['
 }
 
+// Scan reads one message from text, as Decode of package protocol does.
+func Scan(text []byte, m *protocol.Message) *protocol.Error {
+	var err error
+	if *m, err = protocol.Decode(text); err != nil {
+		return err.(*protocol.Error)
+	}
+	return nil
+}
+
+// ScanParams reads the params of m, as its method DecodeParams does.
+func ScanParams(m *protocol.Message, p *protocol.Params) *protocol.Error {
+	if err := m.DecodeParams(p); err != nil {
+		return err.(*protocol.Error)
+	}
+	return nil
+}
+
 // ScanBatch splits a JSON array into its messages, each of which the caller
 // then hands to Scan. It checks the whole text except for duplicate members,
 // which Scan finds. max limits the messages; 0 means DefaultMaxBatch. Messages
@@ -27,52 +45,29 @@ func IsBatch(text []byte) bool {
 // too long. Only revision 2025-03-26 has batches (basic/index of that
 // revision); syntax is checked first, so that a broken text is a parse error in
 // every revision.
-func ScanBatch(text []byte, limits Limits, rev Revision, max int) (messages [][]byte, fault *Error) {
+func ScanBatch(text []byte, rev protocol.Revision, max int) (messages [][]byte, fault *protocol.Error) {
 	if max <= 0 {
 		max = DefaultMaxBatch
 	}
-	if limits.Depth > 0 {
-		limits.Depth++ // the array itself
-	}
-	s := jsonx.Scanner{Buf: text, MaxDepth: limits.Depth, AllowDuplicates: true}
-	more, err := s.ArrayStart()
-	count := 0
-	for more && err == nil {
-		s.Peek() // passes the space before the message
-		start := s.Pos
-		if _, err = s.Skip(); err != nil {
-			break
-		}
-		if count++; count <= max {
-			messages = append(messages, text[start:s.Pos])
-		}
-		more, err = s.ArrayNext()
-	}
-	if err == nil {
-		err = s.End()
-	}
+	messages, count, err := protocol.SplitBatch(call.Private{}, text, rev, max)
 	switch {
 	case err != nil:
-		return nil, scanError(err)
-	case !rev.Has(Batches):
-		return nil, Errorf(CodeInvalidRequest, "batches are only for sessions of revision %s: send one message at a time", V20250326)
-	case count == 0:
-		return nil, Errorf(CodeInvalidRequest, "a batch must not be empty")
+		return nil, err.(*protocol.Error)
 	case count > max:
-		return nil, Errorf(CodeInvalidRequest, "the batch has %d messages; the limit is %d", count, max)
+		return nil, protocol.Errorf(protocol.CodeInvalidRequest, "the batch has %d messages; the limit is %d", count, max)
 	}
 	return messages, nil
 }
 
 // ErrInitializeInBatch is the answer to a batch that has an initialize
 // request, which the specification forbids (basic/lifecycle of 2025-03-26).
-func ErrInitializeInBatch() *Error {
-	return Errorf(CodeInvalidRequest, "initialize must not be part of a batch: send it alone and first")
+func ErrInitializeInBatch() *protocol.Error {
+	return protocol.Errorf(protocol.CodeInvalidRequest, "initialize must not be part of a batch: send it alone and first")
 }
 
 // ErrModernInBatch is the answer to a modern request within a batch.
-func ErrModernInBatch() *Error {
-	return Errorf(CodeInvalidRequest, "revision %s has no batches: send the request alone", Latest)
+func ErrModernInBatch() *protocol.Error {
+	return protocol.Errorf(protocol.CodeInvalidRequest, "revision %s has no batches: send the request alone", protocol.Latest)
 }
 
 // AppendBatch appends the array of those answers that are not nil, or nothing

@@ -1,9 +1,11 @@
-package protocol
+package wire
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/protocol"
 )
 
 func TestScanFilter(t *testing.T) {
@@ -27,10 +29,10 @@ func TestScanFilter(t *testing.T) {
 		{raw: `{"notifications":{"resourceSubscriptions":["a","b","c","d"]}}`, fault: "more than 3 entries"},
 		{raw: `{"notifications":{"resourceSubscriptions":["a","` + strings.Repeat("x", MaxURI+1) + `"]}}`, fault: "resourceSubscriptions/1 is longer than 8192 bytes"},
 	} {
-		var f SubscriptionFilter
+		var f protocol.SubscriptionFilter
 		fault := ScanFilter([]byte(tt.raw), 3, &f)
 		if tt.fault != "" {
-			if fault == nil || fault.Code != CodeInvalidParams || !strings.Contains(fault.Message, tt.fault) {
+			if fault == nil || fault.Code != protocol.CodeInvalidParams || !strings.Contains(fault.Message, tt.fault) {
 				t.Errorf("%s: got %v, want -32602 with %q", tt.raw, fault, tt.fault)
 			}
 			continue
@@ -39,7 +41,7 @@ func TestScanFilter(t *testing.T) {
 			t.Errorf("%s: %v", tt.raw, fault)
 			continue
 		}
-		got := string(f.text())
+		got := string(filterText(f))
 		encoded, err := json.Marshal(f)
 		if err != nil || got != tt.want || string(encoded) != tt.want {
 			t.Errorf("%s: got %s and %s (%v), want %s", tt.raw, got, encoded, err, tt.want)
@@ -48,21 +50,21 @@ func TestScanFilter(t *testing.T) {
 }
 
 func TestChange(t *testing.T) {
-	tools := NewChange(MethodToolsChanged, nil)
+	tools := NewChange(protocol.MethodToolsChanged, nil)
 	updated := ResourceUpdated(`file:///"a"`)
 	for _, tt := range []struct{ what, got, want string }{
 		{"plain", string(tools.Plain()), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`},
-		{"list", string(tools.Append(nil, IntID(7))), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`},
+		{"list", string(tools.Append(nil, protocol.IntID(7))), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`},
 		{"plain resource", string(updated.Plain()), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///\"a\""}}`},
-		{"resource", string(updated.Append(nil, StringID("x"))), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"x"},"uri":"file:///\"a\""}}`},
-		{"acknowledged", string(AppendAcknowledged(nil, IntID(1), SubscriptionFilter{ToolsListChanged: true})),
+		{"resource", string(updated.Append(nil, protocol.StringID("x"))), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"x"},"uri":"file:///\"a\""}}`},
+		{"acknowledged", string(AppendAcknowledged(nil, protocol.IntID(1), protocol.SubscriptionFilter{ToolsListChanged: true})),
 			`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1},"notifications":{"toolsListChanged":true}}}`},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.what, tt.got, tt.want)
 		}
 	}
-	result, err := ListenResult{Subscription: StringID("<1>")}.Append(nil, Wire{Revision: Latest, Meta: []byte(`"m":1`)})
+	result, err := ListenResult{Subscription: protocol.StringID("<1>")}.Append(nil, To{Revision: protocol.Latest, Meta: []byte(`"m":1`)})
 	if want := `{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"<1>","m":1}}`; err != nil || string(result) != want {
 		t.Errorf("result: got %s, %v, want %s", result, err, want)
 	}
@@ -77,7 +79,7 @@ func TestScanFilterSize(t *testing.T) {
 		for i := range uris {
 			uris[i] = strings.Repeat("x", MaxURI)
 		}
-		var f SubscriptionFilter
+		var f protocol.SubscriptionFilter
 		fault := ScanFilter([]byte(`{"notifications":{"taskIds":["`+strings.Join(uris, `","`)+`"]}}`), 1000, &f)
 		if fits := fault == nil; fits != tt.fits || !fits && !strings.Contains(fault.Message, "taskIds is longer than 262144 bytes") {
 			t.Errorf("%d URIs: %v", tt.uris, fault)

@@ -1,4 +1,4 @@
-package protocol
+package wire
 
 import (
 	"encoding/base64"
@@ -13,20 +13,10 @@ import (
 // after the request has been answered.
 var ErrAnswered = errors.New("mcp: the request is answered already")
 
-// HeaderParam is an argument of a tool that clients repeat in the HTTP header
-// Mcp-Param-{Name}, so that gateways can route a call without reading its body
-// (basic/transports/streamable-http of 2026-07-28). The tool's schema declares
-// it with x-mcp-header.
-type HeaderParam struct {
-	Name string   // the part of the header after Mcp-Param-
-	Path []string // member names from the arguments' root to the value
-}
-
 // ErrNoStream is returned when a message is sent ahead of an answer to a client
 // that accepts a single JSON answer and no event stream.
 var ErrNoStream = errors.New("mcp: the client takes no event stream, so nothing can be sent ahead of the answer")
 
-// The marks around a header value that is encoded in base64.
 const (
 	sentinelOpen  = "=?base64?"
 	sentinelClose = "?="
@@ -90,41 +80,4 @@ func sameNumber(a, b string) bool {
 	x, ok1 := new(big.Rat).SetString(a)
 	y, ok2 := new(big.Rat).SetString(b)
 	return ok1 && ok2 && x.Cmp(y) == 0
-}
-
-// Lookup returns the JSON text of the value at a path of member names within
-// raw, nil if there is none. raw must be text that Scan has accepted, because
-// it is not checked again. An empty path returns raw.
-func Lookup(raw []byte, path []string) []byte {
-	for _, name := range path {
-		if raw = member(raw, name); raw == nil {
-			return nil
-		}
-	}
-	return raw
-}
-
-// member returns the text of the first member called want of the object raw,
-// nil if there is none or raw is no object.
-func member(raw []byte, want string) []byte {
-	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw) + 1}
-	if s.Peek() != jsonx.Object {
-		return nil
-	}
-	more, err := s.ObjectStart()
-	for more && err == nil {
-		name, nameErr := s.Name()
-		if nameErr != nil {
-			return nil
-		}
-		found := string(name) == want
-		s.Peek()
-		start := s.Pos
-		s.SkipChecked()
-		if found {
-			return s.Buf[start:s.Pos]
-		}
-		more, err = s.ObjectNext()
-	}
-	return nil
 }

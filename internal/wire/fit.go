@@ -1,0 +1,254 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// PromptFor returns p without what rev lacks.
+func PromptFor(p protocol.Prompt, rev protocol.Revision) protocol.Prompt {
+	if !Titles.In(rev) {
+		p.Title = ""
+		arguments := make([]protocol.PromptArgument, len(p.Arguments))
+		for i, a := range p.Arguments {
+			a.Title = ""
+			arguments[i] = a
+		}
+		p.Arguments = arguments
+	}
+	if !Icons.In(rev) {
+		p.Icons = nil
+	}
+	return p
+}
+
+// ResourceFor returns r without what rev lacks.
+func ResourceFor(r protocol.Resource, rev protocol.Revision) protocol.Resource {
+	if !Titles.In(rev) {
+		r.Title = ""
+	}
+	if !Icons.In(rev) {
+		r.Icons = nil
+	}
+	r.Annotations = annotationsFor(r.Annotations, rev)
+	return r
+}
+
+// ResourceTemplateFor returns t without what rev lacks.
+func ResourceTemplateFor(t protocol.ResourceTemplate, rev protocol.Revision) protocol.ResourceTemplate {
+	if !Titles.In(rev) {
+		t.Title = ""
+	}
+	if !Icons.In(rev) {
+		t.Icons = nil
+	}
+	t.Annotations = annotationsFor(t.Annotations, rev)
+	return t
+}
+
+// ErrorFor returns e with the code that rev has for it: CodeResourceNotFound is
+// CodeInvalidParams in modern revisions.
+func ErrorFor(e *protocol.Error, rev protocol.Revision) *protocol.Error {
+	if e.Code != protocol.CodeResourceNotFound || !rev.Modern() {
+		return e
+	}
+	modern := *e
+	modern.Code = protocol.CodeInvalidParams
+	return &modern
+}
+
+// ToolFor returns t without what rev lacks.
+func ToolFor(t protocol.Tool, rev protocol.Revision) protocol.Tool {
+	if !Titles.In(rev) {
+		if t.Title != "" && ToolHints.In(rev) {
+			hints := protocol.ToolAnnotations{}
+			if t.Annotations != nil {
+				hints = *t.Annotations
+			}
+			if hints.Title == "" {
+				hints.Title = t.Title
+			}
+			t.Annotations = &hints
+		}
+		t.Title = ""
+	}
+	if !ToolHints.In(rev) {
+		t.Annotations = nil
+	}
+	if !Icons.In(rev) {
+		t.Icons = nil
+	}
+	if !StructuredContent.In(rev) || !AnyStructured.In(rev) && !objectSchema(t.OutputSchema) {
+		t.OutputSchema = nil
+	}
+	return t
+}
+
+// objectSchema reports whether the root of schema says "type": "object".
+// Schemas that mean the same without saying it count as no, because older
+// clients read that member.
+func objectSchema(schema json.RawMessage) bool {
+	var root struct {
+		Type any `json:"type"`
+	}
+	return len(schema) > 0 && json.Unmarshal(schema, &root) == nil && root.Type == "object"
+}
+
+// annotationsFor returns a without what rev lacks.
+func annotationsFor(a *protocol.Annotations, rev protocol.Revision) *protocol.Annotations {
+	if a == nil || LastModified.In(rev) || a.LastModified.IsZero() {
+		return a
+	}
+	older := *a
+	older.LastModified = time.Time{}
+	return &older
+}
+
+// ImplementationFor returns i without what rev lacks.
+func ImplementationFor(i protocol.Implementation, rev protocol.Revision) protocol.Implementation {
+	if !Titles.In(rev) {
+		i.Title = ""
+	}
+	if !Icons.In(rev) {
+		i.Description, i.WebsiteURL, i.Icons = "", "", nil
+	}
+	return i
+}
+
+// ClientCapabilitiesFor returns c without what rev lacks: a client may declare what it can do in
+// a newer revision than the one that was agreed on.
+func ClientCapabilitiesFor(c protocol.ClientCapabilities, rev protocol.Revision) protocol.ClientCapabilities {
+	if !Elicitation.In(rev) {
+		c.Elicitation = nil
+	}
+	if c.Elicitation != nil && !ElicitModes.In(rev) {
+		c.Elicitation = &protocol.ElicitationCapability{}
+	}
+	if c.Sampling != nil && !SamplingTools.In(rev) {
+		c.Sampling = &protocol.SamplingCapability{}
+	}
+	c.Extensions = extensionsFor(c.Extensions, rev)
+	return c
+}
+
+// ServerCapabilitiesFor returns c without what rev lacks.
+func ServerCapabilitiesFor(c protocol.ServerCapabilities, rev protocol.Revision) protocol.ServerCapabilities {
+	if !CompletionsCapability.In(rev) {
+		c.Completions = nil
+	}
+	c.Extensions = extensionsFor(c.Extensions, rev)
+	return c
+}
+
+// TasksExtension is the identifier of the extension for calls that outlive
+// their request. It came with 2026-07-28 and is for no revision before.
+const TasksExtension = "io.modelcontextprotocol/tasks"
+
+// extensionsFor returns the extensions of either side without those that rev
+// does not have. Extensions that are not known here belong to every revision:
+// the schemas of capabilities are open, and hosts look for apps and skills in
+// legacy sessions, too. all is not changed.
+func extensionsFor[V any](all map[string]V, rev protocol.Revision) map[string]V {
+	if _, ok := all[TasksExtension]; !ok || PerRequestMeta.In(rev) {
+		return all
+	}
+	if len(all) == 1 {
+		return nil
+	}
+	all = maps.Clone(all)
+	delete(all, TasksExtension)
+	return all
+}
+
+// SampleParamsFor returns the params as a client of rev takes them. Before 2025-11-25 a
+// message has one item, so that each becomes a message of its own, and there are
+// no tools; what else the revision lacks becomes text.
+func SampleParamsFor(p protocol.SampleParams, rev protocol.Revision) protocol.SampleParams {
+	single := !SamplingTools.In(rev)
+	if single {
+		p.Tools, p.ToolChoice = nil, nil
+	}
+	var messages []protocol.SampleMessage
+	for _, m := range p.Messages {
+		content := make([]protocol.Content, len(m.Content))
+		for i, item := range m.Content {
+			content[i] = contentFor(item, rev)
+		}
+		if !single || len(content) == 0 {
+			messages = append(messages, protocol.SampleMessage{Role: m.Role, Content: content})
+			continue
+		}
+		for i := range content {
+			messages = append(messages, protocol.SampleMessage{Role: m.Role, Content: content[i : i+1]})
+		}
+	}
+	p.Messages = messages
+	return p
+}
+
+// contentFor returns item without what rev lacks: what it has no type for becomes
+// text.
+func contentFor(item protocol.Content, rev protocol.Revision) protocol.Content {
+	if rev >= protocol.V20251125 { // which was the last to add to content
+		return item
+	}
+	switch c := item.(type) {
+	case protocol.TextContent:
+		if a := annotationsFor(c.Annotations, rev); a != c.Annotations {
+			c.Annotations = a
+			return c
+		}
+	case protocol.ImageContent:
+		if a := annotationsFor(c.Annotations, rev); a != c.Annotations {
+			c.Annotations = a
+			return c
+		}
+	case protocol.AudioContent:
+		c.Annotations = annotationsFor(c.Annotations, rev)
+		if AudioContentItems.In(rev) {
+			return c
+		}
+		text := fmt.Sprintf("[audio, %s, %d bytes: not available in protocol revision %s]", c.MIMEType, len(c.Data), rev)
+		return protocol.TextContent{Text: text, Annotations: c.Annotations}
+	case protocol.ResourceLink:
+		c.Annotations = annotationsFor(c.Annotations, rev)
+		if !ResourceLinks.In(rev) {
+			return protocol.TextContent{Text: c.Name + ": " + c.URI, Annotations: c.Annotations}
+		}
+		c.Icons = nil // since 2025-11-25
+		return c
+	case protocol.EmbeddedResource:
+		c.Annotations = annotationsFor(c.Annotations, rev)
+		return c
+	case protocol.ToolUseContent:
+		return protocol.TextContent{Text: fmt.Sprintf("[call of the tool %s with %s]", c.Name, c.Input)}
+	case protocol.ToolResultContent:
+		var text strings.Builder
+		for _, item := range c.Content {
+			if t, ok := item.(protocol.TextContent); ok {
+				text.WriteString(t.Text)
+			}
+		}
+		return protocol.TextContent{Text: "[result of a tool] " + text.String()}
+	case *protocol.TextContent:
+		return contentFor(*c, rev)
+	case *protocol.ImageContent:
+		return contentFor(*c, rev)
+	case *protocol.AudioContent:
+		return contentFor(*c, rev)
+	case *protocol.ResourceLink:
+		return contentFor(*c, rev)
+	case *protocol.EmbeddedResource:
+		return contentFor(*c, rev)
+	case *protocol.ToolUseContent:
+		return contentFor(*c, rev)
+	case *protocol.ToolResultContent:
+		return contentFor(*c, rev)
+	}
+	return item
+}

@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// InitializeParams are the params of initialize, which opens a session in
+// legacy revisions (basic/lifecycle). Capabilities and ClientInfo stay encoded;
+// whoever needs them decodes them.
+type InitializeParams struct {
+	ProtocolVersion string          `json:"protocolVersion"`
+	Capabilities    json.RawMessage `json:"capabilities"`
+	ClientInfo      json.RawMessage `json:"clientInfo"`
+}
+
+// InitializeResult is the result of initialize. ProtocolVersion is the revision
+// that the server has chosen, see Negotiate; Instructions may be put into the
+// prompt of the client's model.
+type InitializeResult struct {
+	ProtocolVersion string                      `json:"protocolVersion"`
+	Capabilities    protocol.ServerCapabilities `json:"capabilities"`
+	ServerInfo      protocol.Implementation     `json:"serverInfo"`
+	Instructions    string                      `json:"instructions,omitempty"`
+}
+
+// DiscoverResult is the result of server/discover in modern revisions: what
+// initialize said, but kept by the client for as long as Cache allows. Which
+// server it is stands in _meta, as in every modern result.
+type DiscoverResult struct {
+	SupportedVersions []string                    `json:"supportedVersions"`
+	Capabilities      protocol.ServerCapabilities `json:"capabilities"`
+	Instructions      string                      `json:"instructions,omitempty"`
+	protocol.Cache
+	Meta protocol.MetaMap `json:"_meta,omitempty"`
+}
+
+// Negotiate picks the revision that answers an initialize request
+// (basic/lifecycle, "Version Negotiation"): the requested one if it is legacy
+// and supported, else the newest legacy one that is. ok is false if supported
+// has no legacy revision; the order of supported does not matter.
+func Negotiate(requested string, supported []protocol.Revision) (rev protocol.Revision, ok bool) {
+	if r, known := protocol.ParseRevision(requested); known && !r.Modern() && slices.Contains(supported, r) {
+		return r, true
+	}
+	for _, r := range supported {
+		if !r.Modern() && r > rev {
+			rev = r
+		}
+	}
+	return rev, rev > 0
+}
+
+// RootsResult is the answer to roots/list.
+type RootsResult struct {
+	Roots []protocol.Root `json:"roots"`
+}
+
+// CheckModern checks the metadata that every request of a modern revision must
+// carry: the revision, which must be among supported, and the client's
+// capabilities (basic/index of 2026-07-28, "Per-Request Metadata"). It returns
+// the revision. The order matters: a client that is told the versions can mend
+// its request, whatever else is missing in it.
+func CheckModern(m *protocol.Meta, supported []protocol.Revision) (protocol.Revision, *protocol.Error) {
+	if m.ProtocolVersion == "" {
+		return 0, missingMeta(protocol.MetaVersion)
+	}
+	rev, ok := protocol.ParseRevision(m.ProtocolVersion)
+	if !ok || !slices.Contains(supported, rev) || !PerRequestMeta.In(rev) {
+		return 0, UnsupportedVersion(m.ProtocolVersion, supported)
+	}
+	if m.ClientCapabilities == nil {
+		return 0, missingMeta(protocol.MetaCapabilities)
+	}
+	return rev, nil
+}
+
+func missingMeta(key string) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeInvalidParams, Message: fmt.Sprintf("params._meta[%q] is missing; every request must carry it", key)}
+}

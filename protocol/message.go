@@ -1,0 +1,451 @@
+package protocol
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/jsonx"
+)
+
+// Message is one JSON-RPC message: a request, a notification or a response.
+// Decode reads one, NewRequest, NewNotification, NewProgress, NewResponse and
+// NewErrorResponse make one, and encoding it is MarshalJSON. Of a message that
+// Decode has read, Params, Result and Error are parts of the text and live as
+// long as it does.
+type Message struct {
+	// ID is zero in notifications and in error responses to messages that could
+	// not be read.
+	ID     ID
+	Method string // "" in a response
+	Params []byte // nil if absent; always an object otherwise
+	Result []byte // nil if absent
+	Error  []byte // nil if absent
+}
+
+// Kind says what a Message is. The zero Kind is none of them: neither method nor
+// result nor error is there.
+type Kind uint8
+
+// The kinds of messages.
+const (
+	KindRequest      Kind = iota + 1 // wants an answer
+	KindNotification                 // wants none
+	KindResponse                     // answers a request, with a result or an error
+)
+
+var kindNames = [...]string{"invalid message", KindRequest: "request", KindNotification: "notification", KindResponse: "response"}
+
+// String returns the name of the kind, such as "request".
+func (k Kind) String() string {
+	if int(k) >= len(kindNames) {
+		k = 0
+	}
+	return kindNames[k]
+}
+
+// Kind returns what m is. Of a message that Decode has refused it is what that
+// would be, as far as it was read.
+func (m *Message) Kind() Kind {
+	switch {
+	case m.Method != "" && !m.ID.IsZero():
+		return KindRequest
+	case m.Method != "":
+		return KindNotification
+	case m.Result != nil || m.Error != nil:
+		return KindResponse
+	}
+	return 0
+}
+
+// maxMethod is how many bytes the name of a method may have.
+const maxMethod = 1 << 10
+
+// The members of the envelope, one bit each, so that a duplicate is found
+// without a map and checkShape can compare sets.
+const (
+	hasVersion = 1 << iota
+	hasID
+	hasMethod
+	hasParams
+	hasResult
+	hasError
+	hasNullID // beside hasID
+)
+
+// Decode reads one message from text. The whole text is checked: syntax,
+// Unicode, at most 64 levels of nesting, duplicate members, nothing after the
+// message. Duplicates inside params are left to what reads them, which can name
+// the place. An error is an *Error, which is what to answer with; the message's
+// ID is set whenever it could be read, so that the answer finds its request.
+//
+// It follows basic/index of every revision: jsonrpc must be "2.0", ids are
+// strings or integers, params is an object. The id null is that of an error
+// response to a message whose id could not be read, and becomes the zero ID.
+// What revisions have rules of their own for, Validate checks.
+func Decode(text []byte) (Message, error) {
+	var m Message
+	s := jsonx.Scanner{Buf: text}
+	if kind := s.Peek(); kind != jsonx.Object {
+		if _, err := s.Skip(); err != nil {
+			return m, scanError(err)
+		}
+		if kind == jsonx.Array {
+			return m, Errorf(CodeInvalidRequest, "batches are not supported here: send one message at a time")
+		}
+		return m, Errorf(CodeInvalidRequest, "a message must be a JSON object, got %s", kind)
+	}
+	invalid, seen, err := scanMembers(&s, &m)
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return m, scanError(err)
+	}
+	if invalid == nil {
+		invalid = checkShape(seen)
+	}
+	if invalid != nil {
+		return m, invalid
+	}
+	return m, nil
+}
+
+// scanMembers reads the members of the envelope. There are two kinds of fault:
+// one of meaning (invalid) is remembered while the scan goes on, because the id
+// may still follow; one of syntax (err) ends the scan. Only the first fault of
+// meaning is kept.
+func scanMembers(s *jsonx.Scanner, m *Message) (invalid *Error, seen int, err error) {
+	more, err := s.ObjectStart()
+	for more && err == nil {
+		var name []byte
+		if name, err = s.Name(); err != nil {
+			return nil, 0, err
+		}
+		bit, fault, err := scanMember(s, m, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if seen&bit != 0 {
+			fault = Errorf(CodeInvalidRequest, "duplicate member in the message")
+		}
+		seen |= bit
+		if invalid == nil {
+			invalid = fault
+		}
+		if more, err = s.ObjectNext(); err != nil {
+			return nil, 0, err
+		}
+	}
+	return invalid, seen, err
+}
+
+// scanMember reads the value of one member into m. bit is the member's bit, 0
+// for names that JSON-RPC does not define. The method is shortened to maxMethod
+// bytes when it is too long, because it is written to the log even so.
+func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Error, err error) {
+	switch string(name) {
+	case "jsonrpc":
+		text, err := s.Skip()
+		if err == nil && string(text) != `"2.0"` {
+			fault = Errorf(CodeInvalidRequest, `jsonrpc must be "2.0"`)
+		}
+		return hasVersion, fault, err
+	case "id":
+		if s.Peek() == jsonx.Null {
+			_, err = s.Skip()
+			return hasID | hasNullID, nil, err
+		}
+		fault, err = m.scanID(s)
+		return hasID, fault, err
+	case "method":
+		if s.Peek() != jsonx.String {
+			_, err = s.Skip()
+			return hasMethod, Errorf(CodeInvalidRequest, "method must be a string"), err
+		}
+		method, err := s.Str()
+		switch {
+		case len(method) == 0:
+			fault = Errorf(CodeInvalidRequest, "method must not be empty")
+		case len(method) > maxMethod:
+			fault, method = Errorf(CodeInvalidRequest, "method is longer than %d bytes", maxMethod), method[:maxMethod]
+		}
+		m.Method = methodName(method)
+		return hasMethod, fault, err
+	case "params":
+		kind := s.Peek()
+		s.AllowDuplicates = true
+		m.Params, err = s.Skip()
+		s.AllowDuplicates = false
+		if kind != jsonx.Object {
+			fault = Errorf(CodeInvalidRequest, "params must be an object, got %s", kind)
+		}
+		return hasParams, fault, err
+	case "result":
+		m.Result, err = s.Skip()
+		return hasResult, nil, err
+	case "error":
+		m.Error, err = s.Skip()
+		return hasError, nil, err
+	}
+	// JSON-RPC 2.0 has no other members; extensions that add some are ignored.
+	_, err = s.Skip()
+	return 0, nil, err
+}
+
+// scanID reads the id into m. It skips the value first, so that the scan can go
+// on behind an id that is not allowed, and then reads the same bytes again as
+// an ID.
+func (m *Message) scanID(s *jsonx.Scanner) (*Error, error) {
+	if kind := s.Peek(); kind != jsonx.String && kind != jsonx.Number {
+		_, err := s.Skip()
+		return Errorf(CodeInvalidRequest, "id must be a string or an integer, got %s", kind), err
+	}
+	start := s.Pos
+	if _, err := s.Skip(); err != nil {
+		return nil, err
+	}
+	sub := jsonx.Scanner{Buf: s.Buf[:s.Pos], Pos: start}
+	id, err := scanID(&sub)
+	if err != nil {
+		return Errorf(CodeInvalidRequest, "id %w", err), nil
+	}
+	m.ID = id
+	return nil, nil
+}
+
+func checkShape(seen int) *Error {
+	switch {
+	case seen&hasNullID != 0 && (seen&hasError == 0 || seen&hasMethod != 0):
+		return Errorf(CodeInvalidRequest, "id must be a string or an integer, got null")
+	case seen&hasVersion == 0:
+		return Errorf(CodeInvalidRequest, `member jsonrpc is missing; it must be "2.0"`)
+	case seen&hasMethod != 0 && seen&(hasResult|hasError) != 0:
+		return Errorf(CodeInvalidRequest, "a message has either method or result or error")
+	case seen&hasMethod != 0:
+		return nil
+	case seen&(hasResult|hasError) == 0:
+		return Errorf(CodeInvalidRequest, "member method is missing")
+	case seen&hasResult != 0 && seen&hasError != 0:
+		return Errorf(CodeInvalidRequest, "a response has either result or error")
+	case seen&hasID == 0 && seen&hasError == 0:
+		return Errorf(CodeInvalidRequest, "member id is missing")
+	}
+	return nil
+}
+
+// scanError turns an error of the scanner into the answer for it: text that is
+// valid JSON but too deep or with duplicate members is an invalid request
+// (-32600), everything else a parse error (-32700).
+func scanError(err error) *Error {
+	var depth *jsonx.DepthError
+	var duplicate *jsonx.DuplicateError
+	switch {
+	case errors.As(err, &depth), errors.As(err, &duplicate):
+		return &Error{Code: CodeInvalidRequest, Message: "Invalid request: " + err.Error(), Err: err}
+	}
+	return &Error{Code: CodeParseError, Message: "Parse error: " + err.Error(), Err: err}
+}
+
+// methodName returns the method as a string. For the common methods it returns
+// the constant, which saves an allocation for each message.
+func methodName(b []byte) string {
+	switch string(b) {
+	case MethodToolsCall:
+		return MethodToolsCall
+	case MethodToolsList:
+		return MethodToolsList
+	case MethodInitialize:
+		return MethodInitialize
+	case MethodInitialized:
+		return MethodInitialized
+	case MethodPing:
+		return MethodPing
+	case MethodDiscover:
+		return MethodDiscover
+	case MethodResourcesRead:
+		return MethodResourcesRead
+	case MethodPromptsGet:
+		return MethodPromptsGet
+	case MethodComplete:
+		return MethodComplete
+	}
+	return string(b)
+}
+
+// maxLine is how many bytes a line of DecodeLines may have.
+const maxLine = 4 << 20
+
+// DecodeLines reads the messages of a stream as standard input and output carry
+// it: one on each line, or a batch of them. A line that is none yields the error
+// of Decode, and the stream goes on; an error of reading, such as
+// bufio.ErrTooLong for a line of more than 4 MiB, is the last that is yielded.
+func DecodeLines(r io.Reader) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, maxLine)
+		for lines.Scan() {
+			text := bytes.TrimSpace(lines.Bytes())
+			if len(text) == 0 {
+				continue
+			}
+			text = bytes.Clone(text) // messages outlive the buffer
+			if text[0] != '[' {
+				if !yield(Decode(text)) {
+					return
+				}
+				continue
+			}
+			for m, err := range DecodeBatch(text, V20250326) {
+				if !yield(m, err) {
+					return
+				}
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(Message{}, err)
+		}
+	}
+}
+
+// DecodeBatch reads the messages of a JSON array. One that is not valid yields
+// the error of Decode, and the others follow; what is wrong with the array
+// itself is the only thing that is yielded then: it is no JSON, it is empty, or
+// rev has no batches. Revision 2025-03-26 alone has them.
+func DecodeBatch(text []byte, rev Revision) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		messages, _, err := SplitBatch(call.Private{}, text, rev, len(text))
+		if err != nil {
+			yield(Message{}, err)
+		}
+		for _, message := range messages {
+			if !yield(Decode(message)) {
+				return
+			}
+		}
+	}
+}
+
+// SplitBatch returns the texts of the first max messages of a JSON array, and how
+// many it has, for package wire. An error is an *Error.
+func SplitBatch(_ call.Private, text []byte, rev Revision, max int) (messages [][]byte, count int, err error) {
+	s := jsonx.Scanner{Buf: text, AllowDuplicates: true}
+	messages, count, err = s.Elements(max)
+	switch {
+	case err != nil:
+		return nil, 0, scanError(err)
+	case rev != V20250326:
+		return nil, 0, Errorf(CodeInvalidRequest, "batches are only for sessions of revision %s: send one message at a time", V20250326)
+	case count == 0:
+		return nil, 0, Errorf(CodeInvalidRequest, "a batch must not be empty")
+	}
+	return messages, count, nil
+}
+
+// NewRequest makes a request. params must encode to a JSON object; nil leaves
+// them out.
+func NewRequest(id ID, method string, params any) (Message, error) {
+	if id.IsZero() {
+		return Message{}, errors.New("protocol: a request needs an id")
+	}
+	m, err := NewNotification(method, params)
+	m.ID = id
+	return m, err
+}
+
+// NewNotification makes a notification. params must encode to a JSON object; nil
+// leaves them out.
+func NewNotification(method string, params any) (Message, error) {
+	if method == "" {
+		return Message{}, errors.New("protocol: a message needs a method")
+	}
+	m := Message{Method: method}
+	var err error
+	if params != nil {
+		m.Params, err = object("params", params)
+	}
+	return m, err
+}
+
+// NewProgress makes a notification of progress: done of total, of which 0 means
+// that it is unknown. token is the one of the request, as
+// Params.Meta.ProgressToken has it; message may be "".
+func NewProgress(token []byte, done, total float64, message string) (Message, error) {
+	if _, err := RawID(token); err != nil {
+		return Message{}, fmt.Errorf("protocol: progress token %w", errors.Unwrap(err))
+	}
+	if math.IsNaN(done+total) || math.IsInf(done+total, 0) {
+		return Message{}, fmt.Errorf("protocol: progress must be a number, got %v of %v", done, total)
+	}
+	return NewNotification(MethodProgress, struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress float64         `json:"progress"`
+		Total    float64         `json:"total,omitempty"`
+		Message  string          `json:"message,omitempty"`
+	}{token, done, total, message})
+}
+
+// NewResponse makes the response to the request with that id. result must encode
+// to a JSON object.
+func NewResponse(id ID, result any) (Message, error) {
+	if id.IsZero() {
+		return Message{}, errors.New("protocol: a response needs the id of its request")
+	}
+	text, err := object("result", result)
+	return Message{ID: id, Result: text}, err
+}
+
+// NewErrorResponse makes the response that refuses the request with that id, the
+// zero ID if it could not be read.
+func NewErrorResponse(id ID, e *Error) Message {
+	text, _ := e.MarshalJSON() // never fails
+	return Message{ID: id, Error: text}
+}
+
+// object encodes v, which must be a JSON object.
+func object(what string, v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err == nil && text[0] != '{' {
+		err = fmt.Errorf("must be a JSON object, %T encodes to %.20s", v, text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("protocol: %s: %w", what, err)
+	}
+	return text, nil
+}
+
+// MarshalJSON implements json.Marshaler. json.Marshal escapes <, > and & in what
+// it returns; calling it keeps ids and params as they came, byte for byte.
+func (m Message) MarshalJSON() ([]byte, error) {
+	if m.Kind() == 0 {
+		return nil, errors.New("protocol: a message has a method, a result or an error")
+	}
+	dst := []byte(`{"jsonrpc":"2.0"`)
+	if !m.ID.IsZero() {
+		dst = append(append(dst, `,"id":`...), m.ID.text...)
+	}
+	if m.Method != "" {
+		dst = jsonx.AppendString(append(dst, `,"method":`...), m.Method)
+	}
+	for _, member := range []struct {
+		name string
+		text []byte
+	}{{`,"params":`, m.Params}, {`,"result":`, m.Result}, {`,"error":`, m.Error}} {
+		if member.text != nil {
+			dst = append(append(dst, member.name...), member.text...)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler; it is Decode.
+func (m *Message) UnmarshalJSON(text []byte) (err error) {
+	*m, err = Decode(bytes.Clone(text))
+	return err
+}
