@@ -3,6 +3,8 @@ package docs_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -46,6 +48,31 @@ func stock(ctx context.Context, in StockIn) (StockOut, error) { return StockOut{
 
 func serveStream(ctx context.Context, s *mcp.Server, rw io.ReadWriter) error {
 	return s.ServeConn(ctx, transport.NewStream(rw, rw, nil))
+}
+
+func record(r io.Reader, w io.Writer, rev protocol.Revision) error {
+	for m, err := range protocol.DecodeLines(r) {
+		var invalid *protocol.Error
+		switch {
+		case errors.As(err, &invalid):
+			fmt.Fprintln(w, "invalid:", invalid)
+		case err != nil:
+			return err
+		case m.Validate(rev) != nil:
+			fmt.Fprintln(w, m.Kind(), m.Method, m.ID, "not in this revision:", m.Validate(rev))
+		default:
+			fmt.Fprintln(w, m.Kind(), m.Method, m.ID)
+		}
+	}
+	return nil
+}
+
+func refuse(line []byte) ([]byte, error) {
+	m, err := protocol.Decode(line)
+	if err != nil || m.Kind() != protocol.KindRequest {
+		return nil, err
+	}
+	return protocol.NewErrorResponse(m.ID, protocol.Errorf(protocol.CodeUnavailable, "closed for today")).MarshalJSON()
 }
 
 var opened atomic.Int64
@@ -171,4 +198,28 @@ func TestServeStream(t *testing.T) {
 	}
 	_ = near.Close()
 	<-served
+}
+
+func TestRecord(t *testing.T) {
+	stream := `{"jsonrpc":"2.0","id":1,"method":"ping"}
+nothing
+{"jsonrpc":"2.0","id":1,"method":"server/discover"}
+{"jsonrpc":"2.0","id":1,"result":{}}
+`
+	var got strings.Builder
+	if err := record(strings.NewReader(stream), &got, protocol.V20251125); err != nil {
+		t.Error(err)
+	}
+	want := `request ping 1
+invalid: Parse error: unexpected 'n', want null at byte 0
+request server/discover 1 not in this revision: Method not found: server/discover is not in revision 2025-11-25
+response  1
+`
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	}
+	answer, err := refuse([]byte(`{"jsonrpc":"2.0","id":"<a>","method":"ping"}`))
+	if string(answer) != `{"jsonrpc":"2.0","id":"<a>","error":{"code":503,"message":"closed for today"}}` {
+		t.Errorf("got %s, %v", answer, err)
+	}
 }
