@@ -11,7 +11,7 @@ const (
 	maxMethodFiles = 2      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_140  // names that users see
+	maxExported    = 1_043  // names that users see
 	maxLines       = 52_990 // of the library, without comments
 	minComments    = 0.17   // share of the library's lines
 )
