@@ -248,12 +248,17 @@ func TestTaskNotifications(t *testing.T) {
 // The context of a task tells why the task is to end.
 func TestWhyATaskEnds(t *testing.T) {
 	for name, test := range map[string]struct {
-		cancel bool
-		ttl    time.Duration
-		want   error
+		ttl  time.Duration
+		end  func(t *testing.T, s *mcp.Server, cancel func())
+		want error
 	}{
-		"cancelled": {true, time.Hour, mcp.ErrTaskCancelled},
-		"too long":  {false, time.Millisecond, mcp.ErrTaskExpired},
+		"cancelled": {time.Hour, func(_ *testing.T, _ *mcp.Server, cancel func()) { cancel() }, mcp.ErrTaskCancelled},
+		"too long":  {time.Millisecond, func(*testing.T, *mcp.Server, func()) {}, mcp.ErrTaskExpired},
+		"shut down": {time.Hour, func(t *testing.T, s *mcp.Server, _ func()) {
+			now, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = s.Shutdown(now) // which waits for nothing
+		}, mcp.ErrServerClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			causes := make(chan error, 1)
@@ -265,9 +270,7 @@ func TestWhyATaskEnds(t *testing.T) {
 			}, mcp.AsTask(&mcp.TaskOptions{Wait: -1, TTL: test.ttl})))
 			c := &taskClient{t: t, c: transports[0].open(t, s, protocol.Latest)}
 			task := c.ask("tools/call", `"name":"endless"`).Result
-			if test.cancel {
-				c.ask("tasks/cancel", fmt.Sprintf(`"taskId":%q`, task.TaskID))
-			}
+			test.end(t, s, func() { c.ask("tasks/cancel", fmt.Sprintf(`"taskId":%q`, task.TaskID)) })
 			if got := <-causes; !errors.Is(got, test.want) {
 				t.Errorf("the task ends because: %v; want %v", got, test.want)
 			}

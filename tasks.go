@@ -95,8 +95,8 @@ type outcome struct {
 	err    error
 }
 
-// The causes of the contexts of tasks that are to end, for errors.Is with
-// context.Cause.
+// The causes of the contexts of tasks that are to end, beside ErrServerClosed, for
+// errors.Is with context.Cause.
 var (
 	ErrTaskCancelled = tasks.ErrCancelled // its client has cancelled it
 	ErrTaskExpired   = tasks.ErrExpired   // it has outlived its time

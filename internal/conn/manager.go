@@ -134,8 +134,9 @@ type Manager struct {
 }
 
 // ErrServerClosed is returned by what serves connections when it ends because
-// the server was shut down, and at once if that had happened before.
-var ErrServerClosed = fmt.Errorf("mcp: %w", inflight.ErrShutdown)
+// the server was shut down, and at once if that had happened before. It is the
+// cause of contexts that Shutdown cancels.
+var ErrServerClosed = inflight.ErrShutdown
 
 // errShutsDown answers requests that come after Shutdown.
 var errShutsDown = protocol.Errorf(protocol.CodeBusy, "the server shuts down")

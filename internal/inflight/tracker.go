@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// ErrShutdown is the cause of contexts that a shutdown cancelled.
-var ErrShutdown = errors.New("the server shuts down")
+// ErrShutdown is the cause of contexts that a shutdown cancelled, and
+// mcp.ErrServerClosed.
+var ErrShutdown = errors.New("mcp: the server shuts down")
 
 // Tracker knows the work that a server has under way, so that a shutdown can
 // refuse more, wait for it, and cancel what does not end in time. The zero
