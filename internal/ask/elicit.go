@@ -1,5 +1,18 @@
 // Package ask makes the questions to the user that are written as Go types:
 // forms and visits of pages. Package mcp exports it.
+//
+// A question is a frame.Question with a key, which tells it from others of the
+// same request. [ElicitQuestion] makes one of a struct type: its schema becomes
+// the form, and the answer is decoded and checked against it. [URLQuestion] asks
+// for a visit. [All] puts questions through the Asker of the request, whichever
+// way the client is asked; Elicit and ElicitURL put one. [Once] keeps what a
+// handler must not do again in the next round.
+//
+// The package has no state and starts no goroutines. Whether the client can be
+// asked at all is checked by package frame, with the Needs of the question.
+//
+// Specification: client/elicitation of 2025-06-18 and later. Visits of pages,
+// lists in forms, and defaults of anything but booleans came with 2025-11-25.
 package ask
 
 import (
@@ -70,7 +83,8 @@ func needsForm(c *protocol.ClientCapabilities) *protocol.Error {
 	return nil
 }
 
-// elicitResult decodes the client's answer and checks its action.
+// elicitResult decodes the client's answer and checks its action. Other values
+// are errors rather than a refusal: nothing tells what such a client meant.
 func elicitResult(raw json.RawMessage) (result protocol.ElicitResult, err error) {
 	if err = json.Unmarshal(raw, &result); err != nil {
 		return result, err
@@ -133,7 +147,8 @@ type form struct {
 	plan *schema.Plan
 }
 
-// formOf compiles a struct type for a form.
+// formOf compiles a struct type for a form. Whether a form can show the fields is
+// found out by requested, for the revision of the client.
 func formOf(t reflect.Type) (*form, error) {
 	plan, err := schema.Compile(t, nil)
 	if err != nil {

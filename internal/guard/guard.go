@@ -1,5 +1,17 @@
 // Package guard keeps web pages away from servers that were not meant for
 // them, on every transport that begins with an HTTP request.
+//
+// A browser lets any page send requests to servers on the user's own machine or
+// network. Two headers tell these from others, and [Guard] checks both. Origin
+// names the site of the page. Host names the server as the page calls it: with
+// DNS rebinding a site makes its own name point to a loopback address, after
+// which its requests have the server's own origin, but not a loopback name.
+//
+// Package mcp makes one Guard from Options.AllowedHosts and AllowedOrigins.
+// internal/streamable and internal/conn check each request before they read its
+// body, and refuse it with the reason.
+//
+// Specification: what basic/transports of every revision says of security.
 package guard
 
 import (
@@ -32,6 +44,8 @@ func New(hosts, origins []string) Guard {
 	return g
 }
 
+// lower returns the list in lower case and without slashes at the end, with which
+// origins are often written down by mistake.
 func lower(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -58,6 +72,9 @@ func (g Guard) Check(r *http.Request) string {
 	return ""
 }
 
+// hostAllowed checks Host. An entry without a port allows every port. With no list
+// only requests that came to a loopback address are checked: other servers are
+// reached by names that only their operator knows.
 func (g Guard) hostAllowed(r *http.Request) bool {
 	if len(g.hosts) > 0 {
 		host := strings.ToLower(r.Host)
@@ -66,6 +83,9 @@ func (g Guard) hostAllowed(r *http.Request) bool {
 	return !onLoopback(r) || loopbackName(hostname(r.Host))
 }
 
+// originAllowed checks origin, which is in lower case. Beside those listed it
+// allows the server's own, that is, the one of Host; on a loopback address any
+// origin there, at whatever port, unless hosts are listed.
 func (g Guard) originAllowed(origin string, r *http.Request) bool {
 	if slices.Contains(g.origins, origin) || slices.Contains(g.origins, "*") {
 		return true
@@ -80,7 +100,8 @@ func (g Guard) originAllowed(origin string, r *http.Request) bool {
 	return u.Host == strings.ToLower(r.Host)
 }
 
-// onLoopback tells whether r reached the server at a loopback address.
+// onLoopback tells whether r reached the server at a loopback address. It is
+// false if the address is unknown, as in a request that no http.Server has read.
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback()
@@ -94,6 +115,8 @@ func hostname(host string) string {
 	return strings.Trim(host, "[]")
 }
 
+// loopbackName tells whether name is localhost or a loopback address, which DNS
+// cannot make another machine's.
 func loopbackName(name string) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true

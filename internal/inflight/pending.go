@@ -13,6 +13,11 @@ import (
 
 // Pending is the table of requests that this side has sent and waits for. The
 // zero value is empty and ready; it is safe for concurrent use.
+//
+// A request is in waits from the moment before it is sent until it is answered,
+// fails, or its caller gives up. Whoever takes it out to end it sends the one
+// reply; its channel has room for that, so that nobody blocks while mu is held.
+// mu guards all fields but name.
 type Pending struct {
 	mu     sync.Mutex
 	last   int64
@@ -22,6 +27,7 @@ type Pending struct {
 	closed error
 }
 
+// reply is how a request ended: with a result, or with err.
 type reply struct {
 	result json.RawMessage
 	err    error
@@ -73,6 +79,8 @@ func (p *Pending) Call(ctx context.Context, send func([]byte) error, method stri
 // same client counts on its own. It must be called before the first request.
 func (p *Pending) Name(name string) { p.name = name }
 
+// enter gives a request an id and makes it wait. Ids count from 1 and are not used
+// again. It fails with the error of Close after that was called.
 func (p *Pending) enter() (protocol.ID, chan reply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,6 +100,8 @@ func (p *Pending) enter() (protocol.ID, chan reply, error) {
 	return id, answered, nil
 }
 
+// leave takes a request out that its caller waits for no more; a late answer finds
+// nothing. It does nothing if the request has been answered.
 func (p *Pending) leave(id protocol.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,6 +9,12 @@ import (
 // Task is the context of one request. It can be cancelled from the tables that
 // it stands in, and costs little until somebody waits for that: the parts of a
 // context that do are made when they are first asked for.
+//
+// parent, detached and tracker are set before the Task is shared; parent is
+// replaced once, by values, while mu is held. prev and next are guarded by the
+// mu of the tracker, the rest by that of the Task. The mu of a Requests or of a
+// Tracker may be held while that of a Task is taken, never the other way round:
+// End frees it before it leaves the tracker.
 type Task struct {
 	parent     context.Context
 	detached   bool     // parent lends its values alone
@@ -16,7 +22,9 @@ type Task struct {
 	tracker    *Tracker // nil if none counts it
 	prev, next *Task    // in the tracker's list
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// inner and cancel are set together, by context. ended is set by End; a context
+	// that is made after that has ended from the start.
 	inner  context.Context // nil until needed
 	cancel context.CancelCauseFunc
 	ended  bool
@@ -40,7 +48,8 @@ func (t *Task) Done() <-chan struct{} {
 	return t.context().Done()
 }
 
-// Err implements context.Context.
+// Err implements context.Context. It makes no inner context: handlers call it in
+// loops, and most requests are never cancelled.
 func (t *Task) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

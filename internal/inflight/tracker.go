@@ -13,6 +13,9 @@ var ErrShutdown = errors.New("mcp: the server shuts down")
 // Tracker knows the work that a server has under way, so that a shutdown can
 // refuse more, wait for it, and cancel what does not end in time. The zero
 // value is ready; it is safe for concurrent use.
+//
+// The tasks are a doubly linked list through the Tasks themselves, so that a
+// request enters and leaves without an allocation for the list. mu guards it.
 type Tracker struct {
 	mu      sync.Mutex
 	stopped bool
@@ -76,7 +79,8 @@ func (t *Tracker) enter(task *Task) {
 	t.first = task
 }
 
-// leave takes task out of the list.
+// leave takes task out of the list, and wakes Wait if it was the last. Task.End
+// calls it, with no lock of the Task held.
 func (t *Tracker) leave(task *Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,6 +128,8 @@ func (t *Tracker) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// wait returns a channel that is closed when nothing is under way, which may be so
+// already. Work that begins before it is closed is waited for, too.
 func (t *Tracker) wait() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

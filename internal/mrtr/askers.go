@@ -56,7 +56,9 @@ func (a *Askers) Asker(*frame.Frame, func([]byte) error) frame.Asker {
 	return &request{asker: a}
 }
 
-// state is what a request has learned, as it travels.
+// state is what a request has learned, as it travels: as JSON, sealed. The names
+// of its members are short because it counts against Config.MaxState and goes
+// over the network in both directions in each round.
 type state struct {
 	Expires int64                      `json:"e"` // Unix seconds
 	Round   int                        `json:"r"`
@@ -71,9 +73,13 @@ type answer struct {
 	Text json.RawMessage `json:"v"`
 }
 
-// digest tells a question from another one under the same key.
+// digest tells a question from another one under the same key. It is the first
+// 96 bits of a SHA-256: the text of a question can be long, and the state has to
+// stay small.
 type digest [12]byte
 
+// digestOf returns the digest of the method and the params of a question. The key
+// is not part of it: digests are only compared under the same key.
 func digestOf(q protocol.InputRequest) (d digest) {
 	h := sha256.New()
 	writeParts(h, []byte(q.Method), q.Params)
@@ -97,7 +103,8 @@ func (d *digest) UnmarshalText(text []byte) error {
 }
 
 // request is the frame.Asker of one request. It opens the client's state when
-// it is first needed, since most requests have none.
+// it is first needed, since most requests have none. mu guards all fields below
+// it, as handlers may ask from several goroutines.
 type request struct {
 	asker *Askers
 
@@ -114,7 +121,10 @@ var _ frame.Asker = (*request)(nil)
 // asking are the methods whose answer may be a question.
 var asking = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
-// Ask implements frame.Asker.
+// Ask implements frame.Asker. It returns the answers if the client has sent all
+// of them. Otherwise it records the questions without one for Required and
+// returns frame.ErrInputRequired, which the handler has to return. It never
+// waits.
 func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
 	if method := f.Request().Method; !asking[method] {
 		return nil, fmt.Errorf("mcp: revision %s lets only tools/call, prompts/get and resources/read ask the client, not %s", f.Revision(), method)
@@ -146,7 +156,9 @@ func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMe
 }
 
 // answer returns the client's answer to a question. One to another question
-// under the same key is none: the user has not seen this one.
+// under the same key is none: the user has not seen this one. An answer that a
+// client gave ahead of its first round is taken for one to this question, as
+// nothing tells which one it was meant for. r.mu is held.
 func (r *request) answer(q protocol.InputRequest) (json.RawMessage, bool) {
 	own := digestOf(q)
 	if text, ok := r.ahead[q.Key]; ok {
@@ -156,7 +168,8 @@ func (r *request) answer(q protocol.InputRequest) (json.RawMessage, bool) {
 	return a.Text, ok && a.To == own
 }
 
-// keep keeps an answer for the rounds to come.
+// keep keeps an answer for the rounds to come: the client sends each only once.
+// r.mu is held.
 func (r *request) keep(key string, a answer) {
 	if r.state.Answers == nil {
 		r.state.Answers = make(map[string]answer)
@@ -164,7 +177,8 @@ func (r *request) keep(key string, a answer) {
 	r.state.Answers[key] = a
 }
 
-// ask records a question, once.
+// ask records a question for the result of this round. Of two with one key the
+// first counts: the client can answer a key once. r.mu is held.
 func (r *request) ask(q protocol.InputRequest) {
 	for _, before := range r.asked {
 		if before.Key == q.Key {
@@ -174,7 +188,8 @@ func (r *request) ask(q protocol.InputRequest) {
 	r.asked = append(r.asked, q)
 }
 
-// Recall implements frame.Asker.
+// Recall implements frame.Asker. It returns what Keep was given in this round or
+// one before; ok is false if that is nothing.
 func (r *request) Recall(f *frame.Frame, key string) (json.RawMessage, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,7 +200,8 @@ func (r *request) Recall(f *frame.Frame, key string) (json.RawMessage, bool, err
 	return value, ok, nil
 }
 
-// Keep implements frame.Asker.
+// Keep implements frame.Asker. The value reaches the next round only if this one
+// ends with a question. Its size is checked then, by Required.
 func (r *request) Keep(_ *frame.Frame, key string, value json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +211,9 @@ func (r *request) Keep(_ *frame.Frame, key string, value json.RawMessage) {
 	r.state.Kept[key] = value
 }
 
-// Required implements frame.Asker.
+// Required implements frame.Asker. It is called once, when the handler has returned
+// ErrInputRequired, and makes the result with the questions and the sealed state.
+// It fails if nothing was asked, or a bound of the Config is reached.
 func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +239,9 @@ func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
 	return &protocol.InputRequiredResult{Requests: r.asked, State: sealed}, nil
 }
 
-// open reads what the client sent back. r.mu is held.
+// open reads what the client sent back. It does so once: later calls return the
+// same error, so that a request whose state was refused cannot go on as if it
+// were a first round. r.mu is held.
 func (r *request) open(f *frame.Frame) error {
 	if r.opened {
 		return r.fault
@@ -260,6 +280,8 @@ func (r *request) take(text []byte) error {
 	return nil
 }
 
+// openState checks the state that came back and makes it that of r. Its size is
+// checked before anything is decoded. r.mu is held.
 func (r *request) openState(f *frame.Frame, sealed string) error {
 	if len(sealed) > r.asker.config.MaxState {
 		return refused("it is larger than the limit of %d bytes", r.asker.config.MaxState)
@@ -278,6 +300,7 @@ func (r *request) openState(f *frame.Frame, sealed string) error {
 	return nil
 }
 
+// refused returns the error of a request whose state cannot be used, -32602.
 func refused(format string, args ...any) error {
 	return protocol.Errorf(protocol.CodeInvalidParams, "params.requestState is refused: "+format, args...)
 }

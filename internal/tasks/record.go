@@ -16,12 +16,15 @@ func patience(r *tasks.Record) time.Duration {
 	return min(cmp.Or(r.PollInterval, time.Second), mostPatience) + time.Second
 }
 
+// mostPatience bounds how long a shutdown waits for a client of a task that asks
+// rarely.
 const mostPatience = 10 * time.Second
 
 // progressKey is where the _meta of a task's state has its Progress. The
 // extension has none: it gives tasks a message alone.
 const progressKey = "io.github.talaria-go/progress"
 
+// metaOf returns the _meta of a task; nil if its work has told no progress.
 func metaOf(r *tasks.Record) protocol.MetaMap {
 	if r.Progress == nil {
 		return nil
@@ -29,7 +32,8 @@ func metaOf(r *tasks.Record) protocol.MetaMap {
 	return protocol.MetaMap{progressKey: r.Progress}
 }
 
-// size returns what the record counts in the memory of all tasks.
+// size returns what the record counts in the memory of all tasks, in bytes: that
+// of its parts whose length clients and handlers decide.
 func size(r *tasks.Record) (n int) {
 	for _, q := range r.Requests {
 		n += len(q.Key) + len(q.Params)
@@ -68,6 +72,7 @@ func members(r *tasks.Record, outcome bool) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
+// inputRequest is a question in the member inputRequests, whose key names it.
 type inputRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`

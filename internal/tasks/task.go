@@ -14,7 +14,9 @@ import (
 	"github.com/talaria-go/mcp/tasks"
 )
 
-// Task is a task that runs.
+// Task is a task that runs. It is reserved at first, and known to nobody; Keep
+// makes it one that clients can ask for; it ends with Finish, or when its TTL is
+// over. Its methods are safe for concurrent use.
 type Task struct {
 	manager *Manager
 	cancel  context.CancelCauseFunc
@@ -42,13 +44,18 @@ func (t *Task) Record() tasks.Record {
 	return t.copy()
 }
 
+// copy returns the record with a list of requests of its own, as the Store and
+// other goroutines get it. t.mu is held.
 func (t *Task) copy() tasks.Record {
 	r := t.record
 	r.Requests = slices.Clone(r.Requests)
 	return r
 }
 
-// change changes the record with fn, unless it is final, and keeps it.
+// change changes the record with fn, unless it is final, and keeps it. fn runs
+// while t.mu is held. It returns when the Store has the change, or a later one.
+// The error is that of the Store, or of a record that there is no room for; a
+// record that cannot be saved stays changed here.
 func (t *Task) change(fn func(r *tasks.Record)) error {
 	r, change, err := t.apply(fn)
 	if change == 0 {
@@ -83,6 +90,7 @@ func (t *Task) discard() {
 	}
 }
 
+// isDeleted tells whether the time of the task is up; see gone.
 func (t *Task) isDeleted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +98,9 @@ func (t *Task) isDeleted() bool {
 }
 
 // apply changes the record with fn, and returns what it has become and the
-// number of the change; 0 if there was none.
+// number of the change; 0 if there was none. If there is no room for what the
+// record would keep, the change fails and the record is as before; but a task
+// that is to end does end, as one that failed and keeps no result.
 func (t *Task) apply(fn func(r *tasks.Record)) (r tasks.Record, change int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +124,9 @@ func (t *Task) apply(fn func(r *tasks.Record)) (r tasks.Record, change int, err 
 	return t.copy(), t.changes, nil
 }
 
-// Keep makes a reserved task one that clients can ask for.
+// Keep makes a reserved task one that clients can ask for. From now on its TTL
+// runs, and its record is in the Store. If the Store fails, the task stays
+// reserved and Keep may be tried again.
 func (t *Task) Keep() error {
 	t.mu.Lock()
 	t.record.Created = time.Now()
@@ -174,7 +186,10 @@ func (t *Task) gone() {
 	t.manager.leave(t)
 }
 
-// Ask puts questions to the client and waits for the answers.
+// Ask puts questions to the client and waits for the answers, which tasks/update
+// brings in any order. It returns them in the order of the questions. When ctx
+// ends first, the questions are withdrawn and the error is the cause of ctx. On a
+// task that has ended it returns ErrCancelled at once.
 func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
 	waits := make([]chan json.RawMessage, len(questions))
 	err := t.change(func(r *tasks.Record) {
@@ -210,7 +225,8 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 	return answers, nil
 }
 
-// withdraw takes back the questions whose answers were to come to waits.
+// withdraw takes back the questions whose answers were to come to waits. Their
+// keys stay used: an answer that is under way must not reach a later question.
 func (t *Task) withdraw(waits []chan json.RawMessage) error {
 	return t.change(func(r *tasks.Record) {
 		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
@@ -226,7 +242,9 @@ func (t *Task) withdraw(waits []chan json.RawMessage) error {
 	})
 }
 
-// answer gives answers to the questions that wait for them.
+// answer gives answers to the questions that wait for them. The channels have room
+// for one, and a question leaves the table with its answer, so that nothing here
+// blocks. Nothing is saved if none of the answers is to a question of the task.
 func (t *Task) answer(answers map[string]json.RawMessage) error {
 	if !t.waitsFor(answers) {
 		return nil
