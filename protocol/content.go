@@ -11,9 +11,11 @@ import (
 )
 
 // Content is one item of a tool result, a prompt message or a sampling message:
-// TextContent, ImageContent, AudioContent, ResourceLink or EmbeddedResource,
-// and in sampling ToolUseContent and ToolResultContent. The interface is sealed
-// because clients reject types that the specification does not name.
+// TextContent, ImageContent, AudioContent, ResourceLink or EmbeddedResource, and
+// in sampling ToolUseContent and ToolResultContent. The interface is sealed
+// because clients reject types that the specification does not name. A pointer
+// to one of the types is Content as well, and is written as what it points to;
+// it must not be nil.
 type Content interface {
 	appendContent(dst []byte) ([]byte, error)
 }
@@ -139,20 +141,28 @@ func appendContents(dst []byte, items []Content) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
+// appendContent implements Content. As that of the other types it appends the
+// item as one JSON object in the form of the newest revision, and returns nil
+// with an error, which annotations or metadata that do not encode are.
 func (c TextContent) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"text","text":`...)
 	dst = jsonx.AppendString(dst, c.Text)
 	return closeContent(dst, c.Annotations, c.Meta)
 }
 
+// appendContent implements Content.
 func (c ImageContent) appendContent(dst []byte) ([]byte, error) {
 	return appendBinary(dst, "image", c.Data, c.MIMEType, c.Annotations, c.Meta)
 }
 
+// appendContent implements Content.
 func (c AudioContent) appendContent(dst []byte) ([]byte, error) {
 	return appendBinary(dst, "audio", c.Data, c.MIMEType, c.Annotations, c.Meta)
 }
 
+// appendBinary appends an item of type kind that carries data in base64. The two
+// types that do are alike but for that name. The base64 is encoded straight into
+// dst, without a copy in between.
 func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta MetaMap) ([]byte, error) {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, kind...)
@@ -163,6 +173,8 @@ func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotati
 	return closeContent(dst, a, meta)
 }
 
+// appendContent implements Content. Unlike in the description of a resource, a
+// Size of 0 means that the size is unknown.
 func (c ResourceLink) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"resource_link","uri":`...)
 	dst = jsonx.AppendString(dst, c.URI)
@@ -183,6 +195,7 @@ func (c ResourceLink) appendContent(dst []byte) ([]byte, error) {
 	return closeContent(dst, c.Annotations, c.Meta)
 }
 
+// appendContent implements Content.
 func (c EmbeddedResource) appendContent(dst []byte) ([]byte, error) {
 	dst, err := c.Resource.append(append(dst, `{"type":"resource","resource":`...))
 	if err != nil {
@@ -191,6 +204,9 @@ func (c EmbeddedResource) appendContent(dst []byte) ([]byte, error) {
 	return closeContent(dst, c.Annotations, c.Meta)
 }
 
+// append appends the contents as one JSON object. They are no Content by
+// themselves: results of resources/read have them without an item around, and an
+// EmbeddedResource has one.
 func (c ResourceContents) append(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"uri":`...)
 	dst = jsonx.AppendString(dst, c.URI)

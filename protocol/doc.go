@@ -1,60 +1,66 @@
 // Package protocol holds the wire format of the Model Context Protocol: the
 // JSON-RPC envelope, request ids, error codes, the revisions of the
-// specification with the features of each, and the params, results and
-// notifications of its methods.
+// specification, and the params, results and notifications of its methods.
 //
 // # Layers
 //
-// Values of this package know how to read and write themselves and nothing
-// else. What a message means is decided above: the dispatcher chooses the
-// handler of a method, package session keeps what outlives a request, and the
-// transports carry the bytes. For that reason the package imports no other
-// public package of the module, and servers and clients share it.
+// Values of this package know how to read and write themselves and nothing else.
+// What a message means is decided above: the dispatcher chooses the handler of a
+// method, package session keeps what outlives a request, and the transports
+// carry the bytes. For that reason the package imports no other public package
+// of the module, and servers and clients share it. What only the transports and
+// the dispatcher of this module need, such as the features of a revision and the
+// text of notifications, is in internal/wire.
 //
 // # Reading
 //
-// Text from a peer is read in two steps, so that nothing is decoded before it
-// is known who must answer for it:
+// Text from a peer is read in two steps, so that nothing is decoded before it is
+// known who must answer for it:
 //
-//   - [Scan] checks the whole text of a message once (syntax, UTF-8, depth,
+//   - [Decode] checks the whole text of a message once (syntax, UTF-8, depth,
 //     duplicate members) and finds the members of its envelope. It decodes none
-//     of them but the id and the method.
-//   - [ScanParams] finds the members of the params that methods share: the name
-//     of the tool, its arguments, the cursor, the reserved keys of _meta. It
-//     relies on the check that Scan has made and passes over values without
-//     checking them again. What only one method has, [ScanFilter],
-//     [ParseContent] or encoding/json read.
+//     of them but the id and the method. [DecodeLines] and [DecodeBatch] do so
+//     for a stream and for a JSON array.
+//   - [Message.DecodeParams] finds the members of the params that methods share:
+//     the name of the tool, its arguments, the cursor, the reserved keys of
+//     _meta. It relies on the check that Decode has made and passes over values
+//     without checking them again. What only one method has is left to
+//     [ParseContent], encoding/json and the packages that serve the method.
 //
 // What these functions return are parts of the scanned text, not copies, unless
-// the result is a string. A caller that reuses the buffer of a message must
-// have copied what it keeps.
+// the result is a string. A caller that reuses the buffer of a message must have
+// copied what it keeps.
 //
-// A fault is returned as the [*Error] that is sent to the peer, with a text
-// that names the place (params._meta["…"], params.notifications.taskIds/3).
-// Depth, lengths of names, and counts of entries are limited here; the length
-// of a whole message is limited by its transport.
+// A fault is returned as an error whose type is [*Error], the one that is sent
+// to the peer, with a text that names the place (params._meta["…"],
+// params.arguments). Depth and lengths of names are limited here; the length of
+// a whole message is limited by its transport.
+//
+// [Message.Validate] checks what the revisions have rules of their own for.
+// Servers of this module do not call it, because their dispatcher knows which
+// methods it serves; it is for proxies, recorders and tests, which see messages
+// of both sides.
 //
 // # Writing
 //
-// Results, errors and notifications append themselves to a buffer, in the
-// manner of strconv.AppendInt. A [Result] is told the [Wire] that it goes to:
-// the same value is written for each revision in that revision's form. Methods
-// named For return a copy of a value that lacks what an older revision does not
-// have.
+// Messages are made with [NewRequest] and its like and written with
+// [Message.MarshalJSON]. A [Result] holds Go values and is written when it is
+// known which revision it goes to, by internal/wire; the interface is sealed for
+// that reason. Content and the contents of resources are written here as the
+// newest revision has them, and are made to fit older ones before.
 //
 // # Revisions
 //
-// Code never compares dates. It asks [Revision.Has] for a [Feature], and the
-// table in revision.go says which revisions have which. Revisions up to
-// 2025-11-25 are called legacy here: a session begins with initialize. Those
-// from 2026-07-28 on are called modern: every request carries its revision,
-// client and capabilities in _meta and stands alone.
+// Revisions are ordered, see [Revision]. Those up to 2025-11-25 are called
+// legacy here: a session begins with initialize. Those from 2026-07-28 on are
+// called modern: every request carries its revision, client and capabilities in
+// _meta and stands alone.
 //
-// Specification: https://modelcontextprotocol.io/specification/ with the date
-// of a revision behind it. Comments name pages by their path below that, as in
-// basic/index or server/tools, and schema.ts of the revision where the pages
-// say nothing.
+// Specification: https://modelcontextprotocol.io/specification/ with the date of
+// a revision behind it. Comments name pages by their path below that, as in
+// basic/index or server/tools, and schema.ts of the revision where the pages say
+// nothing.
 //
-// No function of this package starts a goroutine or takes a lock. Values are
-// safe for concurrent reading; [Change] and [FrozenResult] never change.
+// No function of this package starts a goroutine or takes a lock, and values are
+// safe for concurrent reading.
 package protocol

@@ -221,6 +221,10 @@ func (m *Message) scanID(s *jsonx.Scanner) (*Error, error) {
 	return nil, nil
 }
 
+// checkShape returns the fault of an envelope that has those members, nil if it
+// is that of a request, a notification or a response. seen is a set of the bits
+// above. It runs after all members have been read, since they may come in any
+// order.
 func checkShape(seen int) *Error {
 	switch {
 	case seen&hasNullID != 0 && (seen&hasError == 0 || seen&hasMethod != 0):
@@ -516,6 +520,9 @@ func (m *Message) Validate(rev Revision) error {
 	return nil
 }
 
+// validateResponse is Validate for a response. Which request it answers is not
+// known here, so that a result is held to what all results of rev have in
+// common.
 func (m *Message) validateResponse(rev Revision) error {
 	if m.Result != nil {
 		if jsonx.KindOf(m.Result[0]) != jsonx.Object {

@@ -20,9 +20,9 @@ type Params struct {
 }
 
 // Meta holds the keys of a request's _meta that the specification reserves.
-// Other keys are in Raw, unread. A fault in _meta is kept in invalid and
-// reported by ScanParams when the whole object has been read, so that what is
-// right in it, such as the revision, is known when the error is answered.
+// Other keys are in Raw, unread. A fault in _meta is reported by DecodeParams
+// only when the whole object has been read, so that what is right in it, such as
+// the revision, is known when the error is answered.
 type Meta struct {
 	Raw                []byte // the whole object, nil if absent
 	ProtocolVersion    string // "" if absent
@@ -68,6 +68,10 @@ type paramsDecoder struct {
 	invalid *Error // the first fault in _meta; the scan goes on to find its other members
 }
 
+// members reads the object of the params into p. The fault is the first of a
+// member of its own, which ends the scan, or else the first in _meta, which does
+// not. s stands before the object. Decode has checked its syntax, so that an
+// error of the scanner means that m was not read by Decode.
 func (d *paramsDecoder) members(s *jsonx.Scanner, p *Params) *Error {
 	var seen uint
 	more, err := s.ObjectStart()
@@ -134,6 +138,9 @@ func duplicate(where, name string) *Error {
 	return Errorf(CodeInvalidParams, "duplicate member %q in %s", name, where)
 }
 
+// member reads the value of one member, before which s stands, and passes it.
+// Values that only a method itself understands are not looked into: arguments
+// that are no object are a fault of the call and not of the message.
 func (d *paramsDecoder) member(s *jsonx.Scanner, p *Params, name []byte) *Error {
 	kind := s.Peek()
 	start := s.Pos
@@ -192,6 +199,9 @@ func asError(err error) *Error {
 	return scanError(err)
 }
 
+// meta reads the object of _meta into m, and keeps its whole text in m.Raw.
+// Faults of meaning go to d.invalid; what meta returns is a fault of syntax
+// alone.
 func (d *paramsDecoder) meta(s *jsonx.Scanner, m *Meta) *Error {
 	start := s.Pos
 	more, err := s.ObjectStart()
@@ -233,6 +243,10 @@ var metaKeyKinds = [...]jsonx.Kind{
 	logLevelKey: jsonx.String,
 }
 
+// metaMember reads the value of one key of _meta, before which s stands, and
+// passes it. A value of the wrong type is a fault and leaves its field as if the
+// key were absent. ClientInfo and ClientCapabilities stay encoded: most requests
+// end without anybody asking for them.
 func (d *paramsDecoder) metaMember(s *jsonx.Scanner, m *Meta, name []byte) {
 	key := metaKey(index(metaKeyNames[:], name))
 	if d.seen&(1<<key)&^1 != 0 {
@@ -268,6 +282,7 @@ func (d *paramsDecoder) metaMember(s *jsonx.Scanner, m *Meta, name []byte) {
 	}
 }
 
+// fault keeps e if it is the first fault in _meta.
 func (d *paramsDecoder) fault(e *Error) {
 	if d.invalid == nil {
 		d.invalid = e

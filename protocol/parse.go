@@ -16,6 +16,9 @@ type ToolUseContent struct {
 	Meta  MetaMap
 }
 
+// appendContent implements Content. The id and the name are left out if they are
+// empty, which no valid item has, so that an item that was read goes out as it
+// came.
 func (c ToolUseContent) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"tool_use"`...)
 	dst = appendOptional(dst, `,"id":`, c.ID)
@@ -41,6 +44,8 @@ type ToolResultContent struct {
 	Meta       MetaMap
 }
 
+// appendContent implements Content. The items of a tool result are written as
+// those of any result; nil Content is an empty array, which the schema demands.
 func (c ToolResultContent) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"tool_result"`...)
 	dst = appendOptional(dst, `,"toolUseId":`, c.ToolUseID)

@@ -2,8 +2,9 @@ package protocol
 
 // Revision is one published revision of the specification: V20241105 to
 // V20260728, of which Latest is the newest. Revisions are ordered by date and
-// compare with < and >, but code that asks for an ability should use Has. The
-// zero Revision is none of them: it has no name and no features.
+// compare with < and >; for the one difference that most code asks about there
+// is Modern. The zero Revision is none of them: it has no name and is not
+// modern.
 type Revision uint8
 
 // The revisions, oldest first. All but the last are legacy: they open a
