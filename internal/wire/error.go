@@ -6,13 +6,15 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// AppendError appends the JSON object of e.
+// AppendError appends the JSON object of e. Data that does not encode is left
+// out: an answer has to go out in any case.
 func AppendError(dst []byte, e *protocol.Error) []byte {
 	text, _ := e.MarshalJSON() // never fails
 	return append(dst, text...)
 }
 
-// AppendID appends the JSON text of id, or null if there is none.
+// AppendID appends the JSON text of id, or null if there is none. A number goes
+// out as the client wrote it.
 func AppendID(dst []byte, id protocol.ID) []byte {
 	if id.IsZero() {
 		return append(dst, "null"...)

@@ -78,6 +78,8 @@ func CheckModern(m *protocol.Meta, supported []protocol.Revision) (protocol.Revi
 	return rev, nil
 }
 
+// missingMeta returns the error for a modern request without a member of _meta
+// that it must have.
 func missingMeta(key string) *protocol.Error {
 	return &protocol.Error{Code: protocol.CodeInvalidParams, Message: fmt.Sprintf("params._meta[%q] is missing; every request must carry it", key)}
 }

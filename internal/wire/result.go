@@ -57,12 +57,13 @@ func AppendResult(dst []byte, r protocol.Result, to To) ([]byte, error) {
 // logging/setLevel.
 type EmptyResult struct{ protocol.Result }
 
-// Append implements [Result]. inputRequests is an object and Go maps have no
-// order, so that the entries are written one by one in the order of Requests.
+// Append implements [Result].
 func (EmptyResult) Append(dst []byte, to To) ([]byte, error) {
 	return closeResult(openResult(dst, to), nil, to)
 }
 
+// appendJSONResult appends the members of r.Value between those that are the
+// protocol's own. The value is encoded apart, since its braces have to go.
 func appendJSONResult(dst []byte, r protocol.JSONResult, to To) ([]byte, error) {
 	text, err := jsonx.Append(nil, r.Value)
 	if err != nil {
@@ -117,6 +118,11 @@ func closeResult(dst []byte, meta protocol.MetaMap, to To) ([]byte, error) {
 	return append(dst, "}}"...), nil
 }
 
+// appendToolResult appends the result of tools/call. structuredContent comes
+// first, so that the text item that repeats it can be made from the bytes just
+// written. Whether that item is there at all depends on Twin, on what else there
+// is, and on whether the revision could carry the structured content; see
+// protocol.CallToolResult.
 func appendToolResult(dst []byte, r *protocol.CallToolResult, to To) ([]byte, error) {
 	dst = openResult(dst, to)
 	var structured []byte
@@ -219,6 +225,9 @@ func (r *FrozenResult) Append(dst []byte, to To) ([]byte, error) {
 	return append(append(dst, to.Meta...), "}}"...), nil
 }
 
+// appendPromptResult appends the result of prompts/get. A message without
+// content, or with a role that is none, is an error of the handler that made it:
+// the schema demands both.
 func appendPromptResult(dst []byte, r *protocol.GetPromptResult, to To) ([]byte, error) {
 	dst = openResult(dst, to)
 	if r.Description != "" {
@@ -245,6 +254,8 @@ func appendPromptResult(dst []byte, r *protocol.GetPromptResult, to To) ([]byte,
 	return closeResult(append(dst, ']'), r.Meta, to)
 }
 
+// appendReadResult appends the result of resources/read. In revisions that have
+// hints for caches an empty scope is private, the safe one of the two.
 func appendReadResult(dst []byte, r *protocol.ReadResourceResult, to To) ([]byte, error) {
 	dst = append(separate(openResult(dst, to)), `"contents":[`...)
 	for i, c := range r.Contents {
@@ -267,6 +278,9 @@ func appendReadResult(dst []byte, r *protocol.ReadResourceResult, to To) ([]byte
 	return closeResult(dst, r.Meta, to)
 }
 
+// appendInputRequired appends the result that asks the client. inputRequests is
+// an object and Go maps have no order, so that the entries are written one by
+// one in the order of Requests.
 func appendInputRequired(dst []byte, r *protocol.InputRequiredResult, to To) ([]byte, error) {
 	requests := []byte{'{'}
 	for _, q := range r.Requests {
@@ -304,6 +318,8 @@ func AppendContent(dst []byte, items []protocol.Content, rev protocol.Revision) 
 	return append(dst, ']'), nil
 }
 
+// appendItems appends items, separated by commas, without brackets: the caller
+// may have written an item before. A nil item is an error.
 func appendItems(dst []byte, items []protocol.Content, rev protocol.Revision) ([]byte, error) {
 	for i, item := range items {
 		if i > 0 {
@@ -320,6 +336,7 @@ func appendItems(dst []byte, items []protocol.Content, rev protocol.Revision) ([
 	return dst, nil
 }
 
+// appendItem appends one item in the form of rev, which must not be nil.
 func appendItem(dst []byte, item protocol.Content, rev protocol.Revision) ([]byte, error) {
 	return protocol.EncodeContent(call.Private{}, dst, contentFor(item, rev))
 }

@@ -1,3 +1,35 @@
+// Package wire holds those parts of the wire format that the server, the client
+// and the transports of this module need and their users do not. The types of
+// the messages themselves are in package protocol.
+//
+//   - feature.go: what each revision can do, as a set of [Feature]. Code asks
+//     for a feature and does not compare dates.
+//   - fit.go: the functions named For, which return a copy of a value without
+//     what a revision lacks.
+//   - result.go: [AppendResult], which writes any protocol.Result in the form
+//     of the revision of its request, and results that only this module makes.
+//   - notification.go, error.go, subscription.go, lifecycle.go, completion.go:
+//     the params, results and errors of single methods.
+//   - scan.go: messages and batches as transports read them.
+//   - header.go: the values of the HTTP headers that repeat parts of a request.
+//   - weburl.go: the check of addresses that people are sent to.
+//
+// What is written is appended to a buffer of the caller, in the manner of
+// strconv.AppendInt, because an answer is put together from several parts and
+// goes out in one write. Functions that can fail return nil in place of the
+// buffer unless they say otherwise: the caller keeps its own.
+//
+// What is read are parts of the text, not copies, unless the result is a string.
+// Faults are *protocol.Error, ready to be sent to the peer.
+//
+// Values are plain data. No function starts a goroutine or takes a lock;
+// [Change] and [FrozenResult] do not change once they are made, and are sent to
+// many clients at once.
+//
+// Specification: basic/index, basic/lifecycle and basic/transports of every
+// revision, basic/versioning, basic/patterns/mrtr and
+// basic/patterns/subscriptions of 2026-07-28; the pages of single methods are
+// named where they are served.
 package wire
 
 import (
@@ -18,7 +50,9 @@ func IsBatch(text []byte) bool {
 	return len(text) > 0 && text[0] == '['
 }
 
-// Scan reads one message from text, as Decode of package protocol does.
+// Scan reads one message from text, as Decode of package protocol does. It is
+// the same function with the type that a fault always has, so that callers need
+// not assert it. After a fault m has what could be read, its ID above all.
 func Scan(text []byte, m *protocol.Message) *protocol.Error {
 	var err error
 	if *m, err = protocol.Decode(text); err != nil {
@@ -27,7 +61,8 @@ func Scan(text []byte, m *protocol.Message) *protocol.Error {
 	return nil
 }
 
-// ScanParams reads the params of m, as its method DecodeParams does.
+// ScanParams reads the params of m, as its method DecodeParams does; see Scan
+// for why it is there. m must be one that Scan has accepted.
 func ScanParams(m *protocol.Message, p *protocol.Params) *protocol.Error {
 	if err := m.DecodeParams(p); err != nil {
 		return err.(*protocol.Error)

@@ -66,6 +66,9 @@ func ScanFilter(raw []byte, maxURIs int, f *protocol.SubscriptionFilter) *protoc
 	return asError(err)
 }
 
+// scanFilter reads the object of the filter, before which s stands. Members that
+// are not known are passed over, as often as they come; a known one that comes
+// twice is a fault.
 func scanFilter(f *protocol.SubscriptionFilter, s *jsonx.Scanner, maxURIs int) *protocol.Error {
 	var seen uint
 	more, err := s.ObjectStart()
@@ -88,6 +91,8 @@ func scanFilter(f *protocol.SubscriptionFilter, s *jsonx.Scanner, maxURIs int) *
 	return asError(err)
 }
 
+// scanFilterMember reads the value of the member of that name in filterNames,
+// before which s stands, and passes it.
 func scanFilterMember(f *protocol.SubscriptionFilter, s *jsonx.Scanner, name string, maxURIs int) *protocol.Error {
 	var flag *bool
 	switch name {
@@ -225,6 +230,8 @@ func filterText(f protocol.SubscriptionFilter) []byte {
 	return append(appendNames(dst, `"taskIds":[`, f.TaskIDs), '}')
 }
 
+// appendNames appends a member with a list of strings, or nothing if the list is
+// empty. member has the quoted name, the colon and the opening bracket.
 func appendNames(dst []byte, member string, names []string) []byte {
 	if len(names) == 0 {
 		return dst
@@ -243,8 +250,8 @@ type ListenResult struct {
 	Subscription protocol.ID
 }
 
-// Append implements [Result]. inputRequests is an object and Go maps have no
-// order, so that the entries are written one by one in the order of Requests.
+// Append implements [Result]. The _meta names the subscription, as that of each
+// of its notifications did, and then has what every answer has.
 func (r ListenResult) Append(dst []byte, to To) ([]byte, error) {
 	dst = append(separate(openResult(dst, to)), `"_meta":{"`+MetaSubscription+`":`...)
 	dst = AppendID(dst, r.Subscription) // as it came: encoding/json would escape more
@@ -254,6 +261,8 @@ func (r ListenResult) Append(dst []byte, to To) ([]byte, error) {
 	return append(dst, "}}"...), nil
 }
 
+// duplicate is the error for a member that occurs twice in what where names.
+// Which of the two counts would be left to the program that reads it.
 func duplicate(where, name string) *protocol.Error {
 	return protocol.Errorf(protocol.CodeInvalidParams, "duplicate member %q in %s", name, where)
 }
