@@ -1,5 +1,38 @@
-// Package registry holds what a server offers. Readers work on snapshots that
-// never change, so a request takes no lock; every change makes a new snapshot.
+// Package registry holds what a server offers: its tools, resources, resource
+// templates and prompts, and the pages in which clients list them. Package mcp
+// makes the entries from users' functions and serves the methods; this package
+// finds the entry that a request names, decides who may see it, and encodes the
+// lists.
+//
+//   - [Entry] is one component: its definition, what serves it, and the rules
+//     for who may use it. It does not change.
+//   - [Catalog] is the ordered set of entries of a server. Package mcp has one
+//     for the server and a small one for each legacy session to which a handler
+//     has added components.
+//   - [View] is what the client of one request may see of both.
+//   - [Catalog.Mount] keeps the entries of one Catalog in another, under a
+//     prefix, while they come and go.
+//
+// Readers work on snapshots that never change: a snapshot is one map of lists,
+// reached through an atomic pointer, so that finding an entry takes no lock.
+// Every change makes new lists for the kinds that it touches and replaces the
+// map; changes wait for each other. What costs time, the encoded pages, is made
+// when it is first asked for and kept with its list, whose own lock guards it.
+// It is dropped with the list when that is replaced.
+//
+// Watchers are told of a change on the goroutine that made it, after the new
+// snapshot is in place and with no lock of the Catalog held. Two changes on two
+// goroutines may thus be told in either order; who needs the truth asks the
+// Catalog.
+//
+// The callbacks of users, which are Config.Filter, Entry.Visible and the
+// MarshalJSON of metadata, may panic or be slow. The first two run without any
+// lock; an entry is encoded under the lock for changes when it is added, and a
+// panic then leaves the Catalog as it was.
+//
+// Specification: server/tools, server/resources and server/prompts of every
+// revision, server/utilities/pagination, and server/utilities/caching of
+// 2026-07-28.
 package registry
 
 import (
@@ -19,7 +52,7 @@ import (
 type Config struct {
 	PageSize int            // entries per page; 0 means 1,000
 	Cache    protocol.Cache // hints for revisions that have them
-	Meta     []byte         // protocol.Wire.Meta of those revisions
+	Meta     []byte         // wire.To.Meta of those revisions
 	// Filter reports whether a component is there for the client of f, besides
 	// Entry.Visible; nil lets all pass.
 	Filter func(f *frame.Frame, kind Kind, key string) bool
@@ -55,7 +88,10 @@ func New(config Config) *Catalog {
 	return c
 }
 
-// list returns the components of a kind.
+// list returns the components of a kind in the current snapshot, never nil. A
+// kind that there is none of has an empty list, made for the occasion. Two calls
+// may see two snapshots: who needs both the entries and their index keeps what
+// the first returned.
 func (c *Catalog) list(kind Kind) *list {
 	if l := (*c.current.Load())[kind]; l != nil {
 		return l
@@ -70,7 +106,9 @@ func (c *Catalog) Get(kind Kind, key string) (*Entry, bool) { return c.list(kind
 // besides; nil means nothing.
 func (c *Catalog) View(f *frame.Frame, own *Catalog) View { return View{f, c, own} }
 
-// shows reports whether e is there for the client of f.
+// shows reports whether e is there for the client of f, by the rule of e and
+// then by the filter of c. It runs users' code and must be called without a
+// lock. f is nil only where there is no rule to ask.
 func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 	if e.Visible != nil && !e.Visible(f) {
 		return false
@@ -82,7 +120,9 @@ func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 	return c.config.Filter(f, kind, key)
 }
 
-// has reports whether e is there, and not another in its place.
+// has reports whether e is there, and not another in its place. It tells entries
+// apart by identity: one that was removed and added anew with the same key is
+// another.
 func (c *Catalog) has(e *Entry) bool {
 	there, _ := c.Get(e.place())
 	return there == e
@@ -131,7 +171,10 @@ func (c *Catalog) Watch(fn func(changed []*Entry)) (stop func()) {
 // set is a set of components.
 type set map[*Entry]bool
 
-// check returns why entries cannot come when gone has gone.
+// check returns why entries cannot come when gone has gone: keys that are taken,
+// there twice among entries, or of components that do not encode. It lists every
+// fault, by kind, so that who adds many sees all at once. Encoding for the
+// newest revision is enough of a test, because older ones get less.
 func (c *Catalog) check(entries []*Entry, gone set) error {
 	faults := map[Kind][]string{}
 	taken := map[Kind]map[string]bool{}
@@ -157,7 +200,10 @@ func (c *Catalog) check(entries []*Entry, gone set) error {
 	return errors.Join(all...)
 }
 
-// change does what plan says, and tells the watchers if anything is new.
+// change does what plan says, and tells the watchers if anything is new. plan
+// runs with c.mu held, so that what it finds is what it changes; it may read c,
+// and must neither change it nor wait for who does. An error of plan is returned
+// and changes nothing.
 func (c *Catalog) change(plan func() (gone set, come []*Entry, err error)) error {
 	changed, watchers, err := c.replace(plan)
 	for _, tell := range watchers {
@@ -196,7 +242,8 @@ func (c *Catalog) replace(plan func() (gone set, come []*Entry, err error)) (cha
 	return append(changed, come...), watchers, nil
 }
 
-// sorted sorts entries by key.
+// sorted sorts entries by key, in place, and returns them. No two have the same
+// key.
 func sorted(entries []*Entry) []*Entry {
 	slices.SortStableFunc(entries, func(a, b *Entry) int { return strings.Compare(a.Key(), b.Key()) })
 	return entries

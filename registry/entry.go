@@ -86,6 +86,8 @@ func (e *Entry) Key() string {
 	return key
 }
 
+// place returns kind and key, both of which follow from the type and the content
+// of the Definition. Both are "" for a type that describes no component.
 func (e *Entry) place() (kind Kind, key string) {
 	switch d := e.Definition.(type) {
 	case *protocol.Tool:
@@ -115,7 +117,8 @@ func (e *Entry) Define(rev protocol.Revision) (json.RawMessage, error) {
 	return nil, fmt.Errorf("a %T describes no component", e.Definition)
 }
 
-// encode returns the JSON of a definition.
+// encode returns the JSON of a definition, without the newline that an Encoder
+// ends it with.
 func encode(definition any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -40,7 +40,15 @@ func (c *Catalog) Mount(from *Catalog, prefix string, wrap func(Handler) Handler
 	return m.end, nil
 }
 
-// mount keeps what a Catalog holds of another in step with it.
+// mount keeps what a Catalog holds of another in step with it. It compares the
+// two in place of following single changes: the notes of two changes may
+// overtake each other, and a comparison that comes too often finds nothing to
+// do.
+//
+// mu is taken before the lock of either Catalog, never after: watchers run
+// without that. The watchers of into run with mu held. In a chain of mounts each
+// level is thus told by the level below, on the goroutine of whoever changed the
+// lowest.
 type mount struct {
 	into, from *Catalog
 	prefix     string
@@ -52,7 +60,8 @@ type mount struct {
 	here  map[*Entry]*Entry // what is mounted, by the original
 }
 
-// follow does what from has done.
+// follow does what from has done. It is the watcher of from, and may still be
+// called once after end, by a change that was being told: it does nothing then.
 func (m *mount) follow() (faults []error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,6 +73,12 @@ func (m *mount) follow() (faults []error) {
 
 // sync brings the Catalog up to date, and returns what cannot be there; with
 // strict, nothing new is then. m.mu is held.
+//
+// Entries that are mounted already keep their copy, so that pages and watchers
+// see them unchanged. A copy that was removed from the Catalog by its own owner
+// stays known in m.here and does not come again until its original is replaced.
+// What is left out for a fault is not known, so that each later sync tries it
+// anew and tells its fault anew.
 func (m *mount) sync(strict bool) (faults []error) {
 	next := map[*Entry]*Entry{}
 	err := m.into.change(func() (set, []*Entry, error) {
@@ -137,7 +152,14 @@ func (m *mount) end() {
 	m.here = nil
 }
 
-// graft returns e as it is mounted.
+// graft returns e as it is mounted: a copy under the name with prefix, whose
+// functions hand the request to those of e, through what wrap has around them.
+// Serve and the rules of visibility see the name without prefix. Resources and
+// templates keep their URIs, which would be others with a prefix.
+//
+// The rule who may see it is that of e and the filter of from together, asked as
+// from would. Completers are no handlers, so that each is called within one that
+// has an empty result.
 func (m *mount) graft(e *Entry) *Entry {
 	mounted, known := *e, "" // as from knows it, if that is another name
 	switch d := e.Definition.(type) {

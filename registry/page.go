@@ -13,8 +13,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// list is one state of the components of a kind. It does not change, but for what
-// is kept of it once somebody has asked: mu guards that.
+// list is one state of the components of a kind. It does not change, but for
+// what is kept of it once somebody has asked: mu guards that. Lists are shared
+// by all requests that were served while they were current.
 type list struct {
 	config  *Config
 	member  string // that holds the array
@@ -29,6 +30,8 @@ type list struct {
 	definitions map[protocol.Revision][]json.RawMessage // for pages of some entries; made when asked for
 }
 
+// pageKey names a page that is the same for everybody: start is the index of its
+// first entry in the list, which no change moves, as changes make new lists.
 type pageKey struct {
 	rev   protocol.Revision
 	start int
@@ -45,11 +48,16 @@ func newList(config *Config, kind Kind, entries []*Entry) *list {
 	return l
 }
 
+// get finds an entry by its key. It finds nothing in the list that View.whole
+// makes, which has no index.
 func (l *list) get(key string) (*Entry, bool) {
 	e, ok := l.index[key]
 	return e, ok
 }
 
+// page returns the page after cursor for clients that see every entry. It is
+// kept for each revision and place, and shared. Two requests at once may both
+// encode it; what they make is equal, so that it does not matter which is kept.
 func (l *list) page(cursor []byte, rev protocol.Revision) (protocol.RawResult, error) {
 	start, err := l.start(cursor)
 	if err != nil {
@@ -75,7 +83,8 @@ func (l *list) page(cursor []byte, rev protocol.Revision) (protocol.RawResult, e
 	return page, nil
 }
 
-// start returns the index of the first entry after cursor.
+// start returns the index of the first entry after cursor; nil is the first of
+// all. An entry whose key was that of the cursor need not be there any more.
 func (l *list) start(cursor []byte) (int, error) {
 	if cursor == nil {
 		return 0, nil
@@ -91,10 +100,15 @@ func (l *list) start(cursor []byte) (int, error) {
 // place while entries come and go. The first letter is its version.
 const cursorVersion = "a"
 
+// encodeCursor returns the cursor of the page after key, a text that is opaque
+// to clients (server/utilities/pagination).
 func encodeCursor(key string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(cursorVersion + key))
 }
 
+// decodeCursor returns the key in a cursor, which is JSON text from a client.
+// Any text in the right form is one, whether or not there ever was such a key:
+// it then means a place between two entries.
 func decodeCursor(raw []byte) (key string, err error) {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -153,8 +167,10 @@ func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) 
 	return append(dst, '}'), nil
 }
 
-// define returns the definition of an entry. It is kept if it will be asked for
-// again, for pages that are not themselves kept.
+// define returns the definition of entry i. With again, that of all entries is
+// made and kept: it is for pages that are not kept themselves, since they differ
+// from client to client, so that each of their requests costs no more than the
+// check who may see what. Pages that are kept need it once.
 func (l *list) define(i int, rev protocol.Revision, again bool) (json.RawMessage, error) {
 	if !again {
 		return l.entries[i].Define(rev)
@@ -171,6 +187,8 @@ func (l *list) define(i int, rev protocol.Revision, again bool) (json.RawMessage
 	return all[i], nil
 }
 
+// defineAll encodes all entries for rev and keeps them. Two requests at once may
+// both do so; the results are equal.
 func (l *list) defineAll(rev protocol.Revision) ([]json.RawMessage, error) {
 	all := make([]json.RawMessage, len(l.entries))
 	for i, e := range l.entries {

@@ -10,6 +10,12 @@ import (
 // View is what there is for the client of one request: the components of a
 // Catalog, and those that its session has of its own, which come before others
 // of the same key, without those that are not for it.
+//
+// It is a value without state, made for one request and used on its goroutine.
+// Each method reads the snapshot of its moment: between two calls the Catalog
+// may change. Methods that say nothing else ask the rules of visibility, users'
+// code, and must be called without locks. f is nil for a View of which Open
+// alone is asked.
 type View struct {
 	f            *frame.Frame
 	catalog, own *Catalog // own may be nil
@@ -24,7 +30,9 @@ func (v View) Get(kind Kind, key string) (*Entry, bool) {
 	return e, true
 }
 
-// find is Get, whoever may see it.
+// find is Get, whoever may see it. What the session has comes first:
+// AddToSession refuses names that the server has, but the server may get one
+// later.
 func (v View) find(kind Kind, key string) (e *Entry, ok bool) {
 	if v.own != nil {
 		e, ok = v.own.Get(kind, key)
@@ -51,7 +59,9 @@ func (v View) All(kind Kind) []*Entry {
 	return kept
 }
 
-// whole returns the components of a kind, whoever may see them.
+// whole returns the components of a kind, whoever may see them. With components
+// of the session it is a list for this one call, without index, of which nothing
+// is kept.
 func (v View) whole(kind Kind) *list {
 	shared := v.catalog.list(kind)
 	if v.own == nil || len(v.own.list(kind).entries) == 0 {
@@ -70,6 +80,8 @@ func (v View) whole(kind Kind) *list {
 	}
 }
 
+// shows reports whether e is there for the client. The filter is that of the
+// server for the session's own components, too.
 func (v View) shows(e *Entry) bool { return v.catalog.shows(v.f, e) }
 
 // Page returns the result of listing a kind that starts after cursor, a JSON
