@@ -75,7 +75,9 @@ func Cache(s *mcp.Server, opts *CacheOptions) mcp.Middleware {
 	}
 }
 
-// takes reports whether f is a call whose result may be kept.
+// takes reports whether f is a call whose result may be kept. A call that brings
+// answers or a state goes on with an earlier round, and is not the same as one
+// with the same arguments. s tells whether the tool is read-only for this client.
 func (c *cache) takes(s *mcp.Server, f *mcp.Frame) bool {
 	req := f.Request()
 	if req.Method != protocol.MethodToolsCall || req.ID.IsZero() || req.Params.InputResponses != nil || req.Params.RequestState != "" {
@@ -164,7 +166,9 @@ func (c *cache) get(key cacheKey) protocol.Result {
 }
 
 // keep stores a result if it may be kept, and returns what the call is answered
-// with.
+// with. That is the encoded result, so that the first answer and later ones are
+// the same bytes and nothing is encoded twice. A limit around the result stays
+// around it; what exceeds that limit is not kept.
 func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protocol.Result, error) {
 	call, ok := unwrap(result).(*protocol.CallToolResult)
 	if !ok || call.IsError || f.Asked() {

@@ -75,14 +75,17 @@ func ResultSizeLimit(limit int) mcp.Middleware {
 	}
 }
 
-// sized is a result with a limit, which is applied when it is encoded.
+// sized is a result with a limit, which is applied when it is encoded: how long a
+// result is depends on the revision, and encoding it here as well would do the
+// work twice. Other middleware that looks at results has to unwrap it.
 type sized struct {
 	protocol.Result
 	limit  int
 	method string
 }
 
-// Append implements wire.Result.
+// Append implements wire.Result. What exceeds the limit is overwritten: dst then
+// has nothing but the result that takes its place.
 func (r *sized) Append(dst []byte, to wire.To) ([]byte, error) {
 	start := len(dst)
 	grown, err := wire.AppendResult(dst, r.Result, to)
@@ -96,7 +99,8 @@ func (r *sized) Append(dst []byte, to wire.To) ([]byte, error) {
 	return nil, protocol.Errorf(protocol.CodeInternal, "%s", text)
 }
 
-// unwrap returns the result that the handler returned.
+// unwrap returns the result that the handler returned, out of as many limits as
+// there are around it; a nil result stays nil.
 func unwrap(result protocol.Result) protocol.Result {
 	for {
 		r, ok := result.(*sized)

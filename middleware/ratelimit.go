@@ -84,7 +84,8 @@ func RateLimit(opts *RateLimitOptions) mcp.Middleware {
 	}
 }
 
-// pace returns a rate as a message says it.
+// pace returns a rate as a message says it: calls per second, or, for rates below
+// that, the time between two calls.
 func pace(limit rate.Limit) string {
 	if limit >= 1 {
 		return fmt.Sprintf("%v per second", limit)
@@ -121,7 +122,9 @@ func (t *clients) newLimiter() *rate.Limiter {
 	return rate.NewLimiter(t.limits.Rate, t.limits.Burst)
 }
 
-// take takes one call from a budget, or returns how long to wait for one.
+// take takes one call from a budget, or returns how long to wait for one. A call
+// that has to wait takes nothing: clients that try again too early do not push
+// their own turn back.
 func (t *clients) take(client, tool string) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

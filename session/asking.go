@@ -11,13 +11,17 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// asker asks the client of a session, as long as one request runs.
+// asker asks the client of a session, as long as one request runs. send puts a
+// message on the way of that request's answer: its stream over HTTP, or the
+// connection. It has no state of its own, and is safe for concurrent use.
 type asker struct {
 	session *Session
 	send    func([]byte) error
 }
 
-// Ask implements frame.Asker: all questions are out at once.
+// Ask implements frame.Asker: all questions are out at once. It blocks until all
+// of them are answered or have failed, so that no answer comes after it; the
+// error is that of the first question that failed, in their order.
 func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
 	params := make([]json.RawMessage, len(questions))
 	for i, q := range questions {
@@ -67,6 +71,8 @@ func (a *asker) sender(ctx context.Context) func([]byte) error {
 func (a *asker) Recall(*frame.Frame, string) (json.RawMessage, bool, error) { return nil, false, nil }
 
 // Keep implements frame.Asker.
+// Keep implements frame.Asker. It drops the value: the handler that has it is the
+// only one to run.
 func (a *asker) Keep(*frame.Frame, string, json.RawMessage) {}
 
 // Required implements frame.Asker. A legacy handler that returns

@@ -104,7 +104,8 @@ func (h *history) add(r record) (freed int) {
 	return freed
 }
 
-// lose notes the questions among records that are kept no more.
+// lose notes the questions among records that are kept no more, so that missing
+// can fail them when the client comes back without them. h.mu is held.
 func (h *history) lose(records []record) {
 	for _, r := range records {
 		if !r.question.IsZero() {
@@ -218,6 +219,8 @@ type eventID struct {
 // numbers do not have.
 const ownStream = 1 << 63
 
+// String returns the id as it is sent: the stream and the number of the event in
+// base 36, and the life of the history behind a point, where it has one.
 func (id eventID) String() string {
 	text := ""
 	if id.stream&ownStream != 0 {
@@ -233,6 +236,8 @@ func (id eventID) String() string {
 	return text
 }
 
+// parseEventID reads what String returns. Clients send the text, so it may be
+// anything; ok is false for what is no id.
 func parseEventID(text string) (id eventID, ok bool) {
 	text, life, moved := strings.Cut(text, ".")
 	stream, event, _ := strings.Cut(text, "-")
@@ -249,7 +254,7 @@ func parseEventID(text string) (id eventID, ok bool) {
 	return id, errors.Join(errs[:]...) == nil
 }
 
-// idOf names an event of the session.
+// idOf names an event of the session. No lock is needed: life does not change.
 func (h *history) idOf(stream, event uint64) string { return eventID{h.life, stream, event}.String() }
 
 // Sink is a connection that takes events.

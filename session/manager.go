@@ -68,6 +68,12 @@ type Config struct {
 const storeTimeout = 5 * time.Second
 
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
+//
+// mu guards the fields below it but onEnd, which is set before the Manager is
+// used. A session in the table has a place in places, and its cost in clients;
+// makeRoom takes both and remove gives them back. Sessions are taken out of the
+// table while mu is held and are closed after that: their end may run the
+// Store's code.
 type Manager struct {
 	config  Config
 	name    string        // in the Store, among other processes
@@ -135,6 +141,10 @@ func (m *Manager) add(s *Session) (*Session, error) {
 	return there, err
 }
 
+// enter is what add does while m.mu is held. there is nil, without an error, for a
+// session that End has ended since the Store was asked for it. crowded are those
+// that were taken out of the table and that the caller has to end, also if there
+// is an error.
 func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +175,8 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 }
 
 // makeRoom takes sessions out of the table, which are to end, until there is a
-// place for s and for what its client says. m.mu is held.
+// place for s and for what its client says. With an error it has taken neither;
+// those that it took out until then are to end all the same. m.mu is held.
 func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
 	own := func(other *Session) bool { return other.principal == s.principal }
 	out := func(first *Session, format string, args ...any) error {
@@ -365,7 +376,9 @@ func (m *Manager) End(id string, reason error) bool {
 	return ok
 }
 
-// close ends a session that is out of the table already.
+// close ends a session that is out of the table already, and deletes what the
+// Store has of it. It waits for a save that is under way, which would otherwise
+// bring the session back. m.mu is not held.
 func (m *Manager) close(s *Session, reason error) {
 	s.Close(reason)
 	if m.config.Store == nil {

@@ -18,6 +18,11 @@ const maxStreams = 8
 
 // outbox has the messages of a session that belong to no request, and the open
 // streams, of which the newest gets them. The mu of the session guards it.
+//
+// A message waits in one place: in the queue of the newest stream, or in waiting
+// while none is open. Its bytes are reserved in the budget by Session.Send before
+// it is put there, as the budget may take the locks of histories to make room;
+// they are released when it is taken out.
 type outbox struct {
 	budget  *budget   // of all sessions; nil without a Manager
 	open    []*Outbox // streams, oldest first
@@ -27,6 +32,7 @@ type outbox struct {
 }
 
 // Outbox is an open stream of a session. The session's mu guards it.
+// Session.Listen makes it; whoever carries it calls Session.Next until it is over.
 type Outbox struct {
 	wake   func()   // called when there is a message for it, or it is over
 	number uint64   // in the ids of events; 0 until it has one. It is for who calls Next.
@@ -35,7 +41,7 @@ type Outbox struct {
 }
 
 // listen opens a stream, which gets what waits, and ends the oldest if there are
-// too many.
+// too many. That one is the most likely to have lost its client unnoticed.
 func (b *outbox) listen(out *Outbox) {
 	queue := b.queue()
 	out.queue, *queue = *queue, nil

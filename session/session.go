@@ -2,6 +2,31 @@
 // negotiated revision, the client, its log level, values that handlers assign,
 // the requests under way, and the stream for messages that no request asked
 // for. Modern revisions have no sessions.
+//
+//   - [Session] is one session. That of a connection lives as long as the
+//     connection, that of HTTP until its client deletes it or it is idle.
+//   - [Manager] has the sessions of HTTP: it bounds them, ends idle ones, and
+//     makes room. The sessions of connections are attached to it, so that what
+//     concerns all sessions reaches them too.
+//   - [Store] keeps snapshots of sessions outside the process, for servers that
+//     run as several processes or are restarted.
+//   - [Stream] is the answer to one request over HTTP, which a client can come
+//     back for when its connection breaks.
+//
+// Package mcp makes the Manager; internal/streamable and internal/conn carry the
+// messages. Users of mcp.Options.SessionStore implement Store.
+//
+// Locks are taken in this order: that of a Manager, of a Session, of its history,
+// of a budget. That of a Stream comes before that of a history; no Session's is
+// held there. Session.saving is held while the Store works, when none of the
+// others is. Users' code (a Store, OnEnd, assigns that encode themselves) runs
+// with none of them held but saving, on goroutines of its own.
+//
+// An idle session costs memory and no goroutine. One timer of the Manager ends
+// all those that have been idle too long.
+//
+// Specification: basic/lifecycle and basic/transports of 2024-11-05 to
+// 2025-11-25.
 package session
 
 import (
@@ -31,6 +56,11 @@ var (
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
 // costs no goroutine.
+//
+// The fields before Inflight do not change after New. mu guards those below
+// it. calls and streams keep the session alive: it is idle when both are 0, and
+// then since lastUsed. uses is 1 after initialize alone, and only tells sessions
+// that somebody has used from others.
 type Session struct {
 	id           string
 	principal    string
@@ -127,7 +157,8 @@ func (s *Session) Principal() string { return s.principal }
 // for an anonymous client.
 func (s *Session) Identity() *frame.Identity { return s.identity.Load() }
 
-// SetIdentity notes it.
+// SetIdentity notes who the newest request came from. It writes only if that is
+// another one, as requests of one session may come from many goroutines.
 func (s *Session) SetIdentity(id *frame.Identity) {
 	if s.identity.Load() != id {
 		s.identity.Store(id)
@@ -234,7 +265,8 @@ func (s *Session) join(m *Manager) {
 	s.subscriptions.countIn(&m.uris)
 }
 
-// claim tells the Store whose session it is.
+// claim tells the Store whose session it is, once a session that another process
+// has saved is used here. It does nothing without a Store.
 func (s *Session) claim() {
 	if s.save != nil && s.unclaimed.Swap(false) {
 		s.save(s)
@@ -503,7 +535,8 @@ func (s *Session) Asker(_ *frame.Frame, send func(message []byte) error) frame.A
 	return &asker{session: s, send: send}
 }
 
-// snapshot returns the state of s.
+// snapshot returns the state of s for the Store, without the Owner. It may run
+// code of users, that of assigns; s.mu is not held meanwhile.
 func (s *Session) snapshot() *Snapshot {
 	snapshot := &Snapshot{
 		Version: snapshotVersion, ID: s.id, Principal: s.principal, Revision: s.revision.String(),

@@ -4,7 +4,8 @@ import (
 	"github.com/talaria-go/mcp/internal/wire"
 )
 
-// uriCost is what one subscription counts in the budget of all sessions.
+// uriCost is what one subscription counts in the budget of all sessions, in
+// bytes: the URI, and about what its entry in the map takes.
 func uriCost(uri string) int { return 128 + len(uri) }
 
 // subscriptions are the URIs of the resources of which a client wants to hear

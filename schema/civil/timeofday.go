@@ -17,6 +17,8 @@ type TimeOfDay struct {
 	sinceMidnight time.Duration
 }
 
+// fullDay is where a TimeOfDay begins again. Days on which clocks change are
+// longer or shorter, but a TimeOfDay belongs to no day.
 const fullDay = 24 * time.Hour
 
 // NewTimeOfDay returns the time of day that is d after midnight, on a day of
