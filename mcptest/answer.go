@@ -29,7 +29,8 @@ type Sampled struct {
 	StopReason string // "" stands for "endTurn"
 }
 
-// result returns the answer as the protocol has it.
+// result returns the answer as the protocol has it, in the form that every
+// revision with sampling understands: one item of text.
 func (s Sampled) result() any {
 	return map[string]any{
 		"role": protocol.RoleAssistant, "model": cmp.Or(s.Model, "test"), "stopReason": cmp.Or(s.StopReason, "endTurn"),

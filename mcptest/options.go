@@ -50,7 +50,8 @@ func newConfig(options []Option) *config {
 	return c
 }
 
-// able returns the capabilities for which there is a script.
+// able returns the capabilities for which there is a script, in the form of the
+// revision: a server asks for nothing that the client did not declare.
 func (c *config) able() *protocol.ClientCapabilities {
 	can := &protocol.ClientCapabilities{}
 	modes := wire.ElicitModes.In(c.revision)

@@ -45,7 +45,8 @@ func (r *Result) Structured(out any) {
 	}
 }
 
-// parseResult decodes the result of tools/call.
+// parseResult decodes the result of tools/call. Progress is left to the caller.
+// t is for Structured, which ends the test on failure.
 func parseResult(t testing.TB, raw json.RawMessage) (*Result, error) {
 	var wire struct {
 		Content           json.RawMessage  `json:"content"`

@@ -163,7 +163,8 @@ func Parse(file string, text []byte, opts *Options) (*File, error) {
 	return f, nil
 }
 
-// add reads one server.
+// add reads one server and appends it, whatever is wrong with it: what that is
+// goes to its Err. Of two servers with one name the second is at fault.
 func (f *File) add(m member, vars *variables) {
 	if m.name == "" {
 		m.name = "(no name)"

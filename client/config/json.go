@@ -46,7 +46,8 @@ func plainJSON(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// commentEnd returns where the comment that begins at i ends.
+// commentEnd returns where the comment that begins at i ends: at the end of the
+// line, which is no part of it, or after */.
 func commentEnd(text []byte, i int) (int, error) {
 	end, extra := []byte("\n"), 0
 	if text[i+1] == '*' {
@@ -78,7 +79,8 @@ func position(text []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// locate says where in text a JSON error is.
+// locate says where in text a JSON error is: people mend these files by hand. An
+// error that is not one of JSON syntax is returned as it is.
 func locate(text []byte, err error) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return errors.New("it is empty; write {\"mcpServers\": {}}")
@@ -128,7 +130,8 @@ func (o objectMembers) names() string {
 	return strings.Join(names, ", ")
 }
 
-// orderedMembers reads an object and keeps the order of its members.
+// orderedMembers reads an object and keeps the order of its members, which
+// encoding/json does not do for maps. A name that comes twice is there twice.
 func orderedMembers(text []byte) (objectMembers, error) {
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
 		return nil, err // of the whole text, with the right position

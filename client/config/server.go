@@ -74,7 +74,9 @@ func (s Server) Transport(opts *client.HTTPOptions) (client.Transport, error) {
 	return nil, &Error{Server: s.Name, Field: "type", Err: fmt.Errorf("%q is not one of stdio, http, sse, ws", s.Type)}
 }
 
-// serverReader reads the members of one server and gathers what is wrong.
+// serverReader reads the members of one server and gathers what is wrong. It is
+// used once. Its methods that read a text, a list or an object return the zero
+// value for a field that is missing or wrong; only the latter is a fault.
 type serverReader struct {
 	file   string
 	vars   *variables
@@ -173,7 +175,8 @@ func (r *serverReader) guessType() string {
 	return "http"
 }
 
-// checkURL checks the URL against the type.
+// checkURL checks the URL against the type. A WebSocket may be named with http or
+// https, too.
 func (r *serverReader) checkURL() {
 	s := &r.server
 	u, err := url.Parse(s.URL)

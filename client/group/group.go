@@ -188,7 +188,8 @@ func (g *Group) Remove(name string) error {
 // removed.
 var errNoServer = fmt.Errorf("%w: there is no such server", client.ErrNotFound)
 
-// all returns the servers of now.
+// all returns the servers of now, in a list of the caller's own. One that is
+// removed meanwhile can still be asked, and fails.
 func (g *Group) all() []*server {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -270,7 +271,9 @@ func (g *Group) route(op, full string) (s *server, name string, err error) {
 		Err: fmt.Errorf("%w: it does not begin with the name of a server and %q; %s", client.ErrNotFound, g.opts.Separator, known)}
 }
 
-// on makes a call to the server that full names.
+// on makes a call to the server that full names. fn gets the connection and the
+// name without its prefix; an error that it returns gets the server's name. The
+// result is returned along with it, as package client has both for some calls.
 func on[T any](ctx context.Context, g *Group, op, full string, fn func(c *client.Client, s *server, name string) (T, error)) (T, error) {
 	var none T
 	s, name, err := g.route(op, full)

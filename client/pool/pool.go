@@ -255,7 +255,7 @@ func (p *Pool) settle() {
 	p.notify()
 }
 
-// all returns the members of now.
+// all returns the members of now, in a list of the caller's own.
 func (p *Pool) all() []*member {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -388,7 +388,9 @@ func (p *Pool) because(err error) error {
 	return err
 }
 
-// pick leases a ready connection by the strategy, or returns nil.
+// pick leases a ready connection by the strategy, or returns nil. It takes no
+// lock and does not wait. A member that is lost but still in the list is passed
+// over.
 func (p *Pool) pick() (*member, *client.Client) {
 	ready := *p.ready.Load()
 	n := uint64(len(ready))

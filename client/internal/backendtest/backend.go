@@ -1,4 +1,17 @@
 // Package backendtest serves what the tests of pools and groups connect to.
+//
+// A [Backend] is an mcp.Server within the process with a fixed set of tools,
+// resources and prompts, whose texts have the name of the Backend in them, so
+// that a test sees which server answered. Each connection is a pipe: Cut, CutOne
+// and CutAny break connections that are open, Refuse keeps new ones from being
+// opened, and Accept lets them in again. A [Gate] holds a call in the server
+// while a test does something to its connection.
+//
+// [UseCaller] makes every call of client.Caller, so that a pool and a group are
+// held to the same.
+//
+// Methods may be called from any goroutine; mu guards the connections. The end of
+// the test cuts them all and waits for the server's side.
 package backendtest
 
 import (
@@ -116,7 +129,9 @@ func (b *Backend) Open() int {
 	return len(b.ends)
 }
 
-// Gate is a tool that waits until the test lets it go on.
+// Gate is a tool that waits until the test lets it go on. Entered gets a value
+// for each call that has arrived; a value sent to Leave lets one go on, and
+// closing it all of them.
 type Gate struct {
 	Entered chan struct{}
 	Leave   chan struct{}
@@ -230,7 +245,7 @@ func (b *Backend) Count() int {
 	return b.opened
 }
 
-// CutAny ends any one connection.
+// CutAny ends any one connection, if there is one.
 func (b *Backend) CutAny() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

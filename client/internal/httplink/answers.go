@@ -21,7 +21,9 @@ func tooLong(limit int) error {
 	return fmt.Errorf("the server's answer was not taken: %w", &transport.TooLongError{Limit: limit})
 }
 
-// readAll reads a body to its end, into dst if there is room.
+// readAll reads a body to its end, into dst if there is room. It returns what it
+// has read also with an error, so that the memory can be used again. More than
+// limit bytes are an error.
 func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
 	if size := res.ContentLength; size >= 0 && int(size) >= cap(dst) {
 		dst = make([]byte, 0, size+1)
@@ -44,7 +46,8 @@ func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
 }
 
 // answers are the requests that wait for an answer in one exchange; nil if
-// there are none.
+// there are none. It tells when a stream of events has brought all that it was
+// opened for. The goroutine of the exchange alone uses it.
 type answers struct {
 	one  protocol.ID
 	many map[protocol.ID]bool // of a batch

@@ -18,7 +18,8 @@ import (
 
 // Link is a link.Link over streamable HTTP. It is open until Close. Once the
 // server has answered that it does not know the session any more, every Send
-// fails with link.ErrSession.
+// fails with link.ErrSession. mu guards the fields below it; sends has the
+// exchanges under way, and what cancels each.
 type Link struct {
 	t       *Transport
 	to      link.Receiver
@@ -71,7 +72,9 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	return err
 }
 
-// post sends a message and handles the response.
+// post sends a message and handles the response. It returns nil when all that the
+// message asks for has been passed on to the receiver; a request that the server
+// will not answer is an error.
 func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	header, session := l.session.header(m)
 	if session == "" && l.session.isOver() {
@@ -134,7 +137,9 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	return status
 }
 
-// takeJSON handles a response that is a single JSON text.
+// takeJSON handles a response that is a single JSON text, a message or a batch.
+// It is read into a buffer that is used again, which is why receivers may not
+// keep it.
 func (l *Link) takeJSON(res *http.Response, m *link.Message) error {
 	defer res.Body.Close()
 	limit := l.t.server.MaxMessage()
@@ -185,7 +190,9 @@ func (l *Link) listen(ctx context.Context) {
 	}
 }
 
-// begin registers a Send, so that Close can end it and wait for it.
+// begin registers a Send, so that Close can end it and wait for it. The context
+// that it returns ends with ctx, after the timeout of the user's http.Client if
+// that has one, and with the link. end must be called.
 func (l *Link) begin(ctx context.Context) (context.Context, *sending, error) {
 	var cancel context.CancelFunc
 	if timeout := l.t.server.Timeout(); timeout > 0 {

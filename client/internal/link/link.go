@@ -143,7 +143,9 @@ func (e *StatusError) Error() string {
 const maxExcerpt = 200
 
 // Excerpt returns the beginning of a body on one line; of an HTML page, its
-// title.
+// title, since proxies answer with pages whose text begins with markup. What
+// could confuse a terminal is made visible; "" means that there is nothing to
+// show.
 func Excerpt(body []byte) string {
 	text := strings.Join(strings.Fields(string(body)), " ")
 	if strings.HasPrefix(text, "<") {

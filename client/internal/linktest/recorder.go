@@ -1,4 +1,13 @@
 // Package linktest helps to test links.
+//
+// A [Recorder] is the receiver that a test gives to a link in place of a client.
+// It keeps what the link reports, and its Wait methods block until something has
+// come, so that tests need no sleeping. [Call] and [Notification] make messages
+// as a client would send them.
+//
+// The tests of connlink, httplink and sselink use it. Links call the Recorder
+// from goroutines of their own; mu guards all that it keeps. Wait methods end the
+// test when nothing comes for patience, and belong on its goroutine.
 package linktest
 
 import (
@@ -24,7 +33,9 @@ type Recorder struct {
 	change   chan struct{} // closed at the next change
 }
 
-// Received is one message from the server.
+// Received is one message from the server, or one batch, as the link passed it
+// on. Text is a copy, as links use their buffers again. During is nil for what
+// came on no answer.
 type Received struct {
 	Text   string
 	During *link.Message
@@ -35,6 +46,8 @@ func NewRecorder(t testing.TB) *Recorder {
 	return &Recorder{t: t, failed: map[protocol.ID]error{}, change: make(chan struct{})}
 }
 
+// changed runs change while r.mu is held and wakes those that wait. Each change
+// has a channel of its own, so that any number of goroutines can wait.
 func (r *Recorder) changed(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +67,8 @@ func (r *Recorder) Lost(err error) { r.changed(func() { r.lost = append(r.lost, 
 // Fail implements link.Failer.
 func (r *Recorder) Fail(id protocol.ID, err error) { r.changed(func() { r.failed[id] = err }) }
 
-// wait waits until done, and fails the test if that takes too long.
+// wait waits until done, and fails the test if that takes too long; what names
+// the thing that is missing then. done runs while r.mu is held.
 func (r *Recorder) wait(what string, done func() bool) {
 	r.t.Helper()
 	timer := time.NewTimer(patience)

@@ -256,6 +256,7 @@ func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
 // Close that panics returns an error.
 type guardedBody struct{ body io.ReadCloser }
 
+// Read implements io.Reader.
 func (g guardedBody) Read(p []byte) (n int, err error) {
 	if failure := safely.Call(func() { n, err = g.body.Read(p) }); failure != nil {
 		return 0, safely.Known(failure)
@@ -263,6 +264,7 @@ func (g guardedBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
+// Close implements io.Closer.
 func (g guardedBody) Close() (err error) {
 	if failure := safely.Call(func() { err = g.body.Close() }); failure != nil {
 		return safely.Known(failure)
@@ -270,7 +272,9 @@ func (g guardedBody) Close() (err error) {
 	return err
 }
 
-// do is Do without the guard.
+// do is Do without the guard. It follows redirects itself, as http.Client would
+// turn some requests into a GET without a body, and go to other origins. The
+// Timeout of the user's http.Client does not hold here; httplink applies it.
 func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 	req, err := s.make(ctx, r)
 	if err != nil {
@@ -308,7 +312,10 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 	}
 }
 
-// follow returns the request for the target of a redirect.
+// follow returns the request for the target of a redirect, with the method, the
+// headers and the body of r: a message that was moved is still to be delivered.
+// via are the requests so far. An error is what the caller of Do gets in place of
+// the response, unless it is http.ErrUseLastResponse, as CheckRedirect may say.
 func (s *Server) follow(ctx context.Context, r *Request, req *http.Request, res *http.Response, location string, via []*http.Request) (*http.Request, error) {
 	target, err := req.URL.Parse(location)
 	switch {

@@ -6,6 +6,11 @@
 // events by constants. An event beyond the limit is skipped and reported once;
 // the stream goes on. How the stream is split into reads makes no difference to
 // what is returned.
+//
+// httplink and sselink read their streams with it, one goroutine for each. The
+// Reader knows nothing of HTTP: it neither closes a stream nor opens one again,
+// but keeps what that takes, LastID and Retry. Fields and types that MCP does not
+// use are passed on or ignored as the standard has it.
 package sse
 
 import (
@@ -262,6 +267,8 @@ func indexEnd(b []byte) int {
 	return i
 }
 
+// firstBuffer is the size in bytes that a buffer begins with. noProgress bounds
+// the calls of a broken io.Reader that returns neither bytes nor an error.
 const (
 	firstBuffer = 4 << 10
 	noProgress  = 100 // reads that return nothing at all
