@@ -95,7 +95,9 @@ func fit(have, want string) int {
 }
 
 // completersFor returns the completers of names: those that options brought,
-// and those that follow from the fields' types.
+// and those that follow from the fields' types. An option for a name that is
+// not there is a fault, in which what says what the names are of. Values of
+// secret fields are never suggested.
 func (set *settings) completersFor(plan *schema.Plan, names []string, what string) (all map[string]registry.Completer, faults []string) {
 	all = map[string]registry.Completer{}
 	for _, field := range fieldsOf(plan) {

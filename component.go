@@ -37,7 +37,10 @@ const (
 )
 
 // compiler makes components ready to be served by a server. It belongs to one
-// Add; what it has gathered is registered when all components have compiled.
+// Add or AddToSession and to its goroutine; what it has gathered is registered
+// when all components have compiled, and dropped if one has a fault. A component
+// may be compiled several times, for several servers: compile must not change
+// it.
 type compiler struct {
 	server  *Server
 	entries []*registry.Entry
@@ -68,7 +71,13 @@ func (c *compiler) schemaOptions() schema.Options {
 }
 
 // limited puts a time limit on h: its own, or else that of the server. late
-// answers a request for which it has passed.
+// answers a request for which it has passed. Without either limit h is returned
+// as it is. With one, h runs on a goroutine of its own, and the request is
+// answered in time even if h ignores its context.
+//
+// That goroutine is counted by the server whose request it is, which is another
+// than that of the compiler where this one is mounted: its shutdown has to wait
+// for it.
 func (c *compiler) limited(limit time.Duration, h dispatch.Handler, late lateAnswer) dispatch.Handler {
 	s := c.server
 	if limit <= 0 {
@@ -151,7 +160,10 @@ func (o ToolOptions) toolOption(set *toolSettings) {
 	apply(&set.settings, o, ToolOption.toolOption, set)
 }
 
-// settings are what the options of every kind of component say.
+// settings are what the options of every kind of component say. Options change
+// them while the component is made, on one goroutine; from then on they are only
+// read. Faults of options are kept here until the component is compiled, because
+// options have no error to return.
 type settings struct {
 	title, doc string
 	icons      []protocol.Icon
@@ -168,7 +180,8 @@ func (set *settings) entry(definition any) *registry.Entry {
 	return &registry.Entry{Definition: definition, Visible: set.visible, Scopes: set.scopes}
 }
 
-// faults are what is wrong with a component.
+// faults are what is wrong with a component, each a sentence for its author.
+// They are gathered, so that Add reports all of them at once.
 type faults []string
 
 // note adds err, if it is one.
@@ -193,7 +206,8 @@ type (
 	methodSettings struct{ settings }
 )
 
-// apply makes each of opts change set, whose common part is s.
+// apply makes each of opts change set, whose common part is s. A nil option is a
+// fault in place of a panic: it has its number, by which the author finds it.
 func apply[O comparable, S any](s *settings, opts []O, change func(O, S), set S) {
 	var none O
 	for i, o := range opts {
@@ -205,6 +219,7 @@ func apply[O comparable, S any](s *settings, opts []O, change func(O, S), set S)
 	}
 }
 
+// fault notes what is wrong with an option.
 func (set *settings) fault(format string, args ...any) {
 	set.faults = append(set.faults, fmt.Sprintf(format, args...))
 }
@@ -311,7 +326,8 @@ func validScope(scope string) bool {
 	return scope != ""
 }
 
-// withScopes puts a check before h.
+// withScopes puts a check before h. It is for custom methods, which gate does
+// not know; for components the methods of the specification check.
 func withScopes(scopes []string, h dispatch.Handler) dispatch.Handler {
 	if len(scopes) == 0 {
 		return h
@@ -342,7 +358,9 @@ func VisibleTo(fn func(f *Frame) bool) Option {
 }
 
 // runner is a func with its types erased: decode fills a pointer to its input,
-// and out is a pointer to its result.
+// and out is a pointer to its result. It calls decode once, before the func; an
+// error of decode is returned as it is, and the func does not run. Out must not
+// be used if there is an error. Several goroutines may run one at once.
 type runner func(f *frame.Frame, decode func(in any) error) (out any, err error)
 
 // erase takes the types of a handler away. Its context is a *Frame or a
@@ -384,6 +402,9 @@ func checkName(name string) error {
 	return nil
 }
 
+// validName reports whether a name has the form that the specification has for
+// those of tools (server/tools of 2025-11-25, "Tool Names"). Names of prompts
+// are held to the same.
 func validName(name string) bool {
 	if len(name) == 0 || len(name) > 128 {
 		return false

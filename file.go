@@ -39,6 +39,8 @@ func File(uri, name string, opts ...ResourceOption) Component {
 	return &file{uri: uri, name: name, opts: opts}
 }
 
+// file is what File returns. The options are applied when it is compiled,
+// because the limit on its size is the server's.
 type file struct {
 	uri, name string
 	opts      []ResourceOption
@@ -83,6 +85,8 @@ func Directory(uri string, fsys fs.FS, opts ...ResourceOption) Component {
 	return &directory{uri: uri, fsys: fsys, opts: opts}
 }
 
+// directory is what Directory returns: it becomes a template for all paths and a
+// resource for the top, which share the file system and the options.
 type directory struct {
 	uri  string
 	fsys fs.FS
@@ -114,6 +118,9 @@ func (d *directory) compile(c *compiler) error {
 
 const listingType = "application/json"
 
+// read returns the contents at a path below the root: those of a file, or the
+// listing of a directory, for which a slash at the end makes no difference. name
+// was decoded from a URI; a path that fs does not take for valid is not found.
 func (d *directory) read(name, mediaType string, limit int) (ResourceContents, error) {
 	name = strings.TrimSuffix(name, "/")
 	if name == "" {
@@ -140,6 +147,8 @@ type entry struct {
 	Directory bool   `json:"directory,omitempty"`
 }
 
+// list returns the entries of a directory as JSON, in the order of their names.
+// An entry whose size cannot be told has none.
 func (d *directory) list(name string) (ResourceContents, error) {
 	found, err := fs.ReadDir(d.fsys, name)
 	if err != nil {
@@ -233,6 +242,8 @@ func fileError(err error) error {
 	return &protocol.Error{Code: protocol.CodeInternal, Message: "the file cannot be read", Err: err}
 }
 
+// contentsFrom returns data as text if its type says that it is text and it is
+// UTF-8, else as bytes, in either case with that type.
 func contentsFrom(data []byte, mediaType string) ResourceContents {
 	if textual(mediaType) && utf8.Valid(data) {
 		return ResourceContents{Text: string(data), MIMEType: mediaType}

@@ -25,19 +25,24 @@ var (
 // client can ask for it.
 const methodSessionEnd = "session/terminate"
 
-// host is the Server as its connections and sessions see it.
+// host is the Server as its connections and sessions see it. It is a type of its
+// own so that the methods of conn.Host, which users must not call, are none of
+// Server's.
 type host Server
 
 var _ conn.Host = (*host)(nil)
 
-// newSessions makes the table of HTTP sessions.
+// newSessions makes the table of HTTP sessions. NewServer calls it. Sessions
+// that come from a store have not passed Opened in this process, so that the
+// table is told what to do when one ends.
 func (h *host) newSessions() *session.Manager {
 	m := session.NewManager(h.opts.sessions(logStore(&h.logger, "session store")))
 	m.OnRestore(h.sessionEnded)
 	return m
 }
 
-// newConnections makes what serves clients.
+// newConnections makes what serves clients. NewServer calls it when the options
+// are complete, and h has its sessions and its rounds.
 func (h *host) newConnections() *conn.Manager {
 	o := &h.opts
 	return conn.NewManager(conn.Config{
@@ -49,6 +54,7 @@ func (h *host) newConnections() *conn.Manager {
 	})
 }
 
+// server returns h as what it is.
 func (h *host) server() *Server { return (*Server)(h) }
 
 // Dispatcher implements conn.Host.
@@ -83,7 +89,9 @@ func (h *host) Offers(f *frame.Frame, name string) (ok bool) {
 	return ok && err == nil
 }
 
-// sessionEnded runs Options.OnSessionEnd.
+// sessionEnded runs Options.OnSessionEnd for x, on the goroutine that ended it,
+// with a Frame that has the session and no peer: nothing reaches the client any
+// more. A panic costs nothing but itself.
 func (h *host) sessionEnded(x *session.Session, reason error) {
 	if h.opts.OnSessionEnd == nil {
 		return

@@ -26,6 +26,8 @@ func logTo(out *os.File) io.Writer {
 	return forPeople(out)
 }
 
+// forPeople returns what writes the entries of a log as lines for people.
+// Stacks, which are one long string in an entry, become lines of their own.
 func forPeople(out io.Writer) io.Writer {
 	return zerolog.ConsoleWriter{
 		Out: out, NoColor: true, FieldsExclude: []string{"stack"},
@@ -75,7 +77,7 @@ func logPanic(logger *zerolog.Logger) func(*frame.Frame, *safely.Failure) {
 }
 
 // logStore returns what logs the errors of a store, with the stack if it
-// panicked.
+// panicked. which says whose store it is.
 func logStore(logger *zerolog.Logger, which string) func(error) {
 	return func(err error) {
 		e := logger.Error()
@@ -88,6 +90,8 @@ func logStore(logger *zerolog.Logger, which string) func(error) {
 	}
 }
 
+// withFailure adds to e how users' code ended: what it panicked with, made
+// harmless for a terminal and cut, and the whole stack.
 func withFailure(e *zerolog.Event, failure *safely.Failure) *zerolog.Event {
 	return e.Str("panic", visible.Text(failure.Value, visible.Sentence)).Bytes("stack", failure.Stack)
 }

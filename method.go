@@ -45,6 +45,7 @@ func Method[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in I
 	return m
 }
 
+// method is a custom method with the types of its func erased.
 type method struct {
 	name     string
 	in, out  reflect.Type
@@ -75,7 +76,9 @@ func (m *method) compile(c *compiler) error {
 	return nil
 }
 
-// decoder returns what checks and decodes params.
+// decoder returns what checks and decodes params. Unlike the arguments of tools,
+// which models write, params come from programs: a value of the wrong type is
+// never made to fit.
 func (m *method) decoder(c *compiler) (func(ctx context.Context, params []byte, in any) error, error) {
 	if m.in == rawType {
 		return func(_ context.Context, params []byte, in any) error {
@@ -91,6 +94,9 @@ func (m *method) decoder(c *compiler) (func(ctx context.Context, params []byte, 
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
+// handler returns what decodes params, runs the func and makes the result of
+// what it returned. A nil pointer, map or slice is the empty result, since null
+// would be none.
 func (m *method) handler(decode func(ctx context.Context, params []byte, in any) error) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		params := ownParams(f.Request().Params.Raw)
@@ -110,7 +116,7 @@ func (m *method) handler(decode func(ctx context.Context, params []byte, in any)
 }
 
 // ownParams returns params without the members that the protocol has put into
-// them.
+// them. The result is always an object, and a copy: raw belongs to the message.
 func ownParams(raw []byte) []byte {
 	own := []byte{'{'}
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw)}
@@ -137,6 +143,8 @@ func ownParams(raw []byte) []byte {
 	return append(own, '}')
 }
 
+// protocolParams are the members that the specification may put into the params
+// of any request (basic/index and basic/patterns/mrtr of 2026-07-28).
 var protocolParams = []string{"_meta", "inputResponses", "requestState"}
 
 // resultFaults says why out cannot be the result of a method.
@@ -161,19 +169,24 @@ func resultFaults(out reflect.Type) (faults []string) {
 	return faults
 }
 
-// customs are the rows of the method table that the user brought.
+// customs are the rows of the method table that the user brought. Server.adding
+// guards them. They can grow until the first request makes the table, and are
+// frozen from then on, since a Dispatcher does not change.
 type customs struct {
 	frozen        bool // the table is made
 	methods       []dispatch.Method
 	notifications []notificationHandler
 }
 
+// notificationHandler is what OnNotification was given.
 type notificationHandler struct {
 	method string
 	fn     func(f *frame.Frame) error
 }
 
-// notification adds what serves the notifications of a method.
+// notification adds what serves the notifications of a method. The names of the
+// specification's own notifications are allowed: fn then runs after the server's
+// own part.
 func (c *customs) notification(method string, fn func(f *frame.Frame) error) error {
 	var faults []string
 	switch {
@@ -200,12 +213,15 @@ const (
 	errServing         = "the server serves already; register it before"
 )
 
+// has reports whether there is a method or a notification of that name already.
 func (c *customs) has(name string) bool {
 	return slices.ContainsFunc(c.methods, func(m dispatch.Method) bool { return m.Name == name }) ||
 		slices.ContainsFunc(c.notifications, func(n notificationHandler) bool { return n.method == name })
 }
 
-// check returns the faults of methods that are to be added.
+// check returns the faults of methods that are to be added, nil if there are
+// none. It adds nothing: the caller adds them when the rest of the Add has
+// passed, too.
 func (c *customs) check(methods []dispatch.Method) error {
 	var faults []error
 	for i, m := range methods {
@@ -245,6 +261,8 @@ func methodFaults(name string) (faults []string) {
 	return faults
 }
 
+// isLetter tells the whole names among specified from the beginnings, which end
+// in a slash or a dot.
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // appendTo adds the rows to the table of all methods, which is then final.
@@ -282,7 +300,8 @@ func forNotifications(f *frame.Frame) (protocol.Result, error) {
 	return nil, nil
 }
 
-// notified serves a notification with own, and then with fn.
+// notified serves a notification with own, and then with fn. A request of that
+// name, and a notification that own refuses, do not come to fn.
 func notified(own dispatch.Handler, fn func(f *frame.Frame) error) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		result, err := own(f)

@@ -13,7 +13,10 @@ import (
 	"github.com/talaria-go/mcp/registry"
 )
 
-// methods is the table of everything that clients may ask for.
+// methods is the table of everything that clients may ask for. dispatch calls it
+// once, with s.composing held; it takes s.adding, and freezes s.customs. The
+// handlers in it find their components anew for each request, so that the table
+// need not change when components do.
 func (s *Server) methods() []dispatch.Method {
 	table := []dispatch.Method{
 		{Name: protocol.MethodInitialize, Era: dispatch.Legacy, Params: true, Serve: s.initialize},
@@ -43,7 +46,10 @@ func (s *Server) methods() []dispatch.Method {
 // ignore serves methods that need no more than to be known.
 func ignore(*frame.Frame) (protocol.Result, error) { return wire.EmptyResult{}, nil }
 
-type catalogKey struct{} // of a session's assigns
+// catalogKey is the key of the Catalog among the assigns of a session. No name
+// or Key of a user equals it, and it is none of the values that a session store
+// takes: what a session was given ends with the process.
+type catalogKey struct{}
 
 // catalogOf returns what a session has of its own; nil if that is nothing, as
 // modern requests, which have no session, have nothing.
@@ -82,7 +88,8 @@ func (s *Server) lists(needs feature, kind Kind) dispatch.Handler {
 }
 
 // feature is what a server has of components, as far as it is declared to
-// clients or costs something.
+// clients or costs something. It is a set of the bits below. hasScopes is
+// declared to nobody: without it gate looks nothing up.
 type feature uint32
 
 const (
@@ -93,6 +100,7 @@ const (
 	hasScopes
 )
 
+// featuresOf returns all that entries together have.
 func featuresOf(entries []*registry.Entry) (all feature) {
 	for _, e := range entries {
 		switch e.Kind() {
@@ -134,7 +142,8 @@ func listsOf(entries []*registry.Entry) (methods []string) {
 
 // declare notes what kinds of components there are. What was there once stays
 // declared: a client that was told of prompts may ask for them after the last
-// one is gone, and gets an empty list.
+// one is gone, and gets an empty list. It is called by whoever changes a
+// Catalog, that of a session too, on any goroutine.
 func (s *Server) declare(entries []*registry.Entry) { s.has.Or(uint32(featuresOf(entries))) }
 
 // had reports whether the server has, or once had, what x says.
@@ -170,7 +179,9 @@ func lapsed(f *frame.Frame) error {
 	return protocol.Errorf(protocol.CodeUnauthorized, "the access token of this connection has ended; connect again with a new one")
 }
 
-// scopesFor returns the scopes that the request of f needs for what it names.
+// scopesFor returns the scopes that the request of f needs for what it names,
+// none for methods that name no component and for what is not there: the method
+// itself answers that. It is gate's, and only looks the component up.
 func scopesFor(f *frame.Frame, view registry.View) []string {
 	params := &f.Request().Params
 	var e *registry.Entry
@@ -192,7 +203,9 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 	return e.Scopes
 }
 
-// scopesOf returns the scopes that the resource at uri needs.
+// scopesOf returns the scopes that the resource at uri needs. A URI beyond
+// wire.MaxURI needs none and is not compared with templates: its method refuses
+// it.
 func scopesOf(view registry.View, uri string) []string {
 	if len(uri) > wire.MaxURI {
 		return nil
@@ -250,7 +263,8 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 	return wire.ServerCapabilitiesFor(c, rev)
 }
 
-// discovery returns what the server says of itself to the client of f.
+// discovery returns what the server says of itself to the client of f, in the
+// form of the request's revision.
 func (s *Server) discovery(f *frame.Frame) Discovery {
 	d := Discovery{Info: s.info, Capabilities: s.capabilities(f.Revision()), Instructions: s.opts.Instructions}
 	if s.opts.Discover != nil {
@@ -288,6 +302,8 @@ func (s *Server) identified(d Discovery, result protocol.Result) protocol.Result
 	return &identifiedResult{result, metaOf(d.Info)}
 }
 
+// identifiedResult is a result whose _meta names the server in another way than
+// the dispatcher does, to which the name is known once for all requests.
 type identifiedResult struct {
 	protocol.Result
 	meta []byte

@@ -12,15 +12,18 @@ import (
 	"github.com/talaria-go/mcp/registry"
 )
 
-// mount is one server within another. It is known to mounts from the time when
-// Mount begins, and done when everything is in the catalog of parent.
+// mount is one server within another. It is known to the child's mounts from the
+// time when Mount begins, and done when everything is in the catalog of parent.
+// There is no other state: one that is taken back is forgotten.
 type mount struct {
 	parent, child *Server
 	prefix        string // with its dot; "" has none
 	unmount       func() // nil until the mount is done; guarded by mounts.mu
 }
 
-// mounts are those of one server into others.
+// mounts are those of one server into others, one for each Mount that has not
+// been taken back. No two locks of mounts are held at a time, and none while a
+// catalog changes.
 type mounts struct {
 	mu  sync.Mutex
 	all []*mount
@@ -42,7 +45,8 @@ func (m *mounts) done(one *mount, unmount func()) {
 }
 
 // take removes and returns the mount under prefix into parent that is done; nil
-// if there is none.
+// if there is none. One that is not done yet is not found, so that two Unmounts
+// cannot take back the same one, nor one that Mount still works on.
 func (m *mounts) take(parent *Server, prefix string) *mount {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,10 +98,13 @@ func (m *mounts) reaches(ancestor *Server) bool {
 	return false
 }
 
-type outerKey struct{} // of the server that serves a request for those mounted into it
+// outerKey is the context key of the server that serves a request for those
+// mounted into it.
+type outerKey struct{}
 
 // outermost returns the server whose request f is: s, or the one that s is
-// mounted into.
+// mounted into, over any number of others. The request runs by the dispatcher,
+// and in the sessions and tasks, of that one.
 func outermost(f *frame.Frame, s *Server) *Server {
 	if host, ok := f.Value(outerKey{}).(*Server); ok {
 		return host
@@ -106,7 +113,9 @@ func outermost(f *frame.Frame, s *Server) *Server {
 }
 
 // handler serves a request for something of the child's with h, within what the
-// child has around it.
+// child has around it: its middleware, by a chain of its dispatcher. With
+// several mounts, one in another, the handler of the outermost runs first and is
+// the one that notes its parent in the context.
 func (m *mount) handler(h registry.Handler) registry.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if _, nested := f.Value(outerKey{}).(*Server); !nested {
@@ -117,7 +126,10 @@ func (m *mount) handler(h registry.Handler) registry.Handler {
 	}
 }
 
-// mask keeps the text of ordinary errors to the child, if it masks its own.
+// mask keeps the text of ordinary errors to the child, if it masks its own: the
+// parent, which makes the answer, may not. Errors that mean something to the
+// parent pass: protocol errors, faults of arguments, ErrNotFound and
+// ErrInputRequired.
 func (m *mount) mask(err error) error {
 	if err == nil || !m.child.opts.MaskErrors || errors.Is(err, frame.ErrInputRequired) || errors.Is(err, ErrNotFound) {
 		return err
@@ -131,7 +143,8 @@ func (m *mount) mask(err error) error {
 	return &protocol.Error{Code: protocol.CodeInternal, Err: err}
 }
 
-// leftOut logs what of the child's cannot be offered.
+// leftOut logs what of the child's cannot be offered. It runs on the goroutine
+// that added it to the child, whose Add succeeds all the same.
 func (m *mount) leftOut(fault error) {
 	safely.Log(m.parent.logger.Error().Err(fault).Str("prefix", m.prefix), "something mounted was left out")
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// notification is one that belongs to no request.
+// notification is one that belongs to no request, encoded once for all sessions
+// that get it.
 type notification struct {
 	text  []byte
 	uri   string         // of the resource that it is about, or ""
@@ -25,7 +26,10 @@ func (n *notification) sendTo(x *session.Session) bool {
 	return x.Send(n.text)
 }
 
-// newNotification checks that the server may send such a notification.
+// newNotification checks that the server may send such a notification, and
+// encodes it. Refused are those that belong to a request, those that clients
+// send, and names of the specification that are no notifications. Those under
+// notifications/ that are not known pass: extensions define some.
 func newNotification(method string, params any) (n notification, err error) {
 	refuse := func(format string, args ...any) (notification, error) {
 		return notification{}, fmt.Errorf("mcp: notification %q: %w", method, fmt.Errorf(format, args...))
@@ -69,6 +73,7 @@ func newNotification(method string, params any) (n notification, err error) {
 	return n, nil
 }
 
+// isNotification reports whether method is a name under notifications/.
 func isNotification(method string) bool {
 	return len(method) > len(notificationPrefix) && method[:len(notificationPrefix)] == notificationPrefix
 }

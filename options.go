@@ -249,7 +249,10 @@ const (
 	noTimeout = 100 * 365 * 24 * time.Hour
 )
 
-// complete replaces the numbers that stand for defaults, or for none.
+// complete replaces the numbers that stand for defaults, or for none. NewServer
+// calls it once, on its copy. Options that are not here keep their 0 and their
+// negative numbers, because the package that they go to says what those mean;
+// the funcs below hand them on.
 func (o *Options) complete() {
 	for _, limit := range []struct {
 		value *int
@@ -308,6 +311,7 @@ func (o *Options) listCache() protocol.Cache {
 	return cache
 }
 
+// streamable returns the options of the HTTP endpoint.
 func (o *Options) streamable() streamable.Options {
 	return streamable.Options{
 		MaxBody: int64(o.Limits.Message), MaxBatch: o.Limits.Batch,
@@ -317,14 +321,19 @@ func (o *Options) streamable() streamable.Options {
 	}
 }
 
+// socket returns the options of connections over sockets and WebSocket.
 func (o *Options) socket() *transport.SocketOptions {
 	return &transport.SocketOptions{MaxMessage: o.Limits.Message, ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive}
 }
 
+// stream returns the options of standard input and output, which have no
+// timeouts: a client that was suspended may go on.
 func (o *Options) stream() *transport.StreamOptions {
 	return &transport.StreamOptions{MaxMessage: o.Limits.Message}
 }
 
+// sessions returns the options of the table of sessions; failed is told of
+// errors of the store.
 func (o *Options) sessions(failed func(error)) session.Config {
 	return session.Config{
 		Idle: o.Timeouts.Session, Max: o.Limits.Sessions, MaxPerPrincipal: o.Limits.SessionsPerPrincipal,
@@ -333,6 +342,7 @@ func (o *Options) sessions(failed func(error)) session.Config {
 	}
 }
 
+// tasks returns the options of tasks; failed is told of errors of the store.
 func (o *Options) tasks(failed func(error)) engine.Config {
 	return engine.Config{
 		Store: o.TaskStore, TTL: o.Timeouts.Task, Max: o.Limits.Tasks, MaxRunning: o.Limits.TasksRunning,
@@ -341,6 +351,7 @@ func (o *Options) tasks(failed func(error)) engine.Config {
 	}
 }
 
+// rounds returns the options of questions to modern clients.
 func (o *Options) rounds() mrtr.Config {
 	return mrtr.Config{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.State, MaxOpen: o.Limits.Questions}
 }

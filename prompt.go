@@ -34,6 +34,8 @@ func Prompt[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in I
 	return p
 }
 
+// prompt is a func with its types erased. It is made by Prompt and does not
+// change.
 type prompt struct {
 	name     string
 	in, out  reflect.Type
@@ -80,7 +82,9 @@ func (p *prompt) compile(c *compiler) error {
 	return nil
 }
 
-// promptResult decides the form of the result by the func's result type.
+// promptResult decides the form of the result by the func's result type, once,
+// when the prompt is added. What it returns takes a pointer to what the func
+// returned, and the description of the prompt.
 func promptResult(out reflect.Type) (func(out any, doc string) (protocol.Result, error), error) {
 	switch out {
 	case reflect.TypeFor[*Messages]():
@@ -97,7 +101,7 @@ func promptResult(out reflect.Type) (func(out any, doc string) (protocol.Result,
 	return nil, fmt.Errorf("a prompt cannot return %v; return *mcp.Messages, []mcp.PromptMessage or string", out)
 }
 
-// promptArguments describes the fields of the arguments' struct.
+// promptArguments describes the fields of the arguments' struct, in their order.
 func promptArguments(plan *schema.Plan) (list []protocol.PromptArgument) {
 	for _, field := range plan.Fields() {
 		a := protocol.PromptArgument{Name: field.Name, Title: field.Title, Description: field.Description, Required: field.Required}
@@ -134,7 +138,9 @@ func describeArgument(field schema.Field) string {
 	return text
 }
 
-// getPrompt serves prompts/get (server/prompts of every revision).
+// getPrompt serves prompts/get (server/prompts of every revision). A prompt that
+// the client must not see is as unknown as one that is not there; scopes are
+// asked for after that, since their names tell of it.
 func getPrompt(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	params := &f.Request().Params
 	if params.Name == "" {

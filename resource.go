@@ -46,6 +46,8 @@ func Resource[Ctx context.Context, Out any](uri string, read func(ctx Ctx) (Out,
 	return newResource(uri, read, opts)
 }
 
+// newResource is Resource for callers in this package, which look into what it
+// returns.
 func newResource[Ctx context.Context, Out any](uri string, read func(ctx Ctx) (Out, error), opts []ResourceOption) *resource {
 	set := newResourceSettings(opts)
 	set.faults = append(handlerFaults[Ctx](read == nil), set.faults...)
@@ -55,7 +57,8 @@ func newResource[Ctx context.Context, Out any](uri string, read func(ctx Ctx) (O
 	}
 }
 
-// resource is what reads a resource or a template, with its types erased.
+// resource is what reads a resource or a template, with its types erased. The
+// two differ in what they are found by, and are alike in what reads them.
 type resource struct {
 	uri      string
 	in, out  reflect.Type // in is nil unless it is a template
@@ -75,6 +78,7 @@ type resourceSettings struct {
 	oneFile     bool // what File and Bytes return
 }
 
+// newResourceSettings returns what opts say.
 func newResourceSettings(opts []ResourceOption) *resourceSettings {
 	set := &resourceSettings{}
 	apply(&set.settings, opts, ResourceOption.resourceOption, set)
@@ -84,6 +88,7 @@ func newResourceSettings(opts []ResourceOption) *resourceSettings {
 // resources is a ResourceOption that nothing but resources and templates take.
 type resources func(*resourceSettings)
 
+// resourceOption implements ResourceOption.
 func (o resources) resourceOption(set *resourceSettings) { o(set) }
 
 // Name is what programs call a resource; its URI unless told.
@@ -144,6 +149,8 @@ func CachePublic(ttl time.Duration) ResourceOption {
 	return cacheFor("CachePublic", ttl, protocol.CachePublic)
 }
 
+// cacheFor returns the option of that name. Given twice, with either name, the
+// last one counts.
 func cacheFor(option string, ttl time.Duration, scope protocol.CacheScope) ResourceOption {
 	return resources(func(set *resourceSettings) {
 		if ttl < 0 {
@@ -183,8 +190,12 @@ func (r *resource) compile(c *compiler) error {
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.\-]*:`)
 
+// schemed reports whether uri begins with a scheme (RFC 3986, section 3.1). It
+// is asked before the URI is parsed, because templates do not parse as one.
 func schemed(uri string) bool { return scheme.MatchString(uri) }
 
+// compileFixed adds a resource at one URI to c. What it adds is of no use if it
+// returns faults: the caller drops c then.
 func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string) {
 	set := r.settings
 	switch _, err := url.Parse(r.uri); {
@@ -209,6 +220,7 @@ func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string
 	return faults
 }
 
+// nameOr returns the name of a resource at uri.
 func (set *resourceSettings) nameOr(uri string) string {
 	if set.name != "" {
 		return set.name
@@ -268,7 +280,9 @@ func readResource(f *frame.Frame, view registry.View) (protocol.Result, error) {
 }
 
 // readAt reads the resource at uri, or else asks the templates that fit it, the
-// closest one first.
+// closest one first. A template passes the request on if what it has at uri is
+// not found, or if the variables do not fit its struct; if none reads it, the
+// first such misfit is the error, and otherwise that there is no such resource.
 func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, error) {
 	if r, ok := view.Get(KindResource, uri); ok {
 		if err := f.NeedScopes(r.Scopes...); err != nil {
@@ -333,17 +347,21 @@ func notFound(err error, uri string) error {
 	return fault
 }
 
+// isNotFound reports whether err is the protocol's error for a resource that is
+// not there, in whichever way the handler made it.
 func isNotFound(err error) bool {
 	fault, ok := errors.AsType[*protocol.Error](err)
 	return ok && fault != nil && fault.Code == protocol.CodeResourceNotFound
 }
 
 // contentsForm turns what a func returned, behind a pointer, into contents.
+// contents returns a slice that the caller may change.
 type contentsForm struct {
 	mime     string // the default; "" if contents name their own
 	contents func(out any) ([]protocol.ResourceContents, error)
 }
 
+// mimeOr returns the type that an option told, or else the default of the form.
 func (c contentsForm) mimeOr(told string) string {
 	if told != "" {
 		return told
@@ -412,7 +430,8 @@ func Template[Ctx context.Context, In, Out any](uri string, read func(ctx Ctx, i
 	return &resource{uri: uri, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), settings: set, run: erase(read)}
 }
 
-// variables binds the variables of a template to the fields of a struct.
+// variables binds the variables of a template to the fields of a struct. It is
+// made when the template is added and does not change.
 type variables struct {
 	template *uritemplate.Template
 	names    []string
@@ -422,6 +441,9 @@ type variables struct {
 	free     []string        // those that may be any path
 }
 
+// compileTemplate adds a template to c; see compileFixed for its faults. Its
+// handler is made anew for each URI that it is asked for, because it has to know
+// the values of the variables.
 func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []string) {
 	set := r.settings
 	if !strings.ContainsAny(r.uri, "{}") {
@@ -487,7 +509,11 @@ func (v *variables) bind(in reflect.Type) (faults []string) {
 	return faults
 }
 
-// decode checks the values of a URI and decodes them into in.
+// decode checks the values of a URI and decodes them into in. The values become
+// a JSON object, so that the plan of the struct checks them as it does the
+// arguments of a tool. Values that could lead out of a directory are refused
+// before, all at once, as issues of the same form. A variable without value is
+// left out.
 func (v *variables) decode(ctx context.Context, values uritemplate.Values, in any) error {
 	doc := []byte{'{'}
 	var outside []schema.Issue
@@ -541,4 +567,5 @@ func (v *variables) escapes(name string, list []string) string {
 	return ""
 }
 
+// drive reports whether c is the letter of a drive of Windows.
 func drive(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

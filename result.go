@@ -96,6 +96,8 @@ func (r *Result) Meta(key string, value any) *Result {
 	return r
 }
 
+// broken makes the result one that fails its call with err. Methods that chain
+// have no error to return.
 func (r *Result) broken(err error) *Result {
 	r.err = errors.Join(r.err, err)
 	return r
@@ -114,12 +116,14 @@ type ResultOf[T any] struct {
 	Value T
 }
 
-// typedResult is a *ResultOf of any type.
+// typedResult is a *ResultOf of any type, for Tool, which has to tell it from
+// other types and to make a schema of its T without knowing that.
 type typedResult interface {
 	valueType() reflect.Type // also of a nil pointer
 	parts() (r *Result, value any)
 }
 
+// valueType implements typedResult.
 func (r *ResultOf[T]) valueType() reflect.Type { return reflect.TypeFor[T]() }
 
 // parts returns the items, and a pointer to the value; nil if r is nil.

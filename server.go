@@ -38,6 +38,8 @@ type Server struct {
 	opts   Options
 	logger zerolog.Logger
 
+	// composing is taken before adding, and adding before the locks of
+	// catalogs. None of them is held while a handler runs.
 	catalog       *registry.Catalog
 	has           atomic.Uint32 // the features of what was ever in a catalog
 	mounts        mounts        // of this server into others
@@ -103,7 +105,9 @@ func NewServer(info Info, opts *Options) *Server {
 	return s
 }
 
-// orderedRevisions returns revs, or all, newest first.
+// orderedRevisions returns revs, or all, newest first and each once. revs is the
+// caller's and is not changed. It panics on one that does not exist, as
+// NewServer does on other faults.
 func orderedRevisions(revs []protocol.Revision) []protocol.Revision {
 	if len(revs) == 0 {
 		return protocol.Revisions()
@@ -154,6 +158,8 @@ func (s *Server) MustAdd(components ...Component) {
 // returns how many there were. Clients that want to know are told.
 func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remove(kind, names...) }
 
+// errNoSession is the error of AddToSession and RemoveFromSession for a request
+// that has no session.
 var errNoSession = errors.New("mcp: components for one client need a legacy session: " +
 	"in the modern era lists must not differ between requests; add them to the Server")
 
@@ -205,7 +211,9 @@ func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, e
 	return own.Remove(kind, names...), nil
 }
 
-// newCatalogOf returns a Catalog for what one session has of its own.
+// newCatalogOf returns a Catalog for what one session has of its own. It runs
+// with the assigns of x locked, and must not use them. Its watcher, which tells
+// the client of each change, runs later and without that lock.
 func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 	own := registry.New(registry.Config{}) // views have the pages and the filter of the server's
 	own.Watch(func(changed []*registry.Entry) {
@@ -329,7 +337,11 @@ func (s *Server) Use(middleware ...Middleware) {
 	s.middleware = append(s.middleware, middleware...)
 }
 
-// dispatch returns the dispatcher, which it makes at the first request.
+// dispatch returns the dispatcher, which it makes at the first request. From
+// then on the middleware and the table of methods do not change; making them
+// waits for a Use or an Add that is under way. The gate is always there, and the
+// log of requests only where its level is wanted, since each middleware costs
+// every request a little.
 func (s *Server) dispatch() *dispatch.Dispatcher {
 	if d := s.dispatcher.Load(); d != nil {
 		return d
@@ -386,6 +398,7 @@ var (
 // has taken nothing for transport.DefaultWriteTimeout.
 func (s *Server) ServeStdio(ctx context.Context) error { return s.serveStdio(ctx, os.Stdin, os.Stdout) }
 
+// serveStdio is ServeStdio over any two streams, for tests.
 func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	return s.connections.ServeStdio(ctx, transport.NewStream(in, out, s.opts.stream()))
 }

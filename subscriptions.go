@@ -17,14 +17,23 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// subscriptions tells clients of changes: modern ones of what they subscribed to,
-// and legacy sessions.
+// subscriptions tells clients of changes: modern ones of what they subscribed
+// to, and legacy sessions. It belongs to one server, and serves
+// subscriptions/listen, resources/subscribe and resources/unsubscribe.
+//
+// A modern subscription is a request that stays open: conn carries it, and the
+// broker hands it what is published under its topics, which are the method of a
+// list, or a method and the URI of a resource or the id of a task. A legacy
+// session keeps the URIs that it subscribed to itself and hears of lists without
+// asking. Nobody who tells of a change waits for a client.
 type subscriptions struct {
 	server *Server
 	broker *broadcast.Broker
 	lists  map[string]*announcer // by the method that tells of a list; it does not change
 }
 
+// newSubscriptions makes the subscriptions of s, whose options and endpoint must
+// be there already.
 func newSubscriptions(s *Server) *subscriptions {
 	u := &subscriptions{
 		server: s, lists: make(map[string]*announcer, 3),
@@ -62,6 +71,7 @@ func (u *subscriptions) resourceChanged(uri string) {
 }
 
 // announceLast tells of what has changed until now, and of no list any more.
+// Shutdown calls it first, while there are streams to tell on.
 func (u *subscriptions) announceLast() {
 	for _, a := range u.lists {
 		a.close()
@@ -69,7 +79,8 @@ func (u *subscriptions) announceLast() {
 }
 
 // endAllBut ends the subscriptions that have other topics than those that begin
-// with prefix, or none.
+// with prefix, or none. Shutdown keeps those of tasks alone with it, since their
+// clients wait to hear how the tasks end.
 func (u *subscriptions) endAllBut(prefix string) {
 	u.broker.End(func(topics []string) bool {
 		return len(topics) == 0 || slices.ContainsFunc(topics, func(topic string) bool { return !strings.HasPrefix(topic, prefix) })
@@ -89,9 +100,11 @@ func aloneAs(id *frame.Identity, principal string) context.Context {
 	return WithIdentity(context.Background(), id)
 }
 
-// mayHear reports whether a client that subscribed to the resource at uri may be
-// told of it now. It could when it subscribed; but what is there may have come
-// later, and not be for everybody.
+// mayHear reports whether a client that subscribed to the resource at uri may
+// be told of it now. It could when it subscribed; but what is there may have
+// come later, and not be for everybody. It runs the rules of visibility, users'
+// code, with a Frame of its own that has who asks, the session if there is one,
+// and nothing of the request that subscribed. A rule that panics means no.
 func (u *subscriptions) mayHear(ctx context.Context, c frame.Config, uri string) (may bool) {
 	if u.server.catalog.View(nil, catalogOf(c.Session)).Open(KindResource, KindTemplate) {
 		return true
@@ -116,7 +129,9 @@ func resourceTopic(uri string) string { return resourceTopics + uri }
 const resourceTopics = protocol.MethodResourceUpdated + " "
 
 // listen serves subscriptions/listen (basic/patterns/subscriptions of
-// 2026-07-28) and returns the result that will end the subscription.
+// 2026-07-28) and returns the result that will end the subscription. It does not
+// wait: the transport sends the result when the subscription is over. A
+// subscription ends with the access token that it was opened with.
 func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	sub := conn.SubscriptionOf(f)
 	if sub == nil || sub.IsOpen() {
@@ -158,7 +173,9 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	return wire.ListenResult{Subscription: req.ID}, nil
 }
 
-// accept returns what of filter the server can do, and the topics for it.
+// accept returns what of filter the server can do, and the topics for it. A
+// resource that is hidden from the client is accepted without a topic: to the
+// client it is one of which nothing is ever told, as of one that is not there.
 func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilter) (protocol.SubscriptionFilter, []string) {
 	can := u.server.capabilities(f.Revision())
 	var topics []string
@@ -216,6 +233,9 @@ func (u *subscriptions) unsubscribe(f *frame.Frame) (protocol.Result, error) {
 	return wire.EmptyResult{}, nil
 }
 
+// subscription returns the session and the URI of a request to subscribe or to
+// unsubscribe, or the error that answers it. Where resources are not declared
+// the methods do not exist.
 func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, error) {
 	if can := u.server.capabilities(f.Revision()); can.Resources == nil || !can.Resources.Subscribe {
 		return nil, "", wire.MethodNotFound(f.Request().Method)
@@ -240,6 +260,11 @@ const announceEvery = 100 * time.Millisecond
 
 // announcer tells everybody who wants to know, in either era, of changes of one
 // list: of the first at once, of those that follow soon as one.
+//
+// It is quiet, with no timer, until a change comes, which it tells of. From then
+// on it gathers: the timer runs, more says whether there were changes, and each
+// time it fires they are told as one, until it fires and there were none. Once
+// closed it tells of nothing.
 type announcer struct {
 	subscriptions *subscriptions
 	change        *wire.Change
@@ -251,7 +276,9 @@ type announcer struct {
 	closed bool
 }
 
-// changed says that the list has changed.
+// changed says that the list has changed. It may be called by any goroutine. If
+// nobody is there to hear of it, nothing gathers either, so that a server that
+// adds its components before it serves starts no timer.
 func (a *announcer) changed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,7 +291,7 @@ func (a *announcer) changed() {
 	}
 }
 
-// due tells of what has gathered.
+// due tells of what has gathered. The timer calls it, on a goroutine of its own.
 func (a *announcer) due() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

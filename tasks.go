@@ -74,7 +74,10 @@ func errNeedsTasks() *protocol.Error {
 	return fault
 }
 
-// detachable makes calls of a tool able to become tasks.
+// detachable makes calls of a tool able to become tasks. Calls for clients that
+// take none run as those of any tool, on the goroutine of their request, unless
+// the tool decides by itself when to detach: then Frame.Detach has to find that
+// there is nothing to do.
 func (x *taskExtension) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if !takesTasks(f) {
@@ -90,6 +93,7 @@ func (x *taskExtension) detachable(o *TaskOptions, call dispatch.Handler) dispat
 	}
 }
 
+// outcome is what a handler returned.
 type outcome struct {
 	result protocol.Result
 	err    error
@@ -103,7 +107,16 @@ var (
 )
 
 // detachedCall is a call that may become a task. It runs on a goroutine of its
-// own, which the server's shutdown waits for.
+// own, which the server's shutdown waits for, while the goroutine of the
+// request waits in await for whichever comes first: its end or its task.
+//
+// While it is a call, its context ends with that of the request. From Detach on
+// it ends when the task is cancelled, expires, or the server gives up waiting.
+// Its place among the tasks is reserved before it begins, or, with
+// TaskOptions.Manual, when it detaches; a call that ends as one gives it back.
+//
+// The channels have room for one value each, which is all that is ever sent on
+// them, so that nobody waits for a request that has gone.
 type detachedCall struct {
 	server  *Server
 	options *TaskOptions
@@ -120,6 +133,8 @@ type detachedCall struct {
 	over     bool        // the handler has returned
 }
 
+// run serves the request of f with call. It is called once, on the goroutine of
+// the request, and returns its answer.
 func (d *detachedCall) run(f *frame.Frame, call dispatch.Handler) (protocol.Result, error) {
 	work, ok := d.server.running.Begin(context.WithoutCancel(f))
 	if !ok {
@@ -178,7 +193,8 @@ func (d *detachedCall) await(inner *frame.Frame) (protocol.Result, error) {
 	}
 }
 
-// reserve takes the place of a task.
+// reserve takes the place of a task. The task calls d.cancel with its cause when
+// it is to end.
 func (d *detachedCall) reserve(f *frame.Frame) (*tasks.Task, error) {
 	return d.server.tasks.Reserve(f.Principal(), d.options.TTL, d.options.PollInterval, d.cancel)
 }
@@ -199,7 +215,9 @@ func (d *detachedCall) close() (isTask bool) {
 // Asks implements frame.Detacher.
 func (d *detachedCall) Asks() bool { return d.takes && !d.options.Manual }
 
-// Detach implements frame.Detacher.
+// Detach implements frame.Detacher. The Frame calls it for one goroutine at a
+// time, and not again once it has succeeded; d.mu keeps it apart from the end of
+// the handler, which may come while await detaches.
 func (d *detachedCall) Detach(f *frame.Frame) (*frame.Detachment, error) {
 	if !d.takes {
 		return nil, nil
@@ -270,7 +288,10 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status protocol.TaskSt
 	return protocol.TaskFailed, nil, fault
 }
 
-// taskAsker puts the questions of a task to its client.
+// taskAsker puts the questions of a task to its client. They become part of the
+// task's state, which the client reads, and are answered with tasks/update; the
+// handler waits meanwhile. What the handlers of other modern requests need for
+// running again, it does without.
 type taskAsker struct{ task *tasks.Task }
 
 // Ask implements frame.Asker.
@@ -294,17 +315,21 @@ func (a *taskAsker) Recall(*frame.Frame, string) (json.RawMessage, bool, error) 
 // Keep implements frame.Asker.
 func (a *taskAsker) Keep(*frame.Frame, string, json.RawMessage) {}
 
-// Required implements frame.Asker.
+// Required implements frame.Asker. It is not called for questions, which wait
+// for their answers here.
 func (a *taskAsker) Required(*frame.Frame) (protocol.Result, error) {
 	return nil, frame.ErrInputRequired
 }
 
-// taskExtension serves the extension io.modelcontextprotocol/tasks.
+// taskExtension serves the extension io.modelcontextprotocol/tasks: its methods,
+// and the notifications of changes for those who subscribed to a task. The
+// Manager keeps the tasks.
 type taskExtension struct {
 	*tasks.Manager
 	server *Server
 }
 
+// newTaskExtension makes the tasks of s, whose options must be complete.
 func newTaskExtension(s *Server) *taskExtension {
 	x := &taskExtension{server: s}
 	x.Manager = tasks.NewManager(s.opts.tasks(logStore(&s.logger, "task store")), x.changed)
@@ -340,7 +365,8 @@ func (x *taskExtension) methods() []dispatch.Method {
 	}
 }
 
-// method serves a method about one task.
+// method serves a method about one task, which exists once there was a tool that
+// may run as one. Whose task it is the Manager checks.
 func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.Result, error)) dispatch.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if !x.server.had(hasTasks) {
@@ -360,7 +386,9 @@ func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.R
 // taskTopic returns the topic of one task in the Broker.
 func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
 
-// changed tells the subscribers of a task.
+// changed tells the subscribers of a task. The Manager calls it after each
+// change. If there are any, their clients count as told how the task ended, for
+// which a shutdown waits.
 func (x *taskExtension) changed(state tasks.State) {
 	change, err := state.Change()
 	if err != nil {

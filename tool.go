@@ -47,7 +47,7 @@ func Tool[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in In)
 	return t
 }
 
-// tool is a func with its types erased.
+// tool is a func with its types erased. It is made by Tool and does not change.
 type tool struct {
 	name     string
 	in, out  reflect.Type
@@ -69,6 +69,7 @@ type toolSettings struct {
 // tools is a ToolOption that nothing but tools takes.
 type tools func(*toolSettings)
 
+// toolOption implements ToolOption.
 func (o tools) toolOption(set *toolSettings) { o(set) }
 
 // ReadOnly hints that a tool changes nothing.
@@ -94,6 +95,8 @@ func OpenWorld(yes bool) ToolOption {
 	return hint(func(h *protocol.ToolAnnotations) { h.OpenWorldHint = boolean(yes) })
 }
 
+// hint returns the option that changes the hints of a tool, made when the first
+// one is given: a tool without any has none in its definition.
 func hint(change func(*protocol.ToolAnnotations)) ToolOption {
 	return tools(func(set *toolSettings) {
 		if set.hints == nil {
@@ -103,6 +106,8 @@ func hint(change func(*protocol.ToolAnnotations)) ToolOption {
 	})
 }
 
+// boolean returns a pointer to b, since a hint that is absent is not one that is
+// false.
 func boolean(b bool) *bool { return &b }
 
 // Strict turns coercion off for a tool: the string "5" is then no integer.
@@ -162,7 +167,8 @@ func (t *tool) compile(c *compiler) error {
 	return nil
 }
 
-// caller puts the parts of a call together.
+// caller puts the parts of a call together: arguments, func and result, and
+// around them either the time limit or the task, which has a time of its own.
 func (t *tool) caller(c *compiler, input input, output *output) dispatch.Handler {
 	s := c.server
 	call := func(f *frame.Frame) (protocol.Result, error) {
@@ -208,6 +214,7 @@ const issuesKey = "io.github.talaria-go/issues"
 // may return for reasons of its own.
 type inputError struct{ faults *schema.Error }
 
+// Error implements error.
 func (e *inputError) Error() string { return e.faults.Error() }
 
 // invalidParams returns the protocol error of what is not a tool; uri is that of
@@ -224,17 +231,23 @@ func (e *inputError) invalidParams(what, uri string) error {
 	}
 }
 
+// errorResult returns the result of a call that failed, with a text for the
+// model.
 func errorResult(text string) *protocol.CallToolResult {
 	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: text}}, IsError: true}
 }
 
 // input decodes and checks arguments, by a plan or, if the user brought a
-// schema, by that.
+// schema, by that. One of the two is set. It does not change and is used by many
+// calls at once.
 type input struct {
 	plan *schema.Plan
 	raw  *raw.Schema
 }
 
+// compileInput returns what decodes the arguments, and their schema for the
+// definition of the tool. The root of a user's schema must say that it is of an
+// object, which the specification demands of every tool.
 func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, err error) {
 	if t.settings.inputSchema != nil {
 		in.raw, err = raw.Compile(t.settings.inputSchema)
@@ -258,6 +271,10 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 
 var noArguments = []byte("{}")
 
+// decode checks args and decodes them into dst, a pointer to the input of the
+// func. Arguments that are absent or null are an empty object: clients leave
+// them out for tools that need none. What does not pass is an *inputError with
+// every fault.
 func (in input) decode(ctx context.Context, args []byte, dst any) error {
 	if len(args) == 0 || string(args) == "null" {
 		args = noArguments
@@ -344,10 +361,13 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 	}}, nil
 }
 
+// textResult is the result of a func that returns a string.
 func textResult(out any) (protocol.Result, error) {
 	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: *out.(*string)}}}, nil
 }
 
+// contentResult is the result of a func that returns a type of content, or the
+// interface, of which nil is an empty result.
 func contentResult(out any) (protocol.Result, error) {
 	item, _ := reflect.ValueOf(out).Elem().Interface().(protocol.Content)
 	if item == nil {
@@ -356,6 +376,8 @@ func contentResult(out any) (protocol.Result, error) {
 	return &protocol.CallToolResult{Content: []protocol.Content{item}}, nil
 }
 
+// builtResult is the result of a func that returns a *Result, of which nil is an
+// empty one.
 func builtResult(out any) (protocol.Result, error) {
 	r := *out.(**Result)
 	if r == nil {
