@@ -71,7 +71,8 @@ func Connect(t testing.TB, server *mcp.Server, options ...Option) (*Client, erro
 	return c, nil
 }
 
-// open connects, with a client that does nothing by itself.
+// open connects, with a client that does nothing by itself: a test is to see
+// every request that the server gets, and each failure.
 func (c *Client) open(to client.Transport) (err error) {
 	ctx, cancel := c.within("not connected")
 	defer cancel()
@@ -328,7 +329,8 @@ func (c *Client) Read(uri string) []protocol.ResourceContents {
 	return contents
 }
 
-// into sends a request and decodes its result into out.
+// into sends a request and decodes its result into out, a pointer. It ends the
+// test if either fails.
 func (c *Client) into(out any, method string, params any) {
 	c.t.Helper()
 	raw := c.Request(method, params)
@@ -400,7 +402,9 @@ func (c *Client) WaitFor(method string) json.RawMessage {
 	}
 }
 
-// note records a notification.
+// note records a notification, and what those of logs and of progress say, and
+// wakes WaitFor. The client waits for it, so that what came ahead of an answer on
+// the same stream is recorded when the answer is returned.
 func (c *Client) note(m *protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -482,7 +486,9 @@ func (c *Client) answer(_ context.Context, method string, params json.RawMessage
 	return result, err
 }
 
-// list returns all pages of a list.
+// list returns all pages of a list, whose items are the given member of each
+// result. It does not bound their number: the timeout of each request is enough
+// for tests.
 func list[T any](c *Client, method, member string) (all []T) {
 	c.t.Helper()
 	params := map[string]any{}

@@ -13,7 +13,8 @@ import (
 // variables replaces the variables of a file: ${env:NAME}, ${NAME},
 // ${NAME:-default}, ${input:id}, ${userHome}, ${workspaceFolder},
 // ${workspaceFolderBasename}, ${pathSeparator} and ${/}. What takes their place
-// is not looked at again.
+// is not looked at again: a value of the environment cannot name a variable. It
+// is used by one goroutine, for as long as a file is read.
 type variables struct {
 	file      *File
 	opts      Options

@@ -436,7 +436,8 @@ func (g *Group) Templates(ctx context.Context, options ...client.CallOption) ite
 }
 
 // list asks all servers at once and yields their lists in the order of the
-// servers.
+// servers. It keeps all of them in memory until the last has come, maxListed
+// items of each at most: the order must not depend on which server is quicker.
 func list[T any](ctx context.Context, g *Group, items func(context.Context, *client.Client) iter.Seq2[T, error], rename func(item *T, prefix string)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		servers := g.all()

@@ -203,7 +203,8 @@ func (p *Pool) Add(t client.Transport) (id int, err error) {
 	return p.start(t, p.client), nil
 }
 
-// start makes a member; p.mu is held.
+// start makes a member and the goroutine that keeps its connection open, and
+// returns its id; p.mu is held. Ids count from 1 and are not used again.
 func (p *Pool) start(t client.Transport, opts client.Options) int {
 	p.lastID++
 	m := &member{pool: p, id: p.lastID}
@@ -338,7 +339,9 @@ func (p *Pool) Do(ctx context.Context, fn func(*client.Client) error) error {
 	return m.count(fn(c))
 }
 
-// checkout leases a connection, and waits for one while none is ready.
+// checkout leases a connection, and waits for one while none is ready. It takes
+// the channel for changes before it looks for a connection, so that none that
+// becomes ready in between is missed. The caller must release the member.
 func (p *Pool) checkout(ctx context.Context) (*member, *client.Client, error) {
 	const op = "get a connection"
 	if ctx.Err() != nil {
@@ -378,7 +381,8 @@ func (p *Pool) checkout(ctx context.Context) (*member, *client.Client, error) {
 	}
 }
 
-// because adds to err the reason why some connection is not ready.
+// because adds to err the reason why some connection is not ready, the first that
+// has one: with one server they mostly have the same.
 func (p *Pool) because(err error) error {
 	for _, m := range p.all() {
 		if _, _, fault := m.Now(); fault != nil {

@@ -23,6 +23,7 @@ type endpoint Manager
 // with.
 func (m *Manager) Endpoint() streamable.Backend { return (*endpoint)(m) }
 
+// manager returns e as what it is, for the methods that an endpoint has not.
 func (e *endpoint) manager() *Manager { return (*Manager)(e) }
 
 // Revisions implements streamable.Backend.

@@ -17,6 +17,8 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
+// How often and how fast a broken stream is opened again, and how long other
+// things about streams may take.
 const (
 	maxAttempts = 5                      // in a row without an event
 	firstWait   = time.Second            // times the square of the attempt
@@ -169,8 +171,11 @@ func (s *stream) answer(ctx context.Context, res *http.Response) error {
 	}
 }
 
-// follow keeps the stream for what the server sends by itself open until the link is closed or the server offers
-// none. A server that had one and cannot be reached any more loses the link.
+// follow keeps the stream for what the server sends by itself open until the link
+// is closed or the server offers none. A server that had one and cannot be
+// reached any more loses the link. It runs on the goroutine that Link.listen
+// starts; ctx is that of the link, with a trace that tells listen when the
+// request is written.
 func (s *stream) follow(ctx context.Context) {
 	had := false
 	for {

@@ -3,19 +3,20 @@
 // basic/transports/streamable-http of 2026-07-28).
 //
 // Each message is a POST, which Send makes on the goroutine of its caller. Its
-// answer is JSON or a stream of events (post.go, stream.go); every message in
+// answer is JSON or a stream of events (link.go, stream.go); every message in
 // it goes to the receiver before Send returns. In legacy revisions there can be
 // a further stream, opened with GET after the handshake, for what the server
 // sends by itself; one goroutine keeps it open. Headers depend on the revision
-// and the session (headers.go).
+// and the session (session.go).
 //
 // A stream that breaks off is resumed with Last-Event-ID where the revision
 // permits that, with growing waits and up to maxAttempts times in a row. An
 // answer that is too long fails its own request and no other.
 //
-// mu guards the session, which the answer to initialize names and which a 404
-// ends, and the set of Sends. It is not held during an exchange. Close ends all
-// exchanges, waits for their goroutines, and then deletes the session.
+// The session, which the answer to initialize names and which a 404 ends, has a
+// lock of its own; that of the Link guards the set of Sends. Neither is held
+// during an exchange. Close ends all exchanges, waits for their goroutines, and
+// then deletes the session.
 package httplink
 
 import (
@@ -57,8 +58,9 @@ func (t *Transport) Open(_ context.Context, to link.Receiver) (link.Link, error)
 	return l, nil
 }
 
-// reader returns a reader for the events of a response. The caller puts it
-// back.
+// reader returns a reader for the events of a response, one that was used before
+// if there is any. The caller puts it back when it has done with the last event,
+// whose data is in the reader's memory.
 func (t *Transport) reader(res *http.Response) *sse.Reader {
 	r, ok := t.readers.Get().(*sse.Reader)
 	if !ok {

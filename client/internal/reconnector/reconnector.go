@@ -84,7 +84,10 @@ func (r *Reconnector) Down() error {
 	return r.down
 }
 
-// Run keeps the connection open until ctx ends.
+// Run keeps the connection open until ctx ends. When it returns, the connection
+// is closed and Changed is called no more. It waits after each failure, with the
+// Base, Max and Jitter of Options.Reconnect; a connection that has lived for
+// settled is replaced at once.
 func (r *Reconnector) Run(ctx context.Context) {
 	var backoff client.Backoff // without its number of attempts
 	if r.Options.Reconnect != nil {
@@ -206,7 +209,9 @@ func (r *Reconnector) ping(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// Ended returns the error of an operation whose context has ended.
+// Ended returns the error of an operation whose context has ended: that of
+// package client for a timeout or a cancellation, with the cause of ctx. op may be
+// "" for an error that is put into another one.
 func Ended(ctx context.Context, op string) error {
 	kind := client.ErrCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

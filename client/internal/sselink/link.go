@@ -62,7 +62,9 @@ type Link struct {
 	ended  chan struct{}
 }
 
-// connection is one stream of events.
+// connection is one stream of events, on which the server has said where messages
+// go. A link has one at a time, which belongs to the goroutine that reads; close
+// must be called when it has ended.
 type connection struct {
 	res    *http.Response
 	events *sse.Reader
@@ -191,7 +193,9 @@ func (l *Link) take(c *connection) (heard bool, err error) {
 }
 
 // again connects after the stream has broken because of cause. A stream that
-// opens and breaks at once counts as a failure too.
+// opens and breaks at once counts as a failure too: failures counts those in a
+// row, and only read sets it back. An error ends the link; it is that of l.ctx,
+// link.ErrSession, or the last failure of maxAttempts.
 func (l *Link) again(lastID string, failures *int, cause error) (*connection, error) {
 	for *failures < maxAttempts {
 		*failures++
@@ -213,7 +217,9 @@ func (l *Link) again(lastID string, failures *int, cause error) (*connection, er
 	return nil, fmt.Errorf("the server's stream is lost, after %d attempts to open it again: %w", maxAttempts, cause)
 }
 
-// Send implements link.Link.
+// Send implements link.Link. It returns when the server has accepted the message;
+// the answer comes on the stream. It does not begin after Close, which aborts
+// those under way.
 func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	l.mu.Lock()
 	if l.closed {
@@ -249,7 +255,8 @@ func (l *Link) ending() error {
 	return transport.ErrClosed
 }
 
-// send posts a message.
+// send posts a message. A 404 to anything but initialize means that the server
+// does not know the session any more: the link is of no more use then.
 func (l *Link) send(ctx context.Context, m *link.Message) error {
 	header := l.header.Clone()
 	if wire.VersionHeader.In(m.Revision) && m.Method != protocol.MethodInitialize {
