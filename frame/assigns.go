@@ -8,6 +8,10 @@ import (
 
 // Assigns are values that a user keeps with a session or a request. The zero
 // value is empty and ready; it is safe for concurrent use.
+//
+// Keys are compared as map keys are: plain names are strings, a Key is a key of
+// its own type. Values that come from another process wait, encoded, until
+// their key is first used, because only the key knows their type.
 type Assigns struct {
 	mu       sync.Mutex
 	values   map[any]any

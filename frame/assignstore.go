@@ -6,14 +6,18 @@ import (
 	"strings"
 )
 
-// storedKey is a Key of any type that was made by mcp.NewStoredKey.
+// storedKey is a Key of any type, as Assigns sees it. Only keys that
+// mcp.NewStoredKey made have a name by which they are stored; it is "" for the
+// others, whose values never move.
 type storedKey interface {
 	storedName() string
 	decode(raw json.RawMessage) (any, error)
 }
 
+// storedName implements storedKey.
 func (k Key[T]) storedName() string { return k.stored }
 
+// decode implements storedKey.
 func (k Key[T]) decode(raw json.RawMessage) (any, error) {
 	var value T
 	err := json.Unmarshal(raw, &value)
@@ -108,6 +112,7 @@ var plainTypes = map[string]func(raw []byte) (any, error){
 	"map[string]any":    plain[map[string]any],
 }
 
+// plain decodes a value of type T.
 func plain[T any](raw []byte) (any, error) {
 	var value T
 	err := json.Unmarshal(raw, &value)
@@ -115,7 +120,8 @@ func plain[T any](raw []byte) (any, error) {
 }
 
 // plainType returns the name of value's type in plainTypes, "" if it is none
-// that comes back as it went.
+// that comes back as it went. Slices and maps of any are looked into, since an
+// int in one would come back as a float64.
 func plainType(value any) string {
 	switch value := value.(type) {
 	case string:
@@ -174,7 +180,10 @@ func unname(raw json.RawMessage) (any, error) {
 	return decode(entry.Value)
 }
 
-// Restore puts back what Save returned.
+// Restore puts back what Save returned. Values of stored keys are not decoded
+// yet, so that one that no longer fits its type costs that value and not the
+// session. On an error, which a value under a plain name may be, some values
+// are back and others are not.
 func (a *Assigns) Restore(saved map[string]json.RawMessage) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

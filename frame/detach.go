@@ -25,6 +25,9 @@ type Detachment struct {
 	Answer func()                      // answers the request; from then on nothing else can be sent for it
 }
 
+// detacherKey is the context key of the Detacher. It is in the context and not
+// in the Config because only the handler of the tool that may become a task has
+// one, and middleware around it has none.
 type detacherKey struct{}
 
 // WithDetacher returns a context whose Frames can be detached.

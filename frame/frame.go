@@ -1,6 +1,31 @@
-// Package frame carries one request through a handler. A Frame is the
-// request's context.Context and knows who asks, in which revision, over which
-// transport, and how to tell the client how far the work has come.
+// Package frame carries one request through a handler. A Frame is the request's
+// context.Context and knows who asks, in which revision, over which transport,
+// and how to tell the client how far the work has come.
+//
+//   - [Frame] is what handlers and middleware are given. [Config] says what it
+//     is made of; the connections of a server make one for each message, and
+//     tests of handlers may, too.
+//   - [Peer], [Session], [Askers], [Ender] and [Detacher] are the parts of the
+//     server that a Frame leads to. They are interfaces, so that this package
+//     imports none of what implements them.
+//   - [Question] is something to ask the client for, and [Asker] what carries
+//     the questions of one request there.
+//   - [Assigns] and [Key] keep values of handlers for a session or a request.
+//   - [Identity] and [Grant] say who was authenticated, in front of the server.
+//   - [Transport] tells how the request came.
+//
+// Package mcp has other names for most of this, by which its users know it.
+//
+// A Frame is safe for concurrent use. All Frames of one request, such as those
+// that middleware makes with WithContext, share one state and its lock. The lock
+// is held while progress and logs are sent, which keeps their order; no code of
+// a handler runs with it. Assigns have a lock of their own, which is held while
+// the funcs that they are given run. Nothing here starts a goroutine.
+//
+// Specification: basic/patterns/progress, basic/patterns/mrtr and the pages
+// below client/ of 2026-07-28, basic/utilities/progress and
+// server/utilities/logging of the legacy revisions, and the extension
+// io.modelcontextprotocol/tasks.
 package frame
 
 import (
@@ -34,7 +59,9 @@ type Frame struct {
 	as *Request // what Request returns in place of the state's request; nil unless Renamed
 }
 
-// state is what all Frames of one request share, whatever their contexts.
+// state is what all Frames of one request share, whatever their contexts. The
+// fields above the locks are set by New and do not change. detaching is taken
+// before mu.
 type state struct {
 	first Frame // which New returned
 
@@ -62,7 +89,9 @@ type state struct {
 	asked    string                      // begins the ids of URL questions; "" until there is one
 }
 
-// client is the modern client's view of itself, decoded when asked for.
+// client is the modern client's view of itself, decoded when asked for: most
+// requests never ask. capabilities is never nil; info is, if the client says
+// nothing of itself.
 type client struct {
 	info         *protocol.Implementation
 	capabilities *protocol.ClientCapabilities
@@ -98,7 +127,8 @@ type Ender interface {
 	EndSession(f *Frame, reason error) error
 }
 
-// closer is a Peer whose connection can end before the answer.
+// closer is a Peer whose connection can end before the answer, as that of some
+// requests over HTTP can.
 type closer interface{ CloseStream() bool }
 
 // ErrAnswered is the error of messages that come after the answer.
@@ -154,6 +184,8 @@ func (f *Frame) Done() <-chan struct{} { return f.ctx.Done() }
 // Err implements context.Context.
 func (f *Frame) Err() error { return f.ctx.Err() }
 
+// frameKey is the key under which a Frame finds itself, through any number of
+// contexts that were made from it.
 type frameKey struct{}
 
 // Value implements context.Context. mcp.FromContext finds the Frame through it.
@@ -363,7 +395,9 @@ func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 	return f.tell(text)
 }
 
-// tell sends a message that a client may go without.
+// tell sends a message that a client may go without: that it takes no stream to
+// send it on is no error. s.mu is held, so that messages keep their order, and
+// s.peer is not nil.
 func (s *state) tell(message []byte) error {
 	err := s.peer.Send(message)
 	if errors.Is(err, wire.ErrNoStream) {
@@ -381,7 +415,10 @@ func (f *Frame) LogEnabled(level protocol.Level) bool {
 	return f.peer != nil && wanted != 0 && level >= wanted && level <= protocol.LevelEmergency
 }
 
-// claim takes a key for one question of this run of the handler.
+// claim takes a key for one question of this run of the handler. Keys are of
+// all Frames of the request together. A key that was taken is an error even if
+// its question was answered: the second question would get the answer of the
+// first when the handler runs again.
 func (s *state) claim(key string) error {
 	if key == "" {
 		return errors.New("mcp: a question needs a key, which tells it from the others of its request")
@@ -409,8 +446,10 @@ func (f *Frame) InputRequired() (protocol.Result, error) {
 	return asker.Required(f)
 }
 
-// asker returns the Asker of f, made when it is first needed; nil if the
-// client cannot be asked.
+// asker returns the Asker of f, made when it is first needed; nil if the client
+// cannot be asked. It is made for the first Frame of the request, whose context
+// is that of the request itself; once the request has become a task, it is that
+// of the task.
 func (f *Frame) asker() Asker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -474,7 +513,8 @@ func (f *Frame) Detach() error {
 	return err
 }
 
-// detachToAsk makes a request a task that must be one before it asks.
+// detachToAsk makes a request a task that must be one before it asks. For all
+// others, and for those that are tasks already, it does nothing.
 func (f *Frame) detachToAsk() error {
 	if d, ok := f.ctx.Value(detacherKey{}).(Detacher); ok && d.Asks() {
 		return f.Detach()
@@ -485,7 +525,9 @@ func (f *Frame) detachToAsk() error {
 // Detached tells whether the request has become a task.
 func (f *Frame) Detached() bool { return f.taskNote() != nil }
 
-// taskNote returns what takes notes of progress, nil unless f is detached.
+// taskNote returns what takes notes of progress, nil unless f is detached. It
+// must be called without f.mu, and what it returns, too, because it may use a
+// store.
 func (f *Frame) taskNote() func(wire.Progress) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -493,7 +535,7 @@ func (f *Frame) taskNote() func(wire.Progress) error {
 }
 
 // assigns returns where f keeps values: the session if there is one, so that
-// they last from call to call, else the request.
+// they last from call to call, else the request. It is never nil.
 func (f *Frame) assigns() *Assigns {
 	if f.session != nil {
 		return f.session.Assigns()
@@ -567,7 +609,10 @@ func (f *Frame) NeedScopes(scopes ...string) error {
 	return fault
 }
 
-// need notes what the request needs and returns all of it.
+// need notes what the request needs and returns all of it, which is what the
+// challenge has to name: a client that asked for the last part alone would lose
+// the others with its new token. The slice is shared and must not be changed.
+// What is no scope is not noted.
 func (f *Frame) need(scopes []string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -84,7 +84,8 @@ func IdentityOf(ctx context.Context) *Identity {
 }
 
 // noScope tells whether scope is no scope-token (RFC 6749, section 3.3), and
-// would be several, or break the challenge that it is in.
+// would be several, or break the challenge that it is in. Scopes may come from
+// arguments, and thus from a client.
 func noScope(scope string) bool {
 	for _, c := range []byte(scope) {
 		if c <= ' ' || c > '~' || c == '"' || c == '\\' {

@@ -12,6 +12,9 @@ import (
 // users do not. Only those can call it.
 func Internal(call.Private) internals { return internals{} }
 
+// internals has the funcs that Internal gives to packages of this module. They
+// are methods, so that one argument of a type that only the module has guards
+// all of them.
 type internals struct{}
 
 // QuestionParts are what a Question is made of, by the packages that make them.
