@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-// request is what a client asks its user for.
+// request is what a client asks its user for. It is made at the authorization
+// endpoint, waits for the user's answer until until, and is then part of the
+// grant, since the token endpoint has to find the same client, redirect and
+// resource.
 type request struct {
 	client    client
 	redirect  string
@@ -29,6 +32,8 @@ const (
 )
 
 // authorize shows the user what a client wants (OAuth 2.1, section 4.1.1).
+// Faults of the client and of where it wants its user sent back to are shown to
+// the user; all others are told to the client, by way of the user's browser.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	c, err := s.client(r.Context(), q.Get("client_id"))
@@ -57,7 +62,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	s.show(w, id, req)
 }
 
-// read reads the rest of a request, and returns what is wrong with it.
+// read reads the rest of a request, and returns what is wrong with it: an error
+// code of RFC 6749 or RFC 8707, and a text; both are "" if nothing is. A client
+// that names no scope asks for the first.
 func (s *Server) read(req *request, q url.Values) (code, description string) {
 	req.challenge, req.resource = q.Get("code_challenge"), q.Get("resource")
 	req.scopes, req.key = strings.Fields(q.Get("scope")), q.Get("dpop_jkt")
@@ -118,6 +125,9 @@ var page = template.Must(template.New("consent").Parse(`<!DOCTYPE html>
 </html>
 `))
 
+// show answers with the page that asks the user. id is the secret in its form,
+// by which consent finds the request again; what the page shows of the client
+// is what that says of itself.
 func (s *Server) show(w http.ResponseWriter, id string, req request) {
 	name, host := req.client.Name, ""
 	if name == "" {
@@ -143,7 +153,9 @@ func (s *Server) show(w http.ResponseWriter, id string, req request) {
 	}{id, name, req.resource, host, scopes}) // fails only if nobody reads it
 }
 
-// consent takes the user's answer.
+// consent takes the user's answer. A question has one answer, whatever it is.
+// Scopes that the user has taken out are not granted; offline_access, which the
+// page does not show, goes with the others if it was asked for.
 func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
 	if err := r.ParseForm(); err != nil {

@@ -77,7 +77,9 @@ func anyPort(uri string) string {
 	return u.String()
 }
 
-// fetchClient fetches a Client ID Metadata Document.
+// fetchClient fetches a Client ID Metadata Document from the URL that is the
+// client's id, and checks that it is this client's. web bounds time, addresses
+// and redirections, maxDocument what is read.
 func fetchClient(ctx context.Context, web *http.Client, id string) (client, error) {
 	var c client
 	u, err := url.Parse(id)

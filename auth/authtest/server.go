@@ -1,14 +1,24 @@
 // Package authtest is an authorization server for development and tests: it
-// lets the whole flow of MCP authorization be seen, or tested, on one machine. It
-// asks nobody for a password, keeps everything in memory, and answers requests
-// from this machine alone. It must never guard anything.
+// lets the whole flow of MCP authorization be seen, or tested, on one machine.
+// It asks nobody for a password, keeps everything in memory, and answers
+// requests from this machine alone. It must never guard anything.
 //
 // It has the authorization code flow with PKCE (S256), refresh tokens that
 // rotate, revocation, dynamic registration (RFC 7591), Client ID Metadata
 // Documents, resource indicators (RFC 8707), DPoP (RFC 9449), the issuer in its
-// answers (RFC 9207) and metadata (RFC 8414). Access tokens are JWTs (RFC 9068).
+// answers (RFC 9207) and metadata (RFC 8414). Access tokens are JWTs (RFC
+// 9068).
 //
-// A test that is not about the flow mints its tokens with [Server.Token].
+// A test that is not about the flow mints its tokens with [Server.Token]. A
+// test of a whole client calls [Start]; a program for development makes a
+// Server with [New] and puts it before its router with [Server.Middleware].
+//
+// What the server knows is in one table of each kind, of at most a thousand
+// entries, the oldest of which go first. One lock guards all of them and is
+// never held while something is read from, or written to, the network. Start
+// adds one goroutine to those of net/http, which ends with Close.
+//
+// Specification: basic/authorization of every revision from 2025-03-26 on.
 package authtest
 
 import (
@@ -67,7 +77,7 @@ type Server struct {
 	stop   func() error // what Close does
 }
 
-// route is what answers at a path.
+// route is what answers at a path. Other methods than its own are refused.
 type route struct {
 	method string
 	serve  http.HandlerFunc
@@ -226,7 +236,8 @@ func (s *Server) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// hostname returns a host without its port, if it has one.
+// hostname returns a host without its port, if it has one. The brackets of an
+// IPv6 address stay when there is no port.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -234,6 +245,9 @@ func hostname(host string) string {
 	return host
 }
 
+// loopback reports whether host, without port and with or without brackets, is
+// this machine: localhost or a loopback address. Other names are not looked up,
+// since who owns a name decides where it leads.
 func loopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -261,13 +275,15 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
+// keys serves the public key, by which resource servers check access tokens
+// (RFC 7517). There is one, made by New, so that no token outlives the process.
 func (s *Server) keys(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
 		{Key: &s.key.PublicKey, KeyID: keyID, Algorithm: string(jose.ES256), Use: "sig"},
 	}})
 }
 
-// names returns the names of all scopes.
+// names returns the names of all scopes, in a slice that the caller may change.
 func (s *Server) names() (names []string) {
 	for _, scope := range s.opts.Scopes {
 		names = append(names, scope.Name)
@@ -275,7 +291,9 @@ func (s *Server) names() (names []string) {
 	return names
 }
 
-// register serves dynamic registration (RFC 7591).
+// register serves dynamic registration (RFC 7591). Anybody may register:
+// clients are public, and nothing follows from it before a user has agreed.
+// Registrations beyond the bound of the store make it forget the oldest.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	var c client
 	if err := json.NewDecoder(io.LimitReader(r.Body, maxDocument)).Decode(&c); err != nil {
@@ -304,8 +322,8 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	}{c, time.Now().Unix(), []string{"code"}})
 }
 
-// client finds a client: one that has registered, or one whose id is the URL
-// of its metadata.
+// client finds a client: one that has registered, or one whose id is the URL of
+// its metadata, which is fetched anew each time.
 func (s *Server) client(ctx context.Context, id string) (client, error) {
 	s.store.mu.Lock()
 	c, ok := s.store.clients.get(id)
@@ -341,7 +359,9 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// redeem gives tokens for a code, bound to key if there is one.
+// redeem gives tokens for a code, bound to key if there is one. The code is
+// used up whatever the answer is: a client that cannot prove that it is the one
+// that asked gets no second try.
 func (s *Server) redeem(w http.ResponseWriter, r *http.Request, key string) {
 	form := r.PostForm
 	g, ok := s.store.take(&s.store.codes, form.Get("code"))
@@ -364,7 +384,9 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, key string) {
 	}
 }
 
-// renew gives new tokens for a refresh token, which is used up.
+// renew gives new tokens for a refresh token, which is used up whatever the
+// answer is. A client may ask for fewer scopes than the user has allowed; the
+// next refresh token still stands for all of them.
 func (s *Server) renew(w http.ResponseWriter, r *http.Request, key string) {
 	form := r.PostForm
 	g, ok := s.store.take(&s.store.refresh, form.Get("refresh_token"))
@@ -408,7 +430,8 @@ func (s *Server) issue(w http.ResponseWriter, g grant, scopes []string) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// sign returns an access token with scopes.
+// sign returns an access token with scopes (RFC 9068). It names its grant, for
+// Revoked, and the key that it is bound to, if there is one.
 func (s *Server) sign(g grant, scopes []string) (string, error) {
 	now := time.Now()
 	claims := map[string]any{
@@ -441,7 +464,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 }
 
 // grantOf returns the grant of a refresh token or an access token, "" if it is
-// none of this server's.
+// none of this server's. An access token that has ended still has its grant.
 func (s *Server) grantOf(token string) string {
 	if g, ok := s.store.refreshed(token); ok {
 		return g.id
@@ -462,6 +485,7 @@ func (s *Server) grantOf(token string) string {
 	return id
 }
 
+// writeJSON answers with v.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -10,6 +10,7 @@ import (
 const maxKept = 1000
 
 // store is everything that the server knows. It is lost when the process ends.
+// mu guards all of it; the methods of store take it, those of kept do not.
 type store struct {
 	mu      sync.Mutex
 	clients kept[client]
@@ -20,7 +21,9 @@ type store struct {
 	proofs  kept[time.Time] // ids of proofs
 }
 
-// grant is what a user has allowed.
+// grant is what a user has allowed. It is kept under each code and each refresh
+// token that came of it, in copies, which have the same id: with that all of
+// them are revoked at once.
 type grant struct {
 	id       string // of all tokens that come of it
 	request  request
@@ -31,12 +34,15 @@ type grant struct {
 	consumed bool
 }
 
-// kept is a bounded map.
+// kept is a bounded map. order has the keys from the oldest on; it may have
+// some that were deleted from items.
 type kept[T any] struct {
 	items map[string]T
 	order []string
 }
 
+// put keeps value under key, in place of what was there, and forgets the oldest
+// key when there are more than maxKept. store.mu is held.
 func (k *kept[T]) put(key string, value T) {
 	if k.items == nil {
 		k.items = map[string]T{}
@@ -51,6 +57,7 @@ func (k *kept[T]) put(key string, value T) {
 	}
 }
 
+// get returns what is kept under key. store.mu is held.
 func (k *kept[T]) get(key string) (T, bool) {
 	value, ok := k.items[key]
 	return value, ok
@@ -88,7 +95,9 @@ func (s *store) putGrant(into *kept[grant], g grant) (secret string) {
 	return secret
 }
 
-// firstUse tells whether a proof comes for the first time.
+// firstUse tells whether a proof comes for the first time, and notes that it
+// came. An id may be forgotten when there are more than maxKept; proofAge alone
+// keeps such a proof from being used again.
 func (s *store) firstUse(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,6 +113,7 @@ func (s *store) revoke(id string) {
 	s.revoked.put(id, time.Now())
 }
 
+// isRevoked tells whether all tokens of a grant were ended.
 func (s *store) isRevoked(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
