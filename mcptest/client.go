@@ -210,7 +210,9 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// hear receives every message of both sides, before the client handles it.
+// hear receives every message of both sides, before the client handles it. text
+// is copied, as it is valid during the call only. What the server sends and is
+// no message fails the test, though a client would go on.
 func (c *Client) hear(fromServer bool, text []byte) {
 	text = bytes.Clone(text)
 	if c.conf.trace != nil {
@@ -403,8 +405,8 @@ func (c *Client) WaitFor(method string) json.RawMessage {
 }
 
 // note records a notification, and what those of logs and of progress say, and
-// wakes WaitFor. The client waits for it, so that what came ahead of an answer on
-// the same stream is recorded when the answer is returned.
+// wakes WaitFor. The client waits for it, so that what came ahead of an answer
+// on the same stream is recorded when the answer is returned.
 func (c *Client) note(m *protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -467,7 +469,9 @@ func (c *Client) take(method string) (params json.RawMessage, ok bool, another <
 }
 
 // answer runs the script for a request of the server. A script that panics
-// fails the test.
+// fails the test. A request without a script gets -32601, as from a client that
+// does not know the method. The error is always a *protocol.Error, which goes
+// out as it is.
 func (c *Client) answer(_ context.Context, method string, params json.RawMessage) (any, error) {
 	script := c.conf.answers[method]
 	if script == nil {

@@ -55,8 +55,8 @@ func overPipe(conf *config, server *mcp.Server) (to client.Transport, end func()
 
 // overHTTP returns a transport to a loopback socket that the server serves. end
 // is called after the client has been closed; it waits for the requests under
-// way. The identity is put into the context of each request, where middleware for
-// authorization would put it.
+// way. The identity is put into the context of each request, where middleware
+// for authorization would put it.
 func overHTTP(conf *config, server *mcp.Server) (to client.Transport, end func() error) {
 	handler := server.Handler()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -75,17 +75,17 @@ func ResultSizeLimit(limit int) mcp.Middleware {
 	}
 }
 
-// sized is a result with a limit, which is applied when it is encoded: how long a
-// result is depends on the revision, and encoding it here as well would do the
-// work twice. Other middleware that looks at results has to unwrap it.
+// sized is a result with a limit, which is applied when it is encoded: how long
+// a result is depends on the revision, and encoding it here as well would do
+// the work twice. Other middleware that looks at results has to unwrap it.
 type sized struct {
 	protocol.Result
 	limit  int
 	method string
 }
 
-// Append implements wire.Result. What exceeds the limit is overwritten: dst then
-// has nothing but the result that takes its place.
+// Append implements wire.Result. What exceeds the limit is overwritten: dst
+// then has nothing but the result that takes its place.
 func (r *sized) Append(dst []byte, to wire.To) ([]byte, error) {
 	start := len(dst)
 	grown, err := wire.AppendResult(dst, r.Result, to)

@@ -84,8 +84,8 @@ func RateLimit(opts *RateLimitOptions) mcp.Middleware {
 	}
 }
 
-// pace returns a rate as a message says it: calls per second, or, for rates below
-// that, the time between two calls.
+// pace returns a rate as a message says it: calls per second, or, for rates
+// below that, the time between two calls.
 func pace(limit rate.Limit) string {
 	if limit >= 1 {
 		return fmt.Sprintf("%v per second", limit)
@@ -106,7 +106,8 @@ type clients struct {
 	swept  time.Time // when there was last looked for places
 }
 
-// budget is what one client may do: a token bucket for each of its tools.
+// budget is what one client may do: a token bucket for each of its tools, made
+// with the first call of the tool. The mu of the clients guards it.
 type budget struct {
 	tools  map[string]*rate.Limiter
 	others *rate.Limiter // of the tools for which there is no place
@@ -122,9 +123,9 @@ func (t *clients) newLimiter() *rate.Limiter {
 	return rate.NewLimiter(t.limits.Rate, t.limits.Burst)
 }
 
-// take takes one call from a budget, or returns how long to wait for one. A call
-// that has to wait takes nothing: clients that try again too early do not push
-// their own turn back.
+// take takes one call from a budget, or returns how long to wait for one. A
+// call that has to wait takes nothing: clients that try again too early do not
+// push their own turn back.
 func (t *clients) take(client, tool string) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

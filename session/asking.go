@@ -19,9 +19,9 @@ type asker struct {
 	send    func([]byte) error
 }
 
-// Ask implements frame.Asker: all questions are out at once. It blocks until all
-// of them are answered or have failed, so that no answer comes after it; the
-// error is that of the first question that failed, in their order.
+// Ask implements frame.Asker: all questions are out at once. It blocks until
+// all of them are answered or have failed, so that no answer comes after it;
+// the error is that of the first question that failed, in their order.
 func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
 	params := make([]json.RawMessage, len(questions))
 	for i, q := range questions {
@@ -70,9 +70,8 @@ func (a *asker) sender(ctx context.Context) func([]byte) error {
 // to recall.
 func (a *asker) Recall(*frame.Frame, string) (json.RawMessage, bool, error) { return nil, false, nil }
 
-// Keep implements frame.Asker.
-// Keep implements frame.Asker. It drops the value: the handler that has it is the
-// only one to run.
+// Keep implements frame.Asker. Keep implements frame.Asker. It drops the value:
+// the handler that has it is the only one to run.
 func (a *asker) Keep(*frame.Frame, string, json.RawMessage) {}
 
 // Required implements frame.Asker. A legacy handler that returns

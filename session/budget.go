@@ -38,8 +38,9 @@ func (b *budget) reserve(n int) bool {
 	}
 }
 
-// take takes n bytes, or returns the history that is to make room for them, which
-// is out of the list then. ok is false, and oldest nil, if there is none left.
+// take takes n bytes, or returns the history that is to make room for them,
+// which is out of the list then. ok is false, and oldest nil, if there is none
+// left.
 func (b *budget) take(n int) (oldest *history, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +54,8 @@ func (b *budget) take(n int) (oldest *history, ok bool) {
 	return nil, false
 }
 
-// release gives n bytes back that reserve has taken. Any other lock may be held.
+// release gives n bytes back that reserve has taken. Any other lock may be
+// held.
 func (b *budget) release(n int) {
 	if b != nil {
 		b.mu.Lock()
@@ -77,8 +79,8 @@ func (b *budget) newest(h *history, place *list.Element) *list.Element {
 	return place
 }
 
-// drop gives back what the history at place had: cost bytes, and its place in the
-// list, if it has one. The history's lock is held.
+// drop gives back what the history at place had: cost bytes, and its place in
+// the list, if it has one. The history's lock is held.
 func (b *budget) drop(place *list.Element, cost int) {
 	if b == nil {
 		return

@@ -219,8 +219,8 @@ type eventID struct {
 // numbers do not have.
 const ownStream = 1 << 63
 
-// String returns the id as it is sent: the stream and the number of the event in
-// base 36, and the life of the history behind a point, where it has one.
+// String returns the id as it is sent: the stream and the number of the event
+// in base 36, and the life of the history behind a point, where it has one.
 func (id eventID) String() string {
 	text := ""
 	if id.stream&ownStream != 0 {
@@ -270,6 +270,12 @@ type Sink interface {
 // Stream is the answer to one request, as events that a client may come back
 // for when its connection is lost (basic/transports of 2025-03-26 to
 // 2025-11-25, "Resumability and Redelivery"). It is safe for concurrent use.
+//
+// It is attached to a connection (to is not nil), or it waits for its client,
+// after the connection has broken or was paused; from both it goes to over,
+// with the answer. While it waits, events are only kept. A client that comes
+// back takes it over from the connection before, which may not yet know that it
+// has lost its client.
 type Stream struct {
 	history *history
 	number  uint64
@@ -304,7 +310,8 @@ func (h *history) stream(to Sink) *Stream {
 	return st
 }
 
-// keeps reports whether events are kept. h.mu is held.
+// keeps reports whether events are kept: the Config allows it, the session has
+// not ended, and its revision lets clients come back. h.mu is held.
 func (h *history) keeps() bool { return h.limit > 0 && wire.ResumableStreams.In(h.revision) }
 
 // resumable is keeps without h.mu.
@@ -358,7 +365,8 @@ func (st *Stream) put(message []byte, question protocol.ID) {
 	}
 }
 
-// leave lets the connection go. st.mu is held.
+// leave lets the connection go, and tells whoever holds that one open for the
+// stream, if it has come back for it. st.mu is held.
 func (st *Stream) leave() {
 	if st.to == nil {
 		return
@@ -445,7 +453,8 @@ func (h *history) resume(id string, to Sink, wake func()) (attached func() bool,
 	return func() bool { return st.has(to) }, func() { st.detach(to) }, nil
 }
 
-// replay sends what is kept of a stream that is over.
+// replay sends what is kept of a stream that is over. It stays attached to
+// nothing: after the last event the connection has served its purpose.
 func (h *history) replay(number, event uint64, to Sink) (attached func() bool, lost func(), err error) {
 	missed, err := h.missed(number, event)
 	if err != nil {

@@ -141,10 +141,10 @@ func (m *Manager) add(s *Session) (*Session, error) {
 	return there, err
 }
 
-// enter is what add does while m.mu is held. there is nil, without an error, for a
-// session that End has ended since the Store was asked for it. crowded are those
-// that were taken out of the table and that the caller has to end, also if there
-// is an error.
+// enter is what add does while m.mu is held. there is nil, without an error,
+// for a session that End has ended since the Store was asked for it. crowded
+// are those that were taken out of the table and that the caller has to end,
+// also if there is an error.
 func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,10 +19,10 @@ const maxStreams = 8
 // outbox has the messages of a session that belong to no request, and the open
 // streams, of which the newest gets them. The mu of the session guards it.
 //
-// A message waits in one place: in the queue of the newest stream, or in waiting
-// while none is open. Its bytes are reserved in the budget by Session.Send before
-// it is put there, as the budget may take the locks of histories to make room;
-// they are released when it is taken out.
+// A message waits in one place: in the queue of the newest stream, or in
+// waiting while none is open. Its bytes are reserved in the budget by
+// Session.Send before it is put there, as the budget may take the locks of
+// histories to make room; they are released when it is taken out.
 type outbox struct {
 	budget  *budget   // of all sessions; nil without a Manager
 	open    []*Outbox // streams, oldest first
@@ -32,7 +32,8 @@ type outbox struct {
 }
 
 // Outbox is an open stream of a session. The session's mu guards it.
-// Session.Listen makes it; whoever carries it calls Session.Next until it is over.
+// Session.Listen makes it; whoever carries it calls Session.Next until it is
+// over.
 type Outbox struct {
 	wake   func()   // called when there is a message for it, or it is over
 	number uint64   // in the ids of events; 0 until it has one. It is for who calls Next.

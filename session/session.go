@@ -13,14 +13,14 @@
 //   - [Stream] is the answer to one request over HTTP, which a client can come
 //     back for when its connection breaks.
 //
-// Package mcp makes the Manager; internal/streamable and internal/conn carry the
-// messages. Users of mcp.Options.SessionStore implement Store.
+// Package mcp makes the Manager; internal/streamable and internal/conn carry
+// the messages. Users of mcp.Options.SessionStore implement Store.
 //
-// Locks are taken in this order: that of a Manager, of a Session, of its history,
-// of a budget. That of a Stream comes before that of a history; no Session's is
-// held there. Session.saving is held while the Store works, when none of the
-// others is. Users' code (a Store, OnEnd, assigns that encode themselves) runs
-// with none of them held but saving, on goroutines of its own.
+// Locks are taken in this order: that of a Manager, of a Session, of its
+// history, of a budget. That of a Stream comes before that of a history; no
+// Session's is held there. Session.saving is held while the Store works, when
+// none of the others is. Users' code (a Store, OnEnd, assigns that encode
+// themselves) runs with none of them held but saving, on goroutines of its own.
 //
 // An idle session costs memory and no goroutine. One timer of the Manager ends
 // all those that have been idle too long.
@@ -57,10 +57,10 @@ var (
 // Session is one legacy session. It is safe for concurrent use. While idle it
 // costs no goroutine.
 //
-// The fields before Inflight do not change after New. mu guards those below
-// it. calls and streams keep the session alive: it is idle when both are 0, and
-// then since lastUsed. uses is 1 after initialize alone, and only tells sessions
-// that somebody has used from others.
+// The fields before Inflight do not change after New. mu guards those below it.
+// calls and streams keep the session alive: it is idle when both are 0, and
+// then since lastUsed. uses is 1 after initialize alone, and only tells
+// sessions that somebody has used from others.
 type Session struct {
 	id           string
 	principal    string
@@ -177,7 +177,8 @@ func (s *Session) Capabilities() *protocol.ClientCapabilities { return s.capabil
 // Initialized tells whether notifications/initialized has come.
 func (s *Session) Initialized() bool { return s.initialized.Load() }
 
-// SetInitialized notes that it has, and tells whether it is the first time.
+// SetInitialized notes that notifications/initialized has come, and tells
+// whether it is the first one.
 func (s *Session) SetInitialized() bool {
 	first := s.initialized.CompareAndSwap(false, true)
 	if first {
@@ -189,7 +190,7 @@ func (s *Session) SetInitialized() bool {
 // LogLevel returns the least level that the client wants; info until it says.
 func (s *Session) LogLevel() protocol.Level { return protocol.Level(s.level.Load()) }
 
-// SetLogLevel changes it.
+// SetLogLevel sets the least level of log messages that the client gets.
 func (s *Session) SetLogLevel(l protocol.Level) {
 	if s.level.Swap(uint32(l)) != uint32(l) {
 		s.changed.Store(true)
@@ -265,8 +266,8 @@ func (s *Session) join(m *Manager) {
 	s.subscriptions.countIn(&m.uris)
 }
 
-// claim tells the Store whose session it is, once a session that another process
-// has saved is used here. It does nothing without a Store.
+// claim tells the Store whose session it is, once a session that another
+// process has saved is used here. It does nothing without a Store.
 func (s *Session) claim() {
 	if s.save != nil && s.unclaimed.Swap(false) {
 		s.save(s)
@@ -303,7 +304,10 @@ func (s *Session) unused() bool {
 	return s.uses == 1 && s.calls == 0
 }
 
-// Release takes back one Use.
+// Release takes back one Use. With a Store it saves the session first, if there
+// is something to save; so a request is over when what it has changed is kept.
+// If the session was closed meanwhile and this was its last request, OnEnd's
+// func runs.
 func (s *Session) Release() {
 	if s.save != nil {
 		s.save(s)
@@ -316,7 +320,8 @@ func (s *Session) Release() {
 	ended()
 }
 
-// hold keeps the session alive for a stream, until release is called.
+// hold keeps the session alive for a stream, until release is called. A stream
+// is no request: the end of the session does not wait for it.
 func (s *Session) hold() (release func()) {
 	s.claim()
 	s.mu.Lock()
@@ -365,7 +370,8 @@ func (s *Session) Subscribe(uri string, max int) bool {
 	return ok
 }
 
-// Unsubscribe notes that it no longer does.
+// Unsubscribe notes that the client no longer wants to hear of the resource at
+// uri. It does nothing if the client has not subscribed to it.
 func (s *Session) Unsubscribe(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -374,7 +380,7 @@ func (s *Session) Unsubscribe(uri string) {
 	}
 }
 
-// Subscribed tells whether it does.
+// Subscribed tells whether the client wants to hear of the resource at uri.
 func (s *Session) Subscribed(uri string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,9 +53,9 @@ type Snapshot struct {
 const snapshotVersion = 1
 
 // restore returns a session with the state of a snapshot. Its context is a
-// child of ctx. A snapshot of another version, or of a revision without sessions,
-// is an error. The session counts as used. The ids of its events and requests are
-// others than those of the process before.
+// child of ctx. A snapshot of another version, or of a revision without
+// sessions, is an error. The session counts as used. The ids of its events and
+// requests are others than those of the process before.
 func restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
 	rev, ok := protocol.ParseRevision(snapshot.Revision)
 	if snapshot.Version != snapshotVersion || !ok || rev.Modern() || snapshot.ID == "" {

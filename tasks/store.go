@@ -5,9 +5,9 @@
 // begins, after each change, and for the last time when the task has ended; it
 // loads it when the client asks, and deletes it when its TTL is over. The work
 // itself runs in the process that took the call: a Store lets other processes
-// tell the client how far it is and what it gave, not go on with it. A task whose
-// process has died stays as it was saved last; a Store may drop records whose
-// TTL has passed since Created.
+// tell the client how far it is and what it gave, not go on with it. A task
+// whose process has died stays as it was saved last; a Store may drop records
+// whose TTL has passed since Created.
 //
 // [Memory] is what a server without a Store uses.
 //
@@ -61,8 +61,8 @@ type Progress struct {
 }
 
 // Memory is a Store that lasts as long as the process. The zero value is empty
-// and ready. It drops nothing by itself: the server deletes each task in time. It
-// is safe for concurrent use, and ignores contexts, as it never waits.
+// and ready. It drops nothing by itself: the server deletes each task in time.
+// It is safe for concurrent use, and ignores contexts, as it never waits.
 type Memory struct {
 	mu      sync.Mutex
 	records map[string]Record

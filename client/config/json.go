@@ -81,8 +81,8 @@ func position(text []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// locate says where in text a JSON error is: people mend these files by hand. An
-// error that is not one of JSON syntax is returned as it is.
+// locate says where in text a JSON error is: people mend these files by hand.
+// An error that is not one of JSON syntax is returned as it is.
 func locate(text []byte, err error) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return errors.New("it is empty; write {\"mcpServers\": {}}")

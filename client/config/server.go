@@ -175,8 +175,8 @@ func (r *serverReader) guessType() string {
 	return "http"
 }
 
-// checkURL checks the URL against the type. A WebSocket may be named with http or
-// https, too.
+// checkURL checks the URL against the type. A WebSocket may be named with http
+// or https, too.
 func (r *serverReader) checkURL() {
 	s := &r.server
 	u, err := url.Parse(s.URL)
@@ -347,8 +347,11 @@ func (r *serverReader) env() map[string]string {
 	return env
 }
 
-// parseEnvFile reads lines of NAME=value; quotes around the value, "export"
-// before the name, empty lines and comments are understood.
+// parseEnvFile reads lines of NAME=value into env; quotes around the value,
+// "export" before the name, empty lines and comments are understood. A later
+// line wins over an earlier one of the same name. Values are taken as they are:
+// neither escapes nor variables are replaced. The error names the line and not
+// its text, which may be a secret.
 func parseEnvFile(env map[string]string, text string) error {
 	n := 0
 	for line := range strings.Lines(text) {

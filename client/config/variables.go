@@ -113,8 +113,8 @@ func (v *variables) value(name string) (string, error) {
 	return "", fmt.Errorf("the environment has no %s; set it, or write ${%s:-default}", variable, variable)
 }
 
-// input asks the user, once for each id. A refusal, too, is kept: whoever did not
-// want to say it once is not asked for it by the next server.
+// input asks the user, once for each id. A refusal, too, is kept: whoever did
+// not want to say it once is not asked for it by the next server.
 func (v *variables) input(id string) (string, error) {
 	if known, ok := v.answers[id]; ok {
 		return known.text, known.err

@@ -13,9 +13,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// server is one server of a group. A server with a fault in place of a transport,
-// from a configuration file, has no goroutine: start closes ended, and its status
-// tells the fault. mu guards listFault.
+// server is one server of a group. A server with a fault in place of a
+// transport, from a configuration file, has no goroutine: start closes ended,
+// and its status tells the fault. mu guards listFault.
 type server struct {
 	reconnector.Reconnector
 	group  *Group
@@ -103,8 +103,9 @@ func (s *server) listed(err error) {
 }
 
 // connected returns the connection, after the first attempt to make one is
-// over. It waits for no later attempt: while there is no connection, a call fails
-// at once with client.ErrConnection, and no list of all servers is held up.
+// over. It waits for no later attempt: while there is no connection, a call
+// fails at once with client.ErrConnection, and no list of all servers is held
+// up.
 func (s *server) connected(ctx context.Context) (*client.Client, error) {
 	select {
 	case <-s.Tried():

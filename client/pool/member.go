@@ -13,8 +13,8 @@ import (
 // Calls on it are counted, so that a removed member is closed after the last.
 //
 // The counts are atomic, as calls take no lock. lease counts before it looks at
-// removed, and remove sets removed before it counts down: whichever comes first,
-// either the lease fails or the member is closed after it.
+// removed, and remove sets removed before it counts down: whichever comes
+// first, either the lease fails or the member is closed after it.
 type member struct {
 	reconnector.Reconnector
 	pool   *Pool
@@ -66,8 +66,8 @@ func (m *member) remove() {
 	m.release()
 }
 
-// count counts the outcome of a call, and returns it. A call that succeeded makes
-// the next health check superfluous.
+// count counts the outcome of a call, and returns it. A call that succeeded
+// makes the next health check superfluous.
 func (m *member) count(err error) error {
 	if err != nil {
 		m.failed.Add(1)

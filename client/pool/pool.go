@@ -381,8 +381,8 @@ func (p *Pool) checkout(ctx context.Context) (*member, *client.Client, error) {
 	}
 }
 
-// because adds to err the reason why some connection is not ready, the first that
-// has one: with one server they mostly have the same.
+// because adds to err the reason why some connection is not ready, the first
+// that has one: with one server they mostly have the same.
 func (p *Pool) because(err error) error {
 	for _, m := range p.all() {
 		if _, _, fault := m.Now(); fault != nil {

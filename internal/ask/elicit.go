@@ -3,10 +3,10 @@
 //
 // A question is a frame.Question with a key, which tells it from others of the
 // same request. [ElicitQuestion] makes one of a struct type: its schema becomes
-// the form, and the answer is decoded and checked against it. [URLQuestion] asks
-// for a visit. [All] puts questions through the Asker of the request, whichever
-// way the client is asked; Elicit and ElicitURL put one. [Once] keeps what a
-// handler must not do again in the next round.
+// the form, and the answer is decoded and checked against it. [URLQuestion]
+// asks for a visit. [All] puts questions through the Asker of the request,
+// whichever way the client is asked; Elicit and ElicitURL put one. [Once] keeps
+// what a handler must not do again in the next round.
 //
 // The package has no state and starts no goroutines. Whether the client can be
 // asked at all is checked by package frame, with the Needs of the question.
@@ -147,8 +147,8 @@ type form struct {
 	plan *schema.Plan
 }
 
-// formOf compiles a struct type for a form. Whether a form can show the fields is
-// found out by requested, for the revision of the client.
+// formOf compiles a struct type for a form. Whether a form can show the fields
+// is found out by requested, for the revision of the client.
 func formOf(t reflect.Type) (*form, error) {
 	plan, err := schema.Compile(t, nil)
 	if err != nil {

@@ -142,7 +142,8 @@ func (f *field) choose(values []any, extras map[string]any, rev protocol.Revisio
 	return nil
 }
 
-// texts returns an extra keyword that holds one or several texts.
+// texts returns an extra keyword that holds one or several texts, in whichever
+// way the schema has it; nil if there is none, or it is something else.
 func texts(extra any) []string {
 	switch list := extra.(type) {
 	case string: // there is one

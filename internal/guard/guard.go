@@ -44,8 +44,8 @@ func New(hosts, origins []string) Guard {
 	return g
 }
 
-// lower returns the list in lower case and without slashes at the end, with which
-// origins are often written down by mistake.
+// lower returns the list in lower case and without slashes at the end, with
+// which origins are often written down by mistake.
 func lower(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -72,9 +72,9 @@ func (g Guard) Check(r *http.Request) string {
 	return ""
 }
 
-// hostAllowed checks Host. An entry without a port allows every port. With no list
-// only requests that came to a loopback address are checked: other servers are
-// reached by names that only their operator knows.
+// hostAllowed checks Host. An entry without a port allows every port. With no
+// list only requests that came to a loopback address are checked: other servers
+// are reached by names that only their operator knows.
 func (g Guard) hostAllowed(r *http.Request) bool {
 	if len(g.hosts) > 0 {
 		host := strings.ToLower(r.Host)
@@ -101,7 +101,8 @@ func (g Guard) originAllowed(origin string, r *http.Request) bool {
 }
 
 // onLoopback tells whether r reached the server at a loopback address. It is
-// false if the address is unknown, as in a request that no http.Server has read.
+// false if the address is unknown, as in a request that no http.Server has
+// read.
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback()

@@ -79,8 +79,8 @@ func (p *Pending) Call(ctx context.Context, send func([]byte) error, method stri
 // same client counts on its own. It must be called before the first request.
 func (p *Pending) Name(name string) { p.name = name }
 
-// enter gives a request an id and makes it wait. Ids count from 1 and are not used
-// again. It fails with the error of Close after that was called.
+// enter gives a request an id and makes it wait. Ids count from 1 and are not
+// used again. It fails with the error of Close after that was called.
 func (p *Pending) enter() (protocol.ID, chan reply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +100,8 @@ func (p *Pending) enter() (protocol.ID, chan reply, error) {
 	return id, answered, nil
 }
 
-// leave takes a request out that its caller waits for no more; a late answer finds
-// nothing. It does nothing if the request has been answered.
+// leave takes a request out that its caller waits for no more; a late answer
+// finds nothing. It does nothing if the request has been answered.
 func (p *Pending) leave(id protocol.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

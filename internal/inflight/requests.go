@@ -72,7 +72,8 @@ func (t *Requests) Enter(id protocol.ID, task *Task) bool {
 	return true
 }
 
-// Leave takes a request out of the table.
+// Leave takes a request out of the table. Its id may be used again from then
+// on. It does not end the Task, which may belong to a Tracker, too.
 func (t *Requests) Leave(id protocol.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +107,9 @@ func (t *Requests) CancelFor(id protocol.ID, reason string) {
 	}
 }
 
-// CancelAll ends the contexts of every request, and of those that start later.
+// CancelAll ends the contexts of every request, and of those that start later:
+// a request that was read before the end of its connection or session may come
+// to be entered only after it.
 func (t *Requests) CancelAll(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

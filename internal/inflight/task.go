@@ -23,8 +23,8 @@ type Task struct {
 	prev, next *Task    // in the tracker's list
 
 	mu sync.Mutex
-	// inner and cancel are set together, by context. ended is set by End; a context
-	// that is made after that has ended from the start.
+	// inner and cancel are set together, by context. ended is set by End; a
+	// context that is made after that has ended from the start.
 	inner  context.Context // nil until needed
 	cancel context.CancelCauseFunc
 	ended  bool
@@ -48,8 +48,8 @@ func (t *Task) Done() <-chan struct{} {
 	return t.context().Done()
 }
 
-// Err implements context.Context. It makes no inner context: handlers call it in
-// loops, and most requests are never cancelled.
+// Err implements context.Context. It makes no inner context: handlers call it
+// in loops, and most requests are never cancelled.
 func (t *Task) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -128,8 +128,8 @@ func (t *Tracker) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// wait returns a channel that is closed when nothing is under way, which may be so
-// already. Work that begins before it is closed is waited for, too.
+// wait returns a channel that is closed when nothing is under way, which may be
+// so already. Work that begins before it is closed is waited for, too.
 func (t *Tracker) wait() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,7 +30,8 @@ type Config struct {
 	MaxOpen   int           // unanswered questions of a legacy session; 0 means DefaultMaxOpen
 }
 
-// Askers makes the askers of requests. It is safe for concurrent use.
+// Askers makes the askers of requests. It does not change after New and is safe
+// for concurrent use.
 type Askers struct {
 	sealer *Sealer
 	config Config
@@ -56,9 +57,9 @@ func (a *Askers) Asker(*frame.Frame, func([]byte) error) frame.Asker {
 	return &request{asker: a}
 }
 
-// state is what a request has learned, as it travels: as JSON, sealed. The names
-// of its members are short because it counts against Config.MaxState and goes
-// over the network in both directions in each round.
+// state is what a request has learned, as it travels: as JSON, sealed. The
+// names of its members are short because it counts against Config.MaxState and
+// goes over the network in both directions in each round.
 type state struct {
 	Expires int64                      `json:"e"` // Unix seconds
 	Round   int                        `json:"r"`
@@ -74,12 +75,12 @@ type answer struct {
 }
 
 // digest tells a question from another one under the same key. It is the first
-// 96 bits of a SHA-256: the text of a question can be long, and the state has to
-// stay small.
+// 96 bits of a SHA-256: the text of a question can be long, and the state has
+// to stay small.
 type digest [12]byte
 
-// digestOf returns the digest of the method and the params of a question. The key
-// is not part of it: digests are only compared under the same key.
+// digestOf returns the digest of the method and the params of a question. The
+// key is not part of it: digests are only compared under the same key.
 func digestOf(q protocol.InputRequest) (d digest) {
 	h := sha256.New()
 	writeParts(h, []byte(q.Method), q.Params)
@@ -188,8 +189,8 @@ func (r *request) ask(q protocol.InputRequest) {
 	r.asked = append(r.asked, q)
 }
 
-// Recall implements frame.Asker. It returns what Keep was given in this round or
-// one before; ok is false if that is nothing.
+// Recall implements frame.Asker. It returns what Keep was given in this round
+// or one before; ok is false if that is nothing.
 func (r *request) Recall(f *frame.Frame, key string) (json.RawMessage, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,8 +201,8 @@ func (r *request) Recall(f *frame.Frame, key string) (json.RawMessage, bool, err
 	return value, ok, nil
 }
 
-// Keep implements frame.Asker. The value reaches the next round only if this one
-// ends with a question. Its size is checked then, by Required.
+// Keep implements frame.Asker. The value reaches the next round only if this
+// one ends with a question. Its size is checked then, by Required.
 func (r *request) Keep(_ *frame.Frame, key string, value json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,9 +212,10 @@ func (r *request) Keep(_ *frame.Frame, key string, value json.RawMessage) {
 	r.state.Kept[key] = value
 }
 
-// Required implements frame.Asker. It is called once, when the handler has returned
-// ErrInputRequired, and makes the result with the questions and the sealed state.
-// It fails if nothing was asked, or a bound of the Config is reached.
+// Required implements frame.Asker. It is called once, when the handler has
+// returned ErrInputRequired, and makes the result with the questions and the
+// sealed state. It fails if nothing was asked, or a bound of the Config is
+// reached.
 func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

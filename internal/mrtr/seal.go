@@ -3,10 +3,10 @@
 // client and back (basic/patterns/mrtr of 2026-07-28).
 //
 // A request takes several rounds. In each, the handler runs from its start. A
-// question that has no answer yet ends the round: the result names the questions
-// and has the state, and the client sends the same request again, with its
-// answers and that state. The server keeps nothing between the rounds, so that
-// any process with the same keys can serve the next one.
+// question that has no answer yet ends the round: the result names the
+// questions and has the state, and the client sends the same request again,
+// with its answers and that state. The server keeps nothing between the rounds,
+// so that any process with the same keys can serve the next one.
 //
 //   - [Askers] makes the frame.Asker of each request. A Server has one.
 //   - [Sealer] encrypts the state. It binds it to the principal, the method, the
@@ -73,14 +73,14 @@ func (s *Sealer) seal(text, binding []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.keys[0].Seal(nil, nil, text, binding))
 }
 
-// errNotOurs is the error of a state that cannot be opened: it is no base64, was
-// changed, was sealed with a key that the server no longer has, or belongs to
-// another request.
+// errNotOurs is the error of a state that cannot be opened: it is no base64,
+// was changed, was sealed with a key that the server no longer has, or belongs
+// to another request.
 var errNotOurs = errors.New("it was not made by this server, or for another request")
 
-// open decrypts what seal returned for the same binding, with whichever key made
-// it. The client is told errNotOurs of every failure alike: it learns nothing of
-// which part did not fit.
+// open decrypts what seal returned for the same binding, with whichever key
+// made it. The client is told errNotOurs of every failure alike: it learns
+// nothing of which part did not fit.
 func (s *Sealer) open(state string, binding []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(state)
 	if err != nil {

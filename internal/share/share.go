@@ -6,9 +6,9 @@
 // client with a name has come, since a server without authorization has only
 // them; Anonymous says what they may have from then on.
 //
-// What is counted is up to the caller: places, or bytes. Shares only count. They
-// hold nothing, wait for nothing and start no goroutines; a caller that finds no
-// room refuses, or ends something of its own and tries again.
+// What is counted is up to the caller: places, or bytes. Shares only count.
+// They hold nothing, wait for nothing and start no goroutines; a caller that
+// finds no room refuses, or ends something of its own and tries again.
 package share
 
 import (

@@ -10,13 +10,13 @@
 //   - [Handle] and [State] are the results that tell a client of a task.
 //
 // Package mcp is the only user: it runs the handler, and calls Task.Finish with
-// what that returned. The records are kept in a tasks.Store, which is users' code
-// and may be another process's too. A task that was begun elsewhere can be
+// what that returned. The records are kept in a tasks.Store, which is users'
+// code and may be another process's too. A task that was begun elsewhere can be
 // looked at here; answers and cancellations reach only tasks of this process.
 //
-// A record is saved after each change, and told to Manager's changed after that,
-// both in the order of the changes. Once its status is final it does not change
-// again. It is deleted when its TTL is over, and work that still runs is
+// A record is saved after each change, and told to Manager's changed after
+// that, both in the order of the changes. Once its status is final it does not
+// change again. It is deleted when its TTL is over, and work that still runs is
 // cancelled then. Each task that clients know of has a timer; there are no
 // other goroutines but those that run the Store's code.
 //
@@ -79,9 +79,9 @@ var (
 )
 
 // Manager runs tasks. It is safe for concurrent use. mu guards the fields below
-// it, and bytes, forgotten and kept of every Task. The Shares have locks of their
-// own, but are changed while mu is held so that a place is taken, or given back,
-// together with the entry in live.
+// it, and bytes, forgotten and kept of every Task. The Shares have locks of
+// their own, but are changed while mu is held so that a place is taken, or
+// given back, together with the entry in live.
 type Manager struct {
 	config  Config
 	changed func(State) // told of every change
@@ -162,10 +162,10 @@ func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.
 	return t, nil
 }
 
-// enter takes the places of a task that is to run: one among those that run, and
-// one among those that are kept. It takes both or none. A task takes no bytes
-// before it has something to keep; that is why one is refused while there is
-// still some room, which those that run need for their results.
+// enter takes the places of a task that is to run: one among those that run,
+// and one among those that are kept. It takes both or none. A task takes no
+// bytes before it has something to keep; that is why one is refused while there
+// is still some room, which those that run need for their results.
 func (m *Manager) enter(t *Task) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,8 +196,9 @@ func busy(full *share.FullError, state string) error {
 	return protocol.Errorf(protocol.CodeBusy, "%d tasks%s are %s, which is the limit", full.Limit, whose, state)
 }
 
-// leave notes that a task no longer runs. It may be called more than once: a task
-// can be cancelled, expire and return. Only the first call gives the place back.
+// leave notes that a task no longer runs. It may be called more than once: a
+// task can be cancelled, expire and return. Only the first call gives the place
+// back.
 func (m *Manager) leave(t *Task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,9 +220,9 @@ func (m *Manager) turned() {
 	}
 }
 
-// Told notes that the client of a task hears how it ended, so that Drain need not
-// wait for it: it has asked, is subscribed, or has cancelled the task itself. An
-// id that nobody waits for is ignored.
+// Told notes that the client of a task hears how it ended, so that Drain need
+// not wait for it: it has asked, is subscribed, or has cancelled the task
+// itself. An id that nobody waits for is ignored.
 func (m *Manager) Told(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -266,8 +267,8 @@ func (m *Manager) Drain(ctx context.Context) {
 	}
 }
 
-// forget notes that a task is kept no more. It is called once for each task that
-// enter let in: by Drop if it was never kept, else by expire.
+// forget notes that a task is kept no more. It is called once for each task
+// that enter let in: by Drop if it was never kept, else by expire.
 func (m *Manager) forget(t *Task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -321,8 +322,8 @@ func (m *Manager) use(fn func() error) error {
 // errStore is the error of a Store that did not return.
 var errStore = errors.New("the store failed")
 
-// failed tells Config.StoreFailed of an error. errStore is left out: use has told
-// of the panic behind it already.
+// failed tells Config.StoreFailed of an error. errStore is left out: use has
+// told of the panic behind it already.
 func (m *Manager) failed(err error) {
 	if err != errStore && m.config.StoreFailed != nil {
 		_ = safely.Apart(func() { m.config.StoreFailed(err) }) // there is nobody else to tell

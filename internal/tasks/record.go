@@ -16,8 +16,8 @@ func patience(r *tasks.Record) time.Duration {
 	return min(cmp.Or(r.PollInterval, time.Second), mostPatience) + time.Second
 }
 
-// mostPatience bounds how long a shutdown waits for a client of a task that asks
-// rarely.
+// mostPatience bounds how long a shutdown waits for a client of a task that
+// asks rarely.
 const mostPatience = 10 * time.Second
 
 // progressKey is where the _meta of a task's state has its Progress. The
@@ -32,8 +32,8 @@ func metaOf(r *tasks.Record) protocol.MetaMap {
 	return protocol.MetaMap{progressKey: r.Progress}
 }
 
-// size returns what the record counts in the memory of all tasks, in bytes: that
-// of its parts whose length clients and handlers decide.
+// size returns what the record counts in the memory of all tasks, in bytes:
+// that of its parts whose length clients and handlers decide.
 func size(r *tasks.Record) (n int) {
 	for _, q := range r.Requests {
 		n += len(q.Key) + len(q.Params)
@@ -78,7 +78,9 @@ type inputRequest struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// Handle is the result that gives the client a task instead of an answer.
+// Handle is the result that gives the client a task instead of an answer. It
+// has the state of the task but no outcome, even if the task has ended already:
+// the client asks for that with tasks/get.
 type Handle struct {
 	protocol.Result
 	Record tasks.Record
@@ -93,7 +95,8 @@ func (h Handle) Append(dst []byte, to wire.To) ([]byte, error) {
 	return wire.AppendTyped(dst, "task", text, metaOf(&h.Record), to)
 }
 
-// State is the result of tasks/get.
+// State is the result of tasks/get, with the outcome of a task that has ended
+// and the questions of one that waits for answers.
 type State struct {
 	protocol.Result
 	Record tasks.Record
@@ -111,7 +114,9 @@ func (s State) Append(dst []byte, to wire.To) ([]byte, error) {
 // MethodStatus is the notification of a task's state.
 const MethodStatus = "notifications/tasks"
 
-// Change returns the notification notifications/tasks of the state.
+// Change returns the notification notifications/tasks of the state, for those
+// who have subscribed to the task. Its params have the members that tasks/get
+// returns.
 func (s State) Change() (*wire.Change, error) {
 	text, err := members(&s.Record, true)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // Task is a task that runs. It is reserved at first, and known to nobody; Keep
-// makes it one that clients can ask for; it ends with Finish, or when its TTL is
-// over. Its methods are safe for concurrent use.
+// makes it one that clients can ask for; it ends with Finish, or when its TTL
+// is over. Its methods are safe for concurrent use.
 type Task struct {
 	manager *Manager
 	cancel  context.CancelCauseFunc
@@ -186,10 +186,10 @@ func (t *Task) gone() {
 	t.manager.leave(t)
 }
 
-// Ask puts questions to the client and waits for the answers, which tasks/update
-// brings in any order. It returns them in the order of the questions. When ctx
-// ends first, the questions are withdrawn and the error is the cause of ctx. On a
-// task that has ended it returns ErrCancelled at once.
+// Ask puts questions to the client and waits for the answers, which
+// tasks/update brings in any order. It returns them in the order of the
+// questions. When ctx ends first, the questions are withdrawn and the error is
+// the cause of ctx. On a task that has ended it returns ErrCancelled at once.
 func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
 	waits := make([]chan json.RawMessage, len(questions))
 	err := t.change(func(r *tasks.Record) {
@@ -242,9 +242,10 @@ func (t *Task) withdraw(waits []chan json.RawMessage) error {
 	})
 }
 
-// answer gives answers to the questions that wait for them. The channels have room
-// for one, and a question leaves the table with its answer, so that nothing here
-// blocks. Nothing is saved if none of the answers is to a question of the task.
+// answer gives answers to the questions that wait for them. The channels have
+// room for one, and a question leaves the table with its answer, so that
+// nothing here blocks. Nothing is saved if none of the answers is to a question
+// of the task.
 func (t *Task) answer(answers map[string]json.RawMessage) error {
 	if !t.waitsFor(answers) {
 		return nil

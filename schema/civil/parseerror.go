@@ -2,10 +2,10 @@ package civil
 
 import "fmt"
 
-// ParseError says why a text is not a date or a time of this package. Every Parse
-// function and every UnmarshalText returns it, so that a caller can word the
-// message in its own way. Its text may reach a language model: it quotes no more
-// of Value than it needs.
+// ParseError says why a text is not a date or a time of this package. Every
+// Parse function and every UnmarshalText returns it, so that a caller can word
+// the message in its own way. Its text may reach a language model: it quotes no
+// more of Value than it needs.
 type ParseError struct {
 	Layout string // the form that is read: "2006-01-02"
 	Value  string // the text

@@ -2,16 +2,16 @@
 //
 // A [Backend] is an mcp.Server within the process with a fixed set of tools,
 // resources and prompts, whose texts have the name of the Backend in them, so
-// that a test sees which server answered. Each connection is a pipe: Cut, CutOne
-// and CutAny break connections that are open, Refuse keeps new ones from being
-// opened, and Accept lets them in again. A [Gate] holds a call in the server
-// while a test does something to its connection.
+// that a test sees which server answered. Each connection is a pipe: Cut,
+// CutOne and CutAny break connections that are open, Refuse keeps new ones from
+// being opened, and Accept lets them in again. A [Gate] holds a call in the
+// server while a test does something to its connection.
 //
 // [UseCaller] makes every call of client.Caller, so that a pool and a group are
 // held to the same.
 //
-// Methods may be called from any goroutine; mu guards the connections. The end of
-// the test cuts them all and waits for the server's side.
+// Methods may be called from any goroutine; mu guards the connections. The end
+// of the test cuts them all and waits for the server's side.
 package backendtest
 
 import (

@@ -1,9 +1,9 @@
 // Package callback runs the callbacks that users gave in options of package
 // client, of pools and of groups.
 //
-// They are called on goroutines that keep connections alive. Whatever a callback
-// does there, panic or runtime.Goexit, must not end these: so each call has a
-// goroutine of its own, and what it panics with goes to the log.
+// They are called on goroutines that keep connections alive. Whatever a
+// callback does there, panic or runtime.Goexit, must not end these: so each
+// call has a goroutine of its own, and what it panics with goes to the log.
 package callback
 
 import (

@@ -82,8 +82,8 @@ type Link struct {
 }
 
 // read gives what comes to the receiver until the connection ends. It is the
-// link's goroutine. After Close has begun nothing is passed on, and the end is no
-// loss.
+// link's goroutine. After Close has begun nothing is passed on, and the end is
+// no loss.
 func (l *Link) read() {
 	for {
 		message, err := l.conn.Read()
@@ -120,9 +120,9 @@ func (l *Link) tooLong(long *transport.TooLongError) {
 }
 
 // idOf returns the id of a response of which only the ends are known, or the
-// zero ID. An id that stands before the result is in head; one that does not may
-// be the last member. In doubt it returns zero, as another request must not fail
-// in place of the one that was answered.
+// zero ID. An id that stands before the result is in head; one that does not
+// may be the last member. In doubt it returns zero, as another request must not
+// fail in place of the one that was answered.
 func idOf(head, tail []byte) protocol.ID {
 	s := jsonx.Scanner{Buf: head, MaxDepth: 64}
 	more, err := s.ObjectStart()
@@ -254,9 +254,9 @@ type shutdowner interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Close implements link.Link. It waits up to lastWrites for pending writes, closes
-// the connection, and waits as long again for the goroutines. Later calls wait
-// for the first and return what it returned.
+// Close implements link.Link. It waits up to lastWrites for pending writes,
+// closes the connection, and waits as long again for the goroutines. Later
+// calls wait for the first and return what it returned.
 func (l *Link) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {

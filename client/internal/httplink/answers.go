@@ -21,9 +21,9 @@ func tooLong(limit int) error {
 	return fmt.Errorf("the server's answer was not taken: %w", &transport.TooLongError{Limit: limit})
 }
 
-// readAll reads a body to its end, into dst if there is room. It returns what it
-// has read also with an error, so that the memory can be used again. More than
-// limit bytes are an error.
+// readAll reads a body to its end, into dst if there is room. It returns what
+// it has read also with an error, so that the memory can be used again. More
+// than limit bytes are an error.
 func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
 	if size := res.ContentLength; size >= 0 && int(size) >= cap(dst) {
 		dst = make([]byte, 0, size+1)

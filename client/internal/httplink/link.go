@@ -72,9 +72,9 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	return err
 }
 
-// post sends a message and handles the response. It returns nil when all that the
-// message asks for has been passed on to the receiver; a request that the server
-// will not answer is an error.
+// post sends a message and handles the response. It returns nil when all that
+// the message asks for has been passed on to the receiver; a request that the
+// server will not answer is an error.
 func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	header, session := l.session.header(m)
 	if session == "" && l.session.isOver() {

@@ -22,8 +22,8 @@ const (
 
 // session is the legacy session of a link, if it has one, and makes the headers
 // of all that the link sends. A link has one session in its life: after expired
-// it stays without one, and the client opens another link. base does not change;
-// mu guards the fields below it.
+// it stays without one, and the client opens another link. base does not
+// change; mu guards the fields below it.
 type session struct {
 	base http.Header // of every POST
 

@@ -171,8 +171,8 @@ func (s *stream) answer(ctx context.Context, res *http.Response) error {
 	}
 }
 
-// follow keeps the stream for what the server sends by itself open until the link
-// is closed or the server offers none. A server that had one and cannot be
+// follow keeps the stream for what the server sends by itself open until the
+// link is closed or the server offers none. A server that had one and cannot be
 // reached any more loses the link. It runs on the goroutine that Link.listen
 // starts; ctx is that of the link, with a trace that tells listen when the
 // request is written.

@@ -58,9 +58,9 @@ func (t *Transport) Open(_ context.Context, to link.Receiver) (link.Link, error)
 	return l, nil
 }
 
-// reader returns a reader for the events of a response, one that was used before
-// if there is any. The caller puts it back when it has done with the last event,
-// whose data is in the reader's memory.
+// reader returns a reader for the events of a response, one that was used
+// before if there is any. The caller puts it back when it has done with the
+// last event, whose data is in the reader's memory.
 func (t *Transport) reader(res *http.Response) *sse.Reader {
 	r, ok := t.readers.Get().(*sse.Reader)
 	if !ok {

@@ -77,7 +77,8 @@ type Link interface {
 }
 
 // Synchronous is implemented by links whose Send returns when the answer has
-// come: streamable HTTP. After Send the client does not wait for one then.
+// come: streamable HTTP. If Synchronous returns true, the client does not wait
+// for an answer after Send: one that has not come by then never will.
 type Synchronous interface {
 	Synchronous() bool
 }

@@ -1,13 +1,13 @@
 // Package linktest helps to test links.
 //
-// A [Recorder] is the receiver that a test gives to a link in place of a client.
-// It keeps what the link reports, and its Wait methods block until something has
-// come, so that tests need no sleeping. [Call] and [Notification] make messages
-// as a client would send them.
+// A [Recorder] is the receiver that a test gives to a link in place of a
+// client. It keeps what the link reports, and its Wait methods block until
+// something has come, so that tests need no sleeping. [Call] and [Notification]
+// make messages as a client would send them.
 //
 // The tests of connlink, httplink and sselink use it. Links call the Recorder
-// from goroutines of their own; mu guards all that it keeps. Wait methods end the
-// test when nothing comes for patience, and belong on its goroutine.
+// from goroutines of their own; mu guards all that it keeps. Wait methods end
+// the test when nothing comes for patience, and belong on its goroutine.
 package linktest
 
 import (

@@ -20,8 +20,8 @@ const maxRefusal = 64 << 10
 const lastBytes = time.Second
 
 // Discard reads the rest of a short body, so that the connection can be used
-// again, and closes it. It takes lastBytes at most: a body longer than maxRefusal,
-// or a stream without an end, costs the connection.
+// again, and closes it. It takes lastBytes at most: a body longer than
+// maxRefusal, or a stream without an end, costs the connection.
 func Discard(body io.ReadCloser) {
 	if body != http.NoBody {
 		timer := time.AfterFunc(lastBytes, func() { _ = body.Close() })
@@ -39,9 +39,9 @@ func MediaType(res *http.Response) string {
 }
 
 // Status returns a response that is a refusal as an error, and closes it. Err
-// is set if the body is a JSON-RPC error without an id; an error with one is left
-// to the caller, who knows the request. Of the body it reads up to maxRefusal,
-// for up to lastBytes.
+// is set if the body is a JSON-RPC error without an id; an error with one is
+// left to the caller, who knows the request. Of the body it reads up to
+// maxRefusal, for up to lastBytes.
 func Status(res *http.Response) *link.StatusError {
 	timer := time.AfterFunc(lastBytes, func() { _ = res.Body.Close() })
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))

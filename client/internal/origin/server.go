@@ -314,8 +314,9 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 
 // follow returns the request for the target of a redirect, with the method, the
 // headers and the body of r: a message that was moved is still to be delivered.
-// via are the requests so far. An error is what the caller of Do gets in place of
-// the response, unless it is http.ErrUseLastResponse, as CheckRedirect may say.
+// via are the requests so far. An error is what the caller of Do gets in place
+// of the response, unless it is http.ErrUseLastResponse, as CheckRedirect may
+// say.
 func (s *Server) follow(ctx context.Context, r *Request, req *http.Request, res *http.Response, location string, via []*http.Request) (*http.Request, error) {
 	target, err := req.URL.Parse(location)
 	switch {

@@ -85,9 +85,9 @@ func (r *Reconnector) Down() error {
 }
 
 // Run keeps the connection open until ctx ends. When it returns, the connection
-// is closed and Changed is called no more. It waits after each failure, with the
-// Base, Max and Jitter of Options.Reconnect; a connection that has lived for
-// settled is replaced at once.
+// is closed and Changed is called no more. It waits after each failure, with
+// the Base, Max and Jitter of Options.Reconnect; a connection that has lived
+// for settled is replaced at once.
 func (r *Reconnector) Run(ctx context.Context) {
 	var backoff client.Backoff // without its number of attempts
 	if r.Options.Reconnect != nil {
@@ -210,8 +210,8 @@ func (r *Reconnector) ping(ctx context.Context, c *client.Client) error {
 }
 
 // Ended returns the error of an operation whose context has ended: that of
-// package client for a timeout or a cancellation, with the cause of ctx. op may be
-// "" for an error that is put into another one.
+// package client for a timeout or a cancellation, with the cause of ctx. op may
+// be "" for an error that is put into another one.
 func Ended(ctx context.Context, op string) error {
 	kind := client.ErrCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -9,8 +9,8 @@
 //
 // httplink and sselink read their streams with it, one goroutine for each. The
 // Reader knows nothing of HTTP: it neither closes a stream nor opens one again,
-// but keeps what that takes, LastID and Retry. Fields and types that MCP does not
-// use are passed on or ignored as the standard has it.
+// but keeps what that takes, LastID and Retry. Fields and types that MCP does
+// not use are passed on or ignored as the standard has it.
 package sse
 
 import (

@@ -62,9 +62,9 @@ type Link struct {
 	ended  chan struct{}
 }
 
-// connection is one stream of events, on which the server has said where messages
-// go. A link has one at a time, which belongs to the goroutine that reads; close
-// must be called when it has ended.
+// connection is one stream of events, on which the server has said where
+// messages go. A link has one at a time, which belongs to the goroutine that
+// reads; close must be called when it has ended.
 type connection struct {
 	res    *http.Response
 	events *sse.Reader
@@ -217,9 +217,9 @@ func (l *Link) again(lastID string, failures *int, cause error) (*connection, er
 	return nil, fmt.Errorf("the server's stream is lost, after %d attempts to open it again: %w", maxAttempts, cause)
 }
 
-// Send implements link.Link. It returns when the server has accepted the message;
-// the answer comes on the stream. It does not begin after Close, which aborts
-// those under way.
+// Send implements link.Link. It returns when the server has accepted the
+// message; the answer comes on the stream. It does not begin after Close, which
+// aborts those under way.
 func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	l.mu.Lock()
 	if l.closed {
