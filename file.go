@@ -116,6 +116,7 @@ func (d *directory) compile(c *compiler) error {
 	return errors.Join(files.compile(c), top.compile(c))
 }
 
+// listingType is the MIME type of the listing of a directory.
 const listingType = "application/json"
 
 // read returns the contents at a path below the root: those of a file, or the

@@ -89,9 +89,9 @@ func (h *host) Offers(f *frame.Frame, name string) (ok bool) {
 	return ok && err == nil
 }
 
-// sessionEnded runs Options.OnSessionEnd for x, on the goroutine that ended it,
-// with a Frame that has the session and no peer: nothing reaches the client any
-// more. A panic costs nothing but itself.
+// sessionEnded runs Options.OnSessionEnd for x, which has ended and whose last
+// request is over, with a Frame that has the session and no peer: nothing
+// reaches the client any more. A panic costs nothing but itself.
 func (h *host) sessionEnded(x *session.Session, reason error) {
 	if h.opts.OnSessionEnd == nil {
 		return

@@ -92,6 +92,7 @@ func (m *method) decoder(c *compiler) (func(ctx context.Context, params []byte, 
 	return input{plan: plan}.decode, err
 }
 
+// rawType is the type that stands for any JSON object, in and out.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
 // handler returns what decodes params, runs the func and makes the result of

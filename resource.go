@@ -188,6 +188,7 @@ func (r *resource) compile(c *compiler) error {
 	return faults.of("resource", r.uri)
 }
 
+// scheme is the beginning of a URI that is absolute.
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.\-]*:`)
 
 // schemed reports whether uri begins with a scheme (RFC 3986, section 3.1). It

@@ -126,6 +126,8 @@ func (u *subscriptions) mayHear(ctx context.Context, c frame.Config, uri string)
 // resourceTopic returns the topic of one resource in the Broker.
 func resourceTopic(uri string) string { return resourceTopics + uri }
 
+// resourceTopics is the beginning of the topics of resources, which no URI is
+// part of.
 const resourceTopics = protocol.MethodResourceUpdated + " "
 
 // listen serves subscriptions/listen (basic/patterns/subscriptions of

@@ -269,6 +269,8 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 	return in, in.plan.JSON(), nil
 }
 
+// noArguments is the JSON of arguments that a client has left out. It is only
+// read.
 var noArguments = []byte("{}")
 
 // decode checks args and decodes them into dst, a pointer to the input of the

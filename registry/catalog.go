@@ -58,6 +58,7 @@ type Config struct {
 	Filter func(f *frame.Frame, kind Kind, key string) bool
 }
 
+// defaultPageSize is Config.PageSize where that says none.
 const defaultPageSize = 1000
 
 // Catalog is an ordered set of components of every kind, sorted by key. It is

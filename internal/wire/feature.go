@@ -68,6 +68,8 @@ const (
 	PrimedStreams
 )
 
+// revisionFeatures are the features of each revision. Batches came and went
+// with one of them; all that a later revision took back is taken out below.
 var revisionFeatures = [...]Feature{
 	protocol.V20241105: 0,
 	protocol.V20250326: in2025March | Batches,
