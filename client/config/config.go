@@ -89,7 +89,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// maxFile bounds the size of a file, in bytes.
+// maxFile bounds the size of a file, in bytes. Files that people write are much
+// smaller; a path that was given by mistake may not be.
 const maxFile = 8 << 20
 
 // Read reads a configuration file. The error is a *Error and says

@@ -125,7 +125,9 @@ func (r *serverReader) read(raw json.RawMessage) {
 	r.settleType()
 }
 
-// settleType finds the type and checks that the server has what it needs.
+// settleType finds the type and checks that the server has what it needs. It is
+// the last step of read: after a fault in another field it checks nothing, since
+// what seems to be missing may be what could not be read.
 func (r *serverReader) settleType() {
 	s := &r.server
 	named := r.text("type")
@@ -323,7 +325,8 @@ func jsonKind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// env reads envFile and env; the latter wins.
+// env reads envFile and env; the latter wins. Names and values that no process
+// can be given are faults. It returns nil if there are none.
 func (r *serverReader) env() map[string]string {
 	env := map[string]string{}
 	if file := r.text("envFile"); file != "" {

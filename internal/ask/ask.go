@@ -13,7 +13,9 @@ func All(f *frame.Frame, questions ...*frame.Question) error {
 	return frame.Internal(call.Private{}).Ask(f, questions)
 }
 
-// Once runs fn once per request; see mcp.Once.
+// Once runs fn once per request; see mcp.Once. If the handler may run again, for
+// the next round, the value is kept as JSON and decoded there. Where the request
+// has no Asker it runs only once, and so does fn.
 func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err error) {
 	asker := frame.Internal(call.Private{}).Asker(f)
 	if asker == nil {

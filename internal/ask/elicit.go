@@ -141,7 +141,8 @@ var errNoForm = errors.New("a form is a struct of strings, numbers, booleans, en
 // forms.
 var errNoList = errors.New("the client's revision has no lists in forms, which came with 2025-11-25; ask for one value at a time")
 
-// form is a struct as the client is shown it.
+// form is a struct as the client is shown it: the type, for errors, and its plan,
+// which has the schema and decodes the answer.
 type form struct {
 	typ  reflect.Type
 	plan *schema.Plan

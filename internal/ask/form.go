@@ -17,7 +17,8 @@ var formats = []string{"email", "uri", "date", "date-time"}
 
 // requested returns the schema that the client draws the form from. Forms know
 // fewer keywords than schemas: what they lack is left out and still checked on
-// the answer.
+// the answer. The fields are in the order of the struct, in which the client
+// shows them; that is why the object is written by hand.
 func (fm *form) requested(rev protocol.Revision) (json.RawMessage, error) {
 	root := fm.plan.Schema()
 	var properties bytes.Buffer
@@ -76,7 +77,9 @@ type choice struct {
 }
 
 // primitive returns the entry of a form for the schema of a member, in the way
-// of a revision. A schema that forms do not know is an error.
+// of a revision. A schema that forms do not know is an error: errNoForm, or
+// errNoList for a list where only the revision is too old. An enum needs no
+// length and no format, as its values are listed.
 func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, error) {
 	f := field{Type: s.Type, Title: s.Title, Description: s.Description}
 	if wire.ElicitModes.In(rev) || s.Type == "boolean" {

@@ -51,6 +51,7 @@ type Server struct {
 	maxMessage int
 }
 
+// maxRedirects bounds the redirects that one request follows.
 const (
 	maxRedirects = 3
 	idleConns    = 128 // kept for calls at the same time

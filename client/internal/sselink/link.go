@@ -72,7 +72,7 @@ type connection struct {
 	cancel context.CancelCauseFunc // of the exchange
 }
 
-// close ends the exchange.
+// close ends the exchange, and with it a read of events that is under way.
 func (c *connection) close() {
 	_ = c.res.Body.Close()
 	c.cancel(nil)
@@ -100,7 +100,8 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	return l, nil
 }
 
-// errSilent is the cause of an attempt that took too long.
+// errSilent is the cause of an attempt that took too long. To errors.Is it is a
+// deadline that was exceeded, as other timeouts are.
 var errSilent = fmt.Errorf("no answer for %v: %w", attemptTime, context.DeadlineExceeded)
 
 // connect opens the stream and waits for the event "endpoint", for up to
