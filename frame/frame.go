@@ -598,11 +598,11 @@ func (f *Frame) NeedScopes(scopes ...string) error {
 		Required []string `json:"requiredScopes"`
 	}{needs}}
 	switch {
+	case len(needs) == 0:
+		fault.Message = "this needs a scope that nobody can be granted"
 	case id == nil:
 		fault.Code = protocol.CodeUnauthorized
 		fault.Message = "this needs an access token with scope " + strings.Join(needs, " ")
-	case len(needs) == 0:
-		fault.Message = "this needs a scope that nobody can be granted"
 	default:
 		fault.Message = "the access token lacks scope: this needs " + strings.Join(needs, " ")
 	}

@@ -63,7 +63,7 @@ type Method struct {
 type Config struct {
 	Methods    []Method
 	Middleware []Middleware // the first is outermost
-	Meta       []byte       // protocol.Wire.Meta for modern results
+	Meta       []byte       // wire.To.Meta, for modern results
 	MaskErrors bool         // ordinary errors go out without their text
 	// OnPanic is told of a handler that did not return. nil drops it.
 	OnPanic func(f *frame.Frame, failure *safely.Failure)
