@@ -47,6 +47,7 @@ var calls = []struct{ method, params string }{
 	{"resources/read", `{"uri":"NAME:x"}`},
 	{"resources/read", `{"uri":"NAME:one/y"}`},
 	{"completion/complete", `{"ref":{"type":"ref/prompt","name":"NAME"},"argument":{"name":"id","value":"o"}}`},
+	{"completion/complete", `{"ref":{"type":"ref/prompt","name":"NAME","uri":"` + strings.Repeat("x", 9000) + `"},"argument":{"name":"id","value":"o"}}`},
 	{"completion/complete", `{"ref":{"type":"ref/resource","uri":"NAME:{id}/y"},"argument":{"name":"id","value":"o"}}`},
 }
 

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,7 +49,7 @@ func init() {
 	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
 	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)")
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
-	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)")
+	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
 	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")
 	tell("test:TestStoreThatDoesNotReturn", "session.Store", "tasks.Store", "session.Config.StoreFailed")
 	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.Refused")
@@ -73,8 +75,7 @@ func init() {
 		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "config.Options.Env",
 		"config.Options.Input", "mcptest.Option")
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
-		"authtest.Options.Client", "authtest.Server.Middleware(next)",
-		"mcp.Server.ServeUpgrade(upgrade)", "websocket.Server")
+		"authtest.Options.Client", "authtest.Server.Middleware(next)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"frame.Assigns.SetNew(fn)", "frame.Assigns.Update(fn)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
 		"pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
@@ -397,6 +398,28 @@ func TestConnectionsThatDoNotReturn(t *testing.T) {
 				a.armed.Store(true)
 				served := make(chan error, 1)
 				go func() { served <- s.ServeConn(t.Context(), trapConn{here, a, where}) }()
+				_ = there.Write([]byte(expand(call, protocol.Latest)))
+				if where != "Read" && where != "Write" {
+					if _, err := there.Read(); err != nil {
+						t.Error(err)
+					}
+				}
+				_ = there.Close()
+				<-served
+			})
+		}
+		for _, where := range []string{"Read", "Write", "Flush", "Close"} {
+			t.Run("upgraded/"+where+"/"+way, func(t *testing.T) {
+				s := trapServer(io.Discard, mcp.Options{Timeouts: mcp.Timeouts{Grace: -1}})
+				here, there := transport.Pipe()
+				a := &trap{way: fail}
+				a.armed.Store(true)
+				served := make(chan struct{})
+				go func() {
+					defer close(served)
+					s.ServeUpgrade(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil),
+						func(*transport.SocketOptions) (transport.Conn, error) { return trapConn{here, a, where}, nil })
+				}()
 				_ = there.Write([]byte(expand(call, protocol.Latest)))
 				if where != "Read" && where != "Write" {
 					if _, err := there.Read(); err != nil {

@@ -193,7 +193,7 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return scopesOf(view, params.Name)
 	case protocol.MethodComplete:
-		if about, fault := wire.ParseCompleteParams(params.Raw); fault == nil && len(about.Ref.URI) <= wire.MaxURI {
+		if about, fault := wire.ParseCompleteParams(params.Raw); fault == nil && (about.Ref.Type == wire.RefPrompt || len(about.Ref.URI) <= wire.MaxURI) {
 			e, _ = completed(view, about)
 		}
 	}

@@ -389,7 +389,7 @@ func TestScopesOfMountsAndMethods(t *testing.T) {
 		c := (&bearerClient{t: t, h: behind(s, auth.Options{Scopes: []string{"notes:read"}}), rev: rev, token: "a/alice/notes:read"}).open()
 		for _, call := range calls {
 			name := "child.shut"
-			if strings.Contains(call.params, "uri") {
+			if strings.Contains(call.params, "uri") && !strings.Contains(call.params, "ref/prompt") {
 				name = "shut"
 			}
 			if status, challenge, body := c.ask(call.method, strings.ReplaceAll(call.params, "NAME", name)); status != http.StatusForbidden || challenge != stepUp {

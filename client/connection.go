@@ -160,7 +160,11 @@ func (conn *connection) batchRevision() protocol.Revision {
 // vain.
 func (conn *connection) receive(text []byte, during *link.Message) {
 	var m protocol.Message
-	if fault := wire.Scan(text, &m); fault != nil {
+	fault := wire.Scan(text, &m)
+	if fault == nil && m.Kind() == protocol.KindResponse && m.ID.IsZero() && during == nil && !conn.opening.Load() {
+		fault = protocol.Errorf(protocol.CodeInvalidRequest, "it answers no request: its id is null")
+	}
+	if fault != nil {
 		if m.Error != nil && m.ID.IsZero() && m.Kind() == protocol.KindResponse && (during != nil || conn.opening.Load()) {
 			conn.answer(&m, during) // its id is null: the server could not read that of the request
 			return

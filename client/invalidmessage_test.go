@@ -32,6 +32,23 @@ func TestInvalidMessageInErrors(t *testing.T) {
 			})
 		})
 	}
+	t.Run("an error without an id", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const text = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}`
+			c := connect(t, scripted(t, func(s *script) {
+				s.legacyHello("2025-06-18")
+				s.next()
+				s.say("%s", text)
+				s.drain()
+			}), &Options{Revisions: []protocol.Revision{protocol.V20250618}})
+			if err := c.Ping(t.Context()); !errors.Is(err, ErrTimeout) || LastInvalidMessage(err) != text || c.Stats().InvalidMessages != 1 {
+				t.Errorf("Ping: %v, %+v", err, c.Stats())
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
 	t.Run("long before", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := connect(t, scripted(t, func(s *script) {

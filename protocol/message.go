@@ -524,7 +524,10 @@ func (m *Message) Validate(rev Revision) error {
 // known here, so that a result is held to what all results of rev have in
 // common.
 func (m *Message) validateResponse(rev Revision) error {
-	if m.Result != nil {
+	switch {
+	case len(m.Result) == 0 && len(m.Error) == 0:
+		return Errorf(CodeInvalidRequest, "a response has either result or error")
+	case len(m.Result) > 0:
 		if jsonx.KindOf(m.Result[0]) != jsonx.Object {
 			return Errorf(CodeInvalidRequest, "result must be an object, got %s", jsonx.KindOf(m.Result[0]))
 		}

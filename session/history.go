@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -63,14 +64,18 @@ type record struct {
 	question      protocol.ID // of the request to the client that the message is; zero for others
 }
 
-// questionOf returns the id of a message that is a request.
+// questionOf returns the id of a message that is a request, of those that the
+// server has made itself. It reads no further than the method, so that it does
+// not matter how deep the params are.
 func questionOf(message []byte) (id protocol.ID) {
-	if !bytes.HasPrefix(message, []byte(`{"jsonrpc":"2.0","id":`)) {
+	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
+	if !ok {
 		return id
 	}
-	var m protocol.Message
-	if wire.Scan(message, &m) == nil && m.Kind() == protocol.KindRequest {
-		id = m.ID
+	s := jsonx.Scanner{Buf: rest}
+	text, err := s.Skip()
+	if err == nil && bytes.HasPrefix(rest[s.Pos:], []byte(`,"method":`)) {
+		id, _ = protocol.RawID(text) // the server makes no id that is none
 	}
 	return id
 }

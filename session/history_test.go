@@ -324,3 +324,18 @@ func TestResumeConcurrent(t *testing.T) {
 		t.Errorf("%d messages, want %d", seen, messages)
 	}
 }
+
+// A question is known by its head, however deep its params are.
+func TestQuestionOf(t *testing.T) {
+	deep := strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
+	for message, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":` + deep + `}`: `"q"`,
+		`{"jsonrpc":"2.0","id":7,"method":"ping"}`:                                           "7",
+		`{"jsonrpc":"2.0","id":7,"result":{}}`:                                               protocol.ID{}.String(),
+		`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`:                    protocol.ID{}.String(),
+	} {
+		if got := questionOf([]byte(message)).String(); got != want {
+			t.Errorf("%.60s: got %s, want %s", message, got, want)
+		}
+	}
+}

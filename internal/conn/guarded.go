@@ -35,6 +35,15 @@ func (g guarded) Write(message []byte) (err error) {
 	return err
 }
 
+// GoAway closes the connection for a reason that is not the client's, and tells
+// it where the transport can: a WebSocket does with its close frame.
+func (g guarded) GoAway(reason string) error {
+	if c, ok := g.conn.(interface{ GoAway(reason string) error }); ok {
+		return safely.Known(safely.Try(func() error { return c.GoAway(reason) }))
+	}
+	return g.Close()
+}
+
 // Flush implements [transport.Conn], on a goroutine that may end.
 func (g guarded) Flush() error { return safely.Known(safely.Try(g.conn.Flush)) }
 

@@ -240,18 +240,19 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 		return
 	}
 	defer leave()
-	c, err := upgrade()
+	made, err := upgrade()
 	if err != nil {
 		m.logRefused(err)
 		return
 	}
+	c := guarded{made}
 	via := frame.Transport{Kind: frame.WebSocket, HTTP: r}
 	served, err := m.serve(r.Context(), c, options{via: via})
 	switch {
 	case errors.Is(err, ErrServerClosed):
-		goAway(c, "the server shuts down")
+		_ = c.GoAway("the server shuts down") // who has left does not hear it
 	case err != nil && r.Context().Err() != nil:
-		goAway(c, "the connection was ended")
+		_ = c.GoAway("the connection was ended")
 	default:
 		_ = c.Close() // it has ended already
 	}
@@ -268,16 +269,6 @@ func (m *Manager) logRefused(err error) {
 func unavailable(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, why, http.StatusServiceUnavailable)
-}
-
-// goAway closes a connection for a reason that is not the client's. It tells
-// the client where the transport can; a WebSocket does it with its close frame.
-func goAway(c transport.Conn, reason string) {
-	if c, ok := c.(interface{ GoAway(reason string) error }); ok {
-		_ = c.GoAway(reason) // who has left does not hear it
-		return
-	}
-	_ = c.Close()
 }
 
 // ServeListener serves every client that listener accepts, over the connection
