@@ -58,7 +58,7 @@ var importGraph = map[string][]string{
 	"internal/tasks":      {"internal/wire", "internal/opaque", "internal/safely", "internal/share", "protocol", "tasks"},
 	"registry":            {"internal/wire", "internal/facts", "internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":   {"internal/wire", "internal/safely", "protocol", "frame"},
-	"session":             {"internal/wire", "internal/opaque", "internal/share", "internal/safely", "protocol", "frame", "internal/inflight"},
+	"session":             {"internal/wire", "internal/opaque", "internal/share", "internal/safely", "protocol", "frame", "internal/inflight", "internal/jsonx"},
 	"internal/conn": {"internal/wire", "internal/facts", "frame", "internal/dispatch", "internal/guard", "internal/broadcast", "internal/inflight", "internal/safely", "internal/share", "internal/streamable",
 		"internal/visible", "protocol", "session", "transport"},
 	"": {"internal/wire", "internal/conn", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/inflight", "internal/broadcast",
