@@ -20,7 +20,7 @@ import (
 
 // brief are options with which nothing takes long.
 func brief() *Options {
-	return &Options{Timeout: 200 * time.Millisecond, ProbeTimeout: 100 * time.Millisecond, MaxTimeout: 400 * time.Millisecond, CloseTimeout: 200 * time.Millisecond,
+	return &Options{Timeout: time.Second, ProbeTimeout: time.Second, MaxTimeout: 2 * time.Second, CloseTimeout: time.Second,
 		NoReconnect: true, LaxCapabilities: true, Revisions: []protocol.Revision{protocol.V20250618}}
 }
 
