@@ -40,8 +40,9 @@ type call struct {
 	fault    error // of a message that came instead of the answer
 	progress func(Progress)
 	queue    []Progress
-	queued   int // length of the messages in the queue
-	wake     chan struct{}
+	queued   int           // length of the messages in the queue
+	told     chan struct{} // closed and nil again when the callback has seen the queue
+	wake     chan struct{} // tells the waiting caller of the queue; nil if the reader runs the callback
 	sub      *Subscription // of subscriptions/listen
 }
 
@@ -103,8 +104,8 @@ func (c *call) expire() {
 }
 
 // advance takes a progress notification, which restarts the timeout. With
-// inline the callback runs at once, on the goroutine that reads the answer;
-// otherwise the waiting caller runs it.
+// inline the callback runs at once, on the goroutine that read the
+// notification; otherwise the waiting caller runs it.
 func (c *call) advance(p Progress, inline bool) {
 	if c.timer != nil && c.timeout > 0 {
 		select {
@@ -113,20 +114,12 @@ func (c *call) advance(p Progress, inline bool) {
 			c.timer.Reset(c.next())
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.progress == nil {
+	if !c.enqueue(p) {
 		return
 	}
 	if inline {
-		_ = c.conn.client.guard("OnProgress", func() { c.progress(p) })
+		c.tell()
 		return
-	}
-	c.queue = append(c.queue, p)
-	c.queued += len(p.Message)
-	for len(c.queue) > maxProgress || c.queued > maxMessages && len(c.queue) > 1 {
-		c.queued -= len(c.queue[0].Message)
-		c.queue = append(c.queue[:0], c.queue[1:]...)
 	}
 	select {
 	case c.wake <- struct{}{}:
@@ -134,19 +127,45 @@ func (c *call) advance(p Progress, inline bool) {
 	}
 }
 
-// tell runs the callback for the progress that is queued. Only the caller's
-// goroutine calls it.
+// enqueue lets a notification wait for the callback. It returns false if there
+// is no callback, or none any more.
+func (c *call) enqueue(p Progress) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.progress == nil {
+		return false
+	}
+	c.queue = append(c.queue, p)
+	c.queued += len(p.Message)
+	for len(c.queue) > maxProgress || c.queued > maxMessages && len(c.queue) > 1 {
+		c.queued -= len(c.queue[0].Message)
+		c.queue = append(c.queue[:0], c.queue[1:]...)
+	}
+	return true
+}
+
+// tell runs the callback for the progress that is queued. Where two goroutines
+// read notifications of one call, as the answer of a POST and the GET stream
+// of a session may carry them, one of them tells what both have queued, so that
+// the callback never runs twice at once.
 func (c *call) tell() {
-	if c.wake == nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.told != nil || len(c.queue) == 0 {
 		return
 	}
-	c.mu.Lock()
-	queue, fn := c.queue, c.progress
-	c.queue, c.queued = nil, 0
-	c.mu.Unlock()
-	for _, p := range queue {
-		_ = c.conn.client.guard("OnProgress", func() { fn(p) })
+	c.told = make(chan struct{})
+	for len(c.queue) > 0 {
+		queue, fn := c.queue, c.progress
+		c.queue, c.queued = nil, 0
+		c.mu.Unlock()
+		for _, p := range queue {
+			_ = c.conn.client.guard("OnProgress", func() { fn(p) })
+		}
+		c.mu.Lock()
 	}
+	close(c.told)
+	c.told = nil
 }
 
 // wait returns when the call has been answered or ctx has ended.
@@ -164,12 +183,18 @@ func (c *call) wait(ctx context.Context) {
 }
 
 // close runs the callback for the remaining progress, and prevents further
-// calls of it.
+// calls of it. It returns when no goroutine runs it any more.
 func (c *call) close() {
 	c.tell()
 	c.mu.Lock()
-	c.progress = nil
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	for c.told != nil {
+		told := c.told
+		c.mu.Unlock()
+		<-told
+		c.mu.Lock()
+	}
+	c.progress, c.queue = nil, nil
 }
 
 // pending describes the call for Client.Pending. The fields that it reads do
