@@ -140,7 +140,8 @@ func listsOf(entries []*registry.Entry) (methods []string) {
 	return methods
 }
 
-// declare notes what kinds of components there are. What was there once stays
+// declare notes what kinds of components there are, before a request can find
+// them, so that gate knows of scopes in time. What was there once stays
 // declared: a client that was told of prompts may ask for them after the last
 // one is gone, and gets an empty list. It is called by whoever changes a
 // Catalog, that of a session too, on any goroutine.

@@ -90,14 +90,13 @@ func NewServer(info Info, opts *Options) *Server {
 	s.rounds = newRounds(s.opts)
 	s.tasks = newTaskExtension(s)
 	s.catalog = registry.New(registry.Config{
-		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter,
+		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter, Coming: s.declare,
 	})
 	s.sessions = (*host)(s).newSessions()
 	s.connections = (*host)(s).newConnections()
 	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
 	s.subscriptions = newSubscriptions(s)
 	s.catalog.Watch(func(changed []*registry.Entry) {
-		s.declare(changed)
 		for _, method := range listsOf(changed) {
 			s.subscriptions.listChanged(method)
 		}
@@ -215,9 +214,8 @@ func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, e
 // with the assigns of x locked, and must not use them. Its watcher, which tells
 // the client of each change, runs later and without that lock.
 func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
-	own := registry.New(registry.Config{}) // views have the pages and the filter of the server's
+	own := registry.New(registry.Config{Coming: s.declare}) // views have the pages and the filter of the server's
 	own.Watch(func(changed []*registry.Entry) {
-		s.declare(changed)
 		for _, method := range listsOf(changed) {
 			x.Send(wire.AppendNotification(nil, method, nil))
 		}

@@ -56,6 +56,10 @@ type Config struct {
 	// Filter reports whether a component is there for the client of f, besides
 	// Entry.Visible; nil lets all pass.
 	Filter func(f *frame.Frame, kind Kind, key string) bool
+	// Coming is told of components that are about to be there, before any
+	// request can find them; nil is nobody. It runs with the Catalog locked for
+	// changes and must not use it.
+	Coming func(entries []*Entry)
 }
 
 // defaultPageSize is Config.PageSize where that says none.
@@ -235,6 +239,9 @@ func (c *Catalog) replace(plan func() (gone set, come []*Entry, err error)) (cha
 	for kind, more := range added {
 		left := slices.DeleteFunc(slices.Clone(next[kind].entries), func(e *Entry) bool { return gone[e] })
 		next[kind] = newList(&c.config, kind, sorted(append(left, more...)))
+	}
+	if c.config.Coming != nil && len(come) > 0 {
+		c.config.Coming(come)
 	}
 	c.current.Store(&next)
 	for _, id := range slices.Sorted(maps.Keys(c.watchers)) {

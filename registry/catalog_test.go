@@ -226,6 +226,25 @@ func TestCatalogWatch(t *testing.T) {
 	}
 }
 
+// Coming hears of components before anybody can find them, and of those that
+// come only, not of a change that fails.
+func TestCatalogComing(t *testing.T) {
+	var told []string
+	var c *Catalog
+	c = New(Config{Coming: func(entries []*Entry) {
+		for _, e := range entries {
+			_, there := get(c, e.Key())
+			told = append(told, fmt.Sprintf("%s:%v", e.Key(), there))
+		}
+	}})
+	_ = c.Add(items("a", "b")...)
+	_ = c.Add(items("c", "a")...)
+	c.Remove(KindPrompt, "a")
+	if got := strings.Join(told, " "); got != "a:false b:false" {
+		t.Errorf("told %q, want a and b before they were there", got)
+	}
+}
+
 // A watcher may use the list, and stop itself.
 func TestCatalogWatchReentrant(t *testing.T) {
 	l := newItems(t, 0)
