@@ -15,7 +15,8 @@ import (
 // in sampling ToolUseContent and ToolResultContent. The interface is sealed
 // because clients reject types that the specification does not name. A pointer
 // to one of the types is Content as well, and is written as what it points to;
-// it must not be nil.
+// it must not be nil. A type that embeds one of them is written as what it
+// embeds, also for revisions that have no such content: pass what it embeds.
 type Content interface {
 	appendContent(dst []byte) ([]byte, error)
 }

@@ -2,7 +2,9 @@ package protocol
 
 // Result is the result of a request: *CallToolResult, *ReadResourceResult,
 // *GetPromptResult, *InputRequiredResult, JSONResult or RawResult. The interface
-// is sealed because a result goes out as the revision of its request has it.
+// is sealed because a result goes out as the revision of its request has it. A
+// type that embeds one of these compiles as a Result, and the request is then
+// answered with an error: return what it embeds.
 type Result interface{ result() }
 
 func (*CallToolResult) result()      {}
