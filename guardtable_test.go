@@ -84,7 +84,7 @@ func init() {
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
 		"frame.Asker", "frame.Askers", "frame.Challenger", "frame.Ender", "frame.QuestionParts.Needs", "frame.QuestionParts.Params", "frame.QuestionParts.Take", "frame.Detacher", "frame.Detachment.Answer", "frame.Detachment.Note", "frame.Peer", "frame.Session",
-		"registry.Catalog.Mount(fault)", "registry.Catalog.Mount(wrap)", "registry.Catalog.Watch(fn)", "registry.Completer", "registry.Config.Filter",
+		"registry.Catalog.Mount(fault)", "registry.Catalog.Mount(wrap)", "registry.Catalog.Watch(fn)", "registry.Completer", "registry.Config.Coming", "registry.Config.Filter",
 		"registry.Entry.Match", "registry.Entry.Visible", "registry.Handler",
 		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
 		"session.Sink",
