@@ -89,7 +89,8 @@ func init() {
 		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
 		"session.Sink",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
-	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)")
+	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")
+	tell("nothing of ours calls it yet but tests; what will, does so in the guard", "scale.Store", "scale.Watcher")
 	tell("dialing runs where client.Conn's dial does, in its guard", "websocket.Dial(client)")
 }
 

@@ -54,6 +54,8 @@ var importGraph = map[string][]string{
 	"internal/mrtr":       {"protocol", "frame"},
 	"internal/spectest":   {"protocol", "transport", "uritemplate"},
 	"internal/opaque":     {},
+	"scale":               {},
+	"scale/scaletest":     {"scale"},
 	"tasks":               {"protocol"},
 	"internal/tasks":      {"internal/wire", "internal/opaque", "internal/safely", "internal/share", "protocol", "tasks"},
 	"registry":            {"internal/wire", "internal/facts", "internal/jsonx", "protocol", "frame"},

@@ -11,8 +11,8 @@ const (
 	maxMethodFiles = 2      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_043  // names that users see
-	maxLines       = 52_990 // of the library, without comments
+	maxExported    = 1_061  // names that users see
+	maxLines       = 55_390 // of the library, without comments
 	minComments    = 0.18   // share of the library's lines
 )
 

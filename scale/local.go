@@ -1,0 +1,437 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// local is a Store within the process. One lock guards all of it: a call takes
+// about a microsecond, and calls no code of others while it has the lock.
+//
+// Its memory is bounded by what is in it: an entry leaves when its time is over,
+// at the latest with the first call of any method after that, and a box as well.
+type local struct {
+	start time.Time // times are counted from here, by the monotonic clock
+	base  Rev       // that of start
+
+	mu       sync.Mutex
+	last     Rev // given to an entry or a message
+	entries  map[Key]*entry
+	indexes  map[Key]*schedule // by Part and name; none is empty
+	limits   map[Key]int       // entries that count, by Part and name; none is 0
+	boxes    map[string]*box
+	ends     schedule // of entries and boxes
+	watchers map[string]map[*watcher]int
+}
+
+// entry is one of a local. end is in local.ends, due in the index if there is
+// one.
+type entry struct {
+	key          Key
+	rev          Rev
+	owner        string
+	value        []byte
+	index, limit string
+	end, due     alarm
+}
+
+// NewLocal returns a Store within the process, which begins empty and ends with
+// it. Its clock is that of package time, so that in a bubble of testing/synctest
+// it is the bubble's. It has no goroutine but one for each Watcher, and never
+// returns ErrUnavailable. A Watcher has up to 4 MiB of messages that wait for
+// its fn, beyond which it drops them and calls gap.
+func NewLocal() Store {
+	now := time.Now()
+	return &local{
+		start: now, base: Rev(now.UnixMicro()),
+		entries: map[Key]*entry{}, indexes: map[Key]*schedule{}, limits: map[Key]int{},
+		boxes: map[string]*box{}, watchers: map[string]map[*watcher]int{},
+	}
+}
+
+// lock locks l, unless ctx has ended, and returns the time, with everything gone
+// whose time is over.
+func (l *local) lock(ctx context.Context) (now time.Duration, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("scale: %w", err)
+	}
+	l.mu.Lock()
+	now = time.Since(l.start)
+	for a := l.ends.first(now); a != nil; a = l.ends.first(now) {
+		if a.entry != nil {
+			l.drop(a.entry)
+		} else {
+			l.ends.remove(a)
+			delete(l.boxes, a.box.name)
+		}
+	}
+	return now, nil
+}
+
+// next returns a Rev that no entry and no message has had. l.mu is held.
+func (l *local) next(now time.Duration) Rev {
+	l.last = max(l.last+1, l.base+Rev(now.Microseconds()))
+	return l.last
+}
+
+// Get implements Store.
+func (l *local) Get(ctx context.Context, looks ...Look) ([]Entry, error) {
+	for i := range looks {
+		if err := looks[i].check(); err != nil {
+			return nil, err
+		}
+	}
+	found := make([]Entry, len(looks))
+	now, err := l.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	for i := range looks {
+		found[i] = l.look(&looks[i], now)
+	}
+	return found, nil
+}
+
+func (l *local) look(look *Look, now time.Duration) Entry {
+	e := l.entries[look.Key]
+	if e == nil {
+		return Entry{Key: look.Key}
+	}
+	if e.rev != look.Known {
+		return e.copy(nil)
+	}
+	l.live(e, now, look.TTL, look.In)
+	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner}
+}
+
+// live lets an entry live on: each of the times changes if it is not 0. l.mu is
+// held.
+func (l *local) live(e *entry, now, ttl, in time.Duration) {
+	if ttl > 0 {
+		l.ends.set(&e.end, later(now, ttl))
+	}
+	if in > 0 && e.index != "" {
+		l.indexes[Key{e.key.Part, e.index}].set(&e.due, later(now, in))
+	}
+}
+
+// later returns now + d, or the end of time.
+func later(now, d time.Duration) time.Duration {
+	const end = 1<<63 - 1
+	return now + min(d, end-now)
+}
+
+// copy returns what a caller gets of an entry that he does not know.
+func (e *entry) copy(err error) Entry {
+	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner, Value: e.value, Err: err}
+}
+
+// Put implements Store.
+func (l *local) Put(ctx context.Context, writes ...Write) ([]Entry, error) {
+	for i := range writes {
+		if err := writes[i].check(); err != nil {
+			return nil, err
+		}
+	}
+	made := make([]Entry, len(writes))
+	now, err := l.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	for i := range writes {
+		made[i] = l.write(&writes[i], now)
+	}
+	return made, nil
+}
+
+func (l *local) write(w *Write, now time.Duration) Entry {
+	e := l.entries[w.Key]
+	var prev Rev
+	if e != nil {
+		prev = e.rev
+	}
+	switch {
+	case w.Prev != Any && w.Prev != prev:
+		if e == nil {
+			return Entry{Key: w.Key, Err: ErrChanged}
+		}
+		return e.copy(ErrChanged)
+	case w.Value == nil:
+		if e != nil {
+			l.drop(e)
+			l.told(w, 0, prev)
+		}
+		return Entry{Key: w.Key}
+	case e == nil:
+		limit := Key{w.Key.Part, w.Limit}
+		if w.Limit != "" && l.limits[limit] >= w.Max {
+			return Entry{Key: w.Key, Err: ErrFull}
+		}
+		e = &entry{key: w.Key, limit: w.Limit}
+		e.end.entry, e.due.entry = e, e
+		l.entries[w.Key] = e
+		if w.Limit != "" {
+			l.limits[limit]++
+		}
+	}
+	e.rev, e.owner, e.value = l.next(now), w.Owner, w.Value
+	if w.In < 0 || w.In > 0 && e.index != w.Index {
+		l.leave(e)
+	}
+	if w.In > 0 {
+		l.join(e, w.Index)
+	}
+	l.live(e, now, w.TTL, w.In)
+	l.told(w, e.rev, prev)
+	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner}
+}
+
+// told tells the watchers of a write.
+func (l *local) told(w *Write, rev, prev Rev) {
+	if w.Tell != "" {
+		l.tell(w.Tell, Message{Key: w.Key, Rev: rev, Prev: prev})
+	}
+}
+
+// join puts an entry into an index, of which it is in that one or none. When it
+// is due, live says. l.mu is held.
+func (l *local) join(e *entry, index string) {
+	e.index = index
+	key := Key{e.key.Part, index}
+	if l.indexes[key] == nil {
+		l.indexes[key] = &schedule{}
+	}
+}
+
+// leave takes an entry out of its index. l.mu is held.
+func (l *local) leave(e *entry) {
+	if e.index == "" {
+		return
+	}
+	key := Key{e.key.Part, e.index}
+	index := l.indexes[key]
+	if index.remove(&e.due); index.Len() == 0 {
+		delete(l.indexes, key)
+	}
+	e.index = ""
+}
+
+// drop deletes an entry. l.mu is held.
+func (l *local) drop(e *entry) {
+	delete(l.entries, e.key)
+	l.ends.remove(&e.end)
+	l.leave(e)
+	if e.limit == "" {
+		return
+	}
+	limit := Key{e.key.Part, e.limit}
+	if l.limits[limit]--; l.limits[limit] == 0 {
+		delete(l.limits, limit)
+	}
+}
+
+// Due implements Store.
+func (l *local) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error) {
+	if err := checkNames(part, index, owner); err != nil {
+		return nil, err
+	}
+	if max < 1 || lease <= 0 {
+		return nil, fmt.Errorf("scale: Due of %d entries for %v", max, lease)
+	}
+	now, err := l.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	s := l.indexes[Key{part, index}]
+	if s == nil {
+		return nil, nil
+	}
+	var due []Entry
+	size := 0
+	for a := s.first(now); a != nil && len(due) < max; a = s.first(now) {
+		e := a.entry
+		if size += len(e.value); size > MaxValue && len(due) > 0 {
+			break
+		}
+		e.rev, e.owner = l.next(now), owner
+		s.set(a, later(now, lease))
+		due = append(due, e.copy(nil))
+	}
+	return due, nil
+}
+
+// Append implements Store.
+func (l *local) Append(ctx context.Context, p Post) (Rev, string, error) {
+	if err := p.check(); err != nil {
+		return 0, "", err
+	}
+	now, err := l.lock(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	defer l.mu.Unlock()
+	b := l.boxes[p.Box]
+	if p.Keep == 0 {
+		rev, prev, reader := l.next(now), Rev(0), ""
+		if b != nil {
+			prev, reader = b.last, b.reader
+		}
+		l.tell(p.Box, Message{Rev: rev, Prev: prev, Data: p.Data})
+		return rev, reader, nil
+	}
+	if size(p.Data) > p.Keep || b != nil && !b.makeRoom(p) {
+		return 0, "", ErrFull
+	}
+	b = l.keep(p.Box, now, p.TTL)
+	m := Message{Rev: l.next(now), Prev: b.last, Data: p.Data}
+	b.add(m)
+	l.tell(p.Box, m)
+	return m.Rev, b.reader, nil
+}
+
+// keep returns a box, made if there is none, and keeps it for ttl at least. l.mu
+// is held.
+func (l *local) keep(name string, now, ttl time.Duration) *box {
+	b := l.boxes[name]
+	if b == nil {
+		b = &box{name: name}
+		b.end.box = b
+		l.boxes[name] = b
+	}
+	l.ends.set(&b.end, max(b.end.at, later(now, ttl)))
+	return b
+}
+
+// Read implements Store.
+func (l *local) Read(ctx context.Context, box string, after Rev, reader string, take time.Duration) ([]Message, string, error) {
+	if err := checkRead(box, after, reader, take); err != nil {
+		return nil, "", err
+	}
+	now, err := l.lock(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer l.mu.Unlock()
+	b := l.boxes[box]
+	before := ""
+	if b != nil {
+		before = b.reader
+	}
+	if take > 0 {
+		b = l.keep(box, now, take)
+		b.reader, b.read = reader, after
+	} else if before != reader {
+		return nil, before, ErrTaken
+	}
+	if b == nil {
+		return nil, before, nil
+	}
+	return b.after(after), before, nil
+}
+
+// Watch implements Store.
+func (l *local) Watch(fn func(subject string, m Message), gap func()) Watcher {
+	w := &watcher{local: l, fn: fn, gap: gap, wake: make(chan struct{}, 1)}
+	w.ended.Go(w.run)
+	return w
+}
+
+// forget lets a watcher watch a subject no more. l.mu is held.
+func (l *local) forget(subject string, w *watcher) {
+	counts := l.watchers[subject]
+	if delete(counts, w); len(counts) == 0 {
+		delete(l.watchers, subject)
+	}
+}
+
+// tell tells the watchers of a subject. l.mu is held, so that each hears
+// everything in one order.
+func (l *local) tell(subject string, m Message) {
+	for w := range l.watchers[subject] {
+		w.hear(subject, m)
+	}
+}
+
+// checkNames refuses what cannot be a name.
+func checkNames(names ...string) error {
+	for _, name := range names {
+		if !isName(name) {
+			return fmt.Errorf("scale: %.140q cannot be a name", name)
+		}
+	}
+	return nil
+}
+
+// isName reports whether text can be a name.
+func isName(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c <= ' ' || c > '~' || c == '{' || c == '}' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= 128
+}
+
+// checkOptional is checkNames of what may be empty.
+func checkOptional(names ...string) error {
+	for _, name := range names {
+		if name != "" && !isName(name) {
+			return checkNames(name)
+		}
+	}
+	return nil
+}
+
+func (look *Look) check() error {
+	if look.Known < 0 || look.In < 0 || look.TTL < 0 {
+		return fmt.Errorf("scale: Look of %v with Known %d, In %v, TTL %v", look.Key, look.Known, look.In, look.TTL)
+	}
+	return checkNames(look.Key.Part, look.Key.Name)
+}
+
+func (w *Write) check() error {
+	why := ""
+	switch {
+	case w.Prev < Any:
+		why = "a Prev that no entry can have"
+	case w.Value == nil && w.Prev == 0:
+		why = "nothing to delete"
+	case len(w.Value) > MaxValue:
+		why = "a value that is too long"
+	case w.TTL < 0 || w.TTL == 0 && w.Value != nil && w.Prev <= 0:
+		why = "no TTL"
+	case w.In > 0 && w.Index == "":
+		why = "no Index"
+	case w.Limit != "" && w.Max < 1:
+		why = "no Max"
+	}
+	if why != "" {
+		return fmt.Errorf("scale: Write of %v: %s", w.Key, why)
+	}
+	if err := checkNames(w.Key.Part, w.Key.Name); err != nil {
+		return err
+	}
+	return checkOptional(w.Owner, w.Index, w.Limit, w.Tell)
+}
+
+func (p *Post) check() error {
+	if len(p.Data) > MaxValue || p.Keep < 0 || p.TTL < 0 || p.Keep > 0 && p.TTL == 0 {
+		return fmt.Errorf("scale: Post of %d bytes to %s with Keep %d, TTL %v", len(p.Data), p.Box, p.Keep, p.TTL)
+	}
+	return checkNames(p.Box)
+}
+
+func checkRead(box string, after Rev, reader string, take time.Duration) error {
+	if after < 0 || take < 0 || take > 0 && reader == "" {
+		return fmt.Errorf("scale: Read of %s by %q after %d for %v", box, reader, after, take)
+	}
+	if err := checkNames(box); err != nil {
+		return err
+	}
+	return checkOptional(reader)
+}

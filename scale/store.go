@@ -1,0 +1,242 @@
+// Package scale is what replicas of one server share: a small store, on which
+// sessions, tasks, messages between replicas and shared limits are built.
+//
+// A [Store] holds two kinds of things. An entry is a value under a [Key]. It is
+// replaced as a whole, on the condition that nobody has replaced it meanwhile;
+// it may become due, for whichever replica asks first. A box is a queue of
+// messages, with many who append and one who reads. What happens to either can
+// be watched; a hint of it comes sooner than the next look, and may be lost.
+//
+// [NewLocal] returns a Store within the process: what a server uses that has no
+// replicas, and what tests use. A backend for an engine implements Store and
+// nothing else; package scaletest says whether it does so rightly. Values and
+// messages reach a Store sealed, and the names of entries tell nothing, so that
+// who runs an engine can read neither. He can put an older value in the place
+// of a newer one.
+//
+// # Time
+//
+// A Store has one clock, which is not that of its callers: for them, a time to
+// live, a lease and the time until something is due begin when the Store does
+// what it was asked for. Times are in milliseconds at the coarsest and never
+// end early, with one exception: an engine of several machines has several
+// clocks. If one of them takes over from another that is behind by d, all times
+// are over sooner by d. Such machines have to keep their clocks together (NTP).
+//
+// # Names
+//
+// Parts, names, indexes, limits, boxes, subjects, owners and readers have 1 to
+// 128 bytes of printable ASCII without spaces, "{" and "}"; where "" is allowed,
+// it stands for none. Anything else is refused with an error, as is whatever a
+// comment here forbids; nothing has changed then.
+package scale
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// MaxValue is the length, in bytes, of the longest value of an entry and of the
+// longest message.
+const MaxValue = 1 << 20
+
+var (
+	// ErrUnavailable is wrapped by the errors of a Store that may go away by
+	// themselves: the engine does not answer, is not in charge any more, or has
+	// no memory left. What was to be changed may have been changed, or may be
+	// yet. A Store never repeats by itself what changes something.
+	ErrUnavailable = errors.New("scale: the store is unavailable")
+	// ErrChanged is the Err of an entry that a Put left as it is, because
+	// Write.Prev did not hold.
+	ErrChanged = errors.New("scale: the entry has changed")
+	// ErrFull tells that a limit or a box has no room.
+	ErrFull = errors.New("scale: there is no room")
+	// ErrTaken tells that another reader has the box.
+	ErrTaken = errors.New("scale: the box has another reader")
+)
+
+// Rev tells a state of an entry, or a message of a box, from all others of it:
+// their Revs grow and are never given twice, even if the engine has lost the
+// newest ones and goes on from an older state. So it is a version to compare
+// with, an order, and a fencing token for systems outside.
+//
+// It is the time at which the Store wrote, in microseconds since 1970, or a
+// little more. So Revs of different keys are ordered, too, as far as the clock
+// of the Store is: a write that began when another had ended has the greater
+// one. 0 stands for what is not there.
+type Rev int64
+
+// Any as Write.Prev lets a write be made whatever is there.
+const Any Rev = -1
+
+// Key is where an entry is. Entries of one Part lie together on one machine of
+// an engine, and have indexes and limits in common: a Part should be small
+// enough for that, and there should be many of them.
+type Key struct{ Part, Name string }
+
+// Entry is what is, or was found, under a Key.
+type Entry struct {
+	Key   Key
+	Rev   Rev    // 0 if there is none
+	Owner string // who has it, as the last Write or Due said
+	// Value is nil if there is no entry, if it is the one that the caller
+	// knows, or the one that he has just written. The bytes are shared: nobody
+	// may change them.
+	Value []byte
+	// Err is what stood in the way of this one: nil, ErrChanged, ErrFull, or
+	// one that wraps ErrUnavailable, and then the other fields say nothing.
+	Err error
+}
+
+// Look asks for an entry. If Known is its Rev, the value is left out, and In and
+// TTL, if not 0, let it live on: it becomes due after In, if it is in an index,
+// and is kept for TTL, both from now. Its Rev stays. So nobody lengthens the life
+// of what he does not know.
+type Look struct {
+	Key     Key
+	Known   Rev // 0 if nothing is known
+	In, TTL time.Duration
+}
+
+// Write replaces an entry, makes one, or deletes it.
+type Write struct {
+	Key Key
+	// Prev is the Rev that the entry must have; 0 if there must be none; Any.
+	Prev Rev
+	// Value is the new value. It may be empty; nil deletes the entry. The Store
+	// keeps the bytes, so nobody may change them afterwards.
+	Value []byte
+	Owner string // the new owner; "" for none
+	// TTL is how long the entry is kept from now on, if nothing else is said
+	// later. 0 leaves its end where it was, and cannot be with Prev 0 and Any.
+	TTL time.Duration
+	// In makes the entry due in Index, so long from now. 0 leaves it where it
+	// was; less takes it out of its index. It is in one index at a time.
+	In    time.Duration
+	Index string // of the Part; needed if In is more than 0
+	// Limit, if not "", bounds how many entries of the Part are made with it:
+	// if there are Max, the entry is not made, and its Err is ErrFull. An entry
+	// counts until it is deleted or its time is over. That of an entry that is
+	// there already is not looked at.
+	Limit string
+	Max   int // at least 1 with a Limit
+	// Tell, if not "", is the subject whose watchers are told of the write: a
+	// Message with the Key, its new Rev, which is 0 if it was deleted, and the
+	// one before as Prev. Whoever is told can get what was written.
+	Tell string
+}
+
+// Post is a message for a box.
+type Post struct {
+	Box  string
+	Data []byte // at most MaxValue; as with Write.Value, nobody may change them
+	// Keep bounds the box: it is the sum of its messages' lengths in bytes, of
+	// which each counts 64 more. 0 tells the message to those who watch, and
+	// keeps nothing.
+	Keep int
+	// TTL is how long the box is kept from now on at least, with its messages
+	// and its reader. It must be more than 0 unless Keep is 0.
+	TTL time.Duration
+	// Refuse says what happens without room: with it the message is refused
+	// with ErrFull, unless there are enough messages to drop that the reader
+	// has; without it the oldest are dropped. A message that is longer than
+	// Keep is refused always.
+	Refuse bool
+}
+
+// Message is one of a box, or tells of a write.
+type Message struct {
+	// Key is that of the entry that was written; a message of a box has none.
+	Key Key
+	Rev Rev
+	// Prev is the Rev of the message, or of the state of the entry, right before
+	// this one, 0 if nothing is known of any. Who has heard or read a box up to
+	// r has missed something if Prev is more than r.
+	Prev Rev
+	Data []byte // of a box's message, and shared: nobody may change it
+}
+
+// Store is what replicas share. Its methods may be called by many goroutines at
+// once. What one has returned, every call that begins afterwards sees, in
+// whichever replica. Errors that are not named here are those of the context,
+// those that wrap ErrUnavailable, and what is the fault of the caller.
+//
+// The context bounds how long a call waits; a backend for an engine adds a bound
+// of its own. Where the context has ended, what was to be changed may have been
+// changed.
+type Store interface {
+	// Get returns the entries of the looks, in their order, in one round trip.
+	// The error is that of the first look that was not answered; Entry.Err
+	// tells the others, since some machines of an engine may answer.
+	Get(ctx context.Context, looks ...Look) ([]Entry, error)
+
+	// Put makes writes, each of which happens as a whole or not at all, in no
+	// particular order, in one round trip. It returns for each what is there
+	// now, with Value left out where it was written: Entry.Err is nil; or
+	// ErrChanged, and the Entry says what is there instead; or ErrFull. The
+	// error of Put is as that of Get.
+	//
+	// After ErrUnavailable it may be called again with the same writes if Prev
+	// is not Any: one that had been made after all is lost to itself, which
+	// shows by its Value.
+	Put(ctx context.Context, writes ...Write) ([]Entry, error)
+
+	// Due gives entries of an index whose time has come to owner, up to max, the
+	// longest due first: each gets a new Rev, so that whoever holds the one
+	// before can write no more, and is due again after lease. Of several who
+	// call, one gets an entry. There may be more than are returned, also because
+	// the values of one call are about MaxValue together at most, unless it is
+	// one that is longer; none are due if none are returned.
+	//
+	// What is due was not renewed, perhaps because nobody could renew anything.
+	// So who calls it should have been in touch with the Store for one lease:
+	// without an error that wraps ErrUnavailable, and without a gap.
+	Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error)
+
+	// Append adds a message to its box, makes the box if there is none, and
+	// tells those who watch the box. It returns the Rev of the message and who
+	// reads the box, "" if nobody. Who appends again after ErrUnavailable may
+	// append twice.
+	Append(ctx context.Context, p Post) (rev Rev, reader string, err error)
+
+	// Read returns the messages of a box that follow after, the oldest first, of
+	// about MaxValue together at most, unless it is one that is longer: there
+	// are no more if none are returned. Messages have been dropped if Prev of
+	// the first is more than after. A box that is not there is empty.
+	//
+	// With take more than 0, reader is the reader from now on, for whom the box
+	// is kept for that long at least, and who has what comes up to after; before
+	// is the one that was it until now, perhaps the same. What is appended later
+	// tells the new reader. Otherwise nothing changes, and reader has to be the
+	// one that the box has, "" if nobody has taken it: if not, the error is
+	// ErrTaken, and before is the reader.
+	Read(ctx context.Context, box string, after Rev, reader string, take time.Duration) (messages []Message, before string, err error)
+
+	// Watch returns a Watcher that calls fn with each message of the boxes and
+	// each write told to the subjects that are added to it. It calls fn at most
+	// once for each, and those of one subject mostly, but not always, in their
+	// order; Message.Prev shows what is missing. When some may be missing from
+	// any subject, it calls gap, as soon as it hears of later ones: the
+	// connection to the engine was lost, another machine took over, or fn was
+	// too slow.
+	//
+	// fn and gap are called one at a time, on one goroutine of the Watcher. They
+	// should return soon, must not panic, and must not call Close.
+	Watch(fn func(subject string, m Message), gap func()) Watcher
+}
+
+// Watcher watches subjects and boxes, both by their names. Its methods may be
+// called by many goroutines at once.
+type Watcher interface {
+	// Add adds subjects. When it returns nil, whatever happens from then on is
+	// heard. After an error it has added none of them. A subject is watched until
+	// it was removed as often as it was added.
+	Add(ctx context.Context, subjects ...string) error
+	// Remove removes subjects. What was on its way may still be heard. Subjects
+	// that were not added are none of its concern.
+	Remove(subjects ...string)
+	// Close ends the Watcher. It waits until fn and gap have returned, which are
+	// not called again.
+	Close()
+}
