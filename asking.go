@@ -4,6 +4,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/internal/mrtr"
+	"github.com/talaria-go/mcp/internal/seal"
 )
 
 // newRounds makes what asks modern clients. It panics on keys that cannot
@@ -18,11 +19,7 @@ func newRounds(opts Options) *mrtr.Askers {
 			}
 		}
 	}
-	keys := make([]mrtr.Key, len(opts.StateKeys))
-	for i, key := range opts.StateKeys {
-		keys[i] = key
-	}
-	sealer, err := mrtr.NewSealer(keys...)
+	sealer, err := seal.New(seal.Rounds, opts.StateKeys...)
 	if err != nil {
 		panic("mcp: Options.StateKeys: " + err.Error())
 	}

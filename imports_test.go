@@ -51,7 +51,8 @@ var importGraph = map[string][]string{
 	"internal/guard":      {},
 	"transport/websocket": {"transport"},
 	"internal/streamable": {"internal/wire", "internal/jsonx", "internal/facts", "internal/safely", "protocol", "transport", "internal/guard"},
-	"internal/mrtr":       {"protocol", "frame"},
+	"internal/seal":       {},
+	"internal/mrtr":       {"protocol", "frame", "internal/seal"},
 	"internal/spectest":   {"protocol", "transport", "uritemplate"},
 	"internal/opaque":     {},
 	"scale":               {},
@@ -64,7 +65,7 @@ var importGraph = map[string][]string{
 	"internal/conn": {"internal/wire", "internal/facts", "frame", "internal/dispatch", "internal/guard", "internal/broadcast", "internal/inflight", "internal/safely", "internal/share", "internal/streamable",
 		"internal/visible", "protocol", "session", "transport"},
 	"": {"internal/wire", "internal/conn", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/inflight", "internal/broadcast",
-		"internal/guard", "internal/streamable", "registry", "uritemplate", "internal/dispatch", "internal/mrtr", "tasks", "internal/tasks", "session"},
+		"internal/guard", "internal/streamable", "registry", "uritemplate", "internal/dispatch", "internal/mrtr", "internal/seal", "tasks", "internal/tasks", "session"},
 
 	"client/internal/link":     {"internal/visible", "protocol"},
 	"client/internal/sse":      {"transport"},

@@ -1,3 +1,24 @@
+// Package mrtr asks modern clients, which cannot be sent requests: it keeps
+// what a handler has asked and learned in a sealed state that travels to the
+// client and back (basic/patterns/mrtr of 2026-07-28).
+//
+// A request takes several rounds. In each, the handler runs from its start. A
+// question that has no answer yet ends the round: the result names the
+// questions and has the state, and the client sends the same request again,
+// with its answers and that state. The server keeps nothing between the rounds,
+// so that any process with the same keys can serve the next one.
+//
+//   - [Askers] makes the frame.Asker of each request. A Server has one.
+//   - A seal.Sealer encrypts the state. It is bound to the principal, the method,
+//     the name and the arguments of the request, so that a client can neither
+//     read nor change it, nor send it with another request.
+//
+// A state does not stop a client from sending one round twice: what must happen
+// once needs a guard of its own. Its expiry, its size and the number of rounds
+// are bounded by [Config].
+//
+// The package starts no goroutines. Legacy clients, which can be sent requests,
+// are asked by package session; clients of a task by internal/tasks.
 package mrtr
 
 import (
@@ -5,12 +26,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -33,12 +56,12 @@ type Config struct {
 // Askers makes the askers of requests. It does not change after New and is safe
 // for concurrent use.
 type Askers struct {
-	sealer *Sealer
+	sealer *seal.Sealer
 	config Config
 }
 
-// New returns Askers that seal with sealer.
-func New(sealer *Sealer, config Config) *Askers {
+// New returns Askers that seal with sealer, which is one for seal.Rounds.
+func New(sealer *seal.Sealer, config Config) *Askers {
 	if config.Expiry <= 0 {
 		config.Expiry = DefaultExpiry
 	}
@@ -234,7 +257,7 @@ func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	sealed := r.asker.sealer.seal(text, r.binding(f))
+	sealed := base64.RawURLEncoding.EncodeToString(r.asker.sealer.Seal(nil, text, r.binding(f)))
 	if len(sealed) > r.asker.config.MaxState {
 		return nil, fmt.Errorf("mcp: the request's state has %d bytes, over the limit of %d: ask for less, or keep less with Once", len(sealed), r.asker.config.MaxState)
 	}
@@ -288,9 +311,13 @@ func (r *request) openState(f *frame.Frame, sealed string) error {
 	if len(sealed) > r.asker.config.MaxState {
 		return refused("it is larger than the limit of %d bytes", r.asker.config.MaxState)
 	}
-	text, err := r.asker.sealer.open(sealed, r.binding(f))
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil {
-		return refused("%w", err)
+		return refused("%w", errNotOurs)
+	}
+	text, _, err := r.asker.sealer.Open(raw, r.binding(f))
+	if err != nil {
+		return refused("%w", errNotOurs)
 	}
 	if err := json.Unmarshal(text, &r.state); err != nil {
 		return refused("%w", err)
@@ -301,6 +328,11 @@ func (r *request) openState(f *frame.Frame, sealed string) error {
 	}
 	return nil
 }
+
+// errNotOurs is the error of a state that cannot be opened: it is no base64,
+// was changed, was sealed with a key that the server no longer has, or belongs
+// to another request. The client is not told which.
+var errNotOurs = errors.New("it was not made by this server, or for another request")
 
 // refused returns the error of a request whose state cannot be used, -32602.
 func refused(format string, args ...any) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -20,11 +21,11 @@ type name struct {
 	Name string `json:"name" validate:"required"`
 }
 
-var keyA, keyB = Key("0123456789abcdef-a"), Key("0123456789abcdef-b")
+var keyA, keyB = []byte("0123456789abcdef-a"), []byte("0123456789abcdef-b")
 
-func sealer(t *testing.T, keys ...Key) *Sealer {
+func sealer(t *testing.T, keys ...[]byte) *seal.Sealer {
 	t.Helper()
-	s, err := NewSealer(keys...)
+	s, err := seal.New(seal.Rounds, keys...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestKeyRing(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	if _, err := NewSealer(Key("short")); err == nil {
+	if _, err := seal.New(seal.Rounds, []byte("short")); err == nil {
 		t.Error("a short key must be refused")
 	}
 }
