@@ -83,8 +83,9 @@ func TestLocalGap(t *testing.T) {
 				}
 			}
 		}
-		post(20, MaxValue)
+		post(1, MaxValue)
 		synctest.Wait()
+		post(20, MaxValue)
 		if heard != 1 || gaps != 0 {
 			t.Errorf("at first, %d were heard, %d gaps", heard, gaps)
 		}
