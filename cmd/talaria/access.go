@@ -61,7 +61,7 @@ func (a *access) bearer() (string, error) {
 
 // authorize makes the client of an HTTP transport to that address, and puts the
 // token of the user, if there is one, into the headers.
-func (f *connectFlags) authorize(address string, header http.Header) (*http.Client, error) {
+func (a *access) authorize(address string, header http.Header) (*http.Client, error) {
 	next := http.DefaultTransport.(*http.Transport).Clone()
 	next.MaxIdleConnsPerHost = 128
 	u, err := url.Parse(address)
@@ -70,20 +70,20 @@ func (f *connectFlags) authorize(address string, header http.Header) (*http.Clie
 	}
 	target, err := login.Normal(address)
 	if err != nil { // such as a URL with a password
-		if f.given() {
+		if a.given() {
 			return nil, usage("a token cannot be sent: %w", err)
 		}
 		return &http.Client{Transport: next}, nil
 	}
 	gate := &login.Gate{URL: target, Token: true, Next: next}
 	if header.Get("Authorization") != "" {
-		if f.given() {
+		if a.given() {
 			return nil, usage("--token and --header Authorization exclude each other")
 		}
-		f.authorized = true
+		a.authorized = true
 		return &http.Client{Transport: gate}, nil
 	}
-	token, err := f.bearer()
+	token, err := a.bearer()
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +93,13 @@ func (f *connectFlags) authorize(address string, header http.Header) (*http.Clie
 				with("if the network is yours: --header \"Authorization=Bearer TOKEN\"")
 		}
 		header.Set("Authorization", "Bearer "+token)
-		f.authorized = true
+		a.authorized = true
 		return &http.Client{Transport: gate}, nil
 	}
 	gate.Token = false
-	client, err := f.stored(target, next)
+	client, err := a.stored(target, next)
 	if client != nil && err == nil {
-		f.authorized = true
+		a.authorized = true
 		return client, nil
 	}
 	gate.Err = err // matters only if the server asks
@@ -107,7 +107,7 @@ func (f *connectFlags) authorize(address string, header http.Header) (*http.Clie
 }
 
 // stored makes the client of a stored login, nil if there is none.
-func (f *connectFlags) stored(target string, next http.RoundTripper) (*http.Client, error) {
+func (a *access) stored(target string, next http.RoundTripper) (*http.Client, error) {
 	store, err := login.Open()
 	if err != nil {
 		return nil, nil // without such a directory nobody has logged in
@@ -117,8 +117,8 @@ func (f *connectFlags) stored(target string, next http.RoundTripper) (*http.Clie
 		return nil, err
 	}
 	agent := &login.Agent{Login: known}
-	if f.terminal != nil && f.terminal.Attended() {
-		agent.Ask = f.terminal.Hold
+	if a.terminal != nil && a.terminal.Attended() {
+		agent.Ask = a.terminal.Hold
 	}
 	c, err := store.Client(known, agent, next)
 	if err != nil {

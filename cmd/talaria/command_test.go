@@ -232,7 +232,7 @@ func TestUsage(t *testing.T) {
 // Every command explains itself.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	root := newRoot(&app{console: &console.Console{}})
+	root, _ := newRoot(&console.Console{})
 	for _, cmd := range root.Commands() {
 		for _, flag := range []string{"-h", "--help"} {
 			got := talaria(t, "", cmd.Name(), flag)

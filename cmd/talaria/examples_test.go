@@ -14,7 +14,8 @@ import (
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	url, dir, ran := httpExample(t), t.TempDir(), 0
-	for _, cmd := range newRoot(&app{console: &console.Console{}}).Commands() {
+	root, _ := newRoot(&console.Console{})
+	for _, cmd := range root.Commands() {
 		if cmd.Example == "" {
 			t.Errorf("talaria %s -h shows no example", cmd.Name())
 		}

@@ -13,6 +13,14 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
+func inspectCommand(c *console.Console) *cobra.Command {
+	o := &once{console: c}
+	return o.command("inspect TARGET", "Show everything that a server offers", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+		all, err := offerOf(ctx, s.Client)
+		return errors.Join(s.show(all, func() { all.show(s.render) }), err)
+	})
+}
+
 // offer is everything that a server offers.
 type offer struct {
 	Server       protocol.Implementation     `json:"server"`
@@ -25,52 +33,40 @@ type offer struct {
 	Templates    []protocol.ResourceTemplate `json:"resourceTemplates"`
 }
 
-func (a *app) inspectCommand() *cobra.Command {
-	o := &once{app: a}
-	return o.command("inspect TARGET", "Show everything that a server offers", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
-		all, err := s.offer(ctx)
-		if o.json {
-			return errors.Join(a.console.JSON(all), err)
-		}
-		s.showOffer(all)
-		return err
-	})
-}
-
-// offer asks for all lists. Those that the server does not have are empty, and so
-// are those of the error.
-func (s *session) offer(ctx context.Context) (*offer, error) {
-	all := &offer{Server: s.Server().Info, Revision: s.Revision().String(), Instructions: s.Server().Instructions, Capabilities: s.Server().Capabilities}
+// offerOf asks for all lists. Those that the server does not have are empty, and
+// so are those of the error.
+func offerOf(ctx context.Context, c *client.Client) (*offer, error) {
+	all := &offer{Server: c.Server().Info, Revision: c.Revision().String(), Instructions: c.Server().Instructions, Capabilities: c.Server().Capabilities}
 	var faults [4]error
-	all.Tools, faults[0] = offered(s.Tools(ctx))
-	all.Prompts, faults[1] = offered(s.Prompts(ctx))
-	all.Resources, faults[2] = offered(s.Resources(ctx))
-	all.Templates, faults[3] = offered(s.Templates(ctx))
+	all.Tools, faults[0] = offered(c.Tools(ctx))
+	all.Prompts, faults[1] = offered(c.Prompts(ctx))
+	all.Resources, faults[2] = offered(c.Resources(ctx))
+	all.Templates, faults[3] = offered(c.Templates(ctx))
 	return all, errors.Join(faults[:]...)
 }
 
-func offered[T any](list func(func(T, error) bool)) ([]T, error) {
-	items, err := collect(list)
+func offered[T any](items func(func(T, error) bool)) ([]T, error) {
+	all, err := collect(items)
 	if errors.Is(err, client.ErrUnsupported) {
 		return []T{}, nil
 	}
 	if err != nil {
-		items = []T{}
+		all = []T{}
 	}
-	return items, err
+	return all, err
 }
 
-func (s *session) showOffer(all *offer) {
-	c := s.app.console
-	c.Print(c.Paint(console.Bold, render.Server(all.Server)))
-	c.Printf("speaks revision %s and offers: %s", all.Revision, strings.Join(render.Capabilities(all.Capabilities), ", "))
-	if all.Instructions != "" {
-		c.Print(c.Wrap(all.Instructions, "  "))
+func (o *offer) show(r *render.Renderer) {
+	c := r.Console
+	c.Print(c.Paint(console.Bold, render.Server(o.Server)))
+	c.Printf("speaks revision %s and offers: %s", o.Revision, strings.Join(render.Capabilities(o.Capabilities), ", "))
+	if o.Instructions != "" {
+		c.Print(c.Wrap(o.Instructions, "  "))
 	}
-	section(c, "Tools", all.Tools, s.render.Tools)
-	section(c, "Prompts", all.Prompts, s.render.Prompts)
-	section(c, "Resources", all.Resources, s.render.Resources)
-	section(c, "Resource templates", all.Templates, s.render.Templates)
+	section(c, "Tools", o.Tools, r.Tools)
+	section(c, "Prompts", o.Prompts, r.Prompts)
+	section(c, "Resources", o.Resources, r.Resources)
+	section(c, "Resource templates", o.Templates, r.Templates)
 }
 
 // section shows a list under its heading, if there is anything in it.

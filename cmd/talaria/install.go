@@ -13,19 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/hosts"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 )
 
-type installFlags struct {
+// installCommand writes a server into the configuration of a host.
+type installCommand struct {
+	console                        *console.Console
 	host, name, file, project, dir string
 	env, header                    []string
 	yes, dryRun, remove            bool
 }
 
-func (a *app) installCommand() *cobra.Command {
-	var f installFlags
+func (i *installCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install --host HOST --name NAME [flags] (URL | -- COMMAND [ARGS…])",
 		Short: "Write a server into the configuration of a desktop client", GroupID: groupMore,
@@ -36,36 +38,36 @@ in the file stays as it is, and the old file is kept beside it.`,
   talaria install --host cursor --name weather https://example.com/mcp --header "X-Key=secret"
   talaria install --host vscode --project . --name weather --env KEY=1 -- weather
   talaria install --host cursor --name weather --remove`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.install(f, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return i.run(args) },
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(true)
-	flags.StringVar(&f.host, "host", "", "the `program`: claude-desktop, cursor or vscode")
-	flags.StringVar(&f.name, "name", "", "what the server is `called` there")
-	flags.StringVar(&f.file, "file", "", "the configuration `file` (default: where the program has it)")
-	flags.StringVar(&f.project, "project", "", "the configuration of the project in this `directory`, not the user's")
-	flags.StringVar(&f.dir, "cwd", "", "start the server in this `directory`")
-	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable, `NAME=value`; again for more")
-	flags.StringArrayVar(&f.header, "header", nil, "send an HTTP header, `NAME=value`; again for more")
-	flags.BoolVar(&f.yes, "yes", false, "write without asking")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would change and write nothing")
-	flags.BoolVar(&f.remove, "remove", false, "take the server out of the file")
+	flags.StringVar(&i.host, "host", "", "the `program`: claude-desktop, cursor or vscode")
+	flags.StringVar(&i.name, "name", "", "what the server is `called` there")
+	flags.StringVar(&i.file, "file", "", "the configuration `file` (default: where the program has it)")
+	flags.StringVar(&i.project, "project", "", "the configuration of the project in this `directory`, not the user's")
+	flags.StringVar(&i.dir, "cwd", "", "start the server in this `directory`")
+	flags.StringArrayVar(&i.env, "env", nil, "set an environment variable, `NAME=value`; again for more")
+	flags.StringArrayVar(&i.header, "header", nil, "send an HTTP header, `NAME=value`; again for more")
+	flags.BoolVar(&i.yes, "yes", false, "write without asking")
+	flags.BoolVar(&i.dryRun, "dry-run", false, "show what would change and write nothing")
+	flags.BoolVar(&i.remove, "remove", false, "take the server out of the file")
 	must(cmd.RegisterFlagCompletionFunc("host", cobra.FixedCompletions([]string{"claude-desktop", "cursor", "vscode"}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
-func (a *app) install(f installFlags, args []string) error {
-	host, err := hosts.Find(f.host)
+func (i *installCommand) run(args []string) error {
+	host, err := hosts.Find(i.host)
 	if err != nil {
 		return usage("--host: %w", err)
 	}
-	if f.name == "" {
+	if i.name == "" {
 		return usage("--name is missing: say what the server is called there")
 	}
-	if err := hosts.CheckName(f.name); err != nil {
+	if err := hosts.CheckName(i.name); err != nil {
 		return usage("--name: %w", err)
 	}
-	path, err := f.path(host)
+	path, err := i.path(host)
 	if err != nil {
 		return err
 	}
@@ -74,14 +76,14 @@ func (a *app) install(f installFlags, args []string) error {
 		return err
 	}
 	var text []byte
-	if f.remove {
+	if i.remove {
 		if len(args) > 0 {
 			return usage("--remove takes no server, but there is %q", login.Shown(args[0]))
 		}
-		text, err = host.Remove(old, f.name)
+		text, err = host.Remove(old, i.name)
 	} else {
 		var server hosts.Server
-		if server, err = a.server(f, host, args); err != nil {
+		if server, err = i.server(host, args); err != nil {
 			return err
 		}
 		text, err = host.Put(old, server)
@@ -89,10 +91,10 @@ func (a *app) install(f installFlags, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if len(f.env)+len(f.header) > 0 || len(args) > 0 && address(args[0]) != args[0] {
-		a.console.Warnf("the values of --header and --env, and the whole URL, are written into %s as they are: let nobody else read it", path)
+	if len(i.env)+len(i.header) > 0 || len(args) > 0 && address(args[0]) != args[0] {
+		i.console.Warnf("the values of --header and --env, and the whole URL, are written into %s as they are: let nobody else read it", path)
 	}
-	return a.replace(f, host, path, old, text)
+	return i.replace(host, path, old, text)
 }
 
 // address returns a text as it is shown: a URL without its secrets.
@@ -103,15 +105,15 @@ func address(text string) string {
 	return login.Shown(text)
 }
 
-func (f installFlags) path(host hosts.Host) (string, error) {
-	if f.file != "" {
-		return f.file, nil
+func (i *installCommand) path(host hosts.Host) (string, error) {
+	if i.file != "" {
+		return i.file, nil
 	}
 	place, err := hosts.Here()
-	if err != nil && f.project == "" {
+	if err != nil && i.project == "" {
 		return "", err
 	}
-	path, err := host.Path(place, f.project)
+	path, err := host.Path(place, i.project)
 	if err != nil {
 		return "", usage("%w", err)
 	}
@@ -119,20 +121,20 @@ func (f installFlags) path(host hosts.Host) (string, error) {
 }
 
 // server reads what is to be installed.
-func (a *app) server(f installFlags, host hosts.Host, args []string) (hosts.Server, error) {
-	s := hosts.Server{Name: f.name}
+func (i *installCommand) server(host hosts.Host, args []string) (hosts.Server, error) {
+	s := hosts.Server{Name: i.name}
 	if len(args) == 0 {
-		return s, usage("there is no server").with("name a URL, or a command after --, as in: talaria install --host " + host.ID + " --name " + f.name + " -- weather -v")
+		return s, usage("there is no server").with("name a URL, or a command after --, as in: talaria install --host " + host.ID + " --name " + i.name + " -- weather -v")
 	}
 	var err error
-	if s.Env, err = pairs("--env", f.env); err != nil {
+	if s.Env, err = pairs("--env", i.env); err != nil {
 		return s, err
 	}
-	if s.Headers, err = pairs("--header", f.header); err != nil {
+	if s.Headers, err = pairs("--header", i.header); err != nil {
 		return s, err
 	}
-	if f.dir != "" {
-		if s.Dir, err = filepath.Abs(f.dir); err != nil {
+	if i.dir != "" {
+		if s.Dir, err = filepath.Abs(i.dir); err != nil {
 			return s, err
 		}
 	}
@@ -142,7 +144,7 @@ func (a *app) server(f installFlags, host hosts.Host, args []string) (hosts.Serv
 		}
 		s.URL = args[0]
 		if !host.Remote {
-			return a.bridged(s, host)
+			return i.bridged(s, host)
 		}
 		return s, nil
 	}
@@ -156,18 +158,18 @@ func (a *app) server(f installFlags, host hosts.Host, args []string) (hosts.Serv
 		}
 	}
 	if _, err := exec.LookPath(s.Command); err != nil {
-		a.console.Warnf("%s cannot be found here: %v", s.Command, err)
+		i.console.Warnf("%s cannot be found here: %v", s.Command, err)
 	}
 	return s, nil
 }
 
 // bridged lets this program connect a host that starts commands alone to a URL.
-func (a *app) bridged(s hosts.Server, host hosts.Host) (hosts.Server, error) {
+func (i *installCommand) bridged(s hosts.Server, host hosts.Host) (hosts.Server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return s, err
 	}
-	a.console.Notef("%s starts commands alone; %s will connect it", host.Name, self)
+	i.console.Notef("%s starts commands alone; %s will connect it", host.Name, self)
 	s.Command, s.Args = self, []string{"serve-proxy", "--stdio"}
 	if s.Env == nil {
 		s.Env = map[string]string{}
@@ -179,8 +181,8 @@ func (a *app) bridged(s hosts.Server, host hosts.Host) (hosts.Server, error) {
 		const variable = "TALARIA_URL"
 		s.Args, s.Env[variable] = append(s.Args, "--url-env", variable), s.URL
 	}
-	for i, name := range sortedKeys(s.Headers) {
-		variable := fmt.Sprintf("TALARIA_HEADER_%d", i+1)
+	for n, name := range sortedKeys(s.Headers) {
+		variable := fmt.Sprintf("TALARIA_HEADER_%d", n+1)
 		s.Args, s.Env[variable] = append(s.Args, "--header-env", name+"="+variable), s.Headers[name]
 	}
 	s.URL, s.Headers = "", nil
@@ -188,9 +190,9 @@ func (a *app) bridged(s hosts.Server, host hosts.Host) (hosts.Server, error) {
 }
 
 // replace shows the change, asks, and writes.
-func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []byte) error {
+func (i *installCommand) replace(host hosts.Host, path string, old, text []byte) error {
 	if bytes.Equal(old, text) {
-		a.console.Printf("%s has it already; nothing to do", path)
+		i.console.Printf("%s has it already; nothing to do", path)
 		return nil
 	}
 	diff := udiff.Unified(path, path+" (new)", hosts.Masked(old, address), hosts.Masked(text, address))
@@ -205,21 +207,21 @@ func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []
 		case strings.HasPrefix(line, "-"):
 			style = console.Bad
 		}
-		a.console.Print(a.console.Paint(style, line))
+		i.console.Print(i.console.Paint(style, line))
 	}
-	if f.dryRun {
-		a.console.Notef("nothing was written (--dry-run)")
+	if i.dryRun {
+		i.console.Notef("nothing was written (--dry-run)")
 		return nil
 	}
-	if !f.yes {
-		if !a.console.Interactive() {
+	if !i.yes {
+		if !i.console.Interactive() {
 			return usage("nobody is there to agree").with("add --yes to write, or --dry-run to look only")
 		}
-		asker := a.asker()
+		asker := editor.New(i.console, "")
 		ok, err := form.YesNo(asker, "", "write this?", false)
 		asker.Close()
 		if err != nil || !ok {
-			a.console.Notef("nothing was written")
+			i.console.Notef("nothing was written")
 			return &failure{code: exitInterrupted}
 		}
 	}
@@ -227,10 +229,10 @@ func (a *app) replace(f installFlags, host hosts.Host, path string, old, text []
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	a.console.Printf("%s %s", a.console.Paint(console.Good, "wrote"), path)
+	i.console.Printf("%s %s", i.console.Paint(console.Good, "wrote"), path)
 	if backup != "" {
-		a.console.Printf("the old one is %s", backup)
+		i.console.Printf("the old one is %s", backup)
 	}
-	a.console.Notef("start %s again for it to see the change", host.Name)
+	i.console.Notef("start %s again for it to see the change", host.Name)
 	return nil
 }

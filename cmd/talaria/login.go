@@ -25,8 +25,9 @@ import (
 // secretVariable is the environment variable with a client secret.
 const secretVariable = "TALARIA_CLIENT_SECRET"
 
-// loginFlags are what a login can be told.
-type loginFlags struct {
+// loginCommand logs in to a server.
+type loginCommand struct {
+	console *console.Console
 	login.Login
 	secretFile   string
 	manual       bool
@@ -49,8 +50,7 @@ What is not said again is as it was at the last login. Logins are in a file that
 you can read; talaria login --list names it. Log in again with --scope for more than
 you have; a command in a terminal does so when the server asks for it.`
 
-func (a *app) loginCommand() *cobra.Command {
-	var f loginFlags
+func (l *loginCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login (URL | --list)", Short: "Log in to a server, or list the logins", GroupID: groupAuth, Long: loginHelp, Args: between(0, 1),
 		Example: "  talaria login https://example.com/mcp\n  talaria login https://example.com/mcp --manual\n  talaria login https://example.com/mcp --scope \"notes:read notes:write\"\n" +
@@ -59,16 +59,16 @@ func (a *app) loginCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			switch {
-			case f.list && len(args) > 0:
+			case l.list && len(args) > 0:
 				return usage("--list takes no URL")
-			case f.list:
-				return a.listLogins(ctx, f.asJSON)
-			case f.asJSON:
+			case l.list:
+				return listLogins(ctx, l.console, l.asJSON)
+			case l.asJSON:
 				return usage("--json is for --list")
 			case len(args) == 0:
 				return usage("URL is missing").with("usage: " + cmd.UseLine())
 			}
-			err := a.login(ctx, &f, args[0], cmd.Flags().Changed)
+			err := l.run(ctx, args[0], cmd.Flags().Changed)
 			if ctx.Err() != nil && cmd.Context().Err() == nil {
 				return terminal.ErrInterrupted
 			}
@@ -76,163 +76,163 @@ func (a *app) loginCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.manual, "manual", false, "show the address instead of opening a browser, and take the one that the browser ended at")
-	flags.BoolVar(&f.register, "register", false, "register anew, with an authorization server that has forgotten talaria; other logins there end")
-	flags.StringArrayVar(&f.Scopes, "scope", nil, "ask for these `scopes`, too; again for more")
-	flags.StringVar(&f.ClientID, "client-id", "", "the `id` of a client that is registered already")
-	flags.StringVar(&f.secretFile, "client-secret-file", "", "its secret is in this `file` (or in "+secretVariable+")")
-	flags.StringVar(&f.KeyFile, "client-key", "", "its private key is in this PEM `file` (private_key_jwt)")
-	flags.IntVar(&f.RedirectPort, "redirect-port", 0, "the `port` of http://127.0.0.1:PORT/callback that it is registered with; 0 takes any")
-	flags.StringVar(&f.Document, "metadata-url", "", "the `URL` of a Client ID Metadata Document to be known by")
-	flags.StringVar(&f.Issuer, "issuer", "", "the authorization server, by its issuer `URL`, to which --client-id belongs or which to choose of several")
-	flags.BoolVar(&f.Credentials, "client-credentials", false, "log in as a program, without a user: with a secret or a key")
-	flags.StringVar(&f.AssertionFile, "assertion-file", "", "log in as a workload, with the JWT that its platform keeps in this `file`")
-	flags.BoolVar(&f.DPoP, "dpop", false, "bind the token to a key that stays here (DPoP), and fail where that is not possible")
-	flags.BoolVar(&f.AllowPrivate, "allow-private", false, "let the server name an authorization server in a private network")
-	flags.BoolVar(&f.AllowInsecure, "allow-insecure", false, "allow http to other machines: tokens travel in the clear")
-	flags.BoolVar(&f.list, "list", false, "list the logins, without their tokens")
-	flags.BoolVar(&f.asJSON, "json", false, "with --list: print JSON")
+	flags.BoolVar(&l.manual, "manual", false, "show the address instead of opening a browser, and take the one that the browser ended at")
+	flags.BoolVar(&l.register, "register", false, "register anew, with an authorization server that has forgotten talaria; other logins there end")
+	flags.StringArrayVar(&l.Scopes, "scope", nil, "ask for these `scopes`, too; again for more")
+	flags.StringVar(&l.ClientID, "client-id", "", "the `id` of a client that is registered already")
+	flags.StringVar(&l.secretFile, "client-secret-file", "", "its secret is in this `file` (or in "+secretVariable+")")
+	flags.StringVar(&l.KeyFile, "client-key", "", "its private key is in this PEM `file` (private_key_jwt)")
+	flags.IntVar(&l.RedirectPort, "redirect-port", 0, "the `port` of http://127.0.0.1:PORT/callback that it is registered with; 0 takes any")
+	flags.StringVar(&l.Document, "metadata-url", "", "the `URL` of a Client ID Metadata Document to be known by")
+	flags.StringVar(&l.Issuer, "issuer", "", "the authorization server, by its issuer `URL`, to which --client-id belongs or which to choose of several")
+	flags.BoolVar(&l.Credentials, "client-credentials", false, "log in as a program, without a user: with a secret or a key")
+	flags.StringVar(&l.AssertionFile, "assertion-file", "", "log in as a workload, with the JWT that its platform keeps in this `file`")
+	flags.BoolVar(&l.DPoP, "dpop", false, "bind the token to a key that stays here (DPoP), and fail where that is not possible")
+	flags.BoolVar(&l.AllowPrivate, "allow-private", false, "let the server name an authorization server in a private network")
+	flags.BoolVar(&l.AllowInsecure, "allow-insecure", false, "allow http to other machines: tokens travel in the clear")
+	flags.BoolVar(&l.list, "list", false, "list the logins, without their tokens")
+	flags.BoolVar(&l.asJSON, "json", false, "with --list: print JSON")
 	return cmd
 }
 
-// login logs in. changed tells which flags were given.
-func (a *app) login(ctx context.Context, f *loginFlags, target string, changed func(string) bool) error {
+// run logs in. changed tells which flags were given.
+func (l *loginCommand) run(ctx context.Context, target string, changed func(string) bool) error {
 	var err error
-	if f.URL, err = login.Normal(target); err != nil {
+	if l.URL, err = login.Normal(target); err != nil {
 		return usage("%w", err).with("only servers behind http and https URLs have logins")
 	}
 	store, err := login.Open()
 	if err != nil {
 		return err
 	}
-	before, err := store.Find(ctx, f.URL)
+	before, err := store.Find(ctx, l.URL)
 	if err != nil {
 		return err
 	}
-	if err := f.complete(before, changed); err != nil {
+	if err := l.complete(before, changed); err != nil {
 		return err
 	}
-	switch needs, err := login.Probe(ctx, f.URL); {
+	switch needs, err := login.Probe(ctx, l.URL); {
 	case err != nil:
-		return failed(exitConnect, fmt.Errorf("cannot log in to %s: %w", login.Shown(f.URL), err)).with("check the URL; many servers have the path /mcp")
+		return failed(exitConnect, fmt.Errorf("cannot log in to %s: %w", login.Shown(l.URL), err)).with("check the URL; many servers have the path /mcp")
 	case !needs:
-		a.console.Printf("%s needs no login", login.Shown(f.URL))
+		l.console.Printf("%s needs no login", login.Shown(l.URL))
 		return nil
 	}
-	f.Since = time.Now().UTC().Truncate(time.Second)
+	l.Since = time.Now().UTC().Truncate(time.Second)
 	tokens := store
-	if f.register {
+	if l.register {
 		tokens = store.Anew()
 	}
-	c, err := tokens.Client(&f.Login, &login.Familiar{UserAgent: a.agent(f), Tell: func() {
-		a.console.Notef("If the page does not know this client: talaria login %s --register", login.Quote(login.Shown(f.URL)))
+	c, err := tokens.Client(&l.Login, &login.Familiar{UserAgent: l.agent(), Tell: func() {
+		l.console.Notef("If the page does not know this client: talaria login %s --register", login.Quote(login.Shown(l.URL)))
 	}}, nil)
 	if err != nil {
 		return usage("%w", err)
 	}
 	defer c.CloseIdleConnections()
 	if err := c.Login(ctx); err != nil {
-		return a.loginFailed(err)
+		return loginFailed(err)
 	}
-	if err := store.Put(ctx, &f.Login); err != nil {
+	if err := store.Put(ctx, &l.Login); err != nil {
 		return err
 	}
-	if before != nil && !before.SameToken(&f.Login) {
-		a.forget(ctx, store, before) // nobody would find its token again
+	if before != nil && !before.SameToken(&l.Login) {
+		forget(ctx, l.console, store, before) // nobody would find its token again
 	}
-	return a.greet(ctx, c, f.URL)
+	return l.greet(ctx, c)
 }
 
 // complete takes what the flags do not say from the last login.
-func (f *loginFlags) complete(before *login.Login, changed func(string) bool) error {
-	fresh := f.Login
+func (l *loginCommand) complete(before *login.Login, changed func(string) bool) error {
+	fresh := l.Login
 	if before != nil {
-		f.Login = *before
+		l.Login = *before
 	}
 	anew := changed("client-id") || changed("metadata-url") || changed("client-credentials") || changed("assertion-file")
 	for name, take := range map[string]func(){
-		"client-id":          func() { f.ClientID, f.ClientSecret, f.KeyFile = fresh.ClientID, "", "" },
-		"metadata-url":       func() { f.Document = fresh.Document },
-		"issuer":             func() { f.Issuer = fresh.Issuer },
-		"redirect-port":      func() { f.RedirectPort = fresh.RedirectPort },
-		"dpop":               func() { f.DPoP = fresh.DPoP },
-		"client-credentials": func() { f.Credentials = fresh.Credentials },
-		"assertion-file":     func() { f.AssertionFile = fresh.AssertionFile },
-		"allow-private":      func() { f.AllowPrivate = fresh.AllowPrivate },
-		"allow-insecure":     func() { f.AllowInsecure = fresh.AllowInsecure },
+		"client-id":          func() { l.ClientID, l.ClientSecret, l.KeyFile = fresh.ClientID, "", "" },
+		"metadata-url":       func() { l.Document = fresh.Document },
+		"issuer":             func() { l.Issuer = fresh.Issuer },
+		"redirect-port":      func() { l.RedirectPort = fresh.RedirectPort },
+		"dpop":               func() { l.DPoP = fresh.DPoP },
+		"client-credentials": func() { l.Credentials = fresh.Credentials },
+		"assertion-file":     func() { l.AssertionFile = fresh.AssertionFile },
+		"allow-private":      func() { l.AllowPrivate = fresh.AllowPrivate },
+		"allow-insecure":     func() { l.AllowInsecure = fresh.AllowInsecure },
 	} {
 		if anew || changed(name) {
 			take()
 		}
 	}
 	if anew || changed("scope") {
-		f.Scopes = strings.Fields(strings.Join(fresh.Scopes, " "))
+		l.Scopes = strings.Fields(strings.Join(fresh.Scopes, " "))
 	}
 	if changed("client-key") {
-		f.KeyFile = fresh.KeyFile
+		l.KeyFile = fresh.KeyFile
 	}
-	for _, file := range []*string{&f.KeyFile, &f.AssertionFile} {
+	for _, file := range []*string{&l.KeyFile, &l.AssertionFile} {
 		if *file != "" {
 			*file, _ = filepath.Abs(*file) // fails only where there is no directory to be in
 		}
 	}
-	if err := f.secret(); err != nil {
+	if err := l.secret(); err != nil {
 		return err
 	}
 	switch {
-	case f.Credentials && f.AssertionFile != "":
+	case l.Credentials && l.AssertionFile != "":
 		return usage("--client-credentials and --assertion-file exclude each other")
-	case f.Credentials && f.ClientSecret == "" && f.KeyFile == "":
+	case l.Credentials && l.ClientSecret == "" && l.KeyFile == "":
 		return usage("--client-credentials needs --client-id, and --client-secret-file, %s or --client-key", secretVariable)
-	case (f.ClientSecret != "" || f.KeyFile != "") && f.Registers():
+	case (l.ClientSecret != "" || l.KeyFile != "") && l.Registers():
 		return usage("a secret or a key belongs to a client: --client-id is missing")
 	}
 	return nil
 }
 
 // secret reads the secret of the client.
-func (f *loginFlags) secret() error {
-	if f.secretFile != "" {
-		text, err := os.ReadFile(f.secretFile)
+func (l *loginCommand) secret() error {
+	if l.secretFile != "" {
+		text, err := os.ReadFile(l.secretFile)
 		if err != nil {
 			return usage("--client-secret-file: %w", err)
 		}
-		if f.ClientSecret = strings.TrimSpace(string(text)); f.ClientSecret == "" {
-			return usage("--client-secret-file: %s is empty", f.secretFile)
+		if l.ClientSecret = strings.TrimSpace(string(text)); l.ClientSecret == "" {
+			return usage("--client-secret-file: %s is empty", l.secretFile)
 		}
-	} else if secret := os.Getenv(secretVariable); secret != "" && f.ClientID != "" {
-		f.ClientSecret = secret
+	} else if secret := os.Getenv(secretVariable); secret != "" && l.ClientID != "" {
+		l.ClientSecret = secret
 	}
 	return nil
 }
 
 // agent takes the user to the browser for a login.
-func (a *app) agent(f *loginFlags) oauth.UserAgent {
-	if f.manual {
-		manual := &oauth.Manual{Ask: a.pasted}
-		if f.RedirectPort != 0 {
-			manual.RedirectURI = fmt.Sprintf("http://127.0.0.1:%d/callback", f.RedirectPort)
+func (l *loginCommand) agent() oauth.UserAgent {
+	if l.manual {
+		manual := &oauth.Manual{Ask: l.pasted}
+		if l.RedirectPort != 0 {
+			manual.RedirectURI = fmt.Sprintf("http://127.0.0.1:%d/callback", l.RedirectPort)
 		}
 		return manual
 	}
-	return &oauth.Loopback{Port: f.RedirectPort,
+	return &oauth.Loopback{Port: l.RedirectPort,
 		Browse: func(ctx context.Context, address string) error {
 			err := login.Browse(ctx, address)
 			if err != nil {
-				a.console.Warnf("no browser opens (%v); open the address yourself, or start again with --manual", err)
+				l.console.Warnf("no browser opens (%v); open the address yourself, or start again with --manual", err)
 			}
 			return err
 		},
 		Prompt: func(address string) {
-			a.console.Notef("opening the browser; Ctrl-C gives up. If it does not show, open:\n\n  %s\n", address)
+			l.console.Notef("opening the browser; Ctrl-C gives up. If it does not show, open:\n\n  %s\n", address)
 		},
 	}
 }
 
 // pasted shows an address and reads the one that the browser ended at.
-func (a *app) pasted(ctx context.Context, address string) (string, error) {
-	a.console.Notef("Open this address in a browser:\n\n  %s\n\nThen paste the address that the browser ends at, even if its page cannot be loaded.", address)
-	ed := editor.New(a.console, "")
+func (l *loginCommand) pasted(ctx context.Context, address string) (string, error) {
+	l.console.Notef("Open this address in a browser:\n\n  %s\n\nThen paste the address that the browser ends at, even if its page cannot be loaded.", address)
+	ed := editor.New(l.console, "")
 	type answer struct {
 		text string
 		err  error
@@ -245,7 +245,7 @@ func (a *app) pasted(ctx context.Context, address string) (string, error) {
 	select {
 	case got := <-answers:
 		got.err = errors.Join(got.err, ed.Close())
-		if errors.Is(got.err, form.ErrCancel) && a.console.InTerminal {
+		if errors.Is(got.err, form.ErrCancel) && l.console.InTerminal {
 			return "", terminal.ErrInterrupted
 		}
 		if errors.Is(got.err, form.ErrCancel) || errors.Is(got.err, form.ErrDecline) {
@@ -258,7 +258,7 @@ func (a *app) pasted(ctx context.Context, address string) (string, error) {
 }
 
 // loginFailed says what can be done about a login that failed.
-func (a *app) loginFailed(err error) error {
+func loginFailed(err error) error {
 	if errors.Is(err, terminal.ErrInterrupted) {
 		return terminal.ErrInterrupted
 	}
@@ -280,21 +280,21 @@ func (a *app) loginFailed(err error) error {
 	return f
 }
 
-func (a *app) greet(ctx context.Context, c *oauth.Client, address string) error {
+func (l *loginCommand) greet(ctx context.Context, c *oauth.Client) error {
 	status, err := c.Status(ctx)
 	if err != nil || status == nil {
 		return err
 	}
-	text := "logged in to " + login.Shown(address)
+	text := "logged in to " + login.Shown(l.URL)
 	if len(status.Scopes) > 0 {
 		text += " for " + console.Line(strings.Join(status.Scopes, " "))
 	}
 	if !status.Refreshable && !status.Expiry.IsZero() {
 		text += ", until " + status.Expiry.Local().Format(time.DateTime)
 	}
-	a.console.Print(text)
+	l.console.Print(text)
 	if os.Getenv(tokenVariable) != "" {
-		a.console.Warnf("%s is set, and takes precedence over the login", tokenVariable)
+		l.console.Warnf("%s is set, and takes precedence over the login", tokenVariable)
 	}
 	return nil
 }

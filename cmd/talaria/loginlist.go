@@ -22,7 +22,7 @@ type shownLogin struct {
 	Problem     string    `json:"problem,omitempty"`
 }
 
-func (a *app) listLogins(ctx context.Context, asJSON bool) error {
+func listLogins(ctx context.Context, c *console.Console, asJSON bool) error {
 	store, err := login.Open()
 	if err != nil {
 		return err
@@ -37,17 +37,17 @@ func (a *app) listLogins(ctx context.Context, asJSON bool) error {
 	}
 	switch {
 	case asJSON:
-		return a.console.JSON(list)
+		return c.JSON(list)
 	case len(list) == 0:
-		a.console.Print("there are no logins")
+		c.Print("there are no logins")
 		return nil
 	}
 	var rows [][]string
 	for _, l := range list {
 		rows = append(rows, []string{l.URL, console.Line(l.Issuer), state(l, time.Now()), console.Line(strings.Join(l.Scopes, " "))})
 	}
-	a.console.Table([]string{"url", "authorization server", "state", "scopes"}, rows)
-	a.console.Notef("kept in %s", store.Path)
+	c.Table([]string{"url", "authorization server", "state", "scopes"}, rows)
+	c.Notef("kept in %s", store.Path)
 	return nil
 }
 

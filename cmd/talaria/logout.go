@@ -9,10 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 )
 
-func (a *app) logoutCommand() *cobra.Command {
+func logoutCommand(c *console.Console) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "logout (URL | --all)", Short: "Revoke a login and forget it", GroupID: groupAuth, Args: between(0, 1),
@@ -23,7 +24,7 @@ func (a *app) logoutCommand() *cobra.Command {
 			if all == (len(args) > 0) {
 				return usage("give either a URL or --all").with("talaria login --list lists the logins")
 			}
-			return a.logout(ctx, args)
+			return logout(ctx, c, args)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "log out everywhere")
@@ -31,7 +32,7 @@ func (a *app) logoutCommand() *cobra.Command {
 }
 
 // logout ends the login for a URL, or all without one.
-func (a *app) logout(ctx context.Context, args []string) error {
+func logout(ctx context.Context, c *console.Console, args []string) error {
 	store, err := login.Open()
 	if err != nil {
 		return err
@@ -52,17 +53,17 @@ func (a *app) logout(ctx context.Context, args []string) error {
 			}
 		}
 		if logins = kept; len(logins) == 0 {
-			a.console.Printf("there is no login for %s", address)
+			c.Printf("there is no login for %s", address)
 			return nil
 		}
 	}
 	ok := true
 	for i := range logins {
-		revoked := a.forget(ctx, store, &logins[i])
+		revoked := forget(ctx, c, store, &logins[i])
 		if err := store.Remove(ctx, logins[i].URL); err != nil {
 			return err
 		}
-		a.console.Printf("logged out of %s", logins[i].URL)
+		c.Printf("logged out of %s", logins[i].URL)
 		ok = ok && revoked
 	}
 	if !ok {
@@ -72,14 +73,14 @@ func (a *app) logout(ctx context.Context, args []string) error {
 }
 
 // forget revokes the token of a login and removes it.
-func (a *app) forget(ctx context.Context, store *login.Store, l *login.Login) bool {
-	c, err := store.Client(l, nil, http.DefaultTransport)
+func forget(ctx context.Context, c *console.Console, store *login.Store, l *login.Login) (revoked bool) {
+	known, err := store.Client(l, nil, http.DefaultTransport)
 	if err == nil {
-		defer c.CloseIdleConnections()
-		err = c.Logout(ctx)
+		defer known.CloseIdleConnections()
+		err = known.Logout(ctx)
 	}
 	if err != nil {
-		a.console.Warnf("%s: the token is forgotten here, but could not be revoked: %s", l.URL, err)
+		c.Warnf("%s: the token is forgotten here, but could not be revoked: %s", l.URL, err)
 	}
 	return err == nil
 }

@@ -28,15 +28,14 @@ func main() {
 
 // run is main with its surroundings as arguments; it returns the exit code.
 func run(ctx context.Context, args []string, c *console.Console) int {
-	a := &app{console: c}
-	root := newRoot(a)
+	root, help := newRoot(c)
 	root.SetArgs(args)
 	root.SetIn(c.In)
 	root.SetOut(c)
 	root.SetErr(c.Err)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		err = a.unknown
+		err = help.unknown
 	}
 	if broken := c.Broken(); err == nil || broken != nil && errors.Is(err, broken) {
 		err = unwritten(c)

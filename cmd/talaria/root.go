@@ -1,23 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-	"slices"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 )
-
-// app is what the commands share.
-type app struct {
-	console *console.Console
-	unknown error // a command that help was asked for and that is none
-}
 
 // The groups of commands in the help.
 const (
@@ -38,7 +25,7 @@ that starts a server, as one word in quotes:
 
 Exit codes: ` + exitHelp
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(c *console.Console) (*cobra.Command, *strictHelp) {
 	root := &cobra.Command{
 		Use:           "talaria",
 		Short:         "Talaria works with MCP servers",
@@ -61,62 +48,19 @@ func newRoot(a *app) *cobra.Command {
 		&cobra.Group{ID: groupAuth, Title: "Authorization:"},
 		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
-	root.AddCommand(a.shellCommands()...)
-	root.AddCommand(a.onceCommands()...)
-	root.AddCommand(a.loginCommand(), a.logoutCommand())
-	root.AddCommand(a.proxyCommand(), a.installCommand(), a.newCommand(), versionCommand(a))
+	root.AddCommand(shellCommands(c)...)
+	root.AddCommand(onceCommands(c)...)
+	root.AddCommand((&loginCommand{console: c}).command(), logoutCommand(c))
+	root.AddCommand((&proxyCommand{console: c}).command(), (&installCommand{console: c}).command(), (&newCommand{console: c}).command(), versionCommand(c))
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
-	a.strictHelp(root)
+	help := &strictHelp{root: root}
+	help.replace()
 	addExamples(root.Commands())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v", err).with(cmd.CommandPath() + " -h lists the flags")
 	})
-	return root
-}
-
-// unknownCommand is the error for a name that is no command's.
-func unknownCommand(root *cobra.Command, name string) error {
-	var names []string
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-	}
-	hint := "talaria -h lists the commands"
-	if near := arguments.Nearest(name, names); near != "" {
-		hint = "did you mean talaria " + near + "? " + hint
-	}
-	return usage("unknown command %q", name).with(hint)
-}
-
-// strictHelp has no help for commands that there are not: the flag leaves the
-// error in a.unknown, because what it calls cannot fail.
-func (a *app) strictHelp(root *cobra.Command) {
-	show := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
-		if cmd == root && i >= 0 { // what stands after the flag is not looked at yet
-			if cmd, _, _ = root.Find(args[i:]); cmd == root {
-				a.unknown = unknownCommand(root, args[i])
-				return
-			}
-			cmd.InitDefaultHelpFlag()
-		}
-		show(cmd, args)
-	})
-	root.InitDefaultHelpCmd()
-	for _, c := range root.Commands() {
-		if c.Name() != "help" {
-			continue
-		}
-		explain := c.Run
-		c.RunE = func(cmd *cobra.Command, args []string) error {
-			if found, _, err := root.Find(args); len(args) > 0 && (err != nil || found == root) {
-				return unknownCommand(root, args[0])
-			}
-			explain(cmd, args)
-			return nil
-		}
-	}
+	return root, help
 }
 
 // exactly demands a number of arguments, and says which one is missing.
@@ -134,53 +78,4 @@ func between(least, most int, names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func versionCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", GroupID: groupMore, Args: exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			a.console.Printf("talaria %s (%s, %s/%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
-		},
-	}
-}
-
-// library is the module path of the framework.
-const library = "github.com/talaria-go/mcp"
-
-// version is that of the framework that this was built with, or the commit that
-// it was built from. The command is a module of its own: the framework is one of
-// its dependencies, and both are released with the same version.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, dep := range info.Deps {
-		if dep.Path == library && dep.Replace == nil && dep.Version != "(devel)" {
-			return dep.Version
-		}
-	}
-	commit, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = ", modified"
-		}
-	}
-	if commit == "" {
-		return "(devel)"
-	}
-	return fmt.Sprintf("(devel, %s%s)", commit, dirty)
-}
-
-// released returns the version if a go.mod can name it, else "".
-func released() string {
-	if v := version(); strings.HasPrefix(v, "v") && !strings.Contains(v, "+") {
-		return v
-	}
-	return ""
 }

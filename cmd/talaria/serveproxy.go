@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -22,16 +23,17 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-type proxyFlags struct {
-	connectFlags
+// proxyCommand offers a server over another transport.
+type proxyCommand struct {
+	console *console.Console
+	connector
 	http   string
 	path   string
 	urlEnv string
 	stdio  bool
 }
 
-func (a *app) proxyCommand() *cobra.Command {
-	var f proxyFlags
+func (p *proxyCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve-proxy (--http ADDRESS | --stdio) (URL | -- COMMAND [ARGS…])", Short: "Offer a server over another transport", GroupID: groupMore,
 		Long: `Serve-proxy offers a server again: one that a command starts over HTTP, or one behind
@@ -44,61 +46,60 @@ pass with --stdio, and from and to 2026-07-28; elsewhere they are refused. There
 no authentication: leave the address on 127.0.0.1 unless something before it has.`,
 		Example: "  talaria serve-proxy --http 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-everything\n  talaria serve-proxy --stdio https://example.com/mcp --header \"Authorization=Bearer TOKEN\"",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if f.urlEnv != "" {
+			if p.urlEnv != "" {
 				return between(0, 0, "URL beside --url-env")(cmd, args)
 			}
 			return between(1, -1, "URL or COMMAND")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.serveProxy(cmd.Context(), &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	f.add(flags)
+	p.add(flags)
 	for _, name := range []string{"answer", "sample", "save", "root"} {
 		must(flags.MarkHidden(name)) // they are for a person at this end
 	}
-	flags.StringVar(&f.http, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 takes a free one")
-	flags.StringVar(&f.path, "path", "/mcp", "the `path` of the HTTP endpoint")
-	flags.StringVar(&f.urlEnv, "url-env", "", "take the URL from this environment `variable`, because it has a key in it")
-	flags.BoolVar(&f.stdio, "stdio", false, "serve standard input and output")
+	flags.StringVar(&p.http, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 takes a free one")
+	flags.StringVar(&p.path, "path", "/mcp", "the `path` of the HTTP endpoint")
+	flags.StringVar(&p.urlEnv, "url-env", "", "take the URL from this environment `variable`, because it has a key in it")
+	flags.BoolVar(&p.stdio, "stdio", false, "serve standard input and output")
 	return cmd
 }
 
-func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) error {
-	if f.stdio == (f.http != "") {
+func (p *proxyCommand) run(ctx context.Context, target []string) error {
+	if p.stdio == (p.http != "") {
 		return usage("give either --http ADDRESS or --stdio").with("talaria serve-proxy -h has examples")
 	}
-	if f.http != "" {
-		if _, _, err := net.SplitHostPort(f.http); err != nil {
-			return usage("--http %q is no address; write host:port, such as 127.0.0.1:8080", f.http)
+	if p.http != "" {
+		if _, _, err := net.SplitHostPort(p.http); err != nil {
+			return usage("--http %q is no address; write host:port, such as 127.0.0.1:8080", p.http)
 		}
 	}
-	if f.urlEnv != "" {
-		address, ok := os.LookupEnv(f.urlEnv)
+	if p.urlEnv != "" {
+		address, ok := os.LookupEnv(p.urlEnv)
 		if !ok || !isURL(address) {
-			return usage("--url-env %s: there is no such variable, or it has no URL", f.urlEnv)
+			return usage("--url-env %s: there is no such variable, or it has no URL", p.urlEnv)
 		}
 		target = []string{address}
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	levels := []zerolog.Level{zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel}
-	logger := zerolog.New(zerolog.ConsoleWriter{Out: a.console.ErrLines(), NoColor: true}).Level(levels[min(f.verbose, 3)]).With().Timestamp().Logger()
-	t, err := f.transport(kindAny, target, a.console.ErrLines())
+	logger := zerolog.New(zerolog.ConsoleWriter{Out: p.console.ErrLines(), NoColor: true}).Level(p.level()).With().Timestamp().Logger()
+	t, err := p.transport(kindAny, target, p.console.ErrLines())
 	if err != nil {
 		return err
 	}
-	p, err := proxy.New(ctx, proxy.Options{
-		One: f.stdio, Logger: &logger, Refused: wanting,
+	offered, err := proxy.New(ctx, proxy.Options{
+		One: p.stdio, Logger: &logger, Refused: wanting,
 		Connect: func(ctx context.Context, o *client.Options) (*client.Client, error) {
 			o.Info.Name, o.Info.Version = "talaria-proxy", version()
-			if err := f.pin(o); err != nil {
+			if err := p.pin(o); err != nil {
 				return nil, err
 			}
 			o.Timeout = -1
-			if f.timeout > 0 {
-				o.Timeout = f.timeout
+			if p.timeout > 0 {
+				o.Timeout = p.timeout
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, f.timeout)
+				ctx, cancel = context.WithTimeout(ctx, p.timeout)
 				defer cancel()
 			}
 			return client.Connect(ctx, t, o)
@@ -107,12 +108,12 @@ func (a *app) serveProxy(ctx context.Context, f *proxyFlags, target []string) er
 	if err != nil {
 		return unreachable(t, err)
 	}
-	if f.stdio {
-		err = p.Server().ServeConn(ctx, p.Conn(transport.NewStream(os.Stdin, os.Stdout, &transport.StreamOptions{MaxMessage: maxMessage})))
+	if p.stdio {
+		err = offered.Server().ServeConn(ctx, offered.Conn(transport.NewStream(os.Stdin, os.Stdout, &transport.StreamOptions{MaxMessage: maxMessage})))
 	} else {
-		err = a.serveHTTP(ctx, f, p)
+		err = p.serve(ctx, offered)
 	}
-	closed := p.Close()
+	closed := offered.Close()
 	if ctx.Err() != nil {
 		return nil // told to stop
 	}
@@ -142,19 +143,20 @@ func wanting(err error) *protocol.Error {
 // grace is how long requests may go on after the proxy was told to stop.
 const grace = 5 * time.Second
 
-func (a *app) serveHTTP(ctx context.Context, f *proxyFlags, p *proxy.Proxy) error {
-	listener, err := net.Listen("tcp", f.http)
+// serve serves HTTP until ctx ends.
+func (p *proxyCommand) serve(ctx context.Context, offered *proxy.Proxy) error {
+	listener, err := net.Listen("tcp", p.http)
 	if err != nil {
 		return usage("--http: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(f.path, p.Server().Handler())
+	mux.Handle(p.path, offered.Server().Handler())
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	a.console.Notef("serving http://%s%s; Ctrl-C stops", listener.Addr(), f.path)
+	p.console.Notef("serving http://%s%s; Ctrl-C stops", listener.Addr(), p.path)
 	if host, _, err := net.SplitHostPort(listener.Addr().String()); err == nil && !net.ParseIP(host).IsLoopback() {
-		a.console.Warnf("others can reach %s, and there is no authentication", listener.Addr())
+		p.console.Warnf("others can reach %s, and there is no authentication", listener.Addr())
 	}
 	select {
 	case err := <-served:
@@ -163,7 +165,7 @@ func (a *app) serveHTTP(ctx context.Context, f *proxyFlags, p *proxy.Proxy) erro
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err = errors.Join(p.Server().Shutdown(last), web.Shutdown(last))
+	err = errors.Join(offered.Server().Shutdown(last), web.Shutdown(last))
 	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}

@@ -5,12 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 )
-
-// asker asks whoever sits at the terminal.
-func (a *app) asker() *editor.Editor { return editor.New(a.console, "") }
 
 // pairs reads NAME=value, of a flag that may be given many times. HTTP headers
 // are also taken as they are written on the wire, "Name: value".

@@ -13,8 +13,8 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
-func (a *app) watchCommand() *cobra.Command {
-	o := &once{app: a}
+func watchCommand(c *console.Console) *cobra.Command {
+	o := &once{console: c}
 	cmd := o.command("watch TARGET [URI…]", "Print what the server tells, until Ctrl-C",
 		"Watch prints a line for each notification: changes of lists, and of the resources that\nare named. It ends when the server ends it, or with Ctrl-C.",
 		between(1, -1, "TARGET"), func(ctx context.Context, s *session, args []string) error {
@@ -22,8 +22,8 @@ func (a *app) watchCommand() *cobra.Command {
 			filter.ResourceSubscriptions = args
 			broken := make(chan struct{}, 1)
 			sub, err := s.Listen(ctx, filter, func(e client.Notification) {
-				s.tell(o.json, e)
-				if a.console.Broken() != nil {
+				tell(c, s.json, e)
+				if c.Broken() != nil {
 					select {
 					case broken <- struct{}{}:
 					default:
@@ -34,7 +34,7 @@ func (a *app) watchCommand() *cobra.Command {
 				return err
 			}
 			defer sub.Close()
-			a.console.Notef("watching; Ctrl-C ends it")
+			c.Notef("watching; Ctrl-C ends it")
 			select {
 			case <-ctx.Done():
 				if cause := context.Cause(ctx); errors.Is(cause, terminal.ErrIdle) {
@@ -53,16 +53,16 @@ func (a *app) watchCommand() *cobra.Command {
 }
 
 // tell prints a notification on one line.
-func (s *session) tell(asJSON bool, e client.Notification) {
-	if asJSON {
-		line, err := json.Marshal(struct {
-			Method string          `json:"method"`
-			Params json.RawMessage `json:"params,omitempty"`
-		}{e.Method, e.Params})
-		if err == nil {
-			s.app.console.Print(console.JSONText(line))
-		}
+func tell(c *console.Console, asJSON bool, e client.Notification) {
+	if !asJSON {
+		c.Print(render.Event(e))
 		return
 	}
-	s.app.console.Print(render.Event(e))
+	line, err := json.Marshal(struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params,omitempty"`
+	}{e.Method, e.Params})
+	if err == nil {
+		c.Print(console.JSONText(line))
+	}
 }

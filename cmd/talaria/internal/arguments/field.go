@@ -48,6 +48,19 @@ func Plain(value json.RawMessage) string {
 	return b.String()
 }
 
+// Texts returns the members of an object as Plain has them.
+func Texts(object json.RawMessage) (map[string]string, error) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(object, &values); err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	for name, value := range values {
+		texts[name] = Plain(value)
+	}
+	return texts, nil
+}
+
 // node is what this package reads of a schema.
 type node struct {
 	Ref         string            `json:"$ref"`

@@ -231,13 +231,9 @@ func (s *Shell) getPrompt(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	var values map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &values); err != nil {
+	given, err := arguments.Texts(raw)
+	if err != nil {
 		return err
-	}
-	given := map[string]string{}
-	for name, value := range values {
-		given[name] = arguments.Plain(value)
 	}
 	var result *protocol.GetPromptResult
 	err = s.Terminal.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {

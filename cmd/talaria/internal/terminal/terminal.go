@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -142,6 +141,15 @@ func (t *Terminal) Run(ctx context.Context, op Operation) error {
 			return err
 		}
 	}
+}
+
+// Get runs an operation that has a result.
+func Get[T any](ctx context.Context, t *Terminal, op func(ctx context.Context, call ...client.CallOption) (T, error)) (result T, err error) {
+	err = t.Run(ctx, func(ctx context.Context, call ...client.CallOption) (err error) {
+		result, err = op(ctx, call...)
+		return err
+	})
+	return result, err
 }
 
 // noAnswer is the error of an operation that patience ended: a timeout, with what
@@ -321,15 +329,16 @@ func (t *Terminal) keep(r form.Reply) {
 	}
 }
 
-// Unfit lists the names of Answers that no form had which the server asked;
-// none if it asked no form.
-func (t *Terminal) Unfit() []string {
+// Unfit warns of Answers whose names no form had which the server asked, if it
+// asked any.
+func (t *Terminal) Unfit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.forms == 0 {
-		return nil
+	for _, name := range t.opts.Answers.Names() {
+		if t.forms > 0 && !t.fit[name] {
+			t.opts.Console.Warnf("--answer %s: no form that the server asked has such a field", name)
+		}
 	}
-	return slices.DeleteFunc(t.opts.Answers.Names(), func(name string) bool { return t.fit[name] })
 }
 
 // sample answers in the place of a model.

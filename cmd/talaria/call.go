@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+func callCommand(c *console.Console) *cobra.Command {
+	o := &once{console: c}
+	var unchecked bool
+	cmd := o.command("call TARGET TOOL [NAME=value…]", "Call a tool", `Call calls a tool and prints what it returns.
+
+`+argumentsHelp, between(2, -1, "TARGET", "TOOL"), func(ctx context.Context, s *session, args []string) error {
+		return (&call{session: s, tool: args[0], unchecked: unchecked}).run(ctx, args[1:])
+	})
+	cmd.Flags().BoolVar(&o.noTask, "no-task", false, "take no task in place of the result: the server answers the call itself")
+	cmd.Flags().BoolVar(&unchecked, "no-check", false, "send the arguments as they are, and let the server judge")
+	cmd.Example = `  talaria call http://127.0.0.1:8080/mcp calculate operation=add a=1 b=2
+  talaria call "npx -y server-files" read path=notes.txt --json
+  talaria call URL draw bars:='[{"label":"a","value":1}]' --save /tmp`
+	return cmd
+}
+
+const argumentsHelp = `Arguments:
+  name=value      read as the tool's schema says; again for one more item of a list
+  name:=JSON      any JSON
+  name=@file      the text of a file, or its bytes where a tool takes base64
+  name:=@file     the JSON in a file
+  a.b=value       a member of an object
+  '{…}' or @file  a whole object, which the others add to`
+
+// call is a call of a tool.
+type call struct {
+	*session
+	tool      string
+	unchecked bool // the server judges the arguments
+	listed    bool // it is a tool that the server lists
+}
+
+func (c *call) run(ctx context.Context, typed []string) error {
+	given, err := c.arguments(ctx, typed)
+	if err != nil {
+		return err
+	}
+	result, err := c.Call(ctx, c.tool, given, c.call...)
+	if _, refused := errors.AsType[*protocol.Error](err); refused && !c.listed && !c.unchecked {
+		return c.unknownTool(ctx, c.tool, "")
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		err = c.render.JSON(result.Raw)
+	default:
+		err = c.render.Call(c.tool, result)
+	}
+	if err == nil && result.IsError {
+		return failed(exitTool, fmt.Errorf("the tool %s failed", c.tool))
+	}
+	return err
+}
+
+// arguments makes the arguments of what was typed. A tool that is not listed may
+// need more scopes than the token has: only a call tells.
+func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, error) {
+	object, hint := &arguments.Object{}, ""
+	if !c.unchecked {
+		tool, err := c.Tool(ctx, c.tool)
+		switch {
+		case err == nil:
+			c.listed, hint = true, "talaria tools TARGET "+c.tool+" shows the arguments"
+			if object, err = arguments.ReadObject(tool.InputSchema); err != nil {
+				return nil, fmt.Errorf("tool %s: %w", c.tool, err)
+			}
+		case !errors.Is(err, client.ErrNotFound):
+			return nil, err
+		case !c.authorized:
+			return nil, c.unknownTool(ctx, c.tool, "; --no-check calls it nevertheless")
+		}
+	}
+	given, err := object.Parse(typed)
+	if err == nil {
+		err = object.Check(given)
+	}
+	return given, asUsage(err, hint)
+}
+
+func asUsage(err error, hint string) error {
+	if err == nil {
+		return nil
+	}
+	return usage("%s", strings.ReplaceAll(err.Error(), "\n", "\n       ")).with(hint)
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/client/config"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
+)
+
+// dialer makes transports to servers, as its flags say.
+type dialer struct {
+	header, headerEnv, env []string
+	cwd, config            string
+	verbose                int
+	access
+}
+
+func (d *dialer) add(flags *pflag.FlagSet) {
+	d.access.add(flags)
+	flags.StringArrayVarP(&d.header, "header", "H", nil, "send an HTTP header, `NAME=value`; again for more")
+	flags.StringArrayVar(&d.headerEnv, "header-env", nil, "send an HTTP header with the value of an environment variable, `NAME=VARIABLE`; again for more")
+	flags.StringArrayVar(&d.env, "env", nil, "set an environment variable of the command, `NAME=value`; NAME alone passes it on")
+	flags.StringVar(&d.cwd, "cwd", "", "start the command in this `directory`")
+	flags.StringVar(&d.config, "config", "", "take the server of that name from this `file` of a desktop client")
+	flags.CountVarP(&d.verbose, "verbose", "v", "show warnings; -vv information, -vvv everything")
+}
+
+// maxMessage is how long a message may be, in bytes; images are large.
+const maxMessage = 64 << 20
+
+// kind says how to reach a server; "" finds out from the target.
+type kind string
+
+const (
+	kindAny     kind = ""
+	kindCommand kind = "stdio"
+	kindHTTP    kind = "http"
+	kindSSE     kind = "sse"
+	kindSocket  kind = "ws"
+)
+
+// transport makes the transport to a target: a URL, or a command as words.
+func (d *dialer) transport(k kind, target []string, stderr io.Writer) (client.Transport, error) {
+	if d.config != "" {
+		return d.configured(target, stderr)
+	}
+	text := target[0]
+	if k == kindCommand || k == kindAny && !isURL(text) {
+		return d.commandLine(k, target, stderr)
+	}
+	if len(d.env) > 0 || d.cwd != "" {
+		return nil, usage("--env and --cwd are for commands, and %s is a URL", login.Shown(text))
+	}
+	if address, ok := strings.CutPrefix(text, "unix:"); ok {
+		return client.Dial("unix", strings.TrimPrefix(address, "//")), nil
+	}
+	rest, isSSE := strings.CutPrefix(text, "sse+")
+	u, err := url.Parse(rest)
+	if err != nil || u.Host == "" {
+		return nil, usage("%q is no URL", login.Shown(text)).with("write a URL such as http://127.0.0.1:8080/mcp")
+	}
+	if u.Scheme == "tcp" {
+		return client.Dial("tcp", u.Host), nil
+	}
+	o, err := d.httpOptions(rest)
+	if err != nil {
+		return nil, err
+	}
+	web, socket := u.Scheme == "http" || u.Scheme == "https", u.Scheme == "ws" || u.Scheme == "wss"
+	switch {
+	case k == kindSSE && web, isSSE && web && k == kindAny:
+		return client.SSE(rest, o), nil
+	case k == kindSocket && (web || socket), socket && k == kindAny:
+		return client.WebSocket(rest, o), nil
+	case k == kindHTTP && web, web && k == kindAny:
+		return client.HTTP(rest, o), nil
+	}
+	return nil, usage("%s is no URL for this: the scheme is %q", login.Shown(text), u.Scheme).with("schemes: http, https, ws, wss, sse+http, sse+https, tcp, unix")
+}
+
+func (d *dialer) httpOptions(address string) (*client.HTTPOptions, error) {
+	headers, err := pairs("--header", d.header)
+	if err != nil {
+		return nil, err
+	}
+	variables, err := pairs("--header-env", d.headerEnv)
+	if err != nil {
+		return nil, err
+	}
+	for name, variable := range variables {
+		value, ok := os.LookupEnv(variable)
+		if !ok {
+			return nil, usage("--header-env %s=%s: there is no such variable", name, variable)
+		}
+		headers[name] = value
+	}
+	o := &client.HTTPOptions{Header: http.Header{}, MaxMessage: maxMessage}
+	for name, value := range headers {
+		o.Header.Set(name, value)
+	}
+	o.Client, err = d.authorize(address, o.Header)
+	return o, err
+}
+
+// commandLine makes the transport to a child process. One word is split as a shell
+// does; several are taken as they are.
+func (d *dialer) commandLine(k kind, target []string, stderr io.Writer) (client.Transport, error) {
+	if len(target) == 1 {
+		list, err := shellwords.Split(target[0])
+		if err != nil || len(list) == 0 {
+			return nil, usage("%q is no command: %v", target[0], errors.Join(err, errEmpty(list)))
+		}
+		if _, err := exec.LookPath(target[0]); err != nil || !strings.ContainsAny(target[0], " \t") {
+			target = shellwords.Texts(list)
+		}
+	}
+	if len(d.header)+len(d.headerEnv) > 0 || d.given() {
+		return nil, usage("--header and --token are for URLs, and %s is a command", target[0])
+	}
+	if k == kindCommand && isURL(target[0]) {
+		return nil, usage("%s is a URL, not a command", login.Shown(target[0])).with("talaria http, sse or ws connect to URLs")
+	}
+	return d.process(target, stderr)
+}
+
+// process makes the transport to a program and its arguments.
+func (d *dialer) process(target []string, stderr io.Writer) (client.Transport, error) {
+	t := client.Command(target[0], target[1:]...)
+	for _, text := range d.env {
+		if !strings.Contains(text, "=") {
+			value, ok := os.LookupEnv(text)
+			if !ok {
+				return nil, usage("--env %s: there is no such variable here; write --env %s=value", text, text)
+			}
+			text += "=" + value
+		}
+		t.Env = append(t.Env, text)
+	}
+	t.Dir = d.cwd
+	t.Grace = 2 * time.Second // scripts wait for it
+	t.MaxMessage = maxMessage
+	if d.verbose > 0 {
+		t.Stderr = stderr
+	}
+	return t, nil
+}
+
+func errEmpty(list []shellwords.Word) error {
+	if len(list) == 0 {
+		return errors.New("it is empty")
+	}
+	return nil
+}
+
+// configured takes the server from a configuration file.
+func (d *dialer) configured(target []string, stderr io.Writer) (client.Transport, error) {
+	config, err := config.Read(d.config, nil)
+	if err != nil {
+		return nil, usage("--config: %w", err)
+	}
+	server, ok := config.Server(target[0])
+	if !ok {
+		var names []string
+		for _, s := range config.Servers {
+			names = append(names, s.Name)
+		}
+		return nil, usage("%s has no server %q", d.config, target[0]).with("it has: " + strings.Join(names, ", "))
+	}
+	if len(target) > 1 {
+		return nil, usage("unexpected argument %q after the server's name", target[1])
+	}
+	if server.Err != nil {
+		return nil, usage("%w", server.Err)
+	}
+	plain := *d
+	plain.config = ""
+	for _, name := range sortedKeys(server.Headers) {
+		plain.header = append([]string{name + "=" + server.Headers[name]}, plain.header...)
+	}
+	if server.URL != "" {
+		t, err := plain.transport(kind(server.Type), []string{server.URL}, stderr)
+		d.authorized = plain.authorized
+		return t, err
+	}
+	for _, name := range sortedKeys(server.Env) {
+		plain.env = append([]string{name + "=" + server.Env[name]}, plain.env...)
+	}
+	if plain.cwd == "" {
+		plain.cwd = server.Dir
+	}
+	return plain.process(append([]string{server.Command}, server.Args...), stderr)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+)
+
+// session is a connection to a server for one operation with it.
+type session struct {
+	*client.Client
+	console    *console.Console
+	render     *render.Renderer
+	call       []client.CallOption // for requests that may take a while
+	json       bool                // the result is to be JSON
+	authorized bool                // requests have a token, which may decide about what is listed
+}
+
+// show prints a value in the form that was asked for; plainly is how people get
+// it.
+func (s *session) show(v any, plainly func()) error {
+	if s.json {
+		return s.console.JSON(v)
+	}
+	plainly()
+	return nil
+}
+
+// raw sends a request and prints its result as it came.
+func (s *session) raw(ctx context.Context, method string, params any) error {
+	var result json.RawMessage
+	if err := s.Request(ctx, method, params, &result, s.call...); err != nil {
+		return err
+	}
+	return s.render.JSON(result)
+}
+
+// unknownTool is the error for a tool that the server does not list. beside is
+// one more way out, "" if there is none.
+func (s *session) unknownTool(ctx context.Context, name, beside string) error {
+	var names []string
+	for tool, err := range s.Tools(ctx) {
+		if err != nil {
+			return err
+		}
+		names = append(names, tool.Name)
+	}
+	hint := "talaria tools TARGET lists them" + beside
+	if near := arguments.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return usage("the server has no tool %q", name).with(hint)
+}
+
+// list shows a list in the form that was asked for.
+func list[T any](s *session, items func(func(T, error) bool), plainly func([]T)) error {
+	all, err := collect(items)
+	if err != nil {
+		return err
+	}
+	return s.show(all, func() { plainly(all) })
+}
+
+// collect returns all items; none is an empty list, which JSON shows as such.
+func collect[T any](items func(func(T, error) bool)) ([]T, error) {
+	all := []T{}
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
