@@ -101,14 +101,14 @@ func (s *shellCommand) run(ctx context.Context, target []string) error {
 	if err != nil {
 		return err
 	}
-	sh := &shell.Shell{Console: s.console, Editor: ed, Terminal: l.terminal, Render: &render.Renderer{Console: s.console, Dir: s.save},
+	sh := shell.New(shell.Options{Console: s.console, Editor: ed, Terminal: l.terminal, Render: &render.Renderer{Console: s.console, Dir: s.save},
 		Connect: l.connect,
 		Explain: func(err error) (string, string) {
 			_, text, hint := explain(err)
 			return text, hint
 		},
 		Facts: s.facts(l.transport), Authorized: s.authorized,
-	}
+	})
 	l.options.OnNotification, l.options.OnState = sh.Told, sh.State
 	stop := onTerminate(func() { _ = ed.Close() })
 	defer stop()
@@ -117,8 +117,6 @@ func (s *shellCommand) run(ctx context.Context, target []string) error {
 	switch {
 	case shell.Wrong(err):
 		return &failure{code: exitUsage}
-	case shell.ToolFailed(err):
-		return &failure{code: exitTool}
 	case shell.Seen(err):
 		code, _, _ := explain(err)
 		return &failure{code: code}

@@ -7,138 +7,117 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// fetch asks for a list, all pages of it.
-func fetch[T any](s *Shell, ctx context.Context, list func(context.Context, ...client.CallOption) iter.Seq2[T, error]) (items []T, err error) {
-	err = s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
-		items, err = collect(list(ctx))
-		return err
-	})
-	return items, err
-}
-
-func collect[T any](list iter.Seq2[T, error]) (items []T, err error) {
-	for item, err := range list {
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	return items, nil
-}
-
-// lists are what completion knows of the server. They are asked for when they
-// are needed first, and again after a change.
+// lists are what completion knows of the server.
 type lists struct {
-	mu        sync.Mutex
-	tools     []protocol.Tool
-	prompts   []protocol.Prompt
-	resources []protocol.Resource
-	templates []protocol.ResourceTemplate
-	known     map[string]bool // by the method that lists them
+	client    *client.Client // nil is no server, and empty lists
+	tools     list[protocol.Tool]
+	prompts   list[protocol.Prompt]
+	resources list[protocol.Resource]
+	templates list[protocol.ResourceTemplate]
 }
 
-func (l *lists) drop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.known = nil
+// of makes them those of another server.
+func (l *lists) of(c *client.Client) {
+	l.client = c
+	for _, method := range []string{protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged} {
+		l.changed(method)
+	}
 }
 
 // changed takes the notification that a list is another.
 func (l *lists) changed(method string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	switch method {
 	case protocol.MethodToolsChanged:
-		delete(l.known, protocol.MethodToolsList)
+		l.tools.drop()
 	case protocol.MethodPromptsChanged:
-		delete(l.known, protocol.MethodPromptsList)
+		l.prompts.drop()
 	case protocol.MethodResourcesChanged:
-		delete(l.known, protocol.MethodResourcesList)
-		delete(l.known, protocol.MethodResourceTemplates)
+		l.resources.drop()
+		l.templates.drop()
 	}
+}
+
+func (l *lists) toolNames() []string {
+	return texts(l.tools.get(l.client, (*client.Client).Tools), func(t protocol.Tool) string { return t.Name })
+}
+
+func (l *lists) promptNames() []string {
+	return texts(l.prompts.get(l.client, (*client.Client).Prompts), func(p protocol.Prompt) string { return p.Name })
+}
+
+// prompt returns the arguments of a prompt, nil if there is no such prompt.
+func (l *lists) prompt(name string) *arguments.Object {
+	for _, p := range l.prompts.get(l.client, (*client.Client).Prompts) {
+		if p.Name == name {
+			return render.PromptFields(p)
+		}
+	}
+	return nil
+}
+
+// uris are those of resources, and templates as they are written.
+func (l *lists) uris() []string {
+	return append(texts(l.resources.get(l.client, (*client.Client).Resources), func(r protocol.Resource) string { return r.URI }), l.uriTemplates()...)
+}
+
+func (l *lists) uriTemplates() []string {
+	return texts(l.templates.get(l.client, (*client.Client).Templates), func(t protocol.ResourceTemplate) string { return t.URITemplate })
+}
+
+func texts[T any](items []T, text func(T) string) []string {
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = text(item)
+	}
+	return out
+}
+
+// asking is a method of the client that asks for a list.
+type asking[T any] = func(*client.Client, context.Context, ...client.CallOption) iter.Seq2[T, error]
+
+// list is one of the lists of a server. It is asked for when it is needed first,
+// and again after a change.
+type list[T any] struct {
+	mu    sync.Mutex
+	items []T
+	known bool
+}
+
+func (l *list[T]) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known = false
 }
 
 // completionTime is how long Tab waits for the server.
 const completionTime = 2 * time.Second
 
-// need asks for a list unless it is known. A server that does not answer in
-// time, or has no such list, has an empty one.
-func need[T any](s *Shell, method string, into *[]T, list func(context.Context, ...client.CallOption) iter.Seq2[T, error]) []T {
-	l := &s.lists
-	l.mu.Lock()
-	if l.known[method] {
-		defer l.mu.Unlock()
-		return *into
+// get asks for the list unless it is known. If a server does not answer in time,
+// it is what it was.
+func (l *list[T]) get(c *client.Client, ask asking[T]) []T {
+	if c == nil {
+		return nil
 	}
+	l.mu.Lock()
+	items, known := l.items, l.known
 	l.mu.Unlock()
+	if known {
+		return items
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
-	items, err := collect(list(ctx))
+	fresh, err := terminal.All(ask(c, ctx))
+	if err != nil {
+		return items
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil {
-		return *into
-	}
-	if l.known == nil {
-		l.known = map[string]bool{}
-	}
-	l.known[method] = true
-	*into = items
-	return items
-}
-
-func (s *Shell) knownTools() []protocol.Tool {
-	if s.client == nil {
-		return nil
-	}
-	return need(s, protocol.MethodToolsList, &s.lists.tools, s.client.Tools)
-}
-
-func (s *Shell) knownPrompts() []protocol.Prompt {
-	if s.client == nil {
-		return nil
-	}
-	return need(s, protocol.MethodPromptsList, &s.lists.prompts, s.client.Prompts)
-}
-
-func (s *Shell) toolNames() []string {
-	var names []string
-	for _, t := range s.knownTools() {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
-func (s *Shell) promptNames() []string {
-	var names []string
-	for _, p := range s.knownPrompts() {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-// uris are those of resources, and templates as they are written.
-func (s *Shell) uris() []string {
-	if s.client == nil {
-		return nil
-	}
-	var list []string
-	for _, r := range need(s, protocol.MethodResourcesList, &s.lists.resources, s.client.Resources) {
-		list = append(list, r.URI)
-	}
-	return append(list, s.templates()...)
-}
-
-func (s *Shell) templates() []string {
-	if s.client == nil {
-		return nil
-	}
-	var list []string
-	for _, t := range need(s, protocol.MethodResourceTemplates, &s.lists.templates, s.client.Templates) {
-		list = append(list, t.URITemplate)
-	}
-	return list
+	l.items, l.known = fresh, true
+	return fresh
 }

@@ -9,7 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"time"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
@@ -17,16 +17,14 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // Prompt is what the shell waits with.
 const Prompt = "mcp> "
 
-// Shell works with one server.
-type Shell struct {
+// Options shape a Shell.
+type Options struct {
 	Console  *console.Console
 	Editor   *editor.Editor
 	Terminal *terminal.Terminal
@@ -40,16 +38,20 @@ type Shell struct {
 	Authorized bool
 	// Facts are shown by show_state: names and values.
 	Facts [][2]string
+}
 
-	client *client.Client
-	subs   subscriptions.Set
-	lists  lists
-	told   protocol.Level // what set_level chose
-	failed error          // the last command that failed
+// Shell takes commands for one server.
+type Shell struct {
+	*link
+	commands table
+	failed   error // the last command that failed
+}
 
-	ready   atomic.Bool // the connection was there
-	lost    atomic.Bool // and is not any more
-	closing atomic.Bool // it is closed from here
+// New returns a Shell that is not connected yet.
+func New(o Options) *Shell {
+	s := &Shell{link: &link{Options: o}}
+	s.commands = commands(s)
+	return s
 }
 
 // errLeave ends the shell.
@@ -59,6 +61,27 @@ var errLeave = errors.New("leave")
 type usageError struct{ text, usage string }
 
 func (e *usageError) Error() string { return e.text }
+
+func wrong(format string, args ...any) error {
+	return &usageError{text: fmt.Sprintf(format, args...)}
+}
+
+// Wrong tells whether err is that of a command that was typed wrongly.
+func Wrong(err error) bool {
+	_, ok := errors.AsType[*usageError](err)
+	return ok
+}
+
+// seenError is the error of a command, which was reported.
+type seenError struct{ error }
+
+func (e *seenError) Unwrap() error { return e.error }
+
+// Seen tells whether the user has seen an error of Run already.
+func Seen(err error) bool {
+	_, ok := errors.AsType[*seenError](err)
+	return ok
+}
 
 // Run connects and takes commands until exit, Ctrl-D or the end of input. Its
 // error is that of the last command that failed, if the commands came from a
@@ -73,8 +96,10 @@ func (s *Shell) Run(ctx context.Context) error {
 		s.Console.Notef("not connected; initialize tries again, exit leaves")
 	}
 	for {
-		line, err := s.Editor.Line(Prompt, s.complete, true)
-		if err == nil && !leaving(line) { // who wants to leave is asked nothing
+		line, err := s.Editor.Line(Prompt, s.commands.complete, true)
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		c, known := s.commands.find(name)
+		if err == nil && c.name != "exit" { // who wants to leave is asked nothing
 			s.Terminal.Serve()
 		}
 		switch {
@@ -84,187 +109,130 @@ func (s *Shell) Run(ctx context.Context) error {
 		case errors.Is(err, io.EOF):
 			if s.Console.Interactive() {
 				s.Console.Print()
-				return nil
 			}
-			return seen(s.failed)
+			return s.left()
 		case err != nil:
 			return err
+		case name == "" || strings.HasPrefix(name, "#"):
+			continue
+		case known:
+			err = s.execute(ctx, c, strings.TrimSpace(rest))
+		default:
+			err = s.unknown(name)
 		}
-		switch err := s.execute(ctx, line); {
-		case errors.Is(err, errLeave) && s.Console.Interactive():
-			return nil
-		case errors.Is(err, errLeave):
-			return seen(s.failed)
-		case err != nil:
+		if errors.Is(err, errLeave) {
+			return s.left()
+		}
+		if err != nil {
 			s.failed = err
 			s.report(err)
 		}
 	}
 }
 
-func leaving(line string) bool {
-	name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-	c, _ := find(name)
-	return c.name == "exit"
-}
-
-// connect makes a connection in the place of the one before.
-func (s *Shell) connect(ctx context.Context) error {
-	s.disconnect()
-	s.ready.Store(false)
-	s.lost.Store(false)
-	c, err := s.Connect(ctx)
-	if err != nil {
-		return err
+// left is the error of a shell that was left.
+func (s *Shell) left() error {
+	if s.failed == nil || s.Console.Interactive() {
+		return nil
 	}
-	s.client = c
-	s.lists.drop()
-	s.Console.Printf("connected to %s, revision %s", s.Console.Paint(console.Bold, render.Server(c.Server().Info)), c.Revision())
-	if s.Console.Interactive() {
-		s.Console.Notef("help lists the commands; Tab completes them")
-	}
-	filter := render.Changes(c.Server().Capabilities)
-	if c.Revision().Modern() && (filter.ToolsListChanged || filter.PromptsListChanged || filter.ResourcesListChanged) {
-		err := s.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
-			_, err := c.Listen(ctx, filter, nil)
-			return err
-		})
-		if errors.Is(err, terminal.ErrInterrupted) {
-			s.disconnect()
-			return err
-		}
-		if err != nil {
-			s.Console.Warnf("the server does not tell of changes: %v", err)
-		}
-	}
-	return nil
-}
-
-func (s *Shell) disconnect() {
-	if s.client == nil {
-		return
-	}
-	s.closing.Store(true)
-	defer s.closing.Store(false)
-	s.subs.Clear()
-	if err := s.client.Close(); err != nil {
-		s.Console.Warnf("%v", err)
-	}
-	s.client = nil
-}
-
-// Told takes the notifications of the server.
-func (s *Shell) Told(e client.Notification) {
-	switch e.Method {
-	case protocol.MethodLog: // has a handler of its own
-	case protocol.MethodCancelled:
-	default:
-		s.lists.changed(e.Method)
-		s.Terminal.Notice("[%s]", render.Event(e))
-	}
-}
-
-// State takes the changes of the connection's state. Only what happens to a
-// connection that was there is news.
-func (s *Shell) State(state client.State, err error) {
-	switch state {
-	case client.StateReady:
-		s.ready.Store(true)
-		if s.lost.Swap(false) {
-			s.Terminal.Notice("[connected again]")
-		}
-	case client.StateDisconnected:
-		if s.ready.Swap(false) && !s.closing.Load() && err != nil {
-			s.lost.Store(true)
-			text, _ := s.Explain(err)
-			s.Terminal.Notice("[disconnected: %s]", brief(text))
-		}
-	}
-}
-
-// lastLines is how much of what a server wrote at its end a notice shows.
-const lastLines = 3
-
-// brief leaves out the middle of a long text.
-func brief(text string) string {
-	list := strings.Split(text, "\n")
-	if len(list) <= 1+lastLines {
-		return text
-	}
-	return strings.Join(append([]string{list[0], "       …"}, list[len(list)-lastLines:]...), "\n")
+	return &seenError{s.failed}
 }
 
 func (s *Shell) report(err error) {
-	var wrong *usageError
+	text, hint := "", ""
+	wrong, typed := errors.AsType[*usageError](err)
 	switch {
 	case errors.Is(err, form.ErrCancel), errors.Is(err, form.ErrDecline):
 		s.Console.Notef("cancelled")
-	case errors.As(err, &wrong):
-		s.Console.Failf("%s", wrong.text)
-		if wrong.usage != "" {
-			s.Console.Notef("usage: %s", wrong.usage)
-		}
+		return
+	case typed && wrong.usage != "":
+		text, hint = wrong.text, "usage: "+wrong.usage
+	case typed:
+		text = wrong.text
 	default:
-		text, hint := s.Explain(err)
-		s.Console.Failf("%s", text)
-		if hint != "" {
-			s.Console.Notef("%s", hint)
-		}
+		text, hint = s.Explain(err)
+	}
+	s.Console.Failf("%s", text)
+	if hint != "" {
+		s.Console.Notef("%s", hint)
 	}
 }
 
-// execute runs one line.
-func (s *Shell) execute(ctx context.Context, line string) error {
-	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if name == "" || strings.HasPrefix(name, "#") {
-		return nil
-	}
-	c, ok := find(name)
-	if !ok {
-		text := fmt.Sprintf("unknown command %q", name)
-		if slices.Contains(s.toolNames(), name) {
-			return &usageError{text: text + "; it is a tool", usage: "call_tool " + name + " [NAME=value…]"}
-		}
-		if near := arguments.Nearest(name, names()); near != "" {
-			text += "; did you mean " + near + "?"
-		}
-		return &usageError{text: text, usage: "help lists the commands"}
-	}
+// execute runs a command; rest is what follows its name.
+func (s *Shell) execute(ctx context.Context, c command, rest string) error {
 	if c.online && s.client == nil {
 		return &usageError{text: "not connected", usage: "initialize connects"}
 	}
-	err := c.run(s, ctx, strings.TrimSpace(rest))
-	var wrong *usageError
-	if errors.As(err, &wrong) && wrong.usage == "" {
+	err := c.run(ctx, rest)
+	if wrong, ok := errors.AsType[*usageError](err); ok && wrong.usage == "" {
 		wrong.usage = c.usage
 	}
 	return err
 }
 
-func wrong(format string, args ...any) error {
-	return &usageError{text: fmt.Sprintf(format, args...)}
+// unknown is the error for a name that is no command's.
+func (s *Shell) unknown(name string) error {
+	text := fmt.Sprintf("unknown command %q", name)
+	if slices.Contains(s.lists.toolNames(), name) {
+		return &usageError{text: text + "; it is a tool", usage: "call_tool " + name + " [NAME=value…]"}
+	}
+	if near := arguments.Nearest(name, s.commands.names()); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	return &usageError{text: text, usage: "help lists the commands"}
 }
 
-// Wrong tells whether err is that of a command that was typed wrongly.
-func Wrong(err error) bool {
-	var wrong *usageError
-	return errors.As(err, &wrong)
-}
-
-// Seen tells whether the user has seen an error of Run already.
-func Seen(err error) bool {
-	_, ok := errors.AsType[*seenError](err)
-	return ok
-}
-
-// seenError is the error of a command, which was reported.
-type seenError struct{ error }
-
-func (e *seenError) Unwrap() error { return e.error }
-
-func seen(err error) error {
-	if err == nil {
+func (s *Shell) help(_ context.Context, rest string) error {
+	if rest == "" {
+		var rows [][]string
+		for _, c := range s.commands {
+			rows = append(rows, []string{c.name, c.short})
+		}
+		s.Console.Table([]string{"command", "what it does"}, rows)
+		s.Console.Notef("help COMMAND says more. Tab completes, Ctrl-C cancels a call, Ctrl-D leaves.")
 		return nil
 	}
-	return &seenError{err}
+	c, ok := s.commands.find(rest)
+	if !ok {
+		return wrong("unknown command %q", rest)
+	}
+	s.Console.Print(s.Console.Paint(console.Bold, c.usage))
+	s.Console.Print("  " + c.short)
+	if len(c.aliases) > 0 {
+		s.Console.Print("  also: " + strings.Join(c.aliases, ", "))
+	}
+	if c.name == "call_tool" {
+		s.Console.Print(callHelp)
+	}
+	return nil
+}
+
+func (s *Shell) timeout(_ context.Context, rest string) error {
+	if rest != "" {
+		limit, err := time.ParseDuration(rest)
+		if err != nil || limit < 0 {
+			return wrong("%q is no duration; write 10s, 2m or 0", rest)
+		}
+		s.Terminal.SetLimit(limit)
+	}
+	if limit := s.Terminal.Limit(); limit > 0 {
+		s.Console.Printf("an answer, or progress, must come within %v", limit)
+	} else {
+		s.Console.Print("no limit")
+	}
+	return nil
+}
+
+func (s *Shell) history(context.Context, string) error {
+	for i, line := range s.Editor.History() {
+		s.Console.Printf("%4d  %s", i+1, line)
+	}
+	return nil
+}
+
+func (s *Shell) clear(context.Context, string) error {
+	if s.Console.OutTerminal {
+		fmt.Fprint(s.Console.Out, "\x1b[H\x1b[2J")
+	}
+	return nil
 }

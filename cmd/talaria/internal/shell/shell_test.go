@@ -52,8 +52,8 @@ func open(t *testing.T, server *mcp.Server, script string) (*Shell, *bytes.Buffe
 	c := &console.Console{In: strings.NewReader(script), Out: &out, Err: &out}
 	ed := editor.New(c, "")
 	d := terminal.New(terminal.Options{Console: c, Editor: ed})
-	s := &Shell{Console: c, Editor: ed, Terminal: d, Render: &render.Renderer{Console: c, Dir: t.TempDir()},
-		Explain: func(err error) (string, string) { return err.Error(), "" }}
+	s := New(Options{Console: c, Editor: ed, Terminal: d, Render: &render.Renderer{Console: c, Dir: t.TempDir()},
+		Explain: func(err error) (string, string) { return err.Error(), "" }})
 	var serving sync.WaitGroup
 	s.Connect = func(ctx context.Context) (*client.Client, error) {
 		o := &client.Options{Roots: []protocol.Root{}}
@@ -105,7 +105,7 @@ func TestComplete(t *testing.T) {
 		{"set_level e", "set_level ", []string{"error ", "emergency "}},
 		{"roots r", "roots ", []string{"remove "}},
 	} {
-		head, got := s.complete(test.line)
+		head, got := s.commands.complete(test.line)
 		if head != test.head || !slices.Equal(got, test.want) {
 			t.Errorf("%q: got %q %q, want %q %q", test.line, head, got, test.head, test.want)
 		}
@@ -119,12 +119,12 @@ func TestCompleteAfterChange(t *testing.T) {
 	if err := s.connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.toolNames(); len(got) != 3 {
+	if got := s.lists.toolNames(); len(got) != 3 {
 		t.Fatalf("got %v", got)
 	}
 	server.Remove(mcp.KindTool, "send")
 	s.Told(client.Notification{Method: protocol.MethodToolsChanged})
-	if _, got := s.complete("call_tool se"); !slices.Equal(got, []string{"search "}) {
+	if _, got := s.commands.complete("call_tool se"); !slices.Equal(got, []string{"search "}) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -201,7 +201,7 @@ func TestRun(t *testing.T) {
 // Every command has a help, and none is found under two names.
 func TestCommands(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range commands() {
+	for _, c := range New(Options{}).commands {
 		for _, name := range append([]string{c.name}, c.aliases...) {
 			if seen[name] {
 				t.Errorf("%s is there twice", name)

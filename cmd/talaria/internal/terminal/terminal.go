@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/signal"
 	"sync"
@@ -150,6 +151,19 @@ func Get[T any](ctx context.Context, t *Terminal, op func(ctx context.Context, c
 		return err
 	})
 	return result, err
+}
+
+// All returns the items of a list that comes page by page; none is an empty list,
+// which JSON shows as such.
+func All[T any](list iter.Seq2[T, error]) ([]T, error) {
+	items := []T{}
+	for item, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
 }
 
 // noAnswer is the error of an operation that patience ended: a timeout, with what

@@ -1,0 +1,135 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// requests are the commands that send one message, and ask nobody.
+type requests struct{ *link }
+
+func (r requests) ping(ctx context.Context, _ string) error {
+	start := time.Now()
+	err := r.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return r.client.Ping(ctx) })
+	if err == nil {
+		r.Console.Printf("pong (%v)", time.Since(start).Round(10*time.Microsecond))
+	}
+	return err
+}
+
+func levels() []string {
+	var list []string
+	for l := protocol.LevelDebug; l <= protocol.LevelEmergency; l++ {
+		list = append(list, l.String())
+	}
+	return list
+}
+
+func (r requests) setLevel(ctx context.Context, rest string) error {
+	level, fault := protocol.ParseLevel(rest)
+	if fault != nil {
+		return wrong("%q is no level; there are %s", rest, strings.Join(levels(), ", "))
+	}
+	err := r.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return r.client.SetLevel(ctx, level) })
+	if err == nil {
+		r.told = level
+		r.Terminal.ShowLogs(level)
+		r.Console.Printf("level %s and worse", level)
+	}
+	return err
+}
+
+func (r requests) complete(ctx context.Context, rest string) error {
+	list, err := split(rest)
+	if err != nil {
+		return err
+	}
+	if len(list) < 2 {
+		return wrong("what is to be completed?")
+	}
+	q := client.Completion{Argument: list[1]}
+	if strings.ContainsAny(list[0], "{}") || strings.Contains(list[0], "://") {
+		q.Template = list[0]
+	} else {
+		q.Prompt = list[0]
+	}
+	if len(list) > 2 {
+		q.Value = list[2]
+	}
+	for _, pair := range list[min(3, len(list)):] {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return wrong("%q is not NAME=value", pair)
+		}
+		if q.Context == nil {
+			q.Context = map[string]string{}
+		}
+		q.Context[name] = value
+	}
+	result, err := terminal.Get(ctx, r.Terminal, func(ctx context.Context, _ ...client.CallOption) (*protocol.Completion, error) {
+		return r.client.Complete(ctx, q)
+	})
+	if err == nil {
+		r.Render.Completion(result)
+	}
+	return err
+}
+
+// completeReference completes what follows complete.
+func (r requests) completeReference(typed []string) []string {
+	switch len(typed) {
+	case 1:
+		return append(r.lists.promptNames(), r.lists.uriTemplates()...)
+	case 2:
+		if object := r.lists.prompt(typed[0]); object != nil {
+			return object.Names()
+		}
+	}
+	return nil
+}
+
+// request sends what has no command of its own.
+func (r requests) request(ctx context.Context, rest string) error {
+	method, params, err := methodAndParams(rest)
+	if err != nil {
+		return err
+	}
+	result, err := terminal.Get(ctx, r.Terminal, func(ctx context.Context, call ...client.CallOption) (result json.RawMessage, err error) {
+		err = r.client.Request(ctx, method, params, &result, call...)
+		return result, err
+	})
+	if err != nil {
+		return err
+	}
+	return r.Render.JSON(result)
+}
+
+func (r requests) notify(ctx context.Context, rest string) error {
+	method, params, err := methodAndParams(rest)
+	if err != nil {
+		return err
+	}
+	return r.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return r.client.Notify(ctx, method, params) })
+}
+
+func methodAndParams(rest string) (string, json.RawMessage, error) {
+	w, err := wordsOf(rest)
+	if err != nil {
+		return "", nil, err
+	}
+	if w.name == "" {
+		return "", nil, wrong("METHOD is missing")
+	}
+	params, err := (&arguments.Object{}).Parse(w.typed)
+	if err != nil {
+		return "", nil, wrong("%v", err)
+	}
+	return w.name, params, nil
+}

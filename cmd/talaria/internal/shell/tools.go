@@ -1,0 +1,116 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// errTool is the error of a tool that says that it failed.
+var errTool = errors.New("the tool failed")
+
+const callHelp = `  name=value      read as the tool's schema says; again for one more item of a list
+  name:=JSON      any JSON
+  name=@file      the text of a file, or its bytes where a tool takes base64
+  name:=@file     the JSON in a file
+  a.b=value       a member of an object
+  {…} or @file    a whole object
+  Quote values with spaces: name='two words'.
+  --json shows the whole result as it came.`
+
+// tools are the commands for tools.
+type tools struct {
+	*link
+	person
+}
+
+func (t tools) list(ctx context.Context, rest string) error {
+	if rest == "" {
+		return listing(t.link, "tool", (*client.Client).Tools, t.Render.Tools)(ctx, rest)
+	}
+	tool, err := t.find(ctx, rest)
+	if err != nil {
+		return err
+	}
+	return t.Render.Tool(tool)
+}
+
+func (t tools) call(ctx context.Context, rest string) error {
+	w, err := wordsOf(rest)
+	if err == nil && w.name == "" {
+		w.name, err = t.ask("tool", t.lists.toolNames)
+	}
+	if err != nil {
+		return err
+	}
+	tool, unknown := t.find(ctx, w.name)
+	if unknown != nil && !(t.Authorized && Wrong(unknown)) {
+		return unknown
+	}
+	object := &arguments.Object{}
+	if unknown == nil {
+		if object, err = arguments.ReadObject(tool.InputSchema); err != nil {
+			return fmt.Errorf("tool %s: %w", w.name, err)
+		}
+	}
+	given, err := t.fill(object, w.typed)
+	if err != nil {
+		return err
+	}
+	result, err := terminal.Get(ctx, t.Terminal, func(ctx context.Context, call ...client.CallOption) (*client.CallToolResult, error) {
+		return t.client.Call(ctx, w.name, given, call...)
+	})
+	if _, refused := errors.AsType[*protocol.Error](err); refused && unknown != nil {
+		return unknown
+	}
+	switch {
+	case err != nil:
+		return err
+	case w.json:
+		err = t.Render.JSON(result.Raw)
+	default:
+		err = t.Render.Call(w.name, result)
+	}
+	if err == nil && result.IsError {
+		err = errTool
+	}
+	return err
+}
+
+// find returns the definition of a tool.
+func (t tools) find(ctx context.Context, name string) (protocol.Tool, error) {
+	tool, err := terminal.Get(ctx, t.Terminal, func(ctx context.Context, _ ...client.CallOption) (protocol.Tool, error) {
+		return t.client.Tool(ctx, name)
+	})
+	if errors.Is(err, client.ErrNotFound) {
+		text := fmt.Sprintf("the server has no tool %q", name)
+		if near := arguments.Nearest(name, t.lists.toolNames()); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+		err = &usageError{text, "list_tools lists them"}
+	}
+	return tool, err
+}
+
+// complete completes what follows call_tool.
+func (t tools) complete(typed []string) []string {
+	if len(typed) == 1 {
+		return t.lists.toolNames()
+	}
+	for _, tool := range t.lists.tools.get(t.client, (*client.Client).Tools) {
+		if tool.Name != typed[0] {
+			continue
+		}
+		object, err := arguments.ReadObject(tool.InputSchema)
+		if err != nil {
+			return nil
+		}
+		return append(completeFields(object, typed[1:], nil), "--json")
+	}
+	return nil
+}
