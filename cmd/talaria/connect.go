@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shell"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -90,7 +88,7 @@ func (f *connector) options(log io.Writer) (*client.Options, error) {
 		return nil, err
 	}
 	for _, dir := range f.roots {
-		root, err := rootOf(dir)
+		root, err := shell.Root(dir)
 		if err != nil {
 			return nil, usage("--root: %w", err)
 		}
@@ -125,20 +123,4 @@ func (f *connector) pin(opts *client.Options) error {
 	}
 	opts.Revisions = []protocol.Revision{rev}
 	return nil
-}
-
-// rootOf makes a root of a directory or a file URI.
-func rootOf(dir string) (protocol.Root, error) {
-	if strings.HasPrefix(dir, "file://") {
-		return protocol.Root{URI: dir, Name: filepath.Base(dir)}, nil
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return protocol.Root{}, err
-	}
-	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return protocol.Root{}, fmt.Errorf("%s is not a directory", dir)
-	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}
-	return protocol.Root{URI: u.String(), Name: filepath.Base(abs)}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -45,8 +47,8 @@ func offerOf(ctx context.Context, c *client.Client) (*offer, error) {
 	return all, errors.Join(faults[:]...)
 }
 
-func offered[T any](items func(func(T, error) bool)) ([]T, error) {
-	all, err := collect(items)
+func offered[T any](items iter.Seq2[T, error]) ([]T, error) {
+	all, err := terminal.All(items)
 	if errors.Is(err, client.ErrUnsupported) {
 		return []T{}, nil
 	}

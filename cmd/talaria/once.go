@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shell"
 )
 
 // once is a command that connects, does one thing and ends.
@@ -101,9 +101,9 @@ func completeCommand(c *console.Console) *cobra.Command {
 	return o.command("complete TARGET (PROMPT | TEMPLATE) ARGUMENT [VALUE] [NAME=value…]", "Ask for values of an argument",
 		"Complete asks the server which values an argument of a prompt, or a variable of a\nresource template, can have. NAME=value are those that are filled in already.",
 		between(3, -1, "TARGET", "PROMPT or TEMPLATE", "ARGUMENT"), func(ctx context.Context, s *session, args []string) error {
-			q, err := completionOf(args)
+			q, err := shell.Completion(args)
 			if err != nil {
-				return err
+				return asUsage(err, "")
 			}
 			result, err := s.Complete(ctx, q)
 			if err != nil {
@@ -111,27 +111,6 @@ func completeCommand(c *console.Console) *cobra.Command {
 			}
 			return s.show(result, func() { s.render.Completion(result) })
 		})
-}
-
-// completionOf reads: prompt or template, argument, value, and what is filled in.
-func completionOf(args []string) (client.Completion, error) {
-	q := client.Completion{Argument: args[1]}
-	if strings.ContainsAny(args[0], "{}") || isURL(args[0]) {
-		q.Template = args[0]
-	} else {
-		q.Prompt = args[0]
-	}
-	if len(args) > 2 {
-		q.Value = args[2]
-	}
-	if len(args) > 3 {
-		context, err := pairs("context", args[3:])
-		if err != nil {
-			return q, err
-		}
-		q.Context = context
-	}
-	return q, nil
 }
 
 func pingCommand(c *console.Console) *cobra.Command {

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"iter"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
 // session is a connection to a server for one operation with it.
@@ -57,22 +59,10 @@ func (s *session) unknownTool(ctx context.Context, name, beside string) error {
 }
 
 // list shows a list in the form that was asked for.
-func list[T any](s *session, items func(func(T, error) bool), plainly func([]T)) error {
-	all, err := collect(items)
+func list[T any](s *session, items iter.Seq2[T, error], plainly func([]T)) error {
+	all, err := terminal.All(items)
 	if err != nil {
 		return err
 	}
 	return s.show(all, func() { plainly(all) })
-}
-
-// collect returns all items; none is an empty list, which JSON shows as such.
-func collect[T any](items func(func(T, error) bool)) ([]T, error) {
-	all := []T{}
-	for item, err := range items {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, item)
-	}
-	return all, nil
 }

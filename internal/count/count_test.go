@@ -54,6 +54,25 @@ func TestLimits(t *testing.T) {
 			t.Errorf("package %q has %d files, at most %d may be", dir, c.Files[dir], limit)
 		}
 	}
+	shapes(t, c)
+}
+
+// The command is not the library: what it exports and how much it is has no limit
+// here.
+func TestCommand(t *testing.T) {
+	c, err := Module("../../cmd/talaria")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Lines) < 10 {
+		t.Fatalf("found %d packages only", len(c.Lines))
+	}
+	shapes(t, c)
+}
+
+// shapes holds the limits of each file, function and type.
+func shapes(t *testing.T, c *Code) {
+	t.Helper()
 	each(t, c.LongFiles, maxFile, "file")
 	each(t, c.LongFuncs, maxFunction, "function")
 	widest := map[string]int{}

@@ -1,12 +1,12 @@
-// Package arguments turns what a person types, as name=value, into the JSON
-// that a tool, a prompt or a form wants, with the help of its JSON Schema.
 package arguments
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -61,288 +61,272 @@ func Texts(object json.RawMessage) (map[string]string, error) {
 	return texts, nil
 }
 
-// node is what this package reads of a schema.
-type node struct {
-	Ref         string            `json:"$ref"`
-	Type        json.RawMessage   `json:"type"`
-	Title       string            `json:"title"`
-	Description string            `json:"description"`
-	Default     json.RawMessage   `json:"default"`
-	Const       json.RawMessage   `json:"const"`
-	Enum        []json.RawMessage `json:"enum"`
-	EnumNames   []string          `json:"enumNames"`
-	OneOf       []json.RawMessage `json:"oneOf"`
-	AnyOf       []json.RawMessage `json:"anyOf"`
-	Items       json.RawMessage   `json:"items"`
-	Properties  json.RawMessage   `json:"properties"`
-	Required    []string          `json:"required"`
-	Additional  json.RawMessage   `json:"additionalProperties"`
-	rules
-}
-
-// rules are the keywords that a hint tells of.
-type rules struct {
-	Format           string       `json:"format"`
-	Encoding         string       `json:"contentEncoding"`
-	Pattern          string       `json:"pattern"`
-	Minimum          *json.Number `json:"minimum"`
-	Maximum          *json.Number `json:"maximum"`
-	ExclusiveMinimum *json.Number `json:"exclusiveMinimum"`
-	ExclusiveMaximum *json.Number `json:"exclusiveMaximum"`
-	MinLength        *int         `json:"minLength"`
-	MaxLength        *int         `json:"maxLength"`
-	MinItems         *int         `json:"minItems"`
-	MaxItems         *int         `json:"maxItems"`
-}
-
-// Object is an object schema, taken apart.
-type Object struct {
-	Fields []Field // in the order of the schema
-	Closed bool    // nothing but Fields is allowed
-	schema json.RawMessage
-}
-
-// ReadObject reads a schema, which may come from a server that nobody trusts:
-// what it cannot make sense of it leaves out. nil is an object without fields.
-func ReadObject(schema json.RawMessage) (*Object, error) {
-	o := &Object{schema: schema}
-	if len(schema) == 0 {
-		return o, nil
+// Type says in a word or two what a field takes: "integer", "list of string",
+// "string or null", "any".
+func (f Field) Type() string {
+	if len(f.Types) == 0 {
+		return "any"
 	}
-	var root node
-	if err := decode(schema, &root); err != nil {
-		return nil, fmt.Errorf("the schema is no JSON object: %w", err)
+	names := slices.Clone(f.Types)
+	for i, name := range names {
+		if name != "array" {
+			continue
+		}
+		names[i] = "list"
+		if f.Item != nil && len(f.Item.Types) > 0 {
+			names[i] = "list of " + f.Item.Type()
+		}
 	}
-	o.Closed = string(bytes.TrimSpace(root.Additional)) == "false"
-	r := &reader{root: schema, left: maxNodes, found: map[string]json.RawMessage{}}
-	for _, m := range members(root.Properties) {
-		f := r.field(m.name, m.value, maxNesting)
-		f.Required = slices.Contains(root.Required, m.name)
-		o.Fields = append(o.Fields, f)
-	}
-	return o, nil
+	return strings.Join(names, " or ")
 }
 
-// Field returns the field of that name.
-func (o *Object) Field(name string) (Field, bool) {
-	i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
-	if i < 0 {
-		return Field{}, false
+// Hint says what a field takes, for a prompt: type, bounds, values, default.
+func (f Field) Hint() string {
+	parts := []string{f.Type()}
+	if r := f.rules.text(); r != "" {
+		parts = append(parts, r)
 	}
-	return o.Fields[i], true
+	if list := f.Choices(); list != "" {
+		parts = append(parts, list)
+	}
+	if list := f.variants(); list != "" {
+		parts = append(parts, list)
+	}
+	if len(f.Default) > 0 {
+		parts = append(parts, "default "+Plain(f.Default))
+	}
+	if !f.Required {
+		parts = append(parts, "optional")
+	}
+	return strings.Join(parts, ", ")
 }
 
-// Names lists the fields.
-func (o *Object) Names() []string {
-	names := make([]string, len(o.Fields))
-	for i, f := range o.Fields {
-		names[i] = f.Name
-	}
-	return names
-}
-
-// The bounds of reading a schema: how deep lists of lists and references are
-// followed, and how many schemas are looked at in all.
+// The bounds of what a hint lists: values of an enum, kinds of a union, and
+// members of each.
 const (
-	maxNesting = 8
-	maxNodes   = 5000
+	shownChoices  = 12
+	shownVariants = 6
+	shownMembers  = 6
 )
 
-// reader reads the fields of one schema.
-type reader struct {
-	root  json.RawMessage
-	left  int                        // how many schemas it may still look at
-	found map[string]json.RawMessage // references that were followed
-}
-
-func (r *reader) field(name string, text json.RawMessage, depth int) Field {
-	text = r.resolve(text, depth)
-	f := Field{Name: name, Schema: text}
-	var n node
-	if r.left--; r.left < 0 || decode(text, &n) != nil { // true, false, or not what a schema may be
-		return f
-	}
-	f.Title, f.Description, f.Default, f.rules = n.Title, n.Description, n.Default, n.rules
-	f.Types = types(n.Type)
-	f.Options = options(n)
-	if len(f.Options) == 0 {
-		for _, part := range slices.Concat(n.AnyOf, n.OneOf) {
-			if depth == 0 {
-				break
-			}
-			if v := r.variant(part, depth-1); v != "" {
-				f.Variants = append(f.Variants, v)
-			}
-			branch := r.field(name, part, depth-1)
-			f.Types = append(f.Types, branch.Types...)
-			f.Options = append(f.Options, branch.Options...)
-			if f.Item == nil {
-				f.Item = branch.Item
-			}
-			if len(n.AnyOf)+len(n.OneOf) == 2 && !slices.Equal(branch.Types, []string{"null"}) {
-				f.rules = branch.rules // the usual way of saying "or null"
-			}
-		}
-	}
-	if len(n.Items) > 0 && depth > 0 {
-		item := r.field(name, n.Items, depth-1)
-		f.Item = &item
-		if len(f.Options) == 0 {
-			f.Options = item.Options
-		}
-		if len(f.Variants) == 0 {
-			f.Variants = item.Variants
-		}
-	}
-	if len(f.Types) == 0 {
-		f.Types = optionTypes(f.Options)
-	}
-	f.Types = unique(f.Types)
-	return f
-}
-
-// resolve follows references into the same document. Others are never loaded.
-func (r *reader) resolve(text json.RawMessage, depth int) json.RawMessage {
-	for ; depth > 0; depth-- {
-		var n node
-		if r.left <= 0 || decode(text, &n) != nil || n.Ref == "" {
+// Choices lists the values of an enum, "" if there is none.
+func (f Field) Choices() string {
+	var list []string
+	for i, o := range f.Options {
+		if i == shownChoices {
+			list = append(list, fmt.Sprintf("… %d more", len(f.Options)-i))
 			break
 		}
-		target, known := r.found[n.Ref]
-		if !known {
-			r.left -= 10 // it costs more than a field
-			target = r.lookup(n.Ref)
-			r.found[n.Ref] = target
+		text := o.Text()
+		if o.Title != "" && o.Title != text {
+			text += " (" + o.Title + ")"
 		}
-		if target == nil {
-			break
-		}
-		text = target
+		list = append(list, text)
+	}
+	return strings.Join(list, " | ")
+}
+
+// variants lists the kinds of object of a union; one alone is no union.
+func (f Field) variants() string {
+	if len(f.Variants) < 2 {
+		return ""
+	}
+	list := slices.Clone(f.Variants)
+	if len(list) > shownVariants {
+		list = append(list[:shownVariants], fmt.Sprintf("… %d more", len(list)-shownVariants))
+	}
+	return strings.Join(list, " | ")
+}
+
+// Typed returns how a text is typed after name= for Read to give it back. What
+// is offered to a person for completion goes through here: a server may have
+// chosen it, and a file is sent only if the person has named it.
+func Typed(text string) string {
+	if strings.HasPrefix(text, "@") {
+		return `\` + text
 	}
 	return text
 }
 
-// lookup returns what a reference names, nil if that is not here.
-func (r *reader) lookup(ref string) json.RawMessage {
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil
-	}
-	at := r.root
-	for step := range strings.SplitSeq(path, "/") {
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		var object map[string]json.RawMessage
-		if json.Unmarshal(at, &object) != nil {
-			return nil
-		}
-		at = object[step]
-	}
-	return at
+// Nameable tells whether a field can be given as name=value: the name is not
+// read as something else then.
+func (f Field) Nameable() bool {
+	return f.Name != "" && !strings.ContainsAny(f.Name[:1], "@{") && !strings.Contains(f.Name, "=")
 }
 
-func types(raw json.RawMessage) []string {
-	var one string
-	var many []string
-	if json.Unmarshal(raw, &one) == nil && one != "" {
-		return []string{one}
-	}
-	_ = json.Unmarshal(raw, &many) // what is no list of names names no type
-	return many
+// bytes reports whether the field, or each item of the list that it is, holds
+// bytes as base64.
+func (f Field) bytes() bool {
+	return f.rules.base64() || f.Item != nil && f.Item.rules.base64()
 }
 
-// options finds the values of an enum, in every way that elicitation has had.
-func options(n node) []Option {
-	var list []Option
-	for i, value := range n.Enum {
-		o := Option{Value: value}
-		if i < len(n.EnumNames) {
-			o.Title = n.EnumNames[i]
+// Read makes the value of what was typed after name=, which may name a file.
+func (f Field) Read(typed string) (json.RawMessage, error) {
+	text, isFile, err := content(typed)
+	if err != nil {
+		return nil, err
+	}
+	if isFile && f.bytes() {
+		text = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return f.Value(text)
+}
+
+// Value reads what was typed as the field's type says: the first type that
+// fits, in the order of the schema. Without a type, a JSON number, boolean, null,
+// list or object is one, and all else is text.
+func (f Field) Value(text string) (json.RawMessage, error) {
+	if o, ok := f.option(text); ok && !slices.Contains(f.Types, "array") {
+		return o.Value, nil
+	}
+	if len(f.Types) == 0 {
+		if t := strings.TrimSpace(text); json.Valid([]byte(t)) && !strings.HasPrefix(t, `"`) {
+			return json.RawMessage(t), nil
 		}
-		list = append(list, o)
+		return quote(text), nil
 	}
-	if len(n.Enum) == 0 && len(n.Const) > 0 {
-		list = append(list, Option{Value: n.Const, Title: n.Title})
+	var last error
+	for _, name := range f.Types {
+		value, err := f.as(name, text)
+		if err == nil {
+			return value, nil
+		}
+		if last == nil {
+			last = err
+		}
 	}
-	for _, part := range slices.Concat(n.OneOf, n.AnyOf) {
-		var c node
-		if len(n.Enum) > 0 || decode(part, &c) != nil || len(c.Const) == 0 {
+	return nil, last
+}
+
+// option finds a value of an enum by its text, or by its title.
+func (f Field) option(text string) (Option, bool) {
+	for _, o := range f.Options {
+		if o.Text() == text {
+			return o, true
+		}
+	}
+	for _, o := range f.Options {
+		if o.Title != "" && strings.EqualFold(o.Title, text) {
+			return o, true
+		}
+	}
+	return Option{}, false
+}
+
+func (f Field) as(name, text string) (json.RawMessage, error) {
+	trimmed := strings.TrimSpace(text)
+	switch name {
+	case "string":
+		if len(f.Options) > 0 {
+			return nil, fmt.Errorf("must be one of %s; got %s", f.Choices(), shorten(text))
+		}
+		return quote(text), nil
+	case "integer", "number":
+		return numeric(name, trimmed)
+	case "boolean":
+		switch strings.ToLower(trimmed) {
+		case "true", "yes", "y", "on", "1":
+			return json.RawMessage("true"), nil
+		case "false", "no", "n", "off", "0":
+			return json.RawMessage("false"), nil
+		}
+		return nil, fmt.Errorf("must be true or false; got %s", shorten(text))
+	case "null":
+		if trimmed == "null" || trimmed == "" {
+			return json.RawMessage("null"), nil
+		}
+		return nil, fmt.Errorf("must be null; got %s", shorten(text))
+	case "array":
+		return f.list(trimmed)
+	case "object":
+		if strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)) {
+			return json.RawMessage(trimmed), nil
+		}
+		return nil, fmt.Errorf("must be a JSON object such as {\"name\": 1}; got %s", shorten(text))
+	}
+	return nil, fmt.Errorf("the schema has the unknown type %q; write %s:=JSON", name, f.Name)
+}
+
+// list reads a JSON list, or values with commas between them.
+func (f Field) list(text string) (json.RawMessage, error) {
+	if strings.HasPrefix(text, "[") {
+		if !json.Valid([]byte(text)) {
+			return nil, fmt.Errorf("must be a JSON list such as [1, 2]; got %s", shorten(text))
+		}
+		return json.RawMessage(text), nil
+	}
+	item := Field{Name: f.Name}
+	if f.Item != nil {
+		item = *f.Item
+	}
+	if len(item.Options) == 0 {
+		item.Options = f.Options
+	}
+	var values []json.RawMessage
+	parts := strings.Split(text, ",")
+	if slices.Contains(item.Types, "object") || text == "" {
+		parts = []string{text} // an object has commas of its own
+	}
+	for _, part := range parts {
+		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		list = append(list, Option{Value: c.Const, Title: c.Title})
-	}
-	return list
-}
-
-// optionTypes are the types of the values of an enum that names none.
-func optionTypes(list []Option) []string {
-	var names []string
-	for _, o := range list {
-		switch c := bytes.TrimSpace(o.Value); {
-		case len(c) == 0:
-		case c[0] == '"':
-			names = append(names, "string")
-		case c[0] == 't' || c[0] == 'f':
-			names = append(names, "boolean")
-		case c[0] == '-' || c[0] >= '0' && c[0] <= '9':
-			names = append(names, "number")
-		}
-	}
-	return names
-}
-
-func unique(list []string) []string {
-	var out []string
-	for _, s := range list {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// members returns the members of a JSON object in their order, none if it is
-// no object.
-func members(object json.RawMessage) []member {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	var list []member
-	for d.More() {
-		name, err := d.Token()
+		value, err := item.Value(part)
 		if err != nil {
-			return list
+			return nil, fmt.Errorf("each item %w", err)
 		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return list
-		}
-		list = append(list, member{fmt.Sprint(name), value})
+		values = append(values, value)
 	}
-	return list
+	return listOf(values), nil
 }
 
-// decode is json.Unmarshal into what may have members of surprising types:
-// those are skipped one by one, and the rest is kept.
-func decode(text json.RawMessage, n *node) error {
-	err := json.Unmarshal(text, n)
-	if err == nil {
+// Check holds one value against the field's schema.
+func (f Field) Check(value json.RawMessage) error {
+	if len(f.Schema) == 0 {
 		return nil
 	}
-	list := members(text)
-	if list == nil {
-		return err
+	return check(f.Schema, value)
+}
+
+func numeric(name, text string) (json.RawMessage, error) {
+	text = strings.TrimPrefix(text, "+")
+	var n json.Number
+	if json.Unmarshal([]byte(text), &n) != nil || strings.HasPrefix(text, `"`) || text == "null" {
+		return nil, fmt.Errorf("must be %s; got %s", map[string]string{"integer": "an integer", "number": "a number"}[name], shorten(text))
 	}
-	for _, m := range list {
-		single, err := json.Marshal(map[string]json.RawMessage{m.name: m.value})
-		if err == nil {
-			_ = json.Unmarshal(single, n) // a keyword with a value of the wrong type says nothing
+	if name == "integer" {
+		if v, err := strconv.ParseFloat(text, 64); err != nil || v != float64(int64(v)) && v < 1e18 && v > -1e18 {
+			return nil, fmt.Errorf("must be an integer; got %s", shorten(text))
 		}
 	}
-	return nil
+	return json.RawMessage(text), nil
+}
+
+// listOf returns a JSON list.
+func listOf(values []json.RawMessage) json.RawMessage {
+	list := json.RawMessage("[")
+	for i, value := range values {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, value...)
+	}
+	return append(list, ']')
+}
+
+func quote(text string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string always encodes
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// shorten quotes text for a message.
+func shorten(text string) string {
+	const limit = 60
+	if r := []rune(text); len(r) > limit {
+		text = string(r[:limit]) + "…"
+	}
+	return strconv.Quote(text)
 }

@@ -109,5 +109,5 @@ func joinLists(a, b json.RawMessage) json.RawMessage {
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
 		return b
 	}
-	return append(append(json.RawMessage("["), bytes.Join(rawBytes(append(x, y...)), []byte(","))...), ']')
+	return listOf(append(x, y...))
 }

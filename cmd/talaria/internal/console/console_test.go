@@ -35,7 +35,7 @@ func TestPlain(t *testing.T) {
 	c.Warnf("%d", 1)
 	c.Failf("%d", 2)
 	c.Notef("%d", 3)
-	p := c.Progress()
+	p := NewProgress(c)
 	p.Tell(1, 2, "half")
 	p.Tell(1, 0, "some")
 	p.End()
@@ -48,7 +48,7 @@ func TestPlain(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var out, errs bytes.Buffer
 	c := &Console{Out: &out, Err: &errs, ErrTerminal: true, OutTerminal: true, NoColor: true}
-	p := c.Progress()
+	p := NewProgress(c)
 	p.Tell(1, 4, "a\x1bb\nc")
 	if got := errs.String(); !strings.Contains(got, "1/4 a␛b c") || !strings.Contains(got, "25%") {
 		t.Errorf("got %q", got)

@@ -19,8 +19,8 @@ type Progress struct {
 	ended   bool
 }
 
-// Progress returns a progress display, of which nothing is seen before Tell.
-func (c *Console) Progress() *Progress { return &Progress{console: c} }
+// NewProgress returns a progress display, of which nothing is seen before Tell.
+func NewProgress(c *Console) *Progress { return &Progress{console: c} }
 
 // resolution is how many steps a bar has, whatever the unit of the total.
 const resolution = 1000
@@ -41,8 +41,7 @@ func (p *Progress) Tell(done, total float64, message string) {
 	}
 	if p.bar == nil || steps != p.steps {
 		p.hide()
-		p.bar, p.steps = p.console.bar(steps), steps
-		p.console.shown.Store(p)
+		p.begin(steps)
 	}
 	label := visible.Line(message, mostLabel) // more would not fit beside the bar
 	if total <= 0 {
@@ -57,9 +56,10 @@ func (p *Progress) Tell(done, total float64, message string) {
 	_ = p.bar.Set64(int64(resolution * min(max(done/total, 0), 1)))
 }
 
-func (c *Console) bar(steps int64) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(steps,
-		progressbar.OptionSetWriter(c.Err),
+func (p *Progress) begin(steps int64) {
+	p.steps = steps
+	p.bar = progressbar.NewOptions64(steps,
+		progressbar.OptionSetWriter(p.console.Err),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
@@ -67,6 +67,7 @@ func (c *Console) bar(steps int64) *progressbar.ProgressBar {
 		progressbar.OptionSetSpinnerChangeInterval(0), // a goroutine would draw it otherwise, also over other output
 		progressbar.OptionEnableColorCodes(false),
 	)
+	p.console.shown.Store(p)
 }
 
 // Hide takes the bar off the screen until the next Tell, so that something else

@@ -32,12 +32,12 @@ type answer struct {
 	err    error
 }
 
-// Conn returns conn as the connection to the one client.
-func (p *Proxy) Conn(conn transport.Conn) transport.Conn {
-	p.asker.mu.Lock()
-	defer p.asker.mu.Unlock()
-	p.asker.conn, p.asker.waiting = conn, map[string]chan answer{}
-	return &askedConn{Conn: conn, asker: &p.asker}
+// attach returns conn as the connection to the client.
+func (a *asker) attach(conn transport.Conn) transport.Conn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conn, a.waiting = conn, map[string]chan answer{}
+	return &askedConn{Conn: conn, asker: a}
 }
 
 type askedConn struct {
@@ -121,6 +121,9 @@ func (a *asker) end(err error) {
 	}
 }
 
+// answerTime is how long a client may take to answer a question.
+const answerTime = 15 * time.Minute
+
 // ask sends a question to the client and waits for the answer.
 func (a *asker) ask(ctx context.Context, method string, params, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -173,25 +176,24 @@ func send(conn transport.Conn, message []byte) error {
 	return errors.Join(conn.Write(message), conn.Flush())
 }
 
-func (p *Proxy) elicit(ctx context.Context, params *protocol.ElicitParams) (*protocol.ElicitResult, error) {
-	p.asker.mu.Lock()
-	can := p.asker.can.Elicitation
-	p.asker.mu.Unlock()
-	url := params.Mode == "url"
-	if can == nil || url && can.URL == nil {
+func (a *asker) elicit(ctx context.Context, params *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+	a.mu.Lock()
+	can := a.can.Elicitation
+	a.mu.Unlock()
+	if can == nil || params.Mode == "url" && can.URL == nil {
 		return nil, errors.New("the client behind the proxy cannot be asked this")
 	}
 	var result protocol.ElicitResult
-	return &result, p.asker.ask(ctx, protocol.MethodElicit, params, &result)
+	return &result, a.ask(ctx, protocol.MethodElicit, params, &result)
 }
 
-func (p *Proxy) sample(ctx context.Context, params *protocol.SampleParams) (*protocol.SampleResult, error) {
-	p.asker.mu.Lock()
-	can := p.asker.can.Sampling
-	p.asker.mu.Unlock()
+func (a *asker) sample(ctx context.Context, params *protocol.SampleParams) (*protocol.SampleResult, error) {
+	a.mu.Lock()
+	can := a.can.Sampling
+	a.mu.Unlock()
 	if can == nil {
 		return nil, errors.New("the client behind the proxy has no model")
 	}
 	var result protocol.SampleResult
-	return &result, p.asker.ask(ctx, protocol.MethodSample, params, &result)
+	return &result, a.ask(ctx, protocol.MethodSample, params, &result)
 }

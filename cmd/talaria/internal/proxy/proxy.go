@@ -13,9 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,16 +48,10 @@ type Options struct {
 
 // Proxy is a server in front of another. Close ends it.
 type Proxy struct {
-	opts   Options
-	server *mcp.Server
-	asker  asker // of the one client
-
-	mu       sync.Mutex
-	shared   *backend
-	sessions map[string]*backend
-	offers   protocol.ServerCapabilities // of the server behind, when it was there the last time
-	watched  []string                    // resources that clients without sessions listen to, in the order of the last time
-	closed   bool
+	opts     Options
+	server   atomic.Pointer[mcp.Server]
+	asker    asker // of the one client
+	backends backends
 }
 
 // New connects to the server behind and returns a Proxy for it.
@@ -67,12 +60,13 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 		none := zerolog.Nop()
 		opts.Logger = &none
 	}
-	p := &Proxy{opts: opts, sessions: map[string]*backend{}}
-	var err error
-	if p.shared, err = p.connect(ctx, ""); err != nil {
+	p := &Proxy{opts: opts}
+	shared, err := p.connect(ctx, "")
+	if err != nil {
 		return nil, err
 	}
-	info := p.shared.Server().Info
+	p.backends = backends{connect: p.connect, one: opts.One, shared: shared, sessions: map[string]*backend{}}
+	info := shared.Server().Info
 	if info.Name == "" {
 		info.Name = "proxy"
 	}
@@ -80,23 +74,38 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 		info.Version = "unknown"
 	}
 	server := mcp.NewServer(info, &mcp.Options{
-		Instructions: p.shared.Server().Instructions,
-		Discover:     func(_ *mcp.Frame, d *mcp.Discovery) { d.Capabilities = p.capabilities() },
+		Instructions: shared.Server().Instructions,
+		Discover:     func(_ *mcp.Frame, d *mcp.Discovery) { d.Capabilities = shared.capabilities() },
 		Logger:       opts.Logger,
-		OnSessionEnd: func(f *mcp.Frame, _ error) { p.leave(f.SessionID()) },
+		OnSessionEnd: func(f *mcp.Frame, _ error) { p.warn(p.backends.leave(f.SessionID()), "closing a connection") },
 	})
 	server.Use(p.forward)
-	p.mu.Lock()
-	p.server = server // the server behind may tell of something already
-	p.mu.Unlock()
-	return p, p.pretend()
+	p.server.Store(server) // the server behind may tell of something already
+	return p, server.Add(pretended(shared.capabilities())...)
 }
 
-// pretend registers something of each kind that the server behind has, so that
+// connect makes the connection of a session, which comes back however long the
+// server behind is away.
+func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
+	b := &backend{}
+	o := &client.Options{Timeout: 30 * time.Second, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true,
+		Tasks:     client.TasksOff, // they end here: the proxy's own clients could not ask about them
+		Reconnect: &client.Backoff{Attempts: -1}, OnState: b.state}
+	o.OnNotification = func(e client.Notification) { p.tell(session, e) }
+	if session == "" {
+		// Clients of revisions without sessions answer in a later request; the
+		// handlers are for the one client of older revisions.
+		o.Elicit, o.ElicitURL, o.Sample = p.asker.elicit, p.asker.elicit, p.asker.sample
+	}
+	var err error
+	b.Client, err = p.opts.Connect(ctx, o)
+	return b, err
+}
+
+// pretended returns something of each kind that the server behind has, so that
 // the proxy's own server declares it and takes subscriptions. Nobody sees it:
 // lists and calls are passed on.
-func (p *Proxy) pretend() error {
-	have := p.capabilities()
+func pretended(have protocol.ServerCapabilities) []mcp.Component {
 	type none struct{}
 	var list []mcp.Component
 	if have.Tools != nil {
@@ -108,29 +117,23 @@ func (p *Proxy) pretend() error {
 	if have.Resources != nil {
 		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame) (string, error) { return "", mcp.ErrNotFound }))
 	}
-	return p.server.Add(list...)
+	return list
 }
 
 // Server returns what clients talk to.
-func (p *Proxy) Server() *mcp.Server { return p.server }
+func (p *Proxy) Server() *mcp.Server { return p.server.Load() }
+
+// Conn returns conn as the connection to the one client.
+func (p *Proxy) Conn(conn transport.Conn) transport.Conn { return p.asker.attach(conn) }
 
 // Close ends every connection to the server behind.
-func (p *Proxy) Close() error {
-	p.mu.Lock()
-	p.closed = true
-	list := []*backend{p.shared}
-	for c := range maps.Values(p.sessions) {
-		list = append(list, c)
+func (p *Proxy) Close() error { return p.backends.close() }
+
+// warn logs what failed and matters to nobody who waits.
+func (p *Proxy) warn(err error, what string) {
+	if err != nil {
+		p.opts.Logger.Warn().Err(visible.Error(err)).Msg(what)
 	}
-	clear(p.sessions)
-	p.mu.Unlock()
-	faults := make([]error, len(list))
-	var closing sync.WaitGroup
-	for i, c := range list {
-		closing.Go(func() { faults[i] = c.Close() })
-	}
-	closing.Wait()
-	return errors.Join(faults...)
 }
 
 // forward is the middleware that takes requests to the server behind.
@@ -144,7 +147,7 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 		case protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodListen:
 			return p.subscribe(f, next)
 		case protocol.MethodSetLevel:
-			c, err := p.upstream(f)
+			c, err := p.backends.of(f)
 			if err != nil {
 				return nil, p.fault(err)
 			}
@@ -163,7 +166,7 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 
 // pass sends a request on and brings the result back.
 func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
-	c, err := p.upstream(f)
+	c, err := p.backends.of(f)
 	if err != nil {
 		return nil, p.fault(err)
 	}
@@ -259,10 +262,10 @@ func (p *Proxy) fault(err error) error {
 	exit, hasEnded := errors.AsType[*transport.ExitError](err)
 	switch {
 	case isSilent:
-		p.opts.Logger.Warn().Err(visible.Error(silent)).Msg("the server does not answer")
+		p.warn(silent, "the server does not answer")
 		err = errors.New("it does not answer; the log of the proxy says more")
 	case hasEnded:
-		p.opts.Logger.Warn().Err(visible.Error(exit)).Msg("the server has ended")
+		p.warn(exit, "the server has ended")
 		err = fmt.Errorf("its process has ended: %v; the log of the proxy says more", exit.State)
 	}
 	return broken(err)
@@ -275,7 +278,7 @@ func broken(err error) error {
 // subscribe brings changes of resources here before it lets the client
 // subscribe to them.
 func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, error) {
-	c, err := p.upstream(f)
+	c, err := p.backends.of(f)
 	if err != nil {
 		return nil, p.fault(err)
 	}
@@ -296,9 +299,8 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 		}
 		result, err := next(f)
 		if err != nil && added { // it is one too many for the proxy
-			if _, err := c.subs.Remove(params.URI); err != nil {
-				p.opts.Logger.Warn().Err(visible.Error(err)).Msg("ending a subscription")
-			}
+			_, ended := c.subs.Remove(params.URI)
+			p.warn(ended, "ending a subscription")
 		}
 		return result, err
 	default:
@@ -307,44 +309,15 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 			break // next says what is wrong
 		}
 		for _, uri := range filter.ResourceSubscriptions {
-			p.watch(f, c, uri)
+			p.warn(c.watch(f, uri), "subscribing")
 		}
 	}
 	return next(f)
 }
 
-// maxWatched is how many resources clients without sessions can listen to at a
-// time. When they stop is not told here, so that the oldest make room.
-const maxWatched = 1000
-
-// watch subscribes to a resource on the shared connection.
-func (p *Proxy) watch(ctx context.Context, c *backend, uri string) {
-	p.mu.Lock()
-	i := slices.Index(p.watched, uri)
-	if i >= 0 {
-		p.watched = slices.Delete(p.watched, i, i+1)
-	}
-	p.watched = append(p.watched, uri)
-	oldest := ""
-	if len(p.watched) > maxWatched {
-		oldest, p.watched = p.watched[0], slices.Delete(p.watched, 0, 1)
-	}
-	p.mu.Unlock()
-	_, err := c.subs.Add(ctx, c.Client, uri) // again if it has ended, or failed before
-	if oldest != "" {
-		_, ended := c.subs.Remove(oldest)
-		err = errors.Join(err, ended)
-	}
-	if err != nil {
-		p.opts.Logger.Warn().Err(visible.Error(err)).Msg("subscribing")
-	}
-}
-
 // tell passes a notification on.
 func (p *Proxy) tell(session string, e client.Notification) {
-	p.mu.Lock()
-	server := p.server
-	p.mu.Unlock()
+	server := p.server.Load()
 	if server == nil {
 		return // it is not yet served
 	}
@@ -373,6 +346,3 @@ func (p *Proxy) tell(session string, e client.Notification) {
 		p.opts.Logger.Debug().Err(visible.Error(err)).Str("method", visible.Line(e.Method, visible.Name)).Msg("a notification was not passed on")
 	}
 }
-
-// answerTime is how long a client may take to answer a question.
-const answerTime = 15 * time.Minute

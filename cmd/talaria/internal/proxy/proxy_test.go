@@ -184,10 +184,10 @@ func TestSessions(t *testing.T) {
 	}
 	a.Close()
 	b.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.sessions) != 0 {
-		t.Errorf("%d connections stay after their sessions", len(p.sessions))
+	p.backends.mu.Lock()
+	defer p.backends.mu.Unlock()
+	if len(p.backends.sessions) != 0 {
+		t.Errorf("%d connections stay after their sessions", len(p.backends.sessions))
 	}
 }
 
@@ -298,10 +298,12 @@ func TestListen(t *testing.T) {
 	}
 	p := start(t, Options{Connect: connect(t, behind(), protocol.V20250618)})
 	for i := range maxWatched + 50 {
-		p.watch(t.Context(), p.shared, fmt.Sprintf("note://%d", i))
+		if err := p.backends.shared.watch(t.Context(), fmt.Sprintf("note://%d", i)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if len(p.watched) != maxWatched || p.watched[0] != "note://50" {
-		t.Errorf("%d resources are watched, the first is %s", len(p.watched), p.watched[0])
+	if watched := p.backends.shared.watched; len(watched) != maxWatched || watched[0] != "note://50" {
+		t.Errorf("%d resources are watched, the first is %s", len(watched), watched[0])
 	}
 }
 
@@ -335,8 +337,6 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// A session that is deleted while its connection to the server behind is being
-// made leaves none.
 // What the proxy refuses to a client is not subscribed to behind it, and what
 // could not be subscribed to is tried again.
 func TestSubscribeTooMuch(t *testing.T) {
@@ -359,10 +359,10 @@ func TestSubscribeTooMuch(t *testing.T) {
 	if err := subscribe("note://more"); err == nil {
 		t.Fatal("no limit")
 	}
-	if found, err := p.shared.subs.Remove("note://more"); found {
+	if found, err := p.backends.shared.subs.Remove("note://more"); found {
 		t.Errorf("the proxy is subscribed to what it refused: %v", err)
 	}
-	if found, err := p.shared.subs.Remove("note://1"); !found || err != nil {
+	if found, err := p.backends.shared.subs.Remove("note://1"); !found || err != nil {
 		t.Errorf("the proxy is not subscribed to what it took: %v", err)
 	}
 	long := make([]string, 100)
@@ -374,18 +374,25 @@ func TestSubscribeTooMuch(t *testing.T) {
 	if _, err := front.Listen(t.Context(), client.Filter{ResourceSubscriptions: long}, nil); err == nil {
 		t.Error("no limit for the length of URIs")
 	}
-	if len(modern.watched) > 0 {
-		t.Errorf("%d resources are watched that were refused", len(modern.watched))
+	shared := modern.backends.shared
+	if len(shared.watched) > 0 {
+		t.Errorf("%d resources are watched that were refused", len(shared.watched))
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	modern.watch(gone, modern.shared, "note://5") // which fails
-	modern.watch(t.Context(), modern.shared, "note://5")
-	if found, err := modern.shared.subs.Remove("note://5"); !found || err != nil {
+	if err := shared.watch(gone, "note://5"); err == nil {
+		t.Error("a client that is gone is subscribed")
+	}
+	if err := shared.watch(t.Context(), "note://5"); err != nil {
+		t.Error(err)
+	}
+	if found, err := shared.subs.Remove("note://5"); !found || err != nil {
 		t.Errorf("what failed was not tried again: %v", err)
 	}
 }
 
+// A session that is deleted while its connection to the server behind is being
+// made leaves none.
 func TestDeletedWhileConnecting(t *testing.T) {
 	connectNow := connect(t, behind(), protocol.V20250618)
 	connecting, goOn, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})

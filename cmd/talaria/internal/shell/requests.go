@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -54,24 +55,9 @@ func (r requests) complete(ctx context.Context, rest string) error {
 	if len(list) < 2 {
 		return wrong("what is to be completed?")
 	}
-	q := client.Completion{Argument: list[1]}
-	if strings.ContainsAny(list[0], "{}") || strings.Contains(list[0], "://") {
-		q.Template = list[0]
-	} else {
-		q.Prompt = list[0]
-	}
-	if len(list) > 2 {
-		q.Value = list[2]
-	}
-	for _, pair := range list[min(3, len(list)):] {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			return wrong("%q is not NAME=value", pair)
-		}
-		if q.Context == nil {
-			q.Context = map[string]string{}
-		}
-		q.Context[name] = value
+	q, err := Completion(list)
+	if err != nil {
+		return wrong("%v", err)
 	}
 	result, err := terminal.Get(ctx, r.Terminal, func(ctx context.Context, _ ...client.CallOption) (*protocol.Completion, error) {
 		return r.client.Complete(ctx, q)
@@ -80,6 +66,29 @@ func (r requests) complete(ctx context.Context, rest string) error {
 		r.Render.Completion(result)
 	}
 	return err
+}
+
+// Completion reads: prompt or template, argument, and, as far as they are there,
+// value and what is filled in.
+func Completion(words []string) (client.Completion, error) {
+	q := client.Completion{Prompt: words[0], Argument: words[1]}
+	if strings.ContainsAny(words[0], "{}") || strings.Contains(words[0], "://") {
+		q.Template, q.Prompt = words[0], ""
+	}
+	if len(words) > 2 {
+		q.Value = words[2]
+	}
+	for _, pair := range words[min(3, len(words)):] {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return q, fmt.Errorf("%q is not NAME=value", pair)
+		}
+		if q.Context == nil {
+			q.Context = map[string]string{}
+		}
+		q.Context[name] = value
+	}
+	return q, nil
 }
 
 // completeReference completes what follows complete.

@@ -2,9 +2,12 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
@@ -25,11 +28,10 @@ func (r roots) run(ctx context.Context, rest string) error {
 	case list[0] == "clear" && len(list) == 1:
 		roots = nil
 	case list[0] == "add" && len(list) == 2:
-		abs, err := filepath.Abs(list[1])
+		root, err := Root(list[1])
 		if err != nil {
-			return err
+			return wrong("%v", err)
 		}
-		root := protocol.Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}).String(), Name: filepath.Base(abs)}
 		roots = append(slices.DeleteFunc(roots, func(r protocol.Root) bool { return r.URI == root.URI }), root)
 	case list[0] == "remove" && len(list) == 2:
 		all := len(roots)
@@ -51,6 +53,22 @@ func (r roots) run(ctx context.Context, rest string) error {
 		r.Console.Notef("no roots")
 	}
 	return nil
+}
+
+// Root makes a root of a directory or a file URI.
+func Root(dir string) (protocol.Root, error) {
+	if strings.HasPrefix(dir, "file://") {
+		return protocol.Root{URI: dir, Name: filepath.Base(dir)}, nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return protocol.Root{}, err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return protocol.Root{}, fmt.Errorf("%s is not a directory", dir)
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}
+	return protocol.Root{URI: u.String(), Name: filepath.Base(abs)}, nil
 }
 
 func (r roots) complete(typed []string) []string {

@@ -99,7 +99,7 @@ func (t *Terminal) Run(ctx context.Context, op Operation) error {
 	defer t.opts.Editor.Until(nil)
 	limited, p := newIdleTimer(interrupt, t.Limit())
 	defer p.end()
-	bar := t.opts.Console.Progress()
+	bar := console.NewProgress(t.opts.Console)
 	t.show(bar, p)
 	defer func() {
 		bar.End()

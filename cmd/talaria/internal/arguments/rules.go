@@ -3,68 +3,22 @@ package arguments
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// Type says in a word or two what a field takes: "integer", "list of string",
-// "string or null", "any".
-func (f Field) Type() string {
-	if len(f.Types) == 0 {
-		return "any"
-	}
-	names := slices.Clone(f.Types)
-	for i, name := range names {
-		if name != "array" {
-			continue
-		}
-		names[i] = "list"
-		if f.Item != nil && len(f.Item.Types) > 0 {
-			names[i] = "list of " + f.Item.Type()
-		}
-	}
-	return strings.Join(names, " or ")
-}
-
-// Hint says what a field takes, for a prompt: type, bounds, values, default.
-func (f Field) Hint() string {
-	parts := []string{f.Type()}
-	if r := f.rules.text(); r != "" {
-		parts = append(parts, r)
-	}
-	if list := f.Choices(); list != "" {
-		parts = append(parts, list)
-	}
-	if list := f.variants(); list != "" {
-		parts = append(parts, list)
-	}
-	if len(f.Default) > 0 {
-		parts = append(parts, "default "+Plain(f.Default))
-	}
-	if !f.Required {
-		parts = append(parts, "optional")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// shownChoices bounds how many values of an enum a hint lists.
-const shownChoices = 12
-
-// Choices lists the values of an enum, "" if there is none.
-func (f Field) Choices() string {
-	var list []string
-	for i, o := range f.Options {
-		if i == shownChoices {
-			list = append(list, fmt.Sprintf("… %d more", len(f.Options)-i))
-			break
-		}
-		text := o.Text()
-		if o.Title != "" && o.Title != text {
-			text += " (" + o.Title + ")"
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, " | ")
+// rules are the keywords that a hint tells of.
+type rules struct {
+	Format           string       `json:"format"`
+	Encoding         string       `json:"contentEncoding"`
+	Pattern          string       `json:"pattern"`
+	Minimum          *json.Number `json:"minimum"`
+	Maximum          *json.Number `json:"maximum"`
+	ExclusiveMinimum *json.Number `json:"exclusiveMinimum"`
+	ExclusiveMaximum *json.Number `json:"exclusiveMaximum"`
+	MinLength        *int         `json:"minLength"`
+	MaxLength        *int         `json:"maxLength"`
+	MinItems         *int         `json:"minItems"`
+	MaxItems         *int         `json:"maxItems"`
 }
 
 // text says bounds as 1..14 or ≥ 1.
@@ -101,6 +55,9 @@ func (r rules) text() string {
 	return strings.Join(parts, ", ")
 }
 
+// base64 reports whether the text stands for bytes.
+func (r rules) base64() bool { return strings.EqualFold(r.Encoding, "base64") }
+
 // shownPattern is how many characters of a pattern a hint shows.
 const shownPattern = 60
 
@@ -110,9 +67,6 @@ func short(pattern string) string {
 	}
 	return pattern
 }
-
-// base64 reports whether the text stands for bytes.
-func (r rules) base64() bool { return strings.EqualFold(r.Encoding, "base64") }
 
 func number(n *json.Number) string {
 	if n == nil {

@@ -1,0 +1,182 @@
+// Package arguments turns what a person types, as name=value, into the JSON
+// that a tool, a prompt or a form wants, with the help of its JSON Schema.
+package arguments
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/raw"
+)
+
+// Object is an object schema, taken apart.
+type Object struct {
+	Fields []Field // in the order of the schema
+	Closed bool    // nothing but Fields is allowed
+	schema json.RawMessage
+}
+
+// ReadObject reads a schema, which may come from a server that nobody trusts:
+// what it cannot make sense of it leaves out. nil is an object without fields.
+func ReadObject(schema json.RawMessage) (*Object, error) {
+	o := &Object{schema: schema}
+	if len(schema) == 0 {
+		return o, nil
+	}
+	var root node
+	if err := decode(schema, &root); err != nil {
+		return nil, fmt.Errorf("the schema is no JSON object: %w", err)
+	}
+	o.Closed = string(bytes.TrimSpace(root.Additional)) == "false"
+	r := &reader{root: schema, left: maxNodes, found: map[string]json.RawMessage{}}
+	for _, m := range members(root.Properties) {
+		f := r.field(m.name, m.value, maxNesting)
+		f.Required = slices.Contains(root.Required, m.name)
+		o.Fields = append(o.Fields, f)
+	}
+	return o, nil
+}
+
+// Field returns the field of that name.
+func (o *Object) Field(name string) (Field, bool) {
+	i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return o.Fields[i], true
+}
+
+// Names lists the fields.
+func (o *Object) Names() []string {
+	names := make([]string, len(o.Fields))
+	for i, f := range o.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Parse makes the JSON object of arguments that were typed one by one:
+//
+//	name=value      a value that is read as the schema says; again for a list
+//	name:=JSON      any JSON
+//	name=@file      the text of a file; its bytes where the schema says base64
+//	name:=@file     the JSON in a file
+//	a.b=value       a member of an object
+//	{…}             a whole object, which the others add to
+//	@file           such an object in a file
+//
+// A backslash before @ keeps it from naming a file.
+func (o *Object) Parse(list []string) (json.RawMessage, error) {
+	out := &tree{}
+	var faults []error
+	for _, text := range list {
+		if err := o.add(out, text); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return out.json(), nil
+}
+
+func (o *Object) add(out *tree, text string) error {
+	if whole, ok, err := wholeObject(text); ok {
+		if err == nil {
+			err = out.merge(whole)
+		}
+		return err
+	}
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" || name == ":" {
+		return fmt.Errorf("%q is no argument; write name=value, name:=JSON or {…}", text)
+	}
+	name, raw := strings.CutSuffix(name, ":")
+	field, path, err := o.find(name)
+	if err != nil {
+		return err
+	}
+	if raw {
+		value, _, err := content(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if !json.Valid([]byte(value)) {
+			return fmt.Errorf("%s: %s is not valid JSON; write %s=%s for text", name, shorten(value), name, shorten(value))
+		}
+		return out.set(path, json.RawMessage(value), false)
+	}
+	parsed, err := field.Read(value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return out.set(path, parsed, slices.Contains(field.Types, "array"))
+}
+
+// find returns the field of a name, which may lead into objects by dots.
+func (o *Object) find(name string) (Field, []string, error) {
+	if f, ok := o.Field(name); ok {
+		return f, []string{name}, nil
+	}
+	if first, rest, ok := strings.Cut(name, "."); ok {
+		if f, known := o.Field(first); known && slices.Contains(f.Types, "object") {
+			inner, err := ReadObject(f.Schema)
+			if err != nil {
+				return f, nil, err
+			}
+			leaf, path, err := inner.find(rest)
+			return leaf, append([]string{first}, path...), err
+		}
+	}
+	if o.Closed {
+		return Field{}, nil, o.unknown(name)
+	}
+	return Field{Name: name}, []string{name}, nil
+}
+
+func (o *Object) unknown(name string) error {
+	if len(o.Fields) == 0 {
+		return fmt.Errorf("%s: there are no arguments", name)
+	}
+	if near := Nearest(name, o.Names()); near != "" {
+		return fmt.Errorf("%s: unknown argument; did you mean %s?", name, near)
+	}
+	return fmt.Errorf("%s: unknown argument; there are: %s", name, strings.Join(o.Names(), ", "))
+}
+
+// Check holds a whole object against the schema. A schema that does not
+// compile checks nothing: the server judges then.
+func (o *Object) Check(object json.RawMessage) error {
+	if len(o.schema) == 0 {
+		return nil
+	}
+	return check(o.schema, object)
+}
+
+func check(text, value json.RawMessage) error {
+	compiled, err := raw.Compile(text)
+	if err != nil {
+		return nil
+	}
+	faults, ok := errors.AsType[*schema.Error](compiled.Check(value))
+	if !ok {
+		return nil
+	}
+	lines := make([]error, len(faults.Issues))
+	for i, is := range faults.Issues {
+		line := is.Message
+		if name := strings.TrimPrefix(is.Path, "/"); name != "" {
+			line = name + ": " + line
+		}
+		if is.Hint != "" {
+			line += "; " + is.Hint
+		}
+		lines[i] = errors.New(line)
+	}
+	return errors.Join(lines...)
+}
