@@ -20,7 +20,9 @@ func callCommand(c *console.Console) *cobra.Command {
 	var unchecked bool
 	cmd := o.command("call TARGET TOOL [NAME=value…]", "Call a tool", `Call calls a tool and prints what it returns.
 
-`+argumentsHelp, between(2, -1, "TARGET", "TOOL"), func(ctx context.Context, s *session, args []string) error {
+Arguments:
+`+arguments.Help+`
+  '{…}' or @file  a whole object, which the others add to`, between(2, -1, "TARGET", "TOOL"), func(ctx context.Context, s *session, args []string) error {
 		return (&call{session: s, tool: args[0], unchecked: unchecked}).run(ctx, args[1:])
 	})
 	cmd.Flags().BoolVar(&o.noTask, "no-task", false, "take no task in place of the result: the server answers the call itself")
@@ -30,14 +32,6 @@ func callCommand(c *console.Console) *cobra.Command {
   talaria call URL draw bars:='[{"label":"a","value":1}]' --save /tmp`
 	return cmd
 }
-
-const argumentsHelp = `Arguments:
-  name=value      read as the tool's schema says; again for one more item of a list
-  name:=JSON      any JSON
-  name=@file      the text of a file, or its bytes where a tool takes base64
-  name:=@file     the JSON in a file
-  a.b=value       a member of an object
-  '{…}' or @file  a whole object, which the others add to`
 
 // call is a call of a tool.
 type call struct {

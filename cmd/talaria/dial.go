@@ -118,8 +118,11 @@ func (d *dialer) httpOptions(address string) (*client.HTTPOptions, error) {
 func (d *dialer) commandLine(k kind, target []string, stderr io.Writer) (client.Transport, error) {
 	if len(target) == 1 {
 		list, err := shellwords.Split(target[0])
-		if err != nil || len(list) == 0 {
-			return nil, usage("%q is no command: %v", target[0], errors.Join(err, errEmpty(list)))
+		if err == nil && len(list) == 0 {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			return nil, usage("%q is no command: %w", target[0], err)
 		}
 		if _, err := exec.LookPath(target[0]); err != nil || !strings.ContainsAny(target[0], " \t") {
 			target = shellwords.Texts(list)
@@ -154,13 +157,6 @@ func (d *dialer) process(target []string, stderr io.Writer) (client.Transport, e
 		t.Stderr = stderr
 	}
 	return t, nil
-}
-
-func errEmpty(list []shellwords.Word) error {
-	if len(list) == 0 {
-		return errors.New("it is empty")
-	}
-	return nil
 }
 
 // configured takes the server from a configuration file.

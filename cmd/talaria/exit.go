@@ -58,38 +58,35 @@ func failed(code int, err error) *failure { return &failure{code: code, err: err
 
 // explain returns the exit code of an error, what to say, and the way out.
 func explain(err error) (code int, text, hint string) {
-	f, known := errors.AsType[*failure](err)
-	if !known {
-		if f = refused(err); f != nil {
-			return f.code, lines(f.Error()), f.hint
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		if f = refused(err); f == nil {
+			f = judged(err)
 		}
+		err = f
 	}
-	if known {
-		code, hint = f.code, f.hint
-		if f.err == nil {
-			return code, "", hint
-		}
+	if f.err != nil {
+		text = lines(reason(err).Error())
 	}
-	text = lines(reason(err).Error())
+	return f.code, text, f.hint
+}
+
+// judged is the failure of an error that nobody has given a code.
+func judged(err error) *failure {
+	f := failed(exitTool, err)
+	_, theirs := errors.AsType[*protocol.Error](err)
+	_, ours := errors.AsType[*client.Error](err)
 	switch {
-	case known:
 	case errors.Is(err, terminal.ErrInterrupted):
-		return exitInterrupted, text, ""
+		f.code = exitInterrupted
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		code, hint = exitTimeout, "--timeout sets how long to wait; 0 waits for ever"
+		f.code, f.hint = exitTimeout, "--timeout sets how long to wait; 0 waits for ever"
 	case errors.Is(err, client.ErrUnsupported):
-		code, hint = exitProtocol, "talaria inspect shows what the server offers"
-	case errors.Is(err, client.ErrClosed), errors.Is(err, client.ErrConnection), errors.Is(err, client.ErrSessionExpired):
-		code = exitProtocol
-	default:
-		code = exitTool
-		if _, ok := errors.AsType[*protocol.Error](err); ok {
-			code = exitProtocol
-		} else if _, ok := errors.AsType[*client.Error](err); ok {
-			code = exitProtocol
-		}
+		f.code, f.hint = exitProtocol, "talaria inspect shows what the server offers"
+	case theirs, ours, errors.Is(err, client.ErrClosed), errors.Is(err, client.ErrConnection), errors.Is(err, client.ErrSessionExpired):
+		f.code = exitProtocol
 	}
-	return code, text, hint
+	return f
 }
 
 // lines leaves out lines that are empty, and indents all but the first.

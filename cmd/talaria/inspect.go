@@ -16,8 +16,7 @@ import (
 )
 
 func inspectCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
-	return o.command("inspect TARGET", "Show everything that a server offers", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+	return (&once{console: c}).command("inspect TARGET", "Show everything that a server offers", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
 		all, err := offerOf(ctx, s.Client)
 		return errors.Join(s.show(all, func() { all.show(s.render) }), err)
 	})

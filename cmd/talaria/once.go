@@ -58,8 +58,7 @@ func onceCommands(c *console.Console) []*cobra.Command {
 }
 
 func toolsCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
-	return o.command("tools TARGET [TOOL]", "List tools, or show one", "", between(1, 2, "TARGET"), func(ctx context.Context, s *session, args []string) error {
+	return (&once{console: c}).command("tools TARGET [TOOL]", "List tools, or show one", "", between(1, 2, "TARGET"), func(ctx context.Context, s *session, args []string) error {
 		if len(args) == 0 {
 			return list(s, s.Tools(ctx), s.render.Tools)
 		}
@@ -77,16 +76,14 @@ func toolsCommand(c *console.Console) *cobra.Command {
 }
 
 func promptsCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
-	return o.command("prompts TARGET", "List prompts", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+	return (&once{console: c}).command("prompts TARGET", "List prompts", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
 		return list(s, s.Prompts(ctx), s.render.Prompts)
 	})
 }
 
 func resourcesCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
 	var templates bool
-	cmd := o.command("resources TARGET", "List resources, or resource templates", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+	cmd := (&once{console: c}).command("resources TARGET", "List resources, or resource templates", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
 		if templates {
 			return list(s, s.Templates(ctx), s.render.Templates)
 		}
@@ -97,8 +94,7 @@ func resourcesCommand(c *console.Console) *cobra.Command {
 }
 
 func completeCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
-	return o.command("complete TARGET (PROMPT | TEMPLATE) ARGUMENT [VALUE] [NAME=value…]", "Ask for values of an argument",
+	return (&once{console: c}).command("complete TARGET (PROMPT | TEMPLATE) ARGUMENT [VALUE] [NAME=value…]", "Ask for values of an argument",
 		"Complete asks the server which values an argument of a prompt, or a variable of a\nresource template, can have. NAME=value are those that are filled in already.",
 		between(3, -1, "TARGET", "PROMPT or TEMPLATE", "ARGUMENT"), func(ctx context.Context, s *session, args []string) error {
 			q, err := shell.Completion(args)
@@ -114,8 +110,7 @@ func completeCommand(c *console.Console) *cobra.Command {
 }
 
 func pingCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
-	return o.command("ping TARGET", "Ask for a sign of life", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+	return (&once{console: c}).command("ping TARGET", "Ask for a sign of life", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
 		start := time.Now()
 		if err := s.Ping(ctx); err != nil {
 			return err
@@ -127,8 +122,7 @@ func pingCommand(c *console.Console) *cobra.Command {
 }
 
 func requestCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
-	return o.command("request TARGET METHOD [JSON | NAME=value…]", "Send a request of any method", "Request sends a request and prints its result, as JSON.",
+	return (&once{console: c}).command("request TARGET METHOD [JSON | NAME=value…]", "Send a request of any method", "Request sends a request and prints its result, as JSON.",
 		between(2, -1, "TARGET", "METHOD"), func(ctx context.Context, s *session, args []string) error {
 			params, err := (&arguments.Object{}).Parse(args[1:])
 			if err != nil {

@@ -13,8 +13,7 @@ import (
 )
 
 func promptCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
-	return o.command("prompt TARGET NAME [NAME=value…]", "Get a prompt", "", between(2, -1, "TARGET", "NAME"), func(ctx context.Context, s *session, args []string) error {
+	return (&once{console: c}).command("prompt TARGET NAME [NAME=value…]", "Get a prompt", "", between(2, -1, "TARGET", "NAME"), func(ctx context.Context, s *session, args []string) error {
 		given, err := promptArguments(ctx, s.Client, args[0], args[1:])
 		if err != nil {
 			return err

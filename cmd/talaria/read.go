@@ -11,9 +11,8 @@ import (
 )
 
 func readCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
 	var out string
-	cmd := o.command("read TARGET URI", "Read a resource", "", exactly("TARGET", "URI"), func(ctx context.Context, s *session, args []string) error {
+	cmd := (&once{console: c}).command("read TARGET URI", "Read a resource", "", exactly("TARGET", "URI"), func(ctx context.Context, s *session, args []string) error {
 		if s.json {
 			return s.raw(ctx, protocol.MethodResourcesRead, map[string]any{"uri": args[0]})
 		}

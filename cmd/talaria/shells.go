@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -143,30 +144,18 @@ func (s *shellCommand) facts(t client.Transport) [][2]string {
 func onTerminate(restore func()) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
-	done := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case sig := <-signals:
-				if sig == os.Interrupt {
-					continue
-				}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for sig := range signals {
+			if number, ok := sig.(syscall.Signal); ok && sig != os.Interrupt {
 				restore()
-				code := 128
-				if number, ok := sig.(syscall.Signal); ok {
-					code += int(number)
-				}
-				os.Exit(code)
-			case <-done:
-				return
+				os.Exit(128 + int(number))
 			}
 		}
-	}()
+	})
 	return func() {
 		signal.Stop(signals)
-		close(done)
-		<-ended
+		close(signals)
+		watching.Wait()
 	}
 }

@@ -60,16 +60,15 @@ func (o *Object) Names() []string {
 	return names
 }
 
-// Parse makes the JSON object of arguments that were typed one by one:
-//
-//	name=value      a value that is read as the schema says; again for a list
-//	name:=JSON      any JSON
-//	name=@file      the text of a file; its bytes where the schema says base64
-//	name:=@file     the JSON in a file
-//	a.b=value       a member of an object
-//	{…}             a whole object, which the others add to
-//	@file           such an object in a file
-//
+// Help tells people how the members of an object are typed.
+const Help = `  name=value      read as the tool's schema says; again for one more item of a list
+  name:=JSON      any JSON
+  name=@file      the text of a file, or its bytes where a tool takes base64
+  name:=@file     the JSON in a file
+  a.b=value       a member of an object`
+
+// Parse makes the JSON object of arguments that were typed one by one, as Help
+// says, or whole, as {…} or as a @file that has it, to which the others are added.
 // A backslash before @ keeps it from naming a file.
 func (o *Object) Parse(list []string) (json.RawMessage, error) {
 	out := &tree{}

@@ -152,20 +152,12 @@ const gateTime = 5 * time.Second
 // answered returns the error of a JSON-RPC response, nil if body is none.
 func answered(body []byte) *protocol.Error {
 	var response struct {
-		Error *struct {
-			Code    protocol.Code   `json:"code"`
-			Message string          `json:"message"`
-			Data    json.RawMessage `json:"data"`
-		} `json:"error"`
+		Error *protocol.Error `json:"error"`
 	}
 	if json.Unmarshal(body, &response) != nil || response.Error == nil || response.Error.Code == 0 {
 		return nil
 	}
-	fault := &protocol.Error{Code: response.Error.Code, Message: response.Error.Message}
-	if len(response.Error.Data) > 0 {
-		fault.Data = response.Error.Data
-	}
-	return fault
+	return response.Error
 }
 
 // CloseIdleConnections closes connections that are not in use.

@@ -94,17 +94,7 @@ func (a *asker) take(m *protocol.Message) bool {
 	got := answer{result: append(json.RawMessage(nil), m.Result...)}
 	if m.Error != nil {
 		fault := &protocol.Error{}
-		var wire struct {
-			Code    protocol.Code   `json:"code"`
-			Message string          `json:"message"`
-			Data    json.RawMessage `json:"data"`
-		}
-		if err := json.Unmarshal(m.Error, &wire); err == nil {
-			fault.Code, fault.Message = wire.Code, wire.Message
-			if wire.Data != nil {
-				fault.Data = wire.Data
-			}
-		}
+		_ = json.Unmarshal(m.Error, fault) // what cannot be read is an error all the same
 		got.err = fault
 	}
 	waits <- got

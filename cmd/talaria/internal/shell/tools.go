@@ -14,11 +14,7 @@ import (
 // errTool is the error of a tool that says that it failed.
 var errTool = errors.New("the tool failed")
 
-const callHelp = `  name=value      read as the tool's schema says; again for one more item of a list
-  name:=JSON      any JSON
-  name=@file      the text of a file, or its bytes where a tool takes base64
-  name:=@file     the JSON in a file
-  a.b=value       a member of an object
+const callHelp = arguments.Help + `
   {…} or @file    a whole object
   Quote values with spaces: name='two words'.
   --json shows the whole result as it came.`
