@@ -44,7 +44,7 @@ func listLogins(ctx context.Context, c *console.Console, asJSON bool) error {
 	}
 	var rows [][]string
 	for _, l := range list {
-		rows = append(rows, []string{l.URL, console.Line(l.Issuer), state(l, time.Now()), console.Line(strings.Join(l.Scopes, " "))})
+		rows = append(rows, []string{l.URL, l.Issuer, state(l, time.Now()), strings.Join(l.Scopes, " ")})
 	}
 	c.Table([]string{"url", "authorization server", "state", "scopes"}, rows)
 	c.Notef("kept in %s", store.Path)
@@ -75,7 +75,7 @@ func show(ctx context.Context, store *login.Store, l *login.Login) shownLogin {
 func state(l shownLogin, now time.Time) string {
 	switch {
 	case l.Problem != "":
-		return console.Line(l.Problem)
+		return l.Problem
 	case l.Refreshable:
 		return "renews itself"
 	case l.Expires.IsZero():

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,8 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shell"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // once is a command that connects, does one thing and ends.
@@ -81,6 +84,31 @@ func promptsCommand(c *console.Console) *cobra.Command {
 	})
 }
 
+func promptCommand(c *console.Console) *cobra.Command {
+	return (&once{console: c}).command("prompt TARGET NAME [NAME=value…]", "Get a prompt", "", between(2, -1, "TARGET", "NAME"), func(ctx context.Context, s *session, args []string) error {
+		listed, err := terminal.All(s.Prompts(ctx))
+		if err != nil {
+			return err
+		}
+		raw, err := render.PromptFields(listed, args[0]).Parse(args[1:])
+		if err != nil {
+			return asUsage(err, "talaria prompts TARGET shows the arguments")
+		}
+		given, err := arguments.Texts(raw)
+		if err != nil {
+			return err
+		}
+		if s.json {
+			return s.raw(ctx, protocol.MethodPromptsGet, map[string]any{"name": args[0], "arguments": given})
+		}
+		result, err := s.GetPrompt(ctx, args[0], given, s.call...)
+		if err != nil {
+			return err
+		}
+		return s.render.Prompt(args[0], result)
+	})
+}
+
 func resourcesCommand(c *console.Console) *cobra.Command {
 	var templates bool
 	cmd := (&once{console: c}).command("resources TARGET", "List resources, or resource templates", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
@@ -91,6 +119,46 @@ func resourcesCommand(c *console.Console) *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&templates, "templates", false, "list resource templates")
 	return cmd
+}
+
+func readCommand(c *console.Console) *cobra.Command {
+	var out string
+	cmd := (&once{console: c}).command("read TARGET URI", "Read a resource", "", exactly("TARGET", "URI"), func(ctx context.Context, s *session, args []string) error {
+		if s.json {
+			return s.raw(ctx, protocol.MethodResourcesRead, map[string]any{"uri": args[0]})
+		}
+		result, err := s.Read(ctx, args[0], s.call...)
+		switch {
+		case err != nil:
+			return err
+		case out == "":
+			return s.render.Read(result)
+		}
+		return writeOut(c, out, result)
+	})
+	cmd.Flags().StringVarP(&out, "out", "o", "", "write the bytes of the resource into this `file`; - is standard output")
+	return cmd
+}
+
+// writeOut puts a resource into a file as it is.
+func writeOut(c *console.Console, out string, result *protocol.ReadResourceResult) error {
+	var data []byte
+	for _, item := range result.Contents {
+		if item.Blob != nil {
+			data = append(data, item.Blob...)
+		} else {
+			data = append(data, item.Text...)
+		}
+	}
+	switch {
+	case out != "-":
+		return os.WriteFile(out, data, 0o644)
+	case c.OutTerminal:
+		c.Data(string(data))
+	default:
+		_, _ = c.Write(data) // run says what failed
+	}
+	return nil
 }
 
 func completeCommand(c *console.Console) *cobra.Command {

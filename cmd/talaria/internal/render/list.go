@@ -1,7 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
@@ -11,30 +13,28 @@ import (
 
 // Tools lists tools.
 func (r *Renderer) Tools(list []protocol.Tool) {
-	rows := make([][]string, len(list))
-	for i, t := range list {
-		rows[i] = []string{console.Line(t.Name), Signature(t), console.Line(summary(t.Title, t.Description))}
-	}
-	r.table([]string{"tool", "arguments", "description"}, rows, "tools")
+	table(r.Console, "tools", []string{"tool", "arguments", "description"}, list, func(t protocol.Tool) []string {
+		return []string{t.Name, Signature(t), summary(t.Title, t.Description)}
+	})
 }
 
-// table writes rows, or that there are none.
-func (r *Renderer) table(header []string, rows [][]string, what string) {
-	if len(rows) == 0 {
-		r.Console.Notef("no %s", what)
+// table writes a row for each item of a list, or that there are none.
+func table[T any](c *console.Console, what string, header []string, list []T, row func(T) []string) {
+	if len(list) == 0 {
+		c.Notef("no %s", what)
 		return
 	}
-	r.Console.Table(header, rows)
+	rows := make([][]string, len(list))
+	for i, item := range list {
+		rows[i] = row(item)
+	}
+	c.Table(header, rows)
 }
 
 // summary is a description, or else a title; of a long one the beginning.
 func summary(title, description string) string {
 	const limit = 200
-	text := description
-	if text == "" {
-		text = title
-	}
-	text, _, _ = strings.Cut(text, "\n\n")
+	text, _, _ := strings.Cut(cmp.Or(description, title), "\n\n")
 	if short := []rune(text); len(short) > limit {
 		text = string(short[:limit]) + "…"
 	}
@@ -101,15 +101,9 @@ func (r *Renderer) Tool(t protocol.Tool) error {
 }
 
 func (r *Renderer) fields(object *arguments.Object, what string) {
-	rows := make([][]string, len(object.Fields))
-	for i, f := range object.Fields {
-		description := f.Description
-		if description == "" {
-			description = f.Title
-		}
-		rows[i] = []string{console.Line(f.Name), console.Line(f.Hint()), console.Line(description)}
-	}
-	r.table([]string{strings.TrimSuffix(what, "s"), "takes", "description"}, rows, what)
+	table(r.Console, what, []string{strings.TrimSuffix(what, "s"), "takes", "description"}, object.Fields, func(f arguments.Field) []string {
+		return []string{f.Name, f.Hint(), cmp.Or(f.Description, f.Title)}
+	})
 }
 
 // hints says what annotations claim.
@@ -141,8 +135,7 @@ func hints(a *protocol.ToolAnnotations) string {
 
 // Prompts lists prompts.
 func (r *Renderer) Prompts(list []protocol.Prompt) {
-	rows := make([][]string, len(list))
-	for i, p := range list {
+	table(r.Console, "prompts", []string{"prompt", "arguments", "description"}, list, func(p protocol.Prompt) []string {
 		var names []string
 		for _, a := range p.Arguments {
 			if name := console.Line(a.Name); a.Required {
@@ -151,15 +144,19 @@ func (r *Renderer) Prompts(list []protocol.Prompt) {
 				names = append(names, "["+name+"]")
 			}
 		}
-		rows[i] = []string{console.Line(p.Name), strings.Join(names, " "), console.Line(summary(p.Title, p.Description))}
-	}
-	r.table([]string{"prompt", "arguments", "description"}, rows, "prompts")
+		return []string{p.Name, strings.Join(names, " "), summary(p.Title, p.Description)}
+	})
 }
 
-// PromptFields returns the arguments of a prompt as fields; all are text.
-func PromptFields(p protocol.Prompt) *arguments.Object {
+// PromptFields returns the arguments of a prompt in a list as fields; all are
+// text. A prompt that is not listed may have any.
+func PromptFields(list []protocol.Prompt, name string) *arguments.Object {
+	i := slices.IndexFunc(list, func(p protocol.Prompt) bool { return p.Name == name })
+	if i < 0 {
+		return &arguments.Object{}
+	}
 	object := &arguments.Object{Closed: true}
-	for _, a := range p.Arguments {
+	for _, a := range list[i].Arguments {
 		object.Fields = append(object.Fields, arguments.Field{
 			Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required, Types: []string{"string"},
 		})
@@ -169,24 +166,20 @@ func PromptFields(p protocol.Prompt) *arguments.Object {
 
 // Resources lists resources.
 func (r *Renderer) Resources(list []protocol.Resource) {
-	rows := make([][]string, len(list))
-	for i, x := range list {
+	table(r.Console, "resources", []string{"resource", "name", "type", "size", "description"}, list, func(x protocol.Resource) []string {
 		bytes := ""
 		if x.Size != nil {
 			bytes = size(int(*x.Size))
 		}
-		rows[i] = []string{console.Line(x.URI), console.Line(x.Name), console.Line(x.MIMEType), bytes, console.Line(summary(x.Title, x.Description))}
-	}
-	r.table([]string{"resource", "name", "type", "size", "description"}, rows, "resources")
+		return []string{x.URI, x.Name, x.MIMEType, bytes, summary(x.Title, x.Description)}
+	})
 }
 
 // Templates lists resource templates.
 func (r *Renderer) Templates(list []protocol.ResourceTemplate) {
-	rows := make([][]string, len(list))
-	for i, x := range list {
-		rows[i] = []string{console.Line(x.URITemplate), console.Line(x.Name), console.Line(x.MIMEType), console.Line(summary(x.Title, x.Description))}
-	}
-	r.table([]string{"template", "name", "type", "description"}, rows, "resource templates")
+	table(r.Console, "resource templates", []string{"template", "name", "type", "description"}, list, func(x protocol.ResourceTemplate) []string {
+		return []string{x.URITemplate, x.Name, x.MIMEType, summary(x.Title, x.Description)}
+	})
 }
 
 // Completion shows values.

@@ -153,7 +153,7 @@ func (l *link) show(_ context.Context, rest string) error {
 		}
 	}
 	for _, fact := range l.Facts {
-		add(fact[0], "%s", console.Line(fact[1]))
+		add(fact[0], "%s", fact[1])
 	}
 	if c := l.client; c == nil {
 		add("state", "not connected")
@@ -163,7 +163,7 @@ func (l *link) show(_ context.Context, rest string) error {
 		add("server", "%s", render.Server(c.Server().Info))
 		add("capabilities", "%s", capabilities(c.Server().Capabilities, rest == "-v"))
 		for _, root := range c.Roots() {
-			add("root", "%s", console.Line(root.URI))
+			add("root", "%s", root.URI)
 		}
 		stats := c.Stats()
 		add("requests", "%d sent, %d answered, %d failed, %d timed out, %d cancelled", stats.Requests, stats.Completed, stats.Failed, stats.TimedOut, stats.Cancelled)
@@ -171,11 +171,11 @@ func (l *link) show(_ context.Context, rest string) error {
 			add("reconnects", "%d", stats.Reconnects)
 		}
 		for _, p := range c.Pending() {
-			add("pending", "%s %s (%v)", p.Method, console.Line(p.Name), p.Elapsed().Round(time.Millisecond))
+			add("pending", "%s %s (%v)", p.Method, p.Name, p.Elapsed().Round(time.Millisecond))
 		}
 		if rest == "-v" {
 			add("unexpected", "%d answers to no request, %d messages that are none, %d notifications dropped", stats.Unmatched, stats.InvalidMessages, stats.Dropped)
-			add("instructions", "%s", console.Line(c.Server().Instructions))
+			add("instructions", "%s", c.Server().Instructions)
 		}
 	}
 	if l.told != 0 {
@@ -193,7 +193,7 @@ func capabilities(have protocol.ServerCapabilities, all bool) string {
 		return "none"
 	}
 	if all {
-		return console.Line(string(text))
+		return string(text)
 	}
 	return strings.Join(render.Capabilities(have), ", ")
 }

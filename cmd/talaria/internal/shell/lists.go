@@ -51,14 +51,8 @@ func (l *lists) promptNames() []string {
 	return texts(l.prompts.get(l.client, (*client.Client).Prompts), func(p protocol.Prompt) string { return p.Name })
 }
 
-// prompt returns the arguments of a prompt, nil if there is no such prompt.
-func (l *lists) prompt(name string) *arguments.Object {
-	for _, p := range l.prompts.get(l.client, (*client.Client).Prompts) {
-		if p.Name == name {
-			return render.PromptFields(p)
-		}
-	}
-	return nil
+func (l *lists) promptFields(name string) *arguments.Object {
+	return render.PromptFields(l.prompts.get(l.client, (*client.Client).Prompts), name)
 }
 
 // uris are those of resources, and templates as they are written.

@@ -33,15 +33,15 @@ func (p person) ask(what string, values func() []string) (string, error) {
 // fill makes the arguments of what was typed, and asks for the rest.
 func (p person) fill(object *arguments.Object, typed []string) (json.RawMessage, error) {
 	given, err := object.Parse(typed)
-	if err != nil {
-		return nil, wrong("%s", strings.ReplaceAll(err.Error(), "\n", "\n       "))
-	}
-	if p.console.Interactive() && missing(object, given, len(typed) == 0) {
+	if err == nil && p.console.Interactive() && missing(object, given, len(typed) == 0) {
 		if given, err = form.Fill(p.editor, object, given, false); err != nil {
 			return nil, err
 		}
 	}
-	if err := object.Check(given); err != nil {
+	if err == nil {
+		err = object.Check(given)
+	}
+	if err != nil {
 		return nil, wrong("%s", strings.ReplaceAll(err.Error(), "\n", "\n       "))
 	}
 	return given, nil

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"context"
-	"slices"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
@@ -30,11 +29,7 @@ func (p prompts) get(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	object := &arguments.Object{}
-	if i := slices.IndexFunc(list, func(p protocol.Prompt) bool { return p.Name == w.name }); i >= 0 {
-		object = render.PromptFields(list[i])
-	}
-	raw, err := p.fill(object, w.typed)
+	raw, err := p.fill(render.PromptFields(list, w.name), w.typed)
 	if err != nil {
 		return err
 	}
@@ -56,11 +51,7 @@ func (p prompts) complete(typed []string) []string {
 	if len(typed) == 1 {
 		return p.lists.promptNames()
 	}
-	object := p.lists.prompt(typed[0])
-	if object == nil {
-		return nil
-	}
-	return completeFields(object, typed[1:], func(field, value string, before map[string]string) []string {
+	return completeFields(p.lists.promptFields(typed[0]), typed[1:], func(field, value string, before map[string]string) []string {
 		return p.suggest(client.Completion{Prompt: typed[0], Argument: field, Value: value, Context: before})
 	})
 }

@@ -97,9 +97,7 @@ func (r requests) completeReference(typed []string) []string {
 	case 1:
 		return append(r.lists.promptNames(), r.lists.uriTemplates()...)
 	case 2:
-		if object := r.lists.prompt(typed[0]); object != nil {
-			return object.Names()
-		}
+		return r.lists.promptFields(typed[0]).Names()
 	}
 	return nil
 }
