@@ -120,7 +120,7 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/render":        {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
 	"cmd/talaria/internal/terminal": {"client", "protocol", "cmd/talaria/internal/console", "cmd/talaria/internal/editor",
 		"cmd/talaria/internal/form", "internal/safely"},
-	"cmd/talaria/internal/shell": {"internal/wire", "client", "cmd/talaria/internal/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal",
+	"cmd/talaria/internal/shell": {"internal/wire", "internal/tasks", "client", "cmd/talaria/internal/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal",
 		"cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/shellwords"},
 	"cmd/talaria/internal/proxy": {"internal/wire", "", "cmd/talaria/internal/subscriptions", "internal/visible", "client", "protocol", "transport"},
 	"cmd/talaria/internal/login": {"auth/oauth", "cmd/talaria/internal/shellwords", "protocol"},

@@ -16,6 +16,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
@@ -23,6 +24,9 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // net/http writes there what its errors say, too
+	// A write into a pipe that nobody reads is an error, and not the end of the
+	// process: what is open is closed first.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(context.Background(), os.Args[1:], console.New(os.Stdin, os.Stdout, os.Stderr)))
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -60,6 +61,32 @@ func TestUnwritten(t *testing.T) {
 	code := run(t.Context(), args, &console.Console{In: strings.NewReader(""), Out: full{io.ErrShortWrite}, Err: &stderr})
 	if code != exitTool || !strings.Contains(stderr.String(), "cannot be written") || !strings.Contains(stderr.String(), "the tool calculate failed") {
 		t.Errorf("a tool that failed: got %d and %q", code, stderr.String())
+	}
+}
+
+// Who closes the pipe, as head does, ends the command and its server in good
+// order, and a script of commands that nobody sees.
+func TestClosedPipe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"tools", shellwords.Join(stdioExample(t, dir))}, append([]string{"stdio"}, stdioExample(t, dir)...)} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+		cmd.Env = append(os.Environ(), "TALARIA_COMMAND=1")
+		cmd.Stdin, cmd.Stdout = strings.NewReader("call_tool add_note text=unseen\n"), w
+		if err := cmd.Run(); err != nil {
+			t.Errorf("%s: %v", args[0], err)
+		}
+	}
+	if got := talaria(t, "", "call", shellwords.Join(stdioExample(t, dir)), "search_notes"); strings.Contains(got.stdout, "unseen") {
+		t.Errorf("the script went on: %+v", got)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -103,8 +104,8 @@ func listing[T any](l *link, what string, ask asking[T], show func([]T)) func(co
 // Told takes the notifications of the server.
 func (l *link) Told(e client.Notification) {
 	switch e.Method {
-	case protocol.MethodLog: // has a handler of its own
-	case protocol.MethodCancelled:
+	case protocol.MethodLog, protocol.MethodCancelled: // have handlers of their own
+	case tasks.MethodStatus: // of the call that waits, whose bar shows it
 	default:
 		l.lists.changed(e.Method)
 		l.Terminal.Notice("[%s]", render.Event(e))

@@ -95,7 +95,7 @@ func (s *Shell) Run(ctx context.Context) error {
 		s.report(err)
 		s.Console.Notef("not connected; initialize tries again, exit leaves")
 	}
-	for {
+	for s.Console.Broken() == nil { // else nobody sees what the commands do
 		line, err := s.Editor.Line(Prompt, s.commands.complete, true)
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		c, known := s.commands.find(name)
@@ -128,6 +128,7 @@ func (s *Shell) Run(ctx context.Context) error {
 			s.report(err)
 		}
 	}
+	return s.left()
 }
 
 // left is the error of a shell that was left.
