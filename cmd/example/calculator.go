@@ -27,34 +27,27 @@ func calculatorTool() mcp.Component {
 		mcp.ReadOnly(), mcp.Idempotent(), mcp.OpenWorld(false))
 }
 
-var symbols = map[string]string{
-	"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "mod", "power": "^",
+// operations has what each value of CalculateIn.Operation means.
+var operations = map[string]struct {
+	symbol string
+	result func(a, b float64) float64
+}{
+	"add":      {"+", func(a, b float64) float64 { return a + b }},
+	"subtract": {"-", func(a, b float64) float64 { return a - b }},
+	"multiply": {"*", func(a, b float64) float64 { return a * b }},
+	"divide":   {"/", func(a, b float64) float64 { return a / b }},
+	"modulo":   {"mod", math.Mod},
+	"power":    {"^", math.Pow},
 }
 
 // calculate returns its errors as they are: they tell the model what to do
 // differently.
 func calculate(_ *mcp.Frame, in CalculateIn) (Calculation, error) {
-	out := Calculation{Expression: fmt.Sprintf("%v %s %v", in.A, symbols[in.Operation], in.B)}
-	switch in.Operation {
-	case "add":
-		out.Result = in.A + in.B
-	case "subtract":
-		out.Result = in.A - in.B
-	case "multiply":
-		out.Result = in.A * in.B
-	case "power":
-		out.Result = math.Pow(in.A, in.B)
-	case "divide", "modulo":
-		if in.B == 0 {
-			return out, errors.New("division by zero: b must not be 0")
-		}
-		if in.Operation == "divide" {
-			out.Result = in.A / in.B
-		} else {
-			out.Result = math.Mod(in.A, in.B)
-		}
-	}
+	op := operations[in.Operation]
+	out := Calculation{fmt.Sprintf("%v %s %v", in.A, op.symbol, in.B), op.result(in.A, in.B)}
 	switch {
+	case in.B == 0 && (in.Operation == "divide" || in.Operation == "modulo"):
+		return out, errors.New("division by zero: b must not be 0")
 	case math.IsNaN(out.Result):
 		return out, fmt.Errorf("%s is not a real number", out.Expression)
 	case math.IsInf(out.Result, 0):

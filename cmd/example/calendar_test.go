@@ -31,7 +31,8 @@ func TestSchedule(t *testing.T) {
 		{`{}`, "2030-03-01 2030-03-31: Standup, Review, Night shift, Clash"},
 		{`{"from":"2030-03-05"}`, "2030-03-05 2030-04-04: Night shift, Clash"},
 		{`{"from":"2030-03-04","to":"2030-03-04","limit":2}`, "2030-03-04 2030-03-04: Standup, Review"},
-		{`{"from":"9999-12-30"}`, "9999-12-30 9999-12-31: "},
+		{`{"from":"9999-12-01"}`, "9999-12-01 9999-12-31: "},
+		{`{"to":"2030-02-01"}`, "2030-03-01 2030-02-01: "},
 	} {
 		out := must[ListEventsOut](c, "list_events", test.arguments)
 		var titles []string
@@ -41,6 +42,9 @@ func TestSchedule(t *testing.T) {
 		if got := fmt.Sprintf("%s %s: %s", out.From, out.To, strings.Join(titles, ", ")); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.arguments, got, test.want)
 		}
+	}
+	if got := c.fails("list_events", `{"from":"9999-12-02"}`); !strings.Contains(got, "/from: must be 9999-12-01 or earlier") {
+		t.Errorf("got %q", got)
 	}
 	must[Event](c, "cancel_event", `{"id":3}`)
 	must[Event](c, "schedule_event", schedule("Run", "2030-03-04", "23:00", ""))

@@ -52,16 +52,16 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-http"}, 2, "flag needs an argument: -http"},
 		{[]string{"-stdio=maybe"}, 2, "invalid boolean value"},
 		{[]string{"serve"}, 2, `unexpected argument "serve"`},
-		{[]string{"-stdio", "-http", "127.0.0.1:0"}, 2, "exclude each other"},
-		{[]string{"-stdio", "-auth"}, 2, "exclude each other"},
+		{[]string{"-stdio", "-http", "127.0.0.1:0"}, 2, "-stdio excludes -http"},
+		{[]string{"-stdio", "-auth"}, 2, "-stdio excludes -http and -auth"},
 		{[]string{"-notes", notes, "-events", notes + "2", "-auth", "-http", "0.0.0.0:0"}, 1, "-auth is for development"},
 		{[]string{"-http", "8080"}, 2, `-http "8080" is no address`},
 		{[]string{"-http", "127.0.0.1:99999"}, 2, "is no address"},
-		{[]string{"-notes", ""}, 2, "-notes needs a path"},
-		{[]string{"-notes", notes, "-events", notes + "2", "-http", busy.Addr().String()}, 1, "is in use already; choose another port"},
-		{[]string{"-notes", damaged}, 1, "damaged"},
-		{[]string{"-notes", notes, "-events", damaged}, 1, "events file"},
-		{[]string{"-notes", filepath.Join(dir, "none", "notes.json")}, 1, "its directory"},
+		{[]string{"-notes", ""}, 2, "-notes, -events and -files need a path"},
+		{[]string{"-notes", notes, "-events", notes + "2", "-http", busy.Addr().String()}, 1, "address already in use; choose another address"},
+		{[]string{"-notes", damaged}, 1, "damaged.json cannot be read"},
+		{[]string{"-notes", notes, "-events", damaged}, 1, "-events "},
+		{[]string{"-notes", filepath.Join(damaged, "notes.json")}, 1, "not a directory"},
 		{[]string{"-notes", notes, "-events", notes + "2", "-files", filepath.Join(dir, "none")}, 1, "-files"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -163,7 +163,7 @@ func TestServeHTTP(t *testing.T) {
 }
 
 func TestHTTPBothEras(t *testing.T) {
-	h, _, err := router(newServer(newBench(t, t.TempDir())), "http://x/mcp", false)
+	h, _, err := router(newServer(newBench(t, t.TempDir())), "http://x", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +214,35 @@ func TestHTTPBothEras(t *testing.T) {
 	_, m = post(t, url, strings.Replace(body, `"b":7`, `"c":7`, 1), modern)
 	if !m.Result.IsError || !strings.Contains(m.Result.Content[0].Text, "/b: is required") {
 		t.Errorf("got %+v", m)
+	}
+}
+
+// Besides streamable HTTP, clients may use WebSocket and the HTTP+SSE of 2024.
+func TestOtherTransports(t *testing.T) {
+	h, _, err := router(newServer(newBench(t, t.TempDir())), "http://x", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	defer web.Close()
+	for kind, to := range map[string]mcpclient.Transport{
+		"websocket": mcpclient.WebSocket(web.URL+"/ws", nil), "sse": mcpclient.SSE(web.URL+"/mcp", nil),
+	} {
+		c, err := mcpclient.Connect(t.Context(), to, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		var got SystemOut
+		r, err := c.Call(t.Context(), "system_info", nil)
+		if err == nil {
+			err = json.Unmarshal([]byte(r.Text()), &got)
+		}
+		if err != nil || got.Transport != kind {
+			t.Errorf("%s: got %+v, %v", kind, got, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

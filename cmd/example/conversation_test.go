@@ -44,7 +44,7 @@ func TestDeleteAsks(t *testing.T) {
 				return test.answer
 			}))
 			id := addNote(c, "Buy milk").ID
-			got := c.Call("delete_note", DeleteIn{ID: id})
+			got := c.Call("delete_note", RecordIn{ID: id})
 			if len(asked) != 1 || asked[0] != "Delete note 1 for good? It says: Buy milk" {
 				t.Errorf("%s: asked %q", rev, asked)
 			}
@@ -55,7 +55,7 @@ func TestDeleteAsks(t *testing.T) {
 			if c.Call("search_notes", nil).Structured(&left); (left.Total == 0) != test.gone {
 				t.Errorf("%s, %+v: %d notes are left", rev, test.answer, left.Total)
 			}
-			if missing := c.Call("delete_note", DeleteIn{ID: 7}); !missing.IsError || len(asked) != 1 {
+			if missing := c.Call("delete_note", RecordIn{ID: 7}); !missing.IsError || len(asked) != 1 {
 				t.Errorf("%s: a note that is not there: got %q, asked %q", rev, missing.Text(), asked)
 			}
 		}
@@ -87,7 +87,7 @@ func TestNotesAreWatched(t *testing.T) {
 				t.Errorf("%s: got %+v, %v", rev, changed, err)
 			}
 			if note.ID > 0 {
-				c.Call("delete_note", DeleteIn{ID: note.ID})
+				c.Call("delete_note", RecordIn{ID: note.ID})
 				note.ID = 0
 			}
 		}

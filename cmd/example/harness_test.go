@@ -41,7 +41,7 @@ func newBench(t *testing.T, dir string) *workbench {
 	}
 	t.Cleanup(w.Close)
 	clock := func() time.Time { return noon }
-	w.notes.now, w.calendar.now, w.system.now = clock, clock, clock
+	w.notes.now, w.calendar.now = clock, clock
 	return w
 }
 

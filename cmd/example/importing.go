@@ -2,16 +2,13 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,24 +21,20 @@ import (
 
 // The bounds of an import.
 const (
-	maxImportSize    = 8 << 20 // bytes
-	maxImportRows    = maxEvents
-	shownProblems    = 50
-	progressInterval = 200 * time.Millisecond
+	maxImportSize = 8 << 20 // bytes
+	shownProblems = 50
 )
 
 // ImportIn names a file of events.
 type ImportIn struct {
-	Path      string        `json:"path" validate:"required,max=1024" jsonschema_description:"CSV file below the server's files directory. Its first line names the columns title, date, start and, if wanted, duration" jsonschema:"example=cmd/example/testdata/events.csv"`
-	Delimiter string        `json:"delimiter,omitempty" validate:"oneof=comma semicolon tab" jsonschema:"default=comma" jsonschema_description:"what stands between the fields"`
-	Check     bool          `json:"check,omitempty" jsonschema_description:"only report problems, keep nothing"`
-	Pace      time.Duration `json:"pace,omitempty" validate:"max=500ms,min=0s" jsonschema:"default=20ms" jsonschema_description:"pause after each row, so that progress can be watched"`
+	Path string        `json:"path" validate:"required,max=1024" jsonschema_description:"CSV file in UTF-8, below the server's files directory. Its first line names the columns title, date, start and, if wanted, duration" jsonschema:"example=cmd/example/testdata/events.csv"`
+	Pace time.Duration `json:"pace,omitempty" validate:"max=500ms,min=0s" jsonschema:"default=20ms" jsonschema_description:"pause after each row, so that progress can be watched"`
 }
 
 // ImportOut tells what became of the rows of a file.
 type ImportOut struct {
 	Rows     int       `json:"rows" jsonschema_description:"rows that were read, without the first"`
-	Imported int       `json:"imported" jsonschema_description:"rows that are, or would be, events now"`
+	Imported int       `json:"imported" jsonschema_description:"rows that are events now"`
 	Rejected int       `json:"rejected" jsonschema_description:"rows that are not"`
 	Problems []Problem `json:"problems" jsonschema_description:"why rows were rejected, the first 50"`
 }
@@ -70,85 +63,65 @@ func (i *importer) tool() mcp.Component {
 func (i *importer) run(f *mcp.Frame, in ImportIn) (out ImportOut, err error) {
 	text, err := i.read(in.Path)
 	if err != nil {
-		return out, fmt.Errorf("%s: %w", in.Path, err)
+		return out, fmt.Errorf("%s: %w", in.Path, reason(err))
 	}
-	r, err := newRowReader(text, in.Delimiter)
+	rows, err := newRowReader(text)
 	if err != nil {
-		return out, fmt.Errorf("%s: %w", in.Path, err)
+		return out, fmt.Errorf("%s: the first line must name the columns: %w", in.Path, err)
 	}
-	var plans []plannedRow
-	var problems []Problem
-	for told := (time.Time{}); ; {
-		row, problem, err := r.next(f)
+	var good []row
+	reject := func(r row, why error) {
+		out.Rejected++
+		out.Problems = append(out.Problems, Problem{r.line, why.Error()})
+	}
+	for {
+		r, err := rows.next(f)
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if out.Rows++; out.Rows > maxRecords {
+			return out, fmt.Errorf("%s: it has more than %d rows; split it", in.Path, maxRecords)
+		}
 		if err != nil {
-			return out, err
-		}
-		if out.Rows++; out.Rows > maxImportRows {
-			return out, fmt.Errorf("the file has more than %d rows; split it", maxImportRows)
-		}
-		if problem != "" {
-			problems = append(problems, Problem{row.line, problem})
+			reject(r, err)
 		} else {
-			plans = append(plans, row)
+			good = append(good, r)
 		}
-		if done := int(r.csv.InputOffset()); time.Since(told) >= progressInterval || done == len(text) {
-			told = time.Now()
-			// A client that is gone ends f, which pause sees.
-			_ = f.Progress(float64(done), float64(len(text)), fmt.Sprintf("rows read: %d, bad: %d", out.Rows, len(problems)))
-		}
+		// A client that is gone ends f, which pause sees.
+		_ = f.Progress(float64(rows.csv.InputOffset()), float64(len(text)), fmt.Sprintf("rows read: %d, bad: %d", out.Rows, out.Rejected))
 		if err := pause(f, in.Pace); err != nil {
 			return out, fmt.Errorf("stopped after %d rows, nothing is kept: %w", out.Rows, err)
 		}
 	}
-	add := func(doc *document[Event]) error {
-		for _, row := range plans {
-			if clash := conflicts(doc.Records, row.event(0)); len(clash) > 0 {
-				problems = append(problems, Problem{row.line, "conflict with " + describe(clash)})
-				continue
+	err = i.events.Update(f, func(doc *document[Event]) error {
+		for _, r := range good {
+			if _, err := r.addTo(doc, false); err != nil {
+				reject(r, err)
+			} else {
+				out.Imported++
 			}
-			doc.add(row.event)
-			out.Imported++
 		}
 		return nil
-	}
-	if in.Check {
-		var events []Event
-		if events, err = i.events.Read(f); err == nil {
-			err = add(&document[Event]{Records: events})
-		}
-	} else {
-		err = i.events.Update(f, add)
-	}
-	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-	out.Rejected, out.Problems = len(problems), append([]Problem{}, problems[:min(shownProblems, len(problems))]...)
+	})
+	slices.SortStableFunc(out.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	out.Problems = out.Problems[:min(shownProblems, len(out.Problems))]
 	return out, err
 }
 
 // read returns the text of a file below the directory that imports may read.
 func (i *importer) read(path string) ([]byte, error) {
-	path = filepath.FromSlash(path)
-	if !filepath.IsLocal(path) {
-		return nil, errors.New("the path must be relative and stay inside the files directory")
-	}
 	info, err := i.files.Stat(path) // before reading, which would wait for the other end of a pipe
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("there is no such file in the files directory")
-	case err != nil:
-		return nil, reason(err)
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
-	case info.Size() > maxImportSize:
-		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxImportSize)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxImportSize {
+		return nil, fmt.Errorf("it is not a regular file of at most %d bytes", maxImportSize)
 	}
 	text, err := i.files.ReadFile(path)
-	if err != nil {
-		return nil, reason(err)
+	if err == nil && !utf8.Valid(text) {
+		err = errors.New("it is not UTF-8; save it in that encoding")
 	}
-	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), nil // the byte order mark
+	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), err // the byte order mark
 }
 
 // pause waits for d, or for the end of ctx, which is an error.
@@ -161,6 +134,12 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// row is a Plan with the line that it begins on.
+type row struct {
+	Plan
+	line int
+}
+
 // rowReader reads Plans from CSV.
 type rowReader struct {
 	csv     *csv.Reader
@@ -168,91 +147,38 @@ type rowReader struct {
 	plan    *schema.Plan
 }
 
-// plannedRow is a Plan with the line that its row begins on.
-type plannedRow struct {
-	line int
-	Plan
-}
-
-var (
-	delimiters  = map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t'}
-	planColumns = []string{"title", "date", "start", "duration"} // those that count; a file may have others
-)
-
 // newRowReader reads the first line of text.
-func newRowReader(text []byte, delimiter string) (*rowReader, error) {
-	plan, err := schema.Compile(reflect.TypeFor[Plan](), nil)
-	if err != nil {
-		return nil, err
-	}
-	r := &rowReader{csv: csv.NewReader(bytes.NewReader(text)), plan: plan}
-	r.csv.Comma = delimiters[delimiter]
-	r.csv.FieldsPerRecord = -1 // next has a better message
+func newRowReader(text []byte) (r *rowReader, err error) {
+	r = &rowReader{csv: csv.NewReader(bytes.NewReader(text))}
 	r.csv.TrimLeadingSpace = true
-	first, err := r.csv.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty; its first line must name the columns title, date, start and, if wanted, duration")
+	if r.columns, err = r.csv.Read(); err == nil {
+		r.plan, err = schema.Compile(reflect.TypeFor[Plan](), nil)
 	}
-	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return nil, fmt.Errorf("the first line: %w", parse.Err)
-	}
-	for _, name := range first {
-		r.columns = append(r.columns, strings.ToLower(strings.TrimSpace(name)))
-	}
-	for _, name := range planColumns[:3] {
-		if !slices.Contains(r.columns, name) {
-			return nil, fmt.Errorf("the first line names the columns %q, and not %q; is the delimiter %s?", r.columns, name, delimiter)
-		}
-	}
-	return r, nil
+	return r, err
 }
 
-// next returns the next row, or what is wrong with it, if the one after it may be
-// good. The error is io.EOF at the end.
-func (r *rowReader) next(ctx context.Context) (row plannedRow, problem string, err error) {
+// next returns the next row, or what is wrong with it and its line. The error is
+// io.EOF at the end.
+func (r *rowReader) next(ctx context.Context) (row row, err error) {
 	fields, err := r.csv.Read()
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return plannedRow{line: parse.StartLine}, parse.Err.Error(), nil
+		row.line = parse.StartLine
+		return row, parse.Err
 	}
 	if err != nil {
-		return row, "", err
+		return row, err
 	}
 	row.line, _ = r.csv.FieldPos(0)
-	if len(fields) != len(r.columns) {
-		return row, fmt.Sprintf("the row has %d fields, not %d", len(fields), len(r.columns)), nil
-	}
 	values := map[string]string{}
 	for i, name := range r.columns {
-		if !utf8.ValidString(fields[i]) {
-			return row, name + ": is not UTF-8; save the file in that encoding", nil
-		}
-		if value := strings.TrimSpace(fields[i]); value != "" && slices.Contains(planColumns, name) {
+		if value := strings.TrimSpace(fields[i]); value != "" {
 			values[name] = value
 		}
 	}
 	text, err := json.Marshal(values)
 	if err != nil {
-		return row, "", err
+		return row, err
 	}
 	// The rules for a row are those for the arguments of schedule_event.
-	err = r.plan.Decode(ctx, text, &row.Plan)
-	if faults, ok := errors.AsType[*schema.Error](err); ok {
-		return row, columnIssues(faults.Issues), nil
-	}
-	if fault := row.check(); err == nil && fault != nil {
-		return row, fault.Error(), nil
-	}
-	return row, "", err
-}
-
-// columnIssues writes issues with the names of columns in place of paths.
-func columnIssues(issues []schema.Issue) string {
-	texts := make([]string, len(issues))
-	for i, is := range issues {
-		texts[i] = strings.TrimPrefix(is.Path, "/") + ": " + is.Message
-		if is.Hint != "" {
-			texts[i] += "; " + is.Hint
-		}
-	}
-	return strings.Join(texts, "; ")
+	return row, r.plan.Decode(ctx, text, &row.Plan)
 }

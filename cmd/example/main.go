@@ -8,6 +8,12 @@
 //	go run ./cmd/example -stdio    serves one client over standard input and output
 //	go run ./cmd/example -h        explains the flags
 //
+// Read it from here: main.go has the flags and the way to the end, workbench.go
+// the server, http.go what is around it. Then come the tools: calculator.go and
+// chart.go, notebook.go with resources, a prompt and a question to the user,
+// calendar.go, importing.go with progress and tasks, system.go. What they keep is
+// in file.go.
+//
 // It exits with 0 when it was told to stop, 2 when the command line is wrong
 // and 1 when anything else fails.
 package main
@@ -19,14 +25,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"github.com/talaria-go/mcp"
 )
 
 func main() {
@@ -40,8 +45,8 @@ type options struct {
 	http    string // address to listen on
 	stdio   bool
 	auth    bool   // access tokens are needed
-	notes   string // path of the notes file; "" is the default place
-	events  string // path of the events file; "" is the default place
+	notes   string // path of the notes file
+	events  string // path of the events file
 	files   string // directory that imports read from
 	verbose bool
 }
@@ -59,57 +64,51 @@ Flags:
 
 // parseFlags reads the command line. The error fits into one line; it is
 // flag.ErrHelp for -h, which explains the command.
-func parseFlags(args []string, stdout io.Writer) (opts options, err error) {
+func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("example", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run says what is wrong, in one line
-	flags.StringVar(&opts.http, "http", "127.0.0.1:8080", "serve HTTP on this `address`; port 0 takes a free one")
-	flags.BoolVar(&opts.stdio, "stdio", false, "serve standard input and output instead, for a client that starts this program")
-	flags.BoolVar(&opts.auth, "auth", false, "ask clients for access tokens, which an authorization server for development issues on the same address; loopback only")
-	flags.StringVar(&opts.notes, "notes", "", "keep notes in this `file` (default: notes.json in talaria-workbench in your configuration directory)")
-	flags.StringVar(&opts.events, "events", "", "keep events in this `file` (default: events.json in the same place)")
-	flags.StringVar(&opts.files, "files", ".", "let imports read from this `directory` and below, and nowhere else")
-	flags.BoolVar(&opts.verbose, "v", false, "log every request to standard error: method, duration and error code, no content")
+	flags.StringVar(&o.http, "http", "127.0.0.1:8080", "serve HTTP on this `address`; port 0 takes a free one")
+	flags.BoolVar(&o.stdio, "stdio", false, "serve standard input and output instead, for a client that starts this program")
+	flags.BoolVar(&o.auth, "auth", false, "ask clients for access tokens, which an authorization server for development issues on the same address; loopback only")
+	flags.StringVar(&o.notes, "notes", defaultFile("notes.json"), "keep notes in this `file`")
+	flags.StringVar(&o.events, "events", defaultFile("events.json"), "keep events in this `file`")
+	flags.StringVar(&o.files, "files", ".", "let imports read from this `directory` and below, and nowhere else")
+	flags.BoolVar(&o.verbose, "v", false, "log every request to standard error: method, duration and error code, no content")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(stdout, helpHead)
 			flags.SetOutput(stdout)
 			flags.PrintDefaults()
 		}
-		return opts, err
+		return o, err
 	}
 	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) {
-		given[f.Name] = true
-		if f.Value.String() == "" && f.Name != "http" {
-			err = fmt.Errorf("-%s needs a path", f.Name)
-		}
-	})
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	_, wrong := net.ResolveTCPAddr("tcp", o.http)
 	switch {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case opts.stdio && given["http"]:
-		err = errors.New("-stdio and -http exclude each other")
-	case opts.stdio && opts.auth:
-		err = errors.New("-stdio and -auth exclude each other: whoever starts this program is trusted")
-	case err == nil:
-		if _, wrong := net.ResolveTCPAddr("tcp", opts.http); wrong != nil {
-			err = fmt.Errorf("-http %q is no address: %w; write host:port, such as 127.0.0.1:8080", opts.http, wrong)
-		}
+	case o.stdio && (o.auth || given["http"]):
+		err = errors.New("-stdio excludes -http and -auth: it serves whoever starts this program")
+	case o.notes == "" || o.events == "" || o.files == "":
+		err = errors.New("-notes, -events and -files need a path")
+	case wrong != nil:
+		err = fmt.Errorf("-http %q is no address: %w; write host:port, such as 127.0.0.1:8080", o.http, wrong)
 	}
-	return opts, err
+	return o, err
 }
 
 // run is main with its surroundings as arguments; it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	opts, err := parseFlags(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
+	o, err := parseFlags(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
 		return 0
-	}
-	if err != nil {
+	case err != nil:
 		fmt.Fprintf(stderr, "example: %v; -h lists the flags\n", err)
 		return 2
 	}
-	if err := serve(ctx, opts, stdout, stderr); err != nil {
+	if err := serve(ctx, o, stdout, stderr); err != nil {
 		fmt.Fprintf(stderr, "example: %v\n", err)
 		return 1
 	}
@@ -119,43 +118,53 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // grace is how long running calls may take to finish after Ctrl-C.
 const grace = 5 * time.Second
 
-// errCutOff is the error of a server that was stopped.
-var errCutOff = errors.New("some calls did not finish in time and were cut off")
-
-// serve opens the workbench and serves it until ctx ends.
-func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
-	bench, err := openWorkbench(opts)
+// serve opens the workbench and serves it until ctx ends or, over standard
+// input, the client leaves.
+func serve(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	bench, err := openWorkbench(o)
 	if err != nil {
 		return err
 	}
 	defer bench.Close()
 	level := zerolog.WarnLevel
-	if opts.verbose {
+	if o.verbose {
 		level = zerolog.DebugLevel
 	}
 	logger := zerolog.New(zerolog.ConsoleWriter{Out: stderr, NoColor: true}).Level(level).With().Timestamp().Logger()
-	server := bench.server(&logger)
-	if !opts.stdio {
-		return serveHTTP(ctx, server, opts, stdout, stderr)
-	}
-	return serveStdio(ctx, server) // to which standard output belongs from here on
-}
+	s := bench.server(&logger)
+	lasting := context.WithoutCancel(ctx) // the end of ctx is the beginning of the end
 
-// serveStdio serves one client until it leaves or ctx ends, and then lets
-// running calls and tasks finish.
-func serveStdio(ctx context.Context, server *mcp.Server) error {
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		defer cancel()
-		stopped <- server.Shutdown(end)
-	})
-	err := server.ServeStdio(context.WithoutCancel(ctx))
-	if stop() {
-		return err // the client has left
+	web := &http.Server{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	start := func() error { return s.ServeStdio(lasting) } // to which standard output belongs from here on
+	if !o.stdio {
+		listener, handler, hello, err := listen(s, o, stderr)
+		if err != nil {
+			return err
+		}
+		web.Handler = handler
+		start = func() error { return web.Serve(listener) }
+		fmt.Fprint(stdout, hello)
 	}
-	if <-stopped != nil {
-		return errCutOff
+	served := make(chan error, 1)
+	go func() { served <- start() }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	if !o.stdio {
+		fmt.Fprintln(stdout, "stopping")
+	}
+	end, cancel := context.WithTimeout(lasting, grace)
+	defer cancel()
+	err = s.Shutdown(end)
+	// What was cut off has its answer now, which still is to leave.
+	last, cancelLast := context.WithTimeout(lasting, time.Second)
+	defer cancelLast()
+	err = errors.Join(err, web.Shutdown(last))
+	<-served
+	if err != nil {
+		return errors.New("some calls did not finish in time and were cut off")
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,7 +13,7 @@ import (
 
 // Note is a text that was written down.
 type Note struct {
-	ID      int       `json:"id" jsonschema_description:"number of the note"`
+	ID      int       `json:"id" validate:"min=1" jsonschema_description:"number of the note"`
 	Text    string    `json:"text"`
 	Tags    []string  `json:"tags"`
 	Created time.Time `json:"created"`
@@ -34,8 +32,7 @@ type SearchNotesIn struct {
 	Text  string     `json:"text,omitempty" validate:"max=200" jsonschema_description:"text that the note contains; upper and lower case are the same"`
 	Tags  []string   `json:"tags,omitempty" validate:"max=10,dive,min=1,max=40" jsonschema_description:"tags that the note has, all of them"`
 	Since civil.Date `json:"since,omitzero" jsonschema_description:"day on or after which the note was written"`
-	Limit int        `json:"limit,omitempty" validate:"min=1,max=100" jsonschema:"default=20" jsonschema_description:"how many notes to return at most"`
-	Sort  string     `json:"sort,omitempty" validate:"oneof=newest oldest text" jsonschema:"default=newest" jsonschema_description:"what comes first; text sorts by the alphabet"`
+	Limit int        `json:"limit,omitempty" validate:"min=1,max=100" jsonschema:"default=20" jsonschema_description:"how many notes to return at most, the newest first"`
 }
 
 // SearchNotesOut are the notes that were found.
@@ -44,14 +41,10 @@ type SearchNotesOut struct {
 	Notes []Note `json:"notes"`
 }
 
-// DeleteIn names a record to delete.
-type DeleteIn struct {
-	ID int `json:"id" validate:"min=1" jsonschema_description:"number of the record, as a search or list shows it"`
-}
-
-// NoteVariables are the variables of notes://{id}.
-type NoteVariables struct {
-	ID int `json:"id" validate:"min=1" jsonschema_description:"number of the note"`
+// RecordIn names a note or an event. As variables of notes://{id} it has the
+// same rules as in the arguments of a tool.
+type RecordIn struct {
+	ID int `json:"id" validate:"min=1" jsonschema_description:"its number, as a search or list shows it"`
 }
 
 // SummaryIn says what to summarize, and how.
@@ -109,62 +102,39 @@ func (n *notebook) add(f *mcp.Frame, in AddNoteIn) (note Note, err error) {
 }
 
 func (n *notebook) search(f *mcp.Frame, in SearchNotesIn) (SearchNotesOut, error) {
-	notes, err := n.file.Read(f)
-	notes = slices.DeleteFunc(notes, func(note Note) bool { return !in.matches(note) })
-	slices.SortStableFunc(notes, noteOrder[in.Sort])
-	return SearchNotesOut{Total: len(notes), Notes: append([]Note{}, notes[:min(in.Limit, len(notes))]...)}, err
-}
-
-// noteOrder has an order for each value of SearchNotesIn.Sort. Numbers break
-// ties: they grow with time.
-var noteOrder = map[string]func(a, b Note) int{
-	"newest": func(a, b Note) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID)) },
-	"oldest": func(a, b Note) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) },
-	"text": func(a, b Note) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Text), strings.ToLower(b.Text)), cmp.Compare(a.ID, b.ID))
-	},
+	doc, err := n.file.Read(f)
+	notes := slices.DeleteFunc(doc.Records, func(note Note) bool { return !in.matches(note) })
+	slices.Reverse(notes) // the newest was added last
+	return SearchNotesOut{Total: len(notes), Notes: notes[:min(in.Limit, len(notes))]}, err
 }
 
 func (in *SearchNotesIn) matches(note Note) bool {
-	if !strings.Contains(strings.ToLower(note.Text), strings.ToLower(in.Text)) {
-		return false
+	lacks := func(tag string) bool {
+		return !slices.ContainsFunc(note.Tags, func(t string) bool { return strings.EqualFold(t, tag) })
 	}
-	if !in.Since.IsZero() && note.Created.Before(in.Since.In(note.Created.Location())) {
-		return false
-	}
-	for _, tag := range in.Tags {
-		if !slices.ContainsFunc(note.Tags, func(have string) bool { return strings.EqualFold(have, tag) }) {
-			return false
-		}
-	}
-	return true
+	return strings.Contains(strings.ToLower(note.Text), strings.ToLower(in.Text)) &&
+		!civil.DateOf(note.Created).Before(in.Since) && !slices.ContainsFunc(in.Tags, lacks)
 }
 
 // delete asks the user before a note goes. A client that cannot ask shows its own
 // warning, because the tool says that it is destructive.
-func (n *notebook) delete(f *mcp.Frame, in DeleteIn) (Note, error) {
-	note, err := n.one(f, NoteVariables(in))
-	if errors.Is(err, mcp.ErrNotFound) {
-		return note, fmt.Errorf("there is no note %d; search_notes shows the numbers", in.ID)
-	}
+func (n *notebook) delete(f *mcp.Frame, in RecordIn) (Note, error) {
+	note, err := n.one(f, in)
 	if err != nil {
 		return note, err
 	}
 	if f.ClientCapabilities().Elicitation != nil {
 		answer, err := mcp.Elicit[Confirmation](f, "delete", fmt.Sprintf("Delete note %d for good? It says: %s", note.ID, note.Text))
 		if err != nil {
-			return Note{}, err // it may mean that the answer comes later, with the same call
+			return note, err // it may mean that the answer comes later, with the same call
 		}
 		if !answer.Accepted() || !answer.Value.Delete {
-			return Note{}, fmt.Errorf("the user did not agree; note %d is kept", note.ID)
+			return note, fmt.Errorf("the user did not agree; note %d is kept", note.ID)
 		}
 	}
 	err = n.file.Update(f, func(doc *document[Note]) error {
-		var ok bool
-		if note, ok = doc.remove(in.ID); !ok {
-			return fmt.Errorf("note %d was deleted meanwhile", in.ID)
-		}
-		return nil
+		note, err = doc.remove(in.ID)
+		return err
 	})
 	if err == nil {
 		n.updated("notes://all")
@@ -174,24 +144,26 @@ func (n *notebook) delete(f *mcp.Frame, in DeleteIn) (Note, error) {
 }
 
 func (n *notebook) all(f *mcp.Frame) ([]Note, error) {
-	out, err := n.search(f, SearchNotesIn{Sort: "newest", Limit: maxNotes})
+	out, err := n.search(f, SearchNotesIn{Limit: maxRecords})
 	return out.Notes, err
 }
 
-func (n *notebook) one(f *mcp.Frame, in NoteVariables) (Note, error) {
-	notes, err := n.file.Read(f)
+// one returns a note, or an error that clients of resources know: it is
+// [mcp.ErrNotFound].
+func (n *notebook) one(f *mcp.Frame, in RecordIn) (note Note, err error) {
+	doc, err := n.file.Read(f)
 	if err != nil {
-		return Note{}, err
+		return note, err
 	}
-	i := slices.IndexFunc(notes, func(n Note) bool { return n.ID == in.ID })
-	if i < 0 {
-		return Note{}, mcp.ErrNotFound
+	i, err := doc.find(in.ID)
+	if err != nil {
+		return note, err
 	}
-	return notes[i], nil
+	return doc.Records[i], nil
 }
 
 func (n *notebook) summarize(f *mcp.Frame, in SummaryIn) (*mcp.Messages, error) {
-	search := SearchNotesIn{Sort: "newest", Limit: in.Most}
+	search := SearchNotesIn{Limit: in.Most}
 	if in.Tag != "" {
 		search.Tags = []string{in.Tag}
 	}

@@ -27,8 +27,6 @@ func TestSearchNotes(t *testing.T) {
 	}
 	for _, test := range []struct{ arguments, want string }{
 		{`{}`, "3 of 3: 3 2 1"},
-		{`{"sort":"oldest"}`, "3 of 3: 1 2 3"},
-		{`{"sort":"text"}`, "3 of 3: 1 3 2"},
 		{`{"limit":1}`, "1 of 3: 3"},
 		{`{"text":"BUY"}`, "2 of 2: 3 1"},
 		{`{"tags":["SHOP","home"]}`, "1 of 1: 1"},
@@ -58,13 +56,13 @@ func TestNotesSurviveRestart(t *testing.T) {
 	c.close()
 
 	c = connect(t, newBench(t, dir))
-	out := must[SearchNotesOut](c, "search_notes", `{"sort":"oldest"}`)
-	if out.Total != 2 || out.Notes[0].Text != "first" || out.Notes[1].ID != 3 {
+	out := must[SearchNotesOut](c, "search_notes", `{}`)
+	if out.Total != 2 || out.Notes[1].Text != "first" || out.Notes[0].ID != 3 {
 		t.Errorf("got %+v, want notes 1 and 3", out)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("got %v, %v, want notes.json and nothing else", entries, err)
+	if err != nil || len(entries) != 3 { // notes.json with its lock, and that of the events
+		t.Errorf("got %v, %v, want nothing half written", entries, err)
 	}
 }
 
@@ -79,7 +77,7 @@ func TestNotesShared(t *testing.T) {
 			group.Go(func() {
 				for range each {
 					if err := w.notes.file.Update(t.Context(), func(doc *document[Note]) error {
-						doc.add(func(id int) Note { return Note{ID: id, Text: "x"} })
+						doc.add(func(id int) Note { return Note{ID: id, Text: "x", Tags: []string{}, Created: noon} })
 						return nil
 					}); err != nil {
 						t.Error(err)
@@ -89,38 +87,38 @@ func TestNotesShared(t *testing.T) {
 		}
 	}
 	group.Wait()
-	if notes, err := newBench(t, dir).notes.file.Read(t.Context()); err != nil || len(notes) != 8*each {
-		t.Errorf("got %d notes, want %d: %v", len(notes), 8*each, err)
+	if doc, err := newBench(t, dir).notes.file.Read(t.Context()); err != nil || len(doc.Records) != 8*each {
+		t.Errorf("got %d notes, want %d: %v", len(doc.Records), 8*each, err)
 	}
 }
 
+// A file that could not be read again is not written.
 func TestFileLimits(t *testing.T) {
-	f, err := openFile[Note]("notes", filepath.Join(t.TempDir(), "notes.json"), 2)
+	f, err := openFile[Note](filepath.Join(t.TempDir(), "notes.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(text string) error {
+	add := func(count int) error {
 		return f.Update(t.Context(), func(doc *document[Note]) error {
-			doc.add(func(id int) Note { return Note{ID: id, Text: text} })
+			for range count {
+				doc.add(func(id int) Note { return Note{ID: id, Text: "x", Tags: []string{}, Created: noon} })
+			}
 			return nil
 		})
 	}
-	if err := add(strings.Repeat("x", maxFileSize)); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
-		t.Errorf("a huge note: got %v", err)
-	}
-	if err := errors.Join(add("a"), add("b")); err != nil {
+	if err := add(maxRecords); err != nil {
 		t.Fatal(err)
 	}
-	if err := add("c"); err == nil || !strings.Contains(err.Error(), "no room for more than 2 notes") {
-		t.Errorf("a third note: got %v", err)
+	if err := add(1); err == nil || !strings.Contains(err.Error(), "no room for more than 5000 records") {
+		t.Errorf("one more: got %v", err)
 	}
-	if notes, err := f.Read(t.Context()); err != nil || len(notes) != 2 {
-		t.Errorf("got %d notes, want 2: %v", len(notes), err)
+	if doc, err := f.Read(t.Context()); err != nil || len(doc.Records) != maxRecords || doc.LastID != maxRecords {
+		t.Errorf("got %d notes, want %d: %v", len(doc.Records), maxRecords, err)
 	}
 }
 
 func TestFileWaitsForItsTurn(t *testing.T) {
-	f, err := openFile[Note]("notes", filepath.Join(t.TempDir(), "notes.json"), 2)
+	f, err := openFile[Note](filepath.Join(t.TempDir(), "notes.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,29 +137,27 @@ func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "notes.json")
 	for _, test := range []struct{ content, want string }{
-		{"", "damaged: line 1: EOF"},
-		{"{\"version\":1,\n\"records\":[}", "damaged: line 2"},
-		{`{"version":1,"records":"none"}`, "damaged: line 1"},
-		{`{"version":1,"lastId":1,"records":[]} tail`, "something follows"},
-		{`{"version":2,"lastId":1,"records":[]}`, "its version is 2"},
-		{`{"version":1,"notes":[]}`, `unknown field "notes"`},
-		{`{"version":1,"records":[{"id":1},{"id":1}]}`, "id 1 is there twice"},
-		{`{"version":1,"records":[{"id":0}]}`, "id 0"},
+		{"", "/lastId: is required"},
+		{"{\"lastId\":1,\n\"records\":[}", "not valid JSON: unexpected '}', want a value at byte 24"},
+		{`{"lastId":1,"records":"none"}`, "/records: must be an array"},
+		{`{"lastId":1,"records":[]} tail`, "after the value"},
+		{`{"lastId":1,"notes":[]}`, "/notes: unknown property"},
+		{`{"lastId":1,"records":[{"id":1,"text":"x","tags":[],"created":"2030-01-01T00:00:00Z"},{"id":1,"text":"y","tags":[],"created":"2030-01-01T00:00:00Z"}]}`, "all differ in id"},
+		{`{"lastId":1,"records":[{"id":0,"text":"x","tags":[],"created":"yesterday"}]}`, "/records/0/id: must be at least 1; got 0; /records/0/created"},
 	} {
 		if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := openFile[Note]("notes", path, maxNotes)
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		_, err := openFile[Note](path)
+		if err == nil || !strings.Contains(err.Error(), "notes.json cannot be read: ") || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: got %v, want one line with %q", test.content, err, test.want)
 		}
 	}
 	for _, test := range []struct{ path, want string }{
-		{dir, "not a regular file"},
-		{filepath.Join(dir, "none", "notes.json"), "its directory: no such file"},
-		{filepath.Join(path, "notes.json"), "its directory is a file"},
+		{dir, "is a directory"},
+		{filepath.Join(path, "notes.json"), "not a directory"},
 	} {
-		if _, err := openFile[Note]("notes", test.path, maxNotes); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := openFile[Note](test.path); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.path, err, test.want)
 		}
 	}
@@ -177,7 +173,7 @@ func TestFileDamagedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, call := range [][2]string{{"add_note", `{"text":"second"}`}, {"search_notes", `{}`}} {
-		if got := c.fails(call[0], call[1]); !strings.Contains(got, "it is damaged: line 1") {
+		if got := c.fails(call[0], call[1]); !strings.Contains(got, "notes.json cannot be read: (root): is not valid JSON") {
 			t.Errorf("%s: got %q", call[0], got)
 		}
 	}

@@ -33,8 +33,9 @@ func newVisitor(t *testing.T) *visitor {
 	bench := newBench(t, t.TempDir())
 	bench.notes.scoped = true
 	web := httptest.NewUnstartedServer(nil)
-	v := &visitor{t: t, resource: "http://" + web.Listener.Addr().String() + "/mcp"}
-	h, _, err := router(newServer(bench), v.resource, true)
+	base := "http://" + web.Listener.Addr().String()
+	v := &visitor{t: t, resource: base + "/mcp"}
+	h, _, err := router(newServer(bench), base, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func TestAuthorizationRefusals(t *testing.T) {
 // Nobody but this machine is served, under its own name alone.
 func TestAuthorizationIsForThisMachine(t *testing.T) {
 	bench := newBench(t, t.TempDir())
-	h, _, err := router(newServer(bench), "http://127.0.0.1:8080/mcp", true)
+	h, _, err := router(newServer(bench), "http://127.0.0.1:8080", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,7 @@ func TestAuthorizationIsForThisMachine(t *testing.T) {
 			t.Errorf("%s from %s: status %d", tt.host, tt.remote, w.Code)
 		}
 	}
-	if _, _, err := protect("https://notes.example.com/mcp"); err == nil {
+	if _, _, err := protect("https://notes.example.com"); err == nil {
 		t.Error("it guards a server on the network")
 	}
 }

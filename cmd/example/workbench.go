@@ -11,12 +11,6 @@ import (
 	"github.com/talaria-go/mcp"
 )
 
-// The most that the workbench keeps.
-const (
-	maxNotes  = 5000
-	maxEvents = 5000
-)
-
 // timeLimit is how long a call may take; only an import needs that long.
 const timeLimit = 10 * time.Minute
 
@@ -25,46 +19,36 @@ type workbench struct {
 	notes    *notebook
 	calendar *calendar
 	importer *importer
-	system   *system
 }
 
 // openWorkbench opens the files, and fails if one of them cannot be used.
-func openWorkbench(opts options) (*workbench, error) {
-	notes, err := openData[Note]("notes", opts.notes, maxNotes)
+func openWorkbench(o options) (*workbench, error) {
+	notes, err := openFile[Note](o.notes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-notes %w", err)
 	}
-	events, err := openData[Event]("events", opts.events, maxEvents)
+	events, err := openFile[Event](o.events)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-events %w", err)
 	}
-	files, err := os.OpenRoot(opts.files)
+	files, err := os.OpenRoot(o.files)
 	if err != nil {
-		return nil, fmt.Errorf("-files %s: %w", opts.files, reason(err))
+		return nil, fmt.Errorf("-files %s: %w", o.files, reason(err))
 	}
 	return &workbench{
-		notes:    &notebook{file: notes, now: time.Now, scoped: opts.auth},
+		notes:    &notebook{file: notes, now: time.Now, scoped: o.auth},
 		calendar: &calendar{file: events, now: time.Now},
 		importer: &importer{events: events, files: files},
-		system:   &system{now: time.Now, started: time.Now()},
 	}, nil
 }
 
-// openData opens the file that was given, or the one in the default directory.
-// Only that is created: a path that somebody wrote may be a slip.
-func openData[T record](name, given string, most int) (*file[T], error) {
-	if given != "" {
-		return openFile[T](name, given, most)
-	}
-	base, err := os.UserConfigDir()
-	dir := filepath.Join(base, "talaria-workbench")
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
+// defaultFile is where data is kept, unless a flag says otherwise.
+func defaultFile(name string) string {
+	dir, err := os.UserConfigDir()
 	if err != nil {
-		return nil, fmt.Errorf("there is no place for %s: %w; name one with -%s FILE", name, err, name)
+		dir = "." // there is no home directory
 	}
-	return openFile[T](name, filepath.Join(dir, name+".json"), most)
+	return filepath.Join(dir, "talaria-workbench", name)
 }
 
 // Close releases what openWorkbench opened.
@@ -77,11 +61,11 @@ func (w *workbench) server(logger *zerolog.Logger) *mcp.Server {
 			"Dates are YYYY-MM-DD, times of day HH:MM on a 24-hour clock, without a time zone.",
 		Logger:   logger,
 		Timeouts: mcp.Timeouts{Call: timeLimit},
+		HTTP:     mcp.HTTPOptions{SSE: true}, // for clients of 2024, too
 	})
 	w.notes.updated = s.ResourceUpdated
-	s.MustAdd(calculatorTool())
+	s.MustAdd(calculatorTool(), chartTool(), w.importer.tool(), systemTool())
 	s.MustAdd(w.notes.components()...)
 	s.MustAdd(w.calendar.components()...)
-	s.MustAdd(w.importer.tool(), w.system.tool(), chartTool())
 	return s
 }
