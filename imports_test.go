@@ -93,6 +93,7 @@ var importGraph = map[string][]string{
 	"conformance/server":           {"internal/undertest", "internal/pause", "", "frame", "protocol", "schema"},
 	"internal/alone":               {},
 	"internal/needs":               {},
+	"internal/testserver":          {},
 	"internal/undertest":           {"", "transport/websocket"},
 	"internal/programs/hello":      {""},
 	"internal/programs/order":      {"", "schema/civil"},

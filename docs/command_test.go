@@ -1,8 +1,6 @@
 package docs_test
 
 import (
-	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,9 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/testserver"
 )
 
 // exempt are the commands of the pages that TestCommands does not run, with the
@@ -64,13 +62,13 @@ func TestCommands(t *testing.T) {
 	}
 	build("talaria", "./cmd/talaria")
 	build("workbench", "./cmd/example")
-	address := freeAddress(t)
+	address := testserver.Address(t)
 	source := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(source, []byte(strings.Replace(blocks(page(t, readme), "go")[0], "127.0.0.1:8080", address, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	build("bills", source)
-	serve(t, filepath.Join(dir, "bills"), address)
+	testserver.Start(t, filepath.Join(dir, "bills"), address)
 
 	home := append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	seen := map[string]bool{}
@@ -115,38 +113,4 @@ func commands(text string) []string {
 		}
 	}
 	return found
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// serve starts a server and returns when it accepts connections.
-func serve(t *testing.T, program, address string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, program)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
-	})
-	tries := time.NewTicker(10 * time.Millisecond)
-	defer tries.Stop()
-	for range 1000 {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			return
-		}
-		<-tries.C
-	}
-	t.Fatalf("%s does not listen on %s", program, address)
 }

@@ -3,7 +3,6 @@ package programs_test
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,12 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth/authtest"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/testserver"
 )
 
 // binaries are the programs, built for a test.
@@ -32,7 +31,7 @@ type binaries struct {
 func build(t *testing.T) *binaries {
 	t.Helper()
 	tool := needs.Program(t, "go")
-	b := &binaries{dir: t.TempDir(), notes: freeAddress(t), forecast: "7.5\n"}
+	b := &binaries{dir: t.TempDir(), notes: testserver.Address(t), forecast: "7.5\n"}
 	issuer, err := authtest.Start(&authtest.Options{
 		Resource: "https://notes.example.com/mcp", Scopes: []authtest.Scope{{Name: "notes:read"}, {Name: "notes:write"}, {Name: "notes:admin"}},
 	})
@@ -184,7 +183,7 @@ var runs = map[string]func(t *testing.T, b *binaries){
 		}
 	},
 	"notes": func(t *testing.T, b *binaries) {
-		listen(t, b.path("notes"), b.notes)
+		testserver.Start(t, b.path("notes"), b.notes)
 		for _, tt := range []struct {
 			scopes []string
 			tools  int
@@ -219,39 +218,4 @@ var runs = map[string]func(t *testing.T, b *binaries){
 			t.Errorf("%v\n%s", err, out)
 		}
 	},
-}
-
-// freeAddress returns an address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// listen starts a program and returns when it accepts connections.
-func listen(t *testing.T, program, address string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, program)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
-	})
-	tries := time.NewTicker(10 * time.Millisecond)
-	defer tries.Stop()
-	for range 1000 {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			return
-		}
-		<-tries.C
-	}
-	t.Fatalf("%s does not listen on %s", program, address)
 }
