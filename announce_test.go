@@ -14,7 +14,7 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Many changes of a list in a short time are two announcements, in each era: one
+// Many changes of a list in a short time are two announcements, in each revision: one
 // at once, and one of all the others.
 func TestAnnouncementsGather(t *testing.T) {
 	const listen = `{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},$META}}`

@@ -102,7 +102,7 @@ var httpBehaviours = []behaviour{
 		if res.StatusCode != http.StatusForbidden {
 			t.Errorf("with a foreign Origin: %s", res.Status)
 		}
-		if !rev.Modern() { // in the modern era, header and body have to agree first
+		if !rev.Modern() { // in modern revisions, header and body have to agree first
 			d := openBare(t, rev, nil)
 			d.want(d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Protocol-Version", "1999-01-01"), http.StatusBadRequest, "1999-01-01")
 		}

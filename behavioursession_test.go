@@ -49,7 +49,7 @@ var sessionBehaviours = []behaviour{
 		answer := p.ask("initialize", hello(rev.String()))
 		p.want(answer, `"tools":{`)
 		if strings.Contains(answer, "tasks") {
-			t.Errorf("tasks are for the modern era alone: %s", answer)
+			t.Errorf("tasks are for modern revisions alone: %s", answer)
 		}
 		if has, want := strings.Contains(answer, `"completions":{}`), rev != protocol.V20241105; has != want {
 			t.Errorf("completions declared: %t, want %t", has, want)

@@ -270,13 +270,13 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' }
 func (c *customs) appendTo(table []dispatch.Method) []dispatch.Method {
 	c.frozen = true
 	for _, m := range c.methods {
-		table = append(table, dispatch.Method{Name: m.Name, Era: dispatch.Both, Params: m.Params, Serve: forRequests(m.Serve)})
+		table = append(table, dispatch.Method{Name: m.Name, Revisions: dispatch.Both, Params: m.Params, Serve: forRequests(m.Serve)})
 	}
 	for _, n := range c.notifications {
 		at := slices.IndexFunc(table, func(m dispatch.Method) bool { return m.Name == n.method })
 		if at < 0 {
 			at = len(table)
-			table = append(table, dispatch.Method{Name: n.method, Era: dispatch.Both, Serve: forNotifications})
+			table = append(table, dispatch.Method{Name: n.method, Revisions: dispatch.Both, Serve: forNotifications})
 		}
 		table[at].Serve = notified(table[at].Serve, n.fn)
 	}

@@ -19,22 +19,22 @@ import (
 // need not change when components do.
 func (s *Server) methods() []dispatch.Method {
 	table := []dispatch.Method{
-		{Name: protocol.MethodInitialize, Era: dispatch.Legacy, Params: true, Serve: s.initialize},
-		{Name: protocol.MethodInitialized, Era: dispatch.Legacy, Serve: ignore},
-		{Name: protocol.MethodPing, Era: dispatch.Legacy, Serve: ignore},
-		{Name: protocol.MethodDiscover, Era: dispatch.Modern, Serve: s.discover},
-		{Name: protocol.MethodToolsList, Era: dispatch.Both, Serve: s.lists(0, KindTool)},
-		{Name: protocol.MethodToolsCall, Era: dispatch.Both, Params: true, Serve: s.viewed(0, callTool)},
-		{Name: protocol.MethodResourcesList, Era: dispatch.Both, Serve: s.lists(hasResources, KindResource)},
-		{Name: protocol.MethodResourceTemplates, Era: dispatch.Both, Serve: s.lists(hasResources, KindTemplate)},
-		{Name: protocol.MethodResourcesRead, Era: dispatch.Both, Params: true, Serve: s.viewed(hasResources, readResource)},
-		{Name: protocol.MethodPromptsList, Era: dispatch.Both, Serve: s.lists(hasPrompts, KindPrompt)},
-		{Name: protocol.MethodPromptsGet, Era: dispatch.Both, Params: true, Serve: s.viewed(hasPrompts, getPrompt)},
-		{Name: protocol.MethodComplete, Era: dispatch.Both, Params: true, Serve: s.viewed(hasCompletions, complete)},
-		{Name: protocol.MethodSetLevel, Era: dispatch.Legacy, Params: true, Serve: setLevel},
+		{Name: protocol.MethodInitialize, Revisions: dispatch.Legacy, Params: true, Serve: s.initialize},
+		{Name: protocol.MethodInitialized, Revisions: dispatch.Legacy, Serve: ignore},
+		{Name: protocol.MethodPing, Revisions: dispatch.Legacy, Serve: ignore},
+		{Name: protocol.MethodDiscover, Revisions: dispatch.Modern, Serve: s.discover},
+		{Name: protocol.MethodToolsList, Revisions: dispatch.Both, Serve: s.lists(0, KindTool)},
+		{Name: protocol.MethodToolsCall, Revisions: dispatch.Both, Params: true, Serve: s.viewed(0, callTool)},
+		{Name: protocol.MethodResourcesList, Revisions: dispatch.Both, Serve: s.lists(hasResources, KindResource)},
+		{Name: protocol.MethodResourceTemplates, Revisions: dispatch.Both, Serve: s.lists(hasResources, KindTemplate)},
+		{Name: protocol.MethodResourcesRead, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasResources, readResource)},
+		{Name: protocol.MethodPromptsList, Revisions: dispatch.Both, Serve: s.lists(hasPrompts, KindPrompt)},
+		{Name: protocol.MethodPromptsGet, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasPrompts, getPrompt)},
+		{Name: protocol.MethodComplete, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasCompletions, complete)},
+		{Name: protocol.MethodSetLevel, Revisions: dispatch.Legacy, Params: true, Serve: setLevel},
 		// The transport has cancelled the request before these arrive here.
-		{Name: protocol.MethodCancelled, Era: dispatch.Both, Serve: ignore},
-		{Name: protocol.MethodProgress, Era: dispatch.Both, Serve: ignore},
+		{Name: protocol.MethodCancelled, Revisions: dispatch.Both, Serve: ignore},
+		{Name: protocol.MethodProgress, Revisions: dispatch.Both, Serve: ignore},
 	}
 	table = append(table, s.subscriptions.methods()...)
 	table = append(table, s.tasks.methods()...)

@@ -166,7 +166,7 @@ func TestMountFaults(t *testing.T) {
 }
 
 // The child's filter, masking and time limit hold, and what it asks is asked
-// through the parent, in either era.
+// through the parent, in every revision.
 func TestMountKeepsRules(t *testing.T) {
 	child := bare(mcp.Options{MaskErrors: true, Filter: func(f *mcp.Frame, kind mcp.Kind, name string) bool {
 		return !strings.HasPrefix(name, "hidden")

@@ -160,7 +160,7 @@ func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remov
 // errNoSession is the error of AddToSession and RemoveFromSession for a request
 // that has no session.
 var errNoSession = errors.New("mcp: components for one client need a legacy session: " +
-	"in the modern era lists must not differ between requests; add them to the Server")
+	"in modern revisions lists must not differ between requests; add them to the Server")
 
 // AddToSession adds components to what the legacy session of f's request is
 // offered. Other clients do not see them, and they go with the session. All are
@@ -168,7 +168,7 @@ var errNoSession = errors.New("mcp: components for one client need a legacy sess
 // that the server or the session has already is one. The client is told of the
 // change.
 //
-// In the modern era, where lists must not differ between requests, it is an
+// In modern revisions, where lists must not differ between requests, it is an
 // error: add components to the Server there. Methods cannot be added.
 func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	s = outermost(f, s)

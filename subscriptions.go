@@ -48,13 +48,13 @@ func newSubscriptions(s *Server) *subscriptions {
 // methods are the rows of subscriptions in the method table.
 func (u *subscriptions) methods() []dispatch.Method {
 	return []dispatch.Method{
-		{Name: protocol.MethodListen, Era: dispatch.Modern, Params: true, Serve: u.listen},
-		{Name: protocol.MethodSubscribe, Era: dispatch.Legacy, Params: true, Serve: u.subscribe},
-		{Name: protocol.MethodUnsubscribe, Era: dispatch.Legacy, Params: true, Serve: u.unsubscribe},
+		{Name: protocol.MethodListen, Revisions: dispatch.Modern, Params: true, Serve: u.listen},
+		{Name: protocol.MethodSubscribe, Revisions: dispatch.Legacy, Params: true, Serve: u.subscribe},
+		{Name: protocol.MethodUnsubscribe, Revisions: dispatch.Legacy, Params: true, Serve: u.unsubscribe},
 	}
 }
 
-// listChanged tells everybody who wants to know, in either era, that a list has
+// listChanged tells everybody who wants to know, in every revision, that a list has
 // changed. method says which.
 func (u *subscriptions) listChanged(method string) { u.lists[method].changed() }
 
@@ -260,7 +260,7 @@ func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, 
 // them, unless it has been quiet: each of them reads the list anew for it.
 const announceEvery = 100 * time.Millisecond
 
-// announcer tells everybody who wants to know, in either era, of changes of one
+// announcer tells everybody who wants to know, in every revision, of changes of one
 // list: of the first at once, of those that follow soon as one.
 //
 // It is quiet, with no timer, until a change comes, which it tells of. From then

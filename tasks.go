@@ -339,7 +339,7 @@ func newTaskExtension(s *Server) *taskExtension {
 // methods are the rows of the extension in the method table.
 func (x *taskExtension) methods() []dispatch.Method {
 	return []dispatch.Method{
-		{Name: "tasks/get", Era: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+		{Name: "tasks/get", Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
 			record, err := x.Get(f, f.Principal(), id)
 			if err != nil {
 				return nil, err
@@ -349,7 +349,7 @@ func (x *taskExtension) methods() []dispatch.Method {
 			}
 			return tasks.State{Record: record}, nil
 		})},
-		{Name: "tasks/update", Era: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+		{Name: "tasks/update", Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
 			if f.Request().Params.InputResponses == nil {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses is missing: it has the answers, by their keys")
 			}
@@ -359,7 +359,7 @@ func (x *taskExtension) methods() []dispatch.Method {
 			}
 			return wire.EmptyResult{}, x.Update(f, f.Principal(), id, answers)
 		})},
-		{Name: "tasks/cancel", Era: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+		{Name: "tasks/cancel", Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
 			return wire.EmptyResult{}, x.Cancel(f, f.Principal(), id)
 		})},
 	}

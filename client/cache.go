@@ -38,7 +38,7 @@ type Cache struct {
 	first   *cacheEntry // a ring in the order of their coming
 	hits    int64
 	misses  int64
-	eras    map[string]era // by server
+	kinds   map[string]serverKind // by server
 }
 
 // cacheKey identifies a result. owner is "" for a public one; params is the
@@ -85,7 +85,7 @@ func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.entries)
-	clear(c.eras)
+	clear(c.kinds)
 	c.first, c.size = nil, 0
 }
 
@@ -215,36 +215,36 @@ func parseTTL(text []byte) (int64, bool) {
 	return int64(ms), true
 }
 
-// era is what is known about the revisions that a server speaks.
-type era byte
+// serverKind is what is known about the revisions that a server speaks.
+type serverKind byte
 
-// The eras. eraUnknown makes Connect probe; eraLegacy begins with initialize.
+// kindUnknown makes Connect probe; kindLegacy makes it begin with initialize.
 const (
-	eraUnknown era = iota
-	eraModern
-	eraLegacy
-	eraFallback // legacy, and on the transport's fallback
+	kindUnknown serverKind = iota
+	kindModern
+	kindLegacy
+	kindFallback // legacy, and on the transport's fallback
 )
 
-// maxEras is how many servers are remembered.
-const maxEras = 10_000
+// maxKinds is how many servers are remembered.
+const maxKinds = 10_000
 
-// era returns what is known of a server, by the name of its transport.
-func (c *Cache) era(server string) era {
+// kind returns what is known of a server, by the name of its transport.
+func (c *Cache) kind(server string) serverKind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.eras[server]
+	return c.kinds[server]
 }
 
-// setEra remembers what a server turned out to be. Beyond maxEras everything is
+// setKind remembers what a server turned out to be. Beyond maxKinds everything is
 // forgotten at once: a client that connects to so many servers gains little
 // from the memory, and keeping an order would cost more than the probes it
 // saves.
-func (c *Cache) setEra(server string, now era) {
+func (c *Cache) setKind(server string, now serverKind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.eras == nil || len(c.eras) >= maxEras {
-		c.eras = map[string]era{}
+	if c.kinds == nil || len(c.kinds) >= maxKinds {
+		c.kinds = map[string]serverKind{}
 	}
-	c.eras[server] = now
+	c.kinds[server] = now
 }

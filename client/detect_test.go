@@ -38,7 +38,7 @@ func TestProbeAnswers(t *testing.T) {
 		{"an error of no request", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`, "initialize"},
 		{"an empty result", `{"jsonrpc":"2.0","id":1,"result":{}}`, "initialize"},
 		{"legacy revisions alone", `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18","2025-03-26"]}}}`, "initialize"},
-		{"both eras, the newer unknown", `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2030-01-01","2025-06-18"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`, "initialize"},
+		{"modern and legacy, the newer unknown", `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2030-01-01","2025-06-18"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`, "initialize"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,14 +132,14 @@ func TestEras(t *testing.T) {
 		s.result(h, `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`)
 		s.drain()
 	})
-	eras := NewCache(0)
+	remembered := NewCache(0)
 	for range 2 {
-		if err := connect(t, tr, &Options{Cache: eras}).Close(); err != nil {
+		if err := connect(t, tr, &Options{Cache: remembered}).Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	eras.Clear()
-	connect(t, tr, &Options{Cache: eras})
+	remembered.Clear()
+	connect(t, tr, &Options{Cache: remembered})
 	mu.Lock()
 	defer mu.Unlock()
 	if !slices.Equal(first, []string{"server/discover", "initialize", "server/discover"}) {
@@ -279,8 +279,8 @@ func TestHTTPDetection(t *testing.T) {
 					return nil
 				}}
 			}
-			eras := NewCache(0)
-			c, err := Connect(context.Background(), tr, &Options{Cache: eras})
+			remembered := NewCache(0)
+			c, err := Connect(context.Background(), tr, &Options{Cache: remembered})
 			if got := tr.sent(); !slices.Equal(got, tt.want) {
 				t.Errorf("sent %v, want %v", got, tt.want)
 			}
@@ -300,7 +300,7 @@ func TestHTTPDetection(t *testing.T) {
 				return
 			}
 			before := len(tr.sent())
-			c = connect(t, tr, &Options{Cache: eras})
+			c = connect(t, tr, &Options{Cache: remembered})
 			if c.Revision() != protocol.V20241105 || len(tr.sent()) != before {
 				t.Errorf("revision %v; the second time the client tried %v", c.Revision(), tr.sent()[before:])
 			}

@@ -25,33 +25,33 @@ type handshake struct{ client *Client }
 // installs or discards it.
 func (h handshake) open(ctx context.Context) (*connection, error) {
 	opts := &h.client.opts
-	known := opts.Cache.era(h.client.server)
-	if opts.newest(true) != 0 && (known == eraLegacy || known == eraFallback) && opts.newest(false) != 0 {
+	known := opts.Cache.kind(h.client.server)
+	if opts.newest(true) != 0 && (known == kindLegacy || known == kindFallback) && opts.newest(false) != 0 {
 		// What is remembered saves the probe; if it is wrong, all is tried.
 		conn, err := h.openAs(ctx, known)
 		if err == nil || ctx.Err() != nil {
 			return conn, err
 		}
-		h.remember(eraUnknown)
+		h.remember(kindUnknown)
 	}
-	return h.openAs(ctx, eraUnknown)
+	return h.openAs(ctx, kindUnknown)
 }
 
 // remember keeps what the server turned out to be.
-func (h handshake) remember(now era) { h.client.opts.Cache.setEra(h.client.server, now) }
+func (h handshake) remember(now serverKind) { h.client.opts.Cache.setKind(h.client.server, now) }
 
-// openAs connects to a server that is known to be of an era, or finds that out
-// if it is eraUnknown.
-func (h handshake) openAs(ctx context.Context, known era) (*connection, error) {
+// openAs connects to a server that is known to be of a kind, or finds that out
+// if it is kindUnknown.
+func (h handshake) openAs(ctx context.Context, known serverKind) (*connection, error) {
 	t := h.client.transport.transport()
-	if known == eraFallback {
+	if known == kindFallback {
 		stand, ok := t.(link.Fallback)
 		if !ok {
 			return nil, errors.New("the transport has no stand-in any more")
 		}
-		return h.openLegacy(ctx, stand.Fallback(), eraFallback)
+		return h.openLegacy(ctx, stand.Fallback(), kindFallback)
 	}
-	if known == eraLegacy || h.client.opts.newest(true) == 0 {
+	if known == kindLegacy || h.client.opts.newest(true) == 0 {
 		return h.openLegacyOrFallback(ctx, t)
 	}
 	conn, err := h.dial(ctx, t)
@@ -60,7 +60,7 @@ func (h handshake) openAs(ctx context.Context, known era) (*connection, error) {
 	}
 	fallback, err := h.discover(ctx, conn)
 	if err == nil && fallback == 0 {
-		h.remember(eraModern)
+		h.remember(kindModern)
 		return conn, nil
 	}
 	if err != nil {
@@ -78,13 +78,13 @@ func (h handshake) fallBack(ctx context.Context, conn *connection, t link.Transp
 		err = h.initialize(ctx, conn, rev)
 	}
 	if err == nil {
-		h.remember(eraLegacy)
+		h.remember(kindLegacy)
 		return conn, nil
 	}
 	if fault := (*protocol.Error)(nil); conn.silent && errors.As(err, &fault) && ctx.Err() == nil {
 		// It was not legacy but slow to start.
 		if again, late := h.discover(ctx, conn); late == nil && again == 0 {
-			h.remember(eraModern)
+			h.remember(kindModern)
 			return conn, nil
 		}
 	}
@@ -102,7 +102,7 @@ func (h handshake) fallBack(ctx context.Context, conn *connection, t link.Transp
 // openLegacyOrFallback connects with initialize. If the server refuses that, it
 // tries the transport's stand-in.
 func (h handshake) openLegacyOrFallback(ctx context.Context, t link.Transport) (*connection, error) {
-	conn, err := h.openLegacy(ctx, t, eraLegacy)
+	conn, err := h.openLegacy(ctx, t, kindLegacy)
 	if err == nil || ctx.Err() != nil {
 		return conn, err
 	}
@@ -127,7 +127,7 @@ func (h handshake) standIn(ctx context.Context, t link.Transport, err error) (*c
 	if instead == nil {
 		return nil, err
 	}
-	conn, second := h.openLegacy(ctx, instead, eraFallback)
+	conn, second := h.openLegacy(ctx, instead, kindFallback)
 	if second != nil {
 		return nil, fmt.Errorf("%w; and over HTTP with server-sent events: %w", err, second)
 	}
@@ -135,7 +135,7 @@ func (h handshake) standIn(ctx context.Context, t link.Transport, err error) (*c
 }
 
 // openLegacy connects with initialize.
-func (h handshake) openLegacy(ctx context.Context, t link.Transport, now era) (*connection, error) {
+func (h handshake) openLegacy(ctx context.Context, t link.Transport, now serverKind) (*connection, error) {
 	rev := h.client.opts.newest(false)
 	if rev == 0 {
 		return nil, &Error{kind: ErrUnsupported, Err: errors.New("the server is a legacy one, and Options.Revisions has none of them")}
@@ -238,7 +238,7 @@ func (h handshake) discover(ctx context.Context, conn *connection) (fallback pro
 		next := h.client.opts.mutual(names, true)
 		if next == 0 || next == rev {
 			if old := h.client.opts.mutual(names, false); old != 0 {
-				return old, nil // a server of both eras that is set to the older
+				return old, nil // a server of all revisions that is set to a legacy one
 			}
 		}
 		if next == 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// OnRequest answers in both eras, and nothing is declared, filled in or checked
+// OnRequest answers in legacy and modern revisions, and nothing is declared, filled in or checked
 // beside it.
 func TestOnRequest(t *testing.T) {
 	each(t, func(t *testing.T, rev protocol.Revision) {

@@ -83,10 +83,10 @@ func TestSilentCommand(t *testing.T) {
 	given := command("silent")
 	given.Env = append(given.Env, "GITHUB_TOKEN=given")
 	for name, opts := range map[string]*Options{
-		"both eras": {Timeout: 2 * time.Second, ProbeTimeout: 2 * time.Second},
-		"legacy":    {Timeout: 2 * time.Second, Revisions: []protocol.Revision{protocol.V20250618}},
-		"modern":    {Timeout: 2 * time.Second, Revisions: []protocol.Revision{protocol.V20260728}},
-		"context":   {Timeout: -1, ProbeTimeout: -1},
+		"both kinds of revisions": {Timeout: 2 * time.Second, ProbeTimeout: 2 * time.Second},
+		"legacy":                  {Timeout: 2 * time.Second, Revisions: []protocol.Revision{protocol.V20250618}},
+		"modern":                  {Timeout: 2 * time.Second, Revisions: []protocol.Revision{protocol.V20260728}},
+		"context":                 {Timeout: -1, ProbeTimeout: -1},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		if name == "context" {

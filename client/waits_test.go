@@ -148,7 +148,7 @@ func TestWaits(t *testing.T) {
 		{"sse endpoint", func(t *testing.T) Transport { return SSE(web(t, "endpoint"), nil) }, brief(), true, ""},
 		{"http headers", func(t *testing.T) Transport { return HTTP(web(t, "headers"), nil) }, brief(), true, ""},
 		{"http body", func(t *testing.T) Transport { return HTTP(web(t, "body"), nil) }, brief(), true, ""},
-		{"http, both eras", func(t *testing.T) Transport { return HTTP(web(t, "headers"), nil) },
+		{"http, all revisions", func(t *testing.T) Transport { return HTTP(web(t, "headers"), nil) },
 			&Options{Timeout: 200 * time.Millisecond, ProbeTimeout: 100 * time.Millisecond, CloseTimeout: 200 * time.Millisecond}, true, ""},
 		{"initialize", func(t *testing.T) Transport { return lines(t, protocol.MethodInitialize, 1000) }, brief(), true, ""},
 		{"initialized is not read", func(t *testing.T) Transport { return lines(t, "", 1) }, brief(), true, ""},

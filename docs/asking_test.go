@@ -75,7 +75,7 @@ func choose(f *mcp.Frame, _ struct{}) (string, error) {
 	return fmt.Sprint(size.Value.Size, terms.Accepted()), nil
 }
 
-// Every question is answered in both eras, and what is in Once runs once.
+// Every question is answered in legacy and modern revisions, and what is in Once runs once.
 func TestAsking(t *testing.T) {
 	for _, revision := range []protocol.Revision{protocol.V20251125, protocol.V20260728} {
 		t.Run(revision.String(), func(t *testing.T) {

@@ -38,7 +38,8 @@ func (q *Question) Method() string { return q.method }
 // Params returns the params of the request to the client, for f that asks.
 func (q *Question) Params(f *Frame) (json.RawMessage, error) { return q.params(f) }
 
-// Askers makes the Asker of a request; the server brings one for each era.
+// Askers makes the Asker of a request; the server has one for legacy
+// revisions and one for modern ones.
 // send sends a message to the client beside those of Progress and Log.
 type Askers interface {
 	Asker(f *Frame, send func(message []byte) error) Asker

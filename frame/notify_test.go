@@ -152,13 +152,13 @@ func TestLogLevels(t *testing.T) {
 			"legacy": New(t.Context(), Config{Revision: protocol.V20250618, Peer: to, Session: &session{level: wanted}, LogLevel: protocol.LevelDebug}),
 			"modern": New(t.Context(), Config{Peer: to, LogLevel: wanted}),
 		}
-		for era, f := range frames {
+		for kind, f := range frames {
 			for _, level := range append([]protocol.Level{0, protocol.LevelEmergency + 1}, levels...) {
 				want := wanted != 0 && level >= wanted && level <= protocol.LevelEmergency
 				to.messages = nil
 				err := f.Log(level, "x")
 				if got := f.LogEnabled(level); got != want || err != nil || len(to.messages) != 0 != want {
-					t.Errorf("%s, wanted %v, level %v: enabled %v, sent %d, %v; want %v", era, wanted, level, got, len(to.messages), err, want)
+					t.Errorf("%s, wanted %v, level %v: enabled %v, sent %d, %v; want %v", kind, wanted, level, got, len(to.messages), err, want)
 				}
 			}
 		}

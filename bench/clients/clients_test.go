@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Both clients make their calls in both eras over both transports, and are
+// Both clients make their calls in modern and legacy revisions over both transports, and are
 // measured.
 func TestCompare(t *testing.T) {
 	server := filepath.Join(t.TempDir(), "server")
@@ -29,16 +29,16 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, transport := range []string{"http", "stdio"} {
-		for era, revision := range revisions {
+		for kind, revision := range revisions {
 			j := job{Server: server, Revision: revision, Tool: "search", InFlight: 4, For: 20 * time.Millisecond}
 			f, err := compare(j, transport, 1)
 			if err != nil {
-				t.Errorf("%s/%s: %v", transport, era, err)
+				t.Errorf("%s/%s: %v", transport, kind, err)
 				continue
 			}
 			for _, client := range clients {
 				if len(f.cpu[client]) != 1 || f.cpu[client][0] <= 0 || f.rate[client][0] <= 0 {
-					t.Errorf("%s/%s: %s took %v µs at %v calls/s", transport, era, client, f.cpu[client], f.rate[client])
+					t.Errorf("%s/%s: %s took %v µs at %v calls/s", transport, kind, client, f.cpu[client], f.rate[client])
 				}
 			}
 		}

@@ -100,13 +100,13 @@ func measure(rounds, inFlight int, length time.Duration, only string, enforce bo
 	fmt.Fprintln(table, "case\tTalaria µs\tSDK µs\tratio\tspread\tcalls/s\tSDK calls/s\t")
 	missed := []string{}
 	for _, transport := range []string{"http", "stdio"} {
-		for _, era := range []string{"modern", "legacy"} {
+		for _, kind := range []string{"modern", "legacy"} {
 			for _, tool := range []string{"add", "search"} {
-				name := transport + "/" + era + "/" + tool
+				name := transport + "/" + kind + "/" + tool
 				if !strings.Contains(name, only) {
 					continue
 				}
-				j := job{Server: server, Revision: revisions[era], Tool: tool, InFlight: inFlight, For: length}
+				j := job{Server: server, Revision: revisions[kind], Tool: tool, InFlight: inFlight, For: length}
 				f, err := compare(j, transport, rounds)
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)

@@ -129,10 +129,10 @@ func lastEvent(stream []byte) []byte {
 	return data
 }
 
-// open makes a connection ready for calls: in the legacy era each is a client
+// open makes a connection ready for calls: for legacy revisions each is a client
 // of its own with its own session. token is a header of all requests. It returns the headers of calls.
 func (c *httpConn) open(addr, token string, t task) (headers string, err error) {
-	if t.era == "modern" {
+	if t.kind == "modern" {
 		return fmt.Sprintf("%sMCP-Protocol-Version: %s\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n", token, modernRevision, t.tool), nil
 	}
 	if t.server.bare { // it gets the same bytes, but knows of no session
@@ -204,7 +204,7 @@ func driveHTTP(p *process, t task, w *window) error {
 		if err != nil {
 			return unsupported{err}
 		}
-		clients[i] = client{conn, post(p.addr, headers, callMessage(t.era, t.tool)), newChecker(t.tool)}
+		clients[i] = client{conn, post(p.addr, headers, callMessage(t.kind, t.tool)), newChecker(t.tool)}
 		if _, err := conn.call(clients[i].request, firstID, clients[i].check); err != nil {
 			return unsupported{err}
 		}

@@ -47,15 +47,15 @@ type options struct {
 type task struct {
 	options
 	server               server
-	transport, era, tool string
+	transport, kind, tool string
 }
 
-func (t task) name() string { return t.transport + "/" + t.era + "/" + t.tool }
+func (t task) name() string { return t.transport + "/" + t.kind + "/" + t.tool }
 
 // limit is how long a measurement may take in all before it is broken off.
 func (t task) limit() time.Duration { return t.warm + t.length + 10*time.Second }
 
-// unsupported is the error of a server that does not answer in an era.
+// unsupported is the error of a server that does not answer in a kind of revision.
 type unsupported struct{ error }
 
 func main() {
@@ -136,9 +136,9 @@ func choose(list string) ([]server, error) {
 func cases(o options) []task {
 	var all []task
 	for _, transport := range []string{"http", "stdio"} {
-		for _, era := range []string{"modern", "legacy"} {
+		for _, kind := range []string{"modern", "legacy"} {
 			for _, tool := range []string{"add", "search"} {
-				t := task{options: o, transport: transport, era: era, tool: tool}
+				t := task{options: o, transport: transport, kind: kind, tool: tool}
 				wanted := func(part string) bool { return strings.Contains(t.name(), part) }
 				if slices.ContainsFunc(strings.Split(o.cases, ","), wanted) {
 					all = append(all, t)

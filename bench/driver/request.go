@@ -55,11 +55,11 @@ func newMessage(method string, id int, params map[string]any) message {
 	return message{text, bytes.Index(text, strconv.AppendInt(nil, int64(id), 10))}
 }
 
-// callMessage is a tools/call of the tool in the form of the era.
-func callMessage(era, tool string) message {
+// callMessage is a tools/call of the tool in the form of a revision of that kind.
+func callMessage(kind, tool string) message {
 	in, _ := arguments(tool)
 	params := map[string]any{"name": tool, "arguments": in}
-	if era == "modern" {
+	if kind == "modern" {
 		params["_meta"] = map[string]any{
 			"io.modelcontextprotocol/protocolVersion":    modernRevision,
 			"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "bench", "version": "1.0.0"},

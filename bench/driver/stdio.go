@@ -27,7 +27,7 @@ func (p *process) answer() ([]byte, error) {
 
 // openStdio makes the server ready for calls and makes one.
 func openStdio(p *process, t task, request message, check *checker) error {
-	if t.era == "legacy" && !t.server.bare {
+	if t.kind == "legacy" && !t.server.bare {
 		hello := append(initializeMessage().text, '\n')
 		if _, err := p.stdin.Write(hello); err != nil {
 			return err
@@ -55,7 +55,7 @@ func openStdio(p *process, t task, request message, check *checker) error {
 func driveStdio(p *process, t task, w *window) error {
 	guard := time.AfterFunc(t.limit(), func() { p.cmd.Process.Kill() })
 	defer guard.Stop()
-	request, check := callMessage(t.era, t.tool), newChecker(t.tool)
+	request, check := callMessage(t.kind, t.tool), newChecker(t.tool)
 	request.text = append(request.text, '\n')
 	if err := openStdio(p, t, request, check); err != nil {
 		return unsupported{err}

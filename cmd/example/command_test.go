@@ -162,7 +162,7 @@ func TestServeHTTP(t *testing.T) {
 	}
 }
 
-func TestHTTPBothEras(t *testing.T) {
+func TestHTTPBothRevisions(t *testing.T) {
 	h, _, err := router(newServer(newBench(t, t.TempDir())), "http://x", false)
 	if err != nil {
 		t.Fatal(err)

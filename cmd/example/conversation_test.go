@@ -17,8 +17,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// eras are a revision with sessions and one without.
-var eras = []protocol.Revision{protocol.V20251125, protocol.V20260728}
+// revisions are one with sessions and one without.
+var revisions = []protocol.Revision{protocol.V20251125, protocol.V20260728}
 
 func addNote(c *mcptest.Client, text string) Note {
 	var note Note
@@ -26,9 +26,9 @@ func addNote(c *mcptest.Client, text string) Note {
 	return note
 }
 
-// The user is asked before a note goes, by the same code in both eras.
+// The user is asked before a note goes, by the same code in both revisions.
 func TestDeleteAsks(t *testing.T) {
-	for _, rev := range eras {
+	for _, rev := range revisions {
 		for _, test := range []struct {
 			answer mcptest.Answer
 			gone   bool
@@ -66,7 +66,7 @@ func TestDeleteAsks(t *testing.T) {
 func TestNotesAreWatched(t *testing.T) {
 	w := newBench(t, t.TempDir())
 	s := newServer(w)
-	for _, rev := range eras {
+	for _, rev := range revisions {
 		c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -139,7 +139,7 @@ func TestReadBytes(t *testing.T) {
 	}
 }
 
-// Watch prints what changes, in both eras, until it is told to stop.
+// Watch prints what changes, in legacy and modern revisions, until it is told to stop.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{"2025-06-18", "2026-07-28"} {

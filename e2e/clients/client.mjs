@@ -1,11 +1,11 @@
-// Runs the checks with version 2 of the TypeScript SDK, which speaks both eras.
+// Runs the checks with version 2 of the TypeScript SDK, which speaks all revisions.
 //
 //   node client.mjs everything|workbench REVISION http|sse|stdio TARGET…
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { main } from "./main.mjs";
 
-// For the modern era the client finds out what the server speaks, for a legacy
+// For a modern revision the client finds out what the server speaks, for a legacy
 // revision it offers that one alone.
 async function connect(revision, transport, user) {
   const modern = revision >= "2026";
@@ -35,7 +35,7 @@ async function connect(revision, transport, user) {
     revision: client.getNegotiatedProtocolVersion(),
     joinsPages: true,
     keeps: modern,
-    notFound: -32602, // that of the modern era, which it makes of -32002 too
+    notFound: -32602, // that of modern revisions, which it makes of -32002 too
     call: (params, options) => client.callTool(params, options),
     watch: async (uri) => {
       if (modern) return listen({ resourceSubscriptions: [uri] });

@@ -31,7 +31,7 @@ type CountOut struct {
 	Words   []string `json:"words"`
 }
 
-// WhereIn has the arguments of where. Over HTTP, clients of the modern era
+// WhereIn has the arguments of where. Over HTTP, clients of modern revisions
 // repeat the region in a header.
 type WhereIn struct {
 	Region string `json:"region" mcp:"header=Region" jsonschema_description:"the name of a region"`

@@ -73,7 +73,7 @@ type offered struct {
 	}
 }
 
-// observe uses a server in both eras, which must look the same.
+// observe uses a server in a legacy and a modern revision, which must look the same.
 func observe(t *testing.T, p program) observed {
 	t.Helper()
 	var seen []observed

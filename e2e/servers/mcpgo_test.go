@@ -12,7 +12,7 @@ import (
 )
 
 // TestMCPGo uses the server with which mcp-go takes part in the conformance
-// suite, in both eras.
+// suite, in a legacy and a modern revision.
 func TestMCPGo(t *testing.T) {
 	server := build(t, "github.com/mark3labs/mcp-go/examples/conformance")
 	port := freePort(t)
@@ -35,8 +35,8 @@ func TestMCPGo(t *testing.T) {
 	}
 }
 
-// TestMCPGoEverything uses mcp-go's example of all features over stdio, in both
-// eras.
+// TestMCPGoEverything uses mcp-go's example of all features over stdio, in
+// legacy and modern revisions.
 func TestMCPGoEverything(t *testing.T) {
 	server := build(t, "github.com/mark3labs/mcp-go/examples/everything")
 	for _, name := range []string{"2026-07-28", "2025-11-25", "2024-11-05"} {

@@ -39,13 +39,13 @@ type Handler func(f *frame.Frame) (protocol.Result, error)
 // its Handler for every request, by several goroutines at once.
 type Middleware func(next Handler) Handler
 
-// Era is a set of the two kinds of revisions: legacy ones, with sessions, and
-// modern ones, without.
-type Era uint8
+// Revisions is a set of the two kinds of revisions: legacy ones, with sessions,
+// and modern ones, without.
+type Revisions uint8
 
 // The kinds of revisions, and both of them.
 const (
-	Legacy Era = 1 << iota
+	Legacy Revisions = 1 << iota
 	Modern
 	Both = Legacy | Modern
 )
@@ -53,10 +53,10 @@ const (
 // Method is a row of the table: a method of the protocol and the function that
 // serves it.
 type Method struct {
-	Name   string
-	Era    Era  // where the method exists
-	Params bool // whether params must be there
-	Serve  Handler
+	Name      string
+	Revisions Revisions // where the method exists
+	Params    bool      // whether params must be there
+	Serve     Handler
 }
 
 // Config is what a Dispatcher is made of.
@@ -124,7 +124,7 @@ func inner(f *frame.Frame) (protocol.Result, error) {
 func (d *Dispatcher) route(f *frame.Frame) (protocol.Result, error) {
 	req := f.Request()
 	m := d.methods[req.Method]
-	if m == nil || m.Era&eraOf(f.Revision()) == 0 {
+	if m == nil || m.Revisions&kindOf(f.Revision()) == 0 {
 		return nil, wire.MethodNotFound(req.Method)
 	}
 	if m.Params && req.Params.Raw == nil {
@@ -133,8 +133,8 @@ func (d *Dispatcher) route(f *frame.Frame) (protocol.Result, error) {
 	return m.Serve(f)
 }
 
-// eraOf returns the kind of rev; the zero Revision counts as legacy.
-func eraOf(rev protocol.Revision) Era {
+// kindOf returns the kind of rev; the zero Revision counts as legacy.
+func kindOf(rev protocol.Revision) Revisions {
 	if rev.Modern() {
 		return Modern
 	}

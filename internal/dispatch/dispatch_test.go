@@ -40,9 +40,9 @@ func text(s string) protocol.Result {
 	return protocol.JSONResult{Value: map[string]string{"text": s}}
 }
 
-// serving returns a Dispatcher with the one method m, for both eras.
+// serving returns a Dispatcher with the one method m, for all revisions.
 func serving(config Config, h Handler) *Dispatcher {
-	config.Methods = append(config.Methods, Method{Name: "m", Era: Both, Serve: h})
+	config.Methods = append(config.Methods, Method{Name: "m", Revisions: Both, Serve: h})
 	return New(config)
 }
 
@@ -53,11 +53,11 @@ func TestMethodTable(t *testing.T) {
 	d := New(Config{
 		Meta: []byte(`"who":"me"`),
 		Methods: []Method{
-			{Name: "old", Era: Legacy, Serve: say("old")},
-			{Name: "new", Era: Modern, Serve: say("new")},
-			{Name: "both", Era: Both, Serve: say("both")},
-			{Name: "needy", Era: Both, Params: true, Serve: say("needy")},
-			{Name: "empty", Era: Both, Serve: func(*frame.Frame) (protocol.Result, error) { return nil, nil }},
+			{Name: "old", Revisions: Legacy, Serve: say("old")},
+			{Name: "new", Revisions: Modern, Serve: say("new")},
+			{Name: "both", Revisions: Both, Serve: say("both")},
+			{Name: "needy", Revisions: Both, Params: true, Serve: say("needy")},
+			{Name: "empty", Revisions: Both, Serve: func(*frame.Frame) (protocol.Result, error) { return nil, nil }},
 		},
 	})
 	const (

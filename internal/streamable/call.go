@@ -98,7 +98,7 @@ type Answer struct {
 	Response []byte          // a whole JSON-RPC response
 	Fault    *protocol.Error // the error in Response; nil for a result
 	Refused  bool            // the Fault came before anything of the request ran
-	Status   int             // HTTP status; 0 means what Fault and the era say
+	Status   int             // HTTP status; 0 means what Fault and the revision say
 	Session  string          // the session that initialize opened
 	// Challenge is the value of WWW-Authenticate that goes with a Status of 401
 	// or 403, unless the answer is a stream already.

@@ -177,7 +177,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Which era a request is of, and what it lacks for it.
+// Which kind of revision a request is of, and what it lacks for it.
 func TestEra(t *testing.T) {
 	metaOf := func(version, rest string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":%q%s}}}`, version, rest)
@@ -309,7 +309,7 @@ func TestNotificationSendsNothing(t *testing.T) {
 	}
 }
 
-// The status of an answer by its code: only the modern era has them, and an
+// The status of an answer by its code: only modern revisions have them, and an
 // initialize that found no revision.
 func TestStatusOfAnswers(t *testing.T) {
 	tests := []struct {

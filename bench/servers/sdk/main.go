@@ -33,7 +33,7 @@ func newServer() (*mcp.Server, error) {
 	return s, add(s, "search", tools.SearchSchema, tools.Search)
 }
 
-// handler serves both eras. The SDK wants a stateless handler for the one and
+// handler serves all revisions. The SDK wants a stateless handler for the one and
 // a stateful one for the other, so the header decides between two.
 func handler() (http.Handler, error) {
 	s, err := newServer()

@@ -21,7 +21,7 @@ import (
 
 func main() {
 	addr := flag.String("http", "", "serve HTTP on this `address` instead of standard input and output")
-	stateless := flag.Bool("stateless", false, "serve HTTP without sessions, as the modern era wants it")
+	stateless := flag.Bool("stateless", false, "serve HTTP without sessions, as modern revisions want it")
 	sse := flag.Bool("sse", false, "serve HTTP+SSE")
 	flag.Parse()
 	s := newServer()
