@@ -77,6 +77,10 @@ func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
 // A source with static keys has a set from the beginning, whose time is zero,
 // and never fetches. Any other has no set until the first fetch, which the
 // first token causes.
+//
+// Libraries have such a source, too; this one is our own because with jwkset each
+// of these requests waits for a turn of its own, and the key set of go-oidc goes
+// on with withdrawn keys until an unknown one comes.
 type keySource struct {
 	opts   KeyOptions
 	issuer string

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -73,6 +74,23 @@ func TestArchitectureHasAllPackages(t *testing.T) {
 		if !found[dir] && !slices.Contains(wholes, dir) {
 			t.Errorf("ARCHITECTURE.md has the package %s, which is not there", dir)
 		}
+	}
+}
+
+// TestArchitectureNamesFiles: the files that the page sends a reader to are there.
+func TestArchitectureNamesFiles(t *testing.T) {
+	total := 0
+	for _, name := range quoted.FindAllStringSubmatch(page(t, architecture), -1) {
+		if !strings.HasSuffix(name[1], ".go") {
+			continue
+		}
+		total++
+		if _, err := os.Stat(filepath.Join("..", filepath.FromSlash(name[1]))); err != nil {
+			t.Errorf("ARCHITECTURE.md names %s: %v", name[1], err)
+		}
+	}
+	if total < 20 {
+		t.Errorf("found %d files only", total)
 	}
 }
 

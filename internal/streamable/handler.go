@@ -24,7 +24,8 @@
 //   - resuming is what an exchange has for a client that may come back for its
 //     answer; the events themselves are kept by package session.
 //   - sseStreams and sseConn are the transport HTTP+SSE of 2024-11-05, whose
-//     streams are served as connections.
+//     streams are served as connections. Each message runs as who POSTed it,
+//     which has to be the principal that opened the stream.
 //
 // # Goroutines, locks and time
 //
