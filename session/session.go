@@ -22,8 +22,8 @@
 // none of the others is. Users' code (a Store, OnEnd, assigns that encode
 // themselves) runs with none of them held but saving, on goroutines of its own.
 //
-// An idle session costs memory, about 1.3 KB after a call, and no goroutine. One timer of the Manager ends
-// all those that have been idle too long.
+// An idle session costs memory, about 1.3 KB after a call, and no goroutine. One
+// timer of the Manager ends all those that have been idle too long.
 //
 // Specification: basic/lifecycle and basic/transports of 2024-11-05 to
 // 2025-11-25.
