@@ -32,7 +32,7 @@ type SearchOut struct {
 }
 
 func search(ctx context.Context, in SearchIn) (SearchOut, error) {
-	out := SearchOut{Notes: []Note{}}
+	var out SearchOut
 	for _, note := range notes {
 		if strings.Contains(note.Text, in.Query) && len(out.Notes) < in.Limit {
 			out.Notes = append(out.Notes, note)
