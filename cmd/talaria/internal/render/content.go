@@ -20,36 +20,40 @@ type Renderer struct {
 	Dir     string // where files go; "" is the current directory
 }
 
-// Call shows the result of a tool; name is the tool's, for files. What cannot be
-// saved is in the error, and all else is shown all the same.
+// Call shows the result of a tool; name is the tool's, for files. Text that only
+// repeats the structured content is not shown beside it. What cannot be saved is
+// in the error, and all else is shown all the same.
 func (r *Renderer) Call(name string, result *client.CallToolResult) error {
-	if result.Structured != nil && isTwin(result) {
-		return r.JSON(result.Structured)
-	}
 	var faults []error
-	for _, item := range result.Content {
-		faults = append(faults, r.Content(name, item))
+	shown := result.Structured == nil
+	structured := func() {
+		if !shown {
+			faults = append(faults, r.JSON(result.Structured))
+		}
+		shown = true
 	}
-	switch {
-	case result.Structured != nil:
-		faults = append(faults, r.JSON(result.Structured))
-	case len(result.Content) == 0:
+	for _, item := range result.Content {
+		if repeats(item, result.Structured) {
+			structured()
+		} else {
+			faults = append(faults, r.Content(name, item))
+		}
+	}
+	structured()
+	if result.Structured == nil && len(result.Content) == 0 {
 		r.Console.Notef("(the result is empty)")
 	}
 	return errors.Join(faults...)
 }
 
-// isTwin tells whether the content only repeats the structured content.
-func isTwin(result *client.CallToolResult) bool {
-	if len(result.Content) != 1 {
-		return len(result.Content) == 0
-	}
-	text, ok := result.Content[0].(protocol.TextContent)
-	if !ok {
+// repeats tells whether an item says what the structured content does.
+func repeats(item protocol.Content, structured json.RawMessage) bool {
+	text, ok := item.(protocol.TextContent)
+	if !ok || structured == nil {
 		return false
 	}
 	var a, b bytes.Buffer
-	return json.Compact(&a, []byte(text.Text)) == nil && json.Compact(&b, result.Structured) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+	return json.Compact(&a, []byte(text.Text)) == nil && json.Compact(&b, structured) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }
 
 // JSON shows JSON text, indented.
