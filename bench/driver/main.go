@@ -46,7 +46,7 @@ type options struct {
 // task is one measurement: a server in a case.
 type task struct {
 	options
-	server               server
+	server                server
 	transport, kind, tool string
 }
 
