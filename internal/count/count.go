@@ -1,6 +1,10 @@
 // Package count measures the code of this module: how long its files and
 // functions are, over how many files the methods of a type are spread, and how
 // many names it exports. Its test holds the limits.
+//
+// A func or method that takes a struct of an internal package is not counted as
+// exported: nobody outside of the module can make such a value, and thus call
+// it. By a pointer or an interface it could be called with nil, which counts.
 package count
 
 import (
@@ -15,6 +19,9 @@ import (
 	"strings"
 )
 
+// module is the path of this module.
+const module = "github.com/talaria-go/mcp"
+
 // Code is what was counted. Test files, other modules and testdata are left out.
 type Code struct {
 	Files     map[string]int      // by package directory, "" for the root
@@ -24,12 +31,22 @@ type Code struct {
 	Methods   map[string][]string // files with methods, by "directory.Type"
 	LongFiles map[string]int      // lines by file
 	LongFuncs map[string]int      // lines by "file:Func"
+
+	structs map[string]bool // of internal packages, by "directory.Type"
+	guarded []guarded
+}
+
+// guarded is an exported func that may be for packages of the module alone: if
+// one of what it takes is a struct.
+type guarded struct {
+	dir   string
+	takes []string // types of internal packages, as in Code.structs
 }
 
 // Module counts the code below a directory.
 func Module(root string) (*Code, error) {
 	c := &Code{Files: map[string]int{}, Lines: map[string]int{}, Comments: map[string]int{}, Exported: map[string]int{},
-		Methods: map[string][]string{}, LongFiles: map[string]int{}, LongFuncs: map[string]int{}}
+		Methods: map[string][]string{}, LongFiles: map[string]int{}, LongFuncs: map[string]int{}, structs: map[string]bool{}}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -50,8 +67,17 @@ func Module(root string) (*Code, error) {
 		}
 		return c.file(name, rel)
 	})
+	for _, g := range c.guarded {
+		if !slices.ContainsFunc(g.takes, func(t string) bool { return c.structs[t] }) {
+			c.Exported[g.dir]++
+		}
+	}
 	return c, err
 }
+
+// internal tells a package directory, or the path of an import, that is below
+// internal.
+func internal(dir string) bool { return strings.Contains("/"+dir+"/", "/internal/") }
 
 // other reports whether a directory is the root of another module.
 func other(dir string) bool {
@@ -72,7 +98,7 @@ func Library(dir string) bool {
 
 // Public reports whether users of the library can import a package directory.
 func Public(dir string) bool {
-	return Library(dir) && !strings.Contains("/"+dir+"/", "/internal/")
+	return Library(dir) && !internal(dir)
 }
 
 func (c *Code) file(name, rel string) error {
@@ -93,7 +119,7 @@ func (c *Code) file(name, rel string) error {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			c.function(fset, d, dir, rel)
+			c.function(fset, f, d, dir, rel)
 		case *ast.GenDecl:
 			c.declared(d, dir)
 		}
@@ -101,7 +127,7 @@ func (c *Code) file(name, rel string) error {
 	return nil
 }
 
-func (c *Code) function(fset *token.FileSet, d *ast.FuncDecl, dir, rel string) {
+func (c *Code) function(fset *token.FileSet, f *ast.File, d *ast.FuncDecl, dir, rel string) {
 	name := d.Name.Name
 	exported := d.Name.IsExported()
 	if d.Recv != nil {
@@ -112,10 +138,34 @@ func (c *Code) function(fset *token.FileSet, d *ast.FuncDecl, dir, rel string) {
 		}
 		name, exported = receiver+"."+name, exported && ast.IsExported(receiver)
 	}
-	if exported {
+	if takes := fromInternal(f, d.Type.Params); exported && len(takes) > 0 {
+		c.guarded = append(c.guarded, guarded{dir, takes})
+	} else if exported {
 		c.Exported[dir]++
 	}
 	c.LongFuncs[rel+":"+name] = fset.Position(d.End()).Line - fset.Position(d.Pos()).Line + 1
+}
+
+// fromInternal returns which types of internal packages of this module are those
+// of parameters, as they are, and not behind a pointer or in a list.
+func fromInternal(f *ast.File, params *ast.FieldList) (types []string) {
+	for _, param := range params.List {
+		of, ok := param.Type.(*ast.SelectorExpr)
+		if !ok {
+			continue
+		}
+		for _, imported := range f.Imports {
+			dir, ours := strings.CutPrefix(strings.Trim(imported.Path.Value, `"`), module+"/")
+			name := path.Base(dir)
+			if imported.Name != nil {
+				name = imported.Name.Name
+			}
+			if pkg, ok := of.X.(*ast.Ident); ok && ours && internal(dir) && pkg.Name == name {
+				types = append(types, dir+"."+of.Sel.Name)
+			}
+		}
+	}
+	return types
 }
 
 func (c *Code) declared(d *ast.GenDecl, dir string) {
@@ -124,6 +174,9 @@ func (c *Code) declared(d *ast.GenDecl, dir string) {
 		case *ast.TypeSpec:
 			if spec.Name.IsExported() {
 				c.Exported[dir]++
+			}
+			if _, ok := spec.Type.(*ast.StructType); ok && internal(dir) {
+				c.structs[dir+"."+spec.Name.Name] = true
 			}
 		case *ast.ValueSpec:
 			for _, name := range spec.Names {
