@@ -5,6 +5,7 @@ import (
 	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // newRounds makes what asks modern clients. It panics on keys that cannot
@@ -28,7 +29,7 @@ func newRounds(opts Options) *mrtr.Askers {
 
 // ErrInputRequired is the error of a question that the client has not answered
 // yet; handlers return it, as it is or wrapped; see Ask.
-var ErrInputRequired = frame.ErrInputRequired
+var ErrInputRequired = wire.ErrInputRequired
 
 // The types of questions and answers; see package frame.
 type (

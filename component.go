@@ -78,7 +78,7 @@ func (c *compiler) schemaOptions() schema.Options {
 // That goroutine is counted by the server whose request it is, which is another
 // than that of the compiler where this one is mounted: its shutdown has to wait
 // for it.
-func (c *compiler) limited(limit time.Duration, h dispatch.Handler, late lateAnswer) dispatch.Handler {
+func (c *compiler) limited(limit time.Duration, h frame.Handler, late lateAnswer) frame.Handler {
 	s := c.server
 	if limit <= 0 {
 		limit = s.opts.Timeouts.Call
@@ -328,7 +328,7 @@ func validScope(scope string) bool {
 
 // withScopes puts a check before h. It is for custom methods, which gate does
 // not know; for components the methods of the specification check.
-func withScopes(scopes []string, h dispatch.Handler) dispatch.Handler {
+func withScopes(scopes []string, h frame.Handler) frame.Handler {
 	if len(scopes) == 0 {
 		return h
 	}

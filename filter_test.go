@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -202,7 +202,7 @@ func TestHiddenHeaders(t *testing.T) {
 	s.MustAdd(mcp.Tool("shut", func(*mcp.Frame, searchIn) (string, error) { return "", nil },
 		mcp.VisibleTo(func(f *mcp.Frame) bool { return f.Principal() == "admin" })))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.Handler().ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), r.Header.Get("X-User"))))
+		s.Handler().ServeHTTP(w, r.WithContext(principal.With(r.Context(), r.Header.Get("X-User"))))
 	}))
 	defer server.Close()
 	for user, want := range map[string]int{"admin": -32020, "guest": -32602} {

@@ -44,7 +44,7 @@ func init() {
 	tell("test:TestDoorsOfAServer",
 		"mcp.Options.OnSessionStart", "mcp.Options.Filter", "mcp.Options.Discover", "mcp.Options.Logger", "slogwriter.New(h)", "mcp.Complete(fn)",
 		"mcp.Prompt(fn)", "mcp.Resource(read)", "mcp.Template(read)", "mcp.VisibleTo(fn)", "mcp.Method(fn)", "mcp.Once(fn)",
-		"mcp.Directory(fsys)", "middleware.CacheOptions.Only", "middleware.Logging(logger)",
+		"mcp.Directory(fsys)", "frame.Handler", "frame.Middleware", "middleware.CacheOptions.Only", "middleware.Logging(logger)",
 		"middleware.RateLimitOptions.Client", "middleware.Timing(report)", "schema.Options.Localize")
 	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
 	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)")
@@ -77,16 +77,15 @@ func init() {
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
 		"authtest.Options.Client", "authtest.Server.Middleware(next)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
-		"frame.Assigns.SetNew(fn)", "frame.Assigns.Update(fn)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
+		"frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
 		"pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
 		"transporttest.Run(open)", "transporttest.Link.HalfClose")
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
-		"frame.Asker", "frame.Askers", "frame.Challenger", "frame.Ender", "frame.QuestionParts.Needs", "frame.QuestionParts.Params", "frame.QuestionParts.Take", "frame.Detacher", "frame.Detachment.Answer", "frame.Detachment.Note", "frame.Peer", "frame.Session",
 		"registry.Catalog.Mount(fault)", "registry.Catalog.Mount(wrap)", "registry.Catalog.Watch(fn)", "registry.Completer", "registry.Config.Coming", "registry.Config.Filter",
-		"registry.Entry.Match", "registry.Entry.Visible", "registry.Handler",
-		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Asker(send)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
+		"registry.Entry.Match", "registry.Entry.Visible",
+		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
 		"session.Sink",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")

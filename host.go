@@ -4,11 +4,14 @@ import (
 	"context"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -96,8 +99,8 @@ func (h *host) sessionEnded(x *session.Session, reason error) {
 	if h.opts.OnSessionEnd == nil {
 		return
 	}
-	f := frame.New(frame.WithPrincipal(context.Background(), x.Principal()), frame.Config{
-		Request: frame.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x,
+	f := frame.Internal(call.Private{}).New(principal.With(context.Background(), x.Principal()), upcall.Config{
+		Method: methodSessionEnd, Revision: x.Revision(), Session: x,
 	})
 	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		h.opts.OnSessionEnd(f, reason)

@@ -18,7 +18,10 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/alone"
 	"github.com/talaria-go/mcp/internal/broadcast"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -227,8 +230,8 @@ func keepLimits(t *testing.T) (any, int) {
 	for c := range 2 * clients {
 		for n := range 300 {
 			for _, length := range []int{120, 5000} {
-				f := frame.New(frame.WithPrincipal(t.Context(), fmt.Sprint(c)), frame.Config{
-					Request: frame.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", length, n)}},
+				f := frame.Internal(call.Private{}).New(principal.With(t.Context(), fmt.Sprint(c)), upcall.Config{
+					Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", length, n)},
 				})
 				_, _ = h(f)
 			}
@@ -244,8 +247,8 @@ func keepManyLimits(t *testing.T) (any, int) {
 	const clients = 200
 	for c := range clients {
 		for n := range 200 {
-			f := frame.New(frame.WithPrincipal(t.Context(), fmt.Sprint(c)), frame.Config{
-				Request: frame.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", 120, n)}},
+			f := frame.Internal(call.Private{}).New(principal.With(t.Context(), fmt.Sprint(c)), upcall.Config{
+				Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", 120, n)},
 			})
 			_, _ = h(f)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -172,7 +172,7 @@ func (d direct) do(method, id, body string) *httptest.ResponseRecorder {
 		defer cancel()
 	}
 	w := httptest.NewRecorder()
-	d.s.Handler().ServeHTTP(w, r.WithContext(frame.WithPrincipal(ctx, d.principal)))
+	d.s.Handler().ServeHTTP(w, r.WithContext(principal.With(ctx, d.principal)))
 	return w
 }
 

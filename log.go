@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -46,7 +45,7 @@ const maxStack = 8 << 10
 // logRequests returns the middleware that logs each message at debug level: its
 // method, how long it took, the code of its error; nothing of its content.
 func logRequests(logger *zerolog.Logger) Middleware {
-	return func(next dispatch.Handler) dispatch.Handler {
+	return func(next frame.Handler) frame.Handler {
 		return func(f *frame.Frame) (protocol.Result, error) {
 			begin := time.Now()
 			result, err := next(f)

@@ -98,7 +98,7 @@ var rawType = reflect.TypeFor[json.RawMessage]()
 // handler returns what decodes params, runs the func and makes the result of
 // what it returned. A nil pointer, map or slice is the empty result, since null
 // would be none.
-func (m *method) handler(decode func(ctx context.Context, params []byte, in any) error) dispatch.Handler {
+func (m *method) handler(decode func(ctx context.Context, params []byte, in any) error) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		params := ownParams(f.Request().Params.Raw)
 		out, err := m.run(f, func(in any) error { return decode(f, params, in) })
@@ -284,7 +284,7 @@ func (c *customs) appendTo(table []dispatch.Method) []dispatch.Method {
 }
 
 // forRequests keeps notifications from a method that wants to answer.
-func forRequests(h dispatch.Handler) dispatch.Handler {
+func forRequests(h frame.Handler) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if f.Request().ID.IsZero() {
 			return nil, protocol.Errorf(protocol.CodeInvalidRequest, "%s is a request; give it an id", f.Request().Method)
@@ -303,7 +303,7 @@ func forNotifications(f *frame.Frame) (protocol.Result, error) {
 
 // notified serves a notification with own, and then with fn. A request of that
 // name, and a notification that own refuses, do not come to fn.
-func notified(own dispatch.Handler, fn func(f *frame.Frame) error) dispatch.Handler {
+func notified(own frame.Handler, fn func(f *frame.Frame) error) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		result, err := own(f)
 		if err != nil || !f.Request().ID.IsZero() {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -53,7 +55,7 @@ type catalogKey struct{}
 
 // catalogOf returns what a session has of its own; nil if that is nothing, as
 // modern requests, which have no session, have nothing.
-func catalogOf(x frame.Session) *registry.Catalog {
+func catalogOf(x upcall.Session) *registry.Catalog {
 	if x != nil {
 		if own, ok := x.Assigns().Get(catalogKey{}); ok {
 			return own.(*registry.Catalog)
@@ -63,11 +65,13 @@ func catalogOf(x frame.Session) *registry.Catalog {
 }
 
 // view returns what there is for the client of f.
-func (s *Server) view(f *frame.Frame) registry.View { return s.catalog.View(f, catalogOf(f.Session())) }
+func (s *Server) view(f *frame.Frame) registry.View {
+	return s.catalog.View(f, catalogOf(frame.Internal(call.Private{}).Session(f)))
+}
 
 // viewed serves a method about components. needs is what the server must once
 // have had to know the method; 0 is nothing.
-func (s *Server) viewed(needs feature, serve func(f *frame.Frame, view registry.View) (protocol.Result, error)) dispatch.Handler {
+func (s *Server) viewed(needs feature, serve func(f *frame.Frame, view registry.View) (protocol.Result, error)) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if needs != 0 && !s.had(needs) {
 			return nil, wire.MethodNotFound(f.Request().Method)
@@ -77,7 +81,7 @@ func (s *Server) viewed(needs feature, serve func(f *frame.Frame, view registry.
 }
 
 // lists serves the list of a kind.
-func (s *Server) lists(needs feature, kind Kind) dispatch.Handler {
+func (s *Server) lists(needs feature, kind Kind) frame.Handler {
 	return s.viewed(needs, func(f *frame.Frame, view registry.View) (protocol.Result, error) {
 		page, err := view.Page(kind, f.Request().Params.Cursor)
 		if err != nil {
@@ -171,7 +175,7 @@ func (s *Server) gate(next Handler) Handler {
 // lapsed returns an error if the token that a connection began with has ended.
 // Requests over HTTP bring one each, and it was checked with them.
 func lapsed(f *frame.Frame) error {
-	if kind := f.Transport().Kind; kind == frame.HTTP || kind == frame.SSE {
+	if via := f.Transport(); via == frame.HTTP || via == frame.SSE {
 		return nil
 	}
 	if id := f.Identity(); id == nil || id.Expiry.IsZero() || time.Now().Before(id.Expiry) {
@@ -338,7 +342,7 @@ func setLevel(f *frame.Frame) (protocol.Result, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	if x := f.Session(); x != nil {
+	if x := frame.Internal(call.Private{}).Session(f); x != nil {
 		x.SetLogLevel(level)
 	}
 	return wire.EmptyResult{}, nil

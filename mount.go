@@ -8,8 +8,8 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/registry"
 )
 
 // mount is one server within another. It is known to the child's mounts from the
@@ -116,7 +116,7 @@ func outermost(f *frame.Frame, s *Server) *Server {
 // child has around it: its middleware, by a chain of its dispatcher. With
 // several mounts, one in another, the handler of the outermost runs first and is
 // the one that notes its parent in the context.
-func (m *mount) handler(h registry.Handler) registry.Handler {
+func (m *mount) handler(h frame.Handler) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if _, nested := f.Value(outerKey{}).(*Server); !nested {
 			f = f.WithContext(context.WithValue(f, outerKey{}, m.parent))
@@ -131,7 +131,7 @@ func (m *mount) handler(h registry.Handler) registry.Handler {
 // parent pass: protocol errors, faults of arguments, ErrNotFound and
 // ErrInputRequired.
 func (m *mount) mask(err error) error {
-	if err == nil || !m.child.opts.MaskErrors || errors.Is(err, frame.ErrInputRequired) || errors.Is(err, ErrNotFound) {
+	if err == nil || !m.child.opts.MaskErrors || errors.Is(err, wire.ErrInputRequired) || errors.Is(err, ErrNotFound) {
 		return err
 	}
 	if _, ok := errors.AsType[*protocol.Error](err); ok {

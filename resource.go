@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -231,7 +230,7 @@ func (set *resourceSettings) nameOr(uri string) string {
 
 // reader puts the parts of a read together. A template has one for each URI, with
 // a decode that knows the values of its variables; late is the same for all.
-func (r *resource) reader(c *compiler, form contentsForm, late lateAnswer, decode func(f *frame.Frame, in any) error) dispatch.Handler {
+func (r *resource) reader(c *compiler, form contentsForm, late lateAnswer, decode func(f *frame.Frame, in any) error) frame.Handler {
 	set := r.settings
 	return c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := r.run(f, func(in any) error { return decode(f, in) })
@@ -471,7 +470,7 @@ func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []str
 	})
 	e.Arguments, e.Literals = v.names, template.Literals()
 	late := timedOut("reading " + r.uri)
-	e.Match = func(uri string) registry.Handler {
+	e.Match = func(uri string) frame.Handler {
 		values, ok := template.Match(uri)
 		if !ok {
 			return nil

@@ -16,6 +16,8 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -330,11 +332,11 @@ func TestNeedScopesOfArguments(t *testing.T) {
 				}
 			}
 			// The same with nothing else that is needed, and without Bearer.
-			f := frame.New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), frame.Config{Revision: rev})
+			f := frame.Internal(call.Private{}).New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), upcall.Config{Revision: rev})
 			if fault := f.NeedScopes("folder:" + folder); fault == nil || strings.Contains(fault.Error(), "folder:") {
 				t.Errorf("%q: %v", folder, fault)
 			}
-			if status, challenge := f.Challenge(); status != 0 || challenge != "" {
+			if status, challenge := frame.Internal(call.Private{}).Challenge(f); status != 0 || challenge != "" {
 				t.Errorf("%q: %d, %q", folder, status, challenge)
 			}
 		}

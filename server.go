@@ -16,11 +16,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -172,7 +174,7 @@ var errNoSession = errors.New("mcp: components for one client need a legacy sess
 // error: add components to the Server there. Methods cannot be added.
 func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	s = outermost(f, s)
-	x, ok := f.Session().(*session.Session)
+	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
 	if !ok {
 		return errNoSession
 	}
@@ -200,10 +202,10 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 // added to the session of f's request, by name, URI or URI template, and returns
 // how many there were. It is an error where AddToSession is.
 func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, error) {
-	if _, ok := f.Session().(*session.Session); !ok {
+	if _, ok := frame.Internal(call.Private{}).Session(f).(*session.Session); !ok {
 		return 0, errNoSession
 	}
-	own := catalogOf(f.Session())
+	own := catalogOf(frame.Internal(call.Private{}).Session(f))
 	if own == nil {
 		return 0, nil
 	}
@@ -228,7 +230,7 @@ func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 // middleware, which finds the name in f.Request().Params.Name.
 func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool) {
 	tool, ok := s.catalog.View(f, nil).Get(KindTool, name)
-	if own := catalogOf(f.Session()); own != nil && ok {
+	if own := catalogOf(frame.Internal(call.Private{}).Session(f)); own != nil && ok {
 		_, shadowed := own.Get(KindTool, name)
 		ok = !shadowed
 	}
@@ -313,11 +315,11 @@ func (s *Server) OnNotification(method string, fn func(f *Frame) error) error {
 	return s.customs.notification(method, fn)
 }
 
-// Handler serves one request or notification: f.Request says which.
-type Handler = dispatch.Handler
+// Handler serves one request or notification; see frame.Handler.
+type Handler = frame.Handler
 
-// Middleware wraps the handling of every method.
-type Middleware = dispatch.Middleware
+// Middleware wraps the handling of every method; see frame.Middleware.
+type Middleware = frame.Middleware
 
 // Use adds middleware; what is added first is outermost. It panics if one is
 // nil, and once the server serves, because the chain is composed then, once.
@@ -410,7 +412,7 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 	if conn == nil {
 		return errors.New("mcp: ServeConn: the conn is nil")
 	}
-	return s.connections.ServeConn(ctx, conn, frame.Transport{Kind: frame.Pipe})
+	return s.connections.ServeConn(ctx, conn, upcall.Transport{Kind: string(frame.Pipe)})
 }
 
 // Serve accepts connections from a listener for Unix or TCP sockets and serves

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -171,7 +172,7 @@ func TestRoomForSessions(t *testing.T) {
 		var user string
 		s := fixture(t, &mcp.Options{Limits: mcp.Limits{Sessions: 20}})
 		as := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.Handler().ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), user)))
+			s.Handler().ServeHTTP(w, r.WithContext(principal.With(r.Context(), user)))
 		})
 		open := func(as http.Handler) (*bareClient, int) {
 			d := &bareClient{t: t, h: as, rev: rev}

@@ -15,7 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -235,7 +235,7 @@ func TestSSERefused(t *testing.T) {
 	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 1}})
 	handler := s.SSEHandler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), r.Header.Get("X-User"))))
+		handler.ServeHTTP(w, r.WithContext(principal.With(r.Context(), r.Header.Get("X-User"))))
 	}))
 	defer server.Close()
 	c := connectSSE(t, server.URL, protocol.V20241105)

@@ -11,7 +11,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -82,7 +84,7 @@ func serveOnce(s *Server, text, dst []byte) ([]byte, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	f, fault := s.connections.Frame(context.Background(), &m, &p, rev, nil, frame.Config{})
+	f, fault := s.connections.Frame(context.Background(), &m, &p, rev, nil, upcall.Config{})
 	if fault != nil {
 		return nil, fault
 	}
@@ -203,7 +205,7 @@ func BenchmarkStage(b *testing.B) {
 	}
 	v := validator.New(validator.WithRequiredStructEnabled())
 	dst := make([]byte, 0, 64<<10)
-	lister := s.catalog.View(frame.New(context.Background(), frame.Config{Revision: protocol.Latest}), nil)
+	lister := s.catalog.View(frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Revision: protocol.Latest}), nil)
 	stages := []struct {
 		name string
 		run  func() error
@@ -229,7 +231,7 @@ func BenchmarkStage(b *testing.B) {
 		}},
 		{"dispatch", func() error {
 			m := protocol.Message{ID: protocol.IntID(1), Method: "server/discover"}
-			f, _ := s.connections.Frame(context.Background(), &m, &protocol.Params{}, protocol.Latest, nil, frame.Config{})
+			f, _ := s.connections.Frame(context.Background(), &m, &protocol.Params{}, protocol.Latest, nil, upcall.Config{})
 			s.dispatch().Serve(f, dst)
 			return nil
 		}},

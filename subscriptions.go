@@ -9,9 +9,12 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/broadcast"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -89,15 +92,12 @@ func (u *subscriptions) endAllBut(prefix string) {
 
 // sessionMayHear is mayHear for the client of a session.
 func (u *subscriptions) sessionMayHear(x *session.Session, uri string) bool {
-	return u.mayHear(aloneAs(x.Identity(), x.Principal()), frame.Config{Revision: x.Revision(), Session: x}, uri)
+	return u.mayHear(aloneAs(x.Identity(), x.Principal()), upcall.Config{Revision: x.Revision(), Session: x}, uri)
 }
 
 // aloneAs returns a context that has nothing but who asks.
-func aloneAs(id *frame.Identity, principal string) context.Context {
-	if id == nil {
-		return frame.WithPrincipal(context.Background(), principal)
-	}
-	return WithIdentity(context.Background(), id)
+func aloneAs(id *frame.Identity, name string) context.Context {
+	return principal.WithGrant(context.Background(), &principal.Grant{Name: name, Identity: id})
 }
 
 // mayHear reports whether a client that subscribed to the resource at uri may
@@ -105,12 +105,12 @@ func aloneAs(id *frame.Identity, principal string) context.Context {
 // come later, and not be for everybody. It runs the rules of visibility, users'
 // code, with a Frame of its own that has who asks, the session if there is one,
 // and nothing of the request that subscribed. A rule that panics means no.
-func (u *subscriptions) mayHear(ctx context.Context, c frame.Config, uri string) (may bool) {
+func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string) (may bool) {
 	if u.server.catalog.View(nil, catalogOf(c.Session)).Open(KindResource, KindTemplate) {
 		return true
 	}
-	c.Request = frame.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
-	f := frame.New(ctx, c)
+	c.Method, c.Params.Name = protocol.MethodResourceUpdated, uri
+	f := frame.Internal(call.Private{}).New(ctx, c)
 	// It is users' code, and whoever tells of a change has more to do.
 	_ = safely.Apart(func() { // a failure is in the log
 		_, err := u.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
@@ -162,7 +162,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
 		join.May = func(topic string) bool {
 			uri, ok := strings.CutPrefix(topic, resourceTopics)
-			return !ok || u.mayHear(as, frame.Config{Revision: rev}, uri)
+			return !ok || u.mayHear(as, upcall.Config{Revision: rev}, uri)
 		}
 	}
 	var until time.Time
@@ -242,7 +242,7 @@ func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, 
 	if can := u.server.capabilities(f.Revision()); can.Resources == nil || !can.Resources.Subscribe {
 		return nil, "", wire.MethodNotFound(f.Request().Method)
 	}
-	x, ok := f.Session().(*session.Session)
+	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
 	if !ok {
 		return nil, "", protocol.Errorf(protocol.CodeInvalidRequest, "%s needs a session", f.Request().Method)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -78,7 +79,7 @@ func errNeedsTasks() *protocol.Error {
 // take none run as those of any tool, on the goroutine of their request, unless
 // the tool decides by itself when to detach: then Frame.Detach has to find that
 // there is nothing to do.
-func (x *taskExtension) detachable(o *TaskOptions, call dispatch.Handler) dispatch.Handler {
+func (x *taskExtension) detachable(o *TaskOptions, call frame.Handler) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if !takesTasks(f) {
 			if o.Required {
@@ -88,7 +89,7 @@ func (x *taskExtension) detachable(o *TaskOptions, call dispatch.Handler) dispat
 				return call(f)
 			}
 		}
-		d := &detachedCall{server: outermost(f, x.server), options: o, handle: make(chan tasks.Handle, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
+		d := &detachedCall{server: outermost(f, x.server), options: o, owner: f.Principal(), handle: make(chan tasks.Handle, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
 		return d.run(f, call)
 	}
 }
@@ -120,7 +121,8 @@ var (
 type detachedCall struct {
 	server  *Server
 	options *TaskOptions
-	takes   bool // the client takes tasks
+	owner   string // the principal
+	takes   bool   // the client takes tasks
 	handle  chan tasks.Handle
 	ended   chan outcome
 	ctx     context.Context // of the handler: the request's until detached
@@ -135,7 +137,7 @@ type detachedCall struct {
 
 // run serves the request of f with call. It is called once, on the goroutine of
 // the request, and returns its answer.
-func (d *detachedCall) run(f *frame.Frame, call dispatch.Handler) (protocol.Result, error) {
+func (d *detachedCall) run(f *frame.Frame, call frame.Handler) (protocol.Result, error) {
 	work, ok := d.server.running.Begin(context.WithoutCancel(f))
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
@@ -144,13 +146,13 @@ func (d *detachedCall) run(f *frame.Frame, call dispatch.Handler) (protocol.Resu
 	if !d.options.Manual {
 		// Its place first: what there is no place for must not begin.
 		var err error
-		if d.reserved, err = d.reserve(f); err != nil {
+		if d.reserved, err = d.reserve(); err != nil {
 			work.End()
 			return nil, err
 		}
 	}
 	d.follow = context.AfterFunc(f, func() { d.cancel(context.Cause(f)) })
-	inner := f.WithContext(frame.WithDetacher(d.ctx, d))
+	inner := f.WithContext(upcall.WithDetacher(d.ctx, d))
 	go func() {
 		defer work.End()
 		defer d.cancel(nil)
@@ -195,8 +197,8 @@ func (d *detachedCall) await(inner *frame.Frame) (protocol.Result, error) {
 
 // reserve takes the place of a task. The task calls d.cancel with its cause when
 // it is to end.
-func (d *detachedCall) reserve(f *frame.Frame) (*tasks.Task, error) {
-	return d.server.tasks.Reserve(f.Principal(), d.options.TTL, d.options.PollInterval, d.cancel)
+func (d *detachedCall) reserve() (*tasks.Task, error) {
+	return d.server.tasks.Reserve(d.owner, d.options.TTL, d.options.PollInterval, d.cancel)
 }
 
 // close notes that the handler has returned, and reports whether it did as a
@@ -212,13 +214,13 @@ func (d *detachedCall) close() (isTask bool) {
 	return d.task != nil
 }
 
-// Asks implements frame.Detacher.
+// Asks implements upcall.Detacher.
 func (d *detachedCall) Asks() bool { return d.takes && !d.options.Manual }
 
-// Detach implements frame.Detacher. The Frame calls it for one goroutine at a
+// Detach implements upcall.Detacher. The Frame calls it for one goroutine at a
 // time, and not again once it has succeeded; d.mu keeps it apart from the end of
 // the handler, which may come while await detaches.
-func (d *detachedCall) Detach(f *frame.Frame) (*frame.Detachment, error) {
+func (d *detachedCall) Detach() (*upcall.Detachment, error) {
 	if !d.takes {
 		return nil, nil
 	}
@@ -229,7 +231,7 @@ func (d *detachedCall) Detach(f *frame.Frame) (*frame.Detachment, error) {
 	}
 	if d.reserved == nil {
 		var err error
-		if d.reserved, err = d.reserve(f); err != nil {
+		if d.reserved, err = d.reserve(); err != nil {
 			return nil, err
 		}
 	}
@@ -238,7 +240,7 @@ func (d *detachedCall) Detach(f *frame.Frame) (*frame.Detachment, error) {
 	}
 	d.task, d.reserved = d.reserved, nil
 	d.follow()
-	return &frame.Detachment{
+	return &upcall.Detachment{
 		Asker: &taskAsker{d.task}, Note: d.task.Note,
 		Answer: func() { d.handle <- tasks.Handle{Record: d.task.Record()} },
 	}, nil
@@ -294,31 +296,23 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status protocol.TaskSt
 // running again, it does without.
 type taskAsker struct{ task *tasks.Task }
 
-// Ask implements frame.Asker.
-func (a *taskAsker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
-	requests := make([]protocol.InputRequest, len(questions))
-	for i, q := range questions {
-		params, err := q.Params(f)
-		if err != nil {
-			return nil, err
-		}
-		requests[i] = protocol.InputRequest{Key: q.Key(), Method: q.Method(), Params: params}
-	}
-	return a.task.Ask(f, requests)
+// Ask implements upcall.Asker.
+func (a *taskAsker) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
+	return a.task.Ask(ctx, questions)
 }
 
-// Recall implements frame.Asker: a task's handler does not run again.
-func (a *taskAsker) Recall(*frame.Frame, string) (json.RawMessage, bool, error) {
+// Recall implements upcall.Asker: a task's handler does not run again.
+func (a *taskAsker) Recall(string) (json.RawMessage, bool, error) {
 	return nil, false, nil
 }
 
-// Keep implements frame.Asker.
-func (a *taskAsker) Keep(*frame.Frame, string, json.RawMessage) {}
+// Keep implements upcall.Asker.
+func (a *taskAsker) Keep(string, json.RawMessage) {}
 
-// Required implements frame.Asker. It is not called for questions, which wait
+// Required implements upcall.Asker. It is not called for questions, which wait
 // for their answers here.
-func (a *taskAsker) Required(*frame.Frame) (protocol.Result, error) {
-	return nil, frame.ErrInputRequired
+func (a *taskAsker) Required() (protocol.Result, error) {
+	return nil, wire.ErrInputRequired
 }
 
 // taskExtension serves the extension io.modelcontextprotocol/tasks: its methods,
@@ -367,7 +361,7 @@ func (x *taskExtension) methods() []dispatch.Method {
 
 // method serves a method about one task, which exists once there was a tool that
 // may run as one. Whose task it is the Manager checks.
-func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.Result, error)) dispatch.Handler {
+func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.Result, error)) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		if !x.server.had(hasTasks) {
 			return nil, wire.MethodNotFound(f.Request().Method)

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
@@ -169,7 +169,7 @@ func (t *tool) compile(c *compiler) error {
 
 // caller puts the parts of a call together: arguments, func and result, and
 // around them either the time limit or the task, which has a time of its own.
-func (t *tool) caller(c *compiler, input input, output *output) dispatch.Handler {
+func (t *tool) caller(c *compiler, input input, output *output) frame.Handler {
 	s := c.server
 	call := func(f *frame.Frame) (protocol.Result, error) {
 		out, err := t.run(f, func(dst any) error { return input.decode(f, f.Request().Params.Arguments, dst) })
@@ -189,7 +189,7 @@ func (t *tool) caller(c *compiler, input input, output *output) dispatch.Handler
 // failed turns the error of a call into its result: errors are for the model
 // to read, unless they are protocol errors.
 func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
-	if _, ok := errors.AsType[*protocol.Error](err); ok || errors.Is(err, frame.ErrInputRequired) {
+	if _, ok := errors.AsType[*protocol.Error](err); ok || errors.Is(err, wire.ErrInputRequired) {
 		return nil, err
 	}
 	if bad, ok := errors.AsType[*inputError](err); ok {

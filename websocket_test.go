@@ -14,7 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
@@ -234,11 +234,11 @@ func TestWebSocketTimeouts(t *testing.T) {
 func TestWebSocketFrame(t *testing.T) {
 	s := fixture(t, nil)
 	s.MustAdd(mcp.Tool("who", func(f *mcp.Frame, _ empty) (string, error) {
-		return string(f.Transport().Kind) + " " + f.Header("X-Tenant") + " " + f.Principal() + " " + f.Transport().Path(), nil
+		return string(f.Transport()) + " " + f.Header("X-Tenant") + " " + f.Principal() + " " + f.HTTPRequest().URL.Path, nil
 	}))
 	handler := websocket.Handler(s)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), "ada")))
+		handler.ServeHTTP(w, r.WithContext(principal.With(r.Context(), "ada")))
 	}))
 	defer server.Close()
 	c := dialRaw(t, server.URL+"/x", http.Header{"X-Tenant": {"acme"}})

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 )
 
 // Options determine how a server is protected. The zero value has the defaults.
@@ -113,8 +113,8 @@ func (p *Resource) Bearer(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		}
-		ctx := frame.WithGrant(r.Context(), grant)
-		if id := frame.IdentityOf(ctx); r.Method == http.MethodGet && id != nil && !id.Expiry.IsZero() {
+		ctx := principal.WithGrant(r.Context(), grant)
+		if id, _ := grant.Identity.(*Identity); r.Method == http.MethodGet && id != nil && !id.Expiry.IsZero() {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadlineCause(ctx, id.Expiry.Add(streamGrace), errTokenOver)
 			defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/pool"
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 )
 
 // privateLists serves lists that are for one user alone: alice has a tool that
@@ -22,12 +22,12 @@ func privateLists(t *testing.T) string {
 		ListTTL: time.Hour,
 	})
 	of := func(name string) mcp.Option {
-		return mcp.VisibleTo(func(f *mcp.Frame) bool { return frame.PrincipalOf(f) == name })
+		return mcp.VisibleTo(func(f *mcp.Frame) bool { return f.Principal() == name })
 	}
 	nothing := func(*mcp.Frame, struct{}) (string, error) { return "", nil }
 	server.MustAdd(mcp.Tool("of_all", nothing), mcp.Tool("of_alice", nothing, of("alice")))
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		server.Handler().ServeHTTP(w, r.WithContext(frame.WithPrincipal(r.Context(), r.Header.Get("User"))))
+		server.Handler().ServeHTTP(w, r.WithContext(principal.With(r.Context(), r.Header.Get("User"))))
 	}))
 	t.Cleanup(web.Close)
 	return web.URL

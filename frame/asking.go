@@ -5,59 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// ErrInputRequired is the error of a question that the client has not answered
-// yet, in modern revisions. A handler returns it, as it is or wrapped: the
-// client is then told the question, and sends the request again with the
-// answer; the handler runs again from its top and this time gets it.
-var ErrInputRequired = errors.New("frame: the client has to answer first")
-
 // Question is something to ask the client for: what SampleQuestion,
 // RootsQuestion, mcp.ElicitQuestion and mcp.URLQuestion return.
-type Question struct {
-	key    string
-	method string
-	// params returns the params of the request to the client.
-	params func(f *Frame) (json.RawMessage, error)
-	// needs returns the error for a client without the capability, nil if it
-	// is there.
-	needs func(c *protocol.ClientCapabilities) *protocol.Error
-	// take reads the answer.
-	take func(raw json.RawMessage) error
-}
-
-// Key returns the key that tells the question from the others of its request.
-func (q *Question) Key() string { return q.key }
-
-// Method returns the method by which the client is asked.
-func (q *Question) Method() string { return q.method }
-
-// Params returns the params of the request to the client, for f that asks.
-func (q *Question) Params(f *Frame) (json.RawMessage, error) { return q.params(f) }
-
-// Askers makes the Asker of a request; the server has one for legacy
-// revisions and one for modern ones.
-// send sends a message to the client beside those of Progress and Log.
-type Askers interface {
-	Asker(f *Frame, send func(message []byte) error) Asker
-}
-
-// Asker carries the questions of one request to the client, and the answers
-// back.
-type Asker interface {
-	// Ask returns the answers in the order of the questions, or
-	// ErrInputRequired.
-	Ask(f *Frame, questions []*Question) ([]json.RawMessage, error)
-	// Recall returns what Keep kept under a key, in this round or before.
-	Recall(f *Frame, key string) (value json.RawMessage, ok bool, err error)
-	// Keep makes later rounds of the request recall a value.
-	Keep(f *Frame, key string, value json.RawMessage)
-	// Required returns the result that tells the client what was asked.
-	Required(f *Frame) (protocol.Result, error)
-}
+type Question struct{ parts upcall.Question }
 
 // ask asks the client several questions at once; see mcp.Ask.
 func ask(f *Frame, questions ...*Question) error {
@@ -68,11 +23,12 @@ func ask(f *Frame, questions ...*Question) error {
 	if asker == nil {
 		return fmt.Errorf("mcp: %s has no client to ask", f.request.Method)
 	}
-	for _, q := range questions {
-		if err := f.claim(q.key); err != nil {
+	for _, question := range questions {
+		q := &question.parts
+		if err := f.claim(q.Key); err != nil {
 			return err
 		}
-		if fault := q.needs(f.ClientCapabilities()); fault != nil {
+		if fault := q.Needs(f.ClientCapabilities()); fault != nil {
 			if f.session != nil {
 				// Legacy revisions have no such code; the model may read this.
 				return errors.New(fault.Message)
@@ -80,13 +36,21 @@ func ask(f *Frame, questions ...*Question) error {
 			return fault
 		}
 	}
-	answers, err := asker.Ask(f, questions)
+	requests := make([]protocol.InputRequest, len(questions))
+	for i, question := range questions {
+		params, err := question.parts.Params(f)
+		if err != nil {
+			return err
+		}
+		requests[i] = protocol.InputRequest{Key: question.parts.Key, Method: question.parts.Method, Params: params}
+	}
+	answers, err := asker.Ask(f, requests)
 	if err != nil {
 		return err
 	}
-	for i, q := range questions {
-		if err := q.take(answers[i]); err != nil {
-			return protocol.Errorf(protocol.CodeInvalidParams, "the client's answer to %q is not valid: %w", q.key, err)
+	for i, question := range questions {
+		if err := question.parts.Take(answers[i]); err != nil {
+			return protocol.Errorf(protocol.CodeInvalidParams, "the client's answer to %q is not valid: %w", question.parts.Key, err)
 		}
 	}
 	return nil
@@ -97,9 +61,9 @@ func ask(f *Frame, questions ...*Question) error {
 //
 // Revision 2026-07-28 deprecates sampling; it works in every revision.
 func SampleQuestion(key string, params protocol.SampleParams, into *protocol.SampleResult) *Question {
-	return &Question{
-		key: key, method: protocol.MethodSample,
-		params: func(f *Frame) (json.RawMessage, error) {
+	return &Question{upcall.Question{
+		Key: key, Method: protocol.MethodSample,
+		Params: func(f upcall.Asked) (json.RawMessage, error) {
 			if len(params.Messages) == 0 || params.MaxTokens <= 0 {
 				return nil, errors.New("frame: sampling needs messages and a positive MaxTokens")
 			}
@@ -109,7 +73,7 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 			}
 			return json.Marshal(p)
 		},
-		needs: func(c *protocol.ClientCapabilities) *protocol.Error {
+		Needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			switch {
 			case c.Sampling == nil:
 				return wire.MissingCapability("sampling")
@@ -118,8 +82,8 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 			}
 			return nil
 		},
-		take: func(raw json.RawMessage) error { return json.Unmarshal(raw, into) },
-	}
+		Take: func(raw json.RawMessage) error { return json.Unmarshal(raw, into) },
+	}}
 }
 
 // Sample asks the client's model; see SampleQuestion and mcp.Ask.
@@ -136,16 +100,16 @@ func Sample(f *Frame, key string, params protocol.SampleParams) (*protocol.Sampl
 //
 // Revision 2026-07-28 deprecates roots; they work in every revision.
 func RootsQuestion(key string, into *[]protocol.Root) *Question {
-	return &Question{
-		key: key, method: protocol.MethodRoots,
-		params: func(*Frame) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
-		needs: func(c *protocol.ClientCapabilities) *protocol.Error {
+	return &Question{upcall.Question{
+		Key: key, Method: protocol.MethodRoots,
+		Params: func(upcall.Asked) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
+		Needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			if c.Roots == nil {
 				return wire.MissingCapability("roots")
 			}
 			return nil
 		},
-		take: func(raw json.RawMessage) error {
+		Take: func(raw json.RawMessage) error {
 			var result struct {
 				Roots *[]protocol.Root `json:"roots"`
 			}
@@ -163,7 +127,7 @@ func RootsQuestion(key string, into *[]protocol.Root) *Question {
 			*into = *result.Roots
 			return nil
 		},
-	}
+	}}
 }
 
 // Roots asks for the client's roots; see RootsQuestion and mcp.Ask.

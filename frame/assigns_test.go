@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 func inSession(ctx context.Context, s *session) *Frame {
-	return New(ctx, Config{Revision: protocol.V20251125, Session: s})
+	return newFrame(ctx, upcall.Config{Revision: protocol.V20251125, Session: s})
 }
 
 // want fails unless f.Get(name) gives value; nil stands for nothing there.
@@ -31,19 +32,19 @@ func TestAssignLasts(t *testing.T) {
 	want(t, inSession(t.Context(), mine), "k", 1)
 	want(t, inSession(t.Context(), other), "k", nil)
 
-	modern := New(t.Context(), Config{})
+	modern := newFrame(t.Context(), upcall.Config{})
 	modern.Assign("a", 1)
 	modern.Assign("b", 2)
 	want(t, modern, "a", 1)
 	want(t, modern, "b", 2)
-	want(t, New(t.Context(), Config{}), "a", nil)
+	want(t, newFrame(t.Context(), upcall.Config{}), "a", nil)
 	modern.Assign("a", 3)
 	want(t, modern, "a", 3)
 }
 
 // A nil that was kept is there.
 func TestAssignNil(t *testing.T) {
-	f := New(t.Context(), Config{})
+	f := newFrame(t.Context(), upcall.Config{})
 	f.Assign("k", nil)
 	if v, ok := f.Get("k"); v != nil || !ok {
 		t.Errorf("Get = %v, %v; want nil, true", v, ok)
@@ -106,7 +107,7 @@ func TestAssignNewOnce(t *testing.T) {
 
 // A fn that panics leaves nothing behind, and no lock held.
 func TestAssignNewPanic(t *testing.T) {
-	f := New(t.Context(), Config{})
+	f := newFrame(t.Context(), upcall.Config{})
 	func() {
 		defer func() { _ = recover() }()
 		f.AssignNew("k", func() any { panic("no") })
@@ -118,7 +119,7 @@ func TestAssignNewPanic(t *testing.T) {
 }
 
 func TestKey(t *testing.T) {
-	f := New(t.Context(), Config{})
+	f := newFrame(t.Context(), upcall.Config{})
 	one, two := NewKey[int](call.Private{}, "n", false), NewKey[int](call.Private{}, "n", false)
 	if v, ok := one.Get(f); v != 0 || ok {
 		t.Errorf("Get of nothing = %v, %v", v, ok)
@@ -150,7 +151,7 @@ func TestKey(t *testing.T) {
 
 // Interface types keep their nil.
 func TestKeyOfInterface(t *testing.T) {
-	f := New(t.Context(), Config{})
+	f := newFrame(t.Context(), upcall.Config{})
 	key := NewKey[error](call.Private{}, "last error", false)
 	key.Set(f, nil)
 	if v, ok := key.Get(f); v != nil || !ok {
@@ -180,7 +181,7 @@ func TestKeyUpdateIsAtomic(t *testing.T) {
 // Everything at once, for the race detector.
 func TestAssignsConcurrent(t *testing.T) {
 	key := NewKey[int](call.Private{}, "k", false)
-	f := New(NewKey[int](call.Private{}, "c", false).With(t.Context(), 1), Config{})
+	f := newFrame(NewKey[int](call.Private{}, "c", false).With(t.Context(), 1), upcall.Config{})
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {

@@ -3,60 +3,98 @@ package frame_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// printer stands for the client: it prints what it is sent.
-type printer struct{}
-
-func (printer) Send(message []byte) error {
-	fmt.Printf("%s\n", message)
-	return nil
+// try connects to a server in this process, and calls its tools one after the
+// other.
+func try(to client.Transport, opts *client.Options, tools ...string) {
+	c, err := client.Connect(context.Background(), to, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	for _, tool := range tools {
+		r, err := c.Call(context.Background(), tool, nil, client.OnProgress(func(p client.Progress) {
+			fmt.Printf("%v of %v: %s\n", p.Progress, p.Total, p.Message)
+		}))
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.Text())
+	}
 }
 
+// What a handler keeps under a key is there in the next call of the session.
 func ExampleKey() {
 	type Cart struct{ Items []string }
 	cartKey := mcp.NewKey[Cart]("cart")
 
-	f := frame.New(context.Background(), frame.Config{}) // the handler's Frame
-	cart := cartKey.Update(f, func(c Cart) Cart {
-		c.Items = append(c.Items, "apple")
-		return c
-	})
-	fmt.Println(len(cart.Items), cart.Items[0])
-	// Output: 1 apple
+	s := mcp.NewServer(mcp.Info{Name: "shop", Version: "1.0.0"}, nil)
+	s.MustAdd(mcp.Tool("add_apple", func(f *mcp.Frame, _ struct{}) (string, error) {
+		cart := cartKey.Update(f, func(c Cart) Cart {
+			c.Items = append(c.Items, "apple")
+			return c
+		})
+		return fmt.Sprintf("%d in the cart", len(cart.Items)), nil
+	}))
+	// Revisions before 2026-07-28 have sessions.
+	try(client.Local(s.ServeConn), &client.Options{Revisions: []protocol.Revision{protocol.V20251125}}, "add_apple", "add_apple")
+	// Output:
+	// 1 in the cart
+	// 2 in the cart
 }
 
 func ExampleFrame_Progress() {
-	f := frame.New(context.Background(), frame.Config{
-		Peer:    printer{},
-		Request: frame.Request{Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte(`"import"`)}}},
-	})
-	rows := []string{"a", "b"}
-	for i := range rows {
-		// ... work on the row ...
-		if err := f.Progress(float64(i+1), float64(len(rows)), "row "+rows[i]); err != nil {
-			return // the client is gone
+	s := mcp.NewServer(mcp.Info{Name: "files", Version: "1.0.0"}, nil)
+	s.MustAdd(mcp.Tool("import", func(f *mcp.Frame, _ struct{}) (string, error) {
+		rows := []string{"a", "b"}
+		for i, row := range rows {
+			// ... work on the row ...
+			if err := f.Progress(float64(i+1), float64(len(rows)), "row "+row); err != nil {
+				return "", err // the client is gone
+			}
 		}
-	}
+		return "done", nil
+	}))
+	try(client.Local(s.ServeConn), nil, "import")
 	// Output:
-	// {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"import","progress":1,"total":2,"message":"row a"}}
-	// {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"import","progress":2,"total":2,"message":"row b"}}
+	// 1 of 2: row a
+	// 2 of 2: row b
+	// done
 }
 
 func ExampleFrame_Log() {
-	f := frame.New(context.Background(), frame.Config{Peer: printer{}, LogLevel: protocol.LevelInfo})
-	_ = f.Log(protocol.LevelDebug, "the client does not want this")
-	_ = f.Log(protocol.LevelWarning, map[string]int{"retries": 3}, "db")
-	// Output:
-	// {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"db","data":{"retries":3}}}
+	s := mcp.NewServer(mcp.Info{Name: "files", Version: "1.0.0"}, nil)
+	s.MustAdd(mcp.Tool("import", func(f *mcp.Frame, _ struct{}) (string, error) {
+		_ = f.Log(protocol.LevelDebug, "the client does not want this")
+		_ = f.Log(protocol.LevelWarning, map[string]int{"retries": 3}, "db")
+		return "done", nil
+	}))
+	heard := make(chan client.LogEntry, 1)
+	c, err := client.Connect(context.Background(), client.Local(s.ServeConn), &client.Options{
+		LogLevel: protocol.LevelInfo,
+		OnLog:    func(l client.LogEntry) { heard <- l },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Call(context.Background(), "import", nil); err != nil {
+		log.Fatal(err)
+	}
+	l := <-heard
+	fmt.Println(l.Level, l.Logger, l.Text())
+	// Output: warning db {"retries":3}
 }
 
+// HTTP middleware gives handlers a value for the one request.
 func ExampleKey_With() {
 	user := mcp.NewKey[string]("user")
 	authenticate := func(next http.Handler) http.Handler {
@@ -64,12 +102,14 @@ func ExampleKey_With() {
 			next.ServeHTTP(w, r.WithContext(user.With(r.Context(), "ada")))
 		})
 	}
-	// The server makes a Frame of each request; its handlers see the user.
-	server := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		f := frame.New(r.Context(), frame.Config{})
-		name, ok := user.Get(f)
-		fmt.Println(name, ok)
-	})
-	authenticate(server).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", nil))
-	// Output: ada true
+
+	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1.0.0"}, nil)
+	s.MustAdd(mcp.Tool("whoami", func(f *mcp.Frame, _ struct{}) (string, error) {
+		name, _ := user.Get(f)
+		return name, nil
+	}))
+	web := httptest.NewServer(authenticate(s.Handler()))
+	defer web.Close()
+	try(client.HTTP(web.URL, nil), nil, "whoami")
+	// Output: ada
 }

@@ -1,26 +1,27 @@
-// Package frame carries one request through a handler. A Frame is the request's
-// context.Context and knows who asks, in which revision, over which transport,
-// and how to tell the client how far the work has come.
+// Package frame has what a handler knows of its request. A Frame is one request
+// on its way through the server: it is the request's context.Context and knows
+// who asks, in which revision, over which transport, and how to tell the client
+// how far the work has come.
 //
-//   - [Frame] is what handlers and middleware are given. [Config] says what it
-//     is made of; the connections of a server make one for each message, and
-//     tests of handlers may, too.
-//   - [Peer], [Session], [Askers], [Ender] and [Detacher] are the parts of the
-//     server that a Frame leads to. They are interfaces, so that this package
-//     imports none of what implements them.
-//   - [Question] is something to ask the client for, and [Asker] what carries
-//     the questions of one request there.
-//   - [Assigns] and [Key] keep values of handlers for a session or a request.
-//   - [Identity] and [Grant] say who was authenticated, in front of the server.
-//   - [Transport] tells how the request came.
+//   - [Frame] is what handlers and middleware are given; [Handler] and
+//     [Middleware] are their types. The server makes one for each message. Tests
+//     of handlers call them through package mcptest.
+//   - [Request] is what was asked, [Transport] how it came, and [Identity] who was
+//     authenticated in front of the server.
+//   - [Key] is a place for a value that handlers keep, for a session or a request.
+//     Frame.Assign keeps values by name.
+//   - [Question] is something to ask the client for; mcp.Ask puts several at once.
+//     [Elicited] is what a user did with a form. Sample and Roots, which revision
+//     2026-07-28 deprecates, have no other name in package mcp.
 //
 // Package mcp has other names for most of this, by which its users know it.
 //
 // A Frame is safe for concurrent use. All Frames of one request, such as those
 // that middleware makes with WithContext, share one state and its lock. The lock
-// is held while progress and logs are sent, which keeps their order; no code of
-// a handler runs with it. Assigns have a lock of their own, which is held while
-// the funcs that they are given run. Nothing here starts a goroutine.
+// is held while progress and logs are sent, which keeps their order; no code of a
+// handler runs with it. The values of a session, or of a request that has none,
+// have a lock of their own, which is held while the funcs run that Frame.AssignNew,
+// Key.GetOrSet and Key.Update are given. Nothing here starts a goroutine.
 //
 // Specification: basic/patterns/progress, basic/patterns/mrtr and the pages
 // below client/ of 2026-07-28, basic/utilities/progress and
@@ -41,9 +42,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/assigns"
+	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
+
+// Handler serves one request or notification: Frame.Request says which. A nil
+// result without an error is an empty result; that of a notification is dropped.
+type Handler func(f *Frame) (protocol.Result, error)
+
+// Middleware wraps a Handler. It is called once when the chain is built, and its
+// Handler for every request, by several goroutines at once.
+type Middleware func(next Handler) Handler
 
 // Frame is one request on its way through the server. It is a
 // context.Context: it ends when the request is cancelled, times out, or the
@@ -56,33 +68,33 @@ import (
 type Frame struct {
 	ctx context.Context
 	*state
-	as *Request // what Request returns in place of the state's request; nil unless Renamed
+	as *Request // what Request returns in place of the state's request; nil unless renamed
 }
 
 // state is what all Frames of one request share, whatever their contexts. The
-// fields above the locks are set by New and do not change. detaching is taken
+// fields above the locks are set by newFrame and do not change. detaching is taken
 // before mu.
 type state struct {
-	first Frame // which New returned
+	first Frame // which newFrame returned
 
 	request   Request
 	revision  protocol.Revision
-	transport Transport
-	peer      Peer
-	session   Session
-	askers    Askers
-	ender     Ender
+	transport upcall.Transport
+	peer      upcall.Peer
+	session   upcall.Session
+	askers    upcall.Askers
+	ender     upcall.Ender
 	level     protocol.Level
 
 	detaching sync.Mutex // serialises Detach
 
 	mu       sync.Mutex
-	own      *Assigns       // assigns of a request that has no session
-	progress float64        // the last value told, if told is set
-	last     *wire.Progress // the newest, of a request that may become a task
+	own      *assigns.Assigns // assigns of a request that has no session
+	progress float64          // the last value told, if told is set
+	last     *wire.Progress   // the newest, of a request that may become a task
 	told     bool
 	client   *client
-	asking   Asker
+	asking   upcall.Asker
 	note     func(p wire.Progress) error // set once the request is a task
 	needs    []string                    // what NeedScopes was asked for
 	keys     map[string]bool             // of the questions so far
@@ -104,29 +116,6 @@ type Request struct {
 	Params protocol.Params
 }
 
-// Peer takes messages for the client that relate to the current request.
-// Send must not keep message after it returns. After the answer it returns
-// ErrAnswered.
-type Peer interface {
-	Send(message []byte) error
-}
-
-// Session is the legacy session that a request belongs to.
-type Session interface {
-	ID() string
-	Initialized() bool
-	ClientInfo() *protocol.Implementation
-	Capabilities() *protocol.ClientCapabilities
-	LogLevel() protocol.Level
-	SetLogLevel(protocol.Level)
-	Assigns() *Assigns
-}
-
-// Ender is where Frame.EndSession leads: the server.
-type Ender interface {
-	EndSession(f *Frame, reason error) error
-}
-
 // closer is a Peer whose connection can end before the answer, as that of some
 // requests over HTTP can.
 type closer interface{ CloseStream() bool }
@@ -134,23 +123,14 @@ type closer interface{ CloseStream() bool }
 // ErrAnswered is the error of messages that come after the answer.
 var ErrAnswered = wire.ErrAnswered
 
-// Config is what a Frame is made of. The server fills it in; tests of
-// handlers may, too.
-type Config struct {
-	Request   Request
-	Revision  protocol.Revision // zero means protocol.Latest
-	Transport Transport
-	Peer      Peer           // nil drops every message
-	Session   Session        // nil in modern revisions
-	LogLevel  protocol.Level // of a modern request; zero means none wanted
-	Askers    Askers         // nil if the client cannot be asked
-	Ender     Ender          // nil if the session cannot be ended by who handles its requests
-}
+// ErrNotDetachable is the error of detaching a request that is not a call of a
+// tool with the option AsTask.
+var ErrNotDetachable = errors.New("frame: only calls of tools with the option AsTask can be detached")
 
-// New returns the Frame of one request.
-func New(ctx context.Context, c Config) *Frame {
+// newFrame returns the Frame of one request.
+func newFrame(ctx context.Context, c upcall.Config) *Frame {
 	s := &state{
-		request: c.Request, revision: c.Revision, transport: c.Transport,
+		request: Request{c.ID, c.Method, c.Params}, revision: c.Revision, transport: c.Transport,
 		peer: c.Peer, session: c.Session, askers: c.Askers, level: c.LogLevel,
 		ender: c.Ender,
 	}
@@ -165,14 +145,6 @@ func New(ctx context.Context, c Config) *Frame {
 // which should come from f.
 func (f *Frame) WithContext(ctx context.Context) *Frame {
 	return &Frame{ctx: ctx, state: f.state, as: f.as}
-}
-
-// Renamed returns a Frame for the same request in which its params have another
-// name: that by which a server knows what another one offers under a prefix.
-func (f *Frame) Renamed(name string) *Frame {
-	as := *f.Request()
-	as.Params.Name = name
-	return &Frame{ctx: f.ctx, state: f.state, as: &as}
 }
 
 // Deadline implements context.Context.
@@ -205,18 +177,6 @@ func (f *Frame) Request() *Request {
 	return &f.request
 }
 
-// Sent returns what the client asked, which Request differs from in a Frame
-// that was Renamed.
-func (f *Frame) Sent() *Request { return &f.request }
-
-// Asked tells whether the handler has asked the client something so far, or
-// kept something with Once: what it returns may then depend on the answer.
-func (f *Frame) Asked() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.asking != nil
-}
-
 // Revision returns the protocol revision of the request.
 func (f *Frame) Revision() protocol.Revision { return f.revision }
 
@@ -227,9 +187,6 @@ func (f *Frame) SessionID() string {
 	}
 	return ""
 }
-
-// Session returns the legacy session, or nil if there is none.
-func (f *Frame) Session() Session { return f.session }
 
 // Initialized tells whether the client has said notifications/initialized. A
 // modern request has no such phase and is always ready.
@@ -276,7 +233,13 @@ func (f *Frame) modernClient() *client {
 }
 
 // Transport returns how the request came.
-func (f *Frame) Transport() Transport { return f.transport }
+func (f *Frame) Transport() Transport { return Transport(f.transport.Kind) }
+
+// RemoteAddr returns the client's address as net/http has it, "" where there is
+// none. That of a WebSocket, and of HTTP+SSE, is that of the request that opened
+// the connection. A proxy's forwarding headers are not believed: who trusts a
+// proxy reads them with Header.
+func (f *Frame) RemoteAddr() string { return f.transport.RemoteAddr() }
 
 // Header returns the first value of an HTTP request header, whatever the case
 // of name, or "" if there is none or the transport has no headers.
@@ -288,7 +251,10 @@ func (f *Frame) Header(name string) string {
 }
 
 // HTTPRequest returns the HTTP request, or nil on other transports. Its body
-// is read already.
+// is read already. For a WebSocket and HTTP+SSE it is the one that opened the
+// connection, whose headers, URL and context stand for all that comes over it;
+// the headers of a POST of HTTP+SSE are used to check who sends it, and are then
+// gone.
 func (f *Frame) HTTPRequest() *http.Request { return f.transport.HTTP }
 
 // String names the request without showing any of its content.
@@ -306,7 +272,7 @@ func (f *Frame) EndSession(reason error) error {
 	if f.ender == nil || f.session == nil {
 		return errors.New("mcp: the request has no session that it could end")
 	}
-	return f.ender.EndSession(f, reason)
+	return f.ender.EndSession(f.session, reason)
 }
 
 // CloseStream ends the connection that waits for the answer, if the client can
@@ -335,7 +301,7 @@ func (f *Frame) CloseStream() bool {
 func (f *Frame) Progress(done, total float64, message ...string) error {
 	token := f.request.Params.Meta.ProgressToken
 	quiet := token == nil || f.peer == nil
-	detachable := f.ctx.Value(detacherKey{}) != nil
+	detachable := upcall.DetacherOf(f.ctx) != nil
 	if quiet && !detachable {
 		return nil
 	}
@@ -435,26 +401,17 @@ func (s *state) claim(key string) error {
 	return nil
 }
 
-// InputRequired returns the result that tells the client what the handler
-// asked; the dispatcher answers with it when a handler returns
-// ErrInputRequired.
-func (f *Frame) InputRequired() (protocol.Result, error) {
-	asker := f.asker()
-	if asker == nil {
-		return nil, ErrInputRequired
-	}
-	return asker.Required(f)
-}
-
 // asker returns the Asker of f, made when it is first needed; nil if the client
-// cannot be asked. It is made for the first Frame of the request, whose context
-// is that of the request itself; once the request has become a task, it is that
-// of the task.
-func (f *Frame) asker() Asker {
+// cannot be asked. It is made for the request as it came, whatever f is; once the
+// request has become a task, it is that of the task.
+func (f *Frame) asker() upcall.Asker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asking == nil && f.askers != nil && f.peer != nil {
-		f.asking = f.askers.Asker(&f.first, f.peer.Send)
+		f.asking = f.askers.Asker(upcall.Asking{
+			Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params, Revision: f.revision,
+			HTTP: f.transport.HTTP, Send: f.peer.Send,
+		})
 	}
 	return f.asking
 }
@@ -492,11 +449,11 @@ func (f *Frame) Detach() error {
 	if f.Detached() {
 		return nil
 	}
-	d, ok := f.ctx.Value(detacherKey{}).(Detacher)
-	if !ok {
+	d := upcall.DetacherOf(f.ctx)
+	if d == nil {
 		return ErrNotDetachable
 	}
-	task, err := d.Detach(f)
+	task, err := d.Detach()
 	if task == nil || err != nil {
 		return err
 	}
@@ -516,7 +473,7 @@ func (f *Frame) Detach() error {
 // detachToAsk makes a request a task that must be one before it asks. For all
 // others, and for those that are tasks already, it does nothing.
 func (f *Frame) detachToAsk() error {
-	if d, ok := f.ctx.Value(detacherKey{}).(Detacher); ok && d.Asks() {
+	if d := upcall.DetacherOf(f.ctx); d != nil && d.Asks() {
 		return f.Detach()
 	}
 	return nil
@@ -536,14 +493,14 @@ func (f *Frame) taskNote() func(wire.Progress) error {
 
 // assigns returns where f keeps values: the session if there is one, so that
 // they last from call to call, else the request. It is never nil.
-func (f *Frame) assigns() *Assigns {
+func (f *Frame) assigns() *assigns.Assigns {
 	if f.session != nil {
 		return f.session.Assigns()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.own == nil {
-		f.own = &Assigns{}
+		f.own = &assigns.Assigns{}
 	}
 	return f.own
 }
@@ -554,7 +511,7 @@ func (f *Frame) Assign(name string, value any) { f.assigns().Set(name, value) }
 
 // AssignNew returns the value kept under a name; if there is none it keeps
 // what fn returns. fn runs at most once per session, or per request in modern
-// revisions, even under concurrent calls; it must not use f's assigns.
+// revisions, even under concurrent calls; it must not keep or get values itself.
 func (f *Frame) AssignNew(name string, fn func() any) any {
 	return f.assigns().SetNew(name, fn)
 }
@@ -565,11 +522,11 @@ func (f *Frame) Get(name string) (value any, ok bool) { return f.assigns().Get(n
 // Principal returns who was authenticated, "" for an anonymous client. Two
 // clients have the same principal only if they are the same subject of the same
 // issuer.
-func (f *Frame) Principal() string { return PrincipalOf(f.ctx) }
+func (f *Frame) Principal() string { return principal.Of(f.ctx) }
 
 // Identity returns who the request comes from; nil for an anonymous client, and
 // for what is no request, such as the end of a session.
-func (f *Frame) Identity() *Identity { return IdentityOf(f.ctx) }
+func (f *Frame) Identity() *Identity { return identityOf(f.ctx) }
 
 // HasScope tells whether the request was granted all of scopes. To refuse a
 // request that was not, use NeedScopes.
@@ -624,23 +581,4 @@ func (f *Frame) need(scopes []string) []string {
 	}
 	f.needs = needs
 	return needs
-}
-
-// Challenge returns how a request that NeedScopes has refused is answered over
-// HTTP; status is 0 if NeedScopes was not asked.
-func (f *Frame) Challenge() (status int, header string) {
-	f.mu.Lock()
-	needs := f.needs
-	f.mu.Unlock()
-	if needs == nil {
-		return 0, ""
-	}
-	if g, ok := f.ctx.Value(principalKey{}).(*Grant); ok && g.challenge != nil {
-		return g.challenge(needs)
-	}
-	header = `Bearer scope="` + strings.Join(needs, " ") + `"`
-	if f.Identity() == nil {
-		return http.StatusUnauthorized, header
-	}
-	return http.StatusForbidden, `Bearer error="insufficient_scope",` + strings.TrimPrefix(header, "Bearer")
 }

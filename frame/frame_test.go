@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -19,7 +21,7 @@ type session struct {
 	info         *protocol.Implementation
 	capabilities protocol.ClientCapabilities
 	level        protocol.Level
-	assigns      Assigns
+	assigns      assigns.Assigns
 }
 
 func (s *session) ID() string                                 { return s.id }
@@ -28,7 +30,7 @@ func (s *session) ClientInfo() *protocol.Implementation       { return s.info }
 func (s *session) Capabilities() *protocol.ClientCapabilities { return &s.capabilities }
 func (s *session) LogLevel() protocol.Level                   { return s.level }
 func (s *session) SetLogLevel(l protocol.Level)               { s.level = l }
-func (s *session) Assigns() *Assigns                          { return &s.assigns }
+func (s *session) Assigns() *assigns.Assigns                  { return &s.assigns }
 
 type contextKey struct{}
 
@@ -38,7 +40,7 @@ func TestFrameIsItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), contextKey{}, "value"))
 		timed, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
-		f := New(timed, Config{})
+		f := newFrame(timed, upcall.Config{})
 		if deadline, ok := f.Deadline(); !ok || time.Until(deadline) != time.Minute {
 			t.Errorf("Deadline() = %v, %v", deadline, ok)
 		}
@@ -60,9 +62,9 @@ func TestFrameIsItsContext(t *testing.T) {
 }
 
 func TestFrom(t *testing.T) {
-	f := New(t.Context(), Config{})
+	f := newFrame(t.Context(), upcall.Config{})
 	with := f.WithContext(context.WithValue(f, contextKey{}, 1))
-	other := New(f, Config{})
+	other := newFrame(f, upcall.Config{})
 	tests := []struct {
 		name string
 		ctx  context.Context
@@ -85,9 +87,9 @@ func TestFrom(t *testing.T) {
 // request, with the same values and the same progress.
 func TestWithContext(t *testing.T) {
 	sent := &sink{}
-	f := New(t.Context(), Config{
-		Request: Request{ID: protocol.IntID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}}},
-		Peer:    sent, LogLevel: protocol.LevelInfo,
+	f := newFrame(t.Context(), upcall.Config{
+		ID: protocol.IntID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}},
+		Peer: sent, LogLevel: protocol.LevelInfo,
 	})
 	ctx, cancel := context.WithCancel(f)
 	g := f.WithContext(ctx).WithContext(context.WithValue(ctx, contextKey{}, "inner"))
@@ -117,11 +119,11 @@ func TestWithContext(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	f := New(t.Context(), Config{})
+	f := newFrame(t.Context(), upcall.Config{})
 	if f.Revision() != protocol.Latest {
 		t.Errorf("revision %v, want the latest", f.Revision())
 	}
-	if f.SessionID() != "" || f.Session() != nil || !f.Initialized() {
+	if f.SessionID() != "" || f.session != nil || !f.Initialized() {
 		t.Error("a frame without session has one, or is not ready")
 	}
 	if f.ClientInfo() != nil || f.ClientCapabilities() == nil {
@@ -134,11 +136,11 @@ func TestDefaults(t *testing.T) {
 
 func TestClientOfSession(t *testing.T) {
 	s := &session{id: "s1", info: &protocol.Implementation{Name: "old"}}
-	f := New(t.Context(), Config{Revision: protocol.V20250618, Session: s, Request: Request{
+	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20250618, Session: s,
 		// Modern metadata in a legacy request says nothing.
 		Params: protocol.Params{Meta: protocol.Meta{ClientInfo: []byte(`{"name":"new"}`)}},
-	}})
-	if f.SessionID() != "s1" || f.Session() != Session(s) || f.ClientInfo() != s.info || f.ClientCapabilities() != &s.capabilities {
+	})
+	if f.SessionID() != "s1" || f.session != upcall.Session(s) || f.ClientInfo() != s.info || f.ClientCapabilities() != &s.capabilities {
 		t.Error("what the session says is not what the frame says")
 	}
 	if f.Initialized() {
@@ -165,7 +167,7 @@ func TestClientOfModernRequest(t *testing.T) {
 		if tt.info != "" {
 			meta.ClientInfo = []byte(tt.info)
 		}
-		f := New(t.Context(), Config{Request: Request{Params: protocol.Params{Meta: meta}}})
+		f := newFrame(t.Context(), upcall.Config{Params: protocol.Params{Meta: meta}})
 		if got := f.ClientInfo(); !reflect.DeepEqual(got, tt.wantInfo) {
 			t.Errorf("%s: info %+v, want %+v", tt.name, got, tt.wantInfo)
 		}
@@ -181,9 +183,9 @@ func TestClientOfModernRequest(t *testing.T) {
 
 // String is for logs: it shows no content.
 func TestString(t *testing.T) {
-	f := New(t.Context(), Config{Revision: protocol.V20251125, Request: Request{
+	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20251125,
 		ID: protocol.StringID("a"), Method: "tools/call", Params: protocol.Params{Name: "secret"},
-	}})
+	})
 	if got, want := f.String(), `frame(tools/call "a", 2025-11-25)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)
 	}
@@ -192,7 +194,7 @@ func TestString(t *testing.T) {
 // A Frame with another context is a small view: middleware makes one for each
 // call.
 func BenchmarkWithContext(b *testing.B) {
-	f := New(context.Background(), Config{})
+	f := newFrame(context.Background(), upcall.Config{})
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = f.WithContext(f)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/principal"
 )
 
 // Identity is who a request comes from and what it may do, as its access token
@@ -49,36 +51,12 @@ func (id *Identity) Principal() string {
 // escape keeps the parts of a principal apart.
 var escape = strings.NewReplacer("%", "%25", "#", "%23")
 
-// Grant is an Identity as it travels with requests: with what follows from it,
-// made once for all requests with one token.
-type Grant struct {
-	identity  *Identity
-	principal string
-	challenge Challenger
-}
-
-// Challenger says how a request that lacks scopes is answered over HTTP:
-// status and the value of WWW-Authenticate. scopes are all that the operation
-// needs.
-type Challenger func(scopes []string) (status int, header string)
-
-// NewGrant returns the Grant of id; nil stands for an anonymous client. A nil
-// challenge stands for a plain one.
-func NewGrant(id *Identity, challenge Challenger) *Grant {
-	return &Grant{identity: id, principal: id.Principal(), challenge: challenge}
-}
-
-// WithGrant returns a context whose requests come from who g says. Middleware
-// in front of the server uses it; mcp.WithIdentity is simpler.
-func WithGrant(ctx context.Context, g *Grant) context.Context {
-	return context.WithValue(ctx, principalKey{}, g)
-}
-
-// IdentityOf returns what mcp.WithIdentity or WithGrant put into ctx; nil for an
-// anonymous client.
-func IdentityOf(ctx context.Context) *Identity {
-	if g, ok := ctx.Value(principalKey{}).(*Grant); ok {
-		return g.identity
+// identityOf returns what mcp.WithIdentity, or the middleware of package auth,
+// put into ctx; nil for an anonymous client.
+func identityOf(ctx context.Context) *Identity {
+	if g := principal.Granted(ctx); g != nil {
+		id, _ := g.Identity.(*Identity)
+		return id
 	}
 	return nil
 }
@@ -93,28 +71,4 @@ func noScope(scope string) bool {
 		}
 	}
 	return scope == ""
-}
-
-// principalKey is of a string or of a *Grant: what is looked up for each
-// request is in one place.
-type principalKey struct{}
-
-// WithPrincipal returns a context whose requests belong to principal, the name
-// of who was authenticated. It is for net/http middleware in front of the
-// server; what a server keeps for a client is bound to it. mcp.WithIdentity
-// says more, and takes the place of the name.
-func WithPrincipal(ctx context.Context, principal string) context.Context {
-	return context.WithValue(ctx, principalKey{}, principal)
-}
-
-// PrincipalOf returns who was authenticated, as WithPrincipal or mcp.WithIdentity
-// put it into ctx; "" for an anonymous client.
-func PrincipalOf(ctx context.Context) string {
-	switch who := ctx.Value(principalKey{}).(type) {
-	case string:
-		return who
-	case *Grant:
-		return who.principal
-	}
-	return ""
 }

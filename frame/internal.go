@@ -2,9 +2,13 @@ package frame
 
 import (
 	"context"
-	"encoding/json"
+	"net/http"
+	"strings"
 
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -17,28 +21,8 @@ func Internal(call.Private) internals { return internals{} }
 // all of them.
 type internals struct{}
 
-// QuestionParts are what a Question is made of, by the packages that make them.
-type QuestionParts struct {
-	Key, Method string
-	// Params returns the params of the request to the client.
-	Params func(f *Frame) (json.RawMessage, error)
-	// Needs returns the error for a client without the capability, nil if it
-	// is there.
-	Needs func(c *protocol.ClientCapabilities) *protocol.Error
-	// Take reads the answer.
-	Take func(raw json.RawMessage) error
-}
-
-// Question makes a question to the client.
-func (internals) Question(p QuestionParts) *Question {
-	return &Question{key: p.Key, method: p.Method, params: p.Params, needs: p.Needs, take: p.Take}
-}
-
-// Ask asks the client questions.
-func (internals) Ask(f *Frame, questions []*Question) error { return ask(f, questions...) }
-
-// Asker returns the Asker of f, nil if the client cannot be asked.
-func (internals) Asker(f *Frame) Asker { return f.asker() }
+// New returns the Frame of one request.
+func (internals) New(ctx context.Context, c upcall.Config) *Frame { return newFrame(ctx, c) }
 
 // From returns the Frame that ctx is or comes from.
 func (internals) From(ctx context.Context) (f *Frame, ok bool) {
@@ -46,11 +30,63 @@ func (internals) From(ctx context.Context) (f *Frame, ok bool) {
 	return f, ok
 }
 
-// NewKey makes a Key, for mcp.NewKey and mcp.NewStoredKey. Only packages of this
-// module can call it.
-func NewKey[T any](_ call.Private, name string, stored bool) Key[T] {
-	if stored {
-		return Key[T]{stored: name}
+// Renamed returns a Frame for the request of f in which its params have another
+// name: that by which a server knows what another one offers under a prefix.
+func (internals) Renamed(f *Frame, name string) *Frame {
+	as := *f.Request()
+	as.Params.Name = name
+	return &Frame{ctx: f.ctx, state: f.state, as: &as}
+}
+
+// Session returns the legacy session, or nil if there is none.
+func (internals) Session(f *Frame) upcall.Session { return f.session }
+
+// Identity returns who requests with ctx come from; nil for an anonymous client.
+func (internals) Identity(ctx context.Context) *Identity { return identityOf(ctx) }
+
+// Question makes a question to the client.
+func (internals) Question(q upcall.Question) *Question { return &Question{q} }
+
+// Ask asks the client questions.
+func (internals) Ask(f *Frame, questions []*Question) error { return ask(f, questions...) }
+
+// Asker returns the Asker of f, nil if the client cannot be asked.
+func (internals) Asker(f *Frame) upcall.Asker { return f.asker() }
+
+// Asked tells whether the handler has asked the client something so far, or
+// kept something with Once: what it returns may then depend on the answer.
+func (internals) Asked(f *Frame) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asking != nil
+}
+
+// InputRequired returns the result that tells the client what the handler
+// asked; the dispatcher answers with it when a handler returns
+// wire.ErrInputRequired.
+func (internals) InputRequired(f *Frame) (protocol.Result, error) {
+	asker := f.asker()
+	if asker == nil {
+		return nil, wire.ErrInputRequired
 	}
-	return Key[T]{name: &name}
+	return asker.Required()
+}
+
+// Challenge returns how a request that NeedScopes has refused is answered over
+// HTTP; status is 0 if NeedScopes was not asked.
+func (internals) Challenge(f *Frame) (status int, header string) {
+	f.mu.Lock()
+	needs := f.needs
+	f.mu.Unlock()
+	if needs == nil {
+		return 0, ""
+	}
+	if g := principal.Granted(f.ctx); g != nil && g.Challenge != nil {
+		return g.Challenge(needs)
+	}
+	header = `Bearer scope="` + strings.Join(needs, " ") + `"`
+	if f.Identity() == nil {
+		return http.StatusUnauthorized, header
+	}
+	return http.StatusForbidden, `Bearer error="insufficient_scope",` + strings.TrimPrefix(header, "Bearer")
 }

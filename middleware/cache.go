@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -171,11 +173,11 @@ func (c *cache) get(key cacheKey) protocol.Result {
 // the same bytes and nothing is encoded twice. A limit around the result stays
 // around it; what exceeds that limit is not kept.
 func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protocol.Result, error) {
-	call, ok := unwrap(result).(*protocol.CallToolResult)
-	if !ok || call.IsError || f.Asked() {
+	called, ok := unwrap(result).(*protocol.CallToolResult)
+	if !ok || called.IsError || frame.Internal(call.Private{}).Asked(f) {
 		return result, nil
 	}
-	frozen, err := wire.Freeze(call, f.Revision())
+	frozen, err := wire.Freeze(called, f.Revision())
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
@@ -128,8 +128,8 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 // direct calls through the middleware of s, as principal.
 func direct(t *testing.T, s *mcp.Server, o middleware.CacheOptions, next mcp.Handler) func(principal, name, args string) string {
 	h := middleware.Cache(s, &o)(next)
-	return func(principal, name, args string) string {
-		r, err := h(request(frame.WithPrincipal(context.Background(), principal), "tools/call", name, args))
+	return func(user, name, args string) string {
+		r, err := h(request(principal.With(context.Background(), user), "tools/call", name, args))
 		return show(t, r, err)
 	}
 }

@@ -27,8 +27,8 @@ func forecasts(fn func(f *mcp.Frame, in city) (string, error)) *mcp.Server {
 	return s
 }
 
-// call calls that tool over HTTP and prints the answer.
-func call(s *mcp.Server) {
+// ask calls that tool over HTTP and prints the answer.
+func ask(s *mcp.Server) {
 	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call",`+
 		`"params":{"name":"forecast","arguments":{"city":"Oslo"},"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
@@ -50,7 +50,7 @@ func ExampleLogging() {
 	s := forecasts(func(*mcp.Frame, city) (string, error) { return "", &mcp.Error{Code: 4711, Message: "no data"} })
 	s.Use(middleware.Logging(zerolog.New(&log)))
 
-	call(s)
+	ask(s)
 	fmt.Print(regexp.MustCompile(`"ms":[0-9.e-]+`).ReplaceAllString(log.String(), `"ms":…`))
 	// Output:
 	// "error":{"code":4711,"message":"no data"}}
@@ -63,7 +63,7 @@ func ExampleTiming() {
 		fmt.Println(f.Request().Method, took < time.Minute, err)
 	}))
 
-	call(s)
+	ask(s)
 	// Output:
 	// tools/call true <nil>
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny"}]
@@ -74,8 +74,8 @@ func ExampleRateLimit() {
 	s := forecasts(func(*mcp.Frame, city) (string, error) { return "sunny", nil })
 	s.Use(middleware.RateLimit(&middleware.RateLimitOptions{Rate: rate.Every(5 * time.Minute), Burst: 1}))
 
-	call(s)
-	call(s)
+	ask(s)
+	ask(s)
 	// Output:
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny"}]
 	// "error":{"code":429,"message":"Too many calls of tool \"forecast\": the limit is 1 in 5m0s.
@@ -86,7 +86,7 @@ func ExampleConcurrencyLimit() {
 	s := forecasts(func(*mcp.Frame, city) (string, error) { return "sunny", nil })
 	s.Use(middleware.ConcurrencyLimit(4, time.Second))
 
-	call(s)
+	ask(s)
 	// Output:
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny"}]
 }
@@ -95,7 +95,7 @@ func ExampleResultSizeLimit() {
 	s := forecasts(func(*mcp.Frame, city) (string, error) { return strings.Repeat("rain ", 1000), nil })
 	s.Use(middleware.ResultSizeLimit(2048))
 
-	call(s)
+	ask(s)
 	// Output:
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"The result has 5147 bytes, over the limit of 2048. Ask for less."}],"isError":true
 }
@@ -108,8 +108,8 @@ func ExampleCache() {
 	})
 	s.Use(middleware.Cache(s, &middleware.CacheOptions{TTL: time.Minute}))
 
-	call(s)
-	call(s)
+	ask(s)
+	ask(s)
 	// Output:
 	// asking the weather service
 	// "result":{"resultType":"complete","content":[{"type":"text","text":"sunny in Oslo"}]

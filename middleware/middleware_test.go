@@ -16,6 +16,8 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -23,10 +25,10 @@ import (
 
 // request returns the frame of a request; args may be "".
 func request(ctx context.Context, method, name, args string) *mcp.Frame {
-	return frame.New(ctx, frame.Config{Request: frame.Request{
+	return frame.Internal(call.Private{}).New(ctx, upcall.Config{
 		ID: protocol.IntID(1), Method: method,
 		Params: protocol.Params{Raw: []byte("{}"), Name: name, Arguments: []byte(args)},
-	}})
+	})
 }
 
 func callOf(name string) *mcp.Frame {

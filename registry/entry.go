@@ -33,16 +33,13 @@ func plural(kind Kind) string {
 	return string(kind) + "s"
 }
 
-// Handler serves a request for one component.
-type Handler = func(f *frame.Frame) (protocol.Result, error)
-
 // Entry is one component. It must not change once it was added to a Catalog.
 type Entry struct {
 	// Definition is what lists say of it: a *protocol.Tool, *protocol.Resource,
 	// *protocol.ResourceTemplate or *protocol.Prompt, which decides the kind.
 	Definition any
 	// Serve calls a tool, reads a resource or gets a prompt for the request of f.
-	Serve Handler
+	Serve frame.Handler
 	// Visible reports whether the component is there for the client of f; nil means
 	// for everybody.
 	Visible func(f *frame.Frame) bool
@@ -56,7 +53,7 @@ type Entry struct {
 
 	// Match returns what reads the resource of a template at uri, or nil if uri
 	// does not fit the template. Templates have it in place of Serve.
-	Match func(uri string) Handler
+	Match func(uri string) frame.Handler
 	// Literals tells how closely a template fits what it matches: of two, the one
 	// with more is asked first.
 	Literals int

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 )
@@ -17,7 +19,7 @@ func ExampleCatalog() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	f := frame.New(context.Background(), frame.Config{Revision: protocol.V20250618})
+	f := frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Revision: protocol.V20250618})
 	page, err := catalog.View(f, nil).Page(registry.KindTool, nil)
 	fmt.Println(string(page), err)
 	// Output:

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -23,7 +24,7 @@ const maxName = 128
 // such a name comes later, c goes without it, and fault is told. unmount takes
 // everything back. from must not hold what c does, or neither would come to an
 // end.
-func (c *Catalog) Mount(from *Catalog, prefix string, wrap func(Handler) Handler, fault func(error)) (unmount func(), err error) {
+func (c *Catalog) Mount(from *Catalog, prefix string, wrap func(frame.Handler) frame.Handler, fault func(error)) (unmount func(), err error) {
 	m := &mount{into: c, from: from, prefix: prefix, wrap: wrap, here: map[*Entry]*Entry{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +53,7 @@ func (c *Catalog) Mount(from *Catalog, prefix string, wrap func(Handler) Handler
 type mount struct {
 	into, from *Catalog
 	prefix     string
-	wrap       func(Handler) Handler
+	wrap       func(frame.Handler) frame.Handler
 
 	mu    sync.Mutex // serialises syncs
 	ended bool
@@ -176,14 +177,14 @@ func (m *mount) graft(e *Entry) *Entry {
 		if m.prefix == "" || known == "" {
 			return f
 		}
-		return f.Renamed(known)
+		return frame.Internal(call.Private{}).Renamed(f, known)
 	}
 	if e.Serve != nil {
 		serve := m.wrap(e.Serve)
 		mounted.Serve = func(f *frame.Frame) (protocol.Result, error) { return serve(as(f)) }
 	}
 	if e.Match != nil {
-		mounted.Match = func(uri string) Handler {
+		mounted.Match = func(uri string) frame.Handler {
 			read := e.Match(uri)
 			if read == nil {
 				return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -13,7 +14,7 @@ import (
 func mounted(t *testing.T, from *Catalog, prefix string) (into *Catalog, faults *[]string, unmount func()) {
 	t.Helper()
 	into, faults = New(Config{}), new([]string)
-	unmount, err := into.Mount(from, prefix, func(h Handler) Handler { return h }, func(err error) { *faults = append(*faults, err.Error()) })
+	unmount, err := into.Mount(from, prefix, func(h frame.Handler) frame.Handler { return h }, func(err error) { *faults = append(*faults, err.Error()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestMountRenames(t *testing.T) {
 		t.Fatal(err)
 	}
 	into, _, _ := mounted(t, from, "p.")
-	f := in(protocol.Latest).Renamed("p.t")
+	f := frame.Internal(call.Private{}).Renamed(in(protocol.Latest), "p.t")
 	e, ok := into.View(f, nil).Get(KindTool, "p.t")
 	if !ok {
 		t.Fatal("p.t is not there")
@@ -97,7 +98,7 @@ func TestMountAllOrNothing(t *testing.T) {
 	from, into := newItems(t, 0, "a", "b"), newItems(t, 0, "b")
 	told := 0
 	into.Watch(func([]*Entry) { told++ })
-	_, err := into.Mount(from, "", func(h Handler) Handler { return h }, func(error) {})
+	_, err := into.Mount(from, "", func(h frame.Handler) frame.Handler { return h }, func(error) {})
 	if err == nil || !strings.Contains(err.Error(), `"b" is registered already`) {
 		t.Errorf("error %v", err)
 	}

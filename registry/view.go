@@ -120,7 +120,7 @@ func (v View) Private(e *Entry) bool { return v.catalog.config.Filter != nil || 
 // Match is a template that a URI fits, and what reads it there.
 type Match struct {
 	*Entry
-	Read Handler
+	Read frame.Handler
 }
 
 // Fits returns the templates that uri fits, the closest one first.

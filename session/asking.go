@@ -7,43 +7,37 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// asker asks the client of a session, as long as one request runs. send puts a
-// message on the way of that request's answer: its stream over HTTP, or the
-// connection. It has no state of its own, and is safe for concurrent use.
+// asker asks the client of a session, as long as one request runs. What it sends
+// goes the way of that request's answer: its stream over HTTP, or the connection.
+// It has no state of its own, and is safe for concurrent use.
 type asker struct {
 	session *Session
-	send    func([]byte) error
+	of      upcall.Asking
 }
 
-// Ask implements frame.Asker: all questions are out at once. It blocks until
+// Ask implements upcall.Asker: all questions are out at once. It blocks until
 // all of them are answered or have failed, so that no answer comes after it;
 // the error is that of the first question that failed, in their order.
-func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
-	params := make([]json.RawMessage, len(questions))
-	for i, q := range questions {
-		var err error
-		if params[i], err = q.Params(f); err != nil {
-			return nil, err
-		}
-	}
-	ctx, leave := a.whileThere(f)
+func (a *asker) Ask(asked context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
+	ctx, leave := a.whileThere(asked)
 	defer leave()
-	if f.Err() != nil {
-		return nil, context.Cause(f)
+	if asked.Err() != nil {
+		return nil, context.Cause(asked)
 	}
 	answers := make([]json.RawMessage, len(questions))
 	errs := make([]error, len(questions))
-	var asked sync.WaitGroup
+	var out sync.WaitGroup
 	for i, q := range questions {
-		asked.Go(func() {
-			answers[i], errs[i] = a.session.Pending.Call(ctx, a.sender(ctx), q.Method(), params[i])
+		out.Go(func() {
+			answers[i], errs[i] = a.session.Pending.Call(ctx, a.sender(ctx), q.Method, q.Params)
 		})
 	}
-	asked.Wait()
+	out.Wait()
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -57,7 +51,7 @@ func (a *asker) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMess
 // out by then, and its stream closed: the session's own stream takes it.
 func (a *asker) sender(ctx context.Context) func([]byte) error {
 	return func(message []byte) error {
-		err := a.send(message)
+		err := a.of.Send(message)
 		if err != nil && ctx.Err() != nil {
 			a.session.Send(message)
 			return nil
@@ -66,18 +60,18 @@ func (a *asker) sender(ctx context.Context) func([]byte) error {
 	}
 }
 
-// Recall implements frame.Asker: legacy handlers run once, so there is nothing
+// Recall implements upcall.Asker: legacy handlers run once, so there is nothing
 // to recall.
-func (a *asker) Recall(*frame.Frame, string) (json.RawMessage, bool, error) { return nil, false, nil }
+func (a *asker) Recall(string) (json.RawMessage, bool, error) { return nil, false, nil }
 
-// Keep implements frame.Asker. Keep implements frame.Asker. It drops the value:
+// Keep implements upcall.Asker. It drops the value:
 // the handler that has it is the only one to run.
-func (a *asker) Keep(*frame.Frame, string, json.RawMessage) {}
+func (a *asker) Keep(string, json.RawMessage) {}
 
-// Required implements frame.Asker. A legacy handler that returns
+// Required implements upcall.Asker. A legacy handler that returns
 // ErrInputRequired has made it up.
-func (a *asker) Required(*frame.Frame) (protocol.Result, error) {
-	return nil, frame.ErrInputRequired
+func (a *asker) Required() (protocol.Result, error) {
+	return nil, wire.ErrInputRequired
 }
 
 // errGone is the error of a question whose client has hung up.
@@ -86,16 +80,15 @@ var errGone = errors.New("the client went away before it answered")
 // grace is how long a client that could come back may be away with a question.
 const grace = time.Minute
 
-// whileThere returns a context that ends with f, or when the client has hung
+// whileThere returns a context that ends with asked, or when the client has hung
 // up and is not coming back. The request goes on without its client, but
 // nobody is left to answer.
-func (a *asker) whileThere(f *frame.Frame) (context.Context, func()) {
-	r := f.HTTPRequest()
-	if r == nil {
-		return f, func() {}
+func (a *asker) whileThere(asked context.Context) (context.Context, func()) {
+	if a.of.HTTP == nil {
+		return asked, func() {}
 	}
-	ctx, cancel := context.WithCancelCause(f)
-	stop := context.AfterFunc(r.Context(), func() {
+	ctx, cancel := context.WithCancelCause(asked)
+	stop := context.AfterFunc(a.of.HTTP.Context(), func() {
 		if !a.session.resumable() || a.away(ctx) {
 			cancel(errGone)
 		}

@@ -41,8 +41,10 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -77,7 +79,7 @@ type Session struct {
 	unclaimed   atomic.Bool // another process saved it last, and may take it for its own
 	level       atomic.Uint32
 	identity    atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
-	assigns     frame.Assigns
+	assigns     assigns.Assigns
 	save        func(*Session) // keeps the state elsewhere; nil if nothing does
 	saving      sync.Mutex     // held while the Store saves the session, or deletes it
 
@@ -98,7 +100,7 @@ type Session struct {
 	subscriptions subscriptions
 }
 
-var _ frame.Session = (*Session)(nil)
+var _ upcall.Session = (*Session)(nil)
 
 // Client is what initialize tells of the client.
 type Client struct {
@@ -198,7 +200,7 @@ func (s *Session) SetLogLevel(l protocol.Level) {
 }
 
 // Assigns returns the values that handlers keep in the session.
-func (s *Session) Assigns() *frame.Assigns { return &s.assigns }
+func (s *Session) Assigns() *assigns.Assigns { return &s.assigns }
 
 // Context ends when the session does, with the reason as its cause.
 func (s *Session) Context() context.Context {
@@ -535,11 +537,9 @@ func (s *Session) OpenStream(to Sink) *Stream { return s.history.stream(to) }
 // resumable tells whether a client can come back for events of the session.
 func (s *Session) resumable() bool { return s.history.resumable() }
 
-// Asker implements frame.Askers: questions go out through send, and their
+// Asker implements upcall.Askers: questions go out through of.Send, and their
 // answers come back to s.Pending.
-func (s *Session) Asker(_ *frame.Frame, send func(message []byte) error) frame.Asker {
-	return &asker{session: s, send: send}
-}
+func (s *Session) Asker(of upcall.Asking) upcall.Asker { return &asker{s, of} }
 
 // snapshot returns the state of s for the Store, without the Owner. It may run
 // code of users, that of assigns; s.mu is not held meanwhile.

@@ -33,8 +33,9 @@ type Store interface {
 // Snapshot is the state of a session, as plain data. What cannot move to
 // another process is not in it: open streams and the history of their events,
 // messages that wait for a stream, requests under way in either direction,
-// components that handlers have added to the session, and assigns other than
-// those that frame.Assigns.Save keeps.
+// components that handlers have added to the session, and of the values of
+// handlers those that are neither under a key of mcp.NewStoredKey nor, under a
+// plain name, a string, a boolean, a number, or a list or map of such.
 type Snapshot struct {
 	Version       int                          `json:"v"`               // of this structure: snapshotVersion
 	Owner         string                       `json:"owner,omitempty"` // the Manager that saved it last

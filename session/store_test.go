@@ -13,6 +13,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -24,7 +25,7 @@ var (
 )
 
 func frameIn(s *Session) *frame.Frame {
-	return frame.New(context.Background(), frame.Config{Revision: s.Revision(), Session: s})
+	return frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Revision: s.Revision(), Session: s})
 }
 
 // Everything in a snapshot comes back as it went, through JSON.

@@ -26,7 +26,7 @@ func systemTool() mcp.Component {
 func systemInfo(f *mcp.Frame, _ struct{}) (SystemOut, error) {
 	out := SystemOut{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Time: time.Now(),
-		Transport: string(f.Transport().Kind), Revision: f.Revision().String(),
+		Transport: string(f.Transport()), Revision: f.Revision().String(),
 	}
 	if client := f.ClientInfo(); client != nil {
 		out.Client = client.Name + " " + client.Version

@@ -21,7 +21,7 @@ func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err
 	if asker == nil {
 		return fn()
 	}
-	raw, ok, err := asker.Recall(f, key)
+	raw, ok, err := asker.Recall(key)
 	if err != nil {
 		return value, err
 	}
@@ -37,6 +37,6 @@ func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err
 	if raw, err = json.Marshal(value); err != nil {
 		return value, fmt.Errorf("mcp: what Once got for %q does not encode: %w", key, err)
 	}
-	asker.Keep(f, key, raw)
+	asker.Keep(key, raw)
 	return value, nil
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -31,9 +32,9 @@ import (
 
 // ElicitQuestion asks the user to fill in a form; see mcp.ElicitQuestion.
 func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.Question {
-	return frame.Internal(call.Private{}).Question(frame.QuestionParts{
+	return frame.Internal(call.Private{}).Question(upcall.Question{
 		Key: key, Method: protocol.MethodElicit,
-		Params: func(f *frame.Frame) (json.RawMessage, error) {
+		Params: func(f upcall.Asked) (json.RawMessage, error) {
 			rev := f.Revision()
 			form, err := formOf(reflect.TypeFor[T]())
 			if err != nil {
@@ -105,9 +106,9 @@ func Elicit[T any](f *frame.Frame, key, message string) (frame.Elicited[T], erro
 
 // URLQuestion asks the user to visit a page; see mcp.URLQuestion.
 func URLQuestion(key, message, address string, into *frame.Elicited[struct{}]) *frame.Question {
-	return frame.Internal(call.Private{}).Question(frame.QuestionParts{
+	return frame.Internal(call.Private{}).Question(upcall.Question{
 		Key: key, Method: protocol.MethodElicit,
-		Params: func(f *frame.Frame) (json.RawMessage, error) {
+		Params: func(f upcall.Asked) (json.RawMessage, error) {
 			if err := wire.CheckWebURL(address); err != nil {
 				return nil, fmt.Errorf("mcp: a user cannot be asked to visit %q: %w", address, err)
 			}

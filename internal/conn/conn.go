@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -83,7 +83,7 @@ type Conn struct {
 
 // options say how one connection is served.
 type options struct {
-	via frame.Transport
+	via upcall.Transport
 	// legacy refuses modern requests, for a transport that has none.
 	legacy bool
 	// by returns the request that brought the message that was read last; nil for

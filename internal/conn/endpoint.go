@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -109,7 +112,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	if fault != nil {
 		return refusal(c, fault)
 	}
-	client.Principal = frame.PrincipalOf(ctx)
+	client.Principal = principal.Of(ctx)
 	x, err := e.Sessions.Open(client)
 	if err != nil {
 		return refusal(c, tooMany(err))
@@ -183,15 +186,15 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 	response, fault := e.Host.Dispatcher().Serve(f, c.Buffer)
 	answer := streamable.Answer{Response: response, Fault: fault}
 	if fault != nil && (fault.Code == protocol.CodeInsufficientScope || fault.Code == protocol.CodeUnauthorized) {
-		answer.Status, answer.Challenge = f.Challenge()
+		answer.Status, answer.Challenge = frame.Internal(call.Private{}).Challenge(f)
 	}
 	return answer
 }
 
 // frame makes the Frame of a message that came over HTTP.
 func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
-	return e.manager().Frame(ctx, &c.Message, &c.Params, c.Revision, x, frame.Config{
-		Transport: frame.Transport{Kind: frame.HTTP, HTTP: c.HTTP}, Peer: c,
+	return e.manager().Frame(ctx, &c.Message, &c.Params, c.Revision, x, upcall.Config{
+		Transport: upcall.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, Peer: c,
 	})
 }
 
@@ -243,10 +246,10 @@ func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *pro
 		return nil, tooMany(err)
 	case err != nil:
 		return nil, &protocol.Error{Code: protocol.CodeUnavailable, Message: "the session cannot be looked up now: try again", RetryAfter: retryAfter, Err: err}
-	case x == nil || x.Principal() != frame.PrincipalOf(r.Context()):
+	case x == nil || x.Principal() != principal.Of(r.Context()):
 		return nil, sessionNotFound()
 	}
-	x.SetIdentity(frame.IdentityOf(r.Context()))
+	x.SetIdentity(frame.Internal(call.Private{}).Identity(r.Context()))
 	return x, nil
 }
 
@@ -342,20 +345,20 @@ func (e *endpoint) Connect(r *http.Request, open func(ours func(*http.Request) b
 	if m.IsDown() {
 		return errShutsDown
 	}
-	principal := frame.PrincipalOf(r.Context())
-	leave, err := m.enter(principal)
+	owner := principal.Of(r.Context())
+	leave, err := m.enter(owner)
 	if err != nil {
 		return protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
 	defer leave()
-	conn, err := open(func(post *http.Request) bool { return frame.PrincipalOf(post.Context()) == principal })
+	conn, err := open(func(post *http.Request) bool { return principal.Of(post.Context()) == owner })
 	if err != nil {
 		return nil // the client is gone
 	}
-	via := frame.Transport{Kind: frame.SSE, HTTP: r}
+	via := upcall.Transport{Kind: string(frame.SSE), HTTP: r}
 	// The connection itself says when the client has left.
 	// Nothing runs with the token that opened the stream.
-	ctx := frame.WithPrincipal(context.WithoutCancel(r.Context()), principal)
+	ctx := principal.With(context.WithoutCancel(r.Context()), owner)
 	m.logEnd(via, m.serveConn(ctx, conn, options{via: via, legacy: true, by: conn.By}))
 	return nil
 }

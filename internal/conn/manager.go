@@ -66,12 +66,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -102,7 +105,7 @@ type Config struct {
 	Host      Host
 	Running   *inflight.Tracker   // counts what is under way
 	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
-	Askers    frame.Askers        // ask the clients of modern requests
+	Askers    upcall.Askers       // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
 	Guard     guard.Guard         // of requests that are upgraded
 	Logger    zerolog.Logger
@@ -201,14 +204,14 @@ func (m *Manager) serve(ctx context.Context, c transport.Conn, opts options) (*C
 // standard input cannot be interrupted. The error is ErrStillRunning if
 // something was left behind.
 func (m *Manager) ServeStdio(ctx context.Context, c transport.Conn) error {
-	_, err := m.serve(ctx, c, options{via: frame.Transport{Kind: frame.Stdio}})
+	_, err := m.serve(ctx, c, options{via: upcall.Transport{Kind: string(frame.Stdio)}})
 	return err
 }
 
 // ServeConn serves one client over c, closes c, and waits for every goroutine
 // that it has started. Closing c must end a Read and a Write that are under
 // way.
-func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via frame.Transport) error {
+func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via upcall.Transport) error {
 	return m.serveConn(ctx, c, options{via: via})
 }
 
@@ -234,7 +237,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 		unavailable(w, "the server shuts down")
 		return
 	}
-	leave, err := m.enter(frame.PrincipalOf(r.Context()))
+	leave, err := m.enter(principal.Of(r.Context()))
 	if err != nil {
 		unavailable(w, err.Error())
 		return
@@ -246,7 +249,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 		return
 	}
 	c := guarded{made}
-	via := frame.Transport{Kind: frame.WebSocket, HTTP: r}
+	via := upcall.Transport{Kind: string(frame.WebSocket), HTTP: r}
 	served, err := m.serve(r.Context(), c, options{via: via})
 	switch {
 	case errors.Is(err, ErrServerClosed):
@@ -367,7 +370,7 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 		return
 	}
 	defer leave()
-	via := frame.Transport{Kind: frame.Socket, Remote: remote}
+	via := upcall.Transport{Kind: string(frame.Socket), Remote: remote}
 	m.logEnd(via, m.ServeConn(ctx, c, via))
 }
 
@@ -382,23 +385,23 @@ func refuse(c transport.Conn, why error) {
 
 // logEnd writes to the log, at level debug, why a connection ended, unless it
 // ended in order or by a shutdown.
-func (m *Manager) logEnd(via frame.Transport, err error) {
+func (m *Manager) logEnd(via upcall.Transport, err error) {
 	if err == nil || errors.Is(err, ErrServerClosed) {
 		return
 	}
-	safely.Log(m.Logger.Debug().Err(visible.Error(err)).Str("transport", string(via.Kind)).Str("remote", via.RemoteAddr()), "connection ended")
+	safely.Log(m.Logger.Debug().Err(visible.Error(err)).Str("transport", via.Kind).Str("remote", via.RemoteAddr()), "connection ended")
 }
 
 // Frame makes the Frame of a message. x is the session that it belongs to, nil
 // for a modern message, whose _meta is then checked and read. c holds what the
 // caller knows of the message; Frame fills in the rest.
-func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c frame.Config) (*frame.Frame, *protocol.Error) {
+func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c upcall.Config) (*frame.Frame, *protocol.Error) {
 	c.Askers, c.Ender = m.Askers, (*ender)(m)
-	c.Request = frame.Request{ID: message.ID, Method: message.Method, Params: *params}
+	c.ID, c.Method, c.Params = message.ID, message.Method, *params
 	c.Revision = rev
 	if x != nil {
 		c.Session, c.Askers = x, questions{x, m}
-		x.SetIdentity(frame.IdentityOf(ctx))
+		x.SetIdentity(frame.Internal(call.Private{}).Identity(ctx))
 	} else if fault := tooMuch("the clientInfo and clientCapabilities of params._meta", params.Meta.ClientInfo, params.Meta.ClientCapabilities); fault != nil {
 		return nil, fault
 	} else if raw := params.Meta.LogLevel; raw != nil {
@@ -408,7 +411,7 @@ func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *
 		}
 		c.LogLevel = level
 	}
-	return frame.New(ctx, c), nil
+	return frame.Internal(call.Private{}).New(ctx, c), nil
 }
 
 // notify serves a notification and returns when its handler has. Its error goes
@@ -463,7 +466,7 @@ func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) err
 	if ended.Err() != nil {
 		return fmt.Errorf("%w: %q", ErrSessionNotFound, id)
 	}
-	f := frame.New(frame.WithPrincipal(ctx, x.Principal()), frame.Config{
+	f := frame.Internal(call.Private{}).New(principal.With(ctx, x.Principal()), upcall.Config{
 		Revision: x.Revision(), Session: x, Askers: questions{x, m}, Peer: sessionPeer{x}, Ender: (*ender)(m),
 	})
 	_, err = m.Host.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })

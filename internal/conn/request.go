@@ -10,7 +10,9 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -18,7 +20,7 @@ import (
 )
 
 // request is one message of a client that is being served: a request, which is
-// the frame.Peer of its Frame, or a notification. It is owned by one goroutine
+// the upcall.Peer of its Frame, or a notification. It is owned by one goroutine
 // at a time: by the one that reads until it is queued or handed to a worker,
 // then by that. Only Send may be called by others.
 type request struct {
@@ -40,7 +42,7 @@ type request struct {
 	answered bool
 }
 
-// Send implements frame.Peer: it sends a message that belongs to r ahead of its
+// Send implements upcall.Peer: it sends a message that belongs to r ahead of its
 // answer. It fails with ErrAnswered once r is answered or cancelled, so that
 // nothing follows the answer. r.mu orders it before the answer.
 func (r *request) Send(message []byte) error {
@@ -126,7 +128,7 @@ func (r *request) frame() (*frame.Frame, *protocol.Error) {
 	if r.by != nil {
 		via.HTTP = r.by.WithContext(r.within(r.conn.ctx))
 	}
-	return r.conn.manager.Frame(r.ctx, &r.message, &r.params, r.revision, r.session, frame.Config{Transport: via, Peer: r})
+	return r.conn.manager.Frame(r.ctx, &r.message, &r.params, r.revision, r.session, upcall.Config{Transport: via, Peer: r})
 }
 
 // within returns the context that r is served in: ctx, and for a message that
@@ -291,7 +293,7 @@ func (r *request) open() *protocol.Error {
 	if fault != nil {
 		return fault
 	}
-	client.Principal = frame.PrincipalOf(r.conn.ctx)
+	client.Principal = principal.Of(r.conn.ctx)
 	r.revision = client.Revision
 	r.session = session.New(r.conn.ctx, rand.Text(), client) // nobody else can guess its id
 	r.conn.session.Store(r.session)

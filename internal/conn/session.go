@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -19,12 +19,12 @@ var ErrSessionNotFound = errors.New("mcp: there is no such session")
 // not read those that wait for it already.
 var ErrSlowClient = errors.New("mcp: the client is too far behind; the message was dropped")
 
-// ender is a Manager with the one method that frame.EndSession needs.
+// ender is a Manager with the one method that Frame.EndSession needs.
 type ender Manager
 
-// EndSession implements frame.Ender. A nil reason is session.ErrClosed.
-func (e *ender) EndSession(f *frame.Frame, reason error) error {
-	x, ok := f.Session().(*session.Session)
+// EndSession implements upcall.Ender. A nil reason is session.ErrClosed.
+func (e *ender) EndSession(s upcall.Session, reason error) error {
+	x, ok := s.(*session.Session)
 	if !ok || x.Context().Err() != nil {
 		return ErrSessionNotFound
 	}
@@ -38,7 +38,7 @@ func (e *ender) EndSession(f *frame.Frame, reason error) error {
 // sessionPeer sends to the stream of a session what belongs to no request.
 type sessionPeer struct{ session *session.Session }
 
-// Send implements frame.Peer. It copies message, which is sent later.
+// Send implements upcall.Peer. It copies message, which is sent later.
 func (p sessionPeer) Send(message []byte) error {
 	if !p.session.Send(append([]byte(nil), message...)) {
 		return ErrSlowClient
@@ -54,27 +54,27 @@ type questions struct {
 	manager *Manager
 }
 
-// Asker implements frame.Askers.
-func (q questions) Asker(f *frame.Frame, send func([]byte) error) frame.Asker {
-	return &boundedAsker{q.Session.Asker(f, send), q}
+// Asker implements upcall.Askers.
+func (q questions) Asker(of upcall.Asking) upcall.Asker {
+	return &boundedAsker{q.Session.Asker(of), q}
 }
 
 // boundedAsker asks through another Asker within those limits.
 type boundedAsker struct {
-	frame.Asker
+	upcall.Asker
 	questions questions
 }
 
-// Ask implements frame.Asker. A client that keeps its connection open but never
+// Ask implements upcall.Asker. A client that keeps its connection open but never
 // answers costs its caller QuestionTimeout at most.
-func (a *boundedAsker) Ask(f *frame.Frame, list []*frame.Question) ([]json.RawMessage, error) {
+func (a *boundedAsker) Ask(ctx context.Context, list []protocol.InputRequest) ([]json.RawMessage, error) {
 	m := a.questions.manager
 	release, ok := a.questions.Pending.Reserve(len(list), m.Questions)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the client has as many unanswered questions as it may, which is %d", m.Questions)
 	}
 	defer release()
-	ctx, cancel := context.WithTimeoutCause(f, m.QuestionTimeout, fmt.Errorf("the client has not answered for %v", m.QuestionTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, m.QuestionTimeout, fmt.Errorf("the client has not answered for %v", m.QuestionTimeout))
 	defer cancel()
-	return a.Asker.Ask(f.WithContext(ctx), list)
+	return a.Asker.Ask(ctx, list)
 }

@@ -26,18 +26,11 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
-
-// Handler serves one request or notification. A nil result without an error is
-// an empty result; that of a notification is dropped.
-type Handler func(f *frame.Frame) (protocol.Result, error)
-
-// Middleware wraps a Handler. It is called once when the chain is built, and
-// its Handler for every request, by several goroutines at once.
-type Middleware func(next Handler) Handler
 
 // Revisions is a set of the two kinds of revisions: legacy ones, with sessions,
 // and modern ones, without.
@@ -56,15 +49,15 @@ type Method struct {
 	Name      string
 	Revisions Revisions // where the method exists
 	Params    bool      // whether params must be there
-	Serve     Handler
+	Serve     frame.Handler
 }
 
 // Config is what a Dispatcher is made of.
 type Config struct {
 	Methods    []Method
-	Middleware []Middleware // the first is outermost
-	Meta       []byte       // wire.To.Meta, for modern results
-	MaskErrors bool         // ordinary errors go out without their text
+	Middleware []frame.Middleware // the first is outermost
+	Meta       []byte             // wire.To.Meta, for modern results
+	MaskErrors bool               // ordinary errors go out without their text
 	// OnPanic is told of a handler that did not return. nil drops it.
 	OnPanic func(f *frame.Frame, failure *safely.Failure)
 }
@@ -74,8 +67,8 @@ type Config struct {
 type Dispatcher struct {
 	config  Config
 	methods map[string]*Method
-	chain   Handler
-	via     func() Handler // the middleware around what Via was given, made once
+	chain   frame.Handler
+	via     func() frame.Handler // the middleware around what Via was given, made once
 }
 
 // New returns a Dispatcher. It keeps config.Methods, which must not change; of
@@ -86,12 +79,12 @@ func New(config Config) *Dispatcher {
 		d.methods[config.Methods[i].Name] = &config.Methods[i]
 	}
 	d.chain = d.wrap(d.route)
-	d.via = sync.OnceValue(func() Handler { return d.wrap(inner) })
+	d.via = sync.OnceValue(func() frame.Handler { return d.wrap(inner) })
 	return d
 }
 
 // wrap puts the middleware around h, the first one outermost.
-func (d *Dispatcher) wrap(h Handler) Handler {
+func (d *Dispatcher) wrap(h frame.Handler) frame.Handler {
 	for i := len(d.config.Middleware) - 1; i >= 0; i-- {
 		h = d.config.Middleware[i](h)
 	}
@@ -104,7 +97,7 @@ type innerKey struct{} // of the Handler that Via was given
 // Via runs the middleware around h in place of a method of the table, for
 // requests that another Dispatcher serves. The chain for it is built at the
 // first call; h travels in the context of the Frame.
-func (d *Dispatcher) Via(f *frame.Frame, h Handler) (protocol.Result, error) {
+func (d *Dispatcher) Via(f *frame.Frame, h frame.Handler) (protocol.Result, error) {
 	return d.via()(f.WithContext(context.WithValue(f, innerKey{}, h)))
 }
 
@@ -112,7 +105,7 @@ func (d *Dispatcher) Via(f *frame.Frame, h Handler) (protocol.Result, error) {
 // That is missing if a middleware passes on a Frame that it has made from
 // another context.
 func inner(f *frame.Frame) (protocol.Result, error) {
-	h, ok := f.Value(innerKey{}).(Handler)
+	h, ok := f.Value(innerKey{}).(frame.Handler)
 	if !ok {
 		return nil, errors.New("a middleware passed a Frame on that does not come from its own")
 	}
@@ -178,8 +171,8 @@ func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (respons
 // client first, the result holds its questions.
 func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 	result, err := d.chain(f)
-	if err != nil && errors.Is(err, frame.ErrInputRequired) {
-		return f.InputRequired()
+	if err != nil && errors.Is(err, wire.ErrInputRequired) {
+		return frame.Internal(call.Private{}).InputRequired(f)
 	}
 	return result, err
 }
@@ -219,7 +212,7 @@ func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Re
 // value and the stack; the message of the error, which the client sees, has
 // neither. If h ends the goroutine, OnPanic is called and Guard does not
 // return.
-func (d *Dispatcher) Guard(f *frame.Frame, h Handler) (result protocol.Result, err error) {
+func (d *Dispatcher) Guard(f *frame.Frame, h frame.Handler) (result protocol.Result, err error) {
 	safely.Do(func() { result, err = h(f) }, func(failure *safely.Failure) {
 		if d.config.OnPanic != nil {
 			d.config.OnPanic(f, failure)
@@ -254,7 +247,7 @@ var ErrTimeout = errors.New("timed out")
 // once, even if h ignores its context. To that end h runs on a goroutine of its
 // own, which run must start; a shutdown can thus wait for it. The result of an
 // h that ends too late is dropped. If f ends first, Timeout returns its cause.
-func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h Handler, run func(func())) (protocol.Result, error) {
+func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h frame.Handler, run func(func())) (protocol.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(f, limit, ErrTimeout)
 	defer cancel()
 	type outcome struct {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -20,11 +22,11 @@ const (
 
 // request returns the frame of a request with the id 7.
 func request(ctx context.Context, method, params string, rev protocol.Revision) *frame.Frame {
-	c := frame.Config{Request: frame.Request{ID: protocol.IntID(7), Method: method}, Revision: rev}
+	c := upcall.Config{ID: protocol.IntID(7), Method: method, Revision: rev}
 	if params != "" {
-		c.Request.Params.Raw = []byte(params)
+		c.Params.Raw = []byte(params)
 	}
-	return frame.New(ctx, c)
+	return frame.Internal(call.Private{}).New(ctx, c)
 }
 
 // codeOf is the code of an answer, 0 for a result.
@@ -41,13 +43,13 @@ func text(s string) protocol.Result {
 }
 
 // serving returns a Dispatcher with the one method m, for all revisions.
-func serving(config Config, h Handler) *Dispatcher {
+func serving(config Config, h frame.Handler) *Dispatcher {
 	config.Methods = append(config.Methods, Method{Name: "m", Revisions: Both, Serve: h})
 	return New(config)
 }
 
 func TestMethodTable(t *testing.T) {
-	say := func(s string) Handler {
+	say := func(s string) frame.Handler {
 		return func(*frame.Frame) (protocol.Result, error) { return text(s), nil }
 	}
 	d := New(Config{
@@ -96,7 +98,7 @@ func TestMethodTable(t *testing.T) {
 
 // Serve appends, and what was there before stays, whatever happens.
 func TestServeAppends(t *testing.T) {
-	for name, h := range map[string]Handler{
+	for name, h := range map[string]frame.Handler{
 		"result":         func(*frame.Frame) (protocol.Result, error) { return text("ok"), nil },
 		"error":          func(*frame.Frame) (protocol.Result, error) { return nil, errors.New("no") },
 		"encoding fails": func(*frame.Frame) (protocol.Result, error) { return protocol.JSONResult{Value: make(chan int)}, nil },
@@ -121,8 +123,8 @@ func (halfResult) Append(dst []byte, _ wire.To) ([]byte, error) {
 // may answer itself.
 func TestMiddleware(t *testing.T) {
 	var trace []string
-	note := func(name string) Middleware {
-		return func(next Handler) Handler {
+	note := func(name string) frame.Middleware {
+		return func(next frame.Handler) frame.Handler {
 			return func(f *frame.Frame) (protocol.Result, error) {
 				trace = append(trace, name+" in")
 				result, err := next(f)
@@ -131,7 +133,7 @@ func TestMiddleware(t *testing.T) {
 			}
 		}
 	}
-	gate := func(next Handler) Handler {
+	gate := func(next frame.Handler) frame.Handler {
 		return func(f *frame.Frame) (protocol.Result, error) {
 			if f.Request().Method == "secret" {
 				return text("closed"), nil
@@ -139,7 +141,7 @@ func TestMiddleware(t *testing.T) {
 			return next(f)
 		}
 	}
-	d := serving(Config{Middleware: []Middleware{note("a"), gate, note("b")}}, func(*frame.Frame) (protocol.Result, error) {
+	d := serving(Config{Middleware: []frame.Middleware{note("a"), gate, note("b")}}, func(*frame.Frame) (protocol.Result, error) {
 		trace = append(trace, "m")
 		return nil, nil
 	})

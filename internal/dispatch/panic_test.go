@@ -41,17 +41,17 @@ func (badResult) Append(dst []byte, _ wire.To) ([]byte, error) {
 // Whatever of a user's code panics costs the one call: it is answered with
 // -32603, tells the log what happened and the client nothing.
 func TestPanics(t *testing.T) {
-	fails := func(err error) Handler {
+	fails := func(err error) frame.Handler {
 		return func(*frame.Frame) (protocol.Result, error) { return nil, err }
 	}
-	returns := func(r protocol.Result) Handler {
+	returns := func(r protocol.Result) frame.Handler {
 		return func(*frame.Frame) (protocol.Result, error) { return r, nil }
 	}
 	var nilError *protocol.Error
 	var nilResult *protocol.CallToolResult
 	tests := []struct {
 		name string
-		h    Handler
+		h    frame.Handler
 		told string // to OnPanic
 	}{
 		{"string", func(*frame.Frame) (protocol.Result, error) { panic("secret") }, "secret"},
@@ -99,7 +99,7 @@ func TestPanicReachesMiddleware(t *testing.T) {
 		t.Errorf("Notify returned %v, want an error that has the panic as cause", err)
 	}
 	// A panic in middleware is caught, too.
-	d = New(Config{Middleware: []Middleware{func(Handler) Handler {
+	d = New(Config{Middleware: []frame.Middleware{func(frame.Handler) frame.Handler {
 		return func(*frame.Frame) (protocol.Result, error) { panic("boom") }
 	}}})
 	if _, fault := d.Serve(request(t.Context(), "m", "", legacy), nil); codeOf(fault) != protocol.CodeInternal {

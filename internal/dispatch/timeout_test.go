@@ -16,7 +16,7 @@ func TestTimeout(t *testing.T) {
 	const limit = 5 * time.Second
 	failure := errors.New("failed")
 	gone := errors.New("client gone")
-	sleep := func(d time.Duration, result protocol.Result, err error) Handler {
+	sleep := func(d time.Duration, result protocol.Result, err error) frame.Handler {
 		return func(*frame.Frame) (protocol.Result, error) {
 			time.Sleep(d)
 			return result, err
@@ -25,7 +25,7 @@ func TestTimeout(t *testing.T) {
 	ok := text("ok")
 	tests := []struct {
 		name    string
-		h       Handler
+		h       frame.Handler
 		cancel  time.Duration // when the request is cancelled; 0 for never
 		result  protocol.Result
 		err     error

@@ -8,7 +8,7 @@
 // with its answers and that state. The server keeps nothing between the rounds,
 // so that any process with the same keys can serve the next one.
 //
-//   - [Askers] makes the frame.Asker of each request. A Server has one.
+//   - [Askers] makes the upcall.Asker of each request. A Server has one.
 //   - A seal.Sealer encrypts the state. It is bound to the principal, the method,
 //     the name and the arguments of the request, so that a client can neither
 //     read nor change it, nor send it with another request.
@@ -23,6 +23,7 @@ package mrtr
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -32,8 +33,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -74,10 +77,10 @@ func New(sealer *seal.Sealer, config Config) *Askers {
 	return &Askers{sealer, config}
 }
 
-// Asker implements frame.Askers. Nothing is sent: questions travel in the
+// Asker implements upcall.Askers. Nothing is sent: questions travel in the
 // answer.
-func (a *Askers) Asker(*frame.Frame, func([]byte) error) frame.Asker {
-	return &request{asker: a}
+func (a *Askers) Asker(of upcall.Asking) upcall.Asker {
+	return &request{asker: a, of: of}
 }
 
 // state is what a request has learned, as it travels: as JSON, sealed. The
@@ -126,11 +129,12 @@ func (d *digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-// request is the frame.Asker of one request. It opens the client's state when
+// request is the upcall.Asker of one request. It opens the client's state when
 // it is first needed, since most requests have none. mu guards all fields below
 // it, as handlers may ask from several goroutines.
 type request struct {
 	asker *Askers
+	of    upcall.Asking
 
 	mu     sync.Mutex
 	opened bool
@@ -140,41 +144,36 @@ type request struct {
 	asked  []protocol.InputRequest
 }
 
-var _ frame.Asker = (*request)(nil)
+var _ upcall.Asker = (*request)(nil)
 
 // asking are the methods whose answer may be a question.
 var asking = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
-// Ask implements frame.Asker. It returns the answers if the client has sent all
+// Ask implements upcall.Asker. It returns the answers if the client has sent all
 // of them. Otherwise it records the questions without one for Required and
-// returns frame.ErrInputRequired, which the handler has to return. It never
+// returns wire.ErrInputRequired, which the handler has to return. It never
 // waits.
-func (r *request) Ask(f *frame.Frame, questions []*frame.Question) ([]json.RawMessage, error) {
-	if method := f.Request().Method; !asking[method] {
-		return nil, fmt.Errorf("mcp: revision %s lets only tools/call, prompts/get and resources/read ask the client, not %s", f.Revision(), method)
+func (r *request) Ask(_ context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
+	if !asking[r.of.Method] {
+		return nil, fmt.Errorf("mcp: revision %s lets only tools/call, prompts/get and resources/read ask the client, not %s", r.of.Revision, r.of.Method)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.open(f); err != nil {
+	if err := r.open(); err != nil {
 		return nil, err
 	}
 	answers := make([]json.RawMessage, len(questions))
 	missing := false
 	for i, q := range questions {
-		params, err := q.Params(f)
-		if err != nil {
-			return nil, err
-		}
-		question := protocol.InputRequest{Key: q.Key(), Method: q.Method(), Params: params}
-		if text, ok := r.answer(question); ok {
+		if text, ok := r.answer(q); ok {
 			answers[i] = text
 			continue
 		}
 		missing = true
-		r.ask(question)
+		r.ask(q)
 	}
 	if missing {
-		return nil, frame.ErrInputRequired
+		return nil, wire.ErrInputRequired
 	}
 	return answers, nil
 }
@@ -212,21 +211,21 @@ func (r *request) ask(q protocol.InputRequest) {
 	r.asked = append(r.asked, q)
 }
 
-// Recall implements frame.Asker. It returns what Keep was given in this round
+// Recall implements upcall.Asker. It returns what Keep was given in this round
 // or one before; ok is false if that is nothing.
-func (r *request) Recall(f *frame.Frame, key string) (json.RawMessage, bool, error) {
+func (r *request) Recall(key string) (json.RawMessage, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.open(f); err != nil {
+	if err := r.open(); err != nil {
 		return nil, false, err
 	}
 	value, ok := r.state.Kept[key]
 	return value, ok, nil
 }
 
-// Keep implements frame.Asker. The value reaches the next round only if this
+// Keep implements upcall.Asker. The value reaches the next round only if this
 // one ends with a question. Its size is checked then, by Required.
-func (r *request) Keep(_ *frame.Frame, key string, value json.RawMessage) {
+func (r *request) Keep(key string, value json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state.Kept == nil {
@@ -235,15 +234,15 @@ func (r *request) Keep(_ *frame.Frame, key string, value json.RawMessage) {
 	r.state.Kept[key] = value
 }
 
-// Required implements frame.Asker. It is called once, when the handler has
+// Required implements upcall.Asker. It is called once, when the handler has
 // returned ErrInputRequired, and makes the result with the questions and the
 // sealed state. It fails if nothing was asked, or a bound of the Config is
 // reached.
-func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
+func (r *request) Required() (protocol.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.asked) == 0 {
-		return nil, fmt.Errorf("mcp: the handler of %s returned ErrInputRequired but asked nothing", f.Request().Method)
+		return nil, fmt.Errorf("mcp: the handler of %s returned ErrInputRequired but asked nothing", r.of.Method)
 	}
 	if r.state.Round++; r.state.Round > r.asker.config.MaxRounds {
 		return nil, fmt.Errorf("mcp: the request was asked in %d rounds, which is the limit; a question that is another one each time is asked each time: keep with Once what it is made of", r.asker.config.MaxRounds)
@@ -257,7 +256,7 @@ func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	sealed := base64.RawURLEncoding.EncodeToString(r.asker.sealer.Seal(nil, text, r.binding(f)))
+	sealed := base64.RawURLEncoding.EncodeToString(r.asker.sealer.Seal(nil, text, r.binding()))
 	if len(sealed) > r.asker.config.MaxState {
 		return nil, fmt.Errorf("mcp: the request's state has %d bytes, over the limit of %d: ask for less, or keep less with Once", len(sealed), r.asker.config.MaxState)
 	}
@@ -267,14 +266,14 @@ func (r *request) Required(f *frame.Frame) (protocol.Result, error) {
 // open reads what the client sent back. It does so once: later calls return the
 // same error, so that a request whose state was refused cannot go on as if it
 // were a first round. r.mu is held.
-func (r *request) open(f *frame.Frame) error {
+func (r *request) open() error {
 	if r.opened {
 		return r.fault
 	}
 	r.opened = true
-	params := &f.Request().Params
+	params := r.of.Params
 	if params.RequestState != "" {
-		if r.fault = r.openState(f, params.RequestState); r.fault != nil {
+		if r.fault = r.openState(params.RequestState); r.fault != nil {
 			return r.fault
 		}
 	}
@@ -307,7 +306,7 @@ func (r *request) take(text []byte) error {
 
 // openState checks the state that came back and makes it that of r. Its size is
 // checked before anything is decoded. r.mu is held.
-func (r *request) openState(f *frame.Frame, sealed string) error {
+func (r *request) openState(sealed string) error {
 	if len(sealed) > r.asker.config.MaxState {
 		return refused("it is larger than the limit of %d bytes", r.asker.config.MaxState)
 	}
@@ -315,7 +314,7 @@ func (r *request) openState(f *frame.Frame, sealed string) error {
 	if err != nil {
 		return refused("%w", errNotOurs)
 	}
-	text, _, err := r.asker.sealer.Open(raw, r.binding(f))
+	text, _, err := r.asker.sealer.Open(raw, r.binding())
 	if err != nil {
 		return refused("%w", errNotOurs)
 	}
@@ -340,11 +339,11 @@ func refused(format string, args ...any) error {
 }
 
 // binding is what a state belongs to: the principal, the method, the name and
-// the arguments of its request.
-func (r *request) binding(f *frame.Frame) []byte {
-	req := f.Sent() // the same in every round, and for whoever asks
+// the arguments of its request, as the client has sent it: they are the same in
+// every round, and for whoever asks.
+func (r *request) binding() []byte {
 	h := sha256.New()
-	writeParts(h, []byte(f.Principal()), []byte(req.Method), []byte(req.Params.Name), canonical(req.Params.Arguments))
+	writeParts(h, []byte(principal.Of(r.of.Context)), []byte(r.of.Method), []byte(r.of.Params.Name), canonical(r.of.Params.Arguments))
 	return h.Sum(nil)
 }
 

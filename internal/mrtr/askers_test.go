@@ -12,7 +12,10 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -43,13 +46,13 @@ func round(a *Askers, ctx context.Context, method, tool, args, state, responses 
 	if responses != "" {
 		p.InputResponses = []byte(responses)
 	}
-	return frame.New(ctx, frame.Config{Request: frame.Request{ID: protocol.IntID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
+	return frame.Internal(call.Private{}).New(ctx, upcall.Config{ID: protocol.IntID(1), Method: method, Params: p, Askers: a, Peer: sink{}})
 }
 
 // required returns the state of the answer that asks the client.
 func required(t *testing.T, f *frame.Frame) string {
 	t.Helper()
-	result, err := f.InputRequired()
+	result, err := frame.Internal(call.Private{}).InputRequired(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +69,10 @@ func TestRoundTrip(t *testing.T) {
 	a := New(sealer(t), Config{})
 	ctx := context.Background()
 	f := round(a, ctx, "tools/call", "greet", `{"x":1,"y":2}`, "", "")
-	if _, err := askName(f); !errors.Is(err, frame.ErrInputRequired) {
+	if _, err := askName(f); !errors.Is(err, wire.ErrInputRequired) {
 		t.Fatalf("err = %v", err)
 	}
-	result, err := f.InputRequired()
+	result, err := frame.Internal(call.Private{}).InputRequired(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,7 @@ func TestStateIsRefused(t *testing.T) {
 	a := New(sealer(t, keyA), Config{})
 	ctx := context.Background()
 	state := func() string {
-		f := round(a, frame.WithPrincipal(ctx, "ada"), "tools/call", "greet", `{"x":1}`, "", "")
+		f := round(a, principal.With(ctx, "ada"), "tools/call", "greet", `{"x":1}`, "", "")
 		_, _ = askName(f)
 		return required(t, f)
 	}()
@@ -108,7 +111,7 @@ func TestStateIsRefused(t *testing.T) {
 		}
 		return string(b)
 	}
-	ada := frame.WithPrincipal(ctx, "ada")
+	ada := principal.With(ctx, "ada")
 	for _, tt := range []struct {
 		name   string
 		askers *Askers
@@ -127,7 +130,7 @@ func TestStateIsRefused(t *testing.T) {
 		{"other tool", a, func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "other", `{"x":1}`, state, yes) }},
 		{"other method", a, func(a *Askers) *frame.Frame { return round(a, ada, "prompts/get", "greet", `{"x":1}`, state, yes) }},
 		{"other principal", a, func(a *Askers) *frame.Frame {
-			return round(a, frame.WithPrincipal(ctx, "eve"), "tools/call", "greet", `{"x":1}`, state, yes)
+			return round(a, principal.With(ctx, "eve"), "tools/call", "greet", `{"x":1}`, state, yes)
 		}},
 		{"no principal", a, func(a *Askers) *frame.Frame { return round(a, ctx, "tools/call", "greet", `{"x":1}`, state, yes) }},
 		{"other process", New(sealer(t), Config{}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
@@ -213,7 +216,7 @@ func TestSeveralRounds(t *testing.T) {
 		`{"roots":{"roots":[{"uri":"file:///r"}]}}`,
 	} {
 		f := round(a, context.Background(), "tools/call", "t", "", state, responses)
-		if got, err := handler(f); !errors.Is(err, frame.ErrInputRequired) {
+		if got, err := handler(f); !errors.Is(err, wire.ErrInputRequired) {
 			t.Fatalf("round %d: %q, %v", i, got, err)
 		}
 		before := state
@@ -231,7 +234,7 @@ func TestSeveralRounds(t *testing.T) {
 func TestBadAnswers(t *testing.T) {
 	a := New(sealer(t), Config{})
 	first := round(a, context.Background(), "tools/call", "t", "", "", "")
-	if _, err := askName(first); !errors.Is(err, frame.ErrInputRequired) {
+	if _, err := askName(first); !errors.Is(err, wire.ErrInputRequired) {
 		t.Fatal(err)
 	}
 	state := required(t, first)
@@ -256,7 +259,7 @@ func TestBadAnswers(t *testing.T) {
 		}
 	}
 	for _, state := range []string{"", state} {
-		if _, err := askName(round(a, context.Background(), "tools/call", "t", "", state, `{"other":{"action":"accept"}}`)); !errors.Is(err, frame.ErrInputRequired) {
+		if _, err := askName(round(a, context.Background(), "tools/call", "t", "", state, `{"other":{"action":"accept"}}`)); !errors.Is(err, wire.ErrInputRequired) {
 			t.Errorf("an answer to nothing that was asked: %v", err)
 		}
 	}
@@ -268,7 +271,7 @@ func TestLimits(t *testing.T) {
 	for i := range 3 {
 		f := round(a, context.Background(), "tools/call", "t", "", state, "")
 		_, _ = askName(f)
-		result, err := f.InputRequired()
+		result, err := frame.Internal(call.Private{}).InputRequired(f)
 		if i == 2 {
 			if err == nil || !strings.Contains(err.Error(), "which is the limit") {
 				t.Errorf("a third round: %v", err)
@@ -283,19 +286,19 @@ func TestLimits(t *testing.T) {
 	f := round(a, context.Background(), "tools/call", "t", "", "", "")
 	_, _ = ask.Once(f, "big", func() (string, error) { return strings.Repeat("x", 500), nil })
 	_, _ = askName(f)
-	if _, err := f.InputRequired(); err == nil || !strings.Contains(err.Error(), "over the limit of 400") {
+	if _, err := frame.Internal(call.Private{}).InputRequired(f); err == nil || !strings.Contains(err.Error(), "over the limit of 400") {
 		t.Errorf("a large state: %v", err)
 	}
 	f = round(a, context.Background(), "tools/list", "", "", "", "")
-	if _, err := askName(f); err == nil || errors.Is(err, frame.ErrInputRequired) {
+	if _, err := askName(f); err == nil || errors.Is(err, wire.ErrInputRequired) {
 		t.Errorf("asking during tools/list: %v", err)
 	}
 }
 
 func TestMissingCapability(t *testing.T) {
 	a := New(sealer(t), Config{})
-	f := frame.New(context.Background(), frame.Config{Askers: a, Peer: sink{}, Request: frame.Request{Method: "tools/call",
-		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}}})
+	f := frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Askers: a, Peer: sink{}, Method: "tools/call",
+		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}})
 	_, err := frame.Sample(f, "s", protocol.SampleParams{})
 	fault, ok := errors.AsType[*protocol.Error](err)
 	if !ok || fault.Code != protocol.CodeMissingCapability {
@@ -320,7 +323,7 @@ func TestOnceInARepeatedRound(t *testing.T) {
 		return fmt.Sprint(n), err
 	}
 	first := round(a, context.Background(), "tools/call", "pay", "", "", "")
-	if _, err := pay(first); !errors.Is(err, frame.ErrInputRequired) {
+	if _, err := pay(first); !errors.Is(err, wire.ErrInputRequired) {
 		t.Fatal(err)
 	}
 	state := required(t, first)

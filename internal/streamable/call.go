@@ -30,8 +30,8 @@ type Call struct {
 }
 
 // Send sends a message to the client ahead of the answer and keeps no reference
-// to it. It implements frame.Peer. The errors are protocol.ErrAnswered,
-// protocol.ErrNoStream and those of writing.
+// to it. It implements upcall.Peer. The errors are wire.ErrAnswered,
+// wire.ErrNoStream and those of writing.
 func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 
 // TakesEvents reports whether the client accepts an event stream, and with it

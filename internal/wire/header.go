@@ -13,6 +13,10 @@ import (
 // after the request has been answered.
 var ErrAnswered = errors.New("mcp: the request is answered already")
 
+// ErrInputRequired is the error of a question that the client has not answered
+// yet, in modern revisions; see mcp.ErrInputRequired.
+var ErrInputRequired = errors.New("mcp: the client has to answer first")
+
 // ErrNoStream is returned when a message is sent ahead of an answer to a client
 // that accepts a single JSON answer and no event stream.
 var ErrNoStream = errors.New("mcp: the client takes no event stream, so nothing can be sent ahead of the answer")

@@ -1,18 +1,17 @@
-package frame
+package upcall
 
 import (
 	"context"
-	"errors"
 
 	"github.com/talaria-go/mcp/internal/wire"
 )
 
-// Detacher turns a request into a task; the server brings it for tools that
-// may run as one.
+// Detacher turns a request into a task; the server brings it for tools that may
+// run as one.
 type Detacher interface {
 	// Detach makes the request a task. It returns nil if there is to be none,
 	// since the client takes none or the answer is on its way.
-	Detach(f *Frame) (*Detachment, error)
+	Detach() (*Detachment, error)
 	// Asks tells whether a request that asks its client becomes a task first, so
 	// that its handler waits for the answer and does not run again.
 	Asks() bool
@@ -35,6 +34,8 @@ func WithDetacher(ctx context.Context, d Detacher) context.Context {
 	return context.WithValue(ctx, detacherKey{}, d)
 }
 
-// ErrNotDetachable is the error of detaching a request that is not a call of a
-// tool with the option AsTask.
-var ErrNotDetachable = errors.New("frame: only calls of tools with the option AsTask can be detached")
+// DetacherOf returns what WithDetacher put into ctx; nil if that is nothing.
+func DetacherOf(ctx context.Context) Detacher {
+	d, _ := ctx.Value(detacherKey{}).(Detacher)
+	return d
+}

@@ -1,28 +1,10 @@
-package frame
+package assigns
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 )
-
-// storedKey is a Key of any type, as Assigns sees it. Only keys that
-// mcp.NewStoredKey made have a name by which they are stored; it is "" for the
-// others, whose values never move.
-type storedKey interface {
-	storedName() string
-	decode(raw json.RawMessage) (any, error)
-}
-
-// storedName implements storedKey.
-func (k Key[T]) storedName() string { return k.stored }
-
-// decode implements storedKey.
-func (k Key[T]) decode(raw json.RawMessage) (any, error) {
-	var value T
-	err := json.Unmarshal(raw, &value)
-	return value, err
-}
 
 // wake decodes the value at key, if it has come from another process. What
 // does not decode counts as absent. a.mu is held.
@@ -62,9 +44,9 @@ type named struct {
 }
 
 // Save returns the values that can move to another process: those of keys that
-// mcp.NewStoredKey made, and under plain names strings, booleans, the types int,
-// int64 and float64, slices and maps of strings, and what encoding/json makes
-// of any JSON, as map[string]any. Others are left out.
+// are stored, and under plain names strings, booleans, the types int, int64 and
+// float64, slices and maps of strings, and what encoding/json makes of any JSON,
+// as map[string]any. Others are left out.
 func (a *Assigns) Save() map[string]json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -196,7 +178,7 @@ func (a *Assigns) Restore(saved map[string]json.RawMessage) error {
 		} else if key, ok := strings.CutPrefix(name, namePrefix); ok {
 			value, err := unname(raw)
 			if err != nil {
-				return fmt.Errorf("frame: saved assign %q: %w", key, err)
+				return fmt.Errorf("mcp: saved assign %q: %w", key, err)
 			}
 			a.put(key, value)
 		}

@@ -1,0 +1,115 @@
+// Package assigns keeps values of handlers, for a session or a request: [Assigns]
+// are the values, a [Key] is the place of one. Package frame exports what users
+// see of it; package session saves the values that can move to another process.
+//
+// The package starts no goroutines. The lock of Assigns is held while the funcs
+// that SetNew and Update are given run, and while values are encoded and
+// decoded, all of which is code of users.
+package assigns
+
+import (
+	"encoding/json"
+	"sync"
+)
+
+// Assigns are values that a user keeps with a session or a request. The zero
+// value is empty and ready; it is safe for concurrent use.
+//
+// Keys are compared as map keys are: plain names are strings, a Key is a key of
+// its own type. Values that come from another process wait, encoded, until
+// their key is first used, because only the key knows their type.
+type Assigns struct {
+	mu       sync.Mutex
+	values   map[any]any
+	restored map[string]json.RawMessage // values of stored keys, not decoded yet
+	changed  bool
+}
+
+// Set stores a value.
+func (a *Assigns) Set(key, value any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if k, ok := key.(storedKey); ok && a.restored != nil {
+		delete(a.restored, k.storedName())
+	}
+	a.put(key, value)
+	a.changed = true
+}
+
+// Get returns a value.
+func (a *Assigns) Get(key any) (value any, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wake(key)
+	value, ok = a.values[key]
+	return value, ok
+}
+
+// SetNew returns the value at key; if there is none it stores what fn returns.
+// fn runs at most once, with the values locked: it must not use them.
+func (a *Assigns) SetNew(key any, fn func() any) any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wake(key)
+	if value, ok := a.values[key]; ok {
+		return value
+	}
+	value := fn()
+	a.put(key, value)
+	a.changed = true
+	return value
+}
+
+// Update stores what fn makes of the value at key; old is nil if there is
+// none. fn runs with the values locked: it must not use them.
+func (a *Assigns) Update(key any, fn func(old any) any) any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wake(key)
+	value := fn(a.values[key])
+	a.put(key, value)
+	a.changed = true
+	return value
+}
+
+// Key is the place of a value of type T. Two keys are the same place if they are
+// stored under the same name, or are copies of one.
+type Key[T any] struct {
+	name   *string
+	stored string // of one whose value moves, which has no name
+}
+
+// NewKey returns a new Key. If its value is to move with a session to another
+// process, all keys of that name and type are one.
+func NewKey[T any](name string, stored bool) Key[T] {
+	if stored {
+		return Key[T]{stored: name}
+	}
+	return Key[T]{name: &name}
+}
+
+// String returns the key's name.
+func (k Key[T]) String() string {
+	if k.name == nil {
+		return k.stored
+	}
+	return *k.name
+}
+
+// storedKey is a Key of any type, as Assigns sees it. Only keys that
+// NewKey made to be stored have a name by which they are stored; it is "" for the
+// others, whose values never move.
+type storedKey interface {
+	storedName() string
+	decode(raw json.RawMessage) (any, error)
+}
+
+// storedName implements storedKey.
+func (k Key[T]) storedName() string { return k.stored }
+
+// decode implements storedKey.
+func (k Key[T]) decode(raw json.RawMessage) (any, error) {
+	var value T
+	err := json.Unmarshal(raw, &value)
+	return value, err
+}

@@ -1,0 +1,61 @@
+package upcall
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Question is something to ask the client for.
+type Question struct {
+	Key    string // tells it from the others of its request
+	Method string // by which the client is asked
+	// Params returns the params of the request to the client.
+	Params func(f Asked) (json.RawMessage, error)
+	// Needs returns the error for a client without the capability, nil if it is
+	// there.
+	Needs func(c *protocol.ClientCapabilities) *protocol.Error
+	// Take reads the answer.
+	Take func(raw json.RawMessage) error
+}
+
+// Asked is the request whose client a Question is for: its Frame.
+type Asked interface {
+	Revision() protocol.Revision
+	ClientCapabilities() *protocol.ClientCapabilities
+	ElicitationID(key string) string
+}
+
+// Asking is the request for which an Asker is made: as the client has sent it,
+// whichever Frame of it asks.
+type Asking struct {
+	Context  context.Context // which has the principal
+	Method   string
+	Params   *protocol.Params // which must not be changed
+	Revision protocol.Revision
+	HTTP     *http.Request // as Transport.HTTP
+	// Send sends a message to the client beside those of Progress and Log.
+	Send func(message []byte) error
+}
+
+// Askers makes the Asker of a request; the server has one for legacy revisions
+// and one for modern ones.
+type Askers interface {
+	Asker(of Asking) Asker
+}
+
+// Asker carries the questions of one request to the client, and the answers
+// back.
+type Asker interface {
+	// Ask returns the answers in the order of the questions, or
+	// wire.ErrInputRequired. ctx is that of who asks.
+	Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error)
+	// Recall returns what Keep kept under a key, in this round or before.
+	Recall(key string) (value json.RawMessage, ok bool, err error)
+	// Keep makes later rounds of the request recall a value.
+	Keep(key string, value json.RawMessage)
+	// Required returns the result that tells the client what was asked.
+	Required() (protocol.Result, error)
+}
