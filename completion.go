@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -39,7 +40,7 @@ func Complete(argument string, fn func(f *Frame, q CompletionQuery) (Completion,
 			set.fault("Complete(%q) is there twice", argument)
 		}
 		if set.completers == nil {
-			set.completers = map[string]registry.Completer{}
+			set.completers = map[string]completer{}
 		}
 		set.completers[argument] = func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error) {
 			return fn(f, CompletionQuery{Argument: argument, Value: value, Arguments: arguments})
@@ -98,8 +99,8 @@ func fit(have, want string) int {
 // and those that follow from the fields' types. An option for a name that is
 // not there is a fault, in which what says what the names are of. Values of
 // secret fields are never suggested.
-func (set *settings) completersFor(plan *schema.Plan, names []string, what string) (all map[string]registry.Completer, faults []string) {
-	all = map[string]registry.Completer{}
+func (set *settings) completersFor(plan *schema.Plan, names []string, what string) (all map[string]completer, faults []string) {
+	all = map[string]completer{}
 	for _, field := range fieldsOf(plan) {
 		values := field.Enum
 		if values == nil && field.Type == "boolean" {
@@ -129,6 +130,9 @@ func fieldsOf(plan *schema.Plan) []schema.Field {
 	}
 	return plan.Fields()
 }
+
+// completer is one of registry.Entry.Completers.
+type completer = func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error)
 
 // complete serves completion/complete (server/utilities/completion of every
 // revision).
@@ -160,7 +164,7 @@ func complete(f *frame.Frame, view registry.View) (protocol.Result, error) {
 
 // completerOf finds the completer of an argument; nil if the argument has none,
 // an error if there is no such argument.
-func completerOf(f *frame.Frame, view registry.View, params *wire.CompleteParams) (registry.Completer, error) {
+func completerOf(f *frame.Frame, view registry.View, params *wire.CompleteParams) (completer, error) {
 	e, ok := completed(view, params)
 	what := fmt.Sprintf("prompt %q", params.Ref.Name)
 	if params.Ref.Type != wire.RefPrompt {
@@ -193,7 +197,7 @@ func completed(view registry.View, params *wire.CompleteParams) (*registry.Entry
 	if t, ok := view.Get(KindTemplate, params.Ref.URI); ok {
 		return t, true
 	}
-	if fits := view.Fits(params.Ref.URI); len(fits) > 0 {
+	if fits := view.Internal(call.Private{}).Fits(params.Ref.URI); len(fits) > 0 {
 		return fits[0].Entry, true
 	}
 	return nil, false

@@ -171,7 +171,7 @@ type settings struct {
 	timeout    time.Duration
 	visible    func(f *Frame) bool
 	scopes     []string
-	completers map[string]registry.Completer // of prompts and templates
+	completers map[string]completer // of prompts and templates
 	faults     faults
 }
 

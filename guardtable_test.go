@@ -83,7 +83,7 @@ func init() {
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
-		"registry.Catalog.Mount(fault)", "registry.Catalog.Mount(wrap)", "registry.Catalog.Watch(fn)", "registry.Completer", "registry.Config.Coming", "registry.Config.Filter",
+		"registry.Entry.Completers", "registry.Config.Coming", "registry.Config.Filter",
 		"registry.Entry.Match", "registry.Entry.Visible",
 		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
 		"session.Sink",

@@ -77,10 +77,10 @@ func (h *host) Opened(x *session.Session) {
 
 // HeaderParams implements conn.Host.
 func (h *host) HeaderParams(name string) (params []facts.Header, forAll bool) {
-	if tool, ok := h.catalog.Get(KindTool, name); ok {
+	if tool, ok := h.catalog.Internal(call.Private{}).Get(KindTool, name); ok {
 		params = tool.Headers
 	}
-	return params, h.catalog.View(nil, nil).Open(KindTool)
+	return params, h.catalog.View(nil, nil).Internal(call.Private{}).Open(KindTool)
 }
 
 // Offers implements conn.Host.

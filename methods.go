@@ -215,7 +215,7 @@ func scopesOf(view registry.View, uri string) []string {
 	if len(uri) > wire.MaxURI {
 		return nil
 	}
-	return view.Scopes(uri)
+	return view.Internal(call.Private{}).Scopes(uri)
 }
 
 // initialize answers with what the server is. The session is there already,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -292,7 +293,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 		return personal(view, r, result), notFound(err, uri)
 	}
 	var invalid error // why a template that fits did not take its variables
-	fits := view.Fits(uri)
+	fits := view.Internal(call.Private{}).Fits(uri)
 	for _, one := range fits {
 		// The closest one decides which scopes the URI needs: what needs others is not
 		// asked for what that one does not have.
@@ -324,7 +325,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 // everybody: a cache between must not give it to others.
 func personal(view registry.View, e *registry.Entry, result protocol.Result) protocol.Result {
 	r, ok := result.(*protocol.ReadResourceResult)
-	if !ok || r == nil || r.Cache.Scope != protocol.CachePublic || !view.Private(e) {
+	if !ok || r == nil || r.Cache.Scope != protocol.CachePublic || !view.Internal(call.Private{}).Private(e) {
 		return result
 	}
 	own := *r

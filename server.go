@@ -98,7 +98,7 @@ func NewServer(info Info, opts *Options) *Server {
 	s.connections = (*host)(s).newConnections()
 	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
 	s.subscriptions = newSubscriptions(s)
-	s.catalog.Watch(func(changed []*registry.Entry) {
+	s.catalog.Internal(call.Private{}).Watch(func(changed []*registry.Entry) {
 		for _, method := range listsOf(changed) {
 			s.subscriptions.listChanged(method)
 		}
@@ -138,7 +138,7 @@ func (s *Server) Add(components ...Component) error {
 	defer s.adding.Unlock()
 	err := s.customs.check(c.methods)
 	if err != nil {
-		err = errors.Join(s.catalog.Check(c.entries...), err)
+		err = errors.Join(s.catalog.Internal(call.Private{}).Check(c.entries...), err)
 	} else if err = s.catalog.Add(c.entries...); err == nil {
 		s.customs.methods = append(s.customs.methods, c.methods...)
 	}
@@ -186,8 +186,8 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 		return fmt.Errorf("mcp: method %q: a session has no methods of its own; add it to the Server", c.methods[0].Name)
 	}
 	own := x.Assigns().SetNew(catalogKey{}, func() any { return s.newCatalogOf(x) }).(*registry.Catalog)
-	err := s.catalog.Check(c.entries...)
-	if taken := own.Check(c.entries...); taken != nil {
+	err := s.catalog.Internal(call.Private{}).Check(c.entries...)
+	if taken := own.Internal(call.Private{}).Check(c.entries...); taken != nil {
 		err = errors.Join(err, fmt.Errorf("in the session: %w", taken))
 	} else if err == nil {
 		err = own.Add(c.entries...)
@@ -217,7 +217,7 @@ func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, e
 // the client of each change, runs later and without that lock.
 func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 	own := registry.New(registry.Config{Coming: s.declare}) // views have the pages and the filter of the server's
-	own.Watch(func(changed []*registry.Entry) {
+	own.Internal(call.Private{}).Watch(func(changed []*registry.Entry) {
 		for _, method := range listsOf(changed) {
 			x.Send(wire.AppendNotification(nil, method, nil))
 		}
@@ -231,7 +231,7 @@ func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool) {
 	tool, ok := s.catalog.View(f, nil).Get(KindTool, name)
 	if own := catalogOf(frame.Internal(call.Private{}).Session(f)); own != nil && ok {
-		_, shadowed := own.Get(KindTool, name)
+		_, shadowed := own.Internal(call.Private{}).Get(KindTool, name)
 		ok = !shadowed
 	}
 	if !ok {
@@ -272,7 +272,7 @@ func (s *Server) Mount(prefix string, child *Server) error {
 		child.mounts.leave(m)
 		return fmt.Errorf("mcp: mount %q: the server would offer what it offers itself; mount in one direction only", prefix)
 	}
-	unmount, err := s.catalog.Mount(child.catalog, prefix, m.handler, m.leftOut)
+	unmount, err := s.catalog.Internal(call.Private{}).Mount(child.catalog, prefix, m.handler, m.leftOut)
 	if err != nil {
 		child.mounts.leave(m)
 		return fmt.Errorf("mcp: mount %q: %w", strings.TrimSuffix(prefix, "."), err)

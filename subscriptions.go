@@ -106,7 +106,7 @@ func aloneAs(id *frame.Identity, name string) context.Context {
 // code, with a Frame of its own that has who asks, the session if there is one,
 // and nothing of the request that subscribed. A rule that panics means no.
 func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string) (may bool) {
-	if u.server.catalog.View(nil, catalogOf(c.Session)).Open(KindResource, KindTemplate) {
+	if u.server.catalog.View(nil, catalogOf(c.Session)).Internal(call.Private{}).Open(KindResource, KindTemplate) {
 		return true
 	}
 	c.Method, c.Params.Name = protocol.MethodResourceUpdated, uri
@@ -115,7 +115,7 @@ func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string
 	_ = safely.Apart(func() { // a failure is in the log
 		_, err := u.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 			view := u.server.view(f)
-			may = !view.Hides(uri) && f.HasScope(scopesOf(view, uri)...)
+			may = !view.Internal(call.Private{}).Hides(uri) && f.HasScope(scopesOf(view, uri)...)
 			return nil, nil
 		})
 		may = may && err == nil
@@ -198,7 +198,7 @@ func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilte
 		filter.ResourceSubscriptions = nil
 	}
 	for _, uri := range filter.ResourceSubscriptions {
-		if !u.server.view(f).Hides(uri) {
+		if !u.server.view(f).Internal(call.Private{}).Hides(uri) {
 			topics = append(topics, resourceTopic(uri))
 		}
 	}
@@ -212,7 +212,7 @@ func (u *subscriptions) subscribe(f *frame.Frame) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u.server.view(f).Hides(uri) {
+	if u.server.view(f).Internal(call.Private{}).Hides(uri) {
 		return wire.EmptyResult{}, nil // as of a resource that is not there
 	}
 	if err := f.NeedScopes(scopesOf(u.server.view(f), uri)...); err != nil {

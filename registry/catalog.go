@@ -2,16 +2,17 @@
 // templates and prompts, and the pages in which clients list them. Package mcp
 // makes the entries from users' functions and serves the methods; this package
 // finds the entry that a request names, decides who may see it, and encodes the
-// lists.
+// lists. Programs that serve lists of their own, by methods of their own, can use
+// it as it is; a server made with mcp.NewServer needs no more of it than Kind,
+// which mcp has, too.
 //
 //   - [Entry] is one component: its definition, what serves it, and the rules
 //     for who may use it. It does not change.
 //   - [Catalog] is the ordered set of entries of a server. Package mcp has one
 //     for the server and a small one for each legacy session to which a handler
-//     has added components.
+//     has added components. One Catalog can be mounted in another, under a
+//     prefix: see mcp.Server.Mount.
 //   - [View] is what the client of one request may see of both.
-//   - [Catalog.Mount] keeps the entries of one Catalog in another, under a
-//     prefix, while they come and go.
 //
 // Readers work on snapshots that never change: a snapshot is one map of lists,
 // reached through an atomic pointer, so that finding an entry takes no lock.
@@ -45,6 +46,7 @@ import (
 	"sync/atomic"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -52,7 +54,7 @@ import (
 type Config struct {
 	PageSize int            // entries per page; 0 means 1,000
 	Cache    protocol.Cache // hints for revisions that have them
-	Meta     []byte         // wire.To.Meta of those revisions
+	Meta     []byte         // of every page in those revisions: the members of _meta, as JSON without the braces
 	// Filter reports whether a component is there for the client of f, besides
 	// Entry.Visible; nil lets all pass.
 	Filter func(f *frame.Frame, kind Kind, key string) bool
@@ -104,11 +106,11 @@ func (c *Catalog) list(kind Kind) *list {
 	return newList(&c.config, kind, nil)
 }
 
-// Get finds a component, whoever may see it.
-func (c *Catalog) Get(kind Kind, key string) (*Entry, bool) { return c.list(kind).get(key) }
+// get finds a component, whoever may see it.
+func (c *Catalog) get(kind Kind, key string) (*Entry, bool) { return c.list(kind).get(key) }
 
 // View returns what there is for the client of f, whose session has own
-// besides; nil means nothing.
+// besides; nil means nothing. It is made for one request.
 func (c *Catalog) View(f *frame.Frame, own *Catalog) View { return View{f, c, own} }
 
 // shows reports whether e is there for the client of f, by the rule of e and
@@ -129,7 +131,7 @@ func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 // apart by identity: one that was removed and added anew with the same key is
 // another.
 func (c *Catalog) has(e *Entry) bool {
-	there, _ := c.Get(e.place())
+	there, _ := c.get(e.place())
 	return there == e
 }
 
@@ -139,16 +141,13 @@ func (c *Catalog) Add(entries ...*Entry) error {
 	return c.change(func() (set, []*Entry, error) { return nil, entries, c.check(entries, nil) })
 }
 
-// Check returns the error that Add would return now.
-func (c *Catalog) Check(entries ...*Entry) error { return c.check(entries, nil) }
-
 // Remove removes components of a kind, and returns how many there were.
 func (c *Catalog) Remove(kind Kind, keys ...string) int {
 	gone := set{}
 	// The error is the callback's, and this one has none.
 	_ = c.change(func() (set, []*Entry, error) {
 		for _, key := range keys {
-			if e, ok := c.Get(kind, key); ok {
+			if e, ok := c.get(kind, key); ok {
 				gone[e] = true
 			}
 		}
@@ -157,10 +156,23 @@ func (c *Catalog) Remove(kind Kind, keys ...string) int {
 	return len(gone)
 }
 
+// Internal returns what other packages of this module need of a Catalog and
+// users do not. Only those can call it.
+func (c *Catalog) Internal(call.Private) internals { return internals{c} }
+
+// internals is a Catalog with the methods that are for packages of this module.
+type internals struct{ *Catalog }
+
+// Check returns the error that Add would return now.
+func (c internals) Check(entries ...*Entry) error { return c.check(entries, nil) }
+
+// Get finds a component, whoever may see it.
+func (c internals) Get(kind Kind, key string) (*Entry, bool) { return c.get(kind, key) }
+
 // Watch calls fn after every change, on the goroutine that made it, with what
 // has come or gone, until stop is called. Who watches first is told first. fn
 // must return at once.
-func (c *Catalog) Watch(fn func(changed []*Entry)) (stop func()) {
+func (c internals) Watch(fn func(changed []*Entry)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastID++
@@ -185,14 +197,14 @@ func (c *Catalog) check(entries []*Entry, gone set) error {
 	taken := map[Kind]map[string]bool{}
 	for _, e := range entries {
 		kind, key := e.place()
-		if old, ok := c.Get(kind, key); ok && !gone[old] || taken[kind][key] {
+		if old, ok := c.get(kind, key); ok && !gone[old] || taken[kind][key] {
 			faults[kind] = append(faults[kind], fmt.Sprintf("%q is registered already; choose another name, or remove that one first", key))
 		}
 		if taken[kind] == nil {
 			taken[kind] = map[string]bool{}
 		}
 		taken[kind][key] = true
-		if _, err := e.Define(protocol.Latest); err != nil {
+		if _, err := e.define(protocol.Latest); err != nil {
 			faults[kind] = append(faults[kind], fmt.Sprintf("%q: %v", key, err))
 		}
 	}

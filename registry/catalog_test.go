@@ -77,9 +77,9 @@ func in(rev protocol.Revision) *frame.Frame {
 // viewOf is what there is for somebody.
 func viewOf(c *Catalog) View { return c.View(in(protocol.LatestLegacy), nil) }
 
-func all(c *Catalog) []*Entry { return viewOf(c).All(KindPrompt) }
+func all(c *Catalog) []*Entry { return viewOf(c).all(KindPrompt) }
 
-func get(c *Catalog, key string) (*Entry, bool) { return c.Get(KindPrompt, key) }
+func get(c *Catalog, key string) (*Entry, bool) { return c.get(KindPrompt, key) }
 
 // pageOf is a page as a client reads it.
 type pageOf struct {
@@ -158,7 +158,7 @@ func TestCatalogAddAllOrNone(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newItems(t, 0, "old")
 			told := 0
-			l.Watch(func([]*Entry) { told++ })
+			internals{l}.Watch(func([]*Entry) { told++ })
 			err := l.Add(tt.add...)
 			for _, part := range tt.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
@@ -202,7 +202,7 @@ func TestCatalogWatch(t *testing.T) {
 	l := newItems(t, 0, "a")
 	var told []string
 	watch := func(name string) func() {
-		return l.Watch(func([]*Entry) { told = append(told, fmt.Sprintf("%s:%d", name, len(all(l)))) })
+		return internals{l}.Watch(func([]*Entry) { told = append(told, fmt.Sprintf("%s:%d", name, len(all(l)))) })
 	}
 	stopFirst := watch("first")
 	watch("second")
@@ -252,7 +252,7 @@ func TestCatalogWatchReentrant(t *testing.T) {
 	l := newItems(t, 0)
 	calls := 0
 	var stop func()
-	stop = l.Watch(func([]*Entry) {
+	stop = internals{l}.Watch(func([]*Entry) {
 		calls++
 		stop()
 		_ = l.Add(items(fmt.Sprint("more", calls))...)
@@ -303,7 +303,7 @@ func TestCatalogConcurrent(t *testing.T) {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(1, uint64(w)))
 			for range 60 {
-				stop := l.Watch(func([]*Entry) {})
+				stop := internals{l}.Watch(func([]*Entry) {})
 				all := keysOf(all(l))
 				if !slices.IsSorted(all) || len(slices.Compact(all)) != len(all) {
 					t.Errorf("not sorted, or doubled: %q", all)
@@ -326,7 +326,7 @@ func TestCatalogConcurrent(t *testing.T) {
 func TestCatalogChange(t *testing.T) {
 	l := newItems(t, 0, "a", "b")
 	var told []string
-	l.Watch(func(changed []*Entry) { told = append(told, fmt.Sprint(len(changed))) })
+	internals{l}.Watch(func(changed []*Entry) { told = append(told, fmt.Sprint(len(changed))) })
 	for _, step := range []struct {
 		remove []string
 		add    []*Entry
@@ -385,7 +385,7 @@ func TestCatalogKinds(t *testing.T) {
 		if err != nil || string(page) != want {
 			t.Errorf("%s: %s, %v, want %s", kind, page, err, want)
 		}
-		if e, ok := c.Get(kind, "x"); !ok || e.Kind() != kind {
+		if e, ok := c.get(kind, "x"); !ok || e.Kind() != kind {
 			t.Errorf("%s: Get %v, %v", kind, e, ok)
 		}
 	}

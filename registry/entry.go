@@ -61,13 +61,10 @@ type Entry struct {
 	// Arguments are the names of a prompt's arguments, or of a template's
 	// variables.
 	Arguments []string
-	// Completers are by argument; not every argument has one.
-	Completers map[string]Completer
+	// Completers find values for arguments; not every argument has one. value is
+	// what was typed, arguments are the others that are known.
+	Completers map[string]func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error)
 }
-
-// Completer finds values for an argument; value is what was typed, arguments
-// are the others that are known.
-type Completer func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error)
 
 // Kind returns the kind of the component; "" if there is none for what the
 // Definition is.
@@ -99,8 +96,8 @@ func (e *Entry) place() (kind Kind, key string) {
 	return "", ""
 }
 
-// Define returns the JSON object that describes the component in rev.
-func (e *Entry) Define(rev protocol.Revision) (json.RawMessage, error) {
+// define returns the JSON object that describes the component in rev.
+func (e *Entry) define(rev protocol.Revision) (json.RawMessage, error) {
 	switch d := e.Definition.(type) {
 	case *protocol.Tool:
 		return encode(wire.ToolFor(*d, rev))

@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
@@ -24,12 +25,12 @@ const maxName = 128
 // such a name comes later, c goes without it, and fault is told. unmount takes
 // everything back. from must not hold what c does, or neither would come to an
 // end.
-func (c *Catalog) Mount(from *Catalog, prefix string, wrap func(frame.Handler) frame.Handler, fault func(error)) (unmount func(), err error) {
-	m := &mount{into: c, from: from, prefix: prefix, wrap: wrap, here: map[*Entry]*Entry{}}
+func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) frame.Handler, fault func(error)) (unmount func(), err error) {
+	m := &mount{into: c.Catalog, from: from, prefix: prefix, wrap: wrap, here: map[*Entry]*Entry{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// What changes from here on waits for m.mu.
-	m.stop = from.Watch(func([]*Entry) {
+	m.stop = internals{from}.Watch(func([]*Entry) {
 		for _, err := range m.follow() {
 			fault(err)
 		}
@@ -127,7 +128,7 @@ func (m *mount) fits(mounted *Entry, gone set) error {
 	if (kind == KindTool || kind == KindPrompt) && len(key) > maxName {
 		return fmt.Errorf("%q is too long with its prefix: a name has %d characters at most", key, maxName)
 	}
-	if other, ok := m.into.Get(kind, key); ok && !gone[other] {
+	if other, ok := m.into.get(kind, key); ok && !gone[other] {
 		return fmt.Errorf("%q is registered already; choose another prefix, or remove that one first", key)
 	}
 	return nil
@@ -195,7 +196,7 @@ func (m *mount) graft(e *Entry) *Entry {
 	if e.Visible != nil || m.from.config.Filter != nil {
 		mounted.Visible = func(f *frame.Frame) bool { return m.from.shows(as(f), e) }
 	}
-	mounted.Completers = make(map[string]Completer, len(e.Completers))
+	mounted.Completers = maps.Clone(e.Completers)
 	for argument, complete := range e.Completers {
 		mounted.Completers[argument] = func(f *frame.Frame, value string, arguments map[string]string) (found protocol.Completion, err error) {
 			_, err = m.wrap(func(f *frame.Frame) (protocol.Result, error) {

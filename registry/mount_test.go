@@ -14,7 +14,7 @@ import (
 func mounted(t *testing.T, from *Catalog, prefix string) (into *Catalog, faults *[]string, unmount func()) {
 	t.Helper()
 	into, faults = New(Config{}), new([]string)
-	unmount, err := into.Mount(from, prefix, func(h frame.Handler) frame.Handler { return h }, func(err error) { *faults = append(*faults, err.Error()) })
+	unmount, err := internals{into}.Mount(from, prefix, func(h frame.Handler) frame.Handler { return h }, func(err error) { *faults = append(*faults, err.Error()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestMountFollows(t *testing.T) {
 	from := newItems(t, 0, "a", "b")
 	into, faults, unmount := mounted(t, from, "p.")
 	told := 0
-	into.Watch(func(changed []*Entry) { told += len(changed) })
+	internals{into}.Watch(func(changed []*Entry) { told += len(changed) })
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -97,8 +97,8 @@ func TestMountRenames(t *testing.T) {
 func TestMountAllOrNothing(t *testing.T) {
 	from, into := newItems(t, 0, "a", "b"), newItems(t, 0, "b")
 	told := 0
-	into.Watch(func([]*Entry) { told++ })
-	_, err := into.Mount(from, "", func(h frame.Handler) frame.Handler { return h }, func(error) {})
+	internals{into}.Watch(func([]*Entry) { told++ })
+	_, err := internals{into}.Mount(from, "", func(h frame.Handler) frame.Handler { return h }, func(error) {})
 	if err == nil || !strings.Contains(err.Error(), `"b" is registered already`) {
 		t.Errorf("error %v", err)
 	}

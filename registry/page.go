@@ -173,7 +173,7 @@ func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) 
 // check who may see what. Pages that are kept need it once.
 func (l *list) define(i int, rev protocol.Revision, again bool) (json.RawMessage, error) {
 	if !again {
-		return l.entries[i].Define(rev)
+		return l.entries[i].define(rev)
 	}
 	l.mu.RLock()
 	all := l.definitions[rev]
@@ -193,7 +193,7 @@ func (l *list) defineAll(rev protocol.Revision) ([]json.RawMessage, error) {
 	all := make([]json.RawMessage, len(l.entries))
 	for i, e := range l.entries {
 		var err error
-		if all[i], err = e.Define(rev); err != nil {
+		if all[i], err = e.define(rev); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -14,8 +15,7 @@ import (
 // It is a value without state, made for one request and used on its goroutine.
 // Each method reads the snapshot of its moment: between two calls the Catalog
 // may change. Methods that say nothing else ask the rules of visibility, users'
-// code, and must be called without locks. f is nil for a View of which Open
-// alone is asked.
+// code, and must be called without locks.
 type View struct {
 	f            *frame.Frame
 	catalog, own *Catalog // own may be nil
@@ -35,17 +35,17 @@ func (v View) Get(kind Kind, key string) (*Entry, bool) {
 // later.
 func (v View) find(kind Kind, key string) (e *Entry, ok bool) {
 	if v.own != nil {
-		e, ok = v.own.Get(kind, key)
+		e, ok = v.own.get(kind, key)
 	}
 	if !ok {
-		e, ok = v.catalog.Get(kind, key)
+		e, ok = v.catalog.get(kind, key)
 	}
 	return e, ok
 }
 
-// All returns the components of a kind, sorted by key. The caller must not
-// change it.
-func (v View) All(kind Kind) []*Entry {
+// all returns the components of a kind, sorted by key. The caller must not change
+// it.
+func (v View) all(kind Kind) []*Entry {
 	whole := v.whole(kind)
 	if v.catalog.config.Filter == nil && !whole.restricted {
 		return whole.entries
@@ -101,9 +101,16 @@ func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
 	return whole.encode(start, v.f.Revision(), func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) })
 }
 
+// Internal returns what other packages of this module need of a View and users
+// do not. Only those can call it.
+func (v View) Internal(call.Private) viewInternals { return viewInternals{v} }
+
+// viewInternals is a View with the methods that are for packages of this module.
+type viewInternals struct{ View }
+
 // Open reports whether all components of these kinds are there for everybody,
-// whatever was granted. It asks nobody.
-func (v View) Open(kinds ...Kind) bool {
+// whatever was granted. It asks nobody, so that the View may have no Frame.
+func (v viewInternals) Open(kinds ...Kind) bool {
 	for _, kind := range kinds {
 		for _, c := range []*Catalog{v.catalog, v.own} {
 			if c != nil && (c.config.Filter != nil || c.list(kind).restricted || c.list(kind).scoped) {
@@ -115,29 +122,31 @@ func (v View) Open(kinds ...Kind) bool {
 }
 
 // Private reports whether e may be there for some clients alone.
-func (v View) Private(e *Entry) bool { return v.catalog.config.Filter != nil || e.Visible != nil }
+func (v viewInternals) Private(e *Entry) bool {
+	return v.catalog.config.Filter != nil || e.Visible != nil
+}
 
-// Match is a template that a URI fits, and what reads it there.
-type Match struct {
+// match is a template that a URI fits, and what reads it there.
+type match struct {
 	*Entry
 	Read frame.Handler
 }
 
 // Fits returns the templates that uri fits, the closest one first.
-func (v View) Fits(uri string) (found []Match) {
-	for _, t := range v.All(KindTemplate) {
+func (v viewInternals) Fits(uri string) (found []match) {
+	for _, t := range v.all(KindTemplate) {
 		if read := t.Match(uri); read != nil {
-			found = append(found, Match{t, read})
+			found = append(found, match{t, read})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Match) int { return b.Literals - a.Literals })
+	slices.SortStableFunc(found, func(a, b match) int { return b.Literals - a.Literals })
 	return found
 }
 
 // Scopes returns the scopes that reading uri needs: those of the resource, or of
 // the template that fits it most closely. Others are asked after that one only
 // if they need no more, so that this is known before anything runs.
-func (v View) Scopes(uri string) []string {
+func (v viewInternals) Scopes(uri string) []string {
 	if r, ok := v.Get(KindResource, uri); ok {
 		return r.Scopes
 	}
@@ -152,7 +161,7 @@ func (v View) Scopes(uri string) []string {
 
 // Hides reports whether there is something at uri that the client must not hear
 // of.
-func (v View) Hides(uri string) bool {
+func (v viewInternals) Hides(uri string) bool {
 	resource, hidden := v.find(KindResource, uri)
 	if hidden && v.shows(resource) {
 		return false

@@ -33,7 +33,7 @@ func TestView(t *testing.T) {
 		}
 		view := list.View(in(protocol.Latest), own)
 		var got, paged []string
-		for _, e := range view.All(KindTool) {
+		for _, e := range view.all(KindTool) {
 			found, ok := view.Get(KindTool, e.Key())
 			if !ok || found != e {
 				t.Errorf("Get(%q) = %v, %v", e.Key(), found, ok)
@@ -112,7 +112,7 @@ func TestViewFilter(t *testing.T) {
 		if !slices.Equal(pages, tt.want) {
 			t.Errorf("%s: pages %q, want %q", name, pages, tt.want)
 		}
-		if got := strings.Join(keysOf(v.All(KindPrompt)), " "); got != strings.Join(tt.want, " ") {
+		if got := strings.Join(keysOf(v.all(KindPrompt)), " "); got != strings.Join(tt.want, " ") {
 			t.Errorf("%s: All %q", name, got)
 		}
 		for _, key := range []string{"bx", "cx", "ex"} {
