@@ -99,9 +99,8 @@ func (h *host) sessionEnded(x *session.Session, reason error) {
 	if h.opts.OnSessionEnd == nil {
 		return
 	}
-	f := frame.Internal(call.Private{}).New(principal.With(context.Background(), x.Principal()), upcall.Config{
-		Method: methodSessionEnd, Revision: x.Revision(), Session: x,
-	})
+	ctx := principal.With(context.Background(), x.Principal())
+	f := frame.Internal(call.Private{}).New(ctx, upcall.Config{Method: methodSessionEnd, Revision: x.Revision(), Session: x})
 	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		h.opts.OnSessionEnd(f, reason)
 		return nil, nil

@@ -408,10 +408,8 @@ func (f *Frame) asker() upcall.Asker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asking == nil && f.askers != nil && f.peer != nil {
-		f.asking = f.askers.Asker(upcall.Asking{
-			Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params, Revision: f.revision,
-			HTTP: f.transport.HTTP, Send: f.peer.Send,
-		})
+		f.asking = f.askers.Asker(upcall.Asking{Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params,
+			Revision: f.revision, HTTP: f.transport.HTTP, Send: f.peer.Send})
 	}
 	return f.asking
 }

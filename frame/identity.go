@@ -54,11 +54,8 @@ var escape = strings.NewReplacer("%", "%25", "#", "%23")
 // identityOf returns what mcp.WithIdentity, or the middleware of package auth,
 // put into ctx; nil for an anonymous client.
 func identityOf(ctx context.Context) *Identity {
-	if g := principal.Granted(ctx); g != nil {
-		id, _ := g.Identity.(*Identity)
-		return id
-	}
-	return nil
+	id, _ := principal.Granted(ctx).Identity.(*Identity)
+	return id
 }
 
 // noScope tells whether scope is no scope-token (RFC 6749, section 3.3), and

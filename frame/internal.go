@@ -81,8 +81,8 @@ func (internals) Challenge(f *Frame) (status int, header string) {
 	if needs == nil {
 		return 0, ""
 	}
-	if g := principal.Granted(f.ctx); g != nil && g.Challenge != nil {
-		return g.Challenge(needs)
+	if challenge := principal.Granted(f.ctx).Challenge; challenge != nil {
+		return challenge(needs)
 	}
 	header = `Bearer scope="` + strings.Join(needs, " ") + `"`
 	if f.Identity() == nil {

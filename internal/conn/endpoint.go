@@ -193,9 +193,8 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 
 // frame makes the Frame of a message that came over HTTP.
 func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
-	return e.manager().Frame(ctx, &c.Message, &c.Params, c.Revision, x, upcall.Config{
-		Transport: upcall.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, Peer: c,
-	})
+	via := upcall.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}
+	return e.manager().Frame(ctx, &c.Message, &c.Params, c.Revision, x, upcall.Config{Transport: via, Peer: c})
 }
 
 // refusal is the answer to a request that no handler sees.

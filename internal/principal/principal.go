@@ -46,9 +46,10 @@ func Of(ctx context.Context) string {
 	return ""
 }
 
-// Granted returns what WithGrant put into ctx; nil if that is nothing, or no more
-// than a name.
-func Granted(ctx context.Context) *Grant {
-	g, _ := ctx.Value(key{}).(*Grant)
-	return g
+// Granted returns what WithGrant put into ctx; the zero Grant if that is nothing.
+func Granted(ctx context.Context) Grant {
+	if g, ok := ctx.Value(key{}).(*Grant); ok {
+		return *g
+	}
+	return Grant{}
 }
