@@ -58,7 +58,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-http", "8080"}, 2, `-http "8080" is no address`},
 		{[]string{"-http", "127.0.0.1:99999"}, 2, "is no address"},
 		{[]string{"-notes", ""}, 2, "-notes, -events and -files need a path"},
-		{[]string{"-notes", notes, "-events", notes + "2", "-http", busy.Addr().String()}, 1, "address already in use; choose another address"},
+		{[]string{"-notes", notes, "-events", notes + "2", "-http", busy.Addr().String()}, 1, "address already in use; choose another address with -http"},
 		{[]string{"-notes", damaged}, 1, "damaged.json cannot be read"},
 		{[]string{"-notes", notes, "-events", damaged}, 1, "-events "},
 		{[]string{"-notes", filepath.Join(damaged, "notes.json")}, 1, "not a directory"},

@@ -26,7 +26,7 @@ const (
 // listen takes the address of o and returns what is to be served there.
 func listen(s *mcp.Server, o options, stderr io.Writer) (l net.Listener, h http.Handler, hello string, err error) {
 	if l, err = net.Listen("tcp", o.http); err != nil {
-		return nil, nil, "", fmt.Errorf("%w; choose another address, such as -http 127.0.0.1:8081", err)
+		return nil, nil, "", fmt.Errorf("%w; choose another address with -http, where port 0 takes a free one", err)
 	}
 	addr := *l.Addr().(*net.TCPAddr)
 	switch open := !addr.IP.IsLoopback(); {

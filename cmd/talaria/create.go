@@ -75,7 +75,7 @@ func (n *newCommand) tidy(ctx context.Context) (ok bool) {
 	out, err := tidy.CombinedOutput()
 	if err != nil {
 		n.console.Warnf("go mod tidy failed: %v\n%s", err, out)
-		n.console.Notef("run it again in %s when its cause is gone", n.dir)
+		n.console.Notef("run it again in %s when its cause is gone; new --replace takes the framework from a checkout", n.dir)
 	}
 	return err == nil
 }

@@ -85,7 +85,7 @@ func TestNewWithoutModules(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=mod")
 	t.Setenv("GOMODCACHE", t.TempDir())
 	got := talaria(t, "", "new", "example.com/weather", "--dir", t.TempDir()+"/x")
-	if got.code != exitTool || !strings.Contains(got.stdout, "wrote") || !strings.Contains(got.stderr, "go mod tidy failed") {
+	if got.code != exitTool || !strings.Contains(got.stdout, "wrote") || !strings.Contains(got.stderr, "go mod tidy failed: exit status 1\ngo: ") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -141,6 +141,8 @@ func clean(args []any) []any {
 			out[i] = string(v)
 		case string:
 			out[i] = Text(v)
+		case []byte:
+			out[i] = Text(string(v))
 		case error, fmt.Stringer:
 			out[i] = Text(fmt.Sprint(v))
 		default:
