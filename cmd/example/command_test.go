@@ -277,25 +277,31 @@ func TestStdioProcess(t *testing.T) {
 	}
 }
 
+// start starts a command, with pipes to it.
+func start(t *testing.T, cmd *exec.Cmd) (stdin io.WriteCloser, stdout io.ReadCloser, stderr *bytes.Buffer) {
+	t.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stdout, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stderr = &bytes.Buffer{}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return stdin, stdout, stderr
+}
+
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted there")
 	}
 	for _, args := range [][]string{{"-http", "127.0.0.1:0"}, {"-stdio"}} {
 		cmd := command(t, t.TempDir(), args...)
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		stdin, stdout, stderr := start(t, cmd)
 		if args[0] == "-stdio" {
 			_, _ = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
 		}
@@ -319,19 +325,7 @@ func TestInterruptTask(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-http", "127.0.0.1:0"}, {"-stdio"}} {
 		cmd := command(t, sampleDir(t), args...)
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		stdin, stdout, stderr := start(t, cmd)
 		to := mcpclient.Conn(func(context.Context) (transport.Conn, error) { return transport.NewStream(stdout, stdin, nil), nil })
 		if args[0] == "-http" {
 			lines := bufio.NewReader(stdout)
