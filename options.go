@@ -180,7 +180,8 @@ type Limits struct {
 }
 
 // Timeouts are the durations of a Server. Of each 0 means the default, and
-// negative none. Those of a WebSocket are options of its Handler.
+// negative none. Read and Write are not for standard input and output, whose
+// client may have been suspended.
 type Timeouts struct {
 	// Call limits every tool call, resource read, prompt and method that has no
 	// Timeout of its own; the default is none.
