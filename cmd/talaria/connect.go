@@ -44,6 +44,7 @@ func (f *connector) add(flags *pflag.FlagSet) {
 
 // link is the way to a server, and the terminal that works with it.
 type link struct {
+	kind      kind
 	terminal  *terminal.Terminal
 	transport client.Transport
 	options   *client.Options
@@ -65,7 +66,7 @@ func (f *connector) link(c *console.Console, ed *editor.Editor, k kind, target [
 	if err != nil {
 		return nil, err
 	}
-	return &link{f.terminal, t, opts}, nil
+	return &link{k, f.terminal, t, opts}, nil
 }
 
 func (l *link) connect(ctx context.Context) (*client.Client, error) {
@@ -73,7 +74,7 @@ func (l *link) connect(ctx context.Context) (*client.Client, error) {
 		return client.Connect(ctx, l.transport, l.options)
 	})
 	if err != nil {
-		return nil, unreachable(l.transport, err)
+		return nil, unreachable(l.kind, l.transport, err)
 	}
 	return c, nil
 }

@@ -3,14 +3,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
-
-	"encoding/json"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
@@ -70,6 +71,29 @@ func TestSilentCommand(t *testing.T) {
 				t.Errorf("%s: %q in %s", test.script, not, got.stderr)
 			}
 		}
+	}
+}
+
+// Ctrl-C ends a script of the shell with the command that runs.
+func TestScriptInterrupted(t *testing.T) {
+	t.Parallel()
+	const server = `read -r line
+echo '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}}'
+read -r line; echo it waits >&2; exec sleep 100`
+	var stdout, stderr syncBuffer
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "stdio", "-v", "sh", "-c", server)
+	cmd.Env = append(os.Environ(), "TALARIA_COMMAND=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("list_tools\ntimeout\n"), &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stderr.wait(t, "it waits")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the state says how it ended
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(stderr.String(), "error: interrupted\n") || strings.Contains(stdout.String(), "must come within") {
+		t.Errorf("got %d, %s%s", code, stdout.String(), stderr.String())
 	}
 }
 

@@ -111,7 +111,7 @@ func (s *shellCommand) run(ctx context.Context, target []string) error {
 		Facts: s.facts(l.transport), Authorized: s.authorized,
 	})
 	l.options.OnNotification, l.options.OnState = sh.Told, sh.State
-	stop := onTerminate(func() { _ = ed.Close() })
+	stop := onTerminate(func() { _ = ed.Close() }, s.console.InTerminal)
 	defer stop()
 	err = sh.Run(ctx)
 	l.terminal.Unfit()
@@ -139,11 +139,14 @@ func (s *shellCommand) facts(t client.Transport) [][2]string {
 }
 
 // onTerminate gives the terminal back when the process is told to end while a
-// line is read, which nothing else can interrupt. A Ctrl-C that comes between a
-// call and the prompt must not end the process, either.
-func onTerminate(restore func()) (stop func()) {
+// line is read, which nothing else can interrupt. Where a person types, a Ctrl-C
+// that comes between a call and the prompt must not end the process.
+func onTerminate(restore func(), typed bool) (stop func()) {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	if typed {
+		signal.Notify(signals, os.Interrupt)
+	}
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for sig := range signals {

@@ -23,7 +23,7 @@ func isCommand(t client.Transport) bool {
 }
 
 // unreachable is the error of a connection that did not come about.
-func unreachable(t client.Transport, err error) error {
+func unreachable(k kind, t client.Transport, err error) error {
 	if errors.Is(err, terminal.ErrInterrupted) {
 		return err
 	}
@@ -56,7 +56,7 @@ func unreachable(t client.Transport, err error) error {
 		f.hint = "--timeout sets how long to wait" + keptBack(silent.Withheld)
 	case isCommand(t) && missed(err) != "":
 		f.hint = "a command does not inherit " + missed(err) + ": --env " + missed(err) + " passes it on"
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+	case k == kindAny && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)):
 		f.hint = "a TARGET is a URL that begins with http:// or the like, or a command in quotes, such as \"npx -y some-server\""
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		f.hint = "it does not answer; --timeout sets how long to wait, -v shows what it writes to standard error"

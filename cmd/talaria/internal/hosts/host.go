@@ -44,9 +44,9 @@ func Find(id string) (Host, error) {
 		ids = append(ids, h.ID)
 	}
 	if id == "" {
-		return Host{}, fmt.Errorf("is missing; there are %s", strings.Join(ids, ", "))
+		return Host{}, fmt.Errorf("no program is named; there are %s", strings.Join(ids, ", "))
 	}
-	return Host{}, fmt.Errorf("unknown host %q; there are %s", id, strings.Join(ids, ", "))
+	return Host{}, fmt.Errorf("unknown program %q; there are %s", id, strings.Join(ids, ", "))
 }
 
 // Place is the machine that a configuration is on.

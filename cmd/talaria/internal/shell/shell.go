@@ -58,7 +58,7 @@ func New(o Options) *Shell {
 var errLeave = errors.New("leave")
 
 // usageError is the error of a command that was typed wrongly.
-type usageError struct{ text, usage string }
+type usageError struct{ text, hint string }
 
 func (e *usageError) Error() string { return e.text }
 
@@ -123,6 +123,9 @@ func (s *Shell) Run(ctx context.Context) error {
 		if errors.Is(err, errLeave) {
 			return s.left()
 		}
+		if errors.Is(err, terminal.ErrInterrupted) && !s.Console.InTerminal {
+			return err // of a script nothing else is wanted, either
+		}
 		if err != nil {
 			s.failed = err
 			s.report(err)
@@ -140,18 +143,13 @@ func (s *Shell) left() error {
 }
 
 func (s *Shell) report(err error) {
-	text, hint := "", ""
-	wrong, typed := errors.AsType[*usageError](err)
-	switch {
-	case errors.Is(err, form.ErrCancel), errors.Is(err, form.ErrDecline):
+	if errors.Is(err, form.ErrCancel) || errors.Is(err, form.ErrDecline) {
 		s.Console.Notef("cancelled")
 		return
-	case typed && wrong.usage != "":
-		text, hint = wrong.text, "usage: "+wrong.usage
-	case typed:
-		text = wrong.text
-	default:
-		text, hint = s.Explain(err)
+	}
+	text, hint := s.Explain(err)
+	if wrong, ok := errors.AsType[*usageError](err); ok {
+		text, hint = wrong.text, wrong.hint
 	}
 	s.Console.Failf("%s", text)
 	if hint != "" {
@@ -162,11 +160,11 @@ func (s *Shell) report(err error) {
 // execute runs a command; rest is what follows its name.
 func (s *Shell) execute(ctx context.Context, c command, rest string) error {
 	if c.online && s.client == nil {
-		return &usageError{text: "not connected", usage: "initialize connects"}
+		return &usageError{"not connected", "initialize connects"}
 	}
 	err := c.run(ctx, rest)
-	if wrong, ok := errors.AsType[*usageError](err); ok && wrong.usage == "" {
-		wrong.usage = c.usage
+	if wrong, ok := errors.AsType[*usageError](err); ok && wrong.hint == "" {
+		wrong.hint = "usage: " + c.usage
 	}
 	return err
 }
@@ -175,12 +173,12 @@ func (s *Shell) execute(ctx context.Context, c command, rest string) error {
 func (s *Shell) unknown(name string) error {
 	text := fmt.Sprintf("unknown command %q", name)
 	if slices.Contains(s.lists.toolNames(), name) {
-		return &usageError{text: text + "; it is a tool", usage: "call_tool " + name + " [NAME=value…]"}
+		return &usageError{text + "; it is a tool", "usage: call_tool " + name + " [NAME=value…]"}
 	}
 	if near := arguments.Nearest(name, s.commands.names()); near != "" {
 		text += "; did you mean " + near + "?"
 	}
-	return &usageError{text: text, usage: "help lists the commands"}
+	return &usageError{text, "help lists the commands"}
 }
 
 func (s *Shell) help(_ context.Context, rest string) error {
