@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -260,6 +261,25 @@ func TestShellInterrupt(t *testing.T) {
 		if code := x.exit(); code != 0 || !strings.Contains(x.text(), "pong (") || strings.Contains(x.text(), "rows read") {
 			t.Errorf("%s: got %d and\n%s", revision, code, x.text())
 		}
+	}
+}
+
+// Ctrl-C ends the command that was typed before it, even if both come at once. What
+// stands before a Ctrl-C goes with it, and what comes after it stays.
+func TestShellTypedAhead(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("what is typed ahead is not seen here")
+	}
+	x := startPerson(t, t.TempDir(), append([]string{"stdio"}, stdioExample(t, t.TempDir())...)...)
+	x.expect("mcp>")
+	x.press("call_tool import_events path=events.csv pace=500ms" + enter + "pi" + ctrlC + "timeout 7s" + enter)
+	x.glimpse("error: interrupted")
+	x.glimpse("must come within 7s")
+	x.press("half a line" + ctrlC + "ping" + enter + "exit" + enter)
+	x.glimpse("pong (")
+	if code := x.exit(); code != 0 || strings.Contains(x.text(), "unknown command") {
+		t.Errorf("got %d and\n%s", code, x.text())
 	}
 }
 

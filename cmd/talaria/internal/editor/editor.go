@@ -35,7 +35,7 @@ type Editor struct {
 
 	mu      sync.Mutex   // guards what follows, for Close and Notice during Line
 	state   *liner.State // nil before the first line, and after Close
-	keys    *os.File     // that state reads
+	keys    *keys        // that state reads
 	kept    []byte       // the history, while state is nil
 	prompt  string       // that is shown now, "" for none
 	lines   chan string
@@ -107,21 +107,23 @@ func (e *Editor) edit(prompt string, complete Completer) (line string, err error
 		select {
 		case <-done:
 		case <-until:
-			if keys == os.Stdin { // which cannot be interrupted
+			if keys.tty == nil { // standard input cannot be interrupted
 				e.Notice("interrupted; press Enter")
 				return
 			}
-			_ = keys.Close() // ends the reading, which is all that is wanted
+			_ = keys.in.Close() // ends the reading, which is all that is wanted
 		}
 	})
+	stop := keys.forward()
 	line, err = s.Prompt(prompt)
 	close(done)
 	watching.Wait()
+	stop()
 	select {
 	case <-until:
 		e.drop()
 	default:
-		if errors.Is(err, liner.ErrInternal) {
+		if errors.Is(err, liner.ErrInternal) || keys.ended {
 			e.drop()
 		}
 	}
@@ -130,13 +132,13 @@ func (e *Editor) edit(prompt string, complete Completer) (line string, err error
 
 // open takes the terminal, if that was not done before. keys are what is typed;
 // until is what Until was given.
-func (e *Editor) open() (s *liner.State, keys *os.File, until <-chan struct{}) {
+func (e *Editor) open() (s *liner.State, keys *keys, until <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == nil {
-		e.keys = openKeys()
+		e.keys = newKeys()
 		stdin := os.Stdin
-		os.Stdin = e.keys // liner takes no other file
+		os.Stdin = e.keys.in // liner takes no other file
 		e.state = liner.NewLiner()
 		os.Stdin = stdin
 		e.state.SetCtrlCAborts(true)
@@ -165,9 +167,7 @@ func (e *Editor) leave() error {
 	if _, err := e.state.WriteHistory(&b); err == nil {
 		e.kept = b.Bytes()
 	}
-	if e.keys != os.Stdin {
-		_ = e.keys.Close() // it may be closed already
-	}
+	e.keys.close()
 	err := e.state.Close()
 	e.state = nil
 	return err
@@ -219,6 +219,14 @@ func (e *Editor) Until(done <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.until = done
+}
+
+// Interrupted tells whether a Ctrl-C was typed behind the line that was read
+// last, and takes it. It must not be called while a line is read.
+func (e *Editor) Interrupted() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state != nil && e.keys.interrupted()
 }
 
 func (e *Editor) read(lines chan<- string) {

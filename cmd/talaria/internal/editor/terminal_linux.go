@@ -13,16 +13,16 @@ const (
 	setMode = unix.TCSETS
 )
 
-// openKeys returns what is typed, as a file of which Close ends the reading;
-// os.Stdin if there is none.
+// openKeys returns what is typed, as a file of which a deadline ends the reading;
+// nil if there is none.
 func openKeys() *os.File {
 	f, err := os.OpenFile("/proc/self/fd/0", os.O_RDONLY|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return os.Stdin
+		return nil
 	}
-	if f.SetReadDeadline(time.Time{}) != nil { // it blocks, and Close would not end it
+	if f.SetReadDeadline(time.Time{}) != nil { // it blocks
 		_ = f.Close()
-		return os.Stdin
+		return nil
 	}
 	return f
 }

@@ -17,10 +17,13 @@ import (
 type requests struct{ *link }
 
 func (r requests) ping(ctx context.Context, _ string) error {
-	start := time.Now()
-	err := r.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return r.client.Ping(ctx) })
+	took, err := terminal.Get(ctx, r.Terminal, func(ctx context.Context, _ ...client.CallOption) (time.Duration, error) {
+		start := time.Now()
+		err := r.client.Ping(ctx)
+		return time.Since(start), err
+	})
 	if err == nil {
-		r.Console.Printf("pong (%v)", time.Since(start).Round(10*time.Microsecond))
+		r.Console.Printf("pong (%v)", took.Round(10*time.Microsecond))
 	}
 	return err
 }

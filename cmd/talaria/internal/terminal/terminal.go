@@ -90,6 +90,9 @@ func (t *Terminal) Run(ctx context.Context, op Operation) error {
 	defer leave()
 	t.opts.Editor.Until(interrupt.Done())
 	defer t.opts.Editor.Until(nil)
+	if t.opts.Editor.Interrupted() {
+		leave()
+	}
 	limited, p := newIdleTimer(interrupt, t.Limit())
 	defer p.end()
 	bar := console.NewProgress(t.opts.Console)
@@ -117,7 +120,7 @@ func (t *Terminal) Run(ctx context.Context, op Operation) error {
 			bar.Hide()
 			t.answer(q, &refused)
 			p.resume()
-			if refused.enough() {
+			if refused.enough() || t.opts.Editor.Interrupted() {
 				leave()
 			}
 		case err := <-done:
