@@ -99,6 +99,15 @@ func stdioExample(t *testing.T, dir string) []string {
 		"-files", "../example/testdata"}
 }
 
+// quoted returns a command as one word in quotes.
+func quoted(words []string) string {
+	list := make([]string, len(words))
+	for i, word := range words {
+		list[i] = shellwords.Quote(word)
+	}
+	return strings.Join(list, " ")
+}
+
 // httpExample starts the example server and returns its URL.
 func httpExample(t *testing.T, flags ...string) string {
 	t.Helper()
@@ -216,7 +225,7 @@ func compare(t *testing.T, path, got string) {
 
 func TestOnceStdio(t *testing.T) {
 	t.Parallel()
-	transcript(t, "once-stdio.txt", "SERVER", shellwords.Quote(shellwords.Join(stdioExample(t, t.TempDir()))), "OUT", t.TempDir())
+	transcript(t, "once-stdio.txt", "SERVER", shellwords.Quote(quoted(stdioExample(t, t.TempDir()))), "OUT", t.TempDir())
 }
 
 func TestOnceHTTP(t *testing.T) {
@@ -298,7 +307,7 @@ func TestDeadServers(t *testing.T) {
 		{"no TLS", []string{"ping", strings.Replace(web(200), "http:", "https:", 1)}, exitConnect, "try http://"},
 		{"no socket", []string{"ping", "unix://" + filepath.Join(t.TempDir(), "none.sock")}, exitConnect, "there is no such socket"},
 		{"a banner", []string{"ping", "sh -c 'echo Ready.; sleep 60'", "--timeout", "300ms"}, exitConnect, `it sent what is no message, lastly "Ready."`},
-		{"another revision", append([]string{"ping"}, shellwords.Join(stdioExample(t, t.TempDir())), "--revision", "2024-11-05"), exitOK, ""},
+		{"another revision", append([]string{"ping"}, quoted(stdioExample(t, t.TempDir())), "--revision", "2024-11-05"), exitOK, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

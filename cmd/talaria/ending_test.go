@@ -12,8 +12,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // One list that fails does not take the others away, and is still an error.
@@ -57,7 +55,7 @@ func TestSilentCommand(t *testing.T) {
 		{`cat >/dev/null`, "1s", exitConnect, []string{"it has written nothing to standard error", "NODE_OPTIONS"}, nil},
 		{`echo NODE_OPTIONS is not set >&2; exit 1`, "30s", exitConnect, []string{"--env NODE_OPTIONS passes it on"}, nil},
 	} {
-		got := talaria(t, "", "ping", "--timeout", test.limit, shellwords.Join([]string{"sh", "-c", test.script}))
+		got := talaria(t, "", "ping", "--timeout", test.limit, quoted([]string{"sh", "-c", test.script}))
 		if got.code != test.code {
 			t.Errorf("%s: %+v", test.script, got)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // full is an output that takes nothing.
@@ -24,7 +23,7 @@ func (f full) Write([]byte) (int, error) {
 // pipe that was closed is none of anybody's business.
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
-	server := shellwords.Join(stdioExample(t, t.TempDir()))
+	server := quoted(stdioExample(t, t.TempDir()))
 	for _, args := range [][]string{
 		{"call", server, "calculate", "operation=add", "a=1", "b=2"},
 		{"call", server, "calculate", "operation=add", "a=1", "b=2", "--json"},
@@ -69,7 +68,7 @@ func TestUnwritten(t *testing.T) {
 func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, args := range [][]string{{"tools", shellwords.Join(stdioExample(t, dir))}, append([]string{"stdio"}, stdioExample(t, dir)...)} {
+	for _, args := range [][]string{{"tools", quoted(stdioExample(t, dir))}, append([]string{"stdio"}, stdioExample(t, dir)...)} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +84,7 @@ func TestClosedPipe(t *testing.T) {
 			t.Errorf("%s: %v", args[0], err)
 		}
 	}
-	if got := talaria(t, "", "call", shellwords.Join(stdioExample(t, dir)), "search_notes"); strings.Contains(got.stdout, "unseen") {
+	if got := talaria(t, "", "call", quoted(stdioExample(t, dir)), "search_notes"); strings.Contains(got.stdout, "unseen") {
 		t.Errorf("the script went on: %+v", got)
 	}
 }
@@ -113,7 +112,7 @@ func TestWatchUnwritten(t *testing.T) {
 func TestSave(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := shellwords.Join(stdioExample(t, dir))
+	server := quoted(stdioExample(t, dir))
 	chart := []string{"call", server, "draw_bar_chart", `bars:=[{"label": "a", "value": 1}]`, "--save"}
 	missing := filepath.Join(dir, "not", "there")
 	if got := talaria(t, "", append(chart, missing)...); got.code != exitOK || !strings.Contains(got.stdout, "saved as "+missing) {

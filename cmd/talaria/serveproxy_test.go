@@ -9,7 +9,6 @@ import (
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -25,7 +24,7 @@ func TestServeProxy(t *testing.T) {
 		code <- run(ctx, args, &console.Console{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 	}()
 	url := stderr.wait(t, `http://\S+/mcp`)
-	bridge := shellwords.Join([]string{os.Args[0], "serve-proxy", "--stdio", url})
+	bridge := quoted([]string{os.Args[0], "serve-proxy", "--stdio", url})
 	for _, call := range [][]string{
 		{"call", url, "calculate", "operation=add", "a=40", "b=2"},
 		{"call", url, "calculate", "operation=add", "a=40", "b=2", "--revision", "2024-11-05"},
@@ -55,7 +54,7 @@ func TestServeProxyStepUp(t *testing.T) {
 	target := httpExample(t, "-auth")
 	alice := newUser(t)
 	alice.wants(exitOK, "for notes:read\n", "login", target)
-	bridge := shellwords.Join([]string{os.Args[0], "serve-proxy", "--stdio", target})
+	bridge := quoted([]string{os.Args[0], "serve-proxy", "--stdio", target})
 	env := []string{"--env", "TALARIA_COMMAND=1", "--env", "XDG_CONFIG_HOME", "--env", "HOME", "--env", "AppData"}
 	got := alice.wants(exitProtocol, protocol.CodeInsufficientScope.String(), append([]string{"call", bridge, "add_note", "text=milk", "--no-check"}, env...)...)
 	if !strings.Contains(got.stderr, "run: talaria login "+target+" --scope 'notes:read notes:write'") {
@@ -67,7 +66,7 @@ func TestServeProxyStepUp(t *testing.T) {
 func TestServeProxyToken(t *testing.T) {
 	t.Parallel()
 	known := newUser(t, tokenVariable+"=open-sesame")
-	bridge := shellwords.Join([]string{os.Args[0], "serve-proxy", "--stdio", guarded(t)})
+	bridge := quoted([]string{os.Args[0], "serve-proxy", "--stdio", guarded(t)})
 	env := []string{"--env", "TALARIA_COMMAND=1", "--env", "XDG_CONFIG_HOME"}
 	known.wants(exitConnect, "--env TALARIA_TOKEN passes it on", append([]string{"ping", bridge}, env...)...)
 	known.wants(exitOK, "pong", append([]string{"ping", bridge, "--env", tokenVariable}, env...)...)

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-
-	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // The keys that tests press.
@@ -286,7 +284,7 @@ func TestShellTypedAhead(t *testing.T) {
 // The same for a one-shot command, which it ends.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	x := startPerson(t, t.TempDir(), "call", shellwords.Join(stdioExample(t, t.TempDir())), "import_events", "path=events.csv", "pace=500ms")
+	x := startPerson(t, t.TempDir(), "call", quoted(stdioExample(t, t.TempDir())), "import_events", "path=events.csv", "pace=500ms")
 	x.glimpse("rows read: ")
 	x.press(ctrlC)
 	if code := x.exit(); code != exitInterrupted {
@@ -376,7 +374,7 @@ func TestShellWithoutColumns(t *testing.T) {
 // A one-shot command asks, too, if somebody is there.
 func TestAskedOnce(t *testing.T) {
 	t.Parallel()
-	server := shellwords.Join(stdioExample(t, t.TempDir()))
+	server := quoted(stdioExample(t, t.TempDir()))
 	if got := talaria(t, "", "call", server, "add_note", "text=x"); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
@@ -396,7 +394,7 @@ func TestShellServerDies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "server")
-	text := "#!/bin/sh\necho $$ >" + filepath.Join(dir, "pid") + "\nexec " + shellwords.Join(stdioExample(t, dir)) + "\n"
+	text := "#!/bin/sh\necho $$ >" + filepath.Join(dir, "pid") + "\nexec " + quoted(stdioExample(t, dir)) + "\n"
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}

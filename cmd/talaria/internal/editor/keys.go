@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
@@ -12,15 +13,15 @@ import (
 // was typed behind the end of a line stays here, where a Ctrl-C is seen.
 type keys struct {
 	tty     *os.File // of which a deadline ends the reading; nil if there is none
+	typed   *bufio.Reader
 	in, out *os.File // the pipe to the library; in is standard input without tty
-	ahead   []byte   // typed behind the line that was read last
 	ended   bool     // there is no more
 }
 
 func newKeys() *keys {
 	if tty := openKeys(); tty != nil {
 		if in, out, err := os.Pipe(); err == nil {
-			return &keys{tty: tty, in: in, out: out}
+			return &keys{tty: tty, typed: bufio.NewReader(tty), in: in, out: out}
 		}
 		_ = tty.Close() // it was only read from
 	}
@@ -37,24 +38,15 @@ func (k *keys) forward() (stop func()) {
 	}
 	var forwarding sync.WaitGroup
 	forwarding.Go(func() {
-		for {
-			line := k.ahead
-			i := bytes.IndexAny(line, "\r\n\x03") // and not Ctrl-D, which also deletes
-			if i >= 0 {
-				line = line[:i+1]
+		key, err := byte(0), error(nil)
+		for err == nil && key != '\r' && key != '\n' && key != ctrlC { // Ctrl-D does not always end it
+			if key, err = k.typed.ReadByte(); err == nil {
+				_, err = k.out.Write([]byte{key})
 			}
-			k.ahead = k.ahead[len(line):]
-			_, err := k.out.Write(line)
-			if err == nil && i < 0 {
-				err = k.read()
-			}
-			if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-				k.ended = true
-				_ = k.out.Close() // the library gets the end, too
-			}
-			if err != nil || i >= 0 {
-				return
-			}
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			k.ended = true
+			_ = k.out.Close() // the library gets the end, too
 		}
 	})
 	return func() {
@@ -65,22 +57,16 @@ func (k *keys) forward() (stop func()) {
 	}
 }
 
-func (k *keys) read() error {
-	var buffer [4096]byte
-	n, err := k.tty.Read(buffer[:])
-	k.ahead = append(k.ahead, buffer[:n]...)
-	return err
-}
-
 // interrupted tells whether a Ctrl-C was typed behind the last line, and takes it
 // with all that was typed before it.
 func (k *keys) interrupted() bool {
 	if k.tty == nil || k.tty.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false
 	}
-	_ = errors.Join(k.read(), k.tty.SetReadDeadline(time.Time{})) // mostly, nothing was typed
-	i := bytes.LastIndexByte(k.ahead, ctrlC)
-	k.ahead = k.ahead[i+1:]
+	ahead, _ := k.typed.Peek(k.typed.Size()) // mostly nothing, or less
+	i := bytes.LastIndexByte(ahead, ctrlC)
+	_, _ = k.typed.Discard(i + 1)          // which is there
+	_ = k.tty.SetReadDeadline(time.Time{}) // as it could above
 	return i >= 0
 }
 

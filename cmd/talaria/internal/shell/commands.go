@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
@@ -91,4 +93,91 @@ func (t table) complete(line string) (head string, candidates []string) {
 		}
 	}
 	return head, candidates
+}
+
+// matching returns those that go on from what was typed.
+func matching(list []string, typed string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(text string) bool { return !strings.HasPrefix(text, typed) })
+}
+
+// first completes the first word alone.
+func first(candidates func() []string) func(typed []string) []string {
+	return func(typed []string) []string {
+		if len(typed) > 1 {
+			return nil
+		}
+		return candidates()
+	}
+}
+
+// completeFields completes name= and, after it, the value. ask may know more
+// values than the schema.
+func completeFields(object *arguments.Object, typed []string, ask func(field, value string, before map[string]string) []string) []string {
+	last := typed[len(typed)-1]
+	before := map[string]string{}
+	for _, text := range typed[:len(typed)-1] {
+		name, value, _ := strings.Cut(text, "=")
+		before[strings.TrimSuffix(name, ":")] = value
+	}
+	var list []string
+	if name, value, ok := strings.Cut(last, "="); ok {
+		f, known := object.Field(name)
+		if !known {
+			return nil
+		}
+		values := form.Values(f, value)
+		if len(values) == 0 && ask != nil {
+			for _, v := range ask(name, value, before) {
+				values = append(values, arguments.Typed(v))
+			}
+		}
+		for _, v := range values {
+			list = append(list, name+"="+v)
+		}
+		return list
+	}
+	for _, f := range object.Fields {
+		if _, given := before[f.Name]; f.Nameable() && (!given || slices.Contains(f.Types, "array")) {
+			list = append(list, f.Name+"=")
+		}
+	}
+	return list
+}
+
+// words are what follows a command that takes a name and arguments for it.
+type words struct {
+	name  string // "" if there is none
+	typed []string
+	json  bool // --json is among them
+}
+
+// wordsOf splits a line. The arguments are words, or one JSON object as it
+// stands, because its quotes are its own.
+func wordsOf(rest string) (words, error) {
+	if name, after, _ := strings.Cut(rest, " "); strings.HasPrefix(strings.TrimSpace(after), "{") {
+		object, asJSON := strings.CutSuffix(after, "--json")
+		return words{name, []string{strings.TrimSpace(object)}, asJSON}, nil
+	}
+	list, err := split(rest)
+	var w words
+	for i, text := range list {
+		switch {
+		case i == 0:
+			w.name = text
+		case text == "--json":
+			w.json = true
+		default:
+			w.typed = append(w.typed, text)
+		}
+	}
+	return w, err
+}
+
+// split takes the words of what follows a command.
+func split(rest string) ([]string, error) {
+	list, err := shellwords.Split(rest)
+	if err != nil {
+		return nil, wrong("%v", err)
+	}
+	return shellwords.Texts(list), nil
 }

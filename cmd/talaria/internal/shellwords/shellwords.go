@@ -60,15 +60,6 @@ func Quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Join is the reverse of Split.
-func Join(list []string) string {
-	quoted := make([]string, len(list))
-	for i, text := range list {
-		quoted[i] = Quote(text)
-	}
-	return strings.Join(quoted, " ")
-}
-
 // scan splits a line and tells whether it ends inside a quote.
 func scan(line string) (list []Word, open bool) {
 	var text strings.Builder

@@ -66,7 +66,7 @@ func FuzzQuote(f *testing.F) {
 		f.Add(":=["+text, text+"]")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		line := Join([]string{a, b})
+		line := Quote(a) + " " + Quote(b)
 		got, err := Split(line)
 		if err != nil || !slices.Equal(Texts(got), []string{a, b}) {
 			t.Errorf("%q: got %q, %v, want %q", line, Texts(got), err, []string{a, b})
