@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -181,19 +182,22 @@ func (d *dialer) configured(target []string, stderr io.Writer) (client.Transport
 	}
 	plain := *d
 	plain.config = ""
-	for _, name := range sortedKeys(server.Headers) {
-		plain.header = append([]string{name + "=" + server.Headers[name]}, plain.header...)
-	}
+	plain.header = over(server.Headers, d.header)
 	if server.URL != "" {
 		t, err := plain.transport(kind(server.Type), []string{server.URL}, stderr)
 		d.authorized = plain.authorized
 		return t, err
 	}
-	for _, name := range sortedKeys(server.Env) {
-		plain.env = append([]string{name + "=" + server.Env[name]}, plain.env...)
-	}
-	if plain.cwd == "" {
-		plain.cwd = server.Dir
-	}
+	plain.env, plain.cwd = over(server.Env, d.env), cmp.Or(d.cwd, server.Dir)
 	return plain.process(append([]string{server.Command}, server.Args...), stderr)
+}
+
+// over returns NAME=value for each of a file's, and behind them those of flags,
+// which count.
+func over(file map[string]string, flags []string) []string {
+	var list []string
+	for _, name := range sortedKeys(file) {
+		list = append(list, name+"="+file[name])
+	}
+	return append(list, flags...)
 }

@@ -20,28 +20,23 @@ func (h *strictHelp) replace() {
 	show := h.root.HelpFunc()
 	h.root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
-		if cmd == h.root && i >= 0 { // what stands after the flag is not looked at yet
-			if cmd, _, _ = h.root.Find(args[i:]); cmd == h.root {
-				h.unknown = unknownCommand(h.root, args[i])
-				return
-			}
-			cmd.InitDefaultHelpFlag()
+		if cmd == h.root && i >= 0 {
+			h.unknown = unknownCommand(h.root, args[i])
+			return
 		}
 		show(cmd, args)
 	})
+	h.root.InitDefaultHelpFlag() // so that what stands after it is looked at
 	h.root.InitDefaultHelpCmd()
-	for _, c := range h.root.Commands() {
-		if c.Name() != "help" {
-			continue
+	help, _, err := h.root.Find([]string{"help"})
+	must(err)
+	explain := help.Run
+	help.RunE = func(cmd *cobra.Command, args []string) error {
+		if found, _, err := h.root.Find(args); len(args) > 0 && (err != nil || found == h.root) {
+			return unknownCommand(h.root, args[0])
 		}
-		explain := c.Run
-		c.RunE = func(cmd *cobra.Command, args []string) error {
-			if found, _, err := h.root.Find(args); len(args) > 0 && (err != nil || found == h.root) {
-				return unknownCommand(h.root, args[0])
-			}
-			explain(cmd, args)
-			return nil
-		}
+		explain(cmd, args)
+		return nil
 	}
 }
 

@@ -27,6 +27,7 @@ type table []command
 
 func commands(s *Shell) table {
 	l, p := s.link, person{s.Console, s.Editor}
+	r := resources{l, p}
 	return table{
 		{name: "help", aliases: []string{"?"}, usage: "help [COMMAND]", short: "list the commands, or explain one", run: s.help,
 			complete: func([]string) []string { return s.commands.names() }},
@@ -43,12 +44,12 @@ func commands(s *Shell) table {
 			run: listing(l, "resource", (*client.Client).Resources, l.Render.Resources)},
 		{name: "templates", aliases: []string{"list_templates"}, usage: "templates", short: "list the resource templates", online: true,
 			run: listing(l, "resource template", (*client.Client).Templates, l.Render.Templates)},
-		{name: "read_resource", aliases: []string{"read"}, usage: "read_resource URI", short: "read a resource", online: true, run: resources{l, p}.read,
+		{name: "read_resource", aliases: []string{"read"}, usage: "read_resource URI", short: "read a resource", online: true, run: r.of(r.read),
 			complete: first(s.lists.uris)},
 		{name: "complete", usage: "complete (PROMPT | TEMPLATE) ARGUMENT [VALUE] [NAME=value…]", short: "ask for values of an argument", online: true, run: requests{l}.complete,
 			complete: requests{l}.completeReference},
-		{name: "subscribe", usage: "subscribe URI", short: "be told when a resource changes", online: true, run: resources{l, p}.subscribe, complete: first(s.lists.uris)},
-		{name: "unsubscribe", usage: "unsubscribe URI", short: "be told no more", online: true, run: resources{l, p}.unsubscribe, complete: first(s.lists.uris)},
+		{name: "subscribe", usage: "subscribe URI", short: "be told when a resource changes", online: true, run: r.of(r.subscribe), complete: first(s.lists.uris)},
+		{name: "unsubscribe", usage: "unsubscribe URI", short: "be told no more", online: true, run: r.of(r.unsubscribe), complete: first(s.lists.uris)},
 		{name: "set_level", usage: "set_level LEVEL", short: "show the server's log messages of that level and worse", online: true, run: requests{l}.setLevel,
 			complete: func([]string) []string { return levels() }},
 		{name: "roots", usage: "roots [add DIRECTORY | remove URI | clear]", short: "list or change where the server may work", online: true, run: roots{l}.run,

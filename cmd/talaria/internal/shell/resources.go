@@ -15,25 +15,27 @@ type resources struct {
 	person
 }
 
-// uri takes the URI that follows a command, or asks for it.
-func (r resources) uri(rest string) (string, error) {
-	list, err := split(rest)
-	switch {
-	case err != nil:
-		return "", err
-	case len(list) == 0:
-		return r.ask("uri", r.lists.uris)
-	case len(list) > 1:
-		return "", wrong("unexpected argument %q", list[1])
+// of makes a command of what is done with a URI, which follows it or is asked for.
+func (r resources) of(do func(ctx context.Context, uri string) error) func(ctx context.Context, rest string) error {
+	return func(ctx context.Context, rest string) error {
+		list, err := split(rest)
+		switch {
+		case err != nil:
+			return err
+		case len(list) > 1:
+			return wrong("unexpected argument %q", list[1])
+		case len(list) == 1:
+			return do(ctx, list[0])
+		}
+		uri, err := r.ask("uri", r.lists.uris)
+		if err != nil {
+			return err
+		}
+		return do(ctx, uri)
 	}
-	return list[0], nil
 }
 
-func (r resources) read(ctx context.Context, rest string) error {
-	uri, err := r.uri(rest)
-	if err != nil {
-		return err
-	}
+func (r resources) read(ctx context.Context, uri string) error {
 	result, err := terminal.Get(ctx, r.Terminal, func(ctx context.Context, call ...client.CallOption) (*protocol.ReadResourceResult, error) {
 		return r.client.Read(ctx, uri, call...)
 	})
@@ -43,12 +45,8 @@ func (r resources) read(ctx context.Context, rest string) error {
 	return r.Render.Read(result)
 }
 
-func (r resources) subscribe(ctx context.Context, rest string) error {
-	uri, err := r.uri(rest)
-	if err != nil {
-		return err
-	}
-	err = r.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
+func (r resources) subscribe(ctx context.Context, uri string) error {
+	err := r.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
 		_, err := r.subs.Add(ctx, r.client, uri)
 		return err
 	})
@@ -58,11 +56,7 @@ func (r resources) subscribe(ctx context.Context, rest string) error {
 	return err
 }
 
-func (r resources) unsubscribe(ctx context.Context, rest string) error {
-	uri, err := r.uri(rest)
-	if err != nil {
-		return err
-	}
+func (r resources) unsubscribe(ctx context.Context, uri string) error {
 	found, err := terminal.Get(ctx, r.Terminal, func(context.Context, ...client.CallOption) (bool, error) { return r.subs.Remove(uri) })
 	switch {
 	case err != nil:
