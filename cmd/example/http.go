@@ -84,7 +84,8 @@ func protect(base string) (*auth.Resource, *authtest.Server, error) {
 
 // greeting is the page of a server. The request in it is one of revision
 // 2026-07-28: it stands alone, without a session.
-const greeting = `The workbench serves MCP at %[1]s/mcp and over WebSocket at %[1]s/ws
+const greeting = `The workbench serves MCP at %[1]s/mcp
+and over WebSocket at %[1]s/ws
 
 Try it:
 
