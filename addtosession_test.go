@@ -2,11 +2,13 @@ package mcp_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // grower returns a server whose tool "grow" adds components to the session that
@@ -148,4 +150,20 @@ func TestSessionComponentsAreTold(t *testing.T) {
 	}
 	other.say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	wantPlain(t, other, `{"jsonrpc":"2.0","id":2,"result":{}}`)
+}
+
+// Components of one session are nothing that replicas could share.
+func TestAddToSessionShared(t *testing.T) {
+	var said error
+	s := fixture(t, &mcp.Options{Store: scale.NewLocal(), StateKeys: sharedKeys})
+	s.MustAdd(mcp.Tool("more", func(f *mcp.Frame, _ empty) (string, error) {
+		said = s.AddToSession(f, mcp.Tool("extra", func(*mcp.Frame, empty) (string, error) { return "", nil }))
+		return "", nil
+	}))
+	d := &bareClient{t: t, h: s.Handler(), rev: protocol.LatestLegacy}
+	d.initialize()
+	d.want(d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"more"}}`), http.StatusOK, `"content"`)
+	if said == nil || !strings.Contains(said.Error(), "Options.Store") {
+		t.Errorf("AddToSession: %v", said)
+	}
 }

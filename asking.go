@@ -12,7 +12,7 @@ import (
 // seal, as NewServer does on other faults.
 func newRounds(opts Options) *mrtr.Askers {
 	if len(opts.StateKeys) == 0 {
-		for option, given := range map[string]bool{"SessionStore": opts.SessionStore != nil, "TaskStore": opts.TaskStore != nil} {
+		for option, given := range map[string]bool{"Store": opts.Store != nil, "TaskStore": opts.TaskStore != nil} {
 			if given {
 				panic("mcp: NewServer: Options." + option + " is for servers that share their work, and they need the same Options.StateKeys: " +
 					"without them no other server, nor this one after a restart, goes on with a request that asked its client something. " +
@@ -20,11 +20,7 @@ func newRounds(opts Options) *mrtr.Askers {
 			}
 		}
 	}
-	sealer, err := seal.New(seal.Rounds, opts.StateKeys...)
-	if err != nil {
-		panic("mcp: Options.StateKeys: " + err.Error())
-	}
-	return mrtr.New(sealer, opts.rounds())
+	return mrtr.New(opts.sealer(seal.Rounds), opts.rounds())
 }
 
 // ErrInputRequired is the error of a question that the client has not answered

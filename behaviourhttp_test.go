@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // httpBehaviours are the cases of the HTTP endpoint, as it is seen on the wire.
@@ -31,8 +31,8 @@ var httpBehaviours = []behaviour{
 	}},
 	{what: "a session that moves to another process", transport: "http", revisions: legacy, run: sessionMoves},
 	{what: "an unknown session", transport: "http", revisions: legacy, run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
-		for _, store := range []session.Store{nil, &session.Memory{}} {
-			d := &bareClient{t: t, h: fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store}).Handler(), rev: rev, session: "made-up"}
+		for _, store := range []scale.Store{nil, scale.NewLocal()} {
+			d := &bareClient{t: t, h: fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store}).Handler(), rev: rev, session: "made-up"}
 			for _, body := range []string{
 				`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 				`{"jsonrpc":"2.0","id":1,"result":{}}`,
@@ -43,7 +43,6 @@ var httpBehaviours = []behaviour{
 			d.want(d.do(http.MethodDelete, ""), http.StatusNotFound, "Session not found")
 		}
 	}},
-	{what: "a session that is lost from its store", transport: "http", revisions: legacy, run: sessionIsStoredAgain},
 	{what: "a body that is no JSON", transport: "http", run: func(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 		d := openBare(t, rev, nil)
 		d.want(d.do(http.MethodPost, `invalid json`), http.StatusBadRequest, `{"jsonrpc":"2.0","error":{"code":-32700,`)
@@ -211,10 +210,10 @@ func keptAlive(t *testing.T, rev protocol.Revision, message string, status int) 
 }
 
 func sessionMoves(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
-	store := &session.Memory{}
+	store := scale.NewLocal()
 	cart := mcp.NewStoredKey[[]string]("example.com/cart")
 	process := func() (*bareClient, *mcp.Server) {
-		s := fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store})
+		s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store})
 		s.MustAdd(mcp.Tool("fill", func(f *mcp.Frame, _ empty) (string, error) {
 			cart.Set(f, []string{"apples"})
 			return "filled", nil
@@ -241,32 +240,6 @@ func sessionMoves(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 	if data := events.next(); !strings.Contains(data, "notifications/resources/updated") {
 		t.Errorf("the subscription did not move: %s", data)
 	}
-}
-
-func sessionIsStoredAgain(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &session.Memory{}
-		d := openBare(t, rev, &mcp.Options{StateKeys: sharedKeys, SessionStore: store, Timeouts: mcp.Timeouts{Session: 120 * time.Millisecond}})
-		stored := func() bool {
-			snapshot, err := store.Load(t.Context(), d.session)
-			return err == nil && snapshot != nil
-		}
-		if !stored() {
-			t.Fatal("the session is not in its store")
-		}
-		if err := store.Delete(t.Context(), d.session); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(30 * time.Millisecond) // a quarter of Idle, from which on a use is saved
-		d.want(d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusOK, `"result":{}`)
-		if !stored() {
-			t.Error("the session was not stored again")
-		}
-		time.Sleep(300 * time.Millisecond)
-		if stored() {
-			t.Error("the session has ended and is in its store still")
-		}
-	})
 }
 
 // ownStream is a stream that was opened with GET.

@@ -48,6 +48,9 @@ func fixture(t testing.TB, opts *mcp.Options, middleware ...mcp.Middleware) *mcp
 		opts.Logger = &quiet
 	}
 	s := mcp.NewServer(mcp.Info{Name: "fixture", Title: "Fixture", Version: "1.2.3", WebsiteURL: "https://example.com"}, opts)
+	if opts.Store != nil { // then it has goroutines of its own
+		t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+	}
 	s.Use(middleware...)
 	s.MustAdd(
 		mcp.Tool("add", func(_ *mcp.Frame, in addIn) (sumOut, error) { return sumOut{in.A + in.B}, nil },

@@ -51,7 +51,7 @@ func init() {
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
 	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")
-	tell("test:TestStoreThatDoesNotReturn", "session.Store", "tasks.Store", "session.Config.StoreFailed")
+	tell("test:TestStoreThatDoesNotReturn", "scale.Store", "scale.Watcher", "tasks.Store", "session.Config.StoreFailed")
 	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.Refused")
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
@@ -85,11 +85,10 @@ func init() {
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
 		"registry.Entry.Completers", "registry.Config.Coming", "registry.Config.Filter",
 		"registry.Entry.Match", "registry.Entry.Visible",
-		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
+		"session.Manager.Attach(stop)", "session.Manager.OnRestore(fn)", "session.Manager.Share(tell)", "session.Session.Listen(wake)", "session.Session.OnEnd(fn)", "session.Connection",
 		"session.Sink",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")
-	tell("nothing of ours calls it yet but tests; what will, does so in the guard", "scale.Store", "scale.Watcher")
 	tell("dialing runs where client.Conn's dial does, in its guard", "websocket.Dial(client)")
 }
 

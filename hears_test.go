@@ -350,10 +350,14 @@ func TestPostedAs(t *testing.T) {
 // One principal has a share of the connections and of the subscriptions; others
 // find room beside it.
 func TestSharesOfConnections(t *testing.T) {
-	s := fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 4, ConnectionsPerPrincipal: 1, Subscriptions: 4, SubscriptionsPerPrincipal: 1}})
-	for kind, h := range map[string]http.Handler{"sse": s.SSEHandler(), "websocket": websocket.Handler(s), "subscription": s.Handler()} {
+	for kind, handler := range map[string]func(s *mcp.Server) http.Handler{
+		"sse":          (*mcp.Server).SSEHandler,
+		"websocket":    func(s *mcp.Server) http.Handler { return websocket.Handler(s) },
+		"subscription": (*mcp.Server).Handler,
+	} {
 		t.Run(kind, func(t *testing.T) {
-			server := httptest.NewServer(asHeaders(h))
+			s := fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 4, ConnectionsPerPrincipal: 1, Subscriptions: 4, SubscriptionsPerPrincipal: 1}})
+			server := httptest.NewServer(asHeaders(handler(s)))
 			t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 			open := func(user string) (status int, body string) {
 				t.Helper()
@@ -394,8 +398,6 @@ func TestSharesOfConnections(t *testing.T) {
 					t.Errorf("%q: %d %s; want %q", step.user, status, body, step.refused)
 				}
 			}
-			server.CloseClientConnections()
-			server.Close() // the places are free again for the next kind
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -39,9 +40,31 @@ var _ conn.Host = (*host)(nil)
 // that come from a store have not passed Opened in this process, so that the
 // table is told what to do when one ends.
 func (h *host) newSessions() *session.Manager {
-	m := session.NewManager(h.opts.sessions(logStore(&h.logger, "session store")))
+	config := h.opts.sessions(logStore(&h.logger, "session store"))
+	if h.post != nil {
+		config.Seal, config.Node = h.opts.sealer("session"), h.post.Node()
+	}
+	m := session.NewManager(config)
 	m.OnRestore(h.sessionEnded)
 	return m
+}
+
+// newPost makes what carries messages between the replicas of the server; nil if
+// it is alone.
+func (h *host) newPost() *post.Office {
+	if h.opts.Store == nil {
+		return nil
+	}
+	return post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Failed: logStore(&h.logger, "post")})
+}
+
+// share begins to hear of other replicas, and to renew what they share.
+func (h *host) share() {
+	if h.post != nil {
+		replicas := (*conn.Replicas)(h.connections)
+		h.post.Start(replicas.Delivered)
+		h.sessions.Share(replicas.SessionEnded)
+	}
 }
 
 // newConnections makes what serves clients. NewServer calls it when the options
@@ -50,8 +73,8 @@ func (h *host) newConnections() *conn.Manager {
 	o := &h.opts
 	return conn.NewManager(conn.Config{
 		Host: h, Running: &h.running, Sessions: h.sessions, Askers: h.rounds, Revisions: o.Revisions, Logger: h.logger,
-		Guard: guard.New(o.AllowedHosts, o.AllowedOrigins),
-		Max:   o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
+		Guard: guard.New(o.AllowedHosts, o.AllowedOrigins), Post: h.post,
+		Max: o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
 		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.PerConnection, Batch: o.Limits.Batch,
 		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, Polling: o.HTTP.Polling,
 	})

@@ -153,7 +153,7 @@ func keepMessages(size int) func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 16 * mib})
 		t.Cleanup(func() { m.Close(session.ErrClosed) })
 		for n := range 20 {
-			x, err := m.Open(session.Client{Revision: protocol.LatestLegacy})
+			x, err := m.Open(t.Context(), session.Client{Revision: protocol.LatestLegacy})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func keepURIs(length int) func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 8 * mib})
 		t.Cleanup(func() { m.Close(session.ErrClosed) })
 		for full := false; !full; {
-			x, err := m.Open(session.Client{Revision: protocol.LatestLegacy})
+			x, err := m.Open(t.Context(), session.Client{Revision: protocol.LatestLegacy})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/scale"
 )
 
 var legacyRevisions = []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.V20250618, protocol.V20251125}
@@ -273,9 +273,9 @@ func TestOnSessionEndPanics(t *testing.T) {
 
 // A session goes on in another process that has the same store.
 func TestSessionStore(t *testing.T) {
-	var store session.Memory
+	store := scale.NewLocal()
 	var ended, endedLater endings
-	with := func(o *mcp.Options) { o.SessionStore, o.StateKeys = &store, sharedKeys }
+	with := func(o *mcp.Options) { o.Store, o.StateKeys = store, sharedKeys }
 	first := lifecycleServer(&ended, with)
 	d := direct{t, first, "alice"}
 	id := d.open("ada")
@@ -307,8 +307,8 @@ func TestSessionStore(t *testing.T) {
 	}
 	d.do("DELETE", id, "")
 	endedLater.want(t, "ada: session: closed by its client")
-	if snapshot, err := store.Load(t.Context(), id); snapshot != nil || err != nil {
-		t.Errorf("the store still has %v, %v", snapshot, err)
+	if w := d.do("POST", id, callWho); w.Code != 404 {
+		t.Errorf("a session that was deleted: %d", w.Code)
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/internal/mrtr"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/streamable"
 	engine "github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/tasks"
@@ -69,11 +71,10 @@ type Options struct {
 	// its connection ended for. The session's assigns and client are in f;
 	// nothing reaches the client any more. It must not call Shutdown.
 	//
-	// With a SessionStore, a session that lives when the server shuts down has
-	// not ended: it is saved, and OnSessionEnd runs in the process that ends it,
-	// also of one that moved while this process lives. A session that no process
-	// takes up again is forgotten by the store, and OnSessionEnd does not run.
-	// What belongs to a process is better kept elsewhere than in such sessions.
+	// With a Store, a session that lives when the server shuts down has not
+	// ended. OnSessionEnd runs once, at the replica that ends the session, and
+	// once more at another one if that replica dies meanwhile. What belongs to a
+	// process is better kept elsewhere than in such sessions.
 	OnSessionEnd func(f *Frame, reason error)
 	// AllowedHosts are the values of Host that are served, with or without port,
 	// over HTTP and WebSocket. Empty means: any, but on loopback addresses only
@@ -90,11 +91,15 @@ type Options struct {
 	// tasks. Each has 16 random bytes or more. Empty means a key that this process
 	// makes.
 	StateKeys [][]byte
-	// SessionStore keeps the state of sessions outside the process. nil means
-	// that they end with it. With a store, sessions that live when the server
-	// shuts down are saved and not ended: another process goes on with them.
-	// Errors of the store go to the log; a request goes on without it if it can.
-	SessionStore session.Store
+	// Store makes this server one of several that serve the same clients, its
+	// replicas: whichever of them a request reaches, it finds the session. nil
+	// means that there is one process, and that what it keeps ends with it.
+	//
+	// All replicas have the same store, StateKeys, components and options. A
+	// request that needs a session is refused with 503 while the store does not
+	// answer; requests of modern revisions do not need it. With a Store the server
+	// has goroutines of its own, from NewServer until Shutdown.
+	Store scale.Store
 	// TaskStore keeps tasks outside the process; nil keeps them in its memory.
 	TaskStore tasks.Store
 	// Limits, Timeouts and HTTP are the numbers, the durations and what belongs
@@ -339,8 +344,18 @@ func (o *Options) sessions(failed func(error)) session.Config {
 	return session.Config{
 		Idle: o.Timeouts.Session, Max: o.Limits.Sessions, MaxPerPrincipal: o.Limits.SessionsPerPrincipal,
 		History: o.Limits.History, MaxEvent: o.Limits.Event, Memory: o.Limits.SessionMemory,
-		Store: o.SessionStore, StoreFailed: failed,
+		Store: o.Store, StoreFailed: failed,
 	}
+}
+
+// sealer returns what seals values of one use with StateKeys. It panics on keys
+// that cannot, as NewServer does on other faults.
+func (o *Options) sealer(use string) *seal.Sealer {
+	sealer, err := seal.New(use, o.StateKeys...)
+	if err != nil {
+		panic("mcp: Options.StateKeys: " + err.Error())
+	}
+	return sealer
 }
 
 // tasks returns the options of tasks; failed is told of errors of the store.

@@ -21,6 +21,7 @@ import (
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/mrtr"
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -47,6 +48,7 @@ type Server struct {
 	mounts        mounts        // of this server into others
 	adding        sync.Mutex    // makes Add all or nothing
 	customs       customs       // adding is held
+	post          *post.Office  // to other replicas; nil if there are none
 	sessions      *session.Manager
 	rounds        *mrtr.Askers
 	tasks         *taskExtension
@@ -83,6 +85,9 @@ func NewServer(info Info, opts *Options) *Server {
 		s.opts = *opts
 	}
 	s.opts.complete()
+	if s.opts.Store != nil {
+		s.opts.Store = post.Guard(s.opts.Store)
+	}
 	s.opts.Revisions = orderedRevisions(s.opts.Revisions)
 	if s.opts.Logger != nil {
 		s.logger = *s.opts.Logger
@@ -94,10 +99,12 @@ func NewServer(info Info, opts *Options) *Server {
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter, Coming: s.declare,
 	})
+	s.post = (*host)(s).newPost()
 	s.sessions = (*host)(s).newSessions()
 	s.connections = (*host)(s).newConnections()
 	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
 	s.subscriptions = newSubscriptions(s)
+	(*host)(s).share()
 	s.catalog.Internal(call.Private{}).Watch(func(changed []*registry.Entry) {
 		for _, method := range listsOf(changed) {
 			s.subscriptions.listChanged(method)
@@ -164,6 +171,10 @@ func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remov
 var errNoSession = errors.New("mcp: components for one client need a legacy session: " +
 	"in modern revisions lists must not differ between requests; add them to the Server")
 
+// errShared is the error of AddToSession with Options.Store.
+var errShared = errors.New("mcp: components for one client cannot be added with Options.Store: the next request may reach a replica that does not know them; " +
+	"add them to the Server, and show them with VisibleTo")
+
 // AddToSession adds components to what the legacy session of f's request is
 // offered. Other clients do not see them, and they go with the session. All are
 // added, or none; the error lists every fault, as that of Add does, and a name
@@ -171,12 +182,16 @@ var errNoSession = errors.New("mcp: components for one client need a legacy sess
 // change.
 //
 // In modern revisions, where lists must not differ between requests, it is an
-// error: add components to the Server there. Methods cannot be added.
+// error: add components to the Server there. With Options.Store it is one, too.
+// Methods cannot be added.
 func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	s = outermost(f, s)
 	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
-	if !ok {
+	switch {
+	case !ok:
 		return errNoSession
+	case s.opts.Store != nil:
+		return errShared
 	}
 	c := &compiler{server: s}
 	if err := c.compile(components); err != nil {
@@ -445,8 +460,8 @@ func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade fu
 // clients know how, or have not asked for an interval and a second. It returns when every call has
 // returned, or ctx's error if some had to be cancelled; for calls of a
 // connection that ignore their end, Serve and ServeConn wait. Sessions end, with
-// ErrServerClosed for Options.OnSessionEnd; with Options.SessionStore, those of
-// HTTP are saved instead, and another process goes on with them. Call it before
+// ErrServerClosed for Options.OnSessionEnd; with Options.Store, those of
+// HTTP live on at the other replicas. Call it before
 // http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.subscriptions.announceLast()
@@ -459,6 +474,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.subscriptions.broker.Close()
 	err := s.running.Wait(ctx)
 	s.sessions.Close(ErrServerClosed)
+	if s.post != nil {
+		s.post.Close(ctx)
+	}
 	return err
 }
 
@@ -489,7 +507,7 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	x, err := s.connections.Session(sessionID)
+	x, err := s.connections.Session(context.Background(), sessionID)
 	if err != nil {
 		return err
 	}

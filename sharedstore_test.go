@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/session"
+	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/tasks"
 )
 
@@ -28,8 +28,8 @@ var sharedKeys = [][]byte{[]byte("a secret of 16 bytes or more")}
 // a client no other goes on with.
 func TestStoreNeedsStateKeys(t *testing.T) {
 	for option, opts := range map[string]mcp.Options{
-		"SessionStore": {SessionStore: &session.Memory{}},
-		"TaskStore":    {TaskStore: &tasks.Memory{}},
+		"Store":     {Store: scale.NewLocal()},
+		"TaskStore": {TaskStore: &tasks.Memory{}},
 	} {
 		build := func() (said any) {
 			defer func() { said = recover() }()
@@ -49,19 +49,21 @@ func TestStoreNeedsStateKeys(t *testing.T) {
 	}
 }
 
-// shakyStore is a session.Store that fails while down, and counts look-ups.
+// shakyStore is a scale.Store that fails while down, and counts looks.
 type shakyStore struct {
-	session.Memory
+	scale.Store
 	down  atomic.Bool
-	loads atomic.Int64
+	looks atomic.Int64
 }
 
-func (s *shakyStore) Load(ctx context.Context, id string) (*session.Snapshot, error) {
-	s.loads.Add(1)
+func (s *shakyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	if looks[0].Key.Part != "node" { // of sessions
+		s.looks.Add(1)
+	}
 	if s.down.Load() {
 		return nil, errors.New("connection refused by 10.1.2.3")
 	}
-	return s.Memory.Load(ctx, id)
+	return s.Store.Get(ctx, looks...)
 }
 
 // A store that fails is no reason to tell a client that its session is gone:
@@ -72,9 +74,9 @@ func TestStoreFails(t *testing.T) {
 			continue
 		}
 		t.Run(rev.String(), func(t *testing.T) {
-			store := &shakyStore{}
+			store := &shakyStore{Store: scale.NewLocal()}
 			serve := func() *bareClient {
-				s := fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store})
+				s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store})
 				return &bareClient{t: t, h: s.Handler(), rev: rev}
 			}
 			first := serve()
@@ -94,22 +96,22 @@ func TestStoreFails(t *testing.T) {
 				store.down.Store(true)
 				other := serve()
 				other.session = first.session
-				before := store.loads.Load()
+				before := store.looks.Load()
 				res := other.do(r.method, r.body)
 				other.want(res, http.StatusServiceUnavailable, `"code":503`)
 				if res.Header().Get("Retry-After") == "" || strings.Contains(res.Body.String(), "10.1.2.3") {
 					t.Errorf("%s %s: Retry-After %q with %s", r.method, r.body, res.Header().Get("Retry-After"), res.Body)
 				}
-				if n := store.loads.Load() - before; n != 1 {
+				if n := store.looks.Load() - before; n != 1 {
 					t.Errorf("%s %s: %d look-ups", r.method, r.body, n)
 				}
 				store.down.Store(false)
 				if r.method == http.MethodPost {
-					before = store.loads.Load()
+					before = store.looks.Load()
 					if res := other.do(r.method, r.body); res.Code != http.StatusOK && res.Code != http.StatusAccepted {
 						t.Errorf("%s %s afterwards: %d %s", r.method, r.body, res.Code, res.Body)
 					}
-					if n := store.loads.Load() - before; n != 1 {
+					if n := store.looks.Load() - before; n != 1 {
 						t.Errorf("%s %s afterwards: %d look-ups", r.method, r.body, n)
 					}
 				}
@@ -130,11 +132,11 @@ func TestQuestionsCarryTheProcess(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			store := &session.Memory{}
+			store := scale.NewLocal()
 			seen := map[string]bool{}
 			var id string
 			for range 3 {
-				s := fixture(t, &mcp.Options{StateKeys: sharedKeys, SessionStore: store})
+				s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store})
 				s.MustAdd(mcp.Tool("where", func(f *mcp.Frame, _ empty) (string, error) {
 					_, err := frame.Roots(f, "r")
 					return "", err

@@ -19,6 +19,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -168,8 +169,8 @@ var waits = []struct {
 		}
 	}},
 	{"a session store", 5 * time.Second, func(t *testing.T) {
-		m := session.NewManager(session.Config{Store: stuckStore{}})
-		if _, err := m.Get(opaque.NewID()); err == nil {
+		m := session.NewManager(session.Config{Store: stuckStore{Store: scale.NewLocal()}})
+		if _, err := m.Get(t.Context(), opaque.NewID()); err == nil {
 			t.Error("there is a session")
 		}
 		m.Close(session.ErrClosed)
@@ -210,22 +211,12 @@ func TestQuietSocket(t *testing.T) {
 	})
 }
 
-// stuckStore is a session.Store that answers only when it must.
-type stuckStore struct{}
+// stuckStore is a scale.Store that answers only when it must.
+type stuckStore struct{ scale.Store }
 
-func (stuckStore) Load(ctx context.Context, _ string) (*session.Snapshot, error) {
+func (stuckStore) Get(ctx context.Context, _ ...scale.Look) ([]scale.Entry, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
-}
-
-func (stuckStore) Save(ctx context.Context, _ *session.Snapshot, _ time.Duration) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func (stuckStore) Delete(ctx context.Context, _ string) error {
-	<-ctx.Done()
-	return ctx.Err()
 }
 
 func write(t *testing.T, w io.Writer, text string) {

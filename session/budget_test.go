@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -21,7 +22,7 @@ func heap() int {
 
 func openSession(t *testing.T, m *Manager) *Session {
 	t.Helper()
-	s, err := m.Open(Client{Revision: protocol.V20251125})
+	s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 				t.Errorf("sessions keep %d bytes, more than %d; the budget says %d", got, limit, m.budget.used)
 			}
 			for _, s := range all {
-				m.End(s.ID(), ErrDeleted)
+				_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
 			}
 			if m.budget.used != 0 || m.budget.histories.Len() != 0 {
 				t.Errorf("sessions that ended left %d bytes and %d places", m.budget.used, m.budget.histories.Len())
@@ -153,14 +154,14 @@ func TestMemoryConcurrent(t *testing.T) {
 				leave()
 				st.End(make([]byte, n))
 				if n == 250 && i%2 == 0 {
-					m.End(s.ID(), ErrDeleted)
+					_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	for _, s := range all {
-		m.End(s.ID(), ErrDeleted)
+		_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
 	}
 	if m.budget.used != 0 {
 		t.Errorf("%d bytes are left of nothing", m.budget.used)

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -11,14 +12,18 @@ import (
 func ExampleManager() {
 	m := session.NewManager(session.Config{Idle: time.Hour, Max: 100})
 	defer m.Close(nil)
-	x, err := m.Open(session.Client{Revision: protocol.V20251125})
+	x, err := m.Open(context.Background(), session.Client{Revision: protocol.V20251125})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	there, err := m.Get(x.ID())
+	there, err := m.Get(context.Background(), x.ID())
 	fmt.Println(len(x.ID()), x.Revision(), there == x, err)
-	fmt.Println(m.End(x.ID(), session.ErrDeleted), x.Ended())
+	ended, err := m.End(context.Background(), x.ID(), session.ErrDeleted)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(ended, x.Ended())
 	// Output:
 	// 22 2025-11-25 true <nil>
 	// true true

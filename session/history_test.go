@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,7 +48,7 @@ func kept(t *testing.T, rev protocol.Revision, limit int) *Session {
 	t.Helper()
 	m := NewManager(Config{History: limit})
 	t.Cleanup(func() { m.Close(ErrClosed) })
-	s, err := m.Open(Client{Revision: rev})
+	s, err := m.Open(context.Background(), Client{Revision: rev})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestLostQuestions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := NewManager(Config{History: 600, MaxEvent: 1000})
 				defer m.Close(ErrClosed)
-				s, err := m.Open(Client{Revision: protocol.V20251125})
+				s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,7 +93,7 @@ func TestLostOnOwnStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{MaxEvent: 1000})
 		defer m.Close(ErrClosed)
-		s, err := m.Open(Client{Revision: protocol.V20251125})
+		s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)
 		}

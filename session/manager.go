@@ -2,17 +2,19 @@ package session
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // The limits that a zero Config stands for.
@@ -55,12 +57,15 @@ type Config struct {
 	// of which a principal may have a tenth: where there is no room, sessions that
 	// were never used after initialize end. 0 means DefaultMemory.
 	Memory int
-	// Store keeps the state of sessions outside the process. nil means that
-	// they end with it. With a Store, sessions that live when the server shuts
-	// down are saved and not ended: another process goes on with them.
-	Store Store
-	// StoreFailed is told of errors of Store. A request goes on without the
-	// Store if it can. nil drops them.
+	// Store keeps the state of sessions for all replicas. nil means that they
+	// are this process's, and end with it. With a Store, Max is about how many
+	// there are at all replicas together, MaxPerPrincipal and Memory hold for
+	// the copies at each; what was never used after initialize ends after a
+	// minute; and sessions that live when the server shuts down live on.
+	Store scale.Store
+	Seal  *seal.Sealer // of what Store gets
+	Node  string       // the name of this replica; no other one ever has it
+	// StoreFailed is told of errors of Store. nil drops them.
 	StoreFailed func(error)
 }
 
@@ -69,14 +74,13 @@ const storeTimeout = 5 * time.Second
 
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
 //
-// mu guards the fields below it but onEnd, which is set before the Manager is
-// used. A session in the table has a place in places, and its cost in clients;
+// mu guards the fields below it but onEnd and tell, which are set before the
+// Manager is used, and answers. A session in the table has a place in places, and its cost in clients;
 // makeRoom takes both and remove gives them back. Sessions are taken out of the
 // table while mu is held and are closed after that: their end may run the
 // Store's code.
 type Manager struct {
 	config  Config
-	name    string        // in the Store, among other processes
 	budget  budget        // of all sessions
 	uris    budget        // the same, of what they subscribed to
 	places  *share.Shares // sessions
@@ -87,12 +91,14 @@ type Manager struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[string]*Session
-	ended    map[string]bool          // ids that End has ended lately, which the Store may still have
+	ending   map[*Session]bool        // those that this replica ends, and that the Store still has
 	fresh    []*Session               // the oldest first: all that were never used, and others
 	attached map[*Session]func(error) // sessions of connections, and what ends them
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
 	onEnd    func(*Session, error)
+	tell     func(id string)
+	answers  atomic.Int64 // since when the Store does, in nanoseconds since 1970; 0 if it failed last
 }
 
 // NewManager returns a Manager without sessions.
@@ -115,7 +121,7 @@ func NewManager(config Config) *Manager {
 	if config.Memory <= 0 {
 		config.Memory = DefaultMemory
 	}
-	m := &Manager{config: config, name: rand.Text(), sessions: make(map[string]*Session), ended: make(map[string]bool), attached: make(map[*Session]func(error))}
+	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
 	m.budget.limit, m.uris.limit = config.Memory, config.Memory
 	m.places = share.New("sessions", config.Max, config.MaxPerPrincipal, share.Always)
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
@@ -123,26 +129,49 @@ func NewManager(config Config) *Manager {
 	return m
 }
 
+// Share begins to renew what is in the Store, and to end what nobody uses, on a
+// goroutine that ends with Close. tell is called when a session has ended here:
+// the other replicas should hear of it. Share must be called once, and only with
+// a Store.
+func (m *Manager) Share(tell func(id string)) {
+	m.tell = tell
+	m.sweeping.Add(1)
+	go m.keepShared()
+}
+
 // OnRestore makes fn be called, with the reason, at the end of each session
 // that was restored from the Store, as OnEnd of the others. It must be called
 // before the Manager is used.
 func (m *Manager) OnRestore(fn func(s *Session, reason error)) { m.onEnd = fn }
 
-// Open makes a session with a new id of 128 random bits.
-func (m *Manager) Open(c Client) (*Session, error) {
-	return m.add(New(m.ctx, opaque.NewID(), c))
+// Open makes a session with a new id of 128 random bits. The error is
+// ErrTooMany, or that of the Store.
+func (m *Manager) Open(ctx context.Context, c Client) (*Session, error) {
+	s := New(m.ctx, opaque.NewID(), c)
+	if m.config.Store != nil {
+		if err := m.create(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return m.add(s)
 }
 
 // add takes a session in; if there is one of that id, it returns that. When
-// there is no room, another one may have to end.
+// there is no room, another one may have to end, or, if the Store has it, the
+// copy of another one.
 func (m *Manager) add(s *Session) (*Session, error) {
 	there, crowded, err := m.enter(s)
-	m.endUnused(crowded, errCrowded)
+	for _, s := range crowded {
+		if m.config.Store != nil {
+			m.letGo(s, errCrowded)
+		} else {
+			s.Close(errCrowded)
+		}
+	}
 	return there, err
 }
 
-// enter is what add does while m.mu is held. there is nil, without an error,
-// for a session that End has ended since the Store was asked for it. crowded
+// enter is what add does while m.mu is held. crowded
 // are those that were taken out of the table and that the caller has to end,
 // also if there is an error.
 func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err error) {
@@ -154,16 +183,13 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	if there, ok := m.sessions[s.id]; ok {
 		return there, nil, nil
 	}
-	if m.ended[s.id] {
-		return nil, nil, nil // it was read from the Store before it ended
-	}
 	if crowded, err = m.makeRoom(s); err != nil {
 		return nil, crowded, err
 	}
 	s.join(m)
 	if m.config.Store != nil {
-		s.save = m.save
-		s.begin()
+		s.save = func(s *Session) error { return m.save(context.WithoutCancel(m.ctx), s) }
+		s.begin(m.config.Node)
 	}
 	m.sessions[s.id] = s
 	if len(m.fresh) > 2*len(m.sessions)+16 { // most have ended, or are used
@@ -257,50 +283,17 @@ func (m *Manager) remove(s *Session) {
 	m.places.Give(s.principal, 1)
 }
 
-// Get finds a session, in the Store if need be; nil if there is none. The error
-// is that of the Store, or ErrTooMany for a session of the Store that finds no
-// room here.
-func (m *Manager) Get(id string) (*Session, error) {
+// Get finds a session; nil if there is none. With a Store what it returns is
+// what the Store has. The error is that of the Store, or ErrTooMany for a session
+// of the Store that finds no room here.
+func (m *Manager) Get(ctx context.Context, id string) (*Session, error) {
 	m.mu.Lock()
-	s, ended := m.sessions[id], m.ended[id]
+	s := m.sessions[id]
 	m.mu.Unlock()
-	if s != nil || ended || m.config.Store == nil || !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
+	if m.config.Store == nil || !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
 		return s, nil
 	}
-	return m.restore(id)
-}
-
-// restore takes a session in that another process has left in the Store. One
-// that cannot be read is none.
-func (m *Manager) restore(id string) (*Session, error) {
-	ctx, cancel := context.WithTimeout(m.ctx, storeTimeout)
-	defer cancel()
-	snapshot, err := m.load(ctx, id)
-	if err != nil {
-		m.failed(err)
-		return nil, err
-	}
-	if snapshot == nil || snapshot.ID != id {
-		return nil, nil
-	}
-	var restored *Session
-	err = safely.Try(func() (err error) { restored, err = restore(m.ctx, snapshot); return err })
-	if err != nil {
-		m.failed(err)
-		return nil, nil
-	}
-	foreign := snapshot.Owner != m.name
-	restored.changed.Store(foreign)
-	restored.unclaimed.Store(foreign) // until it is used: whoever asked may not be allowed to
-	s, err := m.add(restored)
-	if err != nil {
-		m.failed(err)
-		return nil, err
-	}
-	if s == restored && m.onEnd != nil {
-		s.OnEnd(func(reason error) { m.onEnd(s, reason) })
-	}
-	return s, nil
+	return m.look(ctx, id, s)
 }
 
 // failed tells of an error of the Store. The Store, StoreFailed, and what a
@@ -312,104 +305,56 @@ func (m *Manager) failed(err error) {
 	}
 }
 
-// load asks the Store for a session; nil if it has none.
-func (m *Manager) load(ctx context.Context, id string) (snapshot *Snapshot, err error) {
-	err = safely.Try(func() (err error) { snapshot, err = m.config.Store.Load(ctx, id); return err })
-	return snapshot, err
-}
-
-// save keeps the state of s in the Store if it has changed, or so long ago
-// that the Store may forget it soon.
-func (m *Manager) save(s *Session) {
-	changed := s.changed.Swap(false)
-	if s.assigns.TakeChanged() {
-		changed = true
-	}
-	s.mu.Lock()
-	stale := m.config.Idle > 0 && time.Since(s.saved) >= m.config.Idle/4
-	if s.reason != nil || !changed && !stale {
-		s.mu.Unlock()
-		return
-	}
-	s.saved = time.Now()
-	s.mu.Unlock()
-	s.saving.Lock() // so that what is saved last is the last state, and nothing is after the end
-	defer s.saving.Unlock()
-	if s.Ended() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
-	defer cancel()
-	// A session is used up to Idle/4 after it was saved, and then Idle long.
-	if err := safely.Try(func() error {
-		snapshot := s.snapshot()
-		snapshot.Owner = m.name
-		return m.config.Store.Save(ctx, snapshot, max(m.config.Idle+m.config.Idle/2, 0))
-	}); err != nil {
-		s.changed.Store(true)
-		m.failed(err)
-	}
-}
-
-// End closes a session and tells whether there was one.
-func (m *Manager) End(id string, reason error) bool {
+// End closes a session, for all replicas, and tells whether there was one. The
+// error is that of the Store; the session lives on then.
+func (m *Manager) End(ctx context.Context, id string, reason error) (ok bool, err error) {
 	m.mu.Lock()
 	s, ok := m.sessions[id]
+	m.mu.Unlock()
+	if !ok {
+		return false, nil
+	}
+	if m.config.Store != nil {
+		if !s.claimed.CompareAndSwap(false, true) {
+			return true, nil // somebody else is about to end it here
+		}
+		mine, err := m.claim(ctx, s, reason)
+		if err != nil {
+			s.claimed.Store(false)
+			return false, err
+		}
+		if !mine {
+			m.letGo(s, reason)
+			return true, nil
+		}
+	}
+	m.mu.Lock()
+	ok = m.sessions[id] == s
 	if ok {
 		m.remove(s)
-	}
-	if ok && m.config.Store != nil {
-		m.ended[id] = true
 	}
 	m.mu.Unlock()
 	if ok {
 		m.close(s, reason)
 	}
-	if ok && m.config.Store != nil {
-		// Until then somebody may have read it who is about to take it in.
-		time.AfterFunc(storeTimeout, func() {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			delete(m.ended, id)
-		})
-	}
-	return ok
+	return ok, nil
 }
 
-// close ends a session that is out of the table already, and deletes what the
-// Store has of it. It waits for a save that is under way, which would otherwise
-// bring the session back. m.mu is not held.
+// close ends a session that is out of the table already, and, when its last
+// request and OnEnd are over, deletes what the Store has of it.
 func (m *Manager) close(s *Session, reason error) {
+	if m.config.Store != nil {
+		m.mu.Lock()
+		m.ending[s] = true
+		m.mu.Unlock()
+		s.mu.Lock()
+		s.afterEnd = func() { m.finish(s) }
+		s.mu.Unlock()
+	}
 	s.Close(reason)
-	if m.config.Store == nil {
-		return
+	if m.tell != nil && reason != ErrIdle { // then nobody uses it elsewhere
+		m.tell(s.id)
 	}
-	s.saving.Lock()
-	defer s.saving.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
-	defer cancel()
-	m.failed(safely.Try(func() error { return m.config.Store.Delete(ctx, s.id) }))
-}
-
-// owns tells whether a session is this process's to end: no other one has taken
-// it over, or ended it. ok is false if the Store cannot tell.
-func (m *Manager) owns(s *Session) (yes, ok bool) {
-	if m.config.Store == nil {
-		return true, true
-	}
-	// Not m.ctx: Close, too, ends no session that lives on elsewhere.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
-	defer cancel()
-	snapshot, err := m.load(ctx, s.id)
-	switch {
-	case err != nil:
-		m.failed(err)
-		return false, false
-	case snapshot == nil:
-		// It was never saved, or it has ended elsewhere.
-		return s.changed.Load() && !s.unclaimed.Load(), true
-	}
-	return snapshot.Owner == m.name, true
 }
 
 // Attach makes Each find a session that lives with a connection, until detach
@@ -427,16 +372,17 @@ func (m *Manager) Attach(s *Session, stop func(reason error)) (detach func()) {
 }
 
 // Stop ends a session that the Manager has, be it its own or that of a
-// connection.
-func (m *Manager) Stop(s *Session, reason error) {
+// connection. The error is that of the Store.
+func (m *Manager) Stop(s *Session, reason error) error {
 	m.mu.Lock()
 	stop, attached := m.attached[s]
 	m.mu.Unlock()
 	if attached {
 		stop(reason)
-	} else {
-		m.End(s.id, reason)
+		return nil
 	}
+	_, err := m.End(m.ctx, s.id, reason)
+	return err
 }
 
 // Each calls fn for every session that there is now.
@@ -467,7 +413,7 @@ func (m *Manager) EndStreams() {
 }
 
 // Close closes every session for that reason and opens no more. Sessions that
-// a Store keeps are only let go.
+// a Store has are only let go.
 func (m *Manager) Close(reason error) {
 	m.mu.Lock()
 	m.closed = true
@@ -480,7 +426,7 @@ func (m *Manager) Close(reason error) {
 	m.mu.Unlock()
 	for _, s := range sessions {
 		if m.config.Store != nil {
-			m.save(s)
+			_ = m.save(context.WithoutCancel(m.ctx), s) // failed has told
 			s.OnEnd(nil)
 		}
 		s.Close(reason)
@@ -489,9 +435,10 @@ func (m *Manager) Close(reason error) {
 	m.sweeping.Wait()
 }
 
-// schedule arms the one timer that ends idle sessions. m.mu is held.
+// schedule arms the one timer that ends idle sessions. keepShared does with a
+// Store. m.mu is held.
 func (m *Manager) schedule() {
-	if m.sweep == nil && m.config.Idle > 0 && len(m.sessions) > 0 {
+	if m.sweep == nil && m.config.Idle > 0 && m.config.Store == nil && len(m.sessions) > 0 {
 		m.sweeping.Add(1)
 		m.sweep = time.AfterFunc(m.config.Idle/2, m.endIdle)
 	}
@@ -518,26 +465,10 @@ func (m *Manager) endIdle() {
 		m.schedule()
 	}
 	m.mu.Unlock()
-	m.endUnused(expired, ErrIdle)
+	for _, s := range expired {
+		s.Close(ErrIdle)
+	}
 	for _, s := range quiet {
 		s.history.forget()
-	}
-}
-
-// endUnused ends sessions that nobody uses. Those that are, or may be, another
-// process's it only lets go.
-func (m *Manager) endUnused(unused []*Session, reason error) {
-	known := true // the Store answers
-	for _, s := range unused {
-		own := false
-		if known {
-			own, known = m.owns(s)
-		}
-		if own {
-			m.close(s, reason)
-			continue
-		}
-		s.OnEnd(nil)
-		s.Close(reason)
 	}
 }

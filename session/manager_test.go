@@ -14,7 +14,7 @@ import (
 
 func mustOpen(t testing.TB, m *Manager) *Session {
 	t.Helper()
-	s, err := m.Open(Client{Revision: protocol.V20251125})
+	s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestManagerOpen(t *testing.T) {
 			}
 		}
 		ids[id] = true
-		if got, err := m.Get(id); err != nil || got != s {
+		if got, err := m.Get(context.Background(), id); err != nil || got != s {
 			t.Fatalf("Get(%q) = %v, %v", id, got, err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestManagerOpen(t *testing.T) {
 	seen := 0
 	m.Each(func(s *Session) {
 		seen++
-		m.Get(s.ID()) // it may use the manager
+		m.Get(context.Background(), s.ID()) // it may use the manager
 	})
 	if seen != 100 {
 		t.Errorf("Each met %d sessions, want 100", seen)
@@ -59,10 +59,10 @@ func TestManagerMax(t *testing.T) {
 	defer m.Close(ErrClosed)
 	first := mustOpen(t, m)
 	mustOpen(t, m)
-	if _, err := m.Open(Client{}); !errors.Is(err, ErrTooMany) {
+	if _, err := m.Open(context.Background(), Client{}); !errors.Is(err, ErrTooMany) {
 		t.Fatalf("third session: error %v, want ErrTooMany", err)
 	}
-	m.End(first.ID(), ErrDeleted)
+	_, _ = m.End(context.Background(), first.ID(), ErrDeleted)
 	mustOpen(t, m)
 }
 
@@ -72,13 +72,13 @@ func TestManagerEnd(t *testing.T) {
 	s, other := mustOpen(t, m), mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.IntID(1))
 	defer done()
-	if !m.End(s.ID(), ErrDeleted) {
+	if ok, err := m.End(context.Background(), s.ID(), ErrDeleted); !ok || err != nil {
 		t.Error("End found no session")
 	}
-	if m.End(s.ID(), ErrDeleted) {
+	if ok, err := m.End(context.Background(), s.ID(), ErrDeleted); ok || err != nil {
 		t.Error("End found it twice")
 	}
-	if got, _ := m.Get(s.ID()); got != nil {
+	if got, _ := m.Get(context.Background(), s.ID()); got != nil {
 		t.Error("Get finds it still")
 	}
 	if got := context.Cause(s.Context()); !errors.Is(got, ErrClosed) {
@@ -102,7 +102,7 @@ func TestManagerClose(t *testing.T) {
 	if s.Context().Err() == nil || request.Err() == nil || m.Len() != 0 {
 		t.Errorf("after Close: session %v, request %v, %d sessions", s.Context().Err(), request.Err(), m.Len())
 	}
-	if _, err := m.Open(Client{}); !errors.Is(err, ErrClosed) {
+	if _, err := m.Open(context.Background(), Client{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Open after Close: %v, want ErrClosed", err)
 	}
 	late, doneLate, _ := s.Inflight.Start(t.Context(), protocol.IntID(2))
@@ -143,7 +143,7 @@ func TestIdleExpiry(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			for i, s := range []*Session{unused, called, busy, listening} {
-				got, _ := m.Get(s.ID())
+				got, _ := m.Get(context.Background(), s.ID())
 				ok := got != nil
 				if ok != want[i] || ok != (s.Context().Err() == nil) {
 					t.Errorf("%s: session %d there %v, context %v; want there %v", when, i, ok, s.Context().Err(), want[i])
@@ -177,7 +177,7 @@ func TestIdleExpiry(t *testing.T) {
 		}
 		last := mustOpen(t, m)
 		time.Sleep(time.Hour)
-		if got, _ := m.Get(last.ID()); got != nil {
+		if got, _ := m.Get(context.Background(), last.ID()); got != nil {
 			t.Error("the timer did not start again")
 		}
 	})
@@ -189,7 +189,7 @@ func TestIdleNever(t *testing.T) {
 		defer m.Close(ErrClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
-		if got, _ := m.Get(s.ID()); got == nil {
+		if got, _ := m.Get(context.Background(), s.ID()); got == nil {
 			t.Error("a session expired though the idle time is negative")
 		}
 	})
@@ -201,11 +201,11 @@ func TestIdleDefault(t *testing.T) {
 		defer m.Close(ErrClosed)
 		s := mustOpen(t, m)
 		time.Sleep(defaultIdle - time.Minute)
-		if got, _ := m.Get(s.ID()); got == nil {
+		if got, _ := m.Get(context.Background(), s.ID()); got == nil {
 			t.Error("a session expired before the default idle time")
 		}
 		time.Sleep(defaultIdle/2 + time.Minute)
-		if got, _ := m.Get(s.ID()); got != nil {
+		if got, _ := m.Get(context.Background(), s.ID()); got != nil {
 			t.Error("a session lives past one and a half of the default idle time")
 		}
 	})
@@ -240,7 +240,7 @@ func TestManagerConcurrent(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				s, err := m.Open(Client{})
+				s, err := m.Open(context.Background(), Client{})
 				if err != nil {
 					m.EndStreams()
 					continue
@@ -251,7 +251,7 @@ func TestManagerConcurrent(t *testing.T) {
 				m.Each(func(s *Session) { s.Send([]byte("news")) })
 				leave()
 				release()
-				m.End(s.ID(), ErrDeleted)
+				_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
 			}
 		})
 	}

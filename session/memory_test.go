@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"runtime"
 	"testing"
 
@@ -22,7 +23,7 @@ func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
 	defer m.Close(ErrClosed)
 	before := measure()
 	for range n {
-		s, err := m.Open(Client{
+		s, err := m.Open(context.Background(), Client{
 			Revision:     protocol.V20251125,
 			Info:         &protocol.Implementation{Name: "client", Version: "1.0.0"},
 			Capabilities: &protocol.ClientCapabilities{Elicitation: &protocol.ElicitationCapability{}},

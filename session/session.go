@@ -34,7 +34,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -76,12 +75,20 @@ type Session struct {
 
 	initialized atomic.Bool
 	changed     atomic.Bool // there is something to save
-	unclaimed   atomic.Bool // another process saved it last, and may take it for its own
 	level       atomic.Uint32
 	identity    atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
 	assigns     assigns.Assigns
-	save        func(*Session) // keeps the state elsewhere; nil if nothing does
-	saving      sync.Mutex     // held while the Store saves the session, or deletes it
+	save        func(*Session) error // keeps the state in the Store; nil if there is none
+
+	// What the Store has: rev and base are its state when it was last read or
+	// written here. saving is held while the Store writes.
+	saving  sync.Mutex
+	rev     atomic.Int64 // a scale.Rev; written with saving held
+	base    []byte
+	reseal  bool         // base was sealed with a key that goes
+	claimed atomic.Bool  // somebody here ends it for all replicas
+	ending  string       // why the session ends, once this replica ends it; a name of reasonNames
+	renewed atomic.Int64 // when it was renewed in the Store last, in nanoseconds since 1970
 
 	parent  context.Context
 	history history
@@ -91,11 +98,11 @@ type Session struct {
 	cancel        context.CancelCauseFunc
 	reason        error              // why the session ended; nil while it lives
 	onEnd         func(reason error) // called once, when the last request is over
+	afterEnd      func()             // called once, after onEnd
 	lastUsed      time.Time
-	saved         time.Time // when the Store last got the state
-	calls         int       // requests under way
-	uses          int       // requests so far; initialize is the first
-	streams       int       // held open, which keep the session alive as calls do
+	calls         int // requests under way
+	uses          int // requests so far; initialize is the first
+	streams       int // held open, which keep the session alive as calls do
 	outbox        outbox
 	subscriptions subscriptions
 }
@@ -228,14 +235,21 @@ func (s *Session) OnEnd(fn func(reason error)) {
 // takeEnd returns what is left to do at the end of the session, when it is
 // due. s.mu is held; the func that it returns needs it free.
 func (s *Session) takeEnd() func() {
-	fn, reason := s.onEnd, s.reason
-	if reason == nil || s.calls > 0 || fn == nil {
+	fn, after, reason := s.onEnd, s.afterEnd, s.reason
+	if reason == nil || s.calls > 0 || fn == nil && after == nil {
 		return func() {}
 	}
-	s.onEnd = nil
-	// It is users' code, and whoever ends a session, or its last request, has more
-	// to do.
-	return func() { _ = safely.Apart(func() { fn(reason) }) } // the server logs what panics in it
+	s.onEnd, s.afterEnd = nil, nil
+	return func() {
+		if fn != nil {
+			// It is users' code, and whoever ends a session, or its last request, has
+			// more to do.
+			_ = safely.Apart(func() { fn(reason) }) // the server logs what panics in it
+		}
+		if after != nil {
+			after()
+		}
+	}
 }
 
 // Close ends the session for that reason: its requests are cancelled and its
@@ -268,17 +282,8 @@ func (s *Session) join(m *Manager) {
 	s.subscriptions.countIn(&m.uris)
 }
 
-// claim tells the Store whose session it is, once a session that another
-// process has saved is used here. It does nothing without a Store.
-func (s *Session) claim() {
-	if s.save != nil && s.unclaimed.Swap(false) {
-		s.save(s)
-	}
-}
-
 // Use keeps the session alive for a request, until Release is called.
 func (s *Session) Use() {
-	s.claim()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -308,11 +313,12 @@ func (s *Session) unused() bool {
 
 // Release takes back one Use. With a Store it saves the session first, if there
 // is something to save; so a request is over when what it has changed is kept.
+// The error is that of the Store: what the request has changed may be lost.
 // If the session was closed meanwhile and this was its last request, OnEnd's
 // func runs.
-func (s *Session) Release() {
+func (s *Session) Release() (err error) {
 	if s.save != nil {
-		s.save(s)
+		err = s.save(s)
 	}
 	s.mu.Lock()
 	s.calls--
@@ -320,20 +326,17 @@ func (s *Session) Release() {
 	ended := s.takeEnd()
 	s.mu.Unlock()
 	ended()
+	return err
 }
 
 // hold keeps the session alive for a stream, until release is called. A stream
 // is no request: the end of the session does not wait for it.
 func (s *Session) hold() (release func()) {
-	s.claim()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams++
 	s.uses += 2 // more than initialize
 	return func() {
-		if s.save != nil {
-			s.save(s)
-		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.streams--
@@ -541,28 +544,11 @@ func (s *Session) resumable() bool { return s.history.resumable() }
 // answers come back to s.Pending.
 func (s *Session) Asker(of upcall.Asking) upcall.Asker { return &asker{s, of} }
 
-// snapshot returns the state of s for the Store, without the Owner. It may run
-// code of users, that of assigns; s.mu is not held meanwhile.
-func (s *Session) snapshot() *Snapshot {
-	snapshot := &Snapshot{
-		Version: snapshotVersion, ID: s.id, Principal: s.principal, Revision: s.revision.String(),
-		ClientInfo: s.info, Capabilities: s.capabilities,
-		Initialized: s.Initialized(), LogLevel: s.LogLevel(), Assigns: s.assigns.Save(),
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for uri := range s.subscriptions.uris {
-		snapshot.Subscriptions = append(snapshot.Subscriptions, uri)
-	}
-	slices.Sort(snapshot.Subscriptions)
-	return snapshot
-}
-
-// begin gives what the session sends ids that no other process gives, which
-// may serve the same session.
-func (s *Session) begin() {
+// begin gives what the session sends ids that no other replica gives, which may
+// serve the same session. Those of questions begin with the name of this one.
+func (s *Session) begin(node string) {
 	for s.history.life == 0 {
 		s.history.life = rand.Uint64()
 	}
-	s.Pending.Name(strconv.FormatUint(s.history.life, 36))
+	s.Pending.Name(node + "-" + strconv.FormatUint(s.history.life, 36))
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 func openFor(m *Manager, principal string) (*Session, error) {
-	s, err := m.Open(Client{Revision: protocol.V20251125, Principal: principal})
+	s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125, Principal: principal})
 	if err == nil {
 		s.Use() // initialize
 		s.Release()
@@ -37,7 +39,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 	if m.Len() != 10 || len(m.fresh) > 40 || m.places.Of("") != 10 {
 		t.Errorf("%d sessions, %d remembered as new, %d counted", m.Len(), len(m.fresh), m.places.Of(""))
 	}
-	if got, _ := m.Get(all[989].ID()); got != nil || !all[989].Ended() {
+	if got, _ := m.Get(context.Background(), all[989].ID()); got != nil || !all[989].Ended() {
 		t.Error("the oldest did not end")
 	}
 	last := all[990:]
@@ -98,9 +100,13 @@ func TestShareOfPrincipal(t *testing.T) {
 
 // The questions of two processes to the client of one session have different ids.
 func TestQuestionsOfTwoProcesses(t *testing.T) {
-	var store Memory
+	keys, err := seal.New("session", []byte("a secret of 16 bytes or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{Store: scale.NewLocal(), Seal: keys}
 	seen := map[string]bool{}
-	first := NewManager(Config{Store: &store})
+	first := NewManager(config)
 	defer first.Close(ErrClosed)
 	s, err := openFor(first, "")
 	if err != nil {
@@ -121,9 +127,9 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	}
 	ask(&s.Pending)
 	for range 3 {
-		other := NewManager(Config{Store: &store})
+		other := NewManager(config)
 		defer other.Close(ErrClosed)
-		moved, err := other.Get(s.ID())
+		moved, err := other.Get(context.Background(), s.ID())
 		if moved == nil || err != nil {
 			t.Fatalf("not found: %v", err)
 		}
@@ -143,7 +149,7 @@ func TestShareOfWhatClientsSay(t *testing.T) {
 	m := NewManager(Config{Memory: 100 * cost, Idle: -1})
 	defer m.Close(ErrClosed)
 	open := func(principal string, cost int) (*Session, error) {
-		s, err := m.Open(Client{Revision: protocol.V20251125, Principal: principal, Cost: cost})
+		s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125, Principal: principal, Cost: cost})
 		if err == nil {
 			s.Use() // initialize
 			s.Release()
@@ -175,7 +181,7 @@ func TestShareOfWhatClientsSay(t *testing.T) {
 	if _, err := open("bob", cost+freeCost); err != nil {
 		t.Errorf("bob: %v", err)
 	}
-	m.End(all[999].ID(), ErrDeleted)
+	_, _ = m.End(context.Background(), all[999].ID(), ErrDeleted)
 	if _, err := open("alice", cost+freeCost); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}

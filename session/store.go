@@ -1,44 +1,26 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
-// Store keeps the state of sessions outside the Manager, so that they outlive
-// their process. Its methods are called by many goroutines, and while a client
-// waits: the context of each ends soon.
-//
-// One process at a time should serve a session: what two of them change is
-// not merged, and what one of them ends at its client's wish the other goes on
-// with. A session may move while its old process lives: that one lets it go
-// when it was not used there for Config.Idle, and does not end it, as it does
-// if the Store fails then. One that moves back may end up to a quarter of Idle
-// too early.
-type Store interface {
-	// Save keeps a snapshot in place of the one with its ID. It may be
-	// forgotten after ttl; 0 means never.
-	Save(ctx context.Context, snapshot *Snapshot, ttl time.Duration) error
-	// Load returns the snapshot of that id, nil if there is none.
-	Load(ctx context.Context, id string) (*Snapshot, error)
-	// Delete forgets the snapshot of that id, if there is one.
-	Delete(ctx context.Context, id string) error
-}
-
-// Snapshot is the state of a session, as plain data. What cannot move to
+// state is what replicas share of a session, as plain data. What cannot move to
 // another process is not in it: open streams and the history of their events,
 // messages that wait for a stream, requests under way in either direction,
 // components that handlers have added to the session, and of the values of
 // handlers those that are neither under a key of mcp.NewStoredKey nor, under a
 // plain name, a string, a boolean, a number, or a list or map of such.
-type Snapshot struct {
-	Version       int                          `json:"v"`               // of this structure: snapshotVersion
-	Owner         string                       `json:"owner,omitempty"` // the Manager that saved it last
+type state struct {
 	ID            string                       `json:"id"`
 	Principal     string                       `json:"principal,omitempty"`
 	Revision      string                       `json:"revision"`
@@ -46,81 +28,165 @@ type Snapshot struct {
 	Capabilities  *protocol.ClientCapabilities `json:"capabilities,omitempty"`
 	Initialized   bool                         `json:"initialized,omitempty"`
 	LogLevel      protocol.Level               `json:"logLevel"`
-	Subscriptions []string                     `json:"subscriptions,omitempty"`
+	Subscriptions []string                     `json:"subscriptions,omitempty"` // sorted
 	Assigns       map[string]json.RawMessage   `json:"assigns,omitempty"`
+	old           bool                         // sealed with a key that goes
+	Ended         string                       `json:"ended,omitempty"` // why it ends, a name of reasonNames; "" if it was not used
 }
 
-// snapshotVersion is the Version that this package writes and reads.
-const snapshotVersion = 1
+// maxState is how long the state of a session may be, in bytes.
+const maxState = 256 << 10
 
-// restore returns a session with the state of a snapshot. Its context is a
-// child of ctx. A snapshot of another version, or of a revision without
-// sessions, is an error. The session counts as used. The ids of its events and
-// requests are others than those of the process before.
-func restore(ctx context.Context, snapshot *Snapshot) (*Session, error) {
-	rev, ok := protocol.ParseRevision(snapshot.Revision)
-	if snapshot.Version != snapshotVersion || !ok || rev.Modern() || snapshot.ID == "" {
-		return nil, fmt.Errorf("session: snapshot %d of revision %q cannot be restored", snapshot.Version, snapshot.Revision)
+// readState reads what Session.encode has written, perhaps another release of
+// this package. Members that it does not know are lost at the next change.
+func readState(text []byte) (*state, error) {
+	st := &state{}
+	if err := json.Unmarshal(text, st); err != nil {
+		return nil, fmt.Errorf("session: the state in the store cannot be read: %w", err)
 	}
-	info, _ := json.Marshal(snapshot.ClientInfo) // it came as JSON
-	capabilities, _ := json.Marshal(snapshot.Capabilities)
-	s := New(ctx, snapshot.ID, Client{
-		Revision: rev, Info: snapshot.ClientInfo, Capabilities: snapshot.Capabilities, Principal: snapshot.Principal,
+	return st, nil
+}
+
+// merge returns what is to be kept when mine and theirs have both grown out of
+// base. What mine has changed is mine, and all else theirs: of two replicas that
+// set one value, the one that keeps it later wins.
+func merge(base, mine, theirs *state) *state {
+	merged := *theirs
+	merged.Initialized = mine.Initialized || theirs.Initialized
+	if mine.LogLevel != base.LogLevel {
+		merged.LogLevel = mine.LogLevel
+	}
+	merged.Subscriptions = mergeNames(base.Subscriptions, mine.Subscriptions, theirs.Subscriptions)
+	merged.Assigns = maps.Clone(theirs.Assigns)
+	for name, value := range mine.Assigns {
+		if bytes.Equal(value, base.Assigns[name]) {
+			continue
+		}
+		if merged.Assigns == nil {
+			merged.Assigns = make(map[string]json.RawMessage)
+		}
+		merged.Assigns[name] = value
+	}
+	return &merged
+}
+
+// mergeNames is merge for sorted names.
+func mergeNames(base, mine, theirs []string) (merged []string) {
+	has := func(list []string, name string) bool { _, ok := slices.BinarySearch(list, name); return ok }
+	for _, name := range theirs {
+		if has(mine, name) || !has(base, name) { // otherwise mine has taken it out
+			merged = append(merged, name)
+		}
+	}
+	for _, name := range mine {
+		if !has(base, name) && !has(theirs, name) {
+			merged = append(merged, name)
+		}
+	}
+	slices.Sort(merged)
+	return merged
+}
+
+// restore returns a session with a state that another replica has kept. Its
+// context is a child of ctx. A state of a revision without sessions is an error.
+// The session counts as used. The ids of its events and requests are others than
+// those of other replicas.
+func restore(ctx context.Context, st *state) (*Session, error) {
+	rev, ok := protocol.ParseRevision(st.Revision)
+	if !ok || rev.Modern() || st.ID == "" {
+		return nil, fmt.Errorf("session: the store has a session of revision %q, which has none", st.Revision)
+	}
+	info, _ := json.Marshal(st.ClientInfo) // it came as JSON
+	capabilities, _ := json.Marshal(st.Capabilities)
+	s := New(ctx, st.ID, Client{
+		Revision: rev, Info: st.ClientInfo, Capabilities: st.Capabilities, Principal: st.Principal,
 		Cost: ClientCost(info, capabilities),
 	})
-	s.begin()
-	s.uses = 2 // by another process
-	s.initialized.Store(snapshot.Initialized)
-	s.level.Store(uint32(snapshot.LogLevel))
-	if err := s.assigns.Restore(snapshot.Assigns); err != nil {
-		return nil, err
-	}
-	for _, uri := range snapshot.Subscriptions {
-		s.Subscribe(uri, len(snapshot.Subscriptions))
-	}
-	s.changed.Store(false)
-	return s, nil
+	s.uses = 2 // at another replica
+	return s, s.apply(st)
 }
 
-// Memory is a Store within the process, for tests and for servers that share
-// their sessions. It is empty and ready as zero value. It forgets nothing by
-// itself.
-type Memory struct {
-	mu        sync.Mutex
-	snapshots map[string][]byte
+// state returns what replicas share of s. It may run code of users, that of
+// assigns; s.mu is not held meanwhile. s.saving is held, or nobody else has s.
+func (s *Session) state() *state {
+	st := &state{
+		ID: s.id, Principal: s.principal, Revision: s.revision.String(),
+		ClientInfo: s.info, Capabilities: s.capabilities,
+		Initialized: s.Initialized(), LogLevel: s.LogLevel(), Assigns: s.assigns.Save(), Ended: s.ending,
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.Subscriptions = slices.Sorted(maps.Keys(s.subscriptions.uris))
+	return st
 }
 
-// Save implements Store.
-func (m *Memory) Save(_ context.Context, snapshot *Snapshot, _ time.Duration) error {
-	text, err := json.Marshal(snapshot)
+// apply makes s what st says. Values that stay the same are not touched.
+func (s *Session) apply(st *state) error {
+	if st.Initialized {
+		s.initialized.Store(true)
+	}
+	s.level.Store(uint32(st.LogLevel))
+	s.mu.Lock()
+	if s.reason == nil {
+		s.subscriptions.set(st.Subscriptions)
+	}
+	s.mu.Unlock()
+	return s.assigns.Restore(st.Assigns)
+}
+
+// encode returns the state as the store gets it, but for the seal.
+func (s *Session) encode() (text []byte, err error) {
+	err = safely.Try(func() (err error) { text, err = json.Marshal(s.state()); return err })
+	if err == nil && len(text) > maxState {
+		err = fmt.Errorf("session: the state has %d bytes; at most %d can be shared: keep large values elsewhere", len(text), maxState)
+	}
+	return text, err
+}
+
+// takeChanged tells whether something has changed since it was last called.
+func (s *Session) takeChanged() bool {
+	changed := s.changed.Swap(false)
+	return s.assigns.TakeChanged() || changed
+}
+
+// update makes s what the store has, together with what requests here have
+// changed and not saved yet. A state older than what s knows is ignored.
+func (s *Session) update(rev scale.Rev, text []byte, theirs *state) error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	if int64(rev) <= s.rev.Load() {
+		return nil
+	}
+	return s.rebase(rev, text, theirs)
+}
+
+// rebase is update for who holds s.saving.
+func (s *Session) rebase(rev scale.Rev, text []byte, theirs *state) error {
+	base, err := readState(s.base)
 	if err != nil {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.snapshots == nil {
-		m.snapshots = make(map[string][]byte)
+	if err := safely.Try(func() error { return s.apply(merge(base, s.state(), theirs)) }); err != nil {
+		return err
 	}
-	m.snapshots[snapshot.ID] = text
+	s.known(rev, text, theirs.old)
 	return nil
 }
 
-// Load implements Store.
-func (m *Memory) Load(_ context.Context, id string) (*Snapshot, error) {
-	m.mu.Lock()
-	text, ok := m.snapshots[id]
-	m.mu.Unlock()
-	if !ok {
-		return nil, nil
+// known notes what the store has. What was sealed with a key that goes is
+// written anew by the next request. s.saving is held, or nobody else has s.
+func (s *Session) known(rev scale.Rev, text []byte, old bool) {
+	s.rev.Store(int64(rev))
+	s.base, s.reseal = text, old
+	if old {
+		s.changed.Store(true)
 	}
-	snapshot := &Snapshot{}
-	return snapshot, json.Unmarshal(text, snapshot)
 }
 
-// Delete implements Store.
-func (m *Memory) Delete(_ context.Context, id string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.snapshots, id)
-	return nil
+// wantsRenewal tells whether the store should hear that s is used: it was since
+// that was told last, and that is long ago.
+func (s *Session) wantsRenewal(now time.Time, every time.Duration) bool {
+	used, idle := s.idleSince()
+	last := time.Unix(0, s.renewed.Load())
+	return s.used() && (!idle || used.After(last)) && now.Sub(last) >= every
 }

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"github.com/talaria-go/mcp/internal/wire"
 )
 
@@ -49,6 +51,18 @@ func (u *subscriptions) clear() {
 		u.budget.release(uriCost(uri))
 	}
 	u.uris, u.bytes = nil, 0
+}
+
+// set replaces the URIs. Ones for which there is no room are left out.
+func (u *subscriptions) set(uris []string) {
+	for uri := range u.uris {
+		if _, ok := slices.BinarySearch(uris, uri); !ok {
+			u.remove(uri)
+		}
+	}
+	for _, uri := range uris {
+		u.add(uri, len(uris))
+	}
 }
 
 // countIn makes the URIs count in a budget from now on. Ones for which there is

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func TestSubscribedBytes(t *testing.T) {
 func TestAttach(t *testing.T) {
 	m := NewManager(Config{Max: 1})
 	defer m.Close(ErrClosed)
-	if _, err := m.Open(Client{Revision: protocol.LatestLegacy}); err != nil {
+	if _, err := m.Open(context.Background(), Client{Revision: protocol.LatestLegacy}); err != nil {
 		t.Fatal(err)
 	}
 	attached := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
@@ -67,7 +68,7 @@ func TestAttach(t *testing.T) {
 	if got := seen(); !slices.Equal(got, []string{"false", "true"}) {
 		t.Errorf("while attached: got %q", got)
 	}
-	if got, _ := m.Get(""); got != nil {
+	if got, _ := m.Get(context.Background(), ""); got != nil {
 		t.Error("an attached session is found by id")
 	}
 	detach()

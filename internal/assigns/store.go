@@ -1,8 +1,10 @@
 package assigns
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -162,28 +164,49 @@ func unname(raw json.RawMessage) (any, error) {
 	return decode(entry.Value)
 }
 
-// Restore puts back what Save returned. Values of stored keys are not decoded
-// yet, so that one that no longer fits its type costs that value and not the
-// session. On an error, which a value under a plain name may be, some values
-// are back and others are not.
+// Restore puts back what Save returned, here or at another replica. Values that
+// are here already are left alone; others take the place of those that are here.
+// Values of stored keys are not decoded yet, so that one that no longer fits its
+// type costs that value and not the session. On an error, which a value under a
+// plain name may be, some values are back and others are not.
 func (a *Assigns) Restore(saved map[string]json.RawMessage) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name, raw := range saved {
 		if key, ok := strings.CutPrefix(name, keyPrefix); ok {
-			if a.restored == nil {
-				a.restored = make(map[string]json.RawMessage)
+			if a.forget(key, raw) {
+				if a.restored == nil {
+					a.restored = make(map[string]json.RawMessage)
+				}
+				a.restored[key] = raw
 			}
-			a.restored[key] = raw
 		} else if key, ok := strings.CutPrefix(name, namePrefix); ok {
 			value, err := unname(raw)
 			if err != nil {
 				return fmt.Errorf("mcp: saved assign %q: %w", key, err)
 			}
-			a.put(key, value)
+			if old, ok := a.values[key]; !ok || !reflect.DeepEqual(old, value) {
+				a.put(key, value)
+			}
 		}
 	}
 	return nil
+}
+
+// forget drops the value of the stored key with that name, unless it is raw. It
+// returns false if it is. a.mu is held.
+func (a *Assigns) forget(name string, raw json.RawMessage) bool {
+	for key, value := range a.values {
+		k, ok := key.(storedKey)
+		if !ok || k.storedName() != name {
+			continue
+		}
+		if text, err := json.Marshal(value); err == nil && bytes.Equal(text, raw) {
+			return false
+		}
+		delete(a.values, key)
+	}
+	return true
 }
 
 // TakeChanged tells whether a value was set since it was last called. Changes

@@ -421,7 +421,7 @@ func (c *Conn) receiveBatch(text []byte, by *http.Request) {
 // cancel cancels the request that a cancellation names. One that still waits
 // leaves its queue and is finished at once, so that its id is free.
 func (c *Conn) cancel(r *request) {
-	id := cancelRequest(&c.inflight, &r.params)
+	id, _ := cancelRequest(&c.inflight, r.params.Raw)
 	for _, q := range []*requestQueue{&c.queue, &c.pings} {
 		if waiting := q.remove(id); waiting != nil {
 			waiting.answer(nil)

@@ -113,9 +113,12 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 		return refusal(c, fault)
 	}
 	client.Principal = principal.Of(ctx)
-	x, err := e.Sessions.Open(client)
-	if err != nil {
+	x, err := e.Sessions.Open(ctx, client)
+	switch {
+	case errors.Is(err, session.ErrTooMany):
 		return refusal(c, tooMany(err))
+	case err != nil:
+		return refusal(c, notNow("a session cannot be opened", err))
 	}
 	x.Use()
 	defer x.Release()
@@ -124,7 +127,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
 	defer func() {
 		if answer.Fault != nil {
-			e.Sessions.End(x.ID(), session.ErrClosed)
+			_, _ = e.Sessions.End(ctx, x.ID(), session.ErrClosed) // the store forgets it by itself
 		}
 	}()
 	answer = e.dispatchTo(ctx, c, x)
@@ -153,7 +156,15 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 // is refused.
 func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
 	x.Use()
-	defer x.Release()
+	answer := e.callUsed(c, x)
+	if err := x.Release(); err != nil && answer.Response != nil {
+		return refusal(c, notKept(err))
+	}
+	return answer
+}
+
+// callUsed is call for a session that is in use.
+func (e *endpoint) callUsed(c *streamable.Call, x *session.Session) streamable.Answer {
 	if x.Ended() {
 		return refusal(c, sessionNotFound())
 	}
@@ -207,13 +218,13 @@ func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 // Notify implements streamable.Backend. It also takes the client's answers to
 // questions of the server, which are handed to whoever waits for them; an
 // answer that nobody waits for is dropped.
-func (e *endpoint) Notify(c *streamable.Call) {
+func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 	x, _ := c.Session.(*session.Session)
 	if c.Message.Kind() == protocol.KindResponse {
-		if x != nil {
-			x.Pending.Answer(&c.Message)
+		if x == nil {
+			return nil
 		}
-		return
+		return (*Replicas)(e).answered(x, &c.Message)
 	}
 	if x != nil {
 		x.Use()
@@ -222,29 +233,30 @@ func (e *endpoint) Notify(c *streamable.Call) {
 		case protocol.MethodInitialized:
 			x.SetInitialized()
 		case protocol.MethodCancelled:
-			cancelRequest(&x.Inflight, &c.Params)
+			(*Replicas)(e).cancelled(x, &c.Message)
 		}
 	}
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())
 	if !ok {
-		return
+		return nil
 	}
 	defer done()
 	if f, fault := e.frame(ctx, c, x); fault == nil {
 		e.manager().notify(f)
 	}
+	return nil
 }
 
 // Session implements streamable.Backend. The session of another principal is
 // treated like one that does not exist, so that ids cannot be probed. The
 // session takes over the identity of the request, whose token may be newer.
 func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
-	x, err := e.Sessions.Get(id)
+	x, err := e.Sessions.Get(r.Context(), id)
 	switch {
 	case errors.Is(err, session.ErrTooMany):
 		return nil, tooMany(err)
 	case err != nil:
-		return nil, &protocol.Error{Code: protocol.CodeUnavailable, Message: "the session cannot be looked up now: try again", RetryAfter: retryAfter, Err: err}
+		return nil, notNow("the session cannot be looked up", err)
 	case x == nil || x.Principal() != principal.Of(r.Context()):
 		return nil, sessionNotFound()
 	}
@@ -263,6 +275,16 @@ func tooMany(err error) *protocol.Error {
 	return fault
 }
 
+// notKept is the error of a request that has run, and of which the store did not
+// keep what it changed in the session. It must not look as if the request might
+// be sent again.
+func notKept(err error) *protocol.Error {
+	return &protocol.Error{
+		Code: protocol.CodeInternal, Message: "the request was served, but what it changed in the session could not be kept",
+		Data: map[string]bool{"executed": true}, Err: err,
+	}
+}
+
 // sessionNotFound is the error for a session that has ended or never was; over
 // HTTP it is sent with status 404, on which clients open a new one.
 func sessionNotFound() *protocol.Error {
@@ -270,8 +292,11 @@ func sessionNotFound() *protocol.Error {
 }
 
 // EndSession implements streamable.Backend.
-func (e *endpoint) EndSession(x streamable.Session) {
-	e.Sessions.End(x.(*session.Session).ID(), session.ErrDeleted)
+func (e *endpoint) EndSession(x streamable.Session) *protocol.Error {
+	if _, err := e.Sessions.End(context.Background(), x.(*session.Session).ID(), session.ErrDeleted); err != nil {
+		return notNow("the session cannot be ended", err)
+	}
+	return nil
 }
 
 // resumable lets the client come back for the answer to c with Last-Event-ID,

@@ -71,6 +71,7 @@ import (
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
@@ -108,6 +109,7 @@ type Config struct {
 	Askers    upcall.Askers       // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
 	Guard     guard.Guard         // of requests that are upgraded
+	Post      *post.Office        // reaches the other replicas; nil if there are none
 	Logger    zerolog.Logger
 
 	Max             int // connections, other than standard input and output
@@ -428,8 +430,8 @@ func (m *Manager) notify(f *frame.Frame) {
 // Session finds a legacy session by its id, of HTTP or of a connection. Those
 // of connections are searched one by one: only the server's own code asks for
 // them. The error is ErrSessionNotFound or that of the store.
-func (m *Manager) Session(id string) (*session.Session, error) {
-	if x, err := m.Sessions.Get(id); x != nil || err != nil {
+func (m *Manager) Session(ctx context.Context, id string) (*session.Session, error) {
+	if x, err := m.Sessions.Get(ctx, id); x != nil || err != nil {
 		return x, err
 	}
 	var found *session.Session
@@ -448,7 +450,7 @@ func (m *Manager) Session(id string) (*session.Session, error) {
 // with the session and with the server. The Frame has no request, so that what
 // fn sends goes out on the stream of the session.
 func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) error) error {
-	x, err := m.Session(id)
+	x, err := m.Session(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -319,17 +319,17 @@ func (r *request) modernFault() *protocol.Error {
 	return nil
 }
 
-// cancelRequest cancels the request that a notifications/cancelled names and
-// returns its id, the zero ID if the params make no sense: the specification
-// wants such notifications to be ignored. The reason is cleaned and shortened,
-// because it ends up in logs.
-func cancelRequest(under *inflight.Requests, params *protocol.Params) (id protocol.ID) {
+// cancelRequest cancels the request that the params of a notifications/cancelled
+// name. It returns its id, the zero ID if the params make no sense, because the
+// specification wants such notifications to be ignored, and whether the request
+// is under way. The reason is cleaned and shortened: it ends up in logs.
+func cancelRequest(under *inflight.Requests, params []byte) (id protocol.ID, found bool) {
 	var cancelled wire.CancelledParams
-	if json.Unmarshal(params.Raw, &cancelled) == nil {
+	if json.Unmarshal(params, &cancelled) == nil {
 		id = cancelled.RequestID
-		under.CancelFor(id, visible.Line(cancelled.Reason, visible.Sentence))
+		found = under.CancelFor(id, visible.Line(cancelled.Reason, visible.Sentence))
 	}
-	return id
+	return id, found
 }
 
 // batch gathers the answers to the messages of a JSON array, which leave

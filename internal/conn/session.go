@@ -31,8 +31,7 @@ func (e *ender) EndSession(s upcall.Session, reason error) error {
 	if reason == nil {
 		reason = session.ErrClosed
 	}
-	e.Sessions.Stop(x, reason)
-	return nil
+	return e.Sessions.Stop(x, reason)
 }
 
 // sessionPeer sends to the stream of a session what belongs to no request.

@@ -95,16 +95,18 @@ func (t *Requests) Cancel(id protocol.ID) bool {
 
 // CancelFor is Cancel with what the client says of it: the cause of the
 // request's context is ErrCancelled with the reason, if there is one.
-func (t *Requests) CancelFor(id protocol.ID, reason string) {
+func (t *Requests) CancelFor(id protocol.ID, reason string) bool {
 	cause := ErrCancelled
 	if reason != "" {
 		cause = fmt.Errorf("%w: %s", ErrCancelled, reason)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if task, ok := t.requests[id]; ok {
+	task, ok := t.requests[id]
+	if ok {
 		task.Cancel(cause)
 	}
+	return ok
 }
 
 // CancelAll ends the contexts of every request, and of those that start later:

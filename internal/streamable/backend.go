@@ -17,14 +17,16 @@ type Backend interface {
 	// Serve answers a request. The answer's Response is nil when the client
 	// cancelled the request and wants none.
 	Serve(c *Call) Answer
-	// Notify takes a notification or a response of the client.
-	Notify(c *Call)
+	// Notify takes a notification or a response of the client. A fault says why
+	// it could not for now, and is the answer.
+	Notify(c *Call) *protocol.Error
 	// Session finds a legacy session of the caller's, once for each request. The
 	// fault says why there is none: CodeSessionNotFound, or CodeUnavailable for one
 	// that may be there later.
 	Session(id string, r *http.Request) (Session, *protocol.Error)
-	// EndSession ends a session that Session found.
-	EndSession(x Session)
+	// EndSession ends a session that Session found. A fault says why it could
+	// not, and is the answer.
+	EndSession(x Session) *protocol.Error
 	// Listen opens to and sends the messages of a session that belong to no
 	// request, or goes on with the stream that to.Last names, until the
 	// session or the stream ends, or to fails. A fault that it returns

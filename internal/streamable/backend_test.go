@@ -57,13 +57,14 @@ func fails(code protocol.Code) func(c *Call) Answer {
 	}
 }
 
-func (b *backend) Notify(c *Call) {
+func (b *backend) Notify(c *Call) *protocol.Error {
 	b.mu.Lock()
 	b.notified = append(b.notified, fmt.Sprintf("%s in %v, session %q", c.Message.Method, c.Revision, sessionID(c)))
 	b.mu.Unlock()
 	if b.notify != nil {
 		b.notify(c)
 	}
+	return nil
 }
 
 // testSession is one of the backend's.
@@ -93,10 +94,11 @@ func (b *backend) Session(id string, _ *http.Request) (Session, *protocol.Error)
 	return testSession{id, rev}, nil
 }
 
-func (b *backend) EndSession(x Session) {
+func (b *backend) EndSession(x Session) *protocol.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.sessions, x.(testSession).id)
+	return nil
 }
 
 func (b *backend) Listen(_ Session, to *Events) *protocol.Error {

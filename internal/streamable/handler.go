@@ -42,6 +42,7 @@ package streamable
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -201,8 +202,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	if c.Message.Kind() != protocol.KindRequest {
 		c.out.end() // the answer is bare
-		h.backend.Notify(c)
-		w.WriteHeader(http.StatusAccepted)
+		accepted(w, h.backend.Notify(c))
 		return
 	}
 	h.serve(c)
@@ -305,6 +305,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		c.HTTP, c.Revision, c.Session, c.out, c.batch = r, rev, x, out, true
 	}
 	requests := 0
+	var lost *protocol.Error // of a message that wants no answer
 	var running sync.WaitGroup
 	for i, c := range calls {
 		switch {
@@ -320,16 +321,26 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 				answer = h.backend.Serve(c)
 			})
 		default:
-			h.backend.Notify(c)
+			lost = cmp.Or(h.backend.Notify(c), lost)
 		}
 	}
 	running.Wait()
 	if requests == 0 {
 		out.end()
-		out.w.WriteHeader(http.StatusAccepted)
+		accepted(out.w, lost)
 		return
 	}
 	out.answerAll(answers)
+}
+
+// accepted answers messages that want no answer, with 202 unless one of them
+// could not be taken.
+func accepted(w http.ResponseWriter, fault *protocol.Error) {
+	if fault != nil {
+		refuse(w, http.StatusServiceUnavailable, fault)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
 }
 
 // get serves a GET: the stream of a legacy session, or without session a new
@@ -383,7 +394,10 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, fault)
 		return
 	}
-	h.backend.EndSession(x)
+	if fault := h.backend.EndSession(x); fault != nil {
+		refuse(w, http.StatusServiceUnavailable, fault)
+		return
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -1,0 +1,121 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+	"github.com/talaria-go/mcp/session"
+)
+
+// The kinds of messages between replicas. The bodies are letters.
+const (
+	letterEnded  = "ended"  // to all: a session has ended
+	letterCancel = "cancel" // to all: a client cancels a request, which is under way at some replica
+	letterAnswer = "answer" // to the one that asked: the response to a question
+)
+
+// letter is what one replica tells another of a session.
+type letter struct {
+	Session string            `json:"session"`
+	Message *protocol.Message `json:"message,omitempty"`
+}
+
+// postTimeout bounds how long a client waits until a message has been handed to
+// another replica.
+const postTimeout = 5 * time.Second
+
+// Replicas is a Manager as the other replicas of its server reach it, and it
+// them.
+type Replicas Manager
+
+// tell tells all other replicas.
+func (r *Replicas) tell(kind string, l letter) error {
+	body, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), postTimeout)
+	defer cancel()
+	return r.Post.Tell(ctx, kind, body)
+}
+
+// SessionEnded tells the other replicas that a session has ended. One that does
+// not hear of it finds out when the session is used there.
+func (r *Replicas) SessionEnded(id string) {
+	if err := r.tell(letterEnded, letter{Session: id}); err != nil {
+		safely.Log(r.Logger.Warn().Err(visible.Error(err)), "the other replicas were not told that a session has ended")
+	}
+}
+
+// Delivered handles a message of another replica. It does not wait for anything.
+func (r *Replicas) Delivered(message post.Message) {
+	var l letter
+	if err := json.Unmarshal(message.Body, &l); err != nil {
+		safely.Log(r.Logger.Error().Err(visible.Error(err)).Str("kind", visible.Line(message.Kind, visible.Name)), "a message of another replica cannot be read")
+		return
+	}
+	if message.Kind == letterEnded {
+		r.Sessions.Ended(l.Session)
+		return
+	}
+	x := r.Sessions.Here(l.Session)
+	if x == nil || l.Message == nil {
+		return
+	}
+	switch message.Kind {
+	case letterCancel:
+		cancelRequest(&x.Inflight, l.Message.Params)
+	case letterAnswer:
+		x.Pending.Answer(l.Message)
+	}
+}
+
+// answered takes the response of a client to a question, which another replica
+// may have asked. One that nobody waits for is dropped. The fault says that the
+// replica that waits could not be reached.
+func (r *Replicas) answered(x *session.Session, response *protocol.Message) *protocol.Error {
+	if x.Pending.Answer(response) || r.Post == nil {
+		return nil
+	}
+	node, _, ok := strings.Cut(strings.Trim(response.ID.String(), `"`), "-")
+	if !ok || node == r.Post.Node() || !post.IsNode(node) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), postTimeout)
+	defer cancel()
+	body, err := json.Marshal(letter{x.ID(), response})
+	if err == nil {
+		err = r.Post.Send(ctx, node, letterAnswer, body)
+	}
+	switch {
+	case err == nil, errors.Is(err, post.ErrNobody):
+		return nil
+	case errors.Is(err, scale.ErrFull), errors.Is(err, scale.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		return notNow("the answer cannot be handed to the replica that asked", err)
+	}
+	safely.Log(r.Logger.Warn().Err(visible.Error(err)), "an answer did not reach the replica that asked")
+	return nil
+}
+
+// cancelled cancels a request of a session, wherever it is under way.
+func (r *Replicas) cancelled(x *session.Session, notification *protocol.Message) {
+	if _, found := cancelRequest(&x.Inflight, notification.Params); found || r.Post == nil {
+		return
+	}
+	if err := r.tell(letterCancel, letter{x.ID(), notification}); err != nil {
+		safely.Log(r.Logger.Debug().Err(visible.Error(err)), "the other replicas were not told of a cancellation")
+	}
+}
+
+// notNow is the error of a request that passes when the store answers again.
+func notNow(what string, err error) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeUnavailable, Message: what + " now: try again", RetryAfter: retryAfter, Err: err}
+}

@@ -1,0 +1,336 @@
+// Package post carries messages between the replicas of a server.
+//
+// A replica has a box of its own, which others append to, and all replicas read
+// one box together. What is in a box has been sealed by its sender, so that
+// whoever runs the engine can neither read it nor make it up.
+//
+// A message that was accepted for a replica reaches it once if it lives, within
+// moments, or within five seconds if the hint of it is lost. When its box is
+// full, or nobody has that name, the sender is told; nothing that was accepted
+// is dropped. The common box keeps the newest messages only: what is told there
+// is cheap to lose, because a look at the store shows it as well.
+//
+// Nothing here knows what the messages say.
+package post
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/scale"
+)
+
+const (
+	look     = 5 * time.Second  // between looks at the boxes, which find what no hint told
+	life     = 15 * time.Second // a replica that was not heard of for so long is gone
+	keepOwn  = 8 << 20          // bytes of messages that wait for one replica
+	keepAll  = 1 << 20          // bytes of messages in the common box
+	keepFor  = 5 * time.Minute  // a box lives longer than its replica by so much at most
+	maxHints = 1024             // hints that wait; beyond them the boxes are looked at
+	common   = "all"            // the common box
+)
+
+// ErrNobody is the error of sending to a replica that is gone.
+var ErrNobody = errors.New("post: there is no such replica")
+
+// Message is what one replica tells another.
+type Message struct {
+	From string // the replica
+	Kind string // says who handles it, and what Body is
+	Body []byte
+}
+
+// Config is what an Office needs.
+type Config struct {
+	Store scale.Store
+	Seal  *seal.Sealer
+	// Failed is told when the store could not be read, or what a box has does
+	// not open. It may be nil.
+	Failed func(err error)
+}
+
+// Office sends the messages of one replica, and between Start and Close gets
+// those for it. It is safe for concurrent use.
+type Office struct {
+	config  Config
+	handler func(m Message)
+	node    string
+	own     string // box
+	watcher scale.Watcher
+	done    chan struct{}
+	stop    context.CancelFunc
+	ctx     context.Context
+
+	wake chan struct{} // tells the goroutine of hints; has room for one
+
+	mu    sync.Mutex
+	hints []hint
+	gap   bool // hints may be missing
+
+	// What the goroutine alone uses: the newest message of each box that was
+	// handled.
+	read map[string]scale.Rev
+}
+
+// hint is a message that a Watcher brought.
+type hint struct {
+	box string
+	scale.Message
+}
+
+// New makes an Office with a new name.
+func New(c Config) *Office {
+	o := &Office{
+		config: c, node: strconv.FormatUint(rand.Uint64(), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		read: make(map[string]scale.Rev),
+	}
+	o.own = "node:" + o.node
+	o.ctx, o.stop = context.WithCancel(context.Background())
+	return o
+}
+
+// Start makes handle be called with each message for this replica, one after
+// another, on one goroutine, as soon as the store answers. handle should return
+// soon, and must not call Close. Start is called once.
+func (o *Office) Start(handle func(m Message)) {
+	o.handler = handle
+	o.watcher = o.config.Store.Watch(o.hear, o.missed)
+	go o.run()
+}
+
+// enter makes the replica known and skips what the common box has from before.
+func (o *Office) enter(ctx context.Context) error {
+	if err := o.watcher.Add(ctx, o.own, common); err != nil {
+		return err
+	}
+	if err := o.live(ctx); err != nil {
+		return err
+	}
+	for {
+		messages, _, err := o.config.Store.Read(ctx, common, o.read[common], "", 0)
+		if err != nil || len(messages) == 0 {
+			return err
+		}
+		o.read[common] = messages[len(messages)-1].Rev
+	}
+}
+
+// Node returns the name of the replica: letters and digits, never used before.
+func (o *Office) Node() string { return o.node }
+
+// IsNode reports whether text can be the name of a replica.
+func IsNode(text string) bool {
+	n, err := strconv.ParseUint(text, 36, 64)
+	return err == nil && strconv.FormatUint(n, 36) == text
+}
+
+// Send gives a message to the replica of that name. The error is ErrNobody if
+// that is gone, or wraps scale.ErrFull or scale.ErrUnavailable. After the last
+// of these the message may arrive all the same.
+func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error {
+	box := "node:" + node
+	_, reader, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
+	switch {
+	case err != nil:
+		return fmt.Errorf("post: message to another replica: %w", err)
+	case reader == "": // it never was, or its box has gone
+		return ErrNobody
+	}
+	return nil
+}
+
+// Tell gives a message to every other replica. The error wraps
+// scale.ErrUnavailable.
+func (o *Office) Tell(ctx context.Context, kind string, body []byte) error {
+	_, _, err := o.config.Store.Append(ctx, scale.Post{Box: common, Data: o.wrap(common, kind, body), Keep: keepAll, TTL: keepFor})
+	if err != nil {
+		return fmt.Errorf("post: message to all replicas: %w", err)
+	}
+	return nil
+}
+
+// Lives reports whether the replica of that name is there, or was a moment ago.
+// The error wraps scale.ErrUnavailable.
+func (o *Office) Lives(ctx context.Context, node string) (bool, error) {
+	found, err := o.config.Store.Get(ctx, scale.Look{Key: record(node)})
+	if err != nil {
+		return false, err
+	}
+	return found[0].Rev != 0, nil
+}
+
+// Close makes the replica unknown, handles what has arrived, and ends the
+// Office, which must have been started. ctx bounds how long it uses the store.
+func (o *Office) Close(ctx context.Context) {
+	o.stop()
+	<-o.done
+	o.watcher.Close()
+	_, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any})
+	o.failed(err)
+	o.readAll(ctx)
+}
+
+// record is the entry that is there while a replica lives.
+func record(node string) scale.Key { return scale.Key{Part: "node", Name: node} }
+
+// live keeps the replica known.
+func (o *Office) live(ctx context.Context) error {
+	_, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any, Value: []byte{}, TTL: life})
+	return err
+}
+
+// run handles messages until the Office is closed.
+func (o *Office) run() {
+	defer close(o.done)
+	for o.enter(o.ctx) != nil {
+		select {
+		case <-o.ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+	o.readBox(o.ctx, o.own)
+	timer := time.NewTimer(soon())
+	defer timer.Stop()
+	for {
+		select {
+		case <-o.ctx.Done():
+			return
+		case <-o.wake:
+			o.handleHints()
+		case <-timer.C:
+			o.failed(o.live(o.ctx))
+			o.readAll(o.ctx)
+			timer.Reset(soon())
+		}
+	}
+}
+
+// soon returns when to look next: replicas that began together drift apart.
+func soon() time.Duration { return look - time.Duration(rand.Int64N(int64(look/5))) }
+
+// hear takes a hint. It runs on the goroutine of the Watcher.
+func (o *Office) hear(box string, m scale.Message) {
+	o.mu.Lock()
+	if len(o.hints) < maxHints {
+		o.hints = append(o.hints, hint{box, m})
+	} else {
+		o.gap = true
+	}
+	o.mu.Unlock()
+	o.knock()
+}
+
+// missed notes that hints may be missing.
+func (o *Office) missed() {
+	o.mu.Lock()
+	o.gap = true
+	o.mu.Unlock()
+	o.knock()
+}
+
+// knock wakes the goroutine.
+func (o *Office) knock() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// handleHints handles what hints brought, and reads the boxes where that is not
+// all.
+func (o *Office) handleHints() {
+	o.mu.Lock()
+	hints, gap := o.hints, o.gap
+	o.hints, o.gap = nil, false
+	o.mu.Unlock()
+	for _, h := range hints {
+		switch last := o.read[h.box]; {
+		case h.Rev <= last: // it was read from the box
+		case h.Prev > last:
+			o.readBox(o.ctx, h.box)
+		default:
+			o.handle(h.box, h.Message)
+		}
+	}
+	if gap {
+		o.readAll(o.ctx)
+	}
+}
+
+// readAll handles what the boxes have that no hint told.
+func (o *Office) readAll(ctx context.Context) {
+	o.readBox(ctx, o.own)
+	o.readBox(ctx, common)
+}
+
+// readBox handles what a box has. The own one is told what was handled, so that
+// it has room again.
+func (o *Office) readBox(ctx context.Context, box string) {
+	reader, take := "", time.Duration(0)
+	if box == o.own {
+		reader, take = o.node, keepFor
+	}
+	for {
+		messages, _, err := o.config.Store.Read(ctx, box, o.read[box], reader, take)
+		if err != nil {
+			o.failed(err)
+			return
+		}
+		for _, m := range messages {
+			o.handle(box, m)
+		}
+		if len(messages) == 0 {
+			return
+		}
+	}
+}
+
+// handle opens one message and passes it on. What does not open is dropped.
+func (o *Office) handle(box string, m scale.Message) {
+	o.read[box] = m.Rev
+	message, err := o.unwrap(box, m.Data)
+	if err != nil {
+		o.failed(err)
+		return
+	}
+	if box == common && message.From == o.node {
+		return
+	}
+	o.handler(message)
+}
+
+// wrap seals a message for a box.
+func (o *Office) wrap(box, kind string, body []byte) []byte {
+	text := make([]byte, 0, len(o.node)+len(kind)+2+len(body))
+	text = append(append(text, o.node...), '\n')
+	text = append(append(text, kind...), '\n')
+	return o.config.Seal.Seal(nil, append(text, body...), seal.Binding(box))
+}
+
+// unwrap opens what wrap returned.
+func (o *Office) unwrap(box string, sealed []byte) (m Message, err error) {
+	text, _, err := o.config.Seal.Open(sealed, seal.Binding(box))
+	if err != nil {
+		return m, fmt.Errorf("post: a message of another replica does not open: %w", err)
+	}
+	parts := bytes.SplitN(text, []byte("\n"), 3)
+	if len(parts) != 3 {
+		return m, errors.New("post: a message of another replica is none")
+	}
+	return Message{From: string(parts[0]), Kind: string(parts[1]), Body: parts[2]}, nil
+}
+
+// failed tells of an error, if it is one that anybody should hear of.
+func (o *Office) failed(err error) {
+	if err != nil && o.ctx.Err() == nil && o.config.Failed != nil {
+		o.config.Failed(err)
+	}
+}

@@ -1,0 +1,248 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// deaf is a Store whose hints are lost.
+type deaf struct{ scale.Store }
+
+func (d deaf) Watch(func(string, scale.Message), func()) scale.Watcher {
+	return d.Store.Watch(func(string, scale.Message) {}, func() {})
+}
+
+// office is an Office, and what it has got.
+type office struct {
+	*Office
+	mu   sync.Mutex
+	got  []string
+	errs []error
+}
+
+// open starts an office in a bubble.
+func open(t *testing.T, store scale.Store, key string) *office {
+	t.Helper()
+	keys, err := seal.New("post", []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &office{}
+	o.Office = New(Config{Store: store, Seal: keys, Failed: func(err error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.errs = append(o.errs, err)
+	}})
+	o.Start(func(m Message) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.got = append(o.got, m.Kind+"="+string(m.Body))
+	})
+	synctest.Wait()
+	return o
+}
+
+// want wants these messages to have come since the last call.
+func (o *office) want(t *testing.T, messages ...string) {
+	t.Helper()
+	synctest.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Equal(o.got, messages) {
+		t.Errorf("%s got %q, want %q", o.Node(), o.got, messages)
+	}
+	o.got = nil
+}
+
+const key = "a secret of 16 bytes or more"
+
+func send(t *testing.T, from, to *office, kind, body string) {
+	t.Helper()
+	if err := from.Send(t.Context(), to.Node(), kind, []byte(body)); err != nil {
+		t.Errorf("Send: %v", err)
+	}
+}
+
+func tell(t *testing.T, from *office, kind, body string) {
+	t.Helper()
+	if err := from.Tell(t.Context(), kind, []byte(body)); err != nil {
+		t.Errorf("Tell: %v", err)
+	}
+}
+
+// Messages reach the replica that they are for, once and in their order.
+func TestSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		a, b, c := open(t, store, key), open(t, store, key), open(t, store, key)
+		defer func() { a.Close(t.Context()); b.Close(t.Context()); c.Close(t.Context()) }()
+		var all []string
+		for i := range 300 {
+			send(t, a, b, "answer", fmt.Sprint(i))
+			all = append(all, fmt.Sprint("answer=", i))
+		}
+		send(t, a, a, "own", "a\nb")
+		send(t, c, a, "empty", "")
+		b.want(t, all...)
+		a.want(t, "own=a\nb", "empty=")
+		c.want(t)
+		time.Sleep(20 * time.Second) // it looks, and finds nothing new
+		b.want(t)
+
+		tell(t, a, "ended", "x")
+		a.want(t) // not to itself
+		b.want(t, "ended=x")
+		c.want(t, "ended=x")
+	})
+}
+
+// A hint that is lost costs five seconds, not the message.
+func TestSendWithoutHints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := deaf{scale.NewLocal()}
+		a, b := open(t, store, key), open(t, store, key)
+		defer func() { a.Close(t.Context()) }()
+		send(t, a, b, "one", "1")
+		tell(t, a, "two", "2")
+		time.Sleep(look)
+		b.want(t, "one=1", "two=2")
+		send(t, a, b, "three", "3")
+		b.Close(t.Context()) // handles what has arrived
+		b.want(t, "three=3")
+	})
+}
+
+// A replica that begins hears nothing of what was told before.
+func TestNothingOfBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		a := open(t, store, key)
+		for i := range 10 {
+			tell(t, a, "cancel", fmt.Sprint(i))
+		}
+		b := open(t, store, key)
+		defer func() { a.Close(t.Context()); b.Close(t.Context()) }()
+		time.Sleep(time.Minute)
+		b.want(t)
+		tell(t, a, "cancel", "new")
+		b.want(t, "cancel=new")
+	})
+}
+
+// The names of replicas are never the same, and one that was closed is gone.
+func TestLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		a, b := open(t, store, key), open(t, store, key)
+		defer a.Close(t.Context())
+		lives := func(node string, want bool) {
+			t.Helper()
+			if is, err := a.Lives(t.Context(), node); is != want || err != nil {
+				t.Errorf("%s lives: %v, %v", node, is, err)
+			}
+		}
+		time.Sleep(10 * life)
+		lives(a.Node(), true)
+		lives(b.Node(), true)
+		b.Close(t.Context())
+		lives(b.Node(), false)
+		if err := a.Send(t.Context(), "nobody", "x", nil); !errors.Is(err, ErrNobody) {
+			t.Errorf("to a replica that never was: %v", err)
+		}
+		if a.Node() == b.Node() || strings.ContainsAny(a.Node(), "-. ") {
+			t.Errorf("names %q, %q", a.Node(), b.Node())
+		}
+	})
+}
+
+// Who does not take what is sent to him is no reason to drop any of it: the
+// sender is told.
+func TestFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := deaf{scale.NewLocal()}
+		a, b := open(t, store, key), open(t, store, key)
+		defer func() { a.Close(t.Context()); b.Close(t.Context()) }()
+		body := strings.Repeat("x", 512<<10)
+		var sent []string
+		for {
+			err := a.Send(t.Context(), b.Node(), "m", []byte(body))
+			if errors.Is(err, scale.ErrFull) {
+				break
+			}
+			if err != nil || len(sent) > 100 {
+				t.Fatalf("after %d messages: %v", len(sent), err)
+			}
+			sent = append(sent, "m="+body)
+		}
+		if len(sent) < 10 {
+			t.Errorf("full after %d messages", len(sent))
+		}
+		time.Sleep(look)
+		b.mu.Lock()
+		n := len(b.got)
+		b.got = nil
+		b.mu.Unlock()
+		if n != len(sent) {
+			t.Errorf("got %d of %d", n, len(sent))
+		}
+		send(t, a, b, "again", "1") // there is room again
+	})
+}
+
+// What was not sealed with the keys of the replicas, or for another box, is
+// nobody's message.
+func TestForeign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		a, stranger := open(t, store, key), open(t, store, "another secret of 16 bytes")
+		defer func() { a.Close(t.Context()); stranger.Close(t.Context()) }()
+		send(t, stranger, a, "evil", "1")
+		tell(t, stranger, "evil", "2")
+		if _, _, err := store.Append(t.Context(), scale.Post{Box: common, Data: a.wrap(a.own, "moved", nil), Keep: 1000, TTL: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		a.want(t)
+		if len(a.errs) != 3 {
+			t.Errorf("told of %v", a.errs)
+		}
+	})
+}
+
+// A store that is away at first is no reason to give up.
+func TestStoreComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &away{Store: scale.NewLocal()}
+		store.away.Store(true)
+		a := open(t, store, key)
+		defer a.Close(t.Context())
+		time.Sleep(10 * time.Second)
+		store.away.Store(false)
+		time.Sleep(2 * time.Second)
+		send(t, a, a, "x", "1")
+		a.want(t, "x=1")
+	})
+}
+
+// away is a Store that does not answer while away.
+type away struct {
+	scale.Store
+	away atomic.Bool
+}
+
+func (s *away) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if s.away.Load() {
+		return nil, scale.ErrUnavailable
+	}
+	return s.Store.Put(ctx, writes...)
+}

@@ -1,0 +1,101 @@
+package post
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// Guard returns a store as servers use it: whatever its code does, each call
+// returns, and what it returns fits what it was asked for.
+func Guard(store scale.Store) scale.Store { return guardedStore{store} }
+
+// guardedStore is what Guard returns.
+type guardedStore struct{ scale.Store }
+
+// asked returns an error if a store has answered less or more than it was asked.
+func asked(what string, answers, questions int) error {
+	if answers != questions {
+		return fmt.Errorf("the store answers %s with %d entries, want %d", what, answers, questions)
+	}
+	return nil
+}
+
+// Get implements scale.Store.
+func (g guardedStore) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+	err = safely.Try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
+	if err == nil {
+		err = asked("Get", len(found), len(looks))
+	}
+	return found, err
+}
+
+// Put implements scale.Store.
+func (g guardedStore) Put(ctx context.Context, writes ...scale.Write) (written []scale.Entry, err error) {
+	err = safely.Try(func() (err error) { written, err = g.Store.Put(ctx, writes...); return err })
+	if err == nil {
+		err = asked("Put", len(written), len(writes))
+	}
+	return written, err
+}
+
+// Due implements scale.Store.
+func (g guardedStore) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) (due []scale.Entry, err error) {
+	err = safely.Try(func() (err error) { due, err = g.Store.Due(ctx, part, index, owner, max, lease); return err })
+	return due, err
+}
+
+// Append implements scale.Store.
+func (g guardedStore) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+	err = safely.Try(func() (err error) { rev, reader, err = g.Store.Append(ctx, p); return err })
+	return rev, reader, err
+}
+
+// Read implements scale.Store.
+func (g guardedStore) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) (messages []scale.Message, before string, err error) {
+	err = safely.Try(func() (err error) { messages, before, err = g.Store.Read(ctx, box, after, reader, take); return err })
+	return messages, before, err
+}
+
+// Watch implements scale.Store. fn and gap are the server's and need no guard;
+// the goroutine on which they run is the store's.
+func (g guardedStore) Watch(fn func(subject string, m scale.Message), gap func()) scale.Watcher {
+	w := &guardedWatcher{}
+	w.failed = safely.Apart(func() { w.Watcher = g.Store.Watch(fn, gap) })
+	if w.failed == nil && w.Watcher == nil {
+		w.failed = fmt.Errorf("the store has no Watcher")
+	}
+	return w
+}
+
+// guardedWatcher is a Watcher of a guardedStore. One that did not come to be has
+// failed set, and hears nothing: what it would is found by looks.
+type guardedWatcher struct {
+	scale.Watcher
+	failed error
+}
+
+// Add implements scale.Watcher.
+func (w *guardedWatcher) Add(ctx context.Context, subjects ...string) error {
+	if w.failed != nil {
+		return w.failed
+	}
+	return safely.Try(func() error { return w.Watcher.Add(ctx, subjects...) })
+}
+
+// Remove implements scale.Watcher.
+func (w *guardedWatcher) Remove(subjects ...string) {
+	if w.failed == nil {
+		_ = safely.Apart(func() { w.Watcher.Remove(subjects...) })
+	}
+}
+
+// Close implements scale.Watcher.
+func (w *guardedWatcher) Close() {
+	if w.failed == nil {
+		_ = safely.Apart(w.Watcher.Close)
+	}
+}

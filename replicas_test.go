@@ -1,0 +1,162 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// replicas is several servers behind a load balancer that sends each request to
+// the next one.
+type replicas struct {
+	servers []*mcp.Server
+	next    atomic.Uint64
+	url     string
+}
+
+// newReplicas starts n servers that share a store. add gives each its
+// components; it gets the number of the server.
+func newReplicas(t *testing.T, n int, opts mcp.Options, add func(i int, s *mcp.Server)) *replicas {
+	t.Helper()
+	r := &replicas{}
+	store := scale.NewLocal()
+	for i := range n {
+		o := opts
+		o.Store, o.StateKeys = store, sharedKeys
+		s := fixture(t, &o)
+		add(i, s)
+		r.servers = append(r.servers, s)
+	}
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	r.url = server.URL
+	return r
+}
+
+// ServeHTTP implements http.Handler.
+func (r *replicas) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.servers[r.next.Add(1)%uint64(len(r.servers))].Handler().ServeHTTP(w, req)
+}
+
+// connect connects a client that speaks one revision, and knows two roots.
+func (r *replicas) connect(t *testing.T, rev protocol.Revision) *client.Client {
+	t.Helper()
+	c, err := client.Connect(t.Context(), client.HTTP(r.url, nil), &client.Options{
+		Revisions: []protocol.Revision{rev}, Timeout: time.Minute, Roots: []client.Root{{URI: "file:///a"}, {URI: "file:///b"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// visits counts in the session.
+var visits = mcp.NewStoredKey[int]("example.com/visits")
+
+// Wherever the requests of a session go, it is one session.
+func TestReplicas(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		if rev.Modern() {
+			continue
+		}
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			var ends atomic.Int64
+			running := make(chan int, 1)
+			ended := make(chan error, 1)
+			var served [4]atomic.Int64
+			r := newReplicas(t, len(served), mcp.Options{OnSessionEnd: func(f *mcp.Frame, reason error) {
+				if n, _ := visits.Get(f); n != 12 || !errors.Is(reason, mcp.ErrSessionDeleted) {
+					t.Errorf("ended after %d visits: %v", n, reason)
+				}
+				ends.Add(1)
+			}}, func(i int, s *mcp.Server) {
+				s.MustAdd(
+					mcp.Tool("visit", func(f *mcp.Frame, _ empty) (int, error) {
+						served[i].Add(1)
+						return visits.Update(f, func(n int) int { return n + 1 }), nil
+					}),
+					mcp.Tool("ask", func(f *mcp.Frame, _ empty) (string, error) {
+						roots, err := frame.Roots(f, "roots")
+						return fmt.Sprint(len(roots)), err
+					}),
+					mcp.Tool("wait", func(f *mcp.Frame, _ empty) (string, error) {
+						running <- i
+						<-f.Done()
+						ended <- context.Cause(f)
+						return "", nil
+					}),
+				)
+			})
+			c := r.connect(t, rev)
+			for want := range 12 {
+				n, err := client.Call[int](t.Context(), c, "visit", nil)
+				if err != nil || n != want+1 {
+					t.Fatalf("visit %d: %d, %v", want+1, n, err)
+				}
+			}
+			for i := range served {
+				if served[i].Load() == 0 {
+					t.Errorf("replica %d has served nothing", i)
+				}
+			}
+			var asking sync.WaitGroup
+			for range 20 {
+				asking.Go(func() {
+					result, err := c.Call(t.Context(), "ask", nil)
+					if err != nil || result.Text() != "2" {
+						t.Errorf("ask: %v, %v", result, err)
+					}
+				})
+			}
+			asking.Wait()
+
+			ctx, cancel := context.WithCancel(t.Context())
+			called := make(chan error, 1)
+			go func() {
+				_, err := c.Call(ctx, "wait", nil)
+				called <- err
+			}()
+			<-running
+			cancel()
+			if err := <-called; !errors.Is(err, client.ErrCancelled) {
+				t.Errorf("a call that was cancelled: %v", err)
+			}
+			if cause := <-ended; cause == nil {
+				t.Error("the handler of a cancelled call was not told")
+			}
+
+			go func() { _, _ = c.Call(t.Context(), "wait", nil) }()
+			<-running
+			if err := c.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			if cause := <-ended; !errors.Is(cause, mcp.ErrSessionClosed) && cause == nil {
+				t.Errorf("a handler of the session that was deleted: %v", cause)
+			}
+			for _, s := range r.servers {
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				if err := s.Shutdown(ctx); err != nil {
+					t.Errorf("Shutdown: %v", err)
+				}
+				cancel()
+			}
+			if n := ends.Load(); n != 1 {
+				t.Errorf("the session ended %d times", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,475 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// This file has what a Manager does when replicas share its sessions. What is in
+// the store is the session; what is in the table is a copy, which every request
+// compares with the store before it is used, and which leaves the table when
+// nobody here uses it.
+//
+// A session in the store is in one of two states. While it has no owner it
+// lives, and any replica changes it. Whoever ends it becomes its owner, for
+// endLease at a time; then nobody else uses it, and it is deleted when OnEnd has
+// returned. If the owner dies before, the session becomes due, as one does that
+// was not used for Config.Idle, and another replica ends it.
+
+const (
+	slots    = 64               // parts of the store, over which sessions are spread
+	index    = "due"            // of those that nobody uses, and of those that end
+	endLease = 30 * time.Second // of who ends a session
+	freshFor = time.Minute      // lives what was never used after initialize
+	keepDay  = 24 * time.Hour   // is the state kept after it became due, so that OnEnd gets it
+	batch    = 256              // sessions that are renewed at once
+)
+
+// keyOf returns where the state of a session is. Its id, which lets whoever has
+// it use the session, cannot be told from that.
+func keyOf(id string) scale.Key {
+	sum := sha256.Sum256([]byte("session " + id))
+	return scale.Key{Part: partOf(int(sum[0])), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
+}
+
+// partOf returns the name of a part.
+func partOf(n int) string { return "session-" + strconv.Itoa(n%slots) }
+
+// ttl is how long the state of a session is kept without being renewed.
+func (m *Manager) ttl() time.Duration {
+	if m.config.Idle < 0 {
+		return 365 * keepDay
+	}
+	return m.config.Idle + keepDay
+}
+
+// lifetime is when a session becomes due that is used now.
+func (m *Manager) lifetime() time.Duration { return max(m.config.Idle, 0) }
+
+// use runs code of the Store, for which a client may wait. That the client has
+// left is no failure of the Store.
+func (m *Manager) use(ctx context.Context, fn func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	err := fn(ctx)
+	switch {
+	case err == nil:
+		m.answers.CompareAndSwap(0, time.Now().UnixNano())
+	case !errors.Is(err, context.Canceled):
+		m.answers.Store(0)
+		m.failed(err)
+	}
+	return err
+}
+
+// get asks the store for one entry.
+func (m *Manager) get(ctx context.Context, look scale.Look) (e scale.Entry, err error) {
+	err = m.use(ctx, func(ctx context.Context) error {
+		found, err := m.config.Store.Get(ctx, look)
+		if err == nil {
+			e = found[0]
+		}
+		return err
+	})
+	return e, err
+}
+
+// put makes one write. The error is none that Entry.Err tells.
+func (m *Manager) put(ctx context.Context, w scale.Write) (e scale.Entry, err error) {
+	err = m.use(ctx, func(ctx context.Context) error {
+		written, err := m.config.Store.Put(ctx, w)
+		if err == nil {
+			e = written[0]
+		}
+		return err
+	})
+	return e, err
+}
+
+// sealed returns a state as the store gets it.
+func (m *Manager) sealed(key scale.Key, text []byte) []byte {
+	return m.config.Seal.Seal(nil, text, seal.Binding(key.Name))
+}
+
+// open reads an entry. One that cannot be opened is no session that has ended:
+// it may have been sealed with a key that another replica has already.
+func (m *Manager) open(key scale.Key, id string, value []byte) (text []byte, st *state, err error) {
+	text, old, err := m.config.Seal.Open(value, seal.Binding(key.Name))
+	if err != nil {
+		return nil, nil, fmt.Errorf("session: a state in the store does not open: %w", err)
+	}
+	if st, err = readState(text); err == nil {
+		st.old = old
+	}
+	if err == nil && (keyOf(st.ID) != key || id != "" && st.ID != id) {
+		err = errors.New("session: the store has another session's state")
+	}
+	return text, st, err
+}
+
+// create keeps a new session.
+func (m *Manager) create(ctx context.Context, s *Session) error {
+	text, err := s.encode()
+	if err != nil {
+		return err
+	}
+	key, in := keyOf(s.id), m.lifetime()
+	if in > 0 {
+		in = min(in, freshFor)
+	}
+	e, err := m.put(ctx, scale.Write{
+		Key: key, Value: m.sealed(key, text), TTL: m.ttl(), In: in, Index: indexFor(in),
+		Limit: "sessions", Max: m.share(),
+	})
+	switch {
+	case err != nil:
+		return err
+	case errors.Is(e.Err, scale.ErrFull):
+		return fmt.Errorf("%w: all replicas together have %d, which is about the limit", ErrTooMany, m.config.Max)
+	case e.Err != nil:
+		return e.Err
+	}
+	s.rev.Store(int64(e.Rev))
+	s.base = text
+	return nil
+}
+
+// share is how many sessions a part of the store may have. Their ids are random,
+// so that of many sessions each part has nearly as many: all together may have
+// Config.Max, and a few more.
+func (m *Manager) share() int {
+	mean := float64(m.config.Max) / slots
+	return int(math.Ceil(mean + 3*math.Sqrt(mean) + 1))
+}
+
+// indexFor names the index for what is due after in.
+func indexFor(in time.Duration) string {
+	if in <= 0 {
+		return ""
+	}
+	return index
+}
+
+// look finds a session in the store. s is the copy in the table, nil if there is
+// none.
+func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, error) {
+	look := scale.Look{Key: keyOf(id)}
+	if s != nil {
+		look.Known = scale.Rev(s.rev.Load())
+	}
+	e, err := m.get(ctx, look)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Rev == 0 || e.Owner != "":
+		m.Ended(id)
+		return nil, nil
+	case s != nil && e.Rev <= look.Known:
+		return s, nil
+	}
+	text, st, err := m.open(look.Key, id, e.Value)
+	if err != nil {
+		m.failed(err)
+		return nil, err
+	}
+	if s == nil {
+		if s, err = m.copyOf(st, e.Rev, text); err != nil {
+			m.failed(err)
+			return nil, err
+		}
+	}
+	return s, s.update(e.Rev, text, st)
+}
+
+// copyOf takes a session of the store into the table, or returns the one that
+// has come there meanwhile.
+func (m *Manager) copyOf(st *state, rev scale.Rev, text []byte) (*Session, error) {
+	restored, err := m.restore(st, rev, text)
+	if err != nil {
+		return nil, err
+	}
+	return m.add(restored)
+}
+
+// restore makes a session of what the store has. What it decodes is users' code.
+func (m *Manager) restore(st *state, rev scale.Rev, text []byte) (s *Session, err error) {
+	err = safely.Try(func() (err error) { s, err = restore(m.ctx, st); return err })
+	if err != nil {
+		return nil, err
+	}
+	s.known(rev, text, st.old)
+	if m.onEnd != nil {
+		s.OnEnd(func(reason error) { m.onEnd(s, reason) })
+	}
+	return s, nil
+}
+
+// save keeps what requests have changed. After an error the session is as
+// changed as before.
+func (m *Manager) save(ctx context.Context, s *Session) error {
+	if !s.takeChanged() {
+		return nil
+	}
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	if s.Ended() {
+		return nil
+	}
+	gone, err := m.write(ctx, s, "", m.lifetime())
+	if gone {
+		m.letGo(s, ErrDeleted)
+	}
+	if err != nil {
+		s.changed.Store(true)
+	}
+	return err
+}
+
+// write writes the state of s, together with what other replicas have changed
+// meanwhile. It tells if the session ends or has ended elsewhere; then nothing
+// is written. s.saving is held.
+func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.Duration) (gone bool, err error) {
+	key := keyOf(s.id)
+	for {
+		text, err := s.encode()
+		if err != nil {
+			return false, err
+		}
+		if owner == "" && bytes.Equal(text, s.base) && !s.reseal {
+			return false, nil
+		}
+		e, err := m.put(ctx, scale.Write{
+			Key: key, Prev: scale.Rev(s.rev.Load()), Value: m.sealed(key, text),
+			Owner: owner, TTL: m.ttl(), In: in, Index: indexFor(in),
+		})
+		switch {
+		case err != nil:
+			return false, err
+		case e.Err == nil:
+			s.rev.Store(int64(e.Rev))
+			s.base, s.reseal = text, false
+			s.renewed.Store(time.Now().UnixNano())
+			return false, nil
+		case !errors.Is(e.Err, scale.ErrChanged):
+			return false, e.Err
+		case e.Rev == 0 || e.Owner != "":
+			return true, nil
+		}
+		text, st, err := m.open(key, s.id, e.Value)
+		if err != nil {
+			return false, err
+		}
+		if err := s.rebase(e.Rev, text, st); err != nil {
+			return false, err
+		}
+	}
+}
+
+// claim makes this replica the one that ends s. It returns false if another one
+// does, or has.
+func (m *Manager) claim(ctx context.Context, s *Session, reason error) (mine bool, err error) {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	s.ending = reasonName(reason)
+	gone, err := m.write(ctx, s, m.config.Node, endLease)
+	return !gone && err == nil, err
+}
+
+// finish deletes a session whose end is over.
+func (m *Manager) finish(s *Session) {
+	_, _ = m.put(context.WithoutCancel(m.ctx), scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())}) // it is due again, if this fails
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.ending, s)
+}
+
+// Ended lets a session go that has ended at another replica.
+func (m *Manager) Ended(id string) {
+	if s := m.Here(id); s != nil {
+		m.letGo(s, ErrDeleted)
+	}
+}
+
+// Here returns the copy of a session that this replica has; nil if there is none.
+func (m *Manager) Here(id string) *Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sessions[id]
+}
+
+// letGo takes a session out of the table and closes the copy. The session itself
+// lives on elsewhere, or somebody else ends it.
+func (m *Manager) letGo(s *Session, reason error) {
+	m.mu.Lock()
+	if m.sessions[s.id] == s {
+		m.remove(s)
+	}
+	m.mu.Unlock()
+	s.OnEnd(nil)
+	s.Close(reason)
+}
+
+// tick is the time between two rounds of renew.
+func (m *Manager) tick() time.Duration {
+	if m.config.Idle < 0 {
+		return endLease / 3
+	}
+	return min(max(m.config.Idle/(4*slots), 100*time.Millisecond), endLease/3)
+}
+
+// keepShared renews sessions and ends those that are due, until the Manager is
+// closed. It runs on a goroutine of its own.
+func (m *Manager) keepShared() {
+	defer m.sweeping.Done()
+	timer := time.NewTicker(m.tick())
+	defer timer.Stop()
+	for part := int(time.Now().UnixNano() % slots); ; part++ {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-timer.C:
+		}
+		m.renew()
+		if since := m.answers.Load(); since == 0 {
+			_, _ = m.get(m.ctx, scale.Look{Key: keyOf("")}) // does the store answer again?
+		} else if time.Since(time.Unix(0, since)) >= endLease {
+			// Before, what is due may be so because nobody could renew it.
+			m.endDue(partOf(part))
+		}
+	}
+}
+
+// renew lets sessions live on that are used here, and those that this replica
+// ends. Copies that are not used leave the table.
+func (m *Manager) renew() {
+	now := time.Now()
+	var looks []scale.Look
+	var sessions, leave []*Session
+	add := func(s *Session, in time.Duration) {
+		looks = append(looks, scale.Look{Key: keyOf(s.id), Known: scale.Rev(s.rev.Load()), In: in, TTL: m.ttl()})
+		sessions = append(sessions, s)
+	}
+	m.mu.Lock()
+	for s := range m.ending {
+		add(s, endLease)
+	}
+	for _, s := range m.sessions {
+		used, idle := s.idleSince()
+		switch {
+		case m.config.Idle > 0 && idle && now.Sub(used) >= m.config.Idle/2:
+			leave = append(leave, s)
+		case m.config.Idle > 0 && s.wantsRenewal(now, m.config.Idle/4):
+			add(s, m.config.Idle)
+		}
+	}
+	m.mu.Unlock()
+	for _, s := range leave {
+		m.letGo(s, ErrIdle)
+	}
+	for chunk := range slices.Chunk(looks, batch) {
+		var found []scale.Entry
+		err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, chunk...); return err })
+		if err != nil {
+			return
+		}
+		for i, e := range found {
+			s := sessions[i]
+			switch {
+			case e.Rev == chunk[i].Known:
+				s.renewed.Store(now.UnixNano())
+			case (e.Rev == 0 || e.Owner != "") && m.isHere(s):
+				m.letGo(s, ErrDeleted)
+			}
+		}
+		sessions = sessions[len(chunk):]
+	}
+}
+
+// isHere reports whether a session is in the table.
+func (m *Manager) isHere(s *Session) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sessions[s.id] == s
+}
+
+// endDue ends the sessions of a part that nobody uses, and those whose end
+// another replica did not finish.
+func (m *Manager) endDue(part string) {
+	var due []scale.Entry
+	if m.use(m.ctx, func(ctx context.Context) (err error) {
+		due, err = m.config.Store.Due(ctx, part, index, m.config.Node, 100, endLease)
+		return err
+	}) != nil {
+		return
+	}
+	for _, e := range due {
+		text, st, err := m.open(e.Key, "", e.Value)
+		if err != nil {
+			m.failed(err)
+			continue
+		}
+		s := m.Here(st.ID)
+		if s != nil {
+			if _, idle := s.idleSince(); !idle && st.Ended == "" {
+				m.keepAlive(s, e, text, st)
+				continue
+			}
+			m.letGo(s, ErrIdle)
+		}
+		if s, err = m.restore(st, e.Rev, text); err != nil {
+			m.failed(err)
+			continue
+		}
+		m.close(s, reasonNamed(st.Ended))
+	}
+}
+
+// keepAlive gives a session back that is used here after all: it could not be
+// renewed for long.
+func (m *Manager) keepAlive(s *Session, e scale.Entry, text []byte, st *state) {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	kept, err := m.put(m.ctx, scale.Write{Key: e.Key, Prev: e.Rev, Value: e.Value, TTL: m.ttl(), In: m.config.Idle, Index: index})
+	if err == nil && kept.Err == nil {
+		err = s.rebase(kept.Rev, text, st)
+	}
+	m.failed(err)
+}
+
+// The reasons for which sessions end, as the store has them.
+var reasonNames = map[string]error{"closed": ErrClosed, "deleted": ErrDeleted}
+
+// reasonName returns how the store has a reason.
+func reasonName(reason error) string {
+	for _, name := range slices.Sorted(maps.Keys(reasonNames)) {
+		if errors.Is(reason, reasonNames[name]) && reasonNames[name] == reason {
+			return name
+		}
+	}
+	return "closed"
+}
+
+// reasonNamed returns the reason that the store has; "" is that nobody used the
+// session.
+func reasonNamed(name string) error {
+	if name == "" {
+		return ErrIdle
+	}
+	if reason, ok := reasonNames[name]; ok {
+		return reason
+	}
+	return ErrClosed
+}

@@ -1,0 +1,550 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+const idle = time.Hour
+
+// shaky is a Store that can fail, counts, and can be held up before a Put.
+type shaky struct {
+	scale.Store
+	down       atomic.Bool
+	gets, puts atomic.Int64
+	beforePut  func()
+}
+
+var errDown = fmt.Errorf("%w: connection refused", scale.ErrUnavailable)
+
+func newShaky() *shaky { return &shaky{Store: scale.NewLocal()} }
+
+func (s *shaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	s.gets.Add(1)
+	if s.down.Load() {
+		return nil, errDown
+	}
+	return s.Store.Get(ctx, looks...)
+}
+
+func (s *shaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	s.puts.Add(1)
+	if s.beforePut != nil {
+		s.beforePut()
+	}
+	if s.down.Load() {
+		return nil, errDown
+	}
+	return s.Store.Put(ctx, writes...)
+}
+
+func (s *shaky) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+	if s.down.Load() {
+		return nil, errDown
+	}
+	return s.Store.Due(ctx, part, index, owner, max, lease)
+}
+
+// fleet is several Managers that share a Store. ends gets the name of the one
+// that runs the end of a session, and why.
+type fleet struct {
+	store *shaky
+	all   []*Manager
+	mu    sync.Mutex
+	ends  []string
+}
+
+// newFleet makes a fleet in a bubble, which must be closed before the bubble
+// ends.
+func newFleet(t *testing.T, n int) *fleet {
+	t.Helper()
+	keys, err := seal.New("session", []byte("a secret of 16 bytes or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{store: newShaky()}
+	for i := range n {
+		m := NewManager(Config{Store: f.store, Seal: keys, Node: fmt.Sprintf("n%d", i), Idle: idle})
+		m.OnRestore(func(s *Session, reason error) { f.ended(i, reason) })
+		f.all = append(f.all, m)
+	}
+	for i, m := range f.all {
+		m.Share(func(id string) {
+			for j, other := range f.all {
+				if j != i {
+					other.Ended(id)
+				}
+			}
+		})
+	}
+	return f
+}
+
+func (f *fleet) close() {
+	for _, m := range f.all {
+		m.Close(ErrClosed)
+	}
+}
+
+func (f *fleet) ended(i int, reason error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ends = append(f.ends, fmt.Sprint(i, ": ", reason))
+}
+
+// open opens a session at the first, and uses it.
+func (f *fleet) open(t *testing.T) string {
+	t.Helper()
+	s, err := f.all[0].Open(t.Context(), Client{Revision: protocol.V20251125})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.OnEnd(func(reason error) { f.ended(0, reason) })
+	s.Use()
+	s.SetInitialized()
+	if err := s.Release(); err != nil {
+		t.Fatal(err)
+	}
+	return s.ID()
+}
+
+// use has one of them serve a request.
+func (f *fleet) use(t *testing.T, i int, id string, serve func(s *Session)) {
+	t.Helper()
+	s, err := f.all[i].Get(t.Context(), id)
+	if s == nil || err != nil {
+		t.Fatalf("the session is not found at %d: %v", i, err)
+	}
+	s.Use()
+	serve(s)
+	if err := s.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// want wants these ends, and the store to have nothing of the session.
+func (f *fleet) want(t *testing.T, id string, ends ...string) {
+	t.Helper()
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if got := strings.Join(f.ends, "; "); got != strings.Join(ends, "; ") {
+		t.Errorf("ended %q, want %q", got, ends)
+	}
+	if id == "" {
+		return
+	}
+	if found, err := f.store.Store.Get(t.Context(), scale.Look{Key: keyOf(id)}); err != nil || found[0].Rev != 0 {
+		t.Errorf("the store still has the session: %v", err)
+	}
+	for i, m := range f.all {
+		if s, err := m.Get(t.Context(), id); s != nil || err != nil {
+			t.Errorf("%d still has the session: %v", i, err)
+		}
+	}
+}
+
+// What one replica changes the next request finds, wherever it comes.
+func TestShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		defer f.close()
+		id := f.open(t)
+		for round := range 6 {
+			f.use(t, round%3, id, func(s *Session) {
+				n, _ := frameIn(s).Get("n")
+				if round > 0 && n != round-1 || !s.Initialized() || round > 1 && !s.Subscribed(fmt.Sprint("u", round-1)) || s.Subscribed(fmt.Sprint("u", round-2)) {
+					t.Errorf("round %d: n %v, initialized %v, subscriptions %v", round, n, s.Initialized(), s.subscriptions.uris)
+				}
+				frameIn(s).Assign("n", round)
+				s.Subscribe(fmt.Sprint("u", round), 10)
+				s.Unsubscribe(fmt.Sprint("u", round-1))
+				s.SetLogLevel(protocol.LevelDebug + protocol.Level(round%3))
+			})
+		}
+	})
+}
+
+// What requests at two replicas change at the same time is kept of both.
+func TestSharedConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		defer f.close()
+		id := f.open(t)
+		f.use(t, 0, id, func(s *Session) {
+			f.use(t, 1, id, func(s *Session) {
+				f.use(t, 2, id, func(s *Session) { cartKey.Set(frameIn(s), cart{[]string{"tea"}}) })
+				s.Subscribe("u", 9)
+				frameIn(s).Assign("b", 2)
+			})
+			// Meanwhile another request comes here and finds what is new.
+			f.use(t, 0, id, func(s *Session) {
+				if b, _ := frameIn(s).Get("b"); b != 2 {
+					t.Errorf("b is %v while another request is under way", b)
+				}
+			})
+			s.SetLogLevel(protocol.LevelError)
+			frameIn(s).Assign("a", 1)
+		})
+		for i := range f.all {
+			f.use(t, i, id, func(s *Session) {
+				a, _ := frameIn(s).Get("a")
+				b, _ := frameIn(s).Get("b")
+				items, _ := cartKey.Get(frameIn(s))
+				if a != 1 || b != 2 || len(items.Items) != 1 || !s.Subscribed("u") || s.LogLevel() != protocol.LevelError {
+					t.Errorf("%d: a %v, b %v, %v, %v", i, a, b, items, s.LogLevel())
+				}
+			})
+		}
+	})
+}
+
+// A request that changes nothing is one look, one that changes something one
+// write more.
+func TestSharedCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		id := f.open(t)
+		step := func(what string, gets, puts int64, change func(s *Session)) {
+			t.Helper()
+			f.store.gets.Store(0)
+			f.store.puts.Store(0)
+			f.use(t, 0, id, change)
+			if g, p := f.store.gets.Load(), f.store.puts.Load(); g != gets || p != puts {
+				t.Errorf("%s: %d looks and %d writes, want %d and %d", what, g, p, gets, puts)
+			}
+		}
+		nothing := func(*Session) {}
+		step("nothing new", 1, 0, nothing)
+		step("initialized again", 1, 0, func(s *Session) { s.SetInitialized() })
+		step("level", 1, 1, func(s *Session) { s.SetLogLevel(protocol.LevelDebug) })
+		step("the same level", 1, 0, func(s *Session) { s.SetLogLevel(protocol.LevelDebug) })
+		step("there and back", 1, 0, func(s *Session) { s.SetLogLevel(protocol.LevelError); s.SetLogLevel(protocol.LevelDebug) })
+		step("subscription", 1, 1, func(s *Session) { s.Subscribe("u", 1) })
+		step("the end of none", 1, 0, func(s *Session) { s.Unsubscribe("v") })
+		step("assign", 1, 1, func(s *Session) { frameIn(s).Assign("a", 1) })
+		step("reading", 1, 0, func(s *Session) { frameIn(s).Get("a") })
+		step("a conflict", 2, 3, func(s *Session) {
+			frameIn(s).Assign("a", 2)
+			f.use(t, 1, id, func(s *Session) { frameIn(s).Assign("b", 2) })
+		})
+	})
+}
+
+// A session ends once, when no replica has used it for the idle time.
+func TestSharedIdle(t *testing.T) {
+	for _, tt := range []struct {
+		what string
+		do   func(t *testing.T, f *fleet, id string)
+	}{
+		{"never used again", func(*testing.T, *fleet, string) {}},
+		{"used elsewhere", func(t *testing.T, f *fleet, id string) {
+			for range 8 {
+				time.Sleep(idle * 2 / 3)
+				f.use(t, 1, id, func(*Session) {})
+			}
+		}},
+		{"a long request", func(t *testing.T, f *fleet, id string) {
+			f.use(t, 1, id, func(*Session) { time.Sleep(5 * idle) })
+		}},
+		{"a stream alone", func(t *testing.T, f *fleet, id string) {
+			s, err := f.all[2].Get(t.Context(), id)
+			if s == nil || err != nil {
+				t.Fatal("the session is not found")
+			}
+			release := s.hold()
+			time.Sleep(5 * idle)
+			release()
+		}},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, 3)
+				defer f.close()
+				id := f.open(t)
+				tt.do(t, f, id)
+				f.want(t, "")
+				f.use(t, 0, id, func(*Session) {}) // it is still there
+				time.Sleep(2 * idle)
+				if len(f.ends) != 1 || !strings.HasSuffix(f.ends[0], ErrIdle.Error()) {
+					t.Errorf("ended %q, want once, as nobody used it", f.ends)
+				}
+				f.ends = nil
+				f.want(t, id)
+			})
+		})
+	}
+}
+
+// A client that opens a session and never uses it costs a minute.
+func TestSharedFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1)
+		defer f.close()
+		time.Sleep(endLease) // from then on it ends what is due
+		s, err := f.all[0].Open(t.Context(), Client{Revision: protocol.V20251125})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Use() // initialize
+		if err := s.Release(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(idle/4 + 2*freshFor)
+		f.want(t, s.ID(), "0: "+ErrIdle.Error())
+	})
+}
+
+// Whoever is asked ends a session, once: for its client, for all replicas.
+func TestSharedEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		defer f.close()
+		id := f.open(t)
+		ctx, release := context.WithCancel(context.Background())
+		busy, err := f.all[2].Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy.Use()
+		go func() {
+			<-busy.Context().Done()
+			_ = busy.Release()
+			release()
+		}()
+		if _, err := f.all[1].Get(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		var ending sync.WaitGroup
+		for range 4 {
+			ending.Go(func() {
+				if _, err := f.all[1].End(t.Context(), id, ErrDeleted); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		ending.Wait()
+		<-ctx.Done() // the call at another replica was told
+		f.want(t, id, "1: "+ErrDeleted.Error())
+	})
+}
+
+// While a request runs where a session was ended, nobody else ends it, and
+// nobody uses it.
+func TestSharedEndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		id := f.open(t)
+		f.use(t, 0, id, func(s *Session) {
+			if _, err := f.all[0].End(t.Context(), id, ErrDeleted); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * endLease) // the handler ignores its end
+			if s, err := f.all[1].Get(t.Context(), id); s != nil || err != nil {
+				t.Errorf("found while it ends: %v", err)
+			}
+			f.want(t, "")
+		})
+		f.want(t, id, "0: "+ErrDeleted.Error())
+	})
+}
+
+// What a replica that dies had begun to end, another one ends, for the same
+// reason.
+func TestSharedEndElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		id := f.open(t)
+		s, err := f.all[0].Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mine, err := f.all[0].claim(t.Context(), s, ErrDeleted); !mine || err != nil {
+			t.Fatal(mine, err)
+		}
+		f.all[0].Close(ErrClosed) // it finishes nothing
+		time.Sleep(idle)
+		f.want(t, id, "1: "+ErrDeleted.Error())
+	})
+}
+
+// A Store that is away ends nothing, and nothing is lost that was acknowledged.
+func TestSharedStoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		id := f.open(t)
+		s, err := f.all[0].Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Use()
+		frameIn(s).Assign("a", 1)
+		f.store.down.Store(true)
+		if err := s.Release(); !errors.Is(err, scale.ErrUnavailable) {
+			t.Errorf("Release: %v", err)
+		}
+		if s, err := f.all[1].Get(t.Context(), id); s != nil || !errors.Is(err, scale.ErrUnavailable) {
+			t.Errorf("Get: %v, %v", s, err)
+		}
+		if _, err := f.all[0].End(t.Context(), id, ErrDeleted); !errors.Is(err, scale.ErrUnavailable) {
+			t.Errorf("End: %v", err)
+		}
+		if _, err := f.all[0].Open(t.Context(), Client{Revision: protocol.V20251125}); !errors.Is(err, scale.ErrUnavailable) {
+			t.Errorf("Open: %v", err)
+		}
+		s.Use() // a long request, which cannot be renewed
+		time.Sleep(3 * idle)
+		f.store.down.Store(false)
+		time.Sleep(endLease / 2)
+		if err := s.Release(); err != nil {
+			t.Errorf("Release when the store is back: %v", err)
+		}
+		f.want(t, "")
+		f.use(t, 1, id, func(s *Session) {
+			if a, _ := frameIn(s).Get("a"); a != 1 {
+				t.Errorf("a is %v", a)
+			}
+		})
+	})
+}
+
+// A state that cannot be opened is no session that has ended: another replica
+// may have the key.
+func TestSharedForeignKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1)
+		defer f.close()
+		id := f.open(t)
+		keys, _ := seal.New("session", []byte("another secret of 16 bytes"))
+		other := NewManager(Config{Store: f.store, Seal: keys, Node: "other", Idle: idle})
+		defer other.Close(ErrClosed)
+		if s, err := other.Get(t.Context(), id); s != nil || err == nil {
+			t.Errorf("Get with another key: %v, %v", s, err)
+		}
+		f.use(t, 0, id, func(*Session) {})
+	})
+}
+
+// Keys are replaced while a session lives: what the old one sealed is sealed
+// anew by the next request, even if that changes nothing.
+func TestSharedKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		before, after := []byte("the key that goes away"), []byte("the key that comes")
+		manager := func(secrets ...[]byte) *Manager {
+			keys, err := seal.New("session", secrets...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return NewManager(Config{Store: store, Seal: keys, Idle: idle})
+		}
+		first, both, last := manager(before), manager(after, before), manager(after)
+		for _, m := range []*Manager{first, both, last} {
+			defer m.Close(ErrClosed)
+		}
+		s, err := first.Open(t.Context(), Client{Revision: protocol.V20251125})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := last.Get(t.Context(), s.ID()); err == nil {
+			t.Error("what the old key sealed opens without it")
+		}
+		s, err = both.Get(t.Context(), s.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Use()
+		if err := s.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := last.Get(t.Context(), s.ID()); s == nil || err != nil {
+			t.Errorf("after it was sealed anew: %v, %v", s, err)
+		}
+	})
+}
+
+// No two processes give events the same id, and none takes the id of another
+// for its own.
+func TestEventIDsAfterMove(t *testing.T) {
+	first := kept(t, protocol.V20251125, 0)
+	var to sink
+	stream := first.OpenStream(&to)
+	sendAll(t, stream, "a")
+	to.want(t, "1-1= 1-2=a")
+
+	m := NewManager(Config{Store: scale.NewLocal()}) // so that its ids carry its name
+	defer m.Close(ErrClosed)
+	restored, err := restore(t.Context(), first.state())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := m.add(restored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream = second.OpenStream(&to)
+	stream.End([]byte("b"))
+	life := second.history.idOf(ownStream, 0)[len("0-0"):]
+	if len(life) < 2 {
+		t.Fatalf("ids of the second process end with %q", life)
+	}
+	to.want(t, "1-1"+life+"= 1-2"+life+"=b")
+	for id, want := range map[string]bool{"1-1": false, "1-1" + life: true, "1-1.1": false, "1-1" + life + ".1": false} {
+		if _, _, err := second.history.resume(id, &to, nil); (err == nil) != want {
+			t.Errorf("Resume(%q) = %v, want %v", id, err, want)
+		}
+	}
+	to.want(t, "1-2"+life+"=b")
+	if _, _, err := first.history.resume("1-1"+life, &to, nil); err == nil {
+		t.Error("the first process takes an id of the second for its own")
+	}
+
+	out, leave := listen(second, "")
+	defer leave()
+	second.Send([]byte("c"))
+	id, message, _ := second.Next(out)
+	if string(message) != "c" || id != "0-1"+life || !unasked(id) || !unasked("0-1") {
+		t.Errorf("own stream: id %q, %q", id, message)
+	}
+	if err := second.history.sendMissed("0-0", &to); err != nil {
+		t.Error(err)
+	}
+	to.want(t, "")
+	if err := second.history.sendMissed("0-0"+life, &to); err != nil {
+		t.Error(err)
+	}
+	to.want(t, "0-1"+life+"=c")
+}
+
+// A Store is asked for what can be an id alone.
+func TestStoreIsAskedForIDsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1)
+		defer f.close()
+		f.store.down.Store(true)
+		for _, id := range []string{"", "x", strings.Repeat("A", 1<<20), "../../etc/passwd", "AAAAAAAAAAAAAAAAAAAAA\x00", "AAAAAAAAAAAAAAAAAAAA' --"} {
+			if s, err := f.all[0].Get(t.Context(), id); s != nil || err != nil {
+				t.Errorf("%.30q: %v, %v; want no session, without a word of the Store", id, s, err)
+			}
+		}
+		if _, err := f.all[0].Get(t.Context(), opaque.NewID()); err == nil {
+			t.Error("the Store is not asked for what can be one")
+		}
+	})
+}
