@@ -106,7 +106,7 @@ func (p *proxyCommand) run(ctx context.Context, target []string) error {
 		},
 	})
 	if err != nil {
-		return unreachable(kindAny, t, err)
+		return unreachable(kindCommand, t, err)
 	}
 	if p.stdio {
 		err = offered.Server().ServeConn(ctx, offered.Conn(transport.NewStream(os.Stdin, os.Stdout, &transport.StreamOptions{MaxMessage: maxMessage})))

@@ -162,7 +162,10 @@ func (s *Shell) execute(ctx context.Context, c command, rest string) error {
 	if c.online && s.client == nil {
 		return &usageError{"not connected", "initialize connects"}
 	}
-	err := c.run(ctx, rest)
+	err := wrong("unexpected argument %q", rest)
+	if rest == "" || c.usage != c.name {
+		err = c.run(ctx, rest)
+	}
 	if wrong, ok := errors.AsType[*usageError](err); ok && wrong.hint == "" {
 		wrong.hint = "usage: " + c.usage
 	}

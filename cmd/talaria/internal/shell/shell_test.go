@@ -155,6 +155,7 @@ func TestRun(t *testing.T) {
 		{"list_tools search", "newest | oldest", false},
 		{"list_tools nothing", "has no tool", true},
 		{"list_prompts", "found 1 prompt\n", false},
+		{"list_prompts greet", `unexpected argument "greet"`, true},
 		{"get_prompt greet style=kind name='two words'", "kind two words", false},
 		{"get_prompt greet", "style: is required", true},
 		{"get_prompt nothing", "nothing", true},
