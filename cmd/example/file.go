@@ -21,8 +21,9 @@ import (
 // maxRecords is how many records a file may have; the tag of document says so.
 const maxRecords = 5000
 
-// lockWait is how long a call waits for others that use its file.
-const lockWait = 5 * time.Second
+// lockWait is how long a call waits for others that use its file. They do not
+// take turns: whoever asks at the right moment is next.
+const lockWait = 30 * time.Second
 
 // record is what a file keeps many of.
 type record interface{ number() int }
