@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -71,7 +72,7 @@ func longTokens(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 }
 
 func modernMeta(rev protocol.Revision) string {
-	return fmt.Sprintf(`%q:%q,%q:{"name":"c","version":"1"},%q:{}`, protocol.MetaVersion, rev, protocol.MetaClientInfo, protocol.MetaCapabilities)
+	return fmt.Sprintf(`%q:%q,%q:{"name":"c","version":"1"},%q:{}`, facts.MetaVersion, rev, facts.MetaClientInfo, facts.MetaCapabilities)
 }
 
 var fullSize = flag.Bool("full", false, "run tests of memory with as many clients as the limits allow")

@@ -167,7 +167,7 @@ func (o ToolOptions) toolOption(set *toolSettings) {
 type settings struct {
 	title, doc string
 	icons      []protocol.Icon
-	meta       protocol.MetaMap
+	meta       map[string]any
 	timeout    time.Duration
 	visible    func(f *Frame) bool
 	scopes     []string
@@ -268,7 +268,7 @@ func checkIcon(icon protocol.Icon) error {
 func Meta(key string, value any) Option {
 	return common(func(set *settings) {
 		if set.meta == nil {
-			set.meta = protocol.MetaMap{}
+			set.meta = map[string]any{}
 		}
 		set.meta[key] = value
 	})

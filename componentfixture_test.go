@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema/civil"
 )
 
@@ -50,7 +49,7 @@ func offerFixture() []mcp.Component {
 		})),
 		mcp.Resource("bundle://all", func(*mcp.Frame) ([]mcp.ResourceContents, error) {
 			return []mcp.ResourceContents{
-				{URI: "bundle://all/1", Text: "one", Meta: protocol.MetaMap{"n": 1}},
+				{URI: "bundle://all/1", Text: "one", Meta: map[string]any{"n": 1}},
 				{URI: "bundle://all/2", Blob: []byte("two"), MIMEType: "application/x-two"},
 				{},
 			}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -60,7 +61,7 @@ func (c *talker) dress(params string) string {
 	if !c.rev.Modern() {
 		return params
 	}
-	meta := fmt.Sprintf(`{"_meta":{%q:%q,%q:{}}`, protocol.MetaVersion, c.rev, protocol.MetaCapabilities)
+	meta := fmt.Sprintf(`{"_meta":{%q:%q,%q:{}}`, facts.MetaVersion, c.rev, facts.MetaCapabilities)
 	if params == "{}" {
 		return meta + "}"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -22,7 +23,7 @@ import (
 func (s *Server) methods() []dispatch.Method {
 	table := []dispatch.Method{
 		{Name: protocol.MethodInitialize, Revisions: dispatch.Legacy, Params: true, Serve: s.initialize},
-		{Name: protocol.MethodInitialized, Revisions: dispatch.Legacy, Serve: ignore},
+		{Name: facts.MethodInitialized, Revisions: dispatch.Legacy, Serve: ignore},
 		{Name: protocol.MethodPing, Revisions: dispatch.Legacy, Serve: ignore},
 		{Name: protocol.MethodDiscover, Revisions: dispatch.Modern, Serve: s.discover},
 		{Name: protocol.MethodToolsList, Revisions: dispatch.Both, Serve: s.lists(0, KindTool)},
@@ -326,7 +327,7 @@ func metaOf(info Info) []byte {
 	if err != nil {
 		panic("mcp: Info does not encode: " + err.Error()) // it is plain data
 	}
-	return append([]byte(`"`+protocol.MetaServerInfo+`":`), text...)
+	return append([]byte(`"`+facts.MetaServerInfo+`":`), text...)
 }
 
 // setLevel serves logging/setLevel (server/utilities/logging of the legacy

@@ -170,7 +170,7 @@ type PromptMessage = protocol.PromptMessage
 type Messages struct {
 	description string
 	list        []protocol.PromptMessage
-	meta        protocol.MetaMap
+	meta        map[string]any
 }
 
 // NewMessages returns empty Messages.
@@ -214,7 +214,7 @@ func (m *Messages) Describe(text string) *Messages {
 // Meta adds a member to the result's _meta.
 func (m *Messages) Meta(key string, value any) *Messages {
 	if m.meta == nil {
-		m.meta = protocol.MetaMap{}
+		m.meta = map[string]any{}
 	}
 	m.meta[key] = value
 	return m

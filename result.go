@@ -17,7 +17,7 @@ import (
 type Result struct {
 	content    []protocol.Content
 	structured json.RawMessage
-	meta       protocol.MetaMap
+	meta       map[string]any
 	isError    bool
 	err        error
 }
@@ -90,7 +90,7 @@ func (r *Result) Fail() *Result {
 // Meta adds a member to the result's _meta.
 func (r *Result) Meta(key string, value any) *Result {
 	if r.meta == nil {
-		r.meta = protocol.MetaMap{}
+		r.meta = map[string]any{}
 	}
 	r.meta[key] = value
 	return r

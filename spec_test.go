@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -79,7 +80,7 @@ func (w *specWatch) heard(asked string, answers ...string) []string {
 			}
 		}
 		rev := w.rev
-		if strings.Contains(asked, protocol.MetaVersion) && !wire.IsBatch([]byte(asked)) {
+		if strings.Contains(asked, facts.MetaVersion) && !wire.IsBatch([]byte(asked)) {
 			rev = protocol.Latest
 		}
 		if rev == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -132,7 +133,7 @@ func plainCall(text []byte) ([]byte, error) {
 		Structured benchOut   `json:"structuredContent"`
 		Content    []textItem `json:"content"`
 		Meta       any        `json:"_meta"`
-	}{"complete", benchResult, []textItem{{"text", string(twin)}}, map[string]any{protocol.MetaServerInfo: Info{Name: "bench", Version: "1.0.0"}}}})
+	}{"complete", benchResult, []textItem{{"text", string(twin)}}, map[string]any{facts.MetaServerInfo: Info{Name: "bench", Version: "1.0.0"}}}})
 }
 
 func TestCallEqualsPlainCall(t *testing.T) {

@@ -194,7 +194,7 @@ func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
 	}
 	if bad, ok := errors.AsType[*inputError](err); ok {
 		r := errorResult(bad.faults.Text(fmt.Sprintf("tool %q", t.name)))
-		r.Meta = protocol.MetaMap{issuesKey: bad.faults.Issues}
+		r.Meta = map[string]any{issuesKey: bad.faults.Issues}
 		return r, nil
 	}
 	if s.opts.MaskErrors {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -370,7 +371,7 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 		}
 	}
 	sub := conn.subscriptionOf(m, during)
-	if sub != nil && m.Method == protocol.MethodAcknowledged {
+	if sub != nil && m.Method == facts.MethodAcknowledged {
 		sub.acknowledged(m.Params)
 		return
 	}
@@ -483,7 +484,7 @@ func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message
 		return nil
 	}
 	var c *call
-	if raw := jsonx.Lookup(m.Params, []string{"_meta", wire.MetaSubscription}); raw != nil {
+	if raw := jsonx.Lookup(m.Params, []string{"_meta", facts.MetaSubscription}); raw != nil {
 		if id, err := protocol.RawID(raw); err == nil {
 			c = conn.callOf(id)
 		}
@@ -509,8 +510,8 @@ func (conn *connection) declare(rev protocol.Revision) error {
 	if err != nil {
 		return fmt.Errorf("Options.Capabilities do not encode: %w", err)
 	}
-	meta := fmt.Appendf(nil, `"%s":"%s","%s":%s,"%s":%s`, protocol.MetaVersion, rev,
-		protocol.MetaClientInfo, info, protocol.MetaCapabilities, caps)
+	meta := fmt.Appendf(nil, `"%s":"%s","%s":%s,"%s":%s`, facts.MetaVersion, rev,
+		facts.MetaClientInfo, info, facts.MetaCapabilities, caps)
 	conn.meta.Store(&meta)
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // encoders encode the values of callers, with one jsonx.Encoder for each type.
@@ -103,7 +103,7 @@ func (e *encoders) params(v any) (members, meta, token []byte, err error) {
 }
 
 // reserved are the members of _meta that the client sets itself.
-var reserved = []string{"progressToken", protocol.MetaVersion, protocol.MetaClientInfo, protocol.MetaCapabilities, protocol.MetaLogLevel}
+var reserved = []string{"progressToken", facts.MetaVersion, facts.MetaClientInfo, facts.MetaCapabilities, facts.MetaLogLevel}
 
 // withoutReserved returns the members of an object except the reserved ones.
 func withoutReserved(raw []byte) ([]byte, error) {

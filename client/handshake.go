@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -327,7 +328,7 @@ func (h handshake) discovered(conn *connection, result []byte, rev, legacy proto
 		}
 	}
 	conn.server = Server{Capabilities: hello.Capabilities, Instructions: hello.Instructions, Raw: result}
-	if info := hello.Meta[protocol.MetaServerInfo]; info != nil {
+	if info := hello.Meta[facts.MetaServerInfo]; info != nil {
 		// A name that does not decode costs nothing but the name.
 		_ = json.Unmarshal(info, &conn.server.Info)
 	}
@@ -394,7 +395,7 @@ func (h handshake) initialized(ctx context.Context, conn *connection, result []b
 	conn.server = Server{hello.ServerInfo, hello.Capabilities, hello.Instructions, result}
 	conn.opening.Store(false)
 	limited, stop := h.client.limited(ctx)
-	err := conn.send(limited, protocol.MethodInitialized, wire.AppendNotification(nil, protocol.MethodInitialized, nil))
+	err := conn.send(limited, facts.MethodInitialized, wire.AppendNotification(nil, facts.MethodInitialized, nil))
 	stop()
 	if err != nil {
 		return err

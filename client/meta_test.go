@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -18,7 +19,7 @@ func TestMeta(t *testing.T) {
 		}))
 		c := connect(t, serving(t, s), only(rev))
 		result, err := c.Call(t.Context(), "meta", nil, Meta("example.com/trace", map[string]any{"id": 7}), Meta("example.com/n", 1),
-			Meta(protocol.MetaVersion, "1999-01-01"), OnProgress(func(Progress) {}))
+			Meta(facts.MetaVersion, "1999-01-01"), OnProgress(func(Progress) {}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -69,7 +70,7 @@ func TestLogLinesOverSSE(t *testing.T) {
 		case protocol.MethodInitialize:
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"x","version":"1"}}}`, m.ID)
-		case protocol.MethodInitialized:
+		case facts.MethodInitialized:
 			w.WriteHeader(http.StatusAccepted)
 		default:
 			w.Header().Set("Content-Type", "text/event-stream")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -375,7 +376,7 @@ func (r *request) appendParams(dst []byte, conn *connection, id int64, more roun
 		if modern {
 			dst = append(dst, *conn.meta.Load()...)
 			if level := r.client.logLevel(); level != 0 {
-				dst = jsonx.AppendString(append(dst, `,"`+protocol.MetaLogLevel+`":`...), level.String())
+				dst = jsonx.AppendString(append(dst, `,"`+facts.MetaLogLevel+`":`...), level.String())
 			}
 		}
 		if token {

@@ -201,11 +201,11 @@ func decodeContent(raw []byte) (protocol.Content, error) {
 // contentsWire is an item of resources/read on the wire. Its blob is decoded
 // from base64, which protocol.ResourceContents does not do by itself.
 type contentsWire struct {
-	URI      string           `json:"uri"`
-	MIMEType string           `json:"mimeType"`
-	Text     string           `json:"text"`
-	Blob     []byte           `json:"blob"`
-	Meta     protocol.MetaMap `json:"_meta"`
+	URI      string         `json:"uri"`
+	MIMEType string         `json:"mimeType"`
+	Text     string         `json:"text"`
+	Blob     []byte         `json:"blob"`
+	Meta     map[string]any `json:"_meta"`
 }
 
 // decodeRead reads the result of resources/read.
@@ -214,7 +214,7 @@ func decodeRead(raw []byte) (*protocol.ReadResourceResult, error) {
 		Contents []contentsWire      `json:"contents"`
 		TTLMs    json.RawMessage     `json:"ttlMs"`
 		Scope    protocol.CacheScope `json:"cacheScope"`
-		Meta     protocol.MetaMap    `json:"_meta"`
+		Meta     map[string]any      `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &wire); err != nil {
 		return nil, fmt.Errorf("the server's result is not that of resources/read: %w", err)
@@ -239,7 +239,7 @@ func decodePrompt(raw []byte) (*protocol.GetPromptResult, error) {
 			Role    protocol.Role   `json:"role"`
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
-		Meta protocol.MetaMap `json:"_meta"`
+		Meta map[string]any `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &wire); err != nil {
 		return nil, fmt.Errorf("the server's result is not that of prompts/get: %w", err)

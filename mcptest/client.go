@@ -15,6 +15,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -240,7 +241,7 @@ func (c *Client) hear(fromServer bool, text []byte) {
 // the client is closed.
 func (c *Client) Listen(filter client.Filter) {
 	c.t.Helper()
-	ctx, cancel := c.within("no " + protocol.MethodAcknowledged)
+	ctx, cancel := c.within("no " + facts.MethodAcknowledged)
 	defer cancel()
 	if _, err := c.client.Listen(ctx, filter, nil); err != nil {
 		c.t.Fatalf("mcptest: the server does not let the client listen: %v", plain(ctx, err))
@@ -297,7 +298,7 @@ func (c *Client) GetPrompt(name string, arguments map[string]string) *protocol.G
 			Role    protocol.Role
 			Content json.RawMessage
 		}
-		Meta protocol.MetaMap `json:"_meta"`
+		Meta map[string]any `json:"_meta"`
 	}
 	c.into(&wire, protocol.MethodPromptsGet, params)
 	p := &protocol.GetPromptResult{Description: wire.Description, Meta: wire.Meta}
@@ -316,11 +317,11 @@ func (c *Client) Read(uri string) []protocol.ResourceContents {
 	c.t.Helper()
 	var wire struct {
 		Contents []struct {
-			URI      string           `json:"uri"`
-			MIMEType string           `json:"mimeType"`
-			Text     string           `json:"text"`
-			Blob     []byte           `json:"blob"`
-			Meta     protocol.MetaMap `json:"_meta"`
+			URI      string         `json:"uri"`
+			MIMEType string         `json:"mimeType"`
+			Text     string         `json:"text"`
+			Blob     []byte         `json:"blob"`
+			Meta     map[string]any `json:"_meta"`
 		}
 	}
 	c.into(&wire, protocol.MethodResourcesRead, map[string]any{"uri": uri})

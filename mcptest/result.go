@@ -14,7 +14,7 @@ type Result struct {
 	Content  []protocol.Content
 	Value    json.RawMessage // the structured result; nil if there is none
 	IsError  bool
-	Meta     protocol.MetaMap
+	Meta     map[string]any
 	Progress []client.Progress // what the server told meanwhile
 	Raw      json.RawMessage   // the result as it came
 	t        testing.TB
@@ -49,10 +49,10 @@ func (r *Result) Structured(out any) {
 // t is for Structured, which ends the test on failure.
 func parseResult(t testing.TB, raw json.RawMessage) (*Result, error) {
 	var wire struct {
-		Content           json.RawMessage  `json:"content"`
-		StructuredContent json.RawMessage  `json:"structuredContent"`
-		IsError           bool             `json:"isError"`
-		Meta              protocol.MetaMap `json:"_meta"`
+		Content           json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage `json:"structuredContent"`
+		IsError           bool            `json:"isError"`
+		Meta              map[string]any  `json:"_meta"`
 	}
 	err := json.Unmarshal(raw, &wire)
 	r := &Result{Value: wire.StructuredContent, IsError: wire.IsError, Meta: wire.Meta, Raw: raw, t: t}

@@ -7,13 +7,6 @@ import (
 	"fmt"
 )
 
-// Methods by which a server asks its client.
-const (
-	MethodElicit = "elicitation/create"
-	MethodSample = "sampling/createMessage"
-	MethodRoots  = "roots/list"
-)
-
 // ElicitParams are the params of elicitation/create (client/elicitation): a
 // question to the user, either a form that the client shows or a page that the
 // user opens.
@@ -175,9 +168,9 @@ func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 // (client/roots). URI is a file: URI in every revision so far; Name is for
 // display.
 type Root struct {
-	URI  string  `json:"uri"`
-	Name string  `json:"name,omitempty"`
-	Meta MetaMap `json:"_meta,omitempty"`
+	URI  string         `json:"uri"`
+	Name string         `json:"name,omitempty"`
+	Meta map[string]any `json:"_meta,omitempty"`
 }
 
 // InputRequest is one question in an InputRequiredResult: a request of the

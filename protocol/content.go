@@ -40,19 +40,12 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// MetaMap is the metadata of a value, sent as its _meta. Keys follow the
-// specification's rules (basic/index, "_meta"): a prefix that is a reversed
-// domain name, a slash, and a name; prefixes whose second label is
-// modelcontextprotocol or mcp are reserved. It is encoded with encoding/json,
-// and nil or empty is left out.
-type MetaMap map[string]any
-
 // TextContent is plain text. Text that is not valid UTF-8 is sent with
 // replacement characters.
 type TextContent struct {
 	Text        string
 	Annotations *Annotations
-	Meta        MetaMap
+	Meta        map[string]any
 }
 
 // ImageContent is an image; Data holds its bytes, not base64.
@@ -60,7 +53,7 @@ type ImageContent struct {
 	Data        []byte
 	MIMEType    string
 	Annotations *Annotations
-	Meta        MetaMap
+	Meta        map[string]any
 }
 
 // AudioContent is a sound; Data holds its bytes, not base64. Revision
@@ -69,7 +62,7 @@ type AudioContent struct {
 	Data        []byte
 	MIMEType    string
 	Annotations *Annotations
-	Meta        MetaMap
+	Meta        map[string]any
 }
 
 // ResourceLink points at a resource that the client may read. Revisions
@@ -83,7 +76,7 @@ type ResourceLink struct {
 	Size        int64 // bytes; 0 is left out
 	Icons       []Icon
 	Annotations *Annotations
-	Meta        MetaMap
+	Meta        map[string]any
 }
 
 // EmbeddedResource carries the contents of a resource within a result, so that
@@ -91,7 +84,7 @@ type ResourceLink struct {
 type EmbeddedResource struct {
 	Resource    ResourceContents
 	Annotations *Annotations
-	Meta        MetaMap
+	Meta        map[string]any
 }
 
 // ResourceContents are the contents of a resource: the bytes of Blob, sent in
@@ -102,7 +95,7 @@ type ResourceContents struct {
 	MIMEType string
 	Text     string
 	Blob     []byte
-	Meta     MetaMap
+	Meta     map[string]any
 }
 
 // Icon is an image that stands for something in a user interface. Who shows one
@@ -164,7 +157,7 @@ func (c AudioContent) appendContent(dst []byte) ([]byte, error) {
 // appendBinary appends an item of type kind that carries data in base64. The two
 // types that do are alike but for that name. The base64 is encoded straight into
 // dst, without a copy in between.
-func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta MetaMap) ([]byte, error) {
+func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta map[string]any) ([]byte, error) {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, kind...)
 	dst = append(dst, `","data":"`...)
@@ -223,7 +216,7 @@ func (c ResourceContents) append(dst []byte) ([]byte, error) {
 
 // closeContent appends the members that every item may end with, annotations
 // and _meta, and the closing brace.
-func closeContent(dst []byte, a *Annotations, meta MetaMap) ([]byte, error) {
+func closeContent(dst []byte, a *Annotations, meta map[string]any) ([]byte, error) {
 	var err error
 	if a != nil {
 		if dst, err = appendJSON(append(dst, `,"annotations":`...), a); err != nil {

@@ -49,6 +49,15 @@
 // that reason. Content and the contents of resources are written here as the
 // newest revision has them, and are made to fit older ones before.
 //
+// # Metadata
+//
+// A field Meta of type map[string]any is the _meta of a value. Keys follow the
+// specification's rules (basic/index, "_meta"): a prefix that is a reversed
+// domain name, a slash, and a name; prefixes whose second label is
+// modelcontextprotocol or mcp are reserved. It is encoded with encoding/json,
+// and nil or empty is left out. What the specification reserves in the _meta of
+// requests, [Meta] has.
+//
 // # Revisions
 //
 // Revisions are ordered, see [Revision]. Those up to 2025-11-25 are called

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
@@ -268,8 +269,8 @@ func methodName(b []byte) string {
 		return MethodToolsList
 	case MethodInitialize:
 		return MethodInitialize
-	case MethodInitialized:
-		return MethodInitialized
+	case facts.MethodInitialized:
+		return facts.MethodInitialized
 	case MethodPing:
 		return MethodPing
 	case MethodDiscover:
@@ -468,11 +469,11 @@ var (
 
 // spans has the methods of every revision, from both sides.
 var spans = map[string]span{
-	MethodInitialize: sessions, MethodInitialized: sessions, MethodPing: sessions, MethodSetLevel: sessions,
+	MethodInitialize: sessions, facts.MethodInitialized: sessions, MethodPing: sessions, MethodSetLevel: sessions,
 	MethodSubscribe: sessions, MethodUnsubscribe: sessions, MethodSample: sessions, MethodRoots: sessions,
 	"notifications/roots/list_changed": sessions,
 	MethodElicit:                       stateful,
-	MethodDiscover:                     modern, MethodListen: modern, MethodAcknowledged: modern,
+	MethodDiscover:                     modern, MethodListen: modern, facts.MethodAcknowledged: modern,
 	MethodToolsList: always, MethodToolsCall: always, MethodResourcesList: always, MethodResourceTemplates: always,
 	MethodResourcesRead: always, MethodPromptsList: always, MethodPromptsGet: always, MethodComplete: always,
 	MethodCancelled: always, MethodProgress: always, MethodLog: always, MethodToolsChanged: always,
@@ -513,9 +514,9 @@ func (m *Message) Validate(rev Revision) error {
 	}
 	switch {
 	case p.Meta.ProtocolVersion != rev.String():
-		return Errorf(CodeInvalidParams, "params._meta[%q] must be %q, got %q", MetaVersion, rev, p.Meta.ProtocolVersion)
+		return Errorf(CodeInvalidParams, "params._meta[%q] must be %q, got %q", facts.MetaVersion, rev, p.Meta.ProtocolVersion)
 	case p.Meta.ClientCapabilities == nil:
-		return Errorf(CodeInvalidParams, "params._meta[%q] is missing; every request must carry it", MetaCapabilities)
+		return Errorf(CodeInvalidParams, "params._meta[%q] is missing; every request must carry it", facts.MetaCapabilities)
 	}
 	return nil
 }

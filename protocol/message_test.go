@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 func TestDecode(t *testing.T) {
@@ -111,14 +113,14 @@ func TestDecodeParamsFaults(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","name":"b"}`:                         `duplicate member "name" in params`,
 		`{"_meta":{"progressToken":1,"progressToken":2}}`: `duplicate member "progressToken" in params._meta`,
-		`{"name":1}`:                           "params.name must be a string, got number",
-		`{"_meta":[]}`:                         "params._meta must be an object",
-		`{"requestState":{}}`:                  "params.requestState must be a string",
-		`{"inputResponses":null}`:              "params.inputResponses must be an object",
-		`{"_meta":{"progressToken":1.5}}`:      "progressToken must be a string or an integer",
-		`{"_meta":{"progressToken":{}}}`:       "progressToken must be a string or an integer",
-		`{"_meta":{"` + MetaVersion + `":1}}`:  "must be of type string",
-		`{"_meta":{"` + MetaLogLevel + `":1}}`: "must be of type string",
+		`{"name":1}`:                                 "params.name must be a string, got number",
+		`{"_meta":[]}`:                               "params._meta must be an object",
+		`{"requestState":{}}`:                        "params.requestState must be a string",
+		`{"inputResponses":null}`:                    "params.inputResponses must be an object",
+		`{"_meta":{"progressToken":1.5}}`:            "progressToken must be a string or an integer",
+		`{"_meta":{"progressToken":{}}}`:             "progressToken must be a string or an integer",
+		`{"_meta":{"` + facts.MetaVersion + `":1}}`:  "must be of type string",
+		`{"_meta":{"` + facts.MetaLogLevel + `":1}}`: "must be of type string",
 	} {
 		var p Params
 		fault, _ := (&Message{Method: "tools/call", Params: []byte(raw)}).DecodeParams(&p).(*Error)

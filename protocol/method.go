@@ -1,29 +1,38 @@
 package protocol
 
-// The methods of the specification that client and server both know. Those by
-// which a server asks its client, and those of subscriptions, are next to their
-// params.
+// The methods of the specification. Some revisions lack some of them, which
+// [Message.Validate] knows.
 const (
-	MethodInitialize  = "initialize"
-	MethodInitialized = "notifications/initialized"
-	MethodPing        = "ping"
-	MethodDiscover    = "server/discover"
-	MethodToolsList   = "tools/list"
-	MethodToolsCall   = "tools/call"
-	MethodSetLevel    = "logging/setLevel"
-
+	// Requests of clients.
+	MethodInitialize        = "initialize"
+	MethodDiscover          = "server/discover"
+	MethodPing              = "ping"
+	MethodToolsList         = "tools/list"
+	MethodToolsCall         = "tools/call"
 	MethodResourcesList     = "resources/list"
 	MethodResourceTemplates = "resources/templates/list"
 	MethodResourcesRead     = "resources/read"
 	MethodPromptsList       = "prompts/list"
 	MethodPromptsGet        = "prompts/get"
 	MethodComplete          = "completion/complete"
+	MethodSetLevel          = "logging/setLevel"
+	MethodSubscribe         = "resources/subscribe"
+	MethodUnsubscribe       = "resources/unsubscribe"
+	MethodListen            = "subscriptions/listen"
 
+	// Requests of servers; from 2026-07-28 on they are an [InputRequest].
+	MethodElicit = "elicitation/create"
+	MethodSample = "sampling/createMessage"
+	MethodRoots  = "roots/list"
+
+	// Notifications about requests that are under way.
 	MethodCancelled = "notifications/cancelled"
 	MethodProgress  = "notifications/progress"
 	MethodLog       = "notifications/message"
 
+	// Notifications about changes.
 	MethodToolsChanged     = "notifications/tools/list_changed"
 	MethodResourcesChanged = "notifications/resources/list_changed"
 	MethodPromptsChanged   = "notifications/prompts/list_changed"
+	MethodResourceUpdated  = "notifications/resources/updated"
 )

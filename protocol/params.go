@@ -3,6 +3,7 @@ package protocol
 import (
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
@@ -31,16 +32,6 @@ type Meta struct {
 	LogLevel           []byte // the JSON text; nil if absent
 	ProgressToken      []byte // the JSON text of a string or an integer; nil if absent
 }
-
-// Keys of _meta that the specification reserves (basic/index of 2026-07-28).
-const (
-	metaPrefix       = "io.modelcontextprotocol/"
-	MetaVersion      = metaPrefix + "protocolVersion"
-	MetaClientInfo   = metaPrefix + "clientInfo"
-	MetaCapabilities = metaPrefix + "clientCapabilities"
-	MetaLogLevel     = metaPrefix + "logLevel"
-	MetaServerInfo   = metaPrefix + "serverInfo"
-)
 
 // DecodeParams reads the params of m into p. What has the wrong type, or is
 // there twice, is an *Error with the code CodeInvalidParams.
@@ -232,8 +223,8 @@ const (
 
 // metaKeyNames are the keys as they are written in _meta. otherKey has no name.
 var metaKeyNames = [...]string{
-	versionKey: MetaVersion, clientInfoKey: MetaClientInfo, capabilitiesKey: MetaCapabilities,
-	logLevelKey: MetaLogLevel, progressTokenKey: "progressToken",
+	versionKey: facts.MetaVersion, clientInfoKey: facts.MetaClientInfo, capabilitiesKey: facts.MetaCapabilities,
+	logLevelKey: facts.MetaLogLevel, progressTokenKey: "progressToken",
 }
 
 // metaKeyKinds are the JSON types that the values must have. progressToken has

@@ -13,7 +13,7 @@ type ToolUseContent struct {
 	ID    string
 	Name  string
 	Input json.RawMessage // an object
-	Meta  MetaMap
+	Meta  map[string]any
 }
 
 // appendContent implements Content. The id and the name are left out if they are
@@ -41,7 +41,7 @@ type ToolResultContent struct {
 	Content    []Content
 	Structured json.RawMessage // nil if there is none
 	IsError    bool
-	Meta       MetaMap
+	Meta       map[string]any
 }
 
 // appendContent implements Content. The items of a tool result are written as
@@ -86,18 +86,18 @@ type contentWire struct {
 	Structured  json.RawMessage `json:"structuredContent"`
 	IsError     bool            `json:"isError"`
 	Annotations *Annotations    `json:"annotations"`
-	Meta        MetaMap         `json:"_meta"`
+	Meta        map[string]any  `json:"_meta"`
 }
 
 // resourceWire is ResourceContents with the names of its members on the wire.
 // The two structs have the same fields in the same order, so that one converts
 // to the other.
 type resourceWire struct {
-	URI      string  `json:"uri"`
-	MIMEType string  `json:"mimeType"`
-	Text     string  `json:"text"`
-	Blob     []byte  `json:"blob"`
-	Meta     MetaMap `json:"_meta"`
+	URI      string         `json:"uri"`
+	MIMEType string         `json:"mimeType"`
+	Text     string         `json:"text"`
+	Blob     []byte         `json:"blob"`
+	Meta     map[string]any `json:"_meta"`
 }
 
 // ParseContents reads one item of content or an array of them, the two forms

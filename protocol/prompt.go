@@ -9,7 +9,7 @@ type Prompt struct {
 	Description string           `json:"description,omitempty"`
 	Icons       []Icon           `json:"icons,omitempty"`
 	Arguments   []PromptArgument `json:"arguments,omitempty"`
-	Meta        MetaMap          `json:"_meta,omitempty"`
+	Meta        map[string]any   `json:"_meta,omitempty"`
 }
 
 // PromptArgument describes one argument of a prompt. Its value is a string on
@@ -33,5 +33,5 @@ type PromptMessage struct {
 type GetPromptResult struct {
 	Description string
 	Messages    []PromptMessage
-	Meta        MetaMap
+	Meta        map[string]any
 }

@@ -4,28 +4,28 @@ package protocol
 // revision). URI identifies it in resources/read; Name and Title are for
 // display.
 type Resource struct {
-	URI         string       `json:"uri"`
-	Name        string       `json:"name"`
-	Title       string       `json:"title,omitempty"`
-	Description string       `json:"description,omitempty"`
-	Icons       []Icon       `json:"icons,omitempty"`
-	MIMEType    string       `json:"mimeType,omitempty"`
-	Size        *int64       `json:"size,omitempty"` // bytes, before any encoding; nil if unknown
-	Annotations *Annotations `json:"annotations,omitempty"`
-	Meta        MetaMap      `json:"_meta,omitempty"`
+	URI         string         `json:"uri"`
+	Name        string         `json:"name"`
+	Title       string         `json:"title,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Icons       []Icon         `json:"icons,omitempty"`
+	MIMEType    string         `json:"mimeType,omitempty"`
+	Size        *int64         `json:"size,omitempty"` // bytes, before any encoding; nil if unknown
+	Annotations *Annotations   `json:"annotations,omitempty"`
+	Meta        map[string]any `json:"_meta,omitempty"`
 }
 
 // ResourceTemplate describes the resources whose URIs match a template (RFC
 // 6570).
 type ResourceTemplate struct {
-	URITemplate string       `json:"uriTemplate"`
-	Name        string       `json:"name"`
-	Title       string       `json:"title,omitempty"`
-	Description string       `json:"description,omitempty"`
-	Icons       []Icon       `json:"icons,omitempty"`
-	MIMEType    string       `json:"mimeType,omitempty"` // "" unless all of them have the same
-	Annotations *Annotations `json:"annotations,omitempty"`
-	Meta        MetaMap      `json:"_meta,omitempty"`
+	URITemplate string         `json:"uriTemplate"`
+	Name        string         `json:"name"`
+	Title       string         `json:"title,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Icons       []Icon         `json:"icons,omitempty"`
+	MIMEType    string         `json:"mimeType,omitempty"` // "" unless all of them have the same
+	Annotations *Annotations   `json:"annotations,omitempty"`
+	Meta        map[string]any `json:"_meta,omitempty"`
 }
 
 // ReadResourceResult is the result of resources/read. It usually has one item;
@@ -34,5 +34,5 @@ type ResourceTemplate struct {
 type ReadResourceResult struct {
 	Contents []ResourceContents
 	Cache    Cache // for revisions that have it; the zero value means not at all, private
-	Meta     MetaMap
+	Meta     map[string]any
 }

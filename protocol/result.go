@@ -25,7 +25,7 @@ type RawResult []byte
 // like the results of tools.
 type JSONResult struct {
 	Value any
-	Meta  MetaMap
+	Meta  map[string]any
 }
 
 // CallToolResult is the result of tools/call (server/tools). Every client shows
@@ -36,7 +36,7 @@ type JSONResult struct {
 type CallToolResult struct {
 	Content []Content
 	IsError bool
-	Meta    MetaMap
+	Meta    map[string]any
 	// Err is the error of a handler that IsError tells of, for middleware and
 	// the log; nil if the handler made the result itself. It is never sent.
 	Err error

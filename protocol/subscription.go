@@ -1,15 +1,5 @@
 package protocol
 
-// The methods of subscriptions and of what they tell.
-const (
-	MethodListen       = "subscriptions/listen"
-	MethodAcknowledged = "notifications/subscriptions/acknowledged"
-	MethodSubscribe    = "resources/subscribe"
-	MethodUnsubscribe  = "resources/unsubscribe"
-
-	MethodResourceUpdated = "notifications/resources/updated"
-)
-
 // SubscriptionFilter says which changes a client wants to be told of
 // (basic/patterns/subscriptions of 2026-07-28). The zero value means none. The
 // server acknowledges a subscription with the part of its filter that it

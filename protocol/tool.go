@@ -13,7 +13,7 @@ type Tool struct {
 	InputSchema  json.RawMessage  `json:"inputSchema"`
 	OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
 	Annotations  *ToolAnnotations `json:"annotations,omitempty"`
-	Meta         MetaMap          `json:"_meta,omitempty"`
+	Meta         map[string]any   `json:"_meta,omitempty"`
 }
 
 // ToolAnnotations are hints about what a tool does. A nil pointer leaves the

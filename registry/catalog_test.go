@@ -40,7 +40,7 @@ func item(key string) *Entry { return &Entry{Definition: &protocol.Prompt{Name: 
 
 // special is an item with something extra.
 func special(key string, e *extra) *Entry {
-	return &Entry{Definition: &protocol.Prompt{Name: key, Meta: protocol.MetaMap{"extra": e}}}
+	return &Entry{Definition: &protocol.Prompt{Name: key, Meta: map[string]any{"extra": e}}}
 }
 
 func items(keys ...string) []*Entry {

@@ -230,7 +230,7 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 		x.Use()
 		defer x.Release()
 		switch c.Message.Method {
-		case protocol.MethodInitialized:
+		case facts.MethodInitialized:
 			x.SetInitialized()
 		case protocol.MethodCancelled:
 			(*Replicas)(e).cancelled(x, &c.Message)

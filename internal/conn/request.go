@@ -9,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -113,7 +114,7 @@ func (r *request) initialize() {
 
 // notify serves a notification that was admitted.
 func (r *request) notify() {
-	if r.message.Method == protocol.MethodInitialized && r.session != nil && r.session.SetInitialized() {
+	if r.message.Method == facts.MethodInitialized && r.session != nil && r.session.SetInitialized() {
 		r.conn.stream.start(r.session)
 	}
 	r.ctx = r.within(r.conn.ctx)

@@ -1,5 +1,5 @@
-// Package facts has what the packages of this module tell each other about
-// compiled types, and users need not know.
+// Package facts has what the packages of this module tell each other, and users
+// need not know: about compiled types, and names of the specification.
 package facts
 
 // Plan is what a server asks of a schema.Plan besides its schema and decoder.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -170,7 +171,7 @@ func (w *Watch) one(fromServer bool, text []byte) {
 			rev = named
 		}
 		w.rev = rev
-	case m.Params.Meta[protocol.MetaVersion] != nil:
+	case m.Params.Meta[facts.MetaVersion] != nil:
 		rev = protocol.Latest
 		w.rev = rev
 	}

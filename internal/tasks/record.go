@@ -25,11 +25,11 @@ const mostPatience = 10 * time.Second
 const progressKey = "io.github.talaria-go/progress"
 
 // metaOf returns the _meta of a task; nil if its work has told no progress.
-func metaOf(r *tasks.Record) protocol.MetaMap {
+func metaOf(r *tasks.Record) map[string]any {
 	if r.Progress == nil {
 		return nil
 	}
-	return protocol.MetaMap{progressKey: r.Progress}
+	return map[string]any{progressKey: r.Progress}
 }
 
 // size returns what the record counts in the memory of all tasks, in bytes:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -35,7 +36,7 @@ type DiscoverResult struct {
 	Capabilities      protocol.ServerCapabilities `json:"capabilities"`
 	Instructions      string                      `json:"instructions,omitempty"`
 	protocol.Cache
-	Meta protocol.MetaMap `json:"_meta,omitempty"`
+	Meta map[string]any `json:"_meta,omitempty"`
 }
 
 // Negotiate picks the revision that answers an initialize request
@@ -66,14 +67,14 @@ type RootsResult struct {
 // its request, whatever else is missing in it.
 func CheckModern(m *protocol.Meta, supported []protocol.Revision) (protocol.Revision, *protocol.Error) {
 	if m.ProtocolVersion == "" {
-		return 0, missingMeta(protocol.MetaVersion)
+		return 0, missingMeta(facts.MetaVersion)
 	}
 	rev, ok := protocol.ParseRevision(m.ProtocolVersion)
 	if !ok || !slices.Contains(supported, rev) || !PerRequestMeta.In(rev) {
 		return 0, UnsupportedVersion(m.ProtocolVersion, supported)
 	}
 	if m.ClientCapabilities == nil {
-		return 0, missingMeta(protocol.MetaCapabilities)
+		return 0, missingMeta(facts.MetaCapabilities)
 	}
 	return rev, nil
 }

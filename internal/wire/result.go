@@ -100,7 +100,7 @@ func separate(dst []byte) []byte {
 // closeResult appends _meta, if there is anything in it, and ends the object of
 // a result. meta comes from the result and to.Meta from the server; a key in
 // both would occur twice, so that to.Meta has reserved keys only.
-func closeResult(dst []byte, meta protocol.MetaMap, to To) ([]byte, error) {
+func closeResult(dst []byte, meta map[string]any, to To) ([]byte, error) {
 	if len(meta) == 0 && len(to.Meta) == 0 {
 		return append(dst, '}'), nil
 	}
@@ -179,7 +179,7 @@ func carries(rev protocol.Revision, text []byte) bool {
 // AppendTyped appends text, a JSON object without resultType, as a result of
 // that type, with meta, which may be nil, in its _meta. It is for results of
 // extensions, whose types this package does not know.
-func AppendTyped(dst []byte, resultType string, text []byte, meta protocol.MetaMap, to To) ([]byte, error) {
+func AppendTyped(dst []byte, resultType string, text []byte, meta map[string]any, to To) ([]byte, error) {
 	dst = append(append(append(dst, `{"resultType":"`...), resultType...), '"')
 	if len(text) > 2 {
 		dst = append(separate(dst), text[1:len(text)-1]...)

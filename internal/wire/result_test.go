@@ -93,7 +93,7 @@ func TestCallToolResult(t *testing.T) {
 			`{"resultType":"complete","structuredContent":[1],"content":[{"type":"text","text":"[1]"}]}`},
 		{"structured for an old revision", protocol.CallToolResult{AppendStructured: structured(`{"a":1}`), Twin: true}, To{Revision: protocol.V20250326},
 			`{"content":[{"type":"text","text":"{\"a\":1}"}]}`},
-		{"error with meta", protocol.CallToolResult{IsError: true, Meta: protocol.MetaMap{"k": 1}}, To{protocol.V20260728, server},
+		{"error with meta", protocol.CallToolResult{IsError: true, Meta: map[string]any{"k": 1}}, To{protocol.V20260728, server},
 			`{"resultType":"complete","content":[],"isError":true,"_meta":{"k":1,"s":{}}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestContent(t *testing.T) {
 		protocol.ImageContent{Data: []byte{1, 2, 3}, MIMEType: "image/png"},
 		protocol.AudioContent{Data: []byte("snd"), MIMEType: "audio/wav"},
 		protocol.ResourceLink{URI: "file:///a", Name: "a", Size: 3, Icons: []protocol.Icon{{Src: "data:,"}}},
-		protocol.EmbeddedResource{Resource: protocol.ResourceContents{URI: "file:///b", MIMEType: "x/y", Blob: []byte{}}, Meta: protocol.MetaMap{"k": "v"}},
+		protocol.EmbeddedResource{Resource: protocol.ResourceContents{URI: "file:///b", MIMEType: "x/y", Blob: []byte{}}, Meta: map[string]any{"k": "v"}},
 	}
 	for rev, want := range map[protocol.Revision]string{
 		protocol.V20241105: `[{"type":"text","text":"t","annotations":{"audience":["user"],"priority":0.5}},` +
@@ -138,7 +138,7 @@ func TestContent(t *testing.T) {
 	if _, err := AppendContent(nil, []protocol.Content{nil}, protocol.Latest); err == nil {
 		t.Error("a nil item must be an error")
 	}
-	if _, err := AppendContent(nil, []protocol.Content{protocol.TextContent{Meta: protocol.MetaMap{"f": math.Inf(1)}}}, protocol.Latest); err == nil {
+	if _, err := AppendContent(nil, []protocol.Content{protocol.TextContent{Meta: map[string]any{"f": math.Inf(1)}}}, protocol.Latest); err == nil {
 		t.Error("metadata that does not encode must be an error")
 	}
 }
@@ -146,7 +146,7 @@ func TestContent(t *testing.T) {
 func TestToolFor(t *testing.T) {
 	yes := true
 	tool := protocol.Tool{Name: "t", Title: "T", Icons: []protocol.Icon{{Src: "x"}}, InputSchema: json.RawMessage(`{}`), OutputSchema: json.RawMessage(`{"type":"array"}`),
-		Annotations: &protocol.ToolAnnotations{ReadOnlyHint: &yes}, Meta: protocol.MetaMap{"a": 1}}
+		Annotations: &protocol.ToolAnnotations{ReadOnlyHint: &yes}, Meta: map[string]any{"a": 1}}
 	for rev, want := range map[protocol.Revision]string{
 		protocol.V20241105: `{"name":"t","inputSchema":{},"_meta":{"a":1}}`,
 		protocol.V20250326: `{"name":"t","inputSchema":{},"annotations":{"title":"T","readOnlyHint":true},"_meta":{"a":1}}`,

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
-
-// MetaSubscription is the key of _meta that says which subscription a message
-// belongs to (basic/patterns/subscriptions of 2026-07-28).
-const MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 
 // OfTasks reports whether f names tasks and nothing else. A server that is
 // shutting down still accepts such a subscription and refuses all others.
@@ -185,7 +182,7 @@ func NewChangeMeta(method string, members, meta []byte) *Change {
 		tail = append(append(tail, ','), members...)
 	}
 	tail = append(tail, "}}"...)
-	head := AppendNotification(nil, method, []byte(`{"_meta":{"`+MetaSubscription+`":`))
+	head := AppendNotification(nil, method, []byte(`{"_meta":{"`+facts.MetaSubscription+`":`))
 	return &Change{
 		plain: AppendNotification(nil, method, params),
 		head:  head[:len(head)-1], // without the brace that would end it
@@ -214,7 +211,7 @@ func ResourceUpdated(uri string) *Change {
 // honoured is the part of its filter that the server will act on.
 func AppendAcknowledged(dst []byte, subscription protocol.ID, honoured protocol.SubscriptionFilter) []byte {
 	members := append([]byte(`"notifications":`), filterText(honoured)...)
-	return NewChange(protocol.MethodAcknowledged, members).Append(dst, subscription)
+	return NewChange(facts.MethodAcknowledged, members).Append(dst, subscription)
 }
 
 // filterText returns the JSON object of f.
@@ -253,7 +250,7 @@ type ListenResult struct {
 // Append implements [Result]. The _meta names the subscription, as that of each
 // of its notifications did, and then has what every answer has.
 func (r ListenResult) Append(dst []byte, to To) ([]byte, error) {
-	dst = append(separate(openResult(dst, to)), `"_meta":{"`+MetaSubscription+`":`...)
+	dst = append(separate(openResult(dst, to)), `"_meta":{"`+facts.MetaSubscription+`":`...)
 	dst = AppendID(dst, r.Subscription) // as it came: encoding/json would escape more
 	if len(to.Meta) > 0 {
 		dst = append(append(dst, ','), to.Meta...)

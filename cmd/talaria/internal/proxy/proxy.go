@@ -224,7 +224,7 @@ func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, broken(fmt.Errorf("the server's result is no object: %w", err))
 	}
-	var meta protocol.MetaMap
+	var meta map[string]any
 	_ = json.Unmarshal(members["_meta"], &meta)                                                                       // absent, or of no use
 	maps.DeleteFunc(meta, func(key string, _ any) bool { return strings.HasPrefix(key, "io.modelcontextprotocol/") }) // the proxy has its own
 	delete(members, "_meta")

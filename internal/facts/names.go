@@ -1,0 +1,22 @@
+package facts
+
+// Keys of _meta that the specification reserves (basic/index and
+// basic/patterns/subscriptions of 2026-07-28). protocol.Meta has the values of
+// those that requests carry.
+const (
+	MetaVersion      = metaPrefix + "protocolVersion"
+	MetaClientInfo   = metaPrefix + "clientInfo"
+	MetaCapabilities = metaPrefix + "clientCapabilities"
+	MetaLogLevel     = metaPrefix + "logLevel"
+	MetaServerInfo   = metaPrefix + "serverInfo"
+	MetaSubscription = metaPrefix + "subscriptionId" // in messages, which one they belong to
+
+	metaPrefix = "io.modelcontextprotocol/"
+)
+
+// Notifications that end a handshake. Client and server send them by
+// themselves; the other methods are in package protocol.
+const (
+	MethodInitialized  = "notifications/initialized"
+	MethodAcknowledged = "notifications/subscriptions/acknowledged"
+)
