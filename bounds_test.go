@@ -23,6 +23,10 @@ var boundsBehaviours = []behaviour{
 	{what: "a long progress token is refused by its place", run: longTokens},
 }
 
+// maxID is how long an id or a progress token may be, in bytes: docs/limits.md
+// says 1 KiB.
+const maxID = 1 << 10
+
 func TestBounds(t *testing.T) { runBehaviours(t, boundsBehaviours) }
 
 // longIDs: an id is kept for as long as its request, and repeated in answers,
@@ -30,12 +34,12 @@ func TestBounds(t *testing.T) { runBehaviours(t, boundsBehaviours) }
 func longIDs(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 	p := join(t, tr, rev, fixture(t, nil))
 	greet := `"name":"greet","arguments":{"name":"Ada"}`
-	fits := `"` + strings.Repeat("x", protocol.MaxID-2) + `"`
+	fits := `"` + strings.Repeat("x", maxID-2) + `"`
 	p.want(p.askAs(fits, "tools/call", greet), `"id":`+fits, "Hello, Ada!")
 	for name, id := range map[string]string{
-		"text":    `"` + strings.Repeat("x", protocol.MaxID-1) + `"`,
+		"text":    `"` + strings.Repeat("x", maxID-1) + `"`,
 		"escapes": `"` + strings.Repeat(`\u0041`, 1000) + `"`,
-		"number":  strings.Repeat("1", protocol.MaxID+1),
+		"number":  strings.Repeat("1", maxID+1),
 		"huge":    `"` + strings.Repeat("x", 900_000) + `"`,
 	} {
 		answer := p.askAs(id, "tools/call", greet)
@@ -60,8 +64,8 @@ func longTokens(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		heard := p.c.say(line)
 		return heard[len(heard)-1]
 	}
-	p.want(ask(`"`+strings.Repeat("x", protocol.MaxID-2)+`"`), "Hello, Ada!")
-	for _, token := range []string{`"` + strings.Repeat("x", 900_000) + `"`, strings.Repeat("7", protocol.MaxID+1)} {
+	p.want(ask(`"`+strings.Repeat("x", maxID-2)+`"`), "Hello, Ada!")
+	for _, token := range []string{`"` + strings.Repeat("x", 900_000) + `"`, strings.Repeat("7", maxID+1)} {
 		answer := ask(token)
 		p.want(answer, `"id":1`, `-32602`, "params._meta.progressToken is longer than 1024 bytes")
 		if len(answer) > 1000 {

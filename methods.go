@@ -339,9 +339,9 @@ func setLevel(f *frame.Frame) (protocol.Result, error) {
 	if err := json.Unmarshal(f.Request().Params.Raw, &params); err != nil {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.level must be a string: %w", err)
 	}
-	level, fault := protocol.ParseLevel(params.Level)
-	if fault != nil {
-		return nil, fault
+	var level protocol.Level
+	if err := level.UnmarshalText([]byte(params.Level)); err != nil {
+		return nil, err
 	}
 	if x := frame.Internal(call.Private{}).Session(f); x != nil {
 		x.SetLogLevel(level)

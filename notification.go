@@ -55,11 +55,9 @@ func newNotification(method string, params any) (n notification, err error) {
 	case protocol.MethodProgress, protocol.MethodCancelled, facts.MethodAcknowledged, facts.MethodInitialized:
 		return refuse("it belongs to a request, or to clients; see Frame.Progress")
 	case protocol.MethodLog:
-		level, fault := protocol.ParseLevel(about.Level)
-		if fault != nil {
-			return refuse("params: %w", fault)
+		if err := n.level.UnmarshalText([]byte(about.Level)); err != nil {
+			return refuse("params: %w", err)
 		}
-		n.level = level
 	case protocol.MethodResourceUpdated:
 		if about.URI == "" {
 			return refuse("params need the resource's uri")

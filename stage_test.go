@@ -231,7 +231,7 @@ func BenchmarkStage(b *testing.B) {
 			return v.Struct(&in)
 		}},
 		{"dispatch", func() error {
-			m := protocol.Message{ID: protocol.IntID(1), Method: "server/discover"}
+			m := protocol.Message{ID: protocol.NewID(1), Method: "server/discover"}
 			f, _ := s.connections.Frame(context.Background(), &m, &protocol.Params{}, protocol.Latest, nil, upcall.Config{})
 			s.dispatch().Serve(f, dst)
 			return nil

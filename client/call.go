@@ -200,7 +200,7 @@ func (c *call) close() {
 // pending describes the call for Client.Pending. The fields that it reads do
 // not change once the call is in the table.
 func (c *call) pending() Pending {
-	return Pending{ID: protocol.IntID(c.id), Method: c.method, Name: c.name, Start: c.start}
+	return Pending{ID: protocol.NewID(c.id), Method: c.method, Name: c.name, Start: c.start}
 }
 
 // subscription returns the subscription that the call keeps open, or nil for
@@ -385,7 +385,7 @@ func (t *calls) cancel(id protocol.ID, failure error) *call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for n, c := range t.table {
-		if protocol.IntID(n) == id {
+		if protocol.NewID(n) == id {
 			delete(t.table, n)
 			t.stats.Cancelled++
 			c.err = failure

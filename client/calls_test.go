@@ -151,7 +151,7 @@ func TestCancelPending(t *testing.T) {
 				t.Errorf("params %s", params)
 			}
 		}
-		if err := c.Cancel(protocol.StringID("nope"), ""); !errors.Is(err, ErrNotFound) {
+		if err := c.Cancel(protocol.NewID("nope"), ""); !errors.Is(err, ErrNotFound) {
 			t.Errorf("Cancel of nothing: %v", err)
 		}
 	})

@@ -485,7 +485,8 @@ func (conn *connection) subscriptionOf(m *protocol.Message, during *link.Message
 	}
 	var c *call
 	if raw := jsonx.Lookup(m.Params, []string{"_meta", facts.MetaSubscription}); raw != nil {
-		if id, err := protocol.RawID(raw); err == nil {
+		var id protocol.ID
+		if id.UnmarshalJSON(raw) == nil {
 			c = conn.callOf(id)
 		}
 	} else if during != nil {

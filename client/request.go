@@ -272,7 +272,7 @@ func (r *request) roundTrip(ctx context.Context, conn *connection, more round) (
 	r.client.calls.enter(p)
 	token := o.progress != nil || o.maxTimeout > 0 || r.client.opts.MaxTimeout > 0 && r.method == protocol.MethodToolsCall
 	m := &link.Message{
-		Body: r.encode(conn, p.id, more, token), ID: protocol.IntID(p.id),
+		Body: r.encode(conn, p.id, more, token), ID: protocol.NewID(p.id),
 		Method: r.method, Name: r.name, Revision: conn.revision(), Modern: conn.revision().Modern(),
 		Header: r.headers(conn),
 	}

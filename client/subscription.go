@@ -103,7 +103,7 @@ func (s *Subscription) run(conn *connection) error {
 	if closed {
 		p.abort(errSubscriptionClosed)
 	} else {
-		m := &link.Message{Body: r.encode(conn, p.id, round{}, false), ID: protocol.IntID(p.id), Method: r.method,
+		m := &link.Message{Body: r.encode(conn, p.id, round{}, false), ID: protocol.NewID(p.id), Method: r.method,
 			Revision: conn.revision(), Modern: true}
 		if err = conn.carry(ctx, m); err == nil && !conn.sync {
 			p.wait(ctx)

@@ -88,7 +88,7 @@ func TestFrom(t *testing.T) {
 func TestWithContext(t *testing.T) {
 	sent := &sink{}
 	f := newFrame(t.Context(), upcall.Config{
-		ID: protocol.IntID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}},
+		ID: protocol.NewID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}},
 		Peer: sent, LogLevel: protocol.LevelInfo,
 	})
 	ctx, cancel := context.WithCancel(f)
@@ -184,7 +184,7 @@ func TestClientOfModernRequest(t *testing.T) {
 // String is for logs: it shows no content.
 func TestString(t *testing.T) {
 	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20251125,
-		ID: protocol.StringID("a"), Method: "tools/call", Params: protocol.Params{Name: "secret"},
+		ID: protocol.NewID("a"), Method: "tools/call", Params: protocol.Params{Name: "secret"},
 	})
 	if got, want := f.String(), `frame(tools/call "a", 2025-11-25)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)

@@ -51,10 +51,10 @@ func ExampleDecodeBatch() {
 }
 
 func ExampleMessage_Validate() {
-	m, _ := protocol.NewRequest(protocol.IntID(1), protocol.MethodPing, nil)
+	m, _ := protocol.NewRequest(protocol.NewID(1), protocol.MethodPing, nil)
 	fmt.Println(m.Validate(protocol.V20250618))
 	fmt.Println(m.Validate(protocol.V20260728))
-	m, _ = protocol.NewResponse(protocol.IntID(1), struct{}{})
+	m, _ = protocol.NewResponse(protocol.NewID(1), struct{}{})
 	fmt.Println(m.Validate(protocol.V20260728))
 	// Output:
 	// <nil>
@@ -71,7 +71,7 @@ func ExampleMessage_DecodeParams() {
 }
 
 func ExampleNewRequest() {
-	m, err := protocol.NewRequest(protocol.StringID("a"), protocol.MethodToolsCall, map[string]any{"name": "add", "arguments": map[string]int{"a": 1}})
+	m, err := protocol.NewRequest(protocol.NewID("a"), protocol.MethodToolsCall, map[string]any{"name": "add", "arguments": map[string]int{"a": 1}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -96,14 +96,14 @@ func ExampleNewProgress() {
 }
 
 func ExampleNewResponse() {
-	m, _ := protocol.NewResponse(protocol.IntID(1), map[string]any{"tools": []any{}})
+	m, _ := protocol.NewResponse(protocol.NewID(1), map[string]any{"tools": []any{}})
 	text, _ := m.MarshalJSON()
 	fmt.Println(string(text))
 	// Output: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
 }
 
 func ExampleNewErrorResponse() {
-	m := protocol.NewErrorResponse(protocol.IntID(1), protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", "x"))
+	m := protocol.NewErrorResponse(protocol.NewID(1), protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", "x"))
 	text, _ := m.MarshalJSON()
 	fmt.Println(string(text))
 	// Output: {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unknown tool: x"}}

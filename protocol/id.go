@@ -2,35 +2,29 @@ package protocol
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // ID is the id of a JSON-RPC request: the JSON text of a string or an integer,
-// exactly as it was received, so that the answer carries the same bytes. It has
-// at most MaxID bytes. The zero ID means that a message has none. IDs are
+// exactly as it was received, so that the answer carries the same bytes. A peer's
+// has at most 1 KiB. The zero ID means that a message has none. IDs are
 // comparable with ==, and 1 differs from "1"; two spellings of the same string
 // differ, too.
 type ID struct{ text string }
 
-// StringID returns the id with that string value.
-func StringID(s string) ID { return ID{string(jsonx.AppendString(nil, s))} }
-
-// IntID returns the id with that integer value.
-func IntID(n int64) ID { return ID{fmt.Sprintf("%d", n)} }
-
-// RawID returns the id whose JSON text is raw. It fails unless raw is a single
-// JSON string or integer of at most MaxID bytes.
-func RawID(raw []byte) (ID, error) {
-	s := jsonx.Scanner{Buf: raw}
-	id, err := scanID(&s)
-	if err == nil {
-		err = s.End()
+// NewID returns the id with that value.
+func NewID[T int | int64 | string](value T) ID {
+	switch v := any(value).(type) {
+	case int:
+		return ID{strconv.Itoa(v)}
+	case int64:
+		return ID{strconv.FormatInt(v, 10)}
+	case string:
+		return ID{string(jsonx.AppendString(nil, v))}
 	}
-	if err != nil {
-		return ID{}, fmt.Errorf("id: %w", err)
-	}
-	return id, nil
+	return ID{} // there are no other types
 }
 
 // IsZero reports whether there is no id.
@@ -48,20 +42,34 @@ func (id ID) MarshalJSON() ([]byte, error) {
 	return []byte(id.text), nil
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. Unlike encoding/json it insists
-// on what the schema requires: a known role, a model, which may be the empty
-// string, and content that can be parsed. On an error r is unchanged.
-func (id *ID) UnmarshalJSON(raw []byte) (err error) {
-	*id, err = RawID(raw)
-	return err
+// UnmarshalJSON implements json.Unmarshaler. It fails unless text is a string or
+// an integer of at most 1 KiB; id is then zero.
+func (id *ID) UnmarshalJSON(text []byte) (err error) {
+	if *id, err = parseID(text); err != nil {
+		return fmt.Errorf("id: %w", err)
+	}
+	return nil
 }
 
-// MaxID is how many bytes the JSON text of an id may have, and that of a
+// parseID returns the id whose whole JSON text is text.
+func parseID(text []byte) (ID, error) {
+	s := jsonx.Scanner{Buf: text}
+	id, err := scanID(&s)
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return ID{}, err
+	}
+	return id, nil
+}
+
+// maxID is how many bytes the JSON text of an id may have, and that of a
 // progress token: the other side keeps them, and repeats them in what it sends.
-const MaxID = 1 << 10
+const maxID = 1 << 10
 
 // errLongID is the error of an id that is longer.
-var errLongID = fmt.Errorf("is longer than %d bytes", MaxID)
+var errLongID = fmt.Errorf("is longer than %d bytes", maxID)
 
 // scanID reads an id. Its error goes on where the name of the id ends.
 func scanID(s *jsonx.Scanner) (ID, error) {
@@ -72,7 +80,7 @@ func scanID(s *jsonx.Scanner) (ID, error) {
 		if _, err := s.Str(); err != nil {
 			return ID{}, err
 		}
-		if s.Pos-start > MaxID {
+		if s.Pos-start > maxID {
 			return ID{}, errLongID
 		}
 		return ID{string(s.Buf[start:s.Pos])}, nil
@@ -81,7 +89,7 @@ func scanID(s *jsonx.Scanner) (ID, error) {
 		switch {
 		case err != nil:
 			return ID{}, err
-		case len(text) > MaxID:
+		case len(text) > maxID:
 			return ID{}, errLongID
 		case !integer:
 			return ID{}, fmt.Errorf("must be a string or an integer, got %s", text)

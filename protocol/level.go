@@ -34,17 +34,6 @@ func (l Level) String() string {
 	return levelNames[l]
 }
 
-// ParseLevel returns the level with that name, which must be in lower case. The
-// error for any other name has CodeInvalidParams and lists the names.
-func ParseLevel(name string) (Level, *Error) {
-	for l := LevelDebug; l <= LevelEmergency; l++ {
-		if levelNames[l] == name {
-			return l, nil
-		}
-	}
-	return 0, Errorf(CodeInvalidParams, "unknown log level %q; use one of %v", name, levelNames[LevelDebug:])
-}
-
 // MarshalText implements [encoding.TextMarshaler]. It fails for the zero Level
 // and for values beyond LevelEmergency.
 func (l Level) MarshalText() ([]byte, error) {
@@ -54,12 +43,15 @@ func (l Level) MarshalText() ([]byte, error) {
 	return []byte(l.String()), nil
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler].
+// UnmarshalText implements [encoding.TextUnmarshaler]. Names are in lower case;
+// the error for any other text is an *Error with CodeInvalidParams, which lists
+// them.
 func (l *Level) UnmarshalText(text []byte) error {
-	level, fault := ParseLevel(string(text))
-	if fault != nil {
-		return fault
+	for level := LevelDebug; level <= LevelEmergency; level++ {
+		if levelNames[level] == string(text) {
+			*l = level
+			return nil
+		}
 	}
-	*l = level
-	return nil
+	return Errorf(CodeInvalidParams, "unknown log level %q; use one of %v", text, levelNames[LevelDebug:])
 }

@@ -383,8 +383,8 @@ func NewNotification(method string, params any) (Message, error) {
 // that it is unknown. token is the one of the request, as
 // Params.Meta.ProgressToken has it; message may be "".
 func NewProgress(token []byte, done, total float64, message string) (Message, error) {
-	if _, err := RawID(token); err != nil {
-		return Message{}, fmt.Errorf("protocol: progress token %w", errors.Unwrap(err))
+	if _, err := parseID(token); err != nil {
+		return Message{}, fmt.Errorf("protocol: progress token %w", err)
 	}
 	if math.IsNaN(done+total) || math.IsInf(done+total, 0) {
 		return Message{}, fmt.Errorf("protocol: progress must be a number, got %v of %v", done, total)

@@ -21,9 +21,6 @@ const (
 	Latest = V20260728
 	// LatestLegacy is the newest revision that has initialize.
 	LatestLegacy = V20251125
-	// Unnamed is what an HTTP request without a version header is taken for,
-	// as the specification says since 2025-06-18.
-	Unnamed = V20250326
 )
 
 // revisionNames are the dates by which revisions are named on the wire.

@@ -12,11 +12,11 @@ import (
 // Whatever is made is read again as it was: alone, as a line, and in a batch.
 func TestMessagesComeBack(t *testing.T) {
 	check := func(number int64, text, method string, code int16, total float64, asText bool) bool {
-		id := IntID(number)
+		id := NewID(number)
 		if asText {
-			id = StringID(text)
+			id = NewID(text)
 		}
-		if !utf8.ValidString(text) || !utf8.ValidString(method) || len(method) > maxMethod || len(id.String()) > MaxID {
+		if !utf8.ValidString(text) || !utf8.ValidString(method) || len(method) > maxMethod || len(id.String()) > maxID {
 			return true // JSON has other bytes for these
 		}
 		failure := &Error{Code: Code(code), Message: text, RetryAfter: time.Duration(number&0xffff) * time.Millisecond}

@@ -75,7 +75,7 @@ func questionOf(message []byte) (id protocol.ID) {
 	s := jsonx.Scanner{Buf: rest}
 	text, err := s.Skip()
 	if err == nil && bytes.HasPrefix(rest[s.Pos:], []byte(`,"method":`)) {
-		id, _ = protocol.RawID(text) // the server makes no id that is none
+		_ = id.UnmarshalJSON(text) // the server makes no id that is none
 	}
 	return id
 }

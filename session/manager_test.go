@@ -70,7 +70,7 @@ func TestManagerEnd(t *testing.T) {
 	m := NewManager(Config{})
 	defer m.Close(ErrClosed)
 	s, other := mustOpen(t, m), mustOpen(t, m)
-	request, done, _ := s.Inflight.Start(t.Context(), protocol.IntID(1))
+	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
 	if ok, err := m.End(context.Background(), s.ID(), ErrDeleted); !ok || err != nil {
 		t.Error("End found no session")
@@ -95,7 +95,7 @@ func TestManagerEnd(t *testing.T) {
 func TestManagerClose(t *testing.T) {
 	m := NewManager(Config{})
 	s := mustOpen(t, m)
-	request, done, _ := s.Inflight.Start(t.Context(), protocol.IntID(1))
+	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
 	m.Close(ErrClosed)
 	m.Close(ErrClosed)
@@ -105,7 +105,7 @@ func TestManagerClose(t *testing.T) {
 	if _, err := m.Open(context.Background(), Client{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Open after Close: %v, want ErrClosed", err)
 	}
-	late, doneLate, _ := s.Inflight.Start(t.Context(), protocol.IntID(2))
+	late, doneLate, _ := s.Inflight.Start(t.Context(), protocol.NewID(2))
 	defer doneLate()
 	if late.Err() == nil {
 		t.Error("a request that found the session before Close is not cancelled")

@@ -43,7 +43,7 @@ func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
 func callOnce(s *Session) {
 	s.Use()
 	release := s.Release
-	_, done, _ := s.Inflight.Start(s.parent, protocol.IntID(1))
+	_, done, _ := s.Inflight.Start(s.parent, protocol.NewID(1))
 	done()
 	release()
 }

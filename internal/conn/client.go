@@ -70,9 +70,12 @@ func decodeOptional(raw []byte, v any) error {
 }
 
 // logLevel reads the log level in the _meta of a request, a JSON string.
-func logLevel(raw []byte) (protocol.Level, *protocol.Error) {
+func logLevel(raw []byte) (level protocol.Level, fault *protocol.Error) {
 	var name string
 	// It is a string: ScanParams has seen to that.
 	_ = json.Unmarshal(raw, &name)
-	return protocol.ParseLevel(name)
+	if err := level.UnmarshalText([]byte(name)); err != nil {
+		return 0, err.(*protocol.Error)
+	}
+	return level, nil
 }

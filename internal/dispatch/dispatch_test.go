@@ -22,7 +22,7 @@ const (
 
 // request returns the frame of a request with the id 7.
 func request(ctx context.Context, method, params string, rev protocol.Revision) *frame.Frame {
-	c := upcall.Config{ID: protocol.IntID(7), Method: method, Revision: rev}
+	c := upcall.Config{ID: protocol.NewID(7), Method: method, Revision: rev}
 	if params != "" {
 		c.Params.Raw = []byte(params)
 	}

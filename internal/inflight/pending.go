@@ -91,9 +91,9 @@ func (p *Pending) enter() (protocol.ID, chan reply, error) {
 		p.waits = make(map[protocol.ID]chan reply)
 	}
 	p.last++
-	id := protocol.IntID(p.last)
+	id := protocol.NewID(p.last)
 	if p.name != "" {
-		id = protocol.StringID(p.name + "-" + strconv.FormatInt(p.last, 10))
+		id = protocol.NewID(p.name + "-" + strconv.FormatInt(p.last, 10))
 	}
 	answered := make(chan reply, 1)
 	p.waits[id] = answered

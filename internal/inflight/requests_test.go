@@ -21,17 +21,17 @@ func start(t *testing.T, table *Requests, id protocol.ID) (context.Context, func
 
 func TestInflight(t *testing.T) {
 	var table Requests
-	one, doneOne := start(t, &table, protocol.IntID(1))
-	text, doneText := start(t, &table, protocol.StringID("1"))
-	if _, _, ok := table.Start(t.Context(), protocol.IntID(1)); ok {
+	one, doneOne := start(t, &table, protocol.NewID(1))
+	text, doneText := start(t, &table, protocol.NewID("1"))
+	if _, _, ok := table.Start(t.Context(), protocol.NewID(1)); ok {
 		t.Error("a second request with the id 1 was let in")
 	}
 	if got := table.Len(); got != 2 {
 		t.Errorf("Len() = %d, want 2: 1 and \"1\" differ", got)
 	}
-	table.Cancel(protocol.IntID(7)) // nobody's
+	table.Cancel(protocol.NewID(7)) // nobody's
 	table.Cancel(protocol.ID{})
-	table.Cancel(protocol.IntID(1))
+	table.Cancel(protocol.NewID(1))
 	if !Cancelled(one) || Cancelled(text) {
 		t.Errorf("cancelled: 1 %v, \"1\" %v; want 1 alone", Cancelled(one), Cancelled(text))
 	}
@@ -43,7 +43,7 @@ func TestInflight(t *testing.T) {
 	if text.Err() == nil || Cancelled(text) {
 		t.Errorf("after done: %v; want a context that ended, but not by the client", context.Cause(text))
 	}
-	if _, _, ok := table.Start(t.Context(), protocol.IntID(1)); !ok {
+	if _, _, ok := table.Start(t.Context(), protocol.NewID(1)); !ok {
 		t.Error("the id of a request that is done is not free")
 	}
 }
@@ -53,7 +53,7 @@ func TestInflight(t *testing.T) {
 // not touch a later request with the same id.
 func TestInflightCancelledStays(t *testing.T) {
 	var table Requests
-	id := protocol.IntID(1)
+	id := protocol.NewID(1)
 	_, done := start(t, &table, id)
 	table.Cancel(id)
 	table.Cancel(id)
@@ -74,12 +74,12 @@ func TestInflightCancelledStays(t *testing.T) {
 func TestInflightCancelAll(t *testing.T) {
 	var table Requests
 	cause := errors.New("gone")
-	before, done := start(t, &table, protocol.IntID(1))
+	before, done := start(t, &table, protocol.NewID(1))
 	table.CancelAll(cause)
 	if got := context.Cause(before); got != cause {
 		t.Errorf("cause %v, want %v", got, cause)
 	}
-	after, doneAfter := start(t, &table, protocol.IntID(2))
+	after, doneAfter := start(t, &table, protocol.NewID(2))
 	if got := context.Cause(after); got != cause {
 		t.Errorf("a request that starts later: cause %v, want %v", got, cause)
 	}
@@ -96,7 +96,7 @@ func TestInflightConcurrent(t *testing.T) {
 	for w := range 8 {
 		wg.Go(func() {
 			for i := range 200 {
-				id := protocol.StringID(fmt.Sprint(i % 5))
+				id := protocol.NewID(fmt.Sprint(i % 5))
 				ctx, done, ok := table.Start(context.Background(), id)
 				table.Cancel(id)
 				if ok {

@@ -46,7 +46,7 @@ func round(a *Askers, ctx context.Context, method, tool, args, state, responses 
 	if responses != "" {
 		p.InputResponses = []byte(responses)
 	}
-	return frame.Internal(call.Private{}).New(ctx, upcall.Config{ID: protocol.IntID(1), Method: method, Params: p, Askers: a, Peer: sink{}})
+	return frame.Internal(call.Private{}).New(ctx, upcall.Config{ID: protocol.NewID(1), Method: method, Params: p, Askers: a, Peer: sink{}})
 }
 
 // required returns the state of the answer that asks the client.

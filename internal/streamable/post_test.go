@@ -379,7 +379,7 @@ func TestBuffersAreSeparate(t *testing.T) {
 			t.Errorf("a buffer comes with %q in it", c.Buffer)
 		}
 		size := 10
-		if c.Message.ID == protocol.IntID(2) {
+		if c.Message.ID == protocol.NewID(2) {
 			size = 2 * maxPooled
 		}
 		return result(c, `"`+strings.Repeat(c.Message.ID.String(), size)+`"`)

@@ -54,11 +54,11 @@ func TestErrorResponse(t *testing.T) {
 		rev  protocol.Revision
 		want string
 	}{
-		{protocol.IntID(1), protocol.Errorf(protocol.CodeInvalidParams, "bad: %w", cause), protocol.Latest, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"bad: boom"}}`},
-		{protocol.StringID("a\"b"), &protocol.Error{}, protocol.Latest, `{"jsonrpc":"2.0","id":"a\"b","error":{"code":-32603,"message":"Internal error"}}`},
+		{protocol.NewID(1), protocol.Errorf(protocol.CodeInvalidParams, "bad: %w", cause), protocol.Latest, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"bad: boom"}}`},
+		{protocol.NewID("a\"b"), &protocol.Error{}, protocol.Latest, `{"jsonrpc":"2.0","id":"a\"b","error":{"code":-32603,"message":"Internal error"}}`},
 		{protocol.ID{}, &protocol.Error{Code: protocol.CodeParseError}, protocol.Latest, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"}}`},
 		{protocol.ID{}, &protocol.Error{Code: protocol.CodeParseError}, protocol.V20250618, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`},
-		{protocol.IntID(2), UnsupportedVersion("x", []protocol.Revision{protocol.V20260728}), protocol.Latest, `{"jsonrpc":"2.0","id":2,"error":{"code":-32022,"message":"Unsupported protocol version \"x\"","data":{"supported":["2026-07-28"],"requested":"x"}}}`},
+		{protocol.NewID(2), UnsupportedVersion("x", []protocol.Revision{protocol.V20260728}), protocol.Latest, `{"jsonrpc":"2.0","id":2,"error":{"code":-32022,"message":"Unsupported protocol version \"x\"","data":{"supported":["2026-07-28"],"requested":"x"}}}`},
 	} {
 		if got := string(AppendErrorResponse(nil, tt.id, tt.err, tt.rev)); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)

@@ -54,17 +54,17 @@ func TestChange(t *testing.T) {
 	updated := ResourceUpdated(`file:///"a"`)
 	for _, tt := range []struct{ what, got, want string }{
 		{"plain", string(tools.Plain()), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`},
-		{"list", string(tools.Append(nil, protocol.IntID(7))), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`},
+		{"list", string(tools.Append(nil, protocol.NewID(7))), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`},
 		{"plain resource", string(updated.Plain()), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///\"a\""}}`},
-		{"resource", string(updated.Append(nil, protocol.StringID("x"))), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"x"},"uri":"file:///\"a\""}}`},
-		{"acknowledged", string(AppendAcknowledged(nil, protocol.IntID(1), protocol.SubscriptionFilter{ToolsListChanged: true})),
+		{"resource", string(updated.Append(nil, protocol.NewID("x"))), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"x"},"uri":"file:///\"a\""}}`},
+		{"acknowledged", string(AppendAcknowledged(nil, protocol.NewID(1), protocol.SubscriptionFilter{ToolsListChanged: true})),
 			`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1},"notifications":{"toolsListChanged":true}}}`},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.what, tt.got, tt.want)
 		}
 	}
-	result, err := ListenResult{Subscription: protocol.StringID("<1>")}.Append(nil, To{Revision: protocol.Latest, Meta: []byte(`"m":1`)})
+	result, err := ListenResult{Subscription: protocol.NewID("<1>")}.Append(nil, To{Revision: protocol.Latest, Meta: []byte(`"m":1`)})
 	if want := `{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"<1>","m":1}}`; err != nil || string(result) != want {
 		t.Errorf("result: got %s, %v, want %s", result, err, want)
 	}

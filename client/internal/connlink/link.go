@@ -141,7 +141,8 @@ func idOf(head, tail []byte) protocol.ID {
 			if s.Pos == len(head) {
 				break // a number may go on
 			}
-			id, _ := protocol.RawID(head[start:s.Pos])
+			var id protocol.ID
+			_ = id.UnmarshalJSON(head[start:s.Pos]) // zero, if it is none
 			return id
 		}
 		more, err = s.ObjectNext()
@@ -162,10 +163,8 @@ func lastID(tail []byte) protocol.ID {
 	if !ok {
 		return protocol.ID{}
 	}
-	id, err := protocol.RawID(bytes.TrimSpace(value))
-	if err != nil {
-		return protocol.ID{}
-	}
+	var id protocol.ID
+	_ = id.UnmarshalJSON(bytes.TrimSpace(value))
 	return id
 }
 

@@ -204,10 +204,10 @@ func TestLinkTooLong(t *testing.T) {
 		text string
 		id   protocol.ID
 	}{
-		{`{"jsonrpc":"2.0","id":7,"result":{"text":"` + big + `"}}`, protocol.IntID(7)},
-		{`{"result":{"text":"` + big + `"},"jsonrpc":"2.0","id":7}`, protocol.IntID(7)},
-		{`{ "result" : {"text":"` + big + `"}, "jsonrpc" : "2.0" , "id" : "a b" }`, protocol.StringID("a b")},
-		{`{"id":"x","result":{"text":"` + big + `","id":7}}`, protocol.StringID("x")},
+		{`{"jsonrpc":"2.0","id":7,"result":{"text":"` + big + `"}}`, protocol.NewID(7)},
+		{`{"result":{"text":"` + big + `"},"jsonrpc":"2.0","id":7}`, protocol.NewID(7)},
+		{`{ "result" : {"text":"` + big + `"}, "jsonrpc" : "2.0" , "id" : "a b" }`, protocol.NewID("a b")},
+		{`{"id":"x","result":{"text":"` + big + `","id":7}}`, protocol.NewID("x")},
 		{`{"result":{"text":"` + big + `","id":7}}`, protocol.ID{}},
 		{`{"result":{"text":"` + big + `\"id\":7}`, protocol.ID{}},
 		{`{"jsonrpc":"2.0","method":"sampling/createMessage","params":{"text":"` + big + `"},"id":7}`, protocol.ID{}},

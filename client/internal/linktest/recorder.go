@@ -137,7 +137,7 @@ func (r *Recorder) WaitFailed(id protocol.ID) error {
 func Call(rev protocol.Revision, id int64, method string) *link.Message {
 	return &link.Message{
 		Body: []byte(`{"jsonrpc":"2.0","id":` + strconv.FormatInt(id, 10) + `,"method":"` + method + `"}`),
-		ID:   protocol.IntID(id), Method: method, Revision: rev, Modern: rev.Modern(),
+		ID:   protocol.NewID(id), Method: method, Revision: rev, Modern: rev.Modern(),
 	}
 }
 

@@ -37,8 +37,8 @@ func levels() []string {
 }
 
 func (r requests) setLevel(ctx context.Context, rest string) error {
-	level, fault := protocol.ParseLevel(rest)
-	if fault != nil {
+	var level protocol.Level
+	if level.UnmarshalText([]byte(rest)) != nil {
 		return wrong("%q is no level; there are %s", rest, strings.Join(levels(), ", "))
 	}
 	err := r.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error { return r.client.SetLevel(ctx, level) })
