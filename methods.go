@@ -240,11 +240,13 @@ func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 // discover serves server/discover (server/discover of 2026-07-28).
 func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
 	d := s.discovery(f)
+	ttl, scope := wire.CacheMembers(s.discoverCache())
 	return s.identified(d, protocol.JSONResult{Value: wire.DiscoverResult{
 		SupportedVersions: wire.RevisionNames(s.opts.Revisions),
 		Capabilities:      d.Capabilities,
 		Instructions:      d.Instructions,
-		Cache:             s.discoverCache(),
+		TTLMs:             ttl,
+		CacheScope:        scope,
 	}}), nil
 }
 
@@ -295,7 +297,7 @@ func (s *Server) discoveryFor(f *frame.Frame, d Discovery) Discovery {
 func (s *Server) discoverCache() protocol.Cache {
 	cache := s.opts.listCache()
 	if s.opts.Discover != nil {
-		cache.Scope = protocol.CachePrivate
+		cache.Public = false
 	}
 	return cache
 }

@@ -310,11 +310,7 @@ func (o *Options) complete() {
 
 // listCache says how long, and for whom, lists may be kept.
 func (o *Options) listCache() protocol.Cache {
-	cache := protocol.Cache{TTLMs: o.ListTTL.Milliseconds(), Scope: protocol.CachePublic}
-	if o.ListTTL > 0 && !o.ListPublic {
-		cache.Scope = protocol.CachePrivate
-	}
-	return cache
+	return protocol.Cache{TTL: o.ListTTL, Public: o.ListPublic || o.ListTTL <= 0}
 }
 
 // streamable returns the options of the HTTP endpoint.

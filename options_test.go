@@ -44,15 +44,15 @@ func TestOptionsComplete(t *testing.T) {
 // they are public.
 func TestListCache(t *testing.T) {
 	for _, tt := range []struct {
-		opts  Options
-		ttl   int64
-		scope string
+		opts   Options
+		ttl    time.Duration
+		public bool
 	}{
-		{Options{}, 0, "public"}, // nobody keeps them
-		{Options{ListTTL: time.Second}, 1000, "private"},
-		{Options{ListTTL: time.Second, ListPublic: true}, 1000, "public"},
+		{Options{}, 0, true}, // nobody keeps them
+		{Options{ListTTL: time.Second}, time.Second, false},
+		{Options{ListTTL: time.Second, ListPublic: true}, time.Second, true},
 	} {
-		if got := tt.opts.listCache(); got.TTLMs != tt.ttl || string(got.Scope) != tt.scope {
+		if got := tt.opts.listCache(); got.TTL != tt.ttl || got.Public != tt.public {
 			t.Errorf("%v, %v: %+v", tt.opts.ListTTL, tt.opts.ListPublic, got)
 		}
 	}

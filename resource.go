@@ -138,7 +138,7 @@ func Annotated(a Annotations) ResourceOption {
 // Cache says how long a client may keep what it reads of a resource, for itself
 // alone. The default is not at all.
 func Cache(ttl time.Duration) ResourceOption {
-	return cacheFor("Cache", ttl, protocol.CachePrivate)
+	return cacheFor("Cache", protocol.Cache{TTL: ttl})
 }
 
 // CachePublic says how long a client, and what stands between, may keep what it
@@ -146,17 +146,17 @@ func Cache(ttl time.Duration) ResourceOption {
 // may see: with Scopes it is a fault, and what VisibleTo or Options.Filter
 // decide about goes out as private all the same.
 func CachePublic(ttl time.Duration) ResourceOption {
-	return cacheFor("CachePublic", ttl, protocol.CachePublic)
+	return cacheFor("CachePublic", protocol.Cache{TTL: ttl, Public: true})
 }
 
 // cacheFor returns the option of that name. Given twice, with either name, the
 // last one counts.
-func cacheFor(option string, ttl time.Duration, scope protocol.CacheScope) ResourceOption {
+func cacheFor(option string, cache protocol.Cache) ResourceOption {
 	return resources(func(set *resourceSettings) {
-		if ttl < 0 {
-			set.fault("%s(%v) must not be negative", option, ttl)
+		if cache.TTL < 0 {
+			set.fault("%s(%v) must not be negative", option, cache.TTL)
 		}
-		set.cache = protocol.Cache{TTLMs: ttl.Milliseconds(), Scope: scope}
+		set.cache = cache
 	})
 }
 
@@ -177,7 +177,7 @@ func (r *resource) compile(c *compiler) error {
 	if !schemed(r.uri) {
 		faults = append(faults, "a URI begins with its scheme, such as file:// or config:")
 	}
-	if len(set.scopes) > 0 && set.cache.Scope == protocol.CachePublic {
+	if len(set.scopes) > 0 && set.cache.Public {
 		faults = append(faults, "what needs Scopes is not for everybody; use Cache in place of CachePublic")
 	}
 	if r.in != nil {
@@ -254,7 +254,7 @@ func (r *resource) reader(c *compiler, form contentsForm, late lateAnswer, decod
 		cache := set.cache
 		if params.InputResponses != nil || params.RequestState != "" {
 			// What depends on answers must not be kept (server/utilities/caching).
-			cache = protocol.Cache{Scope: protocol.CachePrivate}
+			cache = protocol.Cache{}
 		}
 		return &protocol.ReadResourceResult{Contents: contents, Cache: cache}, nil
 	}, late)
@@ -325,11 +325,11 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 // everybody: a cache between must not give it to others.
 func personal(view registry.View, e *registry.Entry, result protocol.Result) protocol.Result {
 	r, ok := result.(*protocol.ReadResourceResult)
-	if !ok || r == nil || r.Cache.Scope != protocol.CachePublic || !view.Internal(call.Private{}).Private(e) {
+	if !ok || r == nil || !r.Cache.Public || !view.Internal(call.Private{}).Private(e) {
 		return result
 	}
 	own := *r
-	own.Cache.Scope = protocol.CachePrivate
+	own.Cache.Public = false
 	return &own
 }
 

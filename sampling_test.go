@@ -112,7 +112,7 @@ func TestAnswersLackingMembers(t *testing.T) {
 			{"sample", protocol.MethodSample, `{"role":"system","content":{"type":"text","text":"x"},"model":"m"}`, "role must be"},
 		} {
 			c := newAsked(t, s, rev,
-				mcptest.Capabilities(protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{}, Roots: &protocol.RootsCapability{}}),
+				mcptest.Capabilities(protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{}, Roots: &protocol.ListCapability{}}),
 				mcptest.OnRequest(tt.method, func(json.RawMessage) (any, error) { return json.RawMessage(tt.answer), nil }))
 			if got := outcome(c.Client, tt.tool); !strings.Contains(got, tt.want) || strings.Contains(got, "handled") {
 				t.Errorf("%v %s: %q, want %q", rev, tt.answer, got, tt.want)

@@ -4,11 +4,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -111,14 +111,14 @@ func (c *Cache) get(server, owner, method, params string) (json.RawMessage, bool
 
 // put keeps a result if its ttlMs says that it may be kept.
 func (c *Cache) put(server, owner, method, params string, result json.RawMessage) {
-	ttl, scope := freshness(result)
-	if ttl <= 0 || len(result)+len(params) > maxCachedResult {
+	fresh := freshness(result)
+	if fresh.TTL <= 0 || len(result)+len(params) > maxCachedResult {
 		return
 	}
-	if scope == protocol.CachePublic {
+	if fresh.Public {
 		owner = ""
 	}
-	e := &cacheEntry{key: cacheKey{server, owner, method, params}, result: result, until: time.Now().Add(ttl)}
+	e := &cacheEntry{key: cacheKey{server, owner, method, params}, result: result, until: time.Now().Add(fresh.TTL)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.entries[e.key]; old != nil {
@@ -180,39 +180,36 @@ func newOwner() string { return rand.Text() }
 
 // freshness returns how long a result is fresh, and for whom, from its members
 // ttlMs and cacheScope. What cannot be read counts as stale.
-func freshness(result []byte) (ttl time.Duration, scope protocol.CacheScope) {
+func freshness(result []byte) (cache protocol.Cache) {
 	// What cannot be read counts as stale, which is always right.
 	_ = members(result, func(name []byte, s *jsonx.Scanner) error {
 		switch string(name) {
 		case "ttlMs":
-			ms, ok := parseTTL(value(s))
-			if ok {
-				ttl = time.Duration(ms) * time.Millisecond
-			}
+			cache.TTL = parseTTL(value(s))
 		case "cacheScope":
-			scope = protocol.CacheScope(strings.Trim(string(value(s)), `"`))
+			cache.Public = string(value(s)) == `"`+wire.CachePublic+`"`
 		default:
 			s.SkipChecked()
 		}
 		return nil
 	})
-	return ttl, scope
+	return cache
 }
 
-// maxTTL bounds what servers say, in milliseconds. It is a day.
-const maxTTL = int64(24 * time.Hour / time.Millisecond)
+// maxTTL bounds what servers say.
+const maxTTL = 24 * time.Hour
 
-// parseTTL reads a number of milliseconds. A negative number counts as 0; ok is
-// false if the text is no number.
-func parseTTL(text []byte) (int64, bool) {
+// parseTTL reads a number of milliseconds, of which it takes whole ones. What is
+// negative or no number counts as 0.
+func parseTTL(text []byte) time.Duration {
 	ms, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(ms > 0) {
-		return 0, err == nil
+		return 0
 	}
-	if ms > float64(maxTTL) {
-		return maxTTL, true
+	if ms > float64(maxTTL.Milliseconds()) {
+		return maxTTL
 	}
-	return int64(ms), true
+	return time.Duration(ms) * time.Millisecond
 }
 
 // serverKind is what is known about the revisions that a server speaks.

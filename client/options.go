@@ -212,7 +212,7 @@ func (o *Options) capabilities() protocol.ClientCapabilities {
 		return caps
 	}
 	if o.Roots != nil && caps.Roots == nil {
-		caps.Roots = &protocol.RootsCapability{ListChanged: true}
+		caps.Roots = &protocol.ListCapability{ListChanged: true}
 	}
 	if o.Sample != nil && caps.Sampling == nil {
 		caps.Sampling = &protocol.SamplingCapability{}

@@ -123,8 +123,8 @@ func TestRootsWithoutChanges(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{"declared by hand", Options{Capabilities: protocol.ClientCapabilities{Roots: &protocol.RootsCapability{}}}, "ping"},
-		{"with a list", Options{Roots: []protocol.Root{}, Capabilities: protocol.ClientCapabilities{Roots: &protocol.RootsCapability{}}}, "ping"},
+		{"declared by hand", Options{Capabilities: protocol.ClientCapabilities{Roots: &protocol.ListCapability{}}}, "ping"},
+		{"with a list", Options{Roots: []protocol.Root{}, Capabilities: protocol.ClientCapabilities{Roots: &protocol.ListCapability{}}}, "ping"},
 		{"as usual", Options{Roots: []protocol.Root{}}, "notifications/roots/list_changed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

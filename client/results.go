@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -210,22 +211,21 @@ type contentsWire struct {
 
 // decodeRead reads the result of resources/read.
 func decodeRead(raw []byte) (*protocol.ReadResourceResult, error) {
-	var wire struct {
-		Contents []contentsWire      `json:"contents"`
-		TTLMs    json.RawMessage     `json:"ttlMs"`
-		Scope    protocol.CacheScope `json:"cacheScope"`
-		Meta     map[string]any      `json:"_meta"`
+	var from struct {
+		Contents []contentsWire  `json:"contents"`
+		TTLMs    json.RawMessage `json:"ttlMs"`
+		Scope    string          `json:"cacheScope"`
+		Meta     map[string]any  `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := json.Unmarshal(raw, &from); err != nil {
 		return nil, fmt.Errorf("the server's result is not that of resources/read: %w", err)
 	}
-	if wire.Contents == nil {
+	if from.Contents == nil {
 		return nil, errors.New("the server's result is not that of resources/read: member contents is missing")
 	}
-	r := &protocol.ReadResourceResult{Meta: wire.Meta, Contents: make([]protocol.ResourceContents, 0, len(wire.Contents))}
-	r.Cache.Scope = wire.Scope
-	r.Cache.TTLMs, _ = parseTTL(wire.TTLMs)
-	for _, c := range wire.Contents {
+	r := &protocol.ReadResourceResult{Meta: from.Meta, Contents: make([]protocol.ResourceContents, 0, len(from.Contents))}
+	r.Cache = protocol.Cache{TTL: parseTTL(from.TTLMs), Public: from.Scope == wire.CachePublic}
+	for _, c := range from.Contents {
 		r.Contents = append(r.Contents, protocol.ResourceContents(c))
 	}
 	return r, nil

@@ -445,7 +445,7 @@ func TestScriptPanics(t *testing.T) {
 	each(t, func(t *testing.T, options ...mcptest.Option) {
 		fake := &erringT{TB: t}
 		c := mcptest.New(fake, newServer(nil), append(options, mcptest.OnRequest(protocol.MethodRoots, func(json.RawMessage) (any, error) { panic("boom") }),
-			mcptest.Capabilities(protocol.ClientCapabilities{Roots: &protocol.RootsCapability{}, Sampling: &protocol.SamplingCapability{}}))...)
+			mcptest.Capabilities(protocol.ClientCapabilities{Roots: &protocol.ListCapability{}, Sampling: &protocol.SamplingCapability{}}))...)
 		if r, err := c.TryCall("think", nil); err == nil && !r.IsError {
 			t.Errorf("result %s", r.Raw)
 		}

@@ -68,7 +68,7 @@ func (c *config) able() *protocol.ClientCapabilities {
 		}
 	}
 	if c.answers[protocol.MethodRoots] != nil {
-		can.Roots = &protocol.RootsCapability{}
+		can.Roots = &protocol.ListCapability{}
 	}
 	return can
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"time"
 )
 
 // Implementation names a server or a client: serverInfo and clientInfo. Name is
@@ -17,21 +18,16 @@ type Implementation struct {
 }
 
 // ClientCapabilities are what a client declares that it can do, in initialize
-// or in the _meta of a modern request. A nil pointer means that it cannot.
+// or in the _meta of a modern request. A nil pointer means that it cannot; Roots
+// says that the client answers roots/list.
 // Experimental and Extensions are keyed by the name of the extension; their
 // values are its settings.
 type ClientCapabilities struct {
 	Experimental map[string]json.RawMessage `json:"experimental,omitempty"`
-	Roots        *RootsCapability           `json:"roots,omitempty"`
+	Roots        *ListCapability            `json:"roots,omitempty"`
 	Sampling     *SamplingCapability        `json:"sampling,omitempty"`
 	Elicitation  *ElicitationCapability     `json:"elicitation,omitempty"`
 	Extensions   map[string]json.RawMessage `json:"extensions,omitempty"`
-}
-
-// RootsCapability says that the client answers roots/list. ListChanged says
-// that it tells the server when the list changes.
-type RootsCapability struct {
-	ListChanged bool `json:"listChanged,omitempty"`
 }
 
 // SamplingCapability says that the client can ask its model. Tools allows tools
@@ -63,8 +59,9 @@ type ServerCapabilities struct {
 	Extensions   map[string]any       `json:"extensions,omitempty"`
 }
 
-// ListCapability says that there is a list of components. ListChanged says that
-// clients are told when it changes.
+// ListCapability says that there is a list: of components of the server, or of
+// roots of the client. ListChanged says that the other side is told when it
+// changes.
 type ListCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
 }
@@ -77,20 +74,11 @@ type ResourcesCapability struct {
 }
 
 // Cache tells clients how long and for whom they may keep a result
-// (server/utilities/caching of 2026-07-28). It is embedded in the results that
-// can be kept.
+// (server/utilities/caching of 2026-07-28). The zero value means not at all.
 type Cache struct {
-	TTLMs int64      `json:"ttlMs"` // milliseconds; 0 means not at all
-	Scope CacheScope `json:"cacheScope"`
+	TTL time.Duration // in whole milliseconds on the wire
+	// Public says that the result is the same for everybody, so that a shared
+	// cache may keep it. Otherwise it belongs to the authorization context that
+	// it was sent to.
+	Public bool
 }
-
-// CacheScope says who may share a cached result.
-type CacheScope string
-
-// The cache scopes. A public result is the same for everybody and may be kept
-// by a shared cache; a private one belongs to the authorization context that it
-// was sent to.
-const (
-	CachePublic  CacheScope = "public"
-	CachePrivate CacheScope = "private"
-)

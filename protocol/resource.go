@@ -33,6 +33,6 @@ type ResourceTemplate struct {
 // URI.
 type ReadResourceResult struct {
 	Contents []ResourceContents
-	Cache    Cache // for revisions that have it; the zero value means not at all, private
+	Cache    Cache // for revisions that have it
 	Meta     map[string]any
 }

@@ -83,9 +83,6 @@ func New(config Config) *Catalog {
 	if config.PageSize <= 0 {
 		config.PageSize = defaultPageSize
 	}
-	if config.Cache.Scope == "" {
-		config.Cache.Scope = protocol.CachePublic
-	}
 	c := &Catalog{config: config, watchers: make(map[int]func([]*Entry))}
 	lists := make(map[Kind]*list, len(kinds))
 	for _, kind := range kinds {

@@ -155,11 +155,11 @@ func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) 
 		dst = jsonx.AppendString(dst, encodeCursor(l.entries[last].Key()))
 	}
 	if wire.CacheHints.In(rev) {
-		scope := l.config.Cache.Scope
+		cache := l.config.Cache
 		if keep != nil {
-			scope = protocol.CachePrivate // another client may see other entries
+			cache.Public = false // another client may see other entries
 		}
-		dst = fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, l.config.Cache.TTLMs, scope)
+		dst = wire.AppendCache(dst, cache)
 	}
 	if wire.PerRequestMeta.In(rev) && len(l.config.Meta) > 0 {
 		dst = append(append(append(dst, `,"_meta":{`...), l.config.Meta...), '}')

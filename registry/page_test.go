@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -38,7 +39,7 @@ func TestPages(t *testing.T) {
 func TestPageBytes(t *testing.T) {
 	l := New(Config{
 		PageSize: 1, Meta: []byte(`"who":"me"`),
-		Cache: protocol.Cache{TTLMs: 5000, Scope: protocol.CachePrivate},
+		Cache: protocol.Cache{TTL: 5 * time.Second},
 	})
 	if err := l.Add(items("a", "b")...); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func frameIn(s *Session) *frame.Frame {
 func TestState(t *testing.T) {
 	s := New(t.Context(), "id", Client{
 		Revision: protocol.V20250618, Info: &protocol.Implementation{Name: "c", Version: "1"},
-		Capabilities: &protocol.ClientCapabilities{Roots: &protocol.RootsCapability{ListChanged: true}}, Principal: "alice",
+		Capabilities: &protocol.ClientCapabilities{Roots: &protocol.ListCapability{ListChanged: true}}, Principal: "alice",
 	})
 	s.SetInitialized()
 	s.SetLogLevel(protocol.LevelError)

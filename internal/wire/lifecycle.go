@@ -29,14 +29,33 @@ type InitializeResult struct {
 }
 
 // DiscoverResult is the result of server/discover in modern revisions: what
-// initialize said, but kept by the client for as long as Cache allows. Which
-// server it is stands in _meta, as in every modern result.
+// initialize said, but kept by the client for as long as TTLMs allows.
+// Which server it is stands in _meta, as in every modern result.
 type DiscoverResult struct {
 	SupportedVersions []string                    `json:"supportedVersions"`
 	Capabilities      protocol.ServerCapabilities `json:"capabilities"`
 	Instructions      string                      `json:"instructions,omitempty"`
-	protocol.Cache
-	Meta map[string]any `json:"_meta,omitempty"`
+	TTLMs             int64                       `json:"ttlMs"`
+	CacheScope        string                      `json:"cacheScope"`
+	Meta              map[string]any              `json:"_meta,omitempty"`
+}
+
+// CacheMembers returns c as results say it. A private result belongs to the
+// authorization context that it was sent to, a public one to everybody.
+func CacheMembers(c protocol.Cache) (ttlMs int64, scope string) {
+	if c.Public {
+		return c.TTL.Milliseconds(), CachePublic
+	}
+	return c.TTL.Milliseconds(), "private"
+}
+
+// CachePublic is the scope of a result that may be given to everybody.
+const CachePublic = "public"
+
+// AppendCache appends the members of c behind those of a result.
+func AppendCache(dst []byte, c protocol.Cache) []byte {
+	ttl, scope := CacheMembers(c)
+	return fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, ttl, scope)
 }
 
 // Negotiate picks the revision that answers an initialize request

@@ -254,8 +254,7 @@ func appendPromptResult(dst []byte, r *protocol.GetPromptResult, to To) ([]byte,
 	return closeResult(append(dst, ']'), r.Meta, to)
 }
 
-// appendReadResult appends the result of resources/read. In revisions that have
-// hints for caches an empty scope is private, the safe one of the two.
+// appendReadResult appends the result of resources/read.
 func appendReadResult(dst []byte, r *protocol.ReadResourceResult, to To) ([]byte, error) {
 	dst = append(separate(openResult(dst, to)), `"contents":[`...)
 	for i, c := range r.Contents {
@@ -269,11 +268,7 @@ func appendReadResult(dst []byte, r *protocol.ReadResourceResult, to To) ([]byte
 	}
 	dst = append(dst, ']')
 	if CacheHints.In(to.Revision) {
-		scope := r.Cache.Scope
-		if scope == "" {
-			scope = protocol.CachePrivate
-		}
-		dst = fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, r.Cache.TTLMs, scope)
+		dst = AppendCache(dst, r.Cache)
 	}
 	return closeResult(dst, r.Meta, to)
 }
