@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
@@ -49,15 +50,21 @@ func (r *Result) Structured(out any) {
 // t is for Structured, which ends the test on failure.
 func parseResult(t testing.TB, raw json.RawMessage) (*Result, error) {
 	var wire struct {
-		Content           json.RawMessage `json:"content"`
-		StructuredContent json.RawMessage `json:"structuredContent"`
-		IsError           bool            `json:"isError"`
-		Meta              map[string]any  `json:"_meta"`
+		Content           []json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage   `json:"structuredContent"`
+		IsError           bool              `json:"isError"`
+		Meta              map[string]any    `json:"_meta"`
 	}
-	err := json.Unmarshal(raw, &wire)
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return nil, err
+	}
 	r := &Result{Value: wire.StructuredContent, IsError: wire.IsError, Meta: wire.Meta, Raw: raw, t: t}
-	if err == nil && wire.Content != nil {
-		r.Content, err = protocol.ParseContents(wire.Content)
+	for i, text := range wire.Content {
+		item, err := protocol.ParseContent(text)
+		if err != nil {
+			return nil, fmt.Errorf("content item %d: %w", i, err)
+		}
+		r.Content = append(r.Content, item)
 	}
-	return r, err
+	return r, nil
 }

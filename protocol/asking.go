@@ -109,7 +109,7 @@ func (m *SampleMessage) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return err
 	}
-	items, err := ParseContents(wire.Content)
+	items, err := parseContents(wire.Content)
 	*m = SampleMessage{Role: wire.Role, Content: items}
 	return err
 }
@@ -156,7 +156,7 @@ func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 	if wire.Model == nil {
 		return errors.New("member model is missing")
 	}
-	items, err := ParseContents(wire.Content)
+	items, err := parseContents(wire.Content)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
@@ -105,16 +104,6 @@ type Icon struct {
 	MIMEType string   `json:"mimeType,omitempty"`
 	Sizes    []string `json:"sizes,omitempty"` // "48x48" or "any"
 	Theme    string   `json:"theme,omitempty"` // "light" or "dark"
-}
-
-// EncodeContent appends c, as the newest revision has it, for package wire.
-func EncodeContent(_ call.Private, dst []byte, c Content) ([]byte, error) {
-	return c.appendContent(dst)
-}
-
-// EncodeResource is EncodeContent for the contents of a resource.
-func EncodeResource(_ call.Private, dst []byte, c ResourceContents) ([]byte, error) {
-	return c.append(dst)
 }
 
 // appendContents appends the array of items.

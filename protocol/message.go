@@ -11,7 +11,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -326,7 +325,7 @@ func DecodeLines(r io.Reader) iter.Seq2[Message, error] {
 // rev has no batches. Revision 2025-03-26 alone has them.
 func DecodeBatch(text []byte, rev Revision) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		messages, _, err := SplitBatch(call.Private{}, text, rev, len(text))
+		messages, _, err := internals{}.SplitBatch(text, rev, len(text))
 		if err != nil {
 			yield(Message{}, err)
 		}
@@ -336,22 +335,6 @@ func DecodeBatch(text []byte, rev Revision) iter.Seq2[Message, error] {
 			}
 		}
 	}
-}
-
-// SplitBatch returns the texts of the first max messages of a JSON array, and how
-// many it has, for package wire. An error is an *Error.
-func SplitBatch(_ call.Private, text []byte, rev Revision, max int) (messages [][]byte, count int, err error) {
-	s := jsonx.Scanner{Buf: text, AllowDuplicates: true}
-	messages, count, err = s.Elements(max)
-	switch {
-	case err != nil:
-		return nil, 0, scanError(err)
-	case rev != V20250326:
-		return nil, 0, Errorf(CodeInvalidRequest, "batches are only for sessions of revision %s: send one message at a time", V20250326)
-	case count == 0:
-		return nil, 0, Errorf(CodeInvalidRequest, "a batch must not be empty")
-	}
-	return messages, count, nil
 }
 
 // NewRequest makes a request. params must encode to a JSON object; nil leaves

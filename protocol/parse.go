@@ -100,9 +100,9 @@ type resourceWire struct {
 	Meta     map[string]any `json:"_meta"`
 }
 
-// ParseContents reads one item of content or an array of them, the two forms
+// parseContents reads one item of content or an array of them, the two forms
 // that sampling allows. Errors name the index of the item, from 0.
-func ParseContents(raw []byte) ([]Content, error) {
+func parseContents(raw []byte) ([]Content, error) {
 	raw = bytes.TrimSpace(raw)
 	list := []json.RawMessage{raw}
 	if len(raw) > 0 && raw[0] == '[' {
@@ -147,7 +147,7 @@ func ParseContent(raw []byte) (Content, error) {
 	case "tool_use":
 		return ToolUseContent{w.ID, w.Name, w.Input, w.Meta}, nil
 	case "tool_result":
-		items, err := ParseContents(w.Content)
+		items, err := parseContents(w.Content)
 		if err != nil {
 			return nil, err
 		}

@@ -262,7 +262,7 @@ func appendReadResult(dst []byte, r *protocol.ReadResourceResult, to To) ([]byte
 			dst = append(dst, ',')
 		}
 		var err error
-		if dst, err = protocol.EncodeResource(call.Private{}, dst, c); err != nil {
+		if dst, err = protocol.Internal(call.Private{}).AppendResource(dst, c); err != nil {
 			return nil, err
 		}
 	}
@@ -333,5 +333,5 @@ func appendItems(dst []byte, items []protocol.Content, rev protocol.Revision) ([
 
 // appendItem appends one item in the form of rev, which must not be nil.
 func appendItem(dst []byte, item protocol.Content, rev protocol.Revision) ([]byte, error) {
-	return protocol.EncodeContent(call.Private{}, dst, contentFor(item, rev))
+	return protocol.Internal(call.Private{}).AppendContent(dst, contentFor(item, rev))
 }

@@ -84,7 +84,7 @@ func ScanBatch(text []byte, rev protocol.Revision, max int) (messages [][]byte, 
 	if max <= 0 {
 		max = DefaultMaxBatch
 	}
-	messages, count, err := protocol.SplitBatch(call.Private{}, text, rev, max)
+	messages, count, err := protocol.Internal(call.Private{}).SplitBatch(text, rev, max)
 	switch {
 	case err != nil:
 		return nil, err.(*protocol.Error)

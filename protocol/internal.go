@@ -1,0 +1,35 @@
+package protocol
+
+import (
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/jsonx"
+)
+
+// Internal is for package wire, which encodes what is made here for a revision.
+// Others cannot call it.
+func Internal(call.Private) internals { return internals{} }
+
+// internals are the functions that package wire shares.
+type internals struct{}
+
+// AppendContent appends c as the newest revision has it.
+func (internals) AppendContent(dst []byte, c Content) ([]byte, error) { return c.appendContent(dst) }
+
+// AppendResource is AppendContent for the contents of a resource.
+func (internals) AppendResource(dst []byte, c ResourceContents) ([]byte, error) { return c.append(dst) }
+
+// SplitBatch returns the texts of the first max messages of a JSON array, and how
+// many it has. An error is an *Error.
+func (internals) SplitBatch(text []byte, rev Revision, max int) (messages [][]byte, count int, err error) {
+	s := jsonx.Scanner{Buf: text, AllowDuplicates: true}
+	messages, count, err = s.Elements(max)
+	switch {
+	case err != nil:
+		return nil, 0, scanError(err)
+	case rev != V20250326:
+		return nil, 0, Errorf(CodeInvalidRequest, "batches are only for sessions of revision %s: send one message at a time", V20250326)
+	case count == 0:
+		return nil, 0, Errorf(CodeInvalidRequest, "a batch must not be empty")
+	}
+	return messages, count, nil
+}
