@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/streamable"
@@ -264,7 +265,7 @@ func (o *Options) complete() {
 		value *int
 		or    int
 	}{
-		{&o.Limits.Message, transport.DefaultMaxMessage},
+		{&o.Limits.Message, facts.MaxMessage},
 		{&o.Limits.Batch, wire.DefaultMaxBatch},
 		{&o.Limits.Connections, defaultMaxConnections},
 		{&o.Limits.Concurrent, defaultMaxConcurrent},

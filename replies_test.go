@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -81,8 +82,8 @@ func TestNeverReads(t *testing.T) {
 				break
 			}
 		}
-		if took := time.Since(begin); took != transport.DefaultWriteTimeout {
-			t.Errorf("the connection ended after %v, want %v", took, transport.DefaultWriteTimeout)
+		if took := time.Since(begin); took != facts.WriteTimeout {
+			t.Errorf("the connection ended after %v, want %v", took, facts.WriteTimeout)
 		}
 		if sent > 16<<20 {
 			t.Errorf("the server took %d bytes", sent)

@@ -410,7 +410,7 @@ var (
 // serves, as one that was suspended may go on: 1 MiB and the answers of
 // Limits.Concurrent calls gather meanwhile, and messages that no call asked
 // for are dropped. From Shutdown, or the end of input, on it is given up when it
-// has taken nothing for transport.DefaultWriteTimeout.
+// has taken nothing for 30 s.
 func (s *Server) ServeStdio(ctx context.Context) error { return s.serveStdio(ctx, os.Stdin, os.Stdout) }
 
 // serveStdio is ServeStdio over any two streams, for tests.

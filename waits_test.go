@@ -17,6 +17,7 @@ import (
 	raw "github.com/coder/websocket"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -33,12 +34,12 @@ var waits = []struct {
 	want time.Duration
 	wait func(t *testing.T)
 }{
-	{"the rest of a line", transport.DefaultReadTimeout, func(t *testing.T) {
+	{"the rest of a line", facts.ReadTimeout, func(t *testing.T) {
 		client := onListener(t, fixture(t, nil))
 		write(t, client, pingLine[:20])
 		wantEnd(t, client, `"code":-32700`, "ends with a newline")
 	}},
-	{"the rest of a line that trickles", transport.DefaultReadTimeout, func(t *testing.T) {
+	{"the rest of a line that trickles", facts.ReadTimeout, func(t *testing.T) {
 		client := onListener(t, fixture(t, nil))
 		write(t, client, pingLine+"\n"+pingLine[:20])
 		trickle := time.NewTicker(7 * time.Second)
@@ -57,7 +58,7 @@ var waits = []struct {
 		}()
 		wantEnd(t, client, `"result":{}`, "ends with a newline")
 	}},
-	{"the rest of a WebSocket message", transport.DefaultReadTimeout, func(t *testing.T) {
+	{"the rest of a WebSocket message", facts.ReadTimeout, func(t *testing.T) {
 		conn := onWeb(t, websocket.Handler(fixture(t, nil)))
 		ws, _, err := raw.Dial(t.Context(), "ws://x", &raw.DialOptions{Subprotocols: []string{"mcp"}, HTTPClient: &http.Client{Transport: conn}})
 		if err != nil {
@@ -75,7 +76,7 @@ var waits = []struct {
 			t.Errorf("closed with %v", err)
 		}
 	}},
-	{"a client that reads nothing, over a socket", transport.DefaultWriteTimeout, func(t *testing.T) {
+	{"a client that reads nothing, over a socket", facts.WriteTimeout, func(t *testing.T) {
 		s := fixture(t, nil)
 		client, server := net.Pipe()
 		served := make(chan error, 1)
@@ -85,7 +86,7 @@ var waits = []struct {
 			t.Error("ServeConn has no error")
 		}
 	}},
-	{"a shutdown while the parent reads nothing", transport.DefaultWriteTimeout + time.Second, func(t *testing.T) {
+	{"a shutdown while the parent reads nothing", facts.WriteTimeout + time.Second, func(t *testing.T) {
 		s := fixture(t, nil)
 		in, toServer := io.Pipe()
 		_, out := io.Pipe()
@@ -100,7 +101,7 @@ var waits = []struct {
 			t.Errorf("ServeStdio: %v", err)
 		}
 	}},
-	{"a shutdown while the parent reads nothing, and it cannot be interrupted", transport.DefaultWriteTimeout + 2*time.Second, func(t *testing.T) {
+	{"a shutdown while the parent reads nothing, and it cannot be interrupted", facts.WriteTimeout + 2*time.Second, func(t *testing.T) {
 		s := fixture(t, nil)
 		in, toServer := io.Pipe()
 		fromServer, out := io.Pipe()
@@ -201,7 +202,7 @@ func TestQuietSocket(t *testing.T) {
 		in := bufio.NewReader(client)
 		for range 3 {
 			write(t, client, pingLine[:20])
-			time.Sleep(transport.DefaultReadTimeout - time.Second)
+			time.Sleep(facts.ReadTimeout - time.Second)
 			write(t, client, pingLine[20:]+"\n")
 			if got, err := in.ReadString('\n'); err != nil || !strings.Contains(got, `"result":{}`) {
 				t.Fatalf("heard %s, %v", got, err)

@@ -61,7 +61,7 @@ func giantStream(t *testing.T, giant [2]string) Transport {
 
 // echoConn reads from a Stream and writes lines to a pipe.
 type echoConn struct {
-	*transport.Stream
+	transport.Conn
 	w io.Writer
 }
 

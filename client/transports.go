@@ -68,10 +68,10 @@ type CommandTransport struct {
 	Stderr io.Writer
 	// Grace is how long Close waits for the server to exit, after closing its
 	// standard input and again after SIGTERM, before it is killed. 0 means
-	// transport.DefaultGrace, less than 0 not at all.
+	// 5 s, less than 0 not at all.
 	Grace time.Duration
 	// MaxMessage is the longest message in bytes; 0 means
-	// transport.DefaultMaxMessage.
+	// 4 MiB.
 	MaxMessage int
 }
 
@@ -200,21 +200,21 @@ func Stream(r io.Reader, w io.Writer) Transport {
 		if before != nil {
 			return nil, fmt.Errorf("a byte stream cannot be connected again; it ended with: %w", before.cause())
 		}
-		before = &onlyStream{Stream: transport.NewStream(r, w, nil)}
+		before = &onlyStream{Conn: transport.NewStream(r, w, nil)}
 		return before, nil
 	})
 }
 
-// onlyStream is a Stream that remembers how it ended, for the error of an
+// onlyStream is a Conn that remembers how it ended, for the error of an
 // attempt to connect again.
 type onlyStream struct {
-	*transport.Stream
+	transport.Conn
 	end atomic.Pointer[error]
 }
 
 // Read implements transport.Conn.
 func (s *onlyStream) Read() ([]byte, error) {
-	message, err := s.Stream.Read()
+	message, err := s.Conn.Read()
 	if _, long := errors.AsType[*transport.TooLongError](err); err != nil && !long {
 		s.end.CompareAndSwap(nil, &err)
 	}
@@ -278,7 +278,7 @@ type HTTPOptions struct {
 	// sends what belongs to no request: changes of lists, updates of resources.
 	NoStream bool
 	// MaxMessage is the longest message of the server in bytes, after it was
-	// decompressed; 0 means transport.DefaultMaxMessage.
+	// decompressed; 0 means 4 MiB.
 	MaxMessage int
 }
 

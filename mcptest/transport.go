@@ -16,7 +16,7 @@ import (
 // pipe is the client's end of a pair of pipes. ServeConn of the server has the
 // other end; served is what it returned, valid after ended.
 type pipe struct {
-	*transport.Stream
+	transport.Conn
 	input  *io.PipeWriter
 	ended  sync.WaitGroup
 	served error
@@ -36,7 +36,7 @@ func (p *pipe) Shutdown(context.Context) error {
 func overPipe(conf *config, server *mcp.Server) (to client.Transport, end func() error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	p := &pipe{Stream: transport.NewStream(outR, inW, nil), input: inW}
+	p := &pipe{Conn: transport.NewStream(outR, inW, nil), input: inW}
 	ctx := context.Background()
 	if conf.identity != nil {
 		ctx = mcp.WithIdentity(ctx, conf.identity)

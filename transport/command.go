@@ -17,10 +17,10 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 )
 
-// DefaultGrace is how long a child process may take to end, first after its
+// defaultGrace is how long a child process may take to end, first after its
 // standard input was closed and once more after SIGTERM, if options name no
 // time.
-const DefaultGrace = 5 * time.Second
+const defaultGrace = 5 * time.Second
 
 // lastData is how long what a process has left in its pipes may take to be
 // read, and reapTime how long the system may take to end a killed process.
@@ -52,10 +52,10 @@ type CommandOptions struct {
 	// means nowhere.
 	Stderr io.Writer
 	// Grace is how long Close waits for the process to end, first after closing
-	// its standard input and once more after SIGTERM. 0 means DefaultGrace, less
+	// its standard input and once more after SIGTERM. 0 means 5 s, less
 	// than 0 not at all.
 	Grace time.Duration
-	// MaxMessage is the longest message in bytes; 0 means DefaultMaxMessage.
+	// MaxMessage is the longest message in bytes; 0 means 4 MiB.
 	MaxMessage int
 }
 
@@ -70,7 +70,7 @@ type CommandOptions struct {
 type Command struct {
 	name   string
 	cmd    *exec.Cmd
-	stream *Stream
+	stream Conn
 	stdin  *os.File
 	stdout *os.File
 	stderr *tail
@@ -124,7 +124,7 @@ func StartCommand(name string, args []string, opts *CommandOptions) (*Command, e
 		o = *opts
 	}
 	if o.Grace == 0 {
-		o.Grace = DefaultGrace
+		o.Grace = defaultGrace
 	}
 	env, withheld := commandEnv(o.Env)
 	path, err := findCommand(name, o.Dir, env)

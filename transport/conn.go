@@ -1,7 +1,7 @@
 // Package transport moves whole messages between two sides. It knows nothing of
 // what they say.
 //
-// A [Conn] is one connection: lines over a byte stream ([Stream], [NewSocket]),
+// A [Conn] is one connection: lines over a byte stream ([NewStream], [NewSocket]),
 // a child process ([Command], [StartCommand]), two ends within a process
 // ([Pipe]), or a WebSocket (package transport/websocket). Servers serve one
 // with Server.ServeConn, and clients connect over one with client.Conn. A
@@ -13,9 +13,9 @@
 // to take what is written or to end a message that it has begun, 1 MiB that
 // waits unsent.
 //
-// A Conn may be used by one reader and many writers at a time. Stream has no
-// goroutine: of the goroutines that write, one writes for all. A Command has
-// one goroutine, which waits for the process. HTTP has no Conn; package
+// A Conn may be used by one reader and many writers at a time. That of a byte
+// stream has no goroutine: of the goroutines that write, one writes for all. A
+// Command has one, which waits for the process. HTTP has no Conn; package
 // httplink of the client and the server's endpoint handle requests instead.
 package transport
 

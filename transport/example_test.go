@@ -10,7 +10,7 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-func ExampleStream() {
+func ExampleNewStream() {
 	s := transport.NewStream(strings.NewReader("{\"a\":1}\n\n{\"b\":2}\n"), os.Stdout, nil)
 	for {
 		message, err := s.Read()

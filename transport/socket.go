@@ -7,15 +7,9 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/facts"
 )
-
-// DefaultWriteTimeout is how long a peer may take to accept what is written if
-// options name no time.
-const DefaultWriteTimeout = 30 * time.Second
-
-// DefaultReadTimeout is how long a peer may take for the rest of a message that
-// it has begun if options name no time.
-const DefaultReadTimeout = 30 * time.Second
 
 // ErrHalfMessage is the error of a Conn whose peer began a message and did not
 // end it in time. Nothing more can be read.
@@ -23,22 +17,22 @@ var ErrHalfMessage = errors.New("transport: the peer has begun a message and not
 
 // SocketOptions bound a socket, WebSockets included; nil means the defaults.
 type SocketOptions struct {
-	MaxMessage   int           // bytes; 0 means DefaultMaxMessage
-	ReadTimeout  time.Duration // for the rest of a message that has begun; 0 means DefaultReadTimeout, negative none
-	WriteTimeout time.Duration // for each 64 KiB, or a message over WebSocket; 0 means DefaultWriteTimeout, negative none
+	MaxMessage   int           // bytes; 0 means 4 MiB
+	ReadTimeout  time.Duration // for the rest of a message that has begun; 0 means 30 s, negative none
+	WriteTimeout time.Duration // for each 64 KiB, or a message over WebSocket; 0 means 30 s, negative none
 	// KeepAlive is the time between pings over WebSocket; other sockets have none.
 	// 0 means 25 s, negative no pings. A peer may take as long to answer one, and
 	// WriteTimeout at least.
 	KeepAlive time.Duration
 }
 
-// NewSocket returns a Stream over a connection of package net: TCP, Unix, TLS.
+// NewSocket is NewStream for a connection of package net: TCP, Unix, TLS.
 // A peer that does not read what is written to it for the time allowed loses
 // the connection: Read and Write fail then. One that begins a message and does
 // not end it makes Read fail, with ErrHalfMessage. A peer that is quiet between
 // messages may be so for ever.
-func NewSocket(conn net.Conn, opts *SocketOptions) *Stream {
-	s := &timedConn{Conn: conn, read: DefaultReadTimeout, write: DefaultWriteTimeout}
+func NewSocket(conn net.Conn, opts *SocketOptions) Conn {
+	s := &timedConn{Conn: conn, read: facts.ReadTimeout, write: facts.WriteTimeout}
 	var max int
 	if opts != nil {
 		max = opts.MaxMessage

@@ -9,31 +9,24 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 )
 
-// DefaultMaxMessage is the longest message, in bytes, that a Stream reads if
-// StreamOptions names no limit.
-const DefaultMaxMessage = 4 << 20
-
-// maxUnsent is how many bytes may wait in a Stream for a peer that does not
+// maxUnsent is how many bytes may wait in a stream for a peer that does not
 // read before Write blocks.
 const maxUnsent = 1 << 20
 
-// StreamOptions bound a Stream; nil means the defaults.
+// StreamOptions are the limits of NewStream; nil means the defaults.
 type StreamOptions struct {
-	MaxMessage int // bytes; 0 means DefaultMaxMessage
+	MaxMessage int // bytes; 0 means 4 MiB
 }
 
-// Stream is a Conn of lines over a byte stream: standard input and output, a
-// pipe, a socket. One message is one line (basic/transports/stdio of every
-// revision). Empty lines are skipped. A newline inside a message that is
-// written becomes a space, which means the same in JSON.
-//
-// mu guards out and the fields below it. writing is set while some goroutine
-// carries unsent to the stream without holding mu; the others append to unsent
-// and return. err is set once, by the first failure or by Close.
-type Stream struct {
+// stream is what NewStream returns. mu guards out and the fields below it.
+// writing is set while some goroutine carries unsent to the stream without
+// holding mu; the others append to unsent and return. err is set once, by the
+// first failure or by Close.
+type stream struct {
 	in         *bufio.Reader
 	maxMessage int
 	closer     func() error
@@ -48,10 +41,14 @@ type Stream struct {
 	err     error // why nothing can be written any more
 }
 
-// NewStream returns a Stream that reads from r and writes to w. Close closes
-// both if they can be closed.
-func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) *Stream {
-	s := &Stream{in: bufio.NewReaderSize(r, 64<<10), out: w, maxMessage: DefaultMaxMessage}
+// NewStream returns a Conn of lines over a byte stream, such as standard input
+// and output or a pipe, that reads from r and writes to w. One message is one
+// line (basic/transports/stdio of every revision). Empty lines are skipped. A
+// newline inside a message that is written becomes a space, which means the same
+// in JSON. Up to 1 MiB may wait for a peer that does not read before Write waits
+// too. Close closes r and w if they can be closed.
+func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) Conn {
+	s := &stream{in: bufio.NewReaderSize(r, 64<<10), out: w, maxMessage: facts.MaxMessage}
 	s.space.L = &s.mu
 	if opts != nil && opts.MaxMessage > 0 {
 		s.maxMessage = opts.MaxMessage
@@ -77,7 +74,7 @@ func closeOther(r, w any) error {
 }
 
 // Read implements Conn.
-func (s *Stream) Read() ([]byte, error) {
+func (s *stream) Read() ([]byte, error) {
 	for {
 		var line []byte
 		var err error
@@ -98,7 +95,7 @@ func (s *Stream) Read() ([]byte, error) {
 
 // readLine returns the next line in memory of its own. The last line may lack
 // its newline.
-func (s *Stream) readLine() ([]byte, error) {
+func (s *stream) readLine() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := s.in.ReadSlice('\n')
@@ -121,7 +118,7 @@ func (s *Stream) readLine() ([]byte, error) {
 // skipLine skips the rest of a line that is too long, of which line and part
 // have been read, and returns a *TooLongError with both ends of it. err is the
 // state of reading so far.
-func (s *Stream) skipLine(line, part []byte, err error) error {
+func (s *stream) skipLine(line, part []byte, err error) error {
 	head := append(bytes.Clone(line[:min(len(line), glimpse)]), part[:min(len(part), glimpse)]...)
 	long := &TooLongError{Limit: s.maxMessage, Head: head[:min(len(head), glimpse)]}
 	tail := bytes.Clone(lastOf(line, part))
@@ -147,7 +144,7 @@ func lastOf(before, part []byte) []byte {
 // Write implements Conn. Of the goroutines that write, one at a time carries
 // what has gathered to the stream, so that messages written at the same time
 // leave together and no goroutine is needed for writing.
-func (s *Stream) Write(message []byte) error {
+func (s *stream) Write(message []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.unsent) > maxUnsent && s.err == nil {
@@ -170,7 +167,7 @@ func (s *Stream) Write(message []byte) error {
 }
 
 // Flush implements Conn.
-func (s *Stream) Flush() error {
+func (s *stream) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.err == nil && (s.writing || len(s.unsent) > 0) {
@@ -186,7 +183,7 @@ func (s *Stream) Flush() error {
 // carry writes until nothing is left. With gather it first lets other
 // goroutines add to the batch. s.mu is held when it is called and when it
 // returns, but not while it writes.
-func (s *Stream) carry(gather bool) {
+func (s *stream) carry(gather bool) {
 	s.writing = true
 	for len(s.unsent) > 0 && s.err == nil {
 		if gather {
@@ -210,14 +207,14 @@ func (s *Stream) carry(gather bool) {
 	s.space.Broadcast()
 }
 
-// errWriter is the error of a Stream whose writer ended the goroutine that
+// errWriter is the error of a stream whose writer ended the goroutine that
 // wrote.
 var errWriter = errors.New("transport: the writer of the stream failed")
 
 // push writes one batch. s.mu is held when it is called and when it returns,
 // but not while it writes. The writer may be users' code: if it does not
 // return, the stream is broken and those that wait for it go on.
-func (s *Stream) push(batch []byte) (err error) {
+func (s *stream) push(batch []byte) (err error) {
 	s.mu.Unlock()
 	returned := false
 	defer func() {
@@ -235,7 +232,7 @@ func (s *Stream) push(batch []byte) (err error) {
 }
 
 // Close implements Conn.
-func (s *Stream) Close() error {
+func (s *stream) Close() error {
 	s.closed.Store(true)
 	s.mu.Lock()
 	if s.err == nil {

@@ -9,18 +9,20 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // tooLong stands for a TooLongError among the messages that readAll returns.
 const tooLong = "(too long)"
 
 // readAll reads until an error that ends the link.
-func readAll(s *Stream) (messages []string, err error) {
+func readAll(s Conn) (messages []string, err error) {
 	for {
 		message, err := s.Read()
 		long, ok := errors.AsType[*TooLongError](err)
 		switch {
-		case ok && long.Limit == s.maxMessage:
+		case ok && long.Limit == s.(*stream).maxMessage:
 			messages = append(messages, tooLong)
 		case err != nil:
 			return messages, err
@@ -73,7 +75,7 @@ func TestStreamRead(t *testing.T) {
 
 // A message longer than the buffer, but within the limit, is whole.
 func TestStreamReadLong(t *testing.T) {
-	want := []string{strings.Repeat("a", DefaultMaxMessage), "b"}
+	want := []string{strings.Repeat("a", facts.MaxMessage), "b"}
 	got, err := readAll(NewStream(strings.NewReader(strings.Join(want, "\n")), io.Discard, nil))
 	if !slices.Equal(got, want) || err != io.EOF {
 		t.Errorf("got %d messages, %v; want both whole", len(got), err)

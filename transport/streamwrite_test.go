@@ -146,7 +146,7 @@ func TestStreamBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, writers = 100 << 10, 40 // 4 MB in all
 		g := newGate()
-		s := NewStream(strings.NewReader(""), g, nil)
+		s := NewStream(strings.NewReader(""), g, nil).(*stream)
 		var wg sync.WaitGroup
 		done := make(chan int, writers)
 		for i := range writers {

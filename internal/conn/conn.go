@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -524,7 +525,7 @@ func (c *Conn) finish() error {
 		c.stream.sending.Wait()
 		err = c.writes.flush()
 	}()
-	late := time.NewTicker(transport.DefaultWriteTimeout)
+	late := time.NewTicker(facts.WriteTimeout)
 	defer late.Stop()
 	written, stuck := c.writes.isStuck(-1)
 	for !stuck && c.grace.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -43,7 +44,7 @@ var errUnread = errors.New("mcp: the client does not read what it is answered")
 // unless the queue is full, and fails with errUnread if nothing leaves a full
 // queue within DefaultWriteTimeout.
 func (q *writeQueue) writeSoon(message []byte) error {
-	return q.add(message, transport.DefaultWriteTimeout)
+	return q.add(message, facts.WriteTimeout)
 }
 
 // write sends a message and waits as long as the connection does, or queues it

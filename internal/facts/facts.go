@@ -1,5 +1,6 @@
 // Package facts has what the packages of this module tell each other, and users
-// need not know: about compiled types, and names of the specification.
+// need not know: about compiled types, names of the specification, and
+// defaults.
 package facts
 
 // Plan is what a server asks of a schema.Plan besides its schema and decoder.

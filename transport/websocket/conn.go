@@ -24,12 +24,12 @@ const (
 	lastWrite = 100 * time.Millisecond
 )
 
-// Conn is a transport.Conn over a WebSocket. Each message is a text message.
+// conn is a transport.Conn over a WebSocket. Each message is a text message.
 //
 // It is open until closeWith is called, by Close, by a fault of the peer, or by
 // a limit of time; closed is set then, and fault says why if this side found a
 // fault. writing is a lock that Close can wait for with a limit.
-type Conn struct {
+type conn struct {
 	ws         *websocket.Conn
 	below      net.Conn // what ws goes over; nil if that is not known
 	maxMessage int
@@ -49,13 +49,13 @@ type Conn struct {
 	fault   atomic.Pointer[error] // why the connection was closed from this side
 }
 
-var _ transport.Conn = (*Conn)(nil)
+var _ transport.Conn = (*conn)(nil)
 
-// newConn returns a Conn over a WebSocket and starts its pings. below is the
+// newConn returns a conn over a WebSocket and starts its pings. below is the
 // network connection, or nil if it is not known.
-func newConn(ws *websocket.Conn, below net.Conn, opts transport.SocketOptions) *Conn {
+func newConn(ws *websocket.Conn, below net.Conn, opts transport.SocketOptions) *conn {
 	ws.SetReadLimit(-1) // Read has its own, which spares the connection
-	c := &Conn{ws: ws, below: below, maxMessage: opts.MaxMessage, rest: opts.ReadTimeout, timeout: opts.WriteTimeout, writing: make(chan struct{}, 1)}
+	c := &conn{ws: ws, below: below, maxMessage: opts.MaxMessage, rest: opts.ReadTimeout, timeout: opts.WriteTimeout, writing: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if opts.KeepAlive > 0 {
 		c.pings.Go(func() { c.keepAlive(opts.KeepAlive) })
@@ -65,7 +65,7 @@ func newConn(ws *websocket.Conn, below net.Conn, opts transport.SocketOptions) *
 
 // Read implements transport.Conn. A binary message, and text that is no UTF-8,
 // end the connection, as RFC 6455 demands of the latter.
-func (c *Conn) Read() ([]byte, error) {
+func (c *conn) Read() ([]byte, error) {
 	c.reading.Store(true)
 	defer func() {
 		c.reads.Add(1)
@@ -100,7 +100,7 @@ func (c *Conn) Read() ([]byte, error) {
 }
 
 // giveUp closes the connection to a peer that does not end its message.
-func (c *Conn) giveUp() {
+func (c *conn) giveUp() {
 	err := fmt.Errorf("websocket: %w, which is %v", transport.ErrHalfMessage, c.rest)
 	if c.fault.CompareAndSwap(nil, &err) {
 		_ = c.closeWith(websocket.StatusPolicyViolation, fmt.Sprintf("a message must end within %v", c.rest)) // the fault says more
@@ -125,7 +125,7 @@ func (e *ending) Write(p []byte) (int, error) {
 }
 
 // readError returns the error of Read for the end of reading.
-func (c *Conn) readError(err error) error {
+func (c *conn) readError(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		// This side has closed it. If that was a write which ran out of time,
 		// it is about to say so.
@@ -150,7 +150,7 @@ func (c *Conn) readError(err error) error {
 
 // fail closes the connection because of a fault of the peer, and returns that
 // as an error.
-func (c *Conn) fail(code websocket.StatusCode, reason string) error {
+func (c *conn) fail(code websocket.StatusCode, reason string) error {
 	err := fmt.Errorf("websocket: closed with code %d: %s", int(code), reason)
 	c.fault.CompareAndSwap(nil, &err)
 	_ = c.closeWith(code, reason) // the fault says more
@@ -159,7 +159,7 @@ func (c *Conn) fail(code websocket.StatusCode, reason string) error {
 
 // Write implements transport.Conn. A peer that does not take a message in the
 // time allowed loses the connection.
-func (c *Conn) Write(message []byte) error {
+func (c *conn) Write(message []byte) error {
 	c.writing <- struct{}{}
 	defer func() { <-c.writing }()
 	if c.closed.Load() {
@@ -188,19 +188,19 @@ func (c *Conn) Write(message []byte) error {
 }
 
 // Flush implements transport.Conn: what is written has left.
-func (*Conn) Flush() error { return nil }
+func (*conn) Flush() error { return nil }
 
 // Close implements transport.Conn.
-func (c *Conn) Close() error { return c.closeWith(websocket.StatusNormalClosure, "") }
+func (c *conn) Close() error { return c.closeWith(websocket.StatusNormalClosure, "") }
 
 // GoAway is Close for a server that ends the connection by itself, with code 1001.
 // The peer is told the reason, in at most 120 bytes.
-func (c *Conn) GoAway(reason string) error { return c.closeWith(websocket.StatusGoingAway, reason) }
+func (c *conn) GoAway(reason string) error { return c.closeWith(websocket.StatusGoingAway, reason) }
 
 // closeWith tells the peer why the connection ends, in at most 120 bytes, and
 // ends it. It waits a second for the peer to agree, and not for a Write that the
 // peer does not take.
-func (c *Conn) closeWith(code websocket.StatusCode, reason string) (err error) {
+func (c *conn) closeWith(code websocket.StatusCode, reason string) (err error) {
 	c.closing.Do(func() {
 		c.closed.Store(true)
 		err = c.close(code, reason)
@@ -212,7 +212,7 @@ func (c *Conn) closeWith(code websocket.StatusCode, reason string) (err error) {
 
 // close sends the close frame and waits for that of the peer, both with a limit
 // of time. It is called once.
-func (c *Conn) close(code websocket.StatusCode, reason string) error {
+func (c *conn) close(code websocket.StatusCode, reason string) error {
 	select {
 	case c.writing <- struct{}{}:
 	case <-time.After(lastWrite):
@@ -235,7 +235,7 @@ func (c *Conn) close(code websocket.StatusCode, reason string) error {
 
 // keepAlive pings a quiet peer and closes the connection if the peer does not
 // answer. It is a goroutine of its own.
-func (c *Conn) keepAlive(every time.Duration) {
+func (c *conn) keepAlive(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -255,7 +255,7 @@ func (c *Conn) keepAlive(every time.Duration) {
 // ping returns an error if the peer is gone or does not answer within patience.
 // Only a waiting Read can receive the answer, so while the reader of this side
 // is busy nothing can be said.
-func (c *Conn) ping(patience time.Duration) error {
+func (c *conn) ping(patience time.Duration) error {
 	reads := c.reads.Load()
 	if !c.reading.Load() || c.isWriting() {
 		return nil
@@ -271,6 +271,6 @@ func (c *Conn) ping(patience time.Duration) error {
 
 // isWriting reports whether a Write is under way. Writes have a time limit of
 // their own, and delay pings.
-func (c *Conn) isWriting() bool {
+func (c *conn) isWriting() bool {
 	return len(c.writing) > 0
 }

@@ -24,21 +24,21 @@ const limit = 8 << 10
 // connServer is a websocket.Server that does no more than serve connections.
 type connServer struct {
 	opts  *transport.SocketOptions
-	serve func(*websocket.Conn)
+	serve func(transport.Conn)
 }
 
 func (s connServer) ServeUpgrade(_ http.ResponseWriter, _ *http.Request, upgrade func(*transport.SocketOptions) (transport.Conn, error)) {
 	if conn, err := upgrade(s.opts); err == nil {
-		s.serve(conn.(*websocket.Conn))
+		s.serve(conn)
 	}
 }
 
 // serve upgrades every request and gives the connections to the test.
-func serve(t *testing.T, opts *transport.SocketOptions) (url string, conns <-chan *websocket.Conn) {
+func serve(t *testing.T, opts *transport.SocketOptions) (url string, conns <-chan transport.Conn) {
 	t.Helper()
-	made := make(chan *websocket.Conn, 1)
+	made := make(chan transport.Conn, 1)
 	over := make(chan struct{})
-	server := httptest.NewServer(websocket.Handler(connServer{opts, func(conn *websocket.Conn) {
+	server := httptest.NewServer(websocket.Handler(connServer{opts, func(conn transport.Conn) {
 		made <- conn
 		<-over
 		_ = conn.Close()
@@ -63,7 +63,7 @@ func TestConn(t *testing.T) {
 }
 
 // open returns a bare client and the server's end of its connection.
-func open(t *testing.T, opts *transport.SocketOptions) (client *raw.Conn, server *websocket.Conn) {
+func open(t *testing.T, opts *transport.SocketOptions) (client *raw.Conn, server transport.Conn) {
 	t.Helper()
 	url, conns := serve(t, opts)
 	client, _, err := raw.Dial(t.Context(), url, &raw.DialOptions{Subprotocols: []string{"mcp"}})
@@ -142,7 +142,7 @@ func TestEnds(t *testing.T) {
 // TestGoAway sees that the peer is told why.
 func TestGoAway(t *testing.T) {
 	client, server := open(t, nil)
-	go func() { _ = server.GoAway(strings.Repeat("long ", 100)) }()
+	go func() { _ = server.(interface{ GoAway(reason string) error }).GoAway(strings.Repeat("long ", 100)) }()
 	_, _, err := client.Read(t.Context())
 	if closed, ok := errors.AsType[raw.CloseError](err); !ok || closed.Code != raw.StatusGoingAway || !strings.HasPrefix(closed.Reason, "long") {
 		t.Errorf("Read: %v", err)
@@ -210,11 +210,11 @@ func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "un
 
 // inMemory connects a bare client to a Conn, over a pipe that holds nothing. The
 // client answers pings, if it reads and has no onPing that says false.
-func inMemory(t *testing.T, opts *transport.SocketOptions, onPing func(context.Context, []byte) bool) (client *raw.Conn, server *websocket.Conn) {
+func inMemory(t *testing.T, opts *transport.SocketOptions, onPing func(context.Context, []byte) bool) (client *raw.Conn, server transport.Conn) {
 	t.Helper()
 	listener := &memory{make(chan net.Conn), make(chan struct{})}
-	made := make(chan *websocket.Conn)
-	httpServer := &http.Server{Handler: websocket.Handler(connServer{opts, func(conn *websocket.Conn) { made <- conn }})}
+	made := make(chan transport.Conn)
+	httpServer := &http.Server{Handler: websocket.Handler(connServer{opts, func(conn transport.Conn) { made <- conn }})}
 	go func() { _ = httpServer.Serve(listener) }()
 	near, far := net.Pipe()
 	go func() { listener.conns <- far }()
@@ -321,7 +321,7 @@ func TestNoHijacker(t *testing.T) {
 		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
 	}
 	w := httptest.NewRecorder()
-	websocket.Handler(connServer{serve: func(*websocket.Conn) { t.Error("it became a connection") }}).ServeHTTP(w, r)
+	websocket.Handler(connServer{serve: func(transport.Conn) { t.Error("it became a connection") }}).ServeHTTP(w, r)
 	if w.Code != http.StatusNotImplemented {
 		t.Errorf("got %d, want 501", w.Code)
 	}

@@ -3,12 +3,11 @@
 // revision of the specification describes this transport; it follows what they
 // say about custom transports, and their rules for byte streams.
 //
-// [Handler] makes the endpoint of a server, [Dial] connects to one; both give a
-// [Conn], which is a transport.Conn. A message that is too long is skipped and
+// [Handler] makes the endpoint of a server, [Dial] connects to one. A message that is too long is skipped and
 // costs nothing else; a binary message or one that is not UTF-8 ends the
 // connection.
 //
-// The WebSocket protocol itself is that of github.com/coder/websocket. A Conn
+// The WebSocket protocol itself is that of github.com/coder/websocket. A connection
 // has one goroutine, which pings a quiet peer, if KeepAlive is not turned off.
 // Reads, writes and pings have time limits, after which the connection is
 // closed.
@@ -28,11 +27,12 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Subprotocol is what clients and servers agree on in the handshake.
-const Subprotocol = "mcp"
+// subprotocol is what clients and servers agree on in the handshake.
+const subprotocol = "mcp"
 
 // defaultKeepAlive is the time between pings if options name none.
 const defaultKeepAlive = 25 * time.Second
@@ -45,13 +45,13 @@ func orDefaults(opts *transport.SocketOptions) transport.SocketOptions {
 		o = *opts
 	}
 	if o.MaxMessage <= 0 {
-		o.MaxMessage = transport.DefaultMaxMessage
+		o.MaxMessage = facts.MaxMessage
 	}
 	if o.ReadTimeout == 0 {
-		o.ReadTimeout = transport.DefaultReadTimeout
+		o.ReadTimeout = facts.ReadTimeout
 	}
 	if o.WriteTimeout == 0 {
-		o.WriteTimeout = transport.DefaultWriteTimeout
+		o.WriteTimeout = facts.WriteTimeout
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = defaultKeepAlive
@@ -82,20 +82,16 @@ type Server interface {
 func Handler(s Server) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ServeUpgrade(w, r, func(opts *transport.SocketOptions) (transport.Conn, error) {
-			conn, err := upgrade(w, r, orDefaults(opts))
-			if err != nil {
-				return nil, err // and no nil *Conn
-			}
-			return conn, nil
+			return upgrade(w, r, orDefaults(opts))
 		})
 	})
 }
 
 // upgrade turns a request, which must be a WebSocket handshake, into a
 // connection. If it returns an error, it has answered the request.
-func upgrade(w http.ResponseWriter, r *http.Request, opts transport.SocketOptions) (*Conn, error) {
+func upgrade(w http.ResponseWriter, r *http.Request, opts transport.SocketOptions) (transport.Conn, error) {
 	if !offers(r.Header) {
-		fault := fmt.Sprintf("the subprotocol must be %q; Sec-WebSocket-Protocol offers %q", Subprotocol, r.Header["Sec-Websocket-Protocol"])
+		fault := fmt.Sprintf("the subprotocol must be %q; Sec-WebSocket-Protocol offers %q", subprotocol, r.Header["Sec-Websocket-Protocol"])
 		http.Error(w, fault, http.StatusBadRequest)
 		return nil, errors.New("websocket: " + fault)
 	}
@@ -106,7 +102,7 @@ func upgrade(w http.ResponseWriter, r *http.Request, opts transport.SocketOption
 	}
 	taken := &hijacked{ResponseWriter: w}
 	ws, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
-		Subprotocols:       []string{Subprotocol},
+		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // the server has checked Origin
 	})
 	if err != nil {
@@ -149,7 +145,7 @@ func offers(header http.Header) bool {
 	values := header["Sec-Websocket-Protocol"]
 	for _, value := range values {
 		for name := range strings.SplitSeq(value, ",") {
-			if strings.EqualFold(strings.TrimSpace(name), Subprotocol) {
+			if strings.EqualFold(strings.TrimSpace(name), subprotocol) {
 				return true
 			}
 		}
@@ -161,11 +157,11 @@ func offers(header http.Header) bool {
 // ws, wss, http or https; header, which may be nil, is sent with the handshake;
 // a nil client means http.DefaultClient, and one with a Timeout limits the
 // whole connection by it.
-func Dial(ctx context.Context, url string, client *http.Client, header http.Header, opts *transport.SocketOptions) (*Conn, error) {
+func Dial(ctx context.Context, url string, client *http.Client, header http.Header, opts *transport.SocketOptions) (transport.Conn, error) {
 	var below net.Conn
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { below = info.Conn }})
 	ws, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{
-		HTTPClient: client, HTTPHeader: header, Subprotocols: []string{Subprotocol},
+		HTTPClient: client, HTTPHeader: header, Subprotocols: []string{subprotocol},
 	})
 	if err != nil {
 		if failed, ok := errors.AsType[*neturl.Error](err); ok {

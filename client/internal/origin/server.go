@@ -26,8 +26,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/transport"
 )
 
 // Options are the options of a Server. The zero value has the defaults.
@@ -37,7 +37,7 @@ type Options struct {
 	Client     *http.Client
 	Header     http.Header                                // of every request
 	HeaderFunc func(context.Context, *http.Request) error // changes the headers of a request
-	MaxMessage int                                        // bytes; 0 means transport.DefaultMaxMessage
+	MaxMessage int                                        // bytes; 0 means facts.MaxMessage
 }
 
 // Server is the server that requests go to. It is safe for concurrent use and
@@ -79,7 +79,7 @@ func New(address string, opts Options) (*Server, error) {
 		u.User = nil
 	}
 	if s.maxMessage <= 0 {
-		s.maxMessage = transport.DefaultMaxMessage
+		s.maxMessage = facts.MaxMessage
 	}
 	if opts.Client != nil {
 		s.client = *opts.Client

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -158,10 +159,10 @@ func (a *asker) ask(ctx context.Context, method string, params, into any) error 
 }
 
 // send writes one message to the client. A client that takes nothing for
-// transport.DefaultWriteTimeout loses the connection, as it does when the proxy's
+// facts.WriteTimeout loses the connection, as it does when the proxy's
 // own server writes.
 func send(conn transport.Conn, message []byte) error {
-	late := time.AfterFunc(transport.DefaultWriteTimeout, func() { _ = conn.Close() }) // the Write reports it
+	late := time.AfterFunc(facts.WriteTimeout, func() { _ = conn.Close() }) // the Write reports it
 	defer late.Stop()
 	return errors.Join(conn.Write(message), conn.Flush())
 }

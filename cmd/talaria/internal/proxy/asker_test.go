@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/transport"
 )
 
 var errClosed = errors.New("closed")
@@ -29,7 +29,7 @@ func TestAskUnread(t *testing.T) {
 		p.Conn(&unread{make(chan struct{})})
 		since := time.Now()
 		err := p.asker.ask(t.Context(), protocol.MethodElicit, nil, nil)
-		if took := time.Since(since); !errors.Is(err, errClosed) || took != transport.DefaultWriteTimeout {
+		if took := time.Since(since); !errors.Is(err, errClosed) || took != facts.WriteTimeout {
 			t.Errorf("after %s: %v", took, err)
 		}
 	})
