@@ -172,7 +172,7 @@ func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, toke
 // badProof returns the error for a proof that is not accepted; err is its cause
 // or nil.
 func badProof(description string, err error) *Error {
-	return &Error{Status: http.StatusUnauthorized, Code: CodeInvalidProof, Description: description, Err: err}
+	return &Error{Status: http.StatusUnauthorized, Code: codeInvalidProof, Description: description, Err: err}
 }
 
 // open verifies the signature of a proof, which carries its own key, and that
@@ -292,7 +292,7 @@ func (p *proofs) checkNonce(w http.ResponseWriter, nonce string, now time.Time) 
 	if same(nonce, p.nonce(window-1)) {
 		return nil
 	}
-	return &Error{Status: http.StatusUnauthorized, Code: CodeUseNonce, Description: "the proof needs the nonce of the header DPoP-Nonce"}
+	return &Error{Status: http.StatusUnauthorized, Code: codeUseNonce, Description: "the proof needs the nonce of the header DPoP-Nonce"}
 }
 
 // same compares two texts in constant time.

@@ -275,7 +275,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func (g *guard) schemes(r *http.Request, why *Error) []string {
 	tried, _, _ := credentials(r)
 	switch {
-	case g.opts.DPoP.Required || why.Code == CodeInvalidProof || why.Code == CodeUseNonce || tried == schemeDPoP:
+	case g.opts.DPoP.Required || why.Code == codeInvalidProof || why.Code == codeUseNonce || tried == schemeDPoP:
 		return []string{schemeDPoP}
 	case g.opts.DPoP.Offer && tried == "":
 		return []string{schemeBearer, schemeDPoP}

@@ -44,11 +44,9 @@ type IntrospectionOptions struct {
 // defaultMaxQuestions is the default of IntrospectionOptions.MaxConcurrent.
 const defaultMaxQuestions = 64
 
-// Introspection verifies access tokens by asking their issuer (RFC 7662).
-// Answers are kept for Options.CacheFor, and requests that arrive with the same
-// token at a time ask once. It is safe for concurrent use. places holds one
-// value for each request under way.
-type Introspection struct {
+// introspection is what NewIntrospection returns. places holds one value for each
+// request under way.
+type introspection struct {
 	opts      IntrospectionOptions
 	endpoint  string
 	audiences audiences
@@ -57,13 +55,14 @@ type Introspection struct {
 	err       error // what NewIntrospection was given makes no sense
 }
 
-// NewIntrospection returns a Verifier that asks at endpoint, an https URL,
-// about tokens. Tokens have to be for the resource that New is given, unless
-// the options say otherwise; without either none is accepted. A nil opts stands
-// for the defaults. If the arguments make no sense, New and Verify return an
-// error.
-func NewIntrospection(endpoint string, opts *IntrospectionOptions) *Introspection {
-	v := &Introspection{endpoint: endpoint}
+// NewIntrospection returns a Verifier that asks the issuer of access tokens about
+// them (RFC 7662), at endpoint, an https URL. Answers are kept for
+// Options.CacheFor, and requests that arrive with the same token at a time ask
+// once. Tokens have to be for the resource that New is given, unless the options
+// say otherwise; without either none is accepted. A nil opts stands for the
+// defaults. If the arguments make no sense, New and Verify return an error.
+func NewIntrospection(endpoint string, opts *IntrospectionOptions) Verifier {
+	v := &introspection{endpoint: endpoint}
 	if opts != nil {
 		v.opts = *opts
 	}
@@ -79,7 +78,7 @@ func NewIntrospection(endpoint string, opts *IntrospectionOptions) *Introspectio
 }
 
 // bind implements issuer.
-func (v *Introspection) bind(resource string) (Verifier, error) {
+func (v *introspection) bind(resource string) (Verifier, error) {
 	if v.err != nil || !v.audiences.none() {
 		return v, v.err
 	}
@@ -89,7 +88,7 @@ func (v *Introspection) bind(resource string) (Verifier, error) {
 }
 
 // issuers implements issuer.
-func (v *Introspection) issuers() []string {
+func (v *introspection) issuers() []string {
 	if v.opts.Issuer == "" {
 		return nil
 	}
@@ -97,7 +96,7 @@ func (v *Introspection) issuers() []string {
 }
 
 // Verify implements Verifier.
-func (v *Introspection) Verify(ctx context.Context, token string) (*Identity, error) {
+func (v *introspection) Verify(ctx context.Context, token string) (*Identity, error) {
 	switch {
 	case v.err != nil:
 		return nil, v.err
@@ -137,7 +136,7 @@ func (v *Introspection) Verify(ctx context.Context, token string) (*Identity, er
 }
 
 // ask sends a token to the endpoint and returns the body of the response.
-func (v *Introspection) ask(ctx context.Context, token string) ([]byte, error) {
+func (v *introspection) ask(ctx context.Context, token string) ([]byte, error) {
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -162,7 +161,7 @@ func (v *Introspection) ask(ctx context.Context, token string) ([]byte, error) {
 
 // valid checks the response. Unlike the claims of a JWT it may omit the times:
 // "active" says that they are right.
-func (v *Introspection) valid(c *claims, now time.Time) error {
+func (v *introspection) valid(c *claims, now time.Time) error {
 	leeway := v.opts.Leeway
 	switch {
 	case c.Issuer != "" && v.opts.Issuer != "" && c.Issuer != v.opts.Issuer:

@@ -32,7 +32,7 @@ func answering(status int, answer map[string]any) *issuer {
 	return s
 }
 
-func newIntrospection(t *testing.T, s *issuer, opts auth.IntrospectionOptions) *auth.Introspection {
+func newIntrospection(t *testing.T, s *issuer, opts auth.IntrospectionOptions) auth.Verifier {
 	t.Helper()
 	opts.Client = s.client()
 	if !opts.AnyAudience {

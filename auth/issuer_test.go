@@ -184,7 +184,7 @@ func bound() string {
 	return token(map[string]any{"cnf": map[string]any{"jkt": thumbprint(clientKey)}})
 }
 
-func newJWT(t testing.TB, s *issuer, opts auth.JWTOptions) *auth.JWT {
+func newJWT(t testing.TB, s *issuer, opts auth.JWTOptions) auth.Verifier {
 	t.Helper()
 	opts.Keys.Client = s.client()
 	if !opts.AnyAudience {

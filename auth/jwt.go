@@ -46,10 +46,8 @@ type JWTOptions struct {
 // defaultLeeway is the default of JWTOptions.Leeway.
 const defaultLeeway = 30 * time.Second
 
-// JWT verifies access tokens that are JSON Web Tokens (RFC 9068, RFC 7519) with
-// the keys of one issuer. It is safe for concurrent use; apart from its keys it
-// does not change.
-type JWT struct {
+// jwtVerifier is what NewJWT returns. Apart from its keys it does not change.
+type jwtVerifier struct {
 	opts       JWTOptions
 	issuer     string
 	audiences  audiences
@@ -58,10 +56,10 @@ type JWT struct {
 	err        error // what NewJWT was given makes no sense
 }
 
-// NewJWT returns a Verifier for the tokens of an issuer, whose URL must be
-// spelled as in its metadata. Tokens have to be for the resource that New is
-// given, unless the options say otherwise; without either none is accepted. A
-// nil opts stands for the defaults.
+// NewJWT returns a Verifier for access tokens that are JSON Web Tokens (RFC 9068,
+// RFC 7519) of an issuer, whose URL must be spelled as in its metadata. Tokens
+// have to be for the resource that New is given, unless the options say
+// otherwise; without either none is accepted. A nil opts stands for the defaults.
 //
 // A token has to be signed by a key of the issuer, with an algorithm that the
 // options permit; to be for the audience; to have an expiry that has not
@@ -70,8 +68,8 @@ type JWT struct {
 //
 // Nothing is fetched before the first token arrives. If the arguments make no
 // sense, New and Verify return an error.
-func NewJWT(issuer string, opts *JWTOptions) *JWT {
-	v := &JWT{issuer: issuer}
+func NewJWT(issuer string, opts *JWTOptions) Verifier {
+	v := &jwtVerifier{issuer: issuer}
 	if opts != nil {
 		v.opts = *opts
 	}
@@ -81,7 +79,7 @@ func NewJWT(issuer string, opts *JWTOptions) *JWT {
 
 // complete checks the options and computes what follows from them. It is called
 // once, by NewJWT.
-func (v *JWT) complete() (err error) {
+func (v *jwtVerifier) complete() (err error) {
 	v.audiences = newAudiences(v.opts.Audiences, v.opts.AnyAudience)
 	names := v.opts.Algorithms
 	if len(names) == 0 {
@@ -102,7 +100,7 @@ func (v *JWT) complete() (err error) {
 }
 
 // bind implements issuer.
-func (v *JWT) bind(resource string) (Verifier, error) {
+func (v *jwtVerifier) bind(resource string) (Verifier, error) {
 	if v.err != nil || !v.audiences.none() {
 		return v, v.err
 	}
@@ -112,7 +110,7 @@ func (v *JWT) bind(resource string) (Verifier, error) {
 }
 
 // issuers implements issuer.
-func (v *JWT) issuers() []string { return []string{v.issuer} }
+func (v *jwtVerifier) issuers() []string { return []string{v.issuer} }
 
 // asymmetric are the algorithms whose keys for verifying can be public.
 var asymmetric = []string{"ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"}
@@ -131,7 +129,7 @@ func signatureAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 
 // Verify implements Verifier. The issuer that the token claims is compared
 // before anything is fetched, and again in the verified claims.
-func (v *JWT) Verify(ctx context.Context, token string) (*Identity, error) {
+func (v *jwtVerifier) Verify(ctx context.Context, token string) (*Identity, error) {
 	switch {
 	case v.err != nil:
 		return nil, v.err
@@ -186,7 +184,7 @@ func accessType(typ any) bool {
 // payload verifies the signature with the keys that fit the header. If none
 // fits, it asks for newer keys once, because the issuer may have a new one; the
 // interval between fetches is limited by keySource.
-func (v *JWT) payload(ctx context.Context, signed *jose.JSONWebSignature, kid, alg string) ([]byte, error) {
+func (v *jwtVerifier) payload(ctx context.Context, signed *jose.JSONWebSignature, kid, alg string) ([]byte, error) {
 	var seen *keySet
 	for range 2 {
 		set, err := v.keys.after(ctx, seen)
@@ -211,7 +209,7 @@ func (v *JWT) payload(ctx context.Context, signed *jose.JSONWebSignature, kid, a
 }
 
 // valid checks the claims (RFC 9068, section 4).
-func (v *JWT) valid(c *claims, now time.Time) error {
+func (v *jwtVerifier) valid(c *claims, now time.Time) error {
 	leeway := v.opts.Leeway
 	switch {
 	case c.Issuer != v.issuer:
@@ -233,13 +231,13 @@ func (v *JWT) valid(c *claims, now time.Time) error {
 }
 
 // takes implements taker.
-func (v *JWT) takes(token string) (own, may bool) {
+func (v *jwtVerifier) takes(token string) (own, may bool) {
 	own = v.issued(token)
 	return own, own
 }
 
 // issued reports whether a token claims, without proof, to be of the issuer.
-func (v *JWT) issued(token string) bool {
+func (v *jwtVerifier) issued(token string) bool {
 	_, rest, _ := strings.Cut(token, ".")
 	body, _, ok := strings.Cut(rest, ".")
 	payload, err := base64.RawURLEncoding.DecodeString(body)

@@ -236,7 +236,7 @@ func badProofs() []refusal {
 		{"without ath", claim("ath", nil), 0, ""},
 	}
 	for i := range list {
-		list[i].name, list[i].status, list[i].code = "proof: "+list[i].name, http.StatusUnauthorized, auth.CodeInvalidProof
+		list[i].name, list[i].status, list[i].code = "proof: "+list[i].name, http.StatusUnauthorized, "invalid_dpop_proof"
 	}
 	return append(list, refusal{"proof: for a token that is bound to no key",
 		with("Authorization", "DPoP "+token(nil), "DPoP", proof(token(nil), nil)), http.StatusUnauthorized, auth.CodeInvalidToken})

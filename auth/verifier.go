@@ -49,8 +49,9 @@ func (v VerifierFunc) Verify(ctx context.Context, token string) (*Identity, erro
 type Error struct {
 	// Status is the HTTP status of the answer: 400, 401, 403 or 503.
 	Status int
-	// Code is the error parameter of the challenge (RFC 6750, section 3.1, and
-	// RFC 9449, section 7.1); "" for a request that brought no token.
+	// Code is the error parameter of the challenge: one of the constants, or of
+	// RFC 9449, section 7.1, invalid_dpop_proof or use_dpop_nonce; "" for a
+	// request that brought no token.
 	Code string
 	// Description is for people and in ASCII. The client sees it.
 	Description string
@@ -58,13 +59,14 @@ type Error struct {
 	Err error
 }
 
-// The values of Error.Code.
+// Values of Error.Code (RFC 6750, section 3.1).
 const (
 	CodeInvalidRequest    = "invalid_request"
 	CodeInvalidToken      = "invalid_token"
 	CodeInsufficientScope = "insufficient_scope"
-	CodeInvalidProof      = "invalid_dpop_proof"
-	CodeUseNonce          = "use_dpop_nonce"
+
+	codeInvalidProof = "invalid_dpop_proof"
+	codeUseNonce     = "use_dpop_nonce"
 )
 
 // Error returns description, code and cause on one line.
