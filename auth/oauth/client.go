@@ -73,17 +73,40 @@ func New(serverURL string, options *Options) (*Client, error) {
 	return c, nil
 }
 
-// HTTPClient returns an HTTP client that authorizes requests to the MCP server.
-// It has no time limit of its own: a request may wait for the user.
-func (c *Client) HTTPClient() *http.Client { return &http.Client{Transport: c} }
+// HTTPClient returns an HTTP client that sends requests to the MCP server with a
+// token, and authorizes them as often as it has to. Requests to other origins,
+// and requests that have an Authorization header already, pass through as they
+// are; no redirect takes the token elsewhere. The client has no time limit of its
+// own: a request may wait for the user. Its Transport can be wrapped, and
+// CloseIdleConnections closes connections to authorization servers, too.
+func (c *Client) HTTPClient() *http.Client { return &http.Client{Transport: authorizing{c}} }
 
-// CloseIdleConnections closes connections that are not in use, to the MCP server
-// and to authorization servers.
-func (c *Client) CloseIdleConnections() {
+// authorizing is the Transport of HTTPClient.
+type authorizing struct{ *Client }
+
+// CloseIdleConnections is called by that of http.Client.
+func (c authorizing) CloseIdleConnections() {
 	c.outbound.CloseIdleConnections()
 	if closer, ok := c.opts.Transport.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
 	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c authorizing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if origin(req.URL) != origin(c.server) || req.Header.Get("Authorization") != "" {
+		return c.opts.Transport.RoundTrip(req)
+	}
+	body, err := replayable(req)
+	if err != nil {
+		return nil, &Error{Step: StepRequest, URL: c.server.String(), Err: err}
+	}
+	rec, err := c.current(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	attempt := attempt{client: c.Client, req: req, body: body, rec: rec}
+	return attempt.run()
 }
 
 // Token returns the current access token and refreshes it first if it is
@@ -218,26 +241,6 @@ func (c *Client) MetadataDocument(redirectURIs ...string) ([]byte, error) {
 		meta.JWKS = json.RawMessage(`{"keys":[` + string(key) + `]}`)
 	}
 	return json.MarshalIndent(meta, "", "  ")
-}
-
-// RoundTrip sends a request to the MCP server with a token, and authorizes it
-// as often as it has to. Requests to other origins, and requests that have an
-// Authorization header already, pass through as they are. Redirects are up to
-// the http.Client; none takes the token elsewhere.
-func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
-	if origin(req.URL) != origin(c.server) || req.Header.Get("Authorization") != "" {
-		return c.opts.Transport.RoundTrip(req)
-	}
-	body, err := replayable(req)
-	if err != nil {
-		return nil, &Error{Step: StepRequest, URL: c.server.String(), Err: err}
-	}
-	rec, err := c.current(req.Context())
-	if err != nil {
-		return nil, err
-	}
-	attempt := attempt{client: c, req: req, body: body, rec: rec}
-	return attempt.run()
 }
 
 // Status describes the token that is in use or stored, nil if there is none. It

@@ -30,7 +30,7 @@
 //
 // # How a request is authorized
 //
-// RoundTrip sends a request with the token that the client has, or without one.
+// A request is sent with the token that the client has, or without one.
 // If the server answers 401 or 403 with a challenge for bearer or DPoP tokens,
 // the client reads the challenge, gets a token and sends the request again; an
 // attempt (client.go) counts how often. What a challenge leads to is a flow

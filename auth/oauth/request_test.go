@@ -72,7 +72,7 @@ func TestGivenUp(t *testing.T) {
 	first := make(chan error, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, c.server.String(), nil)
-		resp, err := c.RoundTrip(req)
+		resp, err := c.HTTPClient().Do(req)
 		if err == nil {
 			resp.Body.Close()
 		}

@@ -266,7 +266,7 @@ func (w *world) client(options *Options) *Client {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(c.CloseIdleConnections)
+	w.t.Cleanup(c.HTTPClient().CloseIdleConnections)
 	return c
 }
 
