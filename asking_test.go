@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,8 +149,9 @@ func askedEverywhere(t *testing.T, from protocol.Revision, test func(t *testing.
 	}
 }
 
-func elicits(answer mcptest.Answer) mcptest.Option {
-	return mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer { return answer })
+// elicits answers every question with what client.Accept and its like return.
+func elicits(answer *client.ElicitResult, err error) mcptest.Option {
+	return mcptest.OnElicit(func(context.Context, *client.ElicitParams) (*client.ElicitResult, error) { return answer, err })
 }
 
 // outcome is what a call has come to: its text, or its error.
@@ -166,25 +168,30 @@ func outcome(c *mcptest.Client, name string) string {
 
 func TestElicit(t *testing.T) {
 	fine := map[string]any{"size": "large", "cups": 2}
+	accept := func(content any) func() (*client.ElicitResult, error) {
+		return func() (*client.ElicitResult, error) { return client.Accept(content) }
+	}
 	tests := []struct {
 		name   string
-		answer mcptest.Answer
+		answer func() (*client.ElicitResult, error)
 		want   string // a part of the outcome
 	}{
-		{"accept", mcptest.Accept(fine), "accept 2 large"},
-		{"decline", mcptest.Decline(), "decline 0 "},
-		{"cancel", mcptest.Cancel(), "cancel 0 "},
-		{"declined with content", mcptest.Answer{Action: protocol.ElicitDecline, Content: fine}, "decline 0 "},
-		{"no content", mcptest.Accept(nil), "/size"},
-		{"wrong choice", mcptest.Accept(map[string]any{"size": "huge", "cups": 2}), "/size"},
-		{"out of range", mcptest.Accept(map[string]any{"size": "large", "cups": 10}), "/cups"},
-		{"no object", mcptest.Accept([]int{1}), "not valid"},
-		{"no such action", mcptest.Answer{Action: "maybe"}, "accept, decline or cancel"},
+		{"accept", accept(fine), "accept 2 large"},
+		{"decline", client.Decline, "decline 0 "},
+		{"cancel", client.Cancel, "cancel 0 "},
+		{"declined with content", func() (*client.ElicitResult, error) {
+			return &client.ElicitResult{Action: protocol.ElicitDecline, Content: json.RawMessage(`{"size":"large","cups":2}`)}, nil
+		}, "decline 0 "},
+		{"no content", accept(nil), "/size"},
+		{"wrong choice", accept(map[string]any{"size": "huge", "cups": 2}), "/size"},
+		{"out of range", accept(map[string]any{"size": "large", "cups": 10}), "/cups"},
+		{"no object", accept([]int{1}), "not valid"},
+		{"no such action", func() (*client.ElicitResult, error) { return &client.ElicitResult{Action: "maybe"}, nil }, "accept, decline or cancel"},
 	}
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		for _, tt := range tests {
-			c := newAsked(t, s, rev, append(options, elicits(tt.answer))...)
+			c := newAsked(t, s, rev, append(options, elicits(tt.answer()))...)
 			if got := outcome(c.Client, "elicit"); !strings.Contains(got, tt.want) {
 				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 			}
@@ -222,7 +229,7 @@ func TestElicitFails(t *testing.T) {
 func TestAskInPromptsAndResources(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
-		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(cupOrder{"small", 3})))...)
+		c := newAsked(t, s, rev, append(options, elicits(client.Accept(cupOrder{"small", 3})))...)
 		if got := c.GetPrompt("order", nil).Messages[0].Content.(mcp.TextContent).Text; got != "accept 3 small" {
 			t.Errorf("prompt %q", got)
 		}
@@ -235,7 +242,7 @@ func TestAskInPromptsAndResources(t *testing.T) {
 func TestElicitLists(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
-		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(order{"small", 1, []string{"milk", "sugar"}})))...)
+		c := newAsked(t, s, rev, append(options, elicits(client.Accept(order{"small", 1, []string{"milk", "sugar"}})))...)
 		want := "[milk sugar]"
 		if !wire.ElicitModes.In(rev) {
 			want = "cannot be a form" // it has no lists
@@ -250,14 +257,14 @@ func TestElicitURL(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20251125, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		var id string
-		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
+		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(_ context.Context, q *client.ElicitParams) (*client.ElicitResult, error) {
 			if id = q.ElicitationID; (id == "") != rev.Modern() {
 				t.Errorf("asked with the id %q", id)
 			}
 			if q.Mode != "url" || q.URL != "https://example.com/login" || q.Message != "Log in, please" {
 				t.Errorf("asked %+v", q)
 			}
-			return mcptest.Accept(nil)
+			return client.Accept(nil)
 		}))...)
 		if got := outcome(c.Client, "url"); got != "accept "+id {
 			t.Errorf("got %q, want it with the id %q", got, id)
@@ -275,9 +282,9 @@ func TestElicitURLRefused(t *testing.T) {
 		return string(answer.Action), err
 	}))
 	askedEverywhere(t, protocol.V20251125, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
-		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
+		c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(_ context.Context, q *client.ElicitParams) (*client.ElicitResult, error) {
 			t.Errorf("asked %+v", q)
-			return mcptest.Accept(nil)
+			return client.Accept(nil)
 		}))...)
 		for _, url := range []string{"javascript:alert(1)", "javascript://example.com/%0a", "file://example.com/etc", "data:text/html,x", "https:///x", "https://a@example.com"} {
 			if r := c.Call("visit", map[string]string{"url": url}); !r.IsError || !strings.Contains(r.Text(), "cannot be asked to visit") {
@@ -291,8 +298,8 @@ func TestSampleAndRoots(t *testing.T) {
 	s := askingServer(new(atomic.Int64))
 	askedEverywhere(t, protocol.V20241105, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		c := newAsked(t, s, rev, append(options, mcptest.Roots(protocol.Root{URI: "file:///a", Name: "a"}),
-			mcptest.OnSample(func(q *client.SampleParams) mcptest.Sampled {
-				return mcptest.Sampled{Text: q.Messages[0].Content[0].(mcp.TextContent).Text + " yourself", Model: "m"}
+			mcptest.OnSample(func(_ context.Context, q *client.SampleParams) (*client.SampleResult, error) {
+				return &client.SampleResult{Content: []client.Content{client.TextContent{Text: q.Messages[0].Content[0].(mcp.TextContent).Text + " yourself"}}, Model: "m"}, nil
 			}))...)
 		if got := outcome(c.Client, "sample"); got != "m: hi yourself" {
 			t.Errorf("sample: %q", got)
@@ -308,8 +315,10 @@ func TestSampleAndRoots(t *testing.T) {
 func TestAskSeveralAndOnce(t *testing.T) {
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		var charged atomic.Int64
-		c := newAsked(t, askingServer(&charged), rev, append(options, elicits(mcptest.Accept(cupOrder{"large", 1})),
-			mcptest.Roots(), mcptest.OnSample(func(*client.SampleParams) mcptest.Sampled { return mcptest.Sampled{Text: "because"} }))...)
+		c := newAsked(t, askingServer(&charged), rev, append(options, elicits(client.Accept(cupOrder{"large", 1})),
+			mcptest.Roots(), mcptest.OnSample(func(context.Context, *client.SampleParams) (*client.SampleResult, error) {
+				return &client.SampleResult{Content: []client.Content{client.TextContent{Text: "because"}}}, nil
+			}))...)
 		before := c.sent
 		if got := outcome(c.Client, "several"); got != "large because 0" {
 			t.Errorf("several: %q", got)
@@ -346,7 +355,7 @@ func TestAskWithoutCapability(t *testing.T) {
 		}
 		if wire.ElicitModes.In(rev) {
 			for tool, can := range map[string]*protocol.ElicitationCapability{"elicit": {URL: &struct{}{}}, "url": {Form: &struct{}{}}} {
-				half := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{Elicitation: can}))...)
+				half := newAsked(t, s, rev, append(options, elicits(client.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{Elicitation: can}))...)
 				lacks := map[string]string{"elicit": `capability "elicitation.form"`, "url": `capability "elicitation.url"`}[tool]
 				if got := outcome(half.Client, tool); !strings.Contains(got, lacks) || half.questions() != 0 {
 					t.Errorf("%s by a client that can do the other: %q", tool, got)
@@ -356,7 +365,7 @@ func TestAskWithoutCapability(t *testing.T) {
 		}
 		if !wire.ElicitModes.In(rev) {
 			all := &struct{}{}
-			newer := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{
+			newer := newAsked(t, s, rev, append(options, elicits(client.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{
 				Elicitation: &protocol.ElicitationCapability{Form: all, URL: all},
 			}))...)
 			if got := outcome(newer.Client, "url"); !strings.Contains(got, "elicitation") || newer.questions() != 0 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -29,7 +30,7 @@ func TestAskKeysAreUsedOnce(t *testing.T) {
 		}),
 	)
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
-		c := newAsked(t, s, rev, append(options, elicits(mcptest.Accept(cupOrder{"large", 1})))...)
+		c := newAsked(t, s, rev, append(options, elicits(client.Accept(cupOrder{"large", 1})))...)
 		const want = `isError mcp: the key "sure" is that of an earlier question of this request; give each a key of its own, such as "sure2"`
 		if got := outcome(c.Client, "delete"); got != want || c.questions() != 1 {
 			t.Errorf("got %q after %d questions", got, c.questions())

@@ -19,10 +19,10 @@ import (
 func slow() (script mcptest.Option, wasAsked chan struct{}, release func()) {
 	let := make(chan struct{})
 	wasAsked = make(chan struct{}, 1)
-	return mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
+	return mcptest.OnElicit(func(context.Context, *client.ElicitParams) (*client.ElicitResult, error) {
 		wasAsked <- struct{}{}
 		<-let
-		return mcptest.Cancel()
+		return client.Cancel()
 	}), wasAsked, func() { close(let) }
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
@@ -318,9 +317,7 @@ func TestMethodAsks(t *testing.T) {
 			continue
 		}
 		for name, options := range map[string][]mcptest.Option{"pipe": nil, "http": {mcptest.OverHTTP()}} {
-			c := newAsked(t, s, rev, append(options, mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
-				return mcptest.Accept(map[string]string{"name": "Ada"})
-			}))...)
+			c := newAsked(t, s, rev, append(options, mcptest.Accepting(map[string]string{"name": "Ada"}))...)
 			result, err := c.TryRequest("acme/who", nil)
 			switch {
 			case rev.Modern() && (err == nil || !strings.Contains(err.Error(), "lets only tools/call, prompts/get and resources/read ask the client, not acme/who")):

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -193,9 +192,7 @@ func TestMountKeepsRules(t *testing.T) {
 		if !wire.Elicitation.In(rev) {
 			continue
 		}
-		c := newAsked(t, root, rev, mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
-			return mcptest.Accept(map[string]any{"name": "Ada"})
-		}))
+		c := newAsked(t, root, rev, mcptest.Accepting(map[string]any{"name": "Ada"}))
 		if got := string(c.Request("tools/list", nil)); strings.Contains(got, "hidden") || !strings.Contains(got, `"c.ask"`) {
 			t.Errorf("%v: %s", rev, got)
 		}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
@@ -107,7 +106,7 @@ func TestRoundsOption(t *testing.T) {
 		}
 	}
 	s.MustAdd(mcp.Tool("two", ask("a", "b")), mcp.Tool("three", ask("a", "b", "c")))
-	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer { return mcptest.Accept(sized{1}) }))
+	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear), mcptest.Accepting(sized{1}))
 	if got := outcome(c, "two"); got != "done" {
 		t.Errorf("two: %s", got)
 	}

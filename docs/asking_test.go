@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -82,14 +83,14 @@ func TestAsking(t *testing.T) {
 			reserved = 0
 			s := mcp.NewServer(mcp.Info{Name: "asking", Version: "1"}, nil)
 			s.MustAdd(mcp.Tool("remove", remove), mcp.Tool("order", order), mcp.Tool("choose", choose))
-			c := mcptest.New(t, s, mcptest.Revision(revision), mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
+			c := mcptest.New(t, s, mcptest.Revision(revision), mcptest.OnElicit(func(_ context.Context, q *client.ElicitParams) (*client.ElicitResult, error) {
 				switch {
 				case q.Mode == "url":
-					return mcptest.Accept(nil)
+					return client.Accept(nil)
 				case q.Message == "Which size?":
-					return mcptest.Accept(Size{"M"})
+					return client.Accept(Size{"M"})
 				}
-				return mcptest.Accept(Confirm{Sure: true})
+				return client.Accept(Confirm{Sure: true})
 			}))
 			name := filepath.Join(t.TempDir(), "a.txt")
 			if err := os.WriteFile(name, nil, 0o600); err != nil {

@@ -473,7 +473,7 @@ func (c *Client) take(method string) (params json.RawMessage, ok bool, another <
 // fails the test. A request without a script gets -32601, as from a client that
 // does not know the method. The error is always a *protocol.Error, which goes
 // out as it is.
-func (c *Client) answer(_ context.Context, method string, params json.RawMessage) (any, error) {
+func (c *Client) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	script := c.conf.answers[method]
 	if script == nil {
 		return nil, wire.MethodNotFound(method)
@@ -484,7 +484,7 @@ func (c *Client) answer(_ context.Context, method string, params json.RawMessage
 			panic(p)
 		}
 	}()
-	result, err := script(params)
+	result, err := script(ctx, params)
 	if _, ok := errors.AsType[*protocol.Error](err); err != nil && !ok {
 		err = protocol.Errorf(protocol.CodeInternal, "%w", err)
 	}

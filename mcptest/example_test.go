@@ -1,6 +1,7 @@
 package mcptest_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -49,9 +50,9 @@ func ExampleOnElicit() {
 	}))
 
 	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
-		c := mcptest.New(t, server, mcptest.Revision(rev), mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
+		c := mcptest.New(t, server, mcptest.Revision(rev), mcptest.OnElicit(func(_ context.Context, q *client.ElicitParams) (*client.ElicitResult, error) {
 			fmt.Println(rev, "asks:", q.Message)
-			return mcptest.Accept(confirm{Sure: true})
+			return client.Accept(confirm{Sure: true})
 		}))
 		fmt.Println(c.Call("delete", nil).Text())
 		c.Close()

@@ -197,13 +197,14 @@ func TestOffers(t *testing.T) {
 func TestScripts(t *testing.T) {
 	each(t, func(t *testing.T, options ...mcptest.Option) {
 		var asked []*client.ElicitParams
-		options = append(options, mcptest.OnElicit(func(q *client.ElicitParams) mcptest.Answer {
+		options = append(options, mcptest.OnElicit(func(_ context.Context, q *client.ElicitParams) (*client.ElicitResult, error) {
 			if asked = append(asked, q); len(asked) > 1 {
-				return mcptest.Decline()
+				return client.Decline()
 			}
-			return mcptest.Accept(nameForm{"Ada"})
-		}), mcptest.OnSample(func(q *client.SampleParams) mcptest.Sampled {
-			return mcptest.Sampled{Text: fmt.Sprint("about ", q.Messages[0].Content[0].(mcp.TextContent).Text, " in ", q.MaxTokens)}
+			return client.Accept(nameForm{"Ada"})
+		}), mcptest.OnSample(func(_ context.Context, q *client.SampleParams) (*client.SampleResult, error) {
+			text := fmt.Sprint("about ", q.Messages[0].Content[0].(mcp.TextContent).Text, " in ", q.MaxTokens)
+			return &client.SampleResult{Content: []client.Content{client.TextContent{Text: text}}}, nil
 		}), mcptest.Roots(protocol.Root{URI: "file:///home"}))
 		c := mcptest.New(t, newServer(nil), options...)
 		if got := c.Call("think", nil).Text(); got != "about file:///home in 9" {

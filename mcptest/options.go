@@ -1,6 +1,8 @@
 package mcptest
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"time"
 
@@ -32,7 +34,12 @@ type config struct {
 
 // answerer answers a request of the server. Its error is a *protocol.Error or
 // becomes -32603.
-type answerer func(params json.RawMessage) (result any, err error)
+type answerer func(ctx context.Context, params json.RawMessage) (result any, err error)
+
+// scripted is the option for the answers to a method.
+func scripted(method string, fn answerer) Option {
+	return func(c *config) { c.answers[method] = fn }
+}
 
 // newConfig applies options to the defaults.
 func newConfig(options []Option) *config {
@@ -108,37 +115,54 @@ func Capabilities(can protocol.ClientCapabilities) Option {
 	return func(c *config) { c.capabilities = &can }
 }
 
-// OnElicit answers elicitation/create.
-func OnElicit(fn func(*client.ElicitParams) Answer) Option {
-	return OnRequest(protocol.MethodElicit, func(params json.RawMessage) (any, error) {
+// OnElicit answers elicitation/create, forms and URLs alike, as
+// client.Options.Elicit does; [client.Accept], [client.Decline] and
+// [client.Cancel] make answers.
+func OnElicit(fn func(ctx context.Context, q *client.ElicitParams) (*client.ElicitResult, error)) Option {
+	return scripted(protocol.MethodElicit, func(ctx context.Context, params json.RawMessage) (any, error) {
 		var q client.ElicitParams
 		if err := json.Unmarshal(params, &q); err != nil {
 			return nil, err
 		}
-		return fn(&q), nil
+		return fn(ctx, &q)
 	})
 }
 
 // Accepting answers every form with content, a struct or map, and accepts every
 // URL.
 func Accepting(content any) Option {
-	return OnElicit(func(q *client.ElicitParams) Answer {
+	return OnElicit(func(_ context.Context, q *client.ElicitParams) (*client.ElicitResult, error) {
 		if q.Mode == "url" {
-			return Accept(nil)
+			return client.Accept(nil)
 		}
-		return Accept(content)
+		return client.Accept(content)
 	})
 }
 
-// OnSample answers sampling/createMessage.
-func OnSample(fn func(*client.SampleParams) Sampled) Option {
-	return OnRequest(protocol.MethodSample, func(params json.RawMessage) (any, error) {
+// OnSample answers sampling/createMessage, as client.Options.Sample does. An
+// answer needs no more than Content.
+func OnSample(fn func(ctx context.Context, q *client.SampleParams) (*client.SampleResult, error)) Option {
+	return scripted(protocol.MethodSample, func(ctx context.Context, params json.RawMessage) (any, error) {
 		q := &client.SampleParams{}
 		if err := json.Unmarshal(params, q); err != nil {
 			return nil, err
 		}
-		return fn(q).result(), nil
+		answer, err := fn(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return sampled(answer)
 	})
+}
+
+// sampled returns the answer of a model as it is sent.
+func sampled(r *client.SampleResult) (any, error) {
+	text, err := client.SampleMessage{Role: cmp.Or(r.Role, protocol.RoleAssistant), Content: r.Content}.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	members := map[string]any{"model": cmp.Or(r.Model, "test"), "stopReason": cmp.Or(r.StopReason, "endTurn")}
+	return members, json.Unmarshal(text, &members)
 }
 
 // Roots answers roots/list.
@@ -155,7 +179,7 @@ func Roots(roots ...protocol.Root) Option {
 // encodes as the result, or with an error, which goes out as it is if it is a
 // *protocol.Error. fn runs on a goroutine of its own.
 func OnRequest(method string, fn func(params json.RawMessage) (result any, err error)) Option {
-	return func(c *config) { c.answers[method] = fn }
+	return scripted(method, func(_ context.Context, params json.RawMessage) (any, error) { return fn(params) })
 }
 
 // Trace calls fn with each message that goes back or forth. It may be called

@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -69,9 +68,7 @@ func TestCache(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			s, runs := counted(middleware.CacheOptions{})
-			c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.NewHostile(t).Hear), mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer {
-				return mcptest.Accept(map[string]any{"name": "Ada"})
-			}))
+			c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.NewHostile(t).Hear), mcptest.Accepting(map[string]any{"name": "Ada"}))
 			call := func(name, args string) string {
 				raw, err := c.TryRequest("tools/call", map[string]any{"name": name, "arguments": rawJSON(args)})
 				if err != nil {

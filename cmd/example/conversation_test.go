@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	mcpclient "github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/spectest"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
@@ -30,18 +31,18 @@ func addNote(c *mcptest.Client, text string) Note {
 func TestDeleteAsks(t *testing.T) {
 	for _, rev := range revisions {
 		for _, test := range []struct {
-			answer mcptest.Answer
+			answer func() (*mcpclient.ElicitResult, error)
 			gone   bool
 		}{
-			{mcptest.Accept(Confirmation{Delete: true}), true},
-			{mcptest.Accept(Confirmation{Delete: false}), false},
-			{mcptest.Decline(), false},
-			{mcptest.Cancel(), false},
+			{func() (*mcpclient.ElicitResult, error) { return mcpclient.Accept(Confirmation{Delete: true}) }, true},
+			{func() (*mcpclient.ElicitResult, error) { return mcpclient.Accept(Confirmation{Delete: false}) }, false},
+			{mcpclient.Decline, false},
+			{mcpclient.Cancel, false},
 		} {
 			var asked []string
-			c := mcptest.New(t, newServer(newBench(t, t.TempDir())), mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(q *protocol.ElicitParams) mcptest.Answer {
+			c := mcptest.New(t, newServer(newBench(t, t.TempDir())), mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear), mcptest.OnElicit(func(_ context.Context, q *mcpclient.ElicitParams) (*mcpclient.ElicitResult, error) {
 				asked = append(asked, q.Message)
-				return test.answer
+				return test.answer()
 			}))
 			id := addNote(c, "Buy milk").ID
 			got := c.Call("delete_note", RecordIn{ID: id})
@@ -49,11 +50,11 @@ func TestDeleteAsks(t *testing.T) {
 				t.Errorf("%s: asked %q", rev, asked)
 			}
 			if got.IsError == test.gone || !test.gone && !strings.Contains(got.Text(), "the user did not agree; note 1 is kept") {
-				t.Errorf("%s, %+v: got %q", rev, test.answer, got.Text())
+				t.Errorf("%s, to go %v: got %q", rev, test.gone, got.Text())
 			}
 			var left SearchNotesOut
 			if c.Call("search_notes", nil).Structured(&left); (left.Total == 0) != test.gone {
-				t.Errorf("%s, %+v: %d notes are left", rev, test.answer, left.Total)
+				t.Errorf("%s, to go %v: %d notes are left", rev, test.gone, left.Total)
 			}
 			if missing := c.Call("delete_note", RecordIn{ID: 7}); !missing.IsError || len(asked) != 1 {
 				t.Errorf("%s: a note that is not there: got %q, asked %q", rev, missing.Text(), asked)

@@ -130,7 +130,7 @@ func (l *loginCommand) run(ctx context.Context, target string, changed func(stri
 	if err != nil {
 		return usage("%w", err)
 	}
-	defer c.CloseIdleConnections()
+	defer c.HTTPClient().CloseIdleConnections()
 	if err := c.Login(ctx); err != nil {
 		return loginFailed(err)
 	}

@@ -78,7 +78,7 @@ func logout(ctx context.Context, c *console.Console, args []string) error {
 func forget(ctx context.Context, c *console.Console, store *login.Store, l *login.Login) (revoked bool) {
 	known, err := store.Client(l, nil, http.DefaultTransport)
 	if err == nil {
-		defer known.CloseIdleConnections()
+		defer known.HTTPClient().CloseIdleConnections()
 		err = known.Logout(ctx)
 	}
 	if err != nil {

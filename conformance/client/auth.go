@@ -80,7 +80,7 @@ func authorizeWith(ctx context.Context, p play, options oauth.Options) error {
 	if err != nil {
 		return err
 	}
-	defer authorized.CloseIdleConnections()
+	defer authorized.HTTPClient().CloseIdleConnections()
 	return useTools(ctx, p, authorized.HTTPClient())
 }
 

@@ -63,7 +63,7 @@ func TestLogin(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(c.CloseIdleConnections)
+				t.Cleanup(c.HTTPClient().CloseIdleConnections)
 				return c
 			}
 			authorized := login()
@@ -146,7 +146,7 @@ func TestLoginThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer authorized.CloseIdleConnections()
+	defer authorized.HTTPClient().CloseIdleConnections()
 	p.fail(errors.New("no database"))
 	_, err = client.Connect(t.Context(), client.HTTP(url, &client.HTTPOptions{Client: authorized.HTTPClient()}), nil)
 	cause, ok := errors.AsType[*oauth.Error](err)

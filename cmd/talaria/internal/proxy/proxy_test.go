@@ -195,7 +195,7 @@ func TestSessions(t *testing.T) {
 func TestQuestionsModern(t *testing.T) {
 	p := start(t, Options{Connect: connect(t, behind(), protocol.V20260728)})
 	c := mcptest.New(t, p.Server(), mcptest.Revision(protocol.V20260728), mcptest.OverHTTP(),
-		mcptest.OnElicit(func(*client.ElicitParams) mcptest.Answer { return mcptest.Accept(map[string]bool{"yes": true}) }))
+		mcptest.Accepting(map[string]bool{"yes": true}))
 	if r := c.Call("ask", nil); r.Text() != "accept true" {
 		t.Errorf("got %q", r.Text())
 	}
