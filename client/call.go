@@ -259,16 +259,13 @@ func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
 	return nil, invalid(errors.New("the server ended its answer without a response to the request"))
 }
 
-// Pending is a request under way.
+// Pending is a request under way since Start.
 type Pending struct {
 	ID     protocol.ID
 	Method string
 	Name   string // of the tool or prompt, or the resource's URI; "" if none
 	Start  time.Time
 }
-
-// Elapsed returns how long the request is under way.
-func (p Pending) Elapsed() time.Duration { return time.Since(p.Start) }
 
 // calls is the table of requests under way, of all connections of a client. Ids
 // continue over reconnections, so that a late answer meets no other request. mu

@@ -23,7 +23,7 @@ import (
 // that a program can act on.
 var (
 	// ErrTimeout: no answer came in time. It is a context.DeadlineExceeded too.
-	ErrTimeout = errors.New("timeout")
+	ErrTimeout error = timeout{}
 	// ErrCancelled: the caller, Cancel or the server gave the request up. It is a
 	// context.Canceled too where a context of the caller did that.
 	ErrCancelled = errors.New("cancelled")
@@ -54,6 +54,15 @@ var (
 	// caller wants.
 	ErrInvalidResult = errors.New("invalid result")
 )
+
+// timeout is ErrTimeout.
+type timeout struct{}
+
+// Error implements error.
+func (timeout) Error() string { return "timeout" }
+
+// Unwrap returns what it is, too.
+func (timeout) Unwrap() error { return context.DeadlineExceeded }
 
 // Error is the error of everything that a client does. errors.Is finds what
 // went wrong among this package's sentinels, errors.As the *protocol.Error of a
@@ -101,11 +110,6 @@ func (e *Error) Unwrap() []error {
 		return []error{e.kind}
 	}
 	return []error{e.kind, e.Err}
-}
-
-// Is makes a timeout equal to context.DeadlineExceeded.
-func (e *Error) Is(target error) bool {
-	return target == context.DeadlineExceeded && e.kind == ErrTimeout
 }
 
 // Retriable reports whether the same request may succeed later: it timed out,

@@ -39,7 +39,7 @@ func (r *CallToolResult) Text() string {
 	return strings.Join(parts, "\n")
 }
 
-// Image returns the first image.
+// Image returns the first image; Content has all.
 func (r *CallToolResult) Image() (image protocol.ImageContent, ok bool) {
 	for _, item := range r.Content {
 		if image, ok = item.(protocol.ImageContent); ok {
@@ -47,17 +47,6 @@ func (r *CallToolResult) Image() (image protocol.ImageContent, ok bool) {
 		}
 	}
 	return image, false
-}
-
-// Images returns all images.
-func (r *CallToolResult) Images() []protocol.ImageContent {
-	var images []protocol.ImageContent
-	for _, item := range r.Content {
-		if image, ok := item.(protocol.ImageContent); ok {
-			images = append(images, image)
-		}
-	}
-	return images
 }
 
 // Decode reads the structured content into dst, as encoding/json does save for

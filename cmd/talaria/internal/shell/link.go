@@ -172,7 +172,7 @@ func (l *link) show(_ context.Context, rest string) error {
 			add("reconnects", "%d", stats.Reconnects)
 		}
 		for _, p := range c.Pending() {
-			add("pending", "%s %s (%v)", p.Method, p.Name, p.Elapsed().Round(time.Millisecond))
+			add("pending", "%s %s (%v)", p.Method, p.Name, time.Since(p.Start).Round(time.Millisecond))
 		}
 		if rest == "-v" {
 			add("unexpected", "%d answers to no request, %d messages that are none, %d notifications dropped", stats.Unmatched, stats.InvalidMessages, stats.Dropped)
