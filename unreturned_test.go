@@ -87,14 +87,13 @@ func trapServer(log io.Writer, opts mcp.Options, how ...mcp.ToolOption) *mcp.Ser
 	}
 	opts.Schema = &schema.Options{
 		Localize: opts.Schema.Localize,
-		StructRules: []*schema.StructRule{schema.NewStructRule("never returns", func(_ context.Context, v *trapStruct) error {
-			ways[v.Way]()
-			return nil
-		})},
 		Rules: []schema.Rule{schema.NewRule("never", func(_ context.Context, way, _ string) error {
 			ways[way]()
 			return nil
-		}, schema.Describe("never returns"))},
+		}, schema.Describe("never returns")), schema.NewStructRule("never returns", func(_ context.Context, v *trapStruct) error {
+			ways[v.Way]()
+			return nil
+		})},
 	}
 	s := mcp.NewServer(mcp.Info{Name: "traps", Version: "1"}, &opts)
 	s.MustAdd(

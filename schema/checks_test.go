@@ -95,7 +95,7 @@ var registrationRows = []struct {
 	{"server state", holding("", `json:"a" validate:"file"`), nil, "Options.AllowServerState"},
 	{"root composition", reflect.TypeFor[rootAnyOf](), nil, "anyOf at the top"},
 	{"a faulty rule that no field uses", holding(1, `json:"a"`), &Options{Rules: []Rule{NewRule[string]("x", nil, Describe("x"))}}, `rule "x": it has no function`},
-	{"a nil struct rule", holding(1, `json:"a"`), &Options{StructRules: []*StructRule{nil}}, "nil"},
+	{"an empty rule", holding(1, `json:"a"`), &Options{Rules: []Rule{{}}}, "empty"},
 
 	{"grammar: hexadecimal comma", holding(1, `json:"a" validate:"min=0x2C"`), nil, "stand for ',' and '|'"},
 	{"grammar: space", holding(1, `json:"a" validate:"min=3, max=5"`), nil, "remove the space"},

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -547,15 +546,12 @@ func (c *compiler) null(n *node, elem reflect.Type) {
 	}
 }
 
-// prepare reads the options: custom rules, struct rules, unions. Faults in them
+// prepare reads the options: rules and unions. Faults in them
 // are reported even when the type makes no use of them, because whoever set the
 // options would not notice otherwise.
 func (c *compiler) prepare() {
 	c.add(checkRules(c.opts.Rules)...)
 	c.own = ownRules(c.opts.Rules)
-	if slices.Contains(c.opts.StructRules, nil) {
-		c.report("", "Options.StructRules has a rule that is nil", "make it with schema.NewStructRule")
-	}
 	for _, u := range c.opts.Unions {
 		c.unions[u.typ] = &unionShape{decl: u}
 	}

@@ -106,7 +106,7 @@ func ExampleNewStructRule() {
 		}
 		return nil
 	})
-	plan, err := schema.Compile(reflect.TypeFor[args](), &schema.Options{StructRules: []*schema.StructRule{short}})
+	plan, err := schema.Compile(reflect.TypeFor[args](), &schema.Options{Rules: []schema.Rule{short}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -163,7 +163,7 @@ func TestSecretsKeepNames(t *testing.T) {
 	rule := NewStructRule("name and token go together", func(_ context.Context, h *holder) error {
 		return errors.Join(fmt.Errorf("the token %s is wrong", h.Token), FieldError("Name", "does not go with "+h.Token))
 	})
-	p, err := Compile(reflect.TypeFor[args](), &Options{Rules: []Rule{telling}, StructRules: []*StructRule{rule}})
+	p, err := Compile(reflect.TypeFor[args](), &Options{Rules: []Rule{telling, rule}})
 	if err != nil {
 		t.Fatal(err)
 	}

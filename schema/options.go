@@ -37,11 +37,9 @@ type Options struct {
 	// into files. Set it to validator.New(); that makes a program some 4 MB larger.
 	// It must be safe for concurrent use, as *validator.Validate is.
 	Validator Validator
-	// Rules are custom validate tags. They come before built-in rules of the
-	// same name.
+	// Rules are checks of the program's own. Those that a tag names come before
+	// built-in rules of the same name.
 	Rules []Rule
-	// StructRules are checks on whole structs; several may be for one type.
-	StructRules []*StructRule
 	// Unions list the variants of interface types. Without an entry an interface
 	// type with methods cannot be compiled.
 	Unions []UnionType

@@ -80,7 +80,7 @@ func TestStructRules(t *testing.T) {
 			sl.ReportError(b.Guests, "Guests", "Guests", "even", "")
 		}
 	})
-	p := compile[args](t, &Options{StructRules: []*StructRule{few, odd}})
+	p := compile[args](t, &Options{Rules: []Rule{few, odd}})
 	if got := listed(t, p.Check([]byte(`{"b":[{"nights":1,"guests":2},{"nights":6,"guests":2}]}`))); !reflect.DeepEqual(got, []string{"/b/1/guests custom", "/b/1 custom"}) {
 		t.Errorf("issues are %q", got)
 	}
@@ -96,7 +96,7 @@ func TestStructRules(t *testing.T) {
 			t.Errorf("a panic in a rule reaches the caller as %v", p)
 		}
 	}()
-	err := compile[booking](t, &Options{StructRules: []*StructRule{wild}}).Check([]byte(`{"nights":1,"guests":1}`))
+	err := compile[booking](t, &Options{Rules: []Rule{wild}}).Check([]byte(`{"nights":1,"guests":1}`))
 	t.Errorf("a panic in a rule gives %v", err)
 }
 

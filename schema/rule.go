@@ -17,10 +17,12 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/tags"
 )
 
-// Rule is a custom validate tag, made by NewRule or ValidatorRule and given to
-// Options.Rules. The zero value is not usable. A Rule may replace a built-in
-// rule on a value, such as email, but not the words that shape a tag, such as
-// required or dive. It is safe for concurrent use if its function is.
+// Rule is a check of a program's own, given to Options.Rules: of a value whose
+// validate tag names it, made by NewRule or ValidatorRule, or of a whole struct,
+// made by NewStructRule or ValidatorStructRule. The zero value is not usable. A
+// rule with a name may replace a built-in rule on a value, such as email, but not
+// the words that shape a tag, such as required or dive. A Rule is safe for
+// concurrent use if its function is.
 type Rule struct {
 	name string
 	// typ is what the function takes; nil for any type.
@@ -32,6 +34,8 @@ type Rule struct {
 	run func(ctx context.Context, v reflect.Value, param string) error
 	// fault is what is wrong with the rule itself; "" if nothing is.
 	fault string
+	// whole checks whole structs; nil for a rule that a tag names.
+	whole *structRule
 }
 
 // RuleOption says what a Rule checks, to those who read the schema.
@@ -215,7 +219,9 @@ func (r Rule) compile(use tags.Rule, t rules.Target) ([]rules.Check, *tags.Probl
 func ownRules(list []Rule) map[string]rules.CompileFunc {
 	own := make(map[string]rules.CompileFunc, len(list))
 	for _, r := range slices.Backward(list) {
-		own[r.name] = r.compile
+		if r.whole == nil {
+			own[r.name] = r.compile
+		}
 	}
 	return own
 }
@@ -226,9 +232,12 @@ func checkRules(list []Rule) []tags.Problem {
 	var problems []tags.Problem
 	seen := map[string]bool{}
 	for _, r := range list {
+		if r.whole != nil {
+			continue
+		}
 		switch {
 		case r.run == nil && r.fault == "":
-			problems = append(problems, tags.Problem{Tag: "Options.Rules", Msg: "a Rule is empty", Fix: "make it with schema.NewRule or schema.ValidatorRule"})
+			problems = append(problems, tags.Problem{Tag: "Options.Rules", Msg: "a Rule is empty", Fix: "make it with schema.NewRule or schema.NewStructRule"})
 		case r.fault != "":
 			problems = append(problems, tags.Problem{Tag: "Options.Rules", Msg: fmt.Sprintf("rule %q: %s", r.name, r.fault)})
 		case seen[r.name]:

@@ -25,7 +25,7 @@ type shape struct {
 	// they are enforced.
 	conds []conditional
 	cross []crossRule
-	funcs []*StructRule
+	funcs []*structRule
 	// tracked is set if a rule on a path from the root looks into this struct
 	// at the end of the document; the marks of its members are kept until then.
 	tracked bool

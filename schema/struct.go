@@ -395,7 +395,8 @@ func (c *compiler) structFuncs(sh *shape) {
 	if sh.noRules {
 		return
 	}
-	for _, r := range c.opts.StructRules {
+	for _, rule := range c.opts.Rules {
+		r := rule.whole
 		if r == nil || r.typ != sh.typ {
 			continue
 		}

@@ -12,10 +12,8 @@ import (
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
-// StructRule checks a whole struct with a function. It runs after every other
-// rule has passed, because JSON Schema cannot say what it checks; its
-// description goes into the schema instead. Put it into Options.StructRules.
-type StructRule struct {
+// structRule is the Rule of NewStructRule.
+type structRule struct {
 	typ      reflect.Type
 	describe string
 	run      func(ctx context.Context, v reflect.Value) ([]fault, error)
@@ -27,15 +25,16 @@ type fault struct {
 	goName, rule, msg string
 }
 
-// NewStructRule makes a rule from a function that checks a T. describe says in
-// English what it demands and becomes part of the schema. An error made by
-// FieldError is reported at that field, any other error at the object;
+// NewStructRule makes a rule that needs no tag, from a function that checks each
+// T, a struct; there may be several for one type. It runs after every other rule
+// has passed. describe says in English what it demands and becomes part of the
+// schema, which has no keyword for that. An error made by FieldError is reported at that field, any other error at the object;
 // errors.Join reports several. The function must be safe for concurrent use.
-func NewStructRule[T any](describe string, check func(ctx context.Context, v *T) error) *StructRule {
-	return &StructRule{typ: reflect.TypeFor[T](), describe: describe,
+func NewStructRule[T any](describe string, check func(ctx context.Context, v *T) error) Rule {
+	return Rule{whole: &structRule{typ: reflect.TypeFor[T](), describe: describe,
 		run: func(ctx context.Context, v reflect.Value) ([]fault, error) {
 			return faults(check(ctx, v.Addr().Interface().(*T))), nil
-		}}
+		}}}
 }
 
 // FieldError returns an error about one field, which is named as in Go, for
@@ -72,13 +71,13 @@ func faults(err error) []fault {
 // for go-playground's validator. describe is as for NewStructRule. Only errors
 // about fields of T itself are used: structs inside T are checked when it is
 // their turn.
-func ValidatorStructRule[T any](describe string, fn validator.StructLevelFunc) *StructRule {
+func ValidatorStructRule[T any](describe string, fn validator.StructLevelFunc) Rule {
 	v := validator.New()
 	v.SetTagName("-") // the fields' tags are enforced already
 	var zero T
 	v.RegisterStructValidation(fn, zero)
 	name := reflect.TypeFor[T]().Name()
-	return &StructRule{typ: reflect.TypeFor[T](), describe: describe,
+	return Rule{whole: &structRule{typ: reflect.TypeFor[T](), describe: describe,
 		run: func(ctx context.Context, rv reflect.Value) ([]fault, error) {
 			err := v.StructCtx(ctx, rv.Addr().Interface())
 			var list validator.ValidationErrors
@@ -93,5 +92,5 @@ func ValidatorStructRule[T any](describe string, fn validator.StructLevelFunc) *
 				}
 			}
 			return all, nil
-		}}
+		}}}
 }

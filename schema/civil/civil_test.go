@@ -70,7 +70,7 @@ func TestTimeOfDay(t *testing.T) {
 	if NewTimeOfDay(25*time.Hour).String() != "01:00:00" || NewTimeOfDay(-time.Hour).String() != "23:00:00" || (TimeOfDay{}).String() != "00:00:00" {
 		t.Error("NewTimeOfDay does not wrap")
 	}
-	if got := TimeOfDayOf(time.Date(2024, 1, 1, 9, 30, 0, 7, time.UTC)); got.SinceMidnight() != 9*time.Hour+30*time.Minute+7 || got.Nanosecond() != 7 {
+	if got := TimeOfDayOf(time.Date(2024, 1, 1, 9, 30, 0, 7, time.UTC)); got.SinceMidnight() != 9*time.Hour+30*time.Minute+7 {
 		t.Errorf("got %s", got)
 	}
 }

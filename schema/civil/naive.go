@@ -58,7 +58,7 @@ func (t NaiveDateTime) TimeOfDay() TimeOfDay { return t.clock }
 func (t NaiveDateTime) In(loc *time.Location) time.Time {
 	year, month, day := t.date.Date()
 	hour, minute, second := t.clock.Clock()
-	return time.Date(year, month, day, hour, minute, second, t.clock.Nanosecond(), loc)
+	return time.Date(year, month, day, hour, minute, second, int(t.clock.sinceMidnight%time.Second), loc)
 }
 
 // Compare returns -1, 0 or +1 as t is before, equal to or after u.

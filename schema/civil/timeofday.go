@@ -105,14 +105,11 @@ func fraction(s string) (nanos int, fault string) {
 	return n, ""
 }
 
-// Clock returns the hour, minute and second.
+// Clock returns the hour, minute and second; SinceMidnight has the fraction, too.
 func (t TimeOfDay) Clock() (hour, minute, second int) {
 	s := int(t.sinceMidnight / time.Second)
 	return s / 3600, s / 60 % 60, s % 60
 }
-
-// Nanosecond returns the fraction of the second, in nanoseconds.
-func (t TimeOfDay) Nanosecond() int { return int(t.sinceMidnight % time.Second) }
 
 // SinceMidnight returns the time from midnight to t, on a day of 24 hours.
 func (t TimeOfDay) SinceMidnight() time.Duration { return t.sinceMidnight }
@@ -135,8 +132,8 @@ func (t TimeOfDay) IsZero() bool { return t.sinceMidnight == 0 }
 func (t TimeOfDay) String() string {
 	hour, minute, second := t.Clock()
 	s := fmt.Sprintf("%02d:%02d:%02d", hour, minute, second)
-	if nanos := t.Nanosecond(); nanos != 0 {
-		s += "." + strings.TrimRight(fmt.Sprintf("%09d", nanos), "0")
+	if nanos := t.sinceMidnight % time.Second; nanos != 0 {
+		s += "." + strings.TrimRight(fmt.Sprintf("%09d", int(nanos)), "0")
 	}
 	return s
 }
