@@ -15,7 +15,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -241,7 +240,7 @@ func (c *Client) hear(fromServer bool, text []byte) {
 // the client is closed.
 func (c *Client) Listen(filter client.Filter) {
 	c.t.Helper()
-	ctx, cancel := c.within("no " + facts.MethodAcknowledged)
+	ctx, cancel := c.within("no notifications/subscriptions/acknowledged")
 	defer cancel()
 	if _, err := c.client.Listen(ctx, filter, nil); err != nil {
 		c.t.Fatalf("mcptest: the server does not let the client listen: %v", plain(ctx, err))

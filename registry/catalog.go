@@ -83,6 +83,9 @@ func New(config Config) *Catalog {
 	if config.PageSize <= 0 {
 		config.PageSize = defaultPageSize
 	}
+	if config.Cache.TTL <= 0 {
+		config.Cache.Public = true // nobody keeps them
+	}
 	c := &Catalog{config: config, watchers: make(map[int]func([]*Entry))}
 	lists := make(map[Kind]*list, len(kinds))
 	for _, kind := range kinds {

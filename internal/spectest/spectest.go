@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -171,7 +170,7 @@ func (w *Watch) one(fromServer bool, text []byte) {
 			rev = named
 		}
 		w.rev = rev
-	case m.Params.Meta[facts.MetaVersion] != nil:
+	case m.Params.Meta["io.modelcontextprotocol/protocolVersion"] != nil:
 		rev = protocol.Latest
 		w.rev = rev
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -158,11 +157,13 @@ func (a *asker) ask(ctx context.Context, method string, params, into any) error 
 	}
 }
 
-// send writes one message to the client. A client that takes nothing for
-// facts.WriteTimeout loses the connection, as it does when the proxy's
-// own server writes.
+// writeTimeout is how long the client may take to accept a message.
+const writeTimeout = 30 * time.Second
+
+// send writes one message to the client. One that takes nothing for writeTimeout
+// loses the connection, as it does when the proxy's own server writes.
 func send(conn transport.Conn, message []byte) error {
-	late := time.AfterFunc(facts.WriteTimeout, func() { _ = conn.Close() }) // the Write reports it
+	late := time.AfterFunc(writeTimeout, func() { _ = conn.Close() }) // the Write reports it
 	defer late.Stop()
 	return errors.Join(conn.Write(message), conn.Flush())
 }

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -29,7 +28,7 @@ func TestAskUnread(t *testing.T) {
 		p.Conn(&unread{make(chan struct{})})
 		since := time.Now()
 		err := p.asker.ask(t.Context(), protocol.MethodElicit, nil, nil)
-		if took := time.Since(since); !errors.Is(err, errClosed) || took != facts.WriteTimeout {
+		if took := time.Since(since); !errors.Is(err, errClosed) || took != writeTimeout {
 			t.Errorf("after %s: %v", took, err)
 		}
 	})
