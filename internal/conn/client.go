@@ -74,8 +74,6 @@ func logLevel(raw []byte) (level protocol.Level, fault *protocol.Error) {
 	var name string
 	// It is a string: ScanParams has seen to that.
 	_ = json.Unmarshal(raw, &name)
-	if err := level.UnmarshalText([]byte(name)); err != nil {
-		return 0, err.(*protocol.Error)
-	}
-	return level, nil
+	fault, _ = level.UnmarshalText([]byte(name)).(*protocol.Error) // it is always one
+	return level, fault
 }
