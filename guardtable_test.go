@@ -89,6 +89,8 @@ func init() {
 		"session.Sink",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")
+	tell("test:TestCredentialsThatDoNotReturn", "redis.Options.Credentials")
+	tell("a line is written by safely.Log, as everywhere", "redis.Options.Logger")
 	tell("dialing runs where client.Conn's dial does, in its guard", "websocket.Dial(client)")
 }
 

@@ -12,7 +12,7 @@ import (
 // Nothing is left of entries, indexes, limits and boxes whose time is over.
 func TestLocalForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLocal().(*local)
+		l := newLocal()
 		for i := range 1000 {
 			name := strconv.Itoa(i)
 			w := Write{Key: Key{"part", name}, Value: []byte("x"), TTL: time.Duration(1+i%7) * time.Minute, Limit: "l" + name[:1], Max: 1000}
@@ -105,7 +105,7 @@ func TestLocalGap(t *testing.T) {
 
 // A closed Watcher takes no subjects, and the Store forgets it.
 func TestLocalClosedWatcher(t *testing.T) {
-	l := NewLocal().(*local)
+	l := newLocal()
 	w := l.Watch(func(string, Message) {}, func() {})
 	if err := w.Add(t.Context(), "a", "b", "b"); err != nil {
 		t.Fatal(err)

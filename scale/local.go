@@ -42,7 +42,9 @@ type entry struct {
 // it is the bubble's. It has no goroutine but one for each Watcher, and never
 // returns ErrUnavailable. A Watcher has up to 4 MiB of messages that wait for
 // its fn, beyond which it drops them and calls gap.
-func NewLocal() Store {
+func NewLocal() Store { return Checked(newLocal()) }
+
+func newLocal() *local {
 	now := time.Now()
 	return &local{
 		start: now, base: Rev(now.UnixMicro()),
@@ -78,11 +80,6 @@ func (l *local) next(now time.Duration) Rev {
 
 // Get implements Store.
 func (l *local) Get(ctx context.Context, looks ...Look) ([]Entry, error) {
-	for i := range looks {
-		if err := looks[i].check(); err != nil {
-			return nil, err
-		}
-	}
 	found := make([]Entry, len(looks))
 	now, err := l.lock(ctx)
 	if err != nil {
@@ -131,11 +128,6 @@ func (e *entry) copy(err error) Entry {
 
 // Put implements Store.
 func (l *local) Put(ctx context.Context, writes ...Write) ([]Entry, error) {
-	for i := range writes {
-		if err := writes[i].check(); err != nil {
-			return nil, err
-		}
-	}
 	made := make([]Entry, len(writes))
 	now, err := l.lock(ctx)
 	if err != nil {
@@ -236,12 +228,6 @@ func (l *local) drop(e *entry) {
 
 // Due implements Store.
 func (l *local) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error) {
-	if err := checkNames(part, index, owner); err != nil {
-		return nil, err
-	}
-	if max < 1 || lease <= 0 {
-		return nil, fmt.Errorf("scale: Due of %d entries for %v", max, lease)
-	}
 	now, err := l.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -267,9 +253,6 @@ func (l *local) Due(ctx context.Context, part, index, owner string, max int, lea
 
 // Append implements Store.
 func (l *local) Append(ctx context.Context, p Post) (Rev, string, error) {
-	if err := p.check(); err != nil {
-		return 0, "", err
-	}
 	now, err := l.lock(ctx)
 	if err != nil {
 		return 0, "", err
@@ -309,9 +292,6 @@ func (l *local) keep(name string, now, ttl time.Duration) *box {
 
 // Read implements Store.
 func (l *local) Read(ctx context.Context, box string, after Rev, reader string, take time.Duration) ([]Message, string, error) {
-	if err := checkRead(box, after, reader, take); err != nil {
-		return nil, "", err
-	}
 	now, err := l.lock(ctx)
 	if err != nil {
 		return nil, "", err
@@ -355,83 +335,4 @@ func (l *local) tell(subject string, m Message) {
 	for w := range l.watchers[subject] {
 		w.hear(subject, m)
 	}
-}
-
-// checkNames refuses what cannot be a name.
-func checkNames(names ...string) error {
-	for _, name := range names {
-		if !isName(name) {
-			return fmt.Errorf("scale: %.140q cannot be a name", name)
-		}
-	}
-	return nil
-}
-
-// isName reports whether text can be a name.
-func isName(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c <= ' ' || c > '~' || c == '{' || c == '}' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= 128
-}
-
-// checkOptional is checkNames of what may be empty.
-func checkOptional(names ...string) error {
-	for _, name := range names {
-		if name != "" && !isName(name) {
-			return checkNames(name)
-		}
-	}
-	return nil
-}
-
-func (look *Look) check() error {
-	if look.Known < 0 || look.In < 0 || look.TTL < 0 {
-		return fmt.Errorf("scale: Look of %v with Known %d, In %v, TTL %v", look.Key, look.Known, look.In, look.TTL)
-	}
-	return checkNames(look.Key.Part, look.Key.Name)
-}
-
-func (w *Write) check() error {
-	why := ""
-	switch {
-	case w.Prev < Any:
-		why = "a Prev that no entry can have"
-	case w.Value == nil && w.Prev == 0:
-		why = "nothing to delete"
-	case len(w.Value) > MaxValue:
-		why = "a value that is too long"
-	case w.TTL < 0 || w.TTL == 0 && w.Value != nil && w.Prev <= 0:
-		why = "no TTL"
-	case w.In > 0 && w.Index == "":
-		why = "no Index"
-	case w.Limit != "" && w.Max < 1:
-		why = "no Max"
-	}
-	if why != "" {
-		return fmt.Errorf("scale: Write of %v: %s", w.Key, why)
-	}
-	if err := checkNames(w.Key.Part, w.Key.Name); err != nil {
-		return err
-	}
-	return checkOptional(w.Owner, w.Index, w.Limit, w.Tell)
-}
-
-func (p *Post) check() error {
-	if len(p.Data) > MaxValue || p.Keep < 0 || p.TTL < 0 || p.Keep > 0 && p.TTL == 0 {
-		return fmt.Errorf("scale: Post of %d bytes to %s with Keep %d, TTL %v", len(p.Data), p.Box, p.Keep, p.TTL)
-	}
-	return checkNames(p.Box)
-}
-
-func checkRead(box string, after Rev, reader string, take time.Duration) error {
-	if after < 0 || take < 0 || take > 0 && reader == "" {
-		return fmt.Errorf("scale: Read of %s by %q after %d for %v", box, reader, after, take)
-	}
-	if err := checkNames(box); err != nil {
-		return err
-	}
-	return checkOptional(reader)
 }

@@ -190,8 +190,8 @@ type Store interface {
 	// one that is longer; none are due if none are returned.
 	//
 	// What is due was not renewed, perhaps because nobody could renew anything.
-	// So who calls it should have been in touch with the Store for one lease:
-	// without an error that wraps ErrUnavailable, and without a gap.
+	// So who calls it should have been in touch with the Part for one lease, by
+	// calls that did not fail, and without a gap.
 	Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error)
 
 	// Append adds a message to its box, makes the box if there is none, and
@@ -230,8 +230,9 @@ type Store interface {
 // called by many goroutines at once.
 type Watcher interface {
 	// Add adds subjects. When it returns nil, whatever happens from then on is
-	// heard. After an error it has added none of them. A subject is watched until
-	// it was removed as often as it was added.
+	// heard, and perhaps what happened shortly before. After an error it has added
+	// none of them. A subject is watched until it was removed as often as it was
+	// added.
 	Add(ctx context.Context, subjects ...string) error
 	// Remove removes subjects. What was on its way may still be heard. Subjects
 	// that were not added are none of its concern.

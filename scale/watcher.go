@@ -33,9 +33,6 @@ const maxWaiting = 4 << 20
 
 // Add implements Watcher.
 func (w *watcher) Add(ctx context.Context, subjects ...string) error {
-	if err := checkNames(subjects...); err != nil {
-		return err
-	}
 	l := w.local
 	if _, err := l.lock(ctx); err != nil {
 		return err

@@ -13,8 +13,8 @@ const (
 	maxMethodFiles = 2      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 945    // names that users see
-	maxLines       = 56_380 // of the library, without comments
+	maxExported    = 946    // names that users see
+	maxLines       = 56_430 // of the library, without comments
 	minComments    = 0.18   // share of the library's lines
 )
 
@@ -59,17 +59,19 @@ func TestLimits(t *testing.T) {
 	shapes(t, c)
 }
 
-// The command is not the library: what it exports and how much it is has no limit
-// here.
-func TestCommand(t *testing.T) {
-	c, err := Module("../../cmd/talaria")
-	if err != nil {
-		t.Fatal(err)
+// Other modules are not the library: what they export and how much they are has
+// no limit here.
+func TestModules(t *testing.T) {
+	for dir, packages := range map[string]int{"cmd/talaria": 10, "scale/redis": 1} {
+		c, err := Module("../../" + dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Lines) < packages {
+			t.Fatalf("%s: found %d packages only", dir, len(c.Lines))
+		}
+		shapes(t, c)
 	}
-	if len(c.Lines) < 10 {
-		t.Fatalf("found %d packages only", len(c.Lines))
-	}
-	shapes(t, c)
 }
 
 // shapes holds the limits of each file, function and type.

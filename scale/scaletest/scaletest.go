@@ -71,8 +71,9 @@ var checks = slices.Concat(entryChecks, timeChecks, boxChecks, watchChecks)
 // kit is what a check works with.
 type kit struct {
 	testing.TB
-	a, b scale.Store
-	lose func()
+	a, b   scale.Store
+	lose   func()
+	posted scale.Rev // the last that post has appended
 }
 
 const (
@@ -165,6 +166,7 @@ func (k *kit) post(s scale.Store, p scale.Post) (rev scale.Rev, reader string) {
 	if err != nil || rev <= 0 {
 		k.Fatalf("Append returned Rev %d, %v", rev, err)
 	}
+	k.posted = rev
 	return rev, reader
 }
 
@@ -254,10 +256,14 @@ func (k *kit) refused(what string, do func() error) {
 // watch watches subjects until the check ends.
 func (k *kit) watch(s scale.Store, subjects ...string) *heard {
 	k.Helper()
+	before := k.posted
 	h := &heard{k: k, messages: map[string][]scale.Message{}, news: make(chan struct{}, 1)}
 	h.Watcher = s.Watch(func(subject string, m scale.Message) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if m.Key == (scale.Key{}) && m.Rev <= before {
+			return // it was on its way when the subject was added
+		}
 		h.messages[subject] = append(h.messages[subject], m)
 		h.poke()
 	}, func() {

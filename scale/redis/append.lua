@@ -1,0 +1,33 @@
+-- Append. KEYS: the box, its messages. ARGV: data, keep, ttl, refuse, channel. It
+-- returns the Rev, 0 if there is no room, and the reader.
+
+local data, keep, size = ARGV[1], tonumber(ARGV[2]), #ARGV[1] + 64
+local b = redis.call('HMGET', KEYS[1], 'o', 'r', 'a', 'n')
+local last, sum = tonumber(b[2] or 0), tonumber(b[4] or 0)
+local rev = after(last)
+
+if keep > 0 then
+  if size > keep then return {'0', ''} end
+  -- The oldest have to go. Nothing is dropped before it is known that enough can.
+  local from = '-'
+  while sum + size > keep do
+    local m = redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', 1)[1]
+    if not m then
+      sum = 0 -- somebody has deleted them
+      break
+    end
+    if ARGV[4] == '1' and tonumber(string.match(m[1], '^%d+')) > tonumber(b[3] or 0) then return {'0', ''} end
+    sum = sum - #m[2][4] - 64
+    from = '(' .. m[1]
+  end
+  if from ~= '-' then
+    redis.call('XTRIM', KEYS[2], 'MINID', digits(tonumber(string.match(from, '%d+')) + 1))
+  end
+  redis.call('XADD', KEYS[2], digits(rev) .. '-0', 'p', digits(last), 'd', data)
+  redis.call('HSET', KEYS[1], 'r', digits(rev), 'n', sum + size)
+  outlive(KEYS[1], tonumber(ARGV[3]))
+  redis.call('PEXPIRE', KEYS[2], redis.call('PTTL', KEYS[1]))
+end
+
+redis.call('PUBLISH', ARGV[5], 'm' .. digits(rev) .. ' ' .. digits(last) .. ' ' .. data)
+return {digits(rev), b[1] or ''}

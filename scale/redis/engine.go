@@ -1,0 +1,486 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// engine is the Store behind Store, with arguments that have been checked.
+type engine struct {
+	client  rueidis.Client
+	prefix  string // of keys after their brace, and of channels
+	timeout time.Duration
+	log     *zerolog.Logger
+	calls   chan struct{} // has an element for each call that waits
+	conns   conns
+	ranges  [ranges]breaker // of slots; without a cluster all is in the first
+	cluster bool
+
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
+	probes sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	watchers map[*watcher]bool
+}
+
+var _ scale.Store = (*engine)(nil)
+
+var prefixes = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+
+// newEngine returns an engine without a client.
+func newEngine(o Options) (*engine, error) {
+	if !prefixes.MatchString(o.Prefix) {
+		return nil, fmt.Errorf("redis: Options.Prefix is %q, not 1 to 32 of a-z, 0-9 and -", o.Prefix)
+	}
+	if o.Timeout < 0 || o.MaxCalls < 0 {
+		return nil, fmt.Errorf("redis: Options.Timeout is %v, MaxCalls %d", o.Timeout, o.MaxCalls)
+	}
+	e := &engine{prefix: "talaria:" + o.Prefix + ":", timeout: o.Timeout, log: o.Logger, watchers: map[*watcher]bool{}}
+	if e.timeout == 0 {
+		e.timeout = time.Second
+	}
+	if o.MaxCalls == 0 {
+		o.MaxCalls = 1024
+	}
+	if e.log == nil {
+		nobody := zerolog.Nop()
+		e.log = &nobody
+	}
+	e.calls = make(chan struct{}, o.MaxCalls)
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// close ends what runs in the background.
+func (e *engine) close() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.cancel()
+	e.probes.Wait()
+}
+
+// options makes what the client library needs of Options.
+func (e *engine) options(o Options) (rueidis.ClientOption, error) {
+	opt, err := rueidis.ParseURL(o.URL)
+	if err != nil {
+		// The cause may quote the URL, which has a password.
+		return opt, errors.New("redis: Options.URL is not as redis://user:password@host:port")
+	}
+	if o.TLS != nil {
+		opt.TLSConfig = o.TLS
+	}
+	if o.Credentials != nil {
+		opt.AuthCredentialsFn = func(rueidis.AuthCredentialsContext) (c rueidis.AuthCredentials, err error) {
+			err = safely.Try(func() (err error) {
+				c.Username, c.Password, err = o.Credentials()
+				return err
+			})
+			return c, err
+		}
+	}
+	opt.Sentinel.Username, opt.Sentinel.Password, opt.Sentinel.TLSConfig = o.SentinelUser, o.SentinelPassword, opt.TLSConfig
+	// Sentinels tell of a failover once; who has not heard would stay with the
+	// machine that is a replica now.
+	opt.Sentinel.TopologyRefreshInterval = 5 * time.Second
+	opt.ClusterOption.ShardsRefreshInterval = 5 * time.Second
+	// Nothing is cached here: what an invalidation does not reach in time is wrong.
+	opt.DisableCache = true
+	// A call that is given up must not end the connection of others.
+	opt.AlwaysPipelining = true
+	// A machine that does not answer is found before the call ends, so that the
+	// client looks for the one that took over; and an idle connection that leads
+	// nowhere within these two and a second.
+	opt.Dialer.Timeout = e.timeout / 2
+	opt.Dialer.KeepAlive = time.Second
+	opt.ConnWriteTimeout = 2 * time.Second
+	opt.ReadBufferEachConn, opt.WriteBufferEachConn = 64<<10, 64<<10
+	opt.DialCtxFn = e.conns.dialer(opt.DialCtxFn)
+	return opt, nil
+}
+
+// deadline bounds a call.
+func (e *engine) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, e.timeout)
+}
+
+// enter takes a place among the calls that wait, which leave gives back.
+func (e *engine) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	select {
+	case e.calls <- struct{}{}:
+		return nil
+	default:
+		return fmt.Errorf("%w: %d calls wait for it", scale.ErrUnavailable, cap(e.calls))
+	}
+}
+
+func (e *engine) leave() { <-e.calls }
+
+// do makes a call that is for no key of a Store, and returns its text, "" if there
+// is none.
+func (e *engine) do(ctx context.Context, client rueidis.Client, cmd rueidis.Completed) (string, error) {
+	bounded, cancel := e.deadline(ctx)
+	defer cancel()
+	text, err := client.Do(bounded, cmd).ToString()
+	if rueidis.IsRedisNil(err) {
+		return "", nil
+	}
+	return text, e.failed(ctx, "", err)
+}
+
+// ask sends commands and returns an answer or an error for each. Those of which
+// the engine does not know the script have done nothing, and are sent once more
+// with its text; nothing else is sent twice, but for looks without a script,
+// which the library of the client repeats.
+func (e *engine) ask(ctx context.Context, list []command) ([][]rueidis.RedisMessage, []error) {
+	answers, errs := make([][]rueidis.RedisMessage, len(list)), make([]error, len(list))
+	if err := e.enter(ctx); err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return answers, errs
+	}
+	defer e.leave()
+	bounded, cancel := e.deadline(ctx)
+	defer cancel()
+	var all []int
+	for i := range list {
+		if e.breaker(list[i].keys[0]).allows() {
+			all = append(all, i)
+		} else {
+			errs[i] = errOpen
+		}
+	}
+	for _, whole := range []bool{false, true} {
+		var unknown []int
+		for i, result := range e.send(bounded, list, all, whole) {
+			answer, err := result.ToArray()
+			at := all[i]
+			if fault, ok := rueidis.IsRedisErr(err); ok && fault.IsNoScript() && !whole {
+				unknown = append(unknown, at)
+				continue
+			}
+			answers[at], errs[at] = answer, e.failed(ctx, list[at].keys[0], err)
+		}
+		if all = unknown; len(all) == 0 {
+			break
+		}
+	}
+	return answers, errs
+}
+
+// send sends those of the commands whose places are given.
+func (e *engine) send(ctx context.Context, list []command, at []int, whole bool) []rueidis.RedisResult {
+	if len(at) == 1 {
+		return []rueidis.RedisResult{e.client.Do(ctx, list[at[0]].build(e.client, whole))}
+	}
+	commands := make([]rueidis.Completed, len(at))
+	for i, place := range at {
+		commands[i] = list[place].build(e.client, whole)
+	}
+	return e.client.DoMulti(ctx, commands...)
+}
+
+// one is ask for one command.
+func (e *engine) one(ctx context.Context, c command) ([]rueidis.RedisMessage, error) {
+	answers, errs := e.ask(ctx, []command{c})
+	return answers[0], errs[0]
+}
+
+// failed notes how a call for a key ended, and returns its error for the caller.
+// Whatever an engine says against a call is its own state and may pass: no
+// memory, a failover, a user whose rights are being changed.
+func (e *engine) failed(ctx context.Context, key string, err error) error {
+	if err == nil {
+		e.note(key, true)
+		return nil
+	}
+	if given := ctx.Err(); given != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return fmt.Errorf("redis: %w", given) // by the caller, which says nothing of the engine
+	}
+	e.note(key, answers(err))
+	if fault, ok := rueidis.IsRedisErr(err); ok && isOf(fault, "READONLY") {
+		// The machine has been made a replica. The client would stay with it.
+		e.conns.closeAll()
+	}
+	return fmt.Errorf("%w: %w", scale.ErrUnavailable, err)
+}
+
+// base is what the keys of a part begin with, and tag of a box.
+func (e *engine) base(part string) string { return "{" + e.prefix + part + "}:" }
+
+// longValue is the length from which a value is in a field of its own, so that a
+// look at an entry that is as known does not bring it along.
+const longValue = 4 << 10
+
+// Get implements scale.Store.
+func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	list := make([]command, len(looks))
+	for i := range looks {
+		list[i] = e.look(&looks[i])
+	}
+	found, long := make([]scale.Entry, len(looks)), []int(nil)
+	answers, errs := e.ask(ctx, list)
+	for i, look := range looks {
+		found[i] = scale.Entry{Key: look.Key}
+		if errs[i] == nil {
+			errs[i] = fill(&found[i], answers[i], look.Known)
+		}
+		if found[i].Err = errs[i]; errs[i] == nil && found[i].Rev != look.Known && found[i].Rev != 0 && found[i].Value == nil {
+			long = append(long, i)
+		}
+	}
+	if len(long) > 0 {
+		e.lookLong(ctx, looks, found, errs, long)
+	}
+	return found, first(errs)
+}
+
+// look returns the command of a look.
+func (e *engine) look(look *scale.Look) command {
+	base := e.base(look.Key.Part)
+	keys := []string{base + "e:" + look.Key.Name}
+	switch {
+	case look.Known != 0 && (look.TTL > 0 || look.In > 0):
+		return command{&touchScript, keys, []string{base, look.Key.Name, number(look.Known), millis(look.TTL), micros(look.In)}}
+	case look.Known != 0:
+		return command{nil, keys, []string{"r", "o", "v"}}
+	default:
+		return command{nil, keys, []string{"r", "o", "v", "w"}}
+	}
+}
+
+// lookLong looks once more at entries that are not as known, and whose values are
+// long.
+func (e *engine) lookLong(ctx context.Context, looks []scale.Look, found []scale.Entry, errs []error, at []int) {
+	list := make([]command, len(at))
+	for i, place := range at {
+		list[i] = e.look(&scale.Look{Key: looks[place].Key})
+	}
+	answers, again := e.ask(ctx, list)
+	for i, place := range at {
+		found[place] = scale.Entry{Key: looks[place].Key}
+		if errs[place] = again[i]; again[i] == nil {
+			errs[place] = fill(&found[place], answers[i], looks[place].Known)
+		}
+		found[place].Err = errs[place]
+	}
+}
+
+// Put implements scale.Store.
+func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	list := make([]command, len(writes))
+	for i := range writes {
+		list[i] = e.write(&writes[i])
+	}
+	made := make([]scale.Entry, len(writes))
+	answers, errs := e.ask(ctx, list)
+	for i := range writes {
+		made[i] = scale.Entry{Key: writes[i].Key}
+		if errs[i] == nil {
+			errs[i] = outcome(&made[i], answers[i])
+		}
+		if errs[i] != nil {
+			made[i].Err = errs[i]
+		}
+	}
+	return made, first(errs)
+}
+
+// write returns the command of a write.
+func (e *engine) write(w *scale.Write) command {
+	base := e.base(w.Key.Part)
+	field, channel := "v", ""
+	if len(w.Value) > longValue {
+		field = "w"
+	}
+	if w.Value == nil {
+		field = ""
+	}
+	if w.Tell != "" {
+		channel = e.prefix + w.Tell
+	}
+	keys := []string{base + "e:" + w.Key.Name}
+	if w.Index != "" {
+		keys = append(keys, base+"i:"+w.Index)
+	}
+	if w.Limit != "" {
+		keys = append(keys, base+"l:"+w.Limit)
+	}
+	return command{&putScript, keys, []string{
+		base, w.Key.Name, number(w.Prev), field, rueidis.BinaryString(w.Value), w.Owner, millis(w.TTL), micros(w.In), w.Index,
+		w.Limit, strconv.Itoa(w.Max), channel, w.Key.Part + " " + w.Key.Name,
+	}}
+}
+
+// Due implements scale.Store.
+func (e *engine) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+	base := e.base(part)
+	c := command{&dueScript, []string{base + "i:" + index},
+		[]string{base, index, owner, strconv.Itoa(min(max, maxDue)), micros(lease), strconv.Itoa(scale.MaxValue)}}
+	for {
+		answer, err := e.one(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		more, due, err := dues(answer, part, owner)
+		if err != nil || !more {
+			return due, err
+		}
+	}
+}
+
+// maxDue is how many names of an index a script looks at, which keeps others
+// waiting for a millisecond.
+const maxDue = 200
+
+// boxKeys are the keys of a box and of its messages.
+func (e *engine) boxKeys(box string) []string {
+	base := e.base(box)
+	return []string{base + "b", base + "s"}
+}
+
+// Append implements scale.Store.
+func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+	refuse := "0"
+	if p.Refuse {
+		refuse = "1"
+	}
+	answer, err := e.one(ctx, command{&appendScript, e.boxKeys(p.Box),
+		[]string{rueidis.BinaryString(p.Data), strconv.Itoa(p.Keep), millis(p.TTL), refuse, e.prefix + p.Box}})
+	if err != nil {
+		return 0, "", err
+	}
+	if len(answer) != 2 {
+		return 0, "", odd(fmt.Errorf("%d values", len(answer)))
+	}
+	rev, err := parseRev(&answer[0])
+	if err != nil {
+		return 0, "", err
+	}
+	if rev == 0 {
+		return 0, "", scale.ErrFull
+	}
+	reader, err := answer[1].ToString()
+	if err != nil {
+		return 0, "", odd(err)
+	}
+	return rev, reader, nil
+}
+
+// Read implements scale.Store.
+func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+	answer, err := e.one(ctx, command{&readScript, e.boxKeys(box), []string{number(after), reader, millis(take), strconv.Itoa(scale.MaxValue)}})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(answer)%3 != 2 {
+		return nil, "", odd(fmt.Errorf("%d values", len(answer)))
+	}
+	may, err := answer[0].AsInt64()
+	if err != nil {
+		return nil, "", odd(err)
+	}
+	before, err := answer[1].ToString()
+	if err != nil {
+		return nil, "", odd(err)
+	}
+	if may == 0 {
+		return nil, before, scale.ErrTaken
+	}
+	var messages []scale.Message
+	for rest := answer[2:]; len(rest) > 0; rest = rest[3:] {
+		m, err := messageOf(rest)
+		if err != nil {
+			return nil, "", err
+		}
+		messages = append(messages, m)
+	}
+	return messages, before, nil
+}
+
+// Watch implements scale.Store.
+func (e *engine) Watch(fn func(subject string, m scale.Message), gap func()) scale.Watcher {
+	w := &watcher{engine: e, fn: fn, gap: gap, todo: make(chan struct{}, 1), wake: make(chan struct{}, 1), subjects: map[string]*subject{}}
+	w.ctx, w.cancel = context.WithCancel(e.ctx)
+	e.mu.Lock()
+	e.watchers[w] = true
+	e.mu.Unlock()
+	w.ended.Go(w.connect)
+	w.ended.Go(w.call)
+	return w
+}
+
+// gaps has all Watchers call gap when they hear again.
+func (e *engine) gaps() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for w := range e.watchers {
+		w.mu.Lock()
+		w.lost = true
+		w.mu.Unlock()
+		poke(w.todo)
+	}
+}
+
+// breaker returns the one for a key.
+func (e *engine) breaker(key string) *breaker {
+	if !e.cluster {
+		return &e.ranges[0]
+	}
+	return &e.ranges[slot(key)*ranges/slots]
+}
+
+// note notes whether a call for a key was answered.
+func (e *engine) note(key string, answered bool) {
+	b := e.breaker(key)
+	if !b.note(answered) {
+		return
+	}
+	safely.Log(e.log.Warn().Str("prefix", e.prefix), "the engine does not answer")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.probes.Go(func() { e.probe(b, key) })
+	}
+}
+
+// probe asks for a key until there is an answer. What happened meanwhile has
+// perhaps not reached the Watchers.
+func (e *engine) probe(b *breaker, key string) {
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		ctx, cancel := e.deadline(e.ctx)
+		err := e.client.Do(ctx, e.client.B().Exists().Key(key).Build()).Error()
+		cancel()
+		if answers(err) {
+			b.close()
+			safely.Log(e.log.Info().Str("prefix", e.prefix), "the engine answers again")
+			e.gaps()
+			return
+		}
+	}
+}

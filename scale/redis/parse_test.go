@@ -1,0 +1,69 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp/scale"
+)
+
+// The slots of keys that the specification of clusters names, and of those that
+// share one.
+func TestSlot(t *testing.T) {
+	for key, want := range map[string]int{"123456789": 0x31C3, "": 0, "foo": 12182, "{foo}bar": 12182, "a{foo}{bar}": 12182, "{}foo": slot("{}foo")} {
+		if got := slot(key); got != want {
+			t.Errorf("%q is in slot %d, want %d", key, got, want)
+		}
+	}
+	if slot("{}foo") == slot("{}bar") || slot("a{b") == slot("c{b") {
+		t.Error("braces with nothing in them, and one alone, count")
+	}
+}
+
+// What nobody publishes as a script does is no hint.
+func TestParseHint(t *testing.T) {
+	for text, want := range map[string]scale.Message{
+		"m12 7 ":        {Rev: 12, Prev: 7, Data: []byte{}},
+		"m12 0 a b\x00": {Rev: 12, Data: []byte("a b\x00")},
+		"k0 7 p n":      {Prev: 7, Key: scale.Key{Part: "p", Name: "n"}},
+	} {
+		m, ok := parseHint(text)
+		if !ok || m.Rev != want.Rev || m.Prev != want.Prev || m.Key != want.Key || string(m.Data) != string(want.Data) {
+			t.Errorf("%q is %+v, %v", text, m, ok)
+		}
+	}
+	for _, text := range []string{"", "m", "m1", "m1 2", "mx 2 ", "m1 x ", "k1 2 p", "x1 2 3", "m12"} {
+		if m, ok := parseHint(text); ok {
+			t.Errorf("%q is taken for %+v", text, m)
+		}
+	}
+}
+
+// Times are rounded up, so that none ends early.
+func TestTimes(t *testing.T) {
+	for d, want := range map[time.Duration][2]string{
+		0: {"0", "0"}, 1: {"1", "1"}, time.Microsecond: {"1", "1"}, time.Millisecond: {"1", "1000"}, time.Millisecond + 1: {"2", "1001"},
+		1<<63 - 1: {"3153600000000", "3153600000000000"},
+	} {
+		if got := [2]string{millis(d), micros(d)}; got != want {
+			t.Errorf("%v is %v, want %v", d, got, want)
+		}
+	}
+	if got := micros(-5); got != "-1" {
+		t.Errorf("less than nothing is %s", got)
+	}
+}
+
+// A breaker opens with the third failure in a row, tells it once, and lets calls
+// through when it is closed.
+func TestBreaker(t *testing.T) {
+	var b breaker
+	for i, answered := range []bool{false, false, true, false, false, false, true, false} {
+		if opened := b.note(answered); opened != (i == 5) || b.allows() != (i < 5) {
+			t.Errorf("after %d: opened %v, allows %v", i, opened, b.allows())
+		}
+	}
+	if b.close(); !b.allows() || b.note(false) {
+		t.Error("it does not close")
+	}
+}

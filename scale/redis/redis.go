@@ -1,0 +1,143 @@
+// Package redis is a scale.Store on an engine that speaks the protocol of Redis:
+// Redis or Valkey, of version 7 or newer, alone, with Sentinel, or as a cluster.
+//
+//	store, err := redis.Open(ctx, redis.Options{URL: "rediss://…", Prefix: "shop"})
+//	…
+//	defer store.Close()
+//
+// It is a module of its own, so that a server without it does not depend on a
+// client of Redis.
+//
+// # What the engine needs
+//
+// Memory for all of it: what the engine evicts is lost, so its maxmemory-policy
+// has to be noeviction. Replicas of an engine get writes a little later, so that a
+// failover loses the newest; with min-replicas-to-write an engine that has lost
+// its replicas takes none that would be lost. Machines of one engine have to
+// keep their clocks together (NTP), see package scale. appendonly yes lets the
+// engine start again with what it had.
+//
+// The user of the engine needs no more than [ACL] says.
+//
+// # What it keeps there
+//
+// All keys begin with "{talaria:PREFIX:". An entry is a hash, an index and a
+// limit are sorted sets, and a box is a hash and a stream; the part or the name of
+// the box is what decides about the slot of a cluster. Every change is one
+// script, which also publishes what it did. A script is told which keys it works
+// on, but for those that it finds by others: the index and the limit that an entry
+// is in, and the entries of an index. They lie in the same slot.
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/scale"
+)
+
+// ACL returns the rules of a user of the engine, as ACL SETUSER takes them, that
+// let a Store with a prefix work and give the user nothing else, but his name and
+// password.
+func ACL(prefix string) string {
+	return "~{talaria:" + prefix + ":* &talaria:" + prefix + ":* +@read +@write +@pubsub +@scripting +@connection +@transaction +time +wait " +
+		"-@dangerous +info +role +cluster|slots +cluster|shards"
+}
+
+// Options say which engine a Store uses, and how.
+type Options struct {
+	// URL is where the engine is: "redis://user:password@host:port", "rediss://"
+	// for TLS, "unix:///path". Parameters "addr" name more machines of a cluster, or
+	// Sentinels, for which "master_set" has the name of what they watch.
+	URL string
+	// Prefix tells servers from each other that use one engine. It has 1 to 32
+	// lower-case letters, digits and hyphens. Replicas of one server have the same,
+	// and no two servers have.
+	Prefix string
+	// Credentials, if not nil, returns the name and the password for each
+	// connection, in place of those of the URL. It is called by several goroutines
+	// at once.
+	Credentials func() (user, password string, err error)
+	// SentinelUser and SentinelPassword are those for Sentinels, "" if they need
+	// none.
+	SentinelUser, SentinelPassword string
+	// TLS, if not nil, is for all connections, in place of what rediss:// stands
+	// for: certificates of the system, and TLS 1.2 at least.
+	TLS *tls.Config
+	// Timeout bounds each call, whatever its context says. 0 means a second.
+	Timeout time.Duration
+	// MaxCalls is how many calls may wait for the engine at once; more fail with
+	// scale.ErrUnavailable. 0 means 1024.
+	MaxCalls int
+	// Logger hears when the engine is gone and when it is back. nil means nobody.
+	Logger *zerolog.Logger
+}
+
+// Store is a scale.Store on an engine. It is safe for concurrent use.
+//
+// When the engine has not answered three calls in a row, further ones fail at
+// once, until it answers again, for which it is asked five times a second. In a
+// cluster that is so for each of 64 ranges of slots.
+type Store struct {
+	scale.Store
+	engine *engine
+}
+
+// Open connects to an engine, and tries whether all that a Store needs is
+// allowed and set there. An engine that cannot be reached is an error that wraps
+// scale.ErrUnavailable.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	e, err := newEngine(o)
+	if err != nil {
+		return nil, err
+	}
+	opt, err := e.options(o)
+	if err != nil {
+		return nil, err
+	}
+	if e.client, err = connect(ctx, opt); err != nil {
+		return nil, fmt.Errorf("%w: %w", scale.ErrUnavailable, err)
+	}
+	e.cluster = e.client.Mode() == rueidis.ClientModeCluster
+	s := &Store{scale.Checked(e), e}
+	if err := check(ctx, e); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the connections. The Watchers of the Store have to be closed before.
+func (s *Store) Close() {
+	s.engine.close()
+	s.engine.client.Close()
+}
+
+// connect is rueidis.NewClient that ends with ctx.
+func connect(ctx context.Context, opt rueidis.ClientOption) (rueidis.Client, error) {
+	type made struct {
+		client rueidis.Client
+		err    error
+	}
+	done := make(chan made, 1)
+	go func() {
+		client, err := rueidis.NewClient(opt)
+		done <- made{client, err}
+	}()
+	select {
+	case m := <-done:
+		return m.client, m.err
+	case <-ctx.Done():
+		go func() {
+			if m := <-done; m.err == nil {
+				m.client.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,386 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/talaria-go/mcp/scale"
+)
+
+// watcher is a scale.Watcher with a connection of its own, from the first Add on.
+// One goroutine keeps the connection and sends all that changes what it is
+// subscribed to, one command at a time for each subject: so the order of commands
+// is that of what is wanted, and who has just added a subject is not made deaf by
+// the one who removed it. Another goroutine calls fn and gap.
+type watcher struct {
+	engine *engine
+	fn     func(subject string, m scale.Message)
+	gap    func()
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+	todo   chan struct{} // has an element if subjects may have changed
+	wake   chan struct{} // has one if there may be something to call
+
+	mu       sync.Mutex
+	subjects map[string]*subject
+	changed  []string // subjects of which the engine may have to be told something
+	open     int      // subjects that it has been told are wanted, and has not confirmed
+	lost     bool     // something may be missing, and gap is to be called when all is subscribed
+	waiting  []hint
+	size     int  // of waiting
+	missed   bool // gap is to be called
+}
+
+// subject is one that somebody watches, or has watched.
+type subject struct {
+	count int // how often it was added
+	state subscription
+	ready chan struct{} // is closed while it is subscribed
+}
+
+// subscription says what the engine was told last of a subject, on the present
+// connection.
+type subscription uint8
+
+const (
+	absent        subscription = iota // nothing, or that it is not wanted any more
+	subscribing                       // that it is wanted, which it has not confirmed
+	subscribed                        // that it is wanted
+	unsubscribing                     // that it is not wanted, which it has not confirmed
+)
+
+// hint is what a watcher has heard and fn has not.
+type hint struct {
+	subject string
+	message scale.Message
+}
+
+const (
+	maxWaiting = 4 << 20 // bytes of hints that wait for fn
+	overhead   = 64      // what a hint counts for besides its length
+	batch      = 500     // subjects in one command
+)
+
+// poke makes who receives from a channel look again.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Add implements scale.Watcher.
+func (w *watcher) Add(ctx context.Context, subjects ...string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	bounded, cancel := w.engine.deadline(ctx)
+	defer cancel()
+	var wait []*subject
+	w.mu.Lock()
+	for _, name := range subjects {
+		s := w.subjects[name]
+		if s == nil {
+			s = &subject{ready: make(chan struct{})}
+			w.subjects[name] = s
+		}
+		s.count++
+		wait = append(wait, s)
+		w.changed = append(w.changed, name)
+	}
+	w.mu.Unlock()
+	poke(w.todo)
+	for _, s := range wait {
+		if err := w.await(bounded, s); err != nil {
+			w.Remove(subjects...)
+			if ctx.Err() != nil {
+				return fmt.Errorf("redis: %w", ctx.Err())
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until a subject is subscribed. If the connection is lost later on,
+// gap tells.
+func (w *watcher) await(ctx context.Context, s *subject) error {
+	w.mu.Lock()
+	ready := s.ready
+	w.mu.Unlock()
+	select {
+	case <-ready:
+		return nil
+	case <-w.ctx.Done():
+		return errors.New("redis: the Watcher is closed")
+	case <-ctx.Done():
+		return fmt.Errorf("%w: it has not confirmed a subscription", scale.ErrUnavailable)
+	}
+}
+
+// Remove implements scale.Watcher.
+func (w *watcher) Remove(subjects ...string) {
+	w.mu.Lock()
+	for _, name := range subjects {
+		if s := w.subjects[name]; s != nil && s.count > 0 {
+			s.count--
+			w.changed = append(w.changed, name)
+		}
+	}
+	w.mu.Unlock()
+	poke(w.todo)
+}
+
+// Close implements scale.Watcher.
+func (w *watcher) Close() {
+	w.engine.mu.Lock()
+	delete(w.engine.watchers, w)
+	w.engine.mu.Unlock()
+	w.cancel()
+	w.ended.Wait()
+}
+
+// connect keeps a connection while there are subjects.
+func (w *watcher) connect() {
+	for pause := time.Duration(0); ; {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-w.todo:
+		}
+		if !w.wanted() {
+			continue
+		}
+		begun := time.Now()
+		w.serve()
+		poke(w.todo) // to connect again
+		if pause = min(2*pause+10*time.Millisecond, time.Second); time.Since(begun) > 2*time.Second {
+			pause = 0
+		}
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// wanted reports whether there is anything to watch.
+func (w *watcher) wanted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.subjects) > 0
+}
+
+// serve serves one connection until it is lost, or the watcher is closed.
+func (w *watcher) serve() {
+	client, _ := w.engine.client.Dedicate()
+	defer client.Close()
+	lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: w.hear, OnSubscription: w.confirm})
+	defer w.disconnected()
+	for {
+		add, remove := w.plan()
+		if err := w.tell(client, add, remove); err != nil {
+			return
+		}
+		w.resumed()
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-lost:
+			return
+		case <-w.todo:
+		}
+	}
+}
+
+// plan returns what the engine has to be told, and notes that it is.
+func (w *watcher) plan() (add, remove []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range w.changed {
+		s := w.subjects[name]
+		switch {
+		case s == nil:
+		case s.count > 0 && s.state == absent:
+			s.state = subscribing
+			w.open++
+			add = append(add, name)
+		case s.count == 0 && s.state == subscribed:
+			s.state, s.ready = unsubscribing, make(chan struct{})
+			remove = append(remove, name)
+		case s.count == 0 && s.state == absent:
+			delete(w.subjects, name)
+		}
+	}
+	w.changed = nil
+	return add, remove
+}
+
+// tell tells the engine.
+func (w *watcher) tell(client rueidis.DedicatedClient, add, remove []string) error {
+	for ; len(add) > 0; add = add[min(batch, len(add)):] {
+		err := w.do(client, client.B().Subscribe().Channel(w.channels(add)...).Build())
+		if err != nil {
+			return err
+		}
+	}
+	for ; len(remove) > 0; remove = remove[min(batch, len(remove)):] {
+		err := w.do(client, client.B().Unsubscribe().Channel(w.channels(remove)...).Build())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *watcher) do(client rueidis.DedicatedClient, command rueidis.Completed) error {
+	ctx, cancel := w.engine.deadline(w.ctx)
+	defer cancel()
+	return client.Do(ctx, command).Error()
+}
+
+// channels returns the channels of the first subjects.
+func (w *watcher) channels(subjects []string) []string {
+	channels := make([]string, min(batch, len(subjects)))
+	for i := range channels {
+		channels[i] = w.engine.prefix + subjects[i]
+	}
+	return channels
+}
+
+// confirm notes that the engine has done what it was told. It must not wait, as
+// the connection does meanwhile.
+func (w *watcher) confirm(c rueidis.PubSubSubscription) {
+	name := strings.TrimPrefix(c.Channel, w.engine.prefix)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.subjects[name]
+	switch {
+	case s == nil:
+		return
+	case c.Kind == "subscribe" && s.state == subscribing:
+		s.state = subscribed
+		close(s.ready)
+		w.open--
+	case c.Kind == "unsubscribe" && s.state == unsubscribing:
+		s.state = absent
+	}
+	w.changed = append(w.changed, name)
+	poke(w.todo)
+}
+
+// disconnected notes that the connection is gone, and with it all subscriptions.
+func (w *watcher) disconnected() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open, w.changed = 0, nil
+	for name, s := range w.subjects {
+		if s.state == subscribed {
+			s.ready = make(chan struct{})
+			w.lost = true
+		}
+		s.state = absent
+		w.changed = append(w.changed, name)
+	}
+}
+
+// resumed has gap called, if a connection was lost and all is subscribed again.
+func (w *watcher) resumed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost && w.open == 0 && len(w.changed) == 0 {
+		w.lost, w.missed = false, true
+		poke(w.wake)
+	}
+}
+
+// hear notes a message. It must not wait, as the connection does meanwhile.
+func (w *watcher) hear(m rueidis.PubSubMessage) {
+	name := strings.TrimPrefix(m.Channel, w.engine.prefix)
+	message, ok := parseHint(m.Message)
+	if !ok {
+		return // of somebody else
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.subjects[name]; s == nil || s.count == 0 {
+		return
+	}
+	if cost := len(message.Data) + overhead; w.size+cost > maxWaiting {
+		w.waiting, w.size, w.missed = nil, 0, true
+	} else {
+		w.waiting = append(w.waiting, hint{name, message})
+		w.size += cost
+	}
+	poke(w.wake)
+}
+
+// parseHint reads what scripts publish: "m" with Rev, Prev and data of a message,
+// "k" with Rev, Prev, part and name of an entry.
+func parseHint(text string) (m scale.Message, ok bool) {
+	if text == "" {
+		return m, false
+	}
+	kind := text[0]
+	rev, rest, _ := strings.Cut(text[1:], " ")
+	prev, rest, found := strings.Cut(rest, " ")
+	n, err := strconv.ParseInt(rev, 10, 64)
+	p, failed := strconv.ParseInt(prev, 10, 64)
+	if !found || err != nil || failed != nil {
+		return m, false
+	}
+	m.Rev, m.Prev = scale.Rev(n), scale.Rev(p)
+	switch kind {
+	case 'm':
+		m.Data = []byte(rest)
+		return m, true
+	case 'k':
+		m.Key.Part, m.Key.Name, found = strings.Cut(rest, " ")
+		return m, found
+	}
+	return m, false
+}
+
+// call calls fn and gap until the watcher is closed.
+func (w *watcher) call() {
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-w.wake:
+		}
+		for next := w.next(); next != nil; next = w.next() {
+			next()
+		}
+	}
+}
+
+// next returns what is to be called next, nil if there is nothing now.
+func (w *watcher) next() func() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.ctx.Err() != nil:
+		return nil
+	case w.missed:
+		w.missed = false
+		return w.gap
+	case len(w.waiting) == 0:
+		w.waiting = nil
+		return nil
+	}
+	h := w.waiting[0]
+	w.waiting[0] = hint{}
+	w.waiting = w.waiting[1:]
+	w.size -= len(h.message.Data) + overhead
+	return func() { w.fn(h.subject, h.message) }
+}
