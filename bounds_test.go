@@ -15,7 +15,6 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/session"
 )
 
 var boundsBehaviours = []behaviour{
@@ -88,14 +87,14 @@ var fullSize = flag.Bool("full", false, "run tests of memory with as many client
 func TestLongAnswersAreNotKept(t *testing.T) {
 	sessions := 100
 	if *fullSize {
-		sessions = session.DefaultMax
+		sessions = mcp.DefaultSessions
 	}
 	quiet := zerolog.Nop()
-	for name, size := range map[string]int{"too long to keep": 5_000_000, "just short enough": session.DefaultMaxEvent - 1000} {
+	for name, size := range map[string]int{"too long to keep": 5_000_000, "just short enough": mcp.DefaultEvent - 1000} {
 		t.Run(name, func(t *testing.T) {
 			memory := 16 << 20
 			if *fullSize {
-				memory = session.DefaultMemory
+				memory = mcp.DefaultSessionMemory
 			}
 			s := mcp.NewServer(mcp.Info{Name: "long", Version: "1"}, &mcp.Options{Logger: &quiet, Limits: mcp.Limits{SessionMemory: memory}})
 			text := strings.Repeat("x", size)
@@ -130,7 +129,7 @@ func TestLongAnswersAreNotKept(t *testing.T) {
 				t.Errorf("%d bytes, more than %d", got, limit)
 			}
 			w := serve("GET", "", "Mcp-Session-Id", last, "Last-Event-ID", "1-2")
-			if size > session.DefaultMaxEvent {
+			if size > mcp.DefaultEvent {
 				if want := `what followed Last-Event-ID \"1-2\" was too long to be kept`; w.status != http.StatusBadRequest || !strings.Contains(w.start, want) {
 					t.Errorf("status %d, %s; want 400, %s", w.status, w.start, want)
 				}

@@ -15,6 +15,9 @@ const (
 	DefaultSubscriptionsPerConn     = defaultSubscriptionsPerConn
 	DefaultResourcesPerSubscription = defaultResourcesPerSubscription
 	DefaultMaxConcurrent            = defaultMaxConcurrent
+	DefaultSessions                 = defaultSessions
+	DefaultEvent                    = defaultEvent
+	DefaultSessionMemory            = defaultSessionMemory
 )
 
 // SSEHandler returns Handler with the HTTP+SSE transport, whatever the options

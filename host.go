@@ -20,9 +20,9 @@ import (
 
 // The reasons for which sessions end, for errors.Is in Options.OnSessionEnd.
 var (
-	ErrSessionClosed  = session.ErrClosed  // its connection ended, or any of the others
-	ErrSessionDeleted = session.ErrDeleted // the client ended it with DELETE
-	ErrSessionIdle    = session.ErrIdle    // it was not used for Timeouts.Session
+	ErrSessionClosed  = upcall.ErrSessionClosed  // its connection ended, or any of the others
+	ErrSessionDeleted = upcall.ErrSessionDeleted // the client ended it with DELETE
+	ErrSessionIdle    = upcall.ErrSessionIdle    // it was not used for Timeouts.Session
 )
 
 // methodSessionEnd is what Frames of Options.OnSessionEnd have for a method. No
@@ -44,9 +44,8 @@ func (h *host) newSessions() *session.Manager {
 	if h.post != nil {
 		config.Seal, config.Node = h.opts.sealer("session"), h.post.Node()
 	}
-	m := session.NewManager(config)
-	m.OnRestore(h.sessionEnded)
-	return m
+	config.RestoredEnd = h.sessionEnded
+	return session.NewManager(config)
 }
 
 // newPost makes what carries messages between the replicas of the server; nil if

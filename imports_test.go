@@ -53,7 +53,7 @@ var importGraph = map[string][]string{
 	"internal/broadcast":  {"internal/wire", "internal/share", "protocol"},
 	"internal/guard":      {},
 	"transport/websocket": {"internal/facts", "transport"},
-	"internal/streamable": {"internal/wire", "internal/jsonx", "internal/facts", "internal/safely", "protocol", "transport", "internal/guard"},
+	"internal/streamable": {"internal/wire", "internal/jsonx", "internal/facts", "internal/safely", "internal/upcall", "protocol", "transport", "internal/guard"},
 	"internal/seal":       {},
 	"internal/mrtr":       {"internal/wire", "internal/principal", "internal/seal", "internal/upcall", "protocol"},
 	"internal/spectest":   {"protocol", "transport", "uritemplate"},

@@ -44,16 +44,16 @@ func TestKept(t *testing.T) {
 		total int // by default
 		fills map[string]func(t *testing.T) (kept any, limit int)
 	}{
-		{"clients of sessions", session.DefaultMemory + session.DefaultMax*2*kib, map[string]func(t *testing.T) (any, int){
+		{"clients of sessions", mcp.DefaultSessionMemory + mcp.DefaultSessions*2*kib, map[string]func(t *testing.T) (any, int){
 			"a long name":  keepClients(`{"name":"`+strings.Repeat("n", 32*kib-100)+`","version":"1"}`, `{}`),
 			"icons":        keepClients(`{"name":"n","version":"1","icons":[`+list(240, func(int) string { return `{"src":"` + strings.Repeat("s", 112) + `"}` })+`]}`, `{}`),
 			"capabilities": keepClients(`{"name":"n","version":"1"}`, `{"experimental":{`+list(240, func(n int) string { return fmt.Sprintf(`"%03d":"%s"`, n, strings.Repeat("x", 120)) })+`}}`),
 		}},
-		{"messages of sessions", session.DefaultMemory, map[string]func(t *testing.T) (any, int){
-			"long ones that wait":  keepMessages(session.DefaultMaxEvent),
+		{"messages of sessions", mcp.DefaultSessionMemory, map[string]func(t *testing.T) (any, int){
+			"long ones that wait":  keepMessages(mcp.DefaultEvent),
 			"short ones that wait": keepMessages(100 * kib),
 		}},
-		{"URIs that sessions subscribed to", session.DefaultMemory, map[string]func(t *testing.T) (any, int){
+		{"URIs that sessions subscribed to", mcp.DefaultSessionMemory, map[string]func(t *testing.T) (any, int){
 			"short": keepURIs(8), "long": keepURIs(wire.MaxURI),
 		}},
 		{"subscriptions", broadcast.MaxTopics, map[string]func(t *testing.T) (any, int){
@@ -151,9 +151,9 @@ func keepClients(info, capabilities string) func(t *testing.T) (any, int) {
 func keepMessages(size int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 16 * mib})
-		t.Cleanup(func() { m.Close(session.ErrClosed) })
+		t.Cleanup(func() { m.Close(mcp.ErrSessionClosed) })
 		for n := range 20 {
-			x, err := m.Open(t.Context(), session.Client{Revision: protocol.LatestLegacy})
+			x, err := m.Open(t.Context(), upcall.Client{Revision: protocol.LatestLegacy})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,9 +171,9 @@ func keepMessages(size int) func(t *testing.T) (any, int) {
 func keepURIs(length int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 8 * mib})
-		t.Cleanup(func() { m.Close(session.ErrClosed) })
+		t.Cleanup(func() { m.Close(mcp.ErrSessionClosed) })
 		for full := false; !full; {
-			x, err := m.Open(t.Context(), session.Client{Revision: protocol.LatestLegacy})
+			x, err := m.Open(t.Context(), upcall.Client{Revision: protocol.LatestLegacy})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -246,6 +246,9 @@ const (
 	defaultMaxConcurrent            = 256
 	defaultMaxConnections           = 10_000
 	defaultFile                     = 16 << 20
+	defaultSessions                 = 10_000
+	defaultEvent                    = 1 << 20
+	defaultSessionMemory            = 64 << 20
 	defaultGrace                    = 10 * time.Second
 )
 
@@ -269,9 +272,9 @@ func (o *Options) complete() {
 		{&o.Limits.Batch, wire.DefaultMaxBatch},
 		{&o.Limits.Connections, defaultMaxConnections},
 		{&o.Limits.Concurrent, defaultMaxConcurrent},
-		{&o.Limits.Sessions, session.DefaultMax},
-		{&o.Limits.Event, session.DefaultMaxEvent},
-		{&o.Limits.SessionMemory, session.DefaultMemory},
+		{&o.Limits.Sessions, defaultSessions},
+		{&o.Limits.Event, defaultEvent},
+		{&o.Limits.SessionMemory, defaultSessionMemory},
 		{&o.Limits.Subscriptions, defaultMaxSubscriptions},
 		{&o.Limits.PerConnection, defaultSubscriptionsPerConn},
 		{&o.Limits.Resources, defaultResourcesPerSubscription},

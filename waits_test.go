@@ -174,7 +174,7 @@ var waits = []struct {
 		if _, err := m.Get(t.Context(), opaque.NewID()); err == nil {
 			t.Error("there is a session")
 		}
-		m.Close(session.ErrClosed)
+		m.Close(mcp.ErrSessionClosed)
 	}},
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -22,7 +23,7 @@ func heap() int {
 
 func openSession(t *testing.T, m *Manager) *Session {
 	t.Helper()
-	s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125})
+	s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +43,10 @@ func answerWith(s *Session, size int) {
 // All that sessions keep of messages stays within Config.Memory, whatever the
 // messages are.
 func TestMemoryOfAllSessions(t *testing.T) {
-	const memory, sessions = 4 << 20, 100
+	const memory, maxEvent, sessions = 4 << 20, 1 << 20, 100
 	for name, fill := range map[string]func(*testing.T, *Session){
 		"answers that are too long to keep": func(_ *testing.T, s *Session) { answerWith(s, 5<<20) },
-		"answers of the greatest length":    func(_ *testing.T, s *Session) { answerWith(s, DefaultMaxEvent) },
+		"answers of the greatest length":    func(_ *testing.T, s *Session) { answerWith(s, maxEvent) },
 		"answers of no length": func(_ *testing.T, s *Session) {
 			for range 2 * maxRecords {
 				s.OpenStream(&sink{broken: true}).End(nil)
@@ -67,14 +68,14 @@ func TestMemoryOfAllSessions(t *testing.T) {
 			out, _ := listen(s, "")
 			for i := range 2 * outboxSize {
 				if s.Send(fmt.Appendf(make([]byte, 60<<10), "%d", i)) {
-					s.Next(out)
+					s.next(out)
 				}
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := NewManager(Config{Memory: memory})
-			defer m.Close(ErrClosed)
+			m := NewManager(Config{Memory: memory, MaxEvent: maxEvent})
+			defer m.Close(upcall.ErrSessionClosed)
 			var all []*Session
 			for range sessions {
 				all = append(all, openSession(t, m))
@@ -90,7 +91,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 				t.Errorf("sessions keep %d bytes, more than %d; the budget says %d", got, limit, m.budget.used)
 			}
 			for _, s := range all {
-				_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
+				_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
 			}
 			if m.budget.used != 0 || m.budget.histories.Len() != 0 {
 				t.Errorf("sessions that ended left %d bytes and %d places", m.budget.used, m.budget.histories.Len())
@@ -103,7 +104,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 // rest of the session goes on.
 func TestEventTooLongToKeep(t *testing.T) {
 	m := NewManager(Config{MaxEvent: 100})
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	s := openSession(t, m)
 	var first, again sink
 	st := s.OpenStream(&first)
@@ -135,7 +136,7 @@ func TestEventTooLongToKeep(t *testing.T) {
 // for ever nor count wrongly.
 func TestMemoryConcurrent(t *testing.T) {
 	m := NewManager(Config{Memory: 64 << 10, MaxEvent: 8 << 10})
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	var wg sync.WaitGroup
 	var all []*Session
 	for i := range 8 {
@@ -150,18 +151,18 @@ func TestMemoryConcurrent(t *testing.T) {
 				_ = st.Send(make([]byte, n*i))
 				out, leave := listen(s, "")
 				s.Send(fmt.Appendf(nil, "%d %0*d", n, n*8, 1))
-				s.Next(out)
+				s.next(out)
 				leave()
 				st.End(make([]byte, n))
 				if n == 250 && i%2 == 0 {
-					_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
+					_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	for _, s := range all {
-		_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
+		_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
 	}
 	if m.budget.used != 0 {
 		t.Errorf("%d bytes are left of nothing", m.budget.used)

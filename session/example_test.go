@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -12,19 +13,15 @@ import (
 func ExampleManager() {
 	m := session.NewManager(session.Config{Idle: time.Hour, Max: 100})
 	defer m.Close(nil)
-	x, err := m.Open(context.Background(), session.Client{Revision: protocol.V20251125})
+	x, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	there, err := m.Get(context.Background(), x.ID())
 	fmt.Println(len(x.ID()), x.Revision(), there == x, err)
-	ended, err := m.End(context.Background(), x.ID(), session.ErrDeleted)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(ended, x.Ended())
+	fmt.Println(m.Stop(x, upcall.ErrSessionDeleted), x.Ended())
 	// Output:
 	// 22 2025-11-25 true <nil>
-	// true true
+	// <nil> true
 }

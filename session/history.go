@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -34,7 +35,7 @@ var (
 
 // history is what a session has sent as events, in case the client did not get
 // it. It holds the newest events of all streams. Its lock may be taken while
-// that of a Stream is held, and is never held while the budget drops others.
+// that of a stream is held, and is never held while the budget drops others.
 type history struct {
 	pending  *inflight.Pending // of the session: questions that are lost fail
 	revision protocol.Revision
@@ -49,7 +50,7 @@ type history struct {
 	place   *list.Element      // there; nil if nothing is kept
 	records []record           // oldest first
 	lost    []record           // questions that are kept no more
-	open    map[uint64]*Stream // streams that are not over; nil until there is one
+	open    map[uint64]*stream // streams that are not over; nil until there is one
 	last    uint64             // number of the last stream of an answer
 	own     uint64             // how many streams of the session itself had events
 	unasked uint64             // number of the last event on those
@@ -262,17 +263,7 @@ func parseEventID(text string) (id eventID, ok bool) {
 // idOf names an event of the session. No lock is needed: life does not change.
 func (h *history) idOf(stream, event uint64) string { return eventID{h.life, stream, event}.String() }
 
-// Sink is a connection that takes events.
-type Sink interface {
-	// Event sends a message, or for a nil one nothing but the id: that gives
-	// the client something to come back with.
-	Event(id string, message []byte) error
-	// Pause tells the client when to come back; nothing follows on this
-	// connection.
-	Pause(retry time.Duration) error
-}
-
-// Stream is the answer to one request, as events that a client may come back
+// stream is the answer to one request, as events that a client may come back
 // for when its connection is lost (basic/transports of 2025-03-26 to
 // 2025-11-25, "Resumability and Redelivery"). It is safe for concurrent use.
 //
@@ -281,29 +272,29 @@ type Sink interface {
 // with the answer. While it waits, events are only kept. A client that comes
 // back takes it over from the connection before, which may not yet know that it
 // has lost its client.
-type Stream struct {
+type stream struct {
 	history *history
 	number  uint64
 
 	mu    sync.Mutex // held while sending, so that events keep their order
 	event uint64
-	to    Sink   // nil while there is no connection
-	left  func() // called when to is no longer this stream's; may be nil
+	to    upcall.Sink // nil while there is no connection
+	left  func()      // called when to is no longer this stream's; may be nil
 	over  bool
 }
 
-// stream begins the stream of an answer on the connection to; see
+// begin begins the stream of an answer on the connection to; see
 // Session.OpenStream.
-func (h *history) stream(to Sink) *Stream {
+func (h *history) begin(to upcall.Sink) upcall.Stream {
 	h.mu.Lock()
 	if !h.keeps() {
 		h.mu.Unlock()
 		return nil
 	}
 	h.last++
-	st := &Stream{history: h, number: h.last, to: to}
+	st := &stream{history: h, number: h.last, to: to}
 	if h.open == nil {
-		h.open = make(map[uint64]*Stream)
+		h.open = make(map[uint64]*stream)
 	}
 	h.open[st.number] = st
 	h.mu.Unlock()
@@ -328,7 +319,7 @@ func (h *history) resumable() bool {
 
 // Send sends a message ahead of the answer. That the client is away is no
 // error: it may come back for the message.
-func (st *Stream) Send(message []byte) error {
+func (st *stream) Send(message []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
@@ -339,7 +330,7 @@ func (st *Stream) Send(message []byte) error {
 }
 
 // End sends the answer, if there is one, and ends the stream.
-func (st *Stream) End(answer []byte) {
+func (st *stream) End(answer []byte) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
@@ -356,7 +347,7 @@ func (st *Stream) End(answer []byte) {
 }
 
 // put keeps an event and sends it if there is a connection. st.mu is held.
-func (st *Stream) put(message []byte, question protocol.ID) {
+func (st *stream) put(message []byte, question protocol.ID) {
 	st.event++
 	h := st.history
 	r, room := h.reserved(st.number, message)
@@ -372,7 +363,7 @@ func (st *Stream) put(message []byte, question protocol.ID) {
 
 // leave lets the connection go, and tells whoever holds that one open for the
 // stream, if it has come back for it. st.mu is held.
-func (st *Stream) leave() {
+func (st *stream) leave() {
 	if st.to == nil {
 		return
 	}
@@ -383,7 +374,7 @@ func (st *Stream) leave() {
 }
 
 // has tells whether to is the connection of the stream.
-func (st *Stream) has(to Sink) bool {
+func (st *stream) has(to upcall.Sink) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.to == to
@@ -391,7 +382,7 @@ func (st *Stream) has(to Sink) bool {
 
 // Pause ends the connection but not the stream: the client is to come back
 // after retry. It returns false if there is none.
-func (st *Stream) Pause(retry time.Duration) bool {
+func (st *stream) Pause(retry time.Duration) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.to == nil {
@@ -410,7 +401,7 @@ func (st *Stream) Pause(retry time.Duration) bool {
 }
 
 // detach forgets the connection to, which is lost.
-func (st *Stream) detach(to Sink) {
+func (st *stream) detach(to upcall.Sink) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.to == to {
@@ -426,7 +417,7 @@ func (st *Stream) detach(to Sink) {
 // The error is errUnknownStream if id names none of the session's answers, or
 // one that is too long ago, and errNotKept if not all of them can be sent again;
 // to has got nothing then.
-func (h *history) resume(id string, to Sink, wake func()) (attached func() bool, lost func(), err error) {
+func (h *history) resume(id string, to upcall.Sink, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
 	if !ok || from.stream&ownStream != 0 || from.life != h.life {
 		return nil, nil, errUnknownStream
@@ -460,7 +451,7 @@ func (h *history) resume(id string, to Sink, wake func()) (attached func() bool,
 
 // replay sends what is kept of a stream that is over. It stays attached to
 // nothing: after the last event the connection has served its purpose.
-func (h *history) replay(number, event uint64, to Sink) (attached func() bool, lost func(), err error) {
+func (h *history) replay(number, event uint64, to upcall.Sink) (attached func() bool, lost func(), err error) {
 	missed, err := h.missed(number, event)
 	if err != nil {
 		return nil, nil, err
@@ -493,7 +484,7 @@ func (h *history) ours(id string) (from eventID, ok bool) {
 // nothing for other ids. The error is errNotKept, before anything was sent, if
 // some of that is too long to be kept: once, so that a client that tries again
 // goes on without it.
-func (h *history) sendMissed(id string, to Sink) error {
+func (h *history) sendMissed(id string, to upcall.Sink) error {
 	from, ok := h.ours(id)
 	if !ok {
 		return nil

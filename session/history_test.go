@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -47,15 +48,15 @@ func (k *sink) want(t *testing.T, events string) {
 func kept(t *testing.T, rev protocol.Revision, limit int) *Session {
 	t.Helper()
 	m := NewManager(Config{History: limit})
-	t.Cleanup(func() { m.Close(ErrClosed) })
-	s, err := m.Open(context.Background(), Client{Revision: rev})
+	t.Cleanup(func() { m.Close(upcall.ErrSessionClosed) })
+	s, err := m.Open(context.Background(), upcall.Client{Revision: rev})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func sendAll(t *testing.T, st *Stream, messages string) {
+func sendAll(t *testing.T, st upcall.Stream, messages string) {
 	t.Helper()
 	for m := range strings.FieldsSeq(messages) {
 		if err := st.Send([]byte(m)); err != nil {
@@ -177,7 +178,7 @@ func TestNoHistory(t *testing.T) {
 		}
 		out, leave := listen(s, "")
 		send(t, s, "m")
-		if id, m, _ := s.Next(out); id != "" || string(m) != "m" || len(s.history.records) > 0 {
+		if id, m, _ := s.next(out); id != "" || string(m) != "m" || len(s.history.records) > 0 {
 			t.Errorf("%v: Next = %q, %q", s.Revision(), id, m)
 		}
 		leave()
@@ -192,14 +193,14 @@ func TestUnasked(t *testing.T) {
 	out, leave := listen(s, "")
 	send(t, s, "a b c")
 	for i := range 2 {
-		if id, m, _ := s.Next(out); m == nil || id != fmt.Sprint("0-", i+1) || !unasked(id) {
+		if id, m, _ := s.next(out); m == nil || id != fmt.Sprint("0-", i+1) || !unasked(id) {
 			t.Errorf("Next = %q, %q", id, m)
 		}
 	}
 	leave()
 	next, leaveNext := listen(s, "")
 	defer leaveNext()
-	if _, m, over := s.Next(out); m != nil || !over {
+	if _, m, over := s.next(out); m != nil || !over {
 		t.Errorf("a stream that is over got %q, over %v", m, over)
 	}
 	if got := take(s, next); got != "c" {
@@ -223,10 +224,10 @@ func TestUnasked(t *testing.T) {
 // for one of them gets nothing that went out on another.
 func TestUnaskedOnSeveralStreams(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
-	claim := func(out *Outbox, message, want string) {
+	claim := func(out *line, message, want string) {
 		t.Helper()
 		send(t, s, message)
-		if id, m, _ := s.Next(out); string(m) != message || id != want {
+		if id, m, _ := s.next(out); string(m) != message || id != want {
 			t.Errorf("Next = %q, %q, want %s, %s", id, m, want, message)
 		}
 	}
@@ -268,7 +269,7 @@ func TestHistoryAfterClose(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
 	var to sink
 	st := s.OpenStream(&to)
-	s.Close(ErrDeleted)
+	s.Close(upcall.ErrSessionDeleted)
 	sendAll(t, st, "a")
 	st.End([]byte("b"))
 	to.want(t, "1-1= 1-2=a 1-3=b")

@@ -1,10 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,25 +15,22 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
-// The limits that a zero Config stands for.
+// What a zero Config stands for.
 const (
-	defaultIdle     = 30 * time.Minute
-	DefaultMax      = 10_000
-	defaultHistory  = 16 << 10 // bytes
-	DefaultMaxEvent = 1 << 20  // bytes
-	DefaultMemory   = 64 << 20 // bytes
+	defaultIdle    = 30 * time.Minute
+	defaultHistory = 16 << 10        // bytes
+	noLimit        = math.MaxInt / 4 // leaves room for arithmetic
 )
 
-// ErrTooMany is the error of opening a session beyond the maximum.
-var ErrTooMany = errors.New("session: too many sessions")
-
-// Config limits the sessions of a Manager.
+// Config limits the sessions of a Manager. The options of the server have the
+// defaults.
 type Config struct {
-	Idle time.Duration // unused for so long, a session ends; 0 means defaultIdle, negative never
-	Max  int           // sessions at a time; 0 means DefaultMax
+	Idle time.Duration // unused for so long, a session ends; 0 means 30 minutes, negative never
+	Max  int           // sessions at a time; 0 means no limit
 	// MaxPerPrincipal is how many of them one principal may have; 0 means a
 	// tenth of Max, at least one, negative no limit. Anonymous clients, who are
 	// one principal, may have all, but make room for others while they have more
@@ -41,12 +39,11 @@ type Config struct {
 	MaxPerPrincipal int
 	// History is how many bytes of events each session keeps for a client that
 	// comes back to a broken stream; the last event is kept beyond that, if it
-	// has no more than MaxEvent. A session that is not used drops
-	// them between half of Idle and the whole. 0 means defaultHistory; negative turns coming back off.
+	// has no more than MaxEvent. A session that is not used drops them between
+	// half of Idle and the whole. 0 means 16 KiB; negative turns coming back off.
 	History int
 	// MaxEvent is how many bytes an event may have to be kept. A client that
-	// comes back for a longer one is refused, and told why. 0 means
-	// DefaultMaxEvent.
+	// comes back for a longer one is refused, and told why. 0 means no limit.
 	MaxEvent int
 	// Memory is how many bytes all sessions together keep of messages: in their
 	// histories, and while they wait for streams. When it is used up, sessions
@@ -55,7 +52,7 @@ type Config struct {
 	// for the URIs of resources that they subscribed to; beyond that no session
 	// subscribes. And as much for what clients say of themselves, beyond 2 KiB each,
 	// of which a principal may have a tenth: where there is no room, sessions that
-	// were never used after initialize end. 0 means DefaultMemory.
+	// were never used after initialize end. 0 means no limit.
 	Memory int
 	// Store keeps the state of sessions for all replicas. nil means that they
 	// are this process's, and end with it. With a Store, Max is about how many
@@ -67,19 +64,23 @@ type Config struct {
 	Node  string       // the name of this replica; no other one ever has it
 	// StoreFailed is told of errors of Store. nil drops them.
 	StoreFailed func(error)
+	// RestoredEnd is called, with the reason, at the end of each session that was
+	// restored from the Store, as what Session.OnEnd was given of the others; nil
+	// is nothing.
+	RestoredEnd func(s *Session, reason error)
 }
 
 // storeTimeout bounds each use of the Store, for which a client waits.
 const storeTimeout = 5 * time.Second
 
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
-//
-// mu guards the fields below it but onEnd and tell, which are set before the
-// Manager is used, and answers. A session in the table has a place in places, and its cost in clients;
-// makeRoom takes both and remove gives them back. Sessions are taken out of the
-// table while mu is held and are closed after that: their end may run the
-// Store's code.
 type Manager struct {
+	// mu guards the fields below it but tell, which is set before the Manager is
+	// used, and answers. A session in the table has a place in places, and its cost
+	// in clients; makeRoom takes both and remove gives them back. Sessions are taken
+	// out of the table while mu is held and are closed after that: their end may run
+	// the Store's code.
+
 	config  Config
 	budget  budget        // of all sessions
 	uris    budget        // the same, of what they subscribed to
@@ -96,7 +97,6 @@ type Manager struct {
 	attached map[*Session]func(error) // sessions of connections, and what ends them
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
-	onEnd    func(*Session, error)
 	tell     func(id string)
 	answers  atomic.Int64 // since when the Store does, in nanoseconds since 1970; 0 if it failed last
 }
@@ -106,20 +106,12 @@ func NewManager(config Config) *Manager {
 	if config.Idle == 0 {
 		config.Idle = defaultIdle
 	}
-	if config.Max <= 0 {
-		config.Max = DefaultMax
-	}
+	config.Max, config.MaxEvent, config.Memory = cmp.Or(config.Max, noLimit), cmp.Or(config.MaxEvent, noLimit), cmp.Or(config.Memory, noLimit)
 	if config.MaxPerPrincipal == 0 {
 		config.MaxPerPrincipal = max(1, config.Max/10)
 	}
 	if config.History == 0 {
 		config.History = defaultHistory
-	}
-	if config.MaxEvent <= 0 {
-		config.MaxEvent = DefaultMaxEvent
-	}
-	if config.Memory <= 0 {
-		config.Memory = DefaultMemory
 	}
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
 	m.budget.limit, m.uris.limit = config.Memory, config.Memory
@@ -139,14 +131,9 @@ func (m *Manager) Share(tell func(id string)) {
 	go m.keepShared()
 }
 
-// OnRestore makes fn be called, with the reason, at the end of each session
-// that was restored from the Store, as OnEnd of the others. It must be called
-// before the Manager is used.
-func (m *Manager) OnRestore(fn func(s *Session, reason error)) { m.onEnd = fn }
-
 // Open makes a session with a new id of 128 random bits. The error is
-// ErrTooMany, or that of the Store.
-func (m *Manager) Open(ctx context.Context, c Client) (*Session, error) {
+// upcall.ErrTooManySessions, or that of the Store.
+func (m *Manager) Open(ctx context.Context, c upcall.Client) (*Session, error) {
 	s := New(m.ctx, opaque.NewID(), c)
 	if m.config.Store != nil {
 		if err := m.create(ctx, s); err != nil {
@@ -178,7 +165,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, nil, ErrClosed
+		return nil, nil, upcall.ErrSessionClosed
 	}
 	if there, ok := m.sessions[s.id]; ok {
 		return there, nil, nil
@@ -207,7 +194,7 @@ func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
 	own := func(other *Session) bool { return other.principal == s.principal }
 	out := func(first *Session, format string, args ...any) error {
 		if first == nil {
-			return fmt.Errorf("%w"+format, append([]any{ErrTooMany}, args...)...)
+			return fmt.Errorf("%w"+format, append([]any{upcall.ErrTooManySessions}, args...)...)
 		}
 		m.remove(first)
 		crowded = append(crowded, first)
@@ -284,7 +271,7 @@ func (m *Manager) remove(s *Session) {
 }
 
 // Get finds a session; nil if there is none. With a Store what it returns is
-// what the Store has. The error is that of the Store, or ErrTooMany for a session
+// what the Store has. The error is that of the Store, or upcall.ErrTooManySessions for a session
 // of the Store that finds no room here.
 func (m *Manager) Get(ctx context.Context, id string) (*Session, error) {
 	m.mu.Lock()
@@ -305,9 +292,9 @@ func (m *Manager) failed(err error) {
 	}
 }
 
-// End closes a session, for all replicas, and tells whether there was one. The
+// end closes a session, for all replicas, and tells whether there was one. The
 // error is that of the Store; the session lives on then.
-func (m *Manager) End(ctx context.Context, id string, reason error) (ok bool, err error) {
+func (m *Manager) end(ctx context.Context, id string, reason error) (ok bool, err error) {
 	m.mu.Lock()
 	s, ok := m.sessions[id]
 	m.mu.Unlock()
@@ -352,7 +339,7 @@ func (m *Manager) close(s *Session, reason error) {
 		s.mu.Unlock()
 	}
 	s.Close(reason)
-	if m.tell != nil && reason != ErrIdle { // then nobody uses it elsewhere
+	if m.tell != nil && reason != upcall.ErrSessionIdle { // then nobody uses it elsewhere
 		m.tell(s.id)
 	}
 }
@@ -381,7 +368,7 @@ func (m *Manager) Stop(s *Session, reason error) error {
 		stop(reason)
 		return nil
 	}
-	_, err := m.End(m.ctx, s.id, reason)
+	_, err := m.end(context.WithoutCancel(m.ctx), s.id, reason)
 	return err
 }
 
@@ -466,7 +453,7 @@ func (m *Manager) endIdle() {
 	}
 	m.mu.Unlock()
 	for _, s := range expired {
-		s.Close(ErrIdle)
+		s.Close(upcall.ErrSessionIdle)
 	}
 	for _, s := range quiet {
 		s.history.forget()

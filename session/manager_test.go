@@ -9,12 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 func mustOpen(t testing.TB, m *Manager) *Session {
 	t.Helper()
-	s, err := m.Open(context.Background(), Client{Revision: protocol.V20251125})
+	s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func mustOpen(t testing.TB, m *Manager) *Session {
 
 func TestManagerOpen(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	ids := make(map[string]bool)
 	for range 100 {
 		s := mustOpen(t, m)
@@ -56,36 +57,36 @@ func TestManagerOpen(t *testing.T) {
 
 func TestManagerMax(t *testing.T) {
 	m := NewManager(Config{Max: 2})
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	first := mustOpen(t, m)
 	mustOpen(t, m)
-	if _, err := m.Open(context.Background(), Client{}); !errors.Is(err, ErrTooMany) {
-		t.Fatalf("third session: error %v, want ErrTooMany", err)
+	if _, err := m.Open(context.Background(), upcall.Client{}); !errors.Is(err, upcall.ErrTooManySessions) {
+		t.Fatalf("third session: error %v, want upcall.ErrTooManySessions", err)
 	}
-	_, _ = m.End(context.Background(), first.ID(), ErrDeleted)
+	_, _ = m.end(context.Background(), first.ID(), upcall.ErrSessionDeleted)
 	mustOpen(t, m)
 }
 
 func TestManagerEnd(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	s, other := mustOpen(t, m), mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
-	if ok, err := m.End(context.Background(), s.ID(), ErrDeleted); !ok || err != nil {
+	if ok, err := m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted); !ok || err != nil {
 		t.Error("End found no session")
 	}
-	if ok, err := m.End(context.Background(), s.ID(), ErrDeleted); ok || err != nil {
+	if ok, err := m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted); ok || err != nil {
 		t.Error("End found it twice")
 	}
 	if got, _ := m.Get(context.Background(), s.ID()); got != nil {
 		t.Error("Get finds it still")
 	}
-	if got := context.Cause(s.Context()); !errors.Is(got, ErrClosed) {
-		t.Errorf("its context ended with %v, want ErrClosed", got)
+	if got := context.Cause(s.Context()); !errors.Is(got, upcall.ErrSessionClosed) {
+		t.Errorf("its context ended with %v, want upcall.ErrSessionClosed", got)
 	}
-	if got := context.Cause(request); !errors.Is(got, ErrClosed) {
-		t.Errorf("its request ended with %v, want ErrClosed", got)
+	if got := context.Cause(request); !errors.Is(got, upcall.ErrSessionClosed) {
+		t.Errorf("its request ended with %v, want upcall.ErrSessionClosed", got)
 	}
 	if other.Context().Err() != nil {
 		t.Error("the other session ended, too")
@@ -97,13 +98,13 @@ func TestManagerClose(t *testing.T) {
 	s := mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
-	m.Close(ErrClosed)
-	m.Close(ErrClosed)
+	m.Close(upcall.ErrSessionClosed)
+	m.Close(upcall.ErrSessionClosed)
 	if s.Context().Err() == nil || request.Err() == nil || m.Len() != 0 {
 		t.Errorf("after Close: session %v, request %v, %d sessions", s.Context().Err(), request.Err(), m.Len())
 	}
-	if _, err := m.Open(context.Background(), Client{}); !errors.Is(err, ErrClosed) {
-		t.Errorf("Open after Close: %v, want ErrClosed", err)
+	if _, err := m.Open(context.Background(), upcall.Client{}); !errors.Is(err, upcall.ErrSessionClosed) {
+		t.Errorf("Open after Close: %v, want upcall.ErrSessionClosed", err)
 	}
 	late, doneLate, _ := s.Inflight.Start(t.Context(), protocol.NewID(2))
 	defer doneLate()
@@ -114,7 +115,7 @@ func TestManagerClose(t *testing.T) {
 
 func TestManagerEndStreams(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	one, two := mustOpen(t, m), mustOpen(t, m)
 	first, leave := listen(one, "")
 	defer leave()
@@ -131,7 +132,7 @@ func TestManagerEndStreams(t *testing.T) {
 func TestIdleExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: 10 * time.Minute})
-		defer m.Close(ErrClosed)
+		defer m.Close(upcall.ErrSessionClosed)
 		unused, called, busy, listening := mustOpen(t, m), mustOpen(t, m), mustOpen(t, m), mustOpen(t, m)
 		busy.Use()
 		release := busy.Release
@@ -186,7 +187,7 @@ func TestIdleExpiry(t *testing.T) {
 func TestIdleNever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: -1})
-		defer m.Close(ErrClosed)
+		defer m.Close(upcall.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
 		if got, _ := m.Get(context.Background(), s.ID()); got == nil {
@@ -198,7 +199,7 @@ func TestIdleNever(t *testing.T) {
 func TestIdleDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{})
-		defer m.Close(ErrClosed)
+		defer m.Close(upcall.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(defaultIdle - time.Minute)
 		if got, _ := m.Get(context.Background(), s.ID()); got == nil {
@@ -228,7 +229,7 @@ func TestSessionsCostNoGoroutine(t *testing.T) {
 	if timer == nil || m.sweep != timer {
 		t.Error("want one timer for all sessions")
 	}
-	m.Close(ErrClosed)
+	m.Close(upcall.ErrSessionClosed)
 	if m.sweep != nil {
 		t.Error("Close left the timer")
 	}
@@ -240,7 +241,7 @@ func TestManagerConcurrent(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				s, err := m.Open(context.Background(), Client{})
+				s, err := m.Open(context.Background(), upcall.Client{})
 				if err != nil {
 					m.EndStreams()
 					continue
@@ -251,12 +252,12 @@ func TestManagerConcurrent(t *testing.T) {
 				m.Each(func(s *Session) { s.Send([]byte("news")) })
 				leave()
 				release()
-				_, _ = m.End(context.Background(), s.ID(), ErrDeleted)
+				_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
 			}
 		})
 	}
 	wg.Wait()
-	m.Close(ErrClosed)
+	m.Close(upcall.ErrSessionClosed)
 	if got := m.Len(); got != 0 {
 		t.Errorf("%d sessions at the end", got)
 	}

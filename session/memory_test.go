@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -20,10 +21,10 @@ func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
 		return stats.HeapAlloc
 	}
 	m := NewManager(Config{Max: n})
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	before := measure()
 	for range n {
-		s, err := m.Open(context.Background(), Client{
+		s, err := m.Open(context.Background(), upcall.Client{
 			Revision:     protocol.V20251125,
 			Info:         &protocol.Implementation{Name: "client", Version: "1.0.0"},
 			Capabilities: &protocol.ClientCapabilities{Elicitation: &protocol.ElicitationCapability{}},

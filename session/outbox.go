@@ -24,26 +24,26 @@ const maxStreams = 8
 // Session.Send before it is put there, as the budget may take the locks of
 // histories to make room; they are released when it is taken out.
 type outbox struct {
-	budget  *budget   // of all sessions; nil without a Manager
-	open    []*Outbox // streams, oldest first
-	waiting [][]byte  // messages for the next stream
-	bytes   int       // of these, or of what the streams hold
-	closed  bool      // the session has ended
+	budget  *budget  // of all sessions; nil without a Manager
+	open    []*line  // streams, oldest first
+	waiting [][]byte // messages for the next stream
+	bytes   int      // of these, or of what the streams hold
+	closed  bool     // the session has ended
 }
 
-// Outbox is an open stream of a session. The session's mu guards it.
-// Session.Listen makes it; whoever carries it calls Session.Next until it is
+// line is an open stream of a session. The session's mu guards it.
+// Session.listen makes it; whoever carries it calls Session.next until it is
 // over.
-type Outbox struct {
+type line struct {
 	wake   func()   // called when there is a message for it, or it is over
-	number uint64   // in the ids of events; 0 until it has one. It is for who calls Next.
+	number uint64   // in the ids of events; 0 until it has one. It is for who calls next.
 	queue  [][]byte // what its client has not got yet, oldest first
 	over   bool
 }
 
 // listen opens a stream, which gets what waits, and ends the oldest if there are
 // too many. That one is the most likely to have lost its client unnoticed.
-func (b *outbox) listen(out *Outbox) {
+func (b *outbox) listen(out *line) {
 	queue := b.queue()
 	out.queue, *queue = *queue, nil
 	if len(b.open) == maxStreams {
@@ -54,13 +54,13 @@ func (b *outbox) listen(out *Outbox) {
 }
 
 // end tells whoever carries the stream that it is over.
-func (out *Outbox) end() {
+func (out *line) end() {
 	out.over = true
 	out.wake()
 }
 
 // newest returns the stream that gets the messages, nil if none is open.
-func (b *outbox) newest() *Outbox {
+func (b *outbox) newest() *line {
 	if len(b.open) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (b *outbox) queue() *[][]byte {
 
 // leave ends a stream. What its client has not got goes to the one before, which
 // goes on, or waits for the next.
-func (b *outbox) leave(out *Outbox) {
+func (b *outbox) leave(out *line) {
 	out.over = true
 	if i := slices.Index(b.open, out); i >= 0 {
 		b.open = slices.Delete(b.open, i, i+1)
@@ -128,7 +128,7 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 }
 
 // take takes the next message from a stream; nil if none waits.
-func (b *outbox) take(out *Outbox) (message []byte) {
+func (b *outbox) take(out *line) (message []byte) {
 	if len(out.queue) == 0 {
 		out.queue = nil // what it had room for
 		return nil

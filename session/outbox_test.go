@@ -6,11 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/upcall"
 )
 
 func open(t *testing.T) *Session {
 	t.Helper()
-	return New(t.Context(), "", Client{})
+	return New(t.Context(), "", upcall.Client{})
 }
 
 func send(t *testing.T, s *Session, messages string) {
@@ -23,13 +25,13 @@ func send(t *testing.T, s *Session, messages string) {
 }
 
 // listen opens a stream that nobody waits for.
-func listen(s *Session, last string) (out *Outbox, leave func()) { return s.Listen(last, func() {}) }
+func listen(s *Session, last string) (out *line, leave func()) { return s.listen(last, func() {}) }
 
 // take returns what waits in a stream, and takes it.
-func take(s *Session, out *Outbox) string {
+func take(s *Session, out *line) string {
 	var got []string
 	for {
-		_, m, _ := s.Next(out)
+		_, m, _ := s.next(out)
 		if m == nil {
 			return strings.Join(got, " ")
 		}
@@ -37,7 +39,7 @@ func take(s *Session, out *Outbox) string {
 	}
 }
 
-func over(s *Session, out *Outbox) bool {
+func over(s *Session, out *line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return out.over
@@ -74,7 +76,7 @@ func TestListenTwice(t *testing.T) {
 	s := open(t)
 	first, leaveFirst := listen(s, "")
 	send(t, s, "a b c")
-	if _, got, _ := s.Next(first); string(got) != "a" {
+	if _, got, _ := s.next(first); string(got) != "a" {
 		t.Errorf("the first stream got %q, want a", got)
 	}
 	second, leaveSecond := listen(s, "")
@@ -85,7 +87,7 @@ func TestListenTwice(t *testing.T) {
 	if got := take(s, first); got != "" {
 		t.Errorf("the first stream got %q", got)
 	}
-	if _, got, _ := s.Next(second); string(got) != "b" {
+	if _, got, _ := s.next(second); string(got) != "b" {
 		t.Errorf("the second stream got %q, want b", got)
 	}
 	leaveSecond()
@@ -117,7 +119,7 @@ func TestListenEndsBehind(t *testing.T) {
 // Of too many streams the oldest ends.
 func TestListenIsBounded(t *testing.T) {
 	s := open(t)
-	var all []*Outbox
+	var all []*line
 	for range maxStreams + 2 {
 		out, leave := listen(s, "")
 		defer leave()
@@ -223,14 +225,14 @@ func TestSendConcurrent(t *testing.T) {
 		listening.Go(func() {
 			for {
 				wake := make(chan struct{}, 1)
-				out, leave := s.Listen("", func() {
+				out, leave := s.listen("", func() {
 					select {
 					case wake <- struct{}{}:
 					default:
 					}
 				})
 				for range 3 {
-					_, m, over := s.Next(out)
+					_, m, over := s.next(out)
 					if m != nil {
 						mu.Lock()
 						got = append(got, string(m))

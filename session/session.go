@@ -1,23 +1,23 @@
 // Package session keeps what legacy revisions share between requests: the
 // negotiated revision, the client, its log level, values that handlers assign,
 // the requests under way, and the stream for messages that no request asked
-// for. Modern revisions have no sessions.
+// for. Modern revisions have no sessions. Package mcp makes sessions of this one;
+// programs need nothing of it, and their handlers see a session through its
+// Frames.
 //
 //   - [Session] is one session. That of a connection lives as long as the
-//     connection, that of HTTP until its client deletes it or it is idle.
+//     connection, that of HTTP until its client deletes it or it is idle. It
+//     keeps what it has sent, on streams that a client can come back for when
+//     its connection breaks.
 //   - [Manager] has the sessions of HTTP: it bounds them, ends idle ones, and
 //     makes room. The sessions of connections are attached to it, so that what
-//     concerns all sessions reaches them too.
-//   - [Store] keeps snapshots of sessions outside the process, for servers that
-//     run as several processes or are restarted.
-//   - [Stream] is the answer to one request over HTTP, which a client can come
-//     back for when its connection breaks.
+//     concerns all sessions reaches them too. [Config] is what it is made of.
+//     With a scale.Store the sessions are those of all replicas of a server.
 //
-// Package mcp makes the Manager; internal/streamable and internal/conn carry
-// the messages. Users of mcp.Options.SessionStore implement Store.
+// internal/streamable and internal/conn carry the messages.
 //
 // Locks are taken in this order: that of a Manager, of a Session, of its
-// history, of a budget. That of a Stream comes before that of a history; no
+// history, of a budget. That of a stream comes before that of a history; no
 // Session's is held there. Session.saving is held while the Store works, when
 // none of the others is. Users' code (a Store, OnEnd, assigns that encode
 // themselves) runs with none of them held but saving, on goroutines of its own.
@@ -47,22 +47,17 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The reasons for which sessions end. All of them are ErrClosed to errors.Is.
-var (
-	ErrClosed  = errors.New("session: closed")
-	ErrDeleted = fmt.Errorf("%w by its client", ErrClosed)
-	ErrIdle    = fmt.Errorf("%w because it was not used", ErrClosed)
-	errCrowded = fmt.Errorf("%w to make room for others", ErrClosed)
-)
+// errCrowded is the reason for which sessions end to make room.
+var errCrowded = fmt.Errorf("%w to make room for others", upcall.ErrSessionClosed)
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
 // costs no goroutine.
-//
-// The fields before Inflight do not change after New. mu guards those below it.
-// calls and streams keep the session alive: it is idle when both are 0, and
-// then since lastUsed. uses is 1 after initialize alone, and only tells
-// sessions that somebody has used from others.
 type Session struct {
+	// The fields before Inflight do not change after New. mu guards those below it.
+	// calls and streams keep the session alive: it is idle when both are 0, and
+	// then since lastUsed. uses is 1 after initialize alone, and only tells
+	// sessions that somebody has used from others.
+
 	id           string
 	principal    string
 	revision     protocol.Revision
@@ -109,37 +104,12 @@ type Session struct {
 
 var _ upcall.Session = (*Session)(nil)
 
-// Client is what initialize tells of the client.
-type Client struct {
-	Revision     protocol.Revision
-	Info         *protocol.Implementation
-	Capabilities *protocol.ClientCapabilities // nil means none
-	Principal    string                       // who opened the session; "" for an anonymous client
-	// Cost is what Info and Capabilities take, in bytes, as ClientCost tells; see
-	// Config.Memory.
-	Cost int
-}
-
-// ClientCost returns about how many bytes the parts of initialize take when they
-// are decoded.
-func ClientCost(parts ...[]byte) (bytes int) {
-	for _, text := range parts {
-		bytes += len(text)
-		for _, c := range text {
-			if c == ',' { // it parts members and items
-				bytes += 112
-			}
-		}
-	}
-	return bytes
-}
-
 // freeCost is what a client may take that does not count.
 const freeCost = 2 << 10
 
 // New returns a session that no Manager knows, as a stdio connection has it.
 // Its context is a child of ctx.
-func New(ctx context.Context, id string, c Client) *Session {
+func New(ctx context.Context, id string, c upcall.Client) *Session {
 	s := &Session{
 		id: id, principal: c.Principal, revision: c.Revision, info: c.Info, capabilities: c.Capabilities,
 		cost: max(0, c.Cost-freeCost), parent: ctx, lastUsed: time.Now(),
@@ -360,7 +330,7 @@ func (s *Session) idleSince() (t time.Time, ok bool) {
 
 // Subscribe notes that the client wants to hear of changes to the resource at
 // uri. It returns false when the session has max subscriptions already,
-// their URIs come to protocol.MaxSubscribed bytes, or those of all sessions to
+// their URIs come to 256 KiB, or those of all sessions to
 // Config.Memory.
 func (s *Session) Subscribe(uri string, max int) bool {
 	s.mu.Lock()
@@ -393,8 +363,8 @@ func (s *Session) Subscribed(uri string) bool {
 	return ok
 }
 
-// Listen opens a stream of s. last is the id of the event from which the client
-// comes back, "" if it does not; see Serve. wake is called when Next has
+// listen opens a stream of s. last is the id of the event from which the client
+// comes back, "" if it does not; see Serve. wake is called when next has
 // something to tell that it had not before: it must not block, nor use s.
 //
 // A client may have several streams open, of which one gets each message
@@ -404,8 +374,8 @@ func (s *Session) Subscribed(uri string) bool {
 // stream before has not taken waits in the new one, and goes back to it when the
 // new one ends. Of more than maxStreams the oldest ends. leave must be called
 // when the stream ends.
-func (s *Session) Listen(last string, wake func()) (out *Outbox, leave func()) {
-	out = &Outbox{wake: wake}
+func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
+	out = &line{wake: wake}
 	if from, ok := s.history.ours(last); ok {
 		out.number = from.stream
 	}
@@ -448,31 +418,19 @@ func (s *Session) Send(message []byte) bool {
 	return sent
 }
 
-// Connection is where a stream of a session goes on.
-type Connection interface {
-	Sink
-	// Open begins it. It is called before anything is sent but what was missed.
-	Open() error
-	// Waker returns the func that makes Wait return. It does not block.
-	Waker() func()
-	// Wait returns true when the Waker was called since it returned last, or now
-	// and then, and false when the connection is over.
-	Wait() bool
-}
-
 // Serve sends the messages of the session that belong to no request to a
 // connection, or goes on with the stream of the event last, "" if there is none,
 // until the session, the stream or the connection ends. An error comes before to
-// is open: ErrClosed, or a *protocol.Error that tells what cannot be sent again.
-func (s *Session) Serve(last string, to Connection) error {
+// is open: upcall.ErrSessionClosed, or a *protocol.Error that tells what cannot be sent again.
+func (s *Session) Serve(last string, to upcall.Connection) error {
 	defer s.hold()()
 	if s.Ended() {
-		return ErrClosed
+		return upcall.ErrSessionClosed
 	}
 	if last != "" && s.resumable() && !unasked(last) {
 		return s.serveAnswer(last, to)
 	}
-	out, leave := s.Listen(last, to.Waker())
+	out, leave := s.listen(last, to.Waker())
 	defer leave()
 	switch err := s.history.sendMissed(last, to); {
 	case errors.Is(err, errNotKept):
@@ -482,7 +440,7 @@ func (s *Session) Serve(last string, to Connection) error {
 		return nil // the client is gone
 	}
 	for {
-		id, message, over := s.Next(out)
+		id, message, over := s.next(out)
 		if message == nil {
 			if over || !to.Wait() {
 				return nil
@@ -499,7 +457,7 @@ func (s *Session) Serve(last string, to Connection) error {
 // serveAnswer continues the stream of an answer for a client that comes back. The
 // stream itself sends the events; this holds the connection open until it has
 // ended or another connection has taken it over.
-func (s *Session) serveAnswer(last string, to Connection) error {
+func (s *Session) serveAnswer(last string, to upcall.Connection) error {
 	attached, lost, err := s.history.resume(last, to, to.Waker())
 	switch {
 	case errors.Is(err, errNotKept):
@@ -519,11 +477,11 @@ func (s *Session) serveAnswer(last string, to Connection) error {
 	return nil
 }
 
-// Next takes the next message from out, and keeps it under the id that it
+// next takes the next message from out, and keeps it under the id that it
 // returns, which is empty if the session keeps no events. The message is nil if
 // none waits; over says then that none will come. One goroutine at a time may
 // call it for a stream.
-func (s *Session) Next(out *Outbox) (id string, message []byte, over bool) {
+func (s *Session) next(out *line) (id string, message []byte, over bool) {
 	s.mu.Lock()
 	message, over = s.outbox.take(out), out.over
 	s.mu.Unlock()
@@ -535,7 +493,7 @@ func (s *Session) Next(out *Outbox) (id string, message []byte, over bool) {
 
 // OpenStream begins the stream of an answer on the connection to. It returns
 // nil if the session keeps no events, or its revision has no way to come back.
-func (s *Session) OpenStream(to Sink) *Stream { return s.history.stream(to) }
+func (s *Session) OpenStream(to upcall.Sink) upcall.Stream { return s.history.begin(to) }
 
 // resumable tells whether a client can come back for events of the session.
 func (s *Session) resumable() bool { return s.history.resumable() }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -138,7 +139,7 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 	case err != nil:
 		return err
 	case errors.Is(e.Err, scale.ErrFull):
-		return fmt.Errorf("%w: all replicas together have %d, which is about the limit", ErrTooMany, m.config.Max)
+		return fmt.Errorf("%w: all replicas together have %d, which is about the limit", upcall.ErrTooManySessions, m.config.Max)
 	case e.Err != nil:
 		return e.Err
 	}
@@ -211,8 +212,8 @@ func (m *Manager) restore(st *state, rev scale.Rev, text []byte) (s *Session, er
 		return nil, err
 	}
 	s.known(rev, text, st.old)
-	if m.onEnd != nil {
-		s.OnEnd(func(reason error) { m.onEnd(s, reason) })
+	if m.config.RestoredEnd != nil {
+		s.OnEnd(func(reason error) { m.config.RestoredEnd(s, reason) })
 	}
 	return s, nil
 }
@@ -230,7 +231,7 @@ func (m *Manager) save(ctx context.Context, s *Session) error {
 	}
 	gone, err := m.write(ctx, s, "", m.lifetime())
 	if gone {
-		m.letGo(s, ErrDeleted)
+		m.letGo(s, upcall.ErrSessionDeleted)
 	}
 	if err != nil {
 		s.changed.Store(true)
@@ -299,7 +300,7 @@ func (m *Manager) finish(s *Session) {
 // Ended lets a session go that has ended at another replica.
 func (m *Manager) Ended(id string) {
 	if s := m.Here(id); s != nil {
-		m.letGo(s, ErrDeleted)
+		m.letGo(s, upcall.ErrSessionDeleted)
 	}
 }
 
@@ -377,7 +378,7 @@ func (m *Manager) renew() {
 	}
 	m.mu.Unlock()
 	for _, s := range leave {
-		m.letGo(s, ErrIdle)
+		m.letGo(s, upcall.ErrSessionIdle)
 	}
 	for chunk := range slices.Chunk(looks, batch) {
 		var found []scale.Entry
@@ -391,7 +392,7 @@ func (m *Manager) renew() {
 			case e.Rev == chunk[i].Known:
 				s.renewed.Store(now.UnixNano())
 			case (e.Rev == 0 || e.Owner != "") && m.isHere(s):
-				m.letGo(s, ErrDeleted)
+				m.letGo(s, upcall.ErrSessionDeleted)
 			}
 		}
 		sessions = sessions[len(chunk):]
@@ -427,7 +428,7 @@ func (m *Manager) endDue(part string) {
 				m.keepAlive(s, e, text, st)
 				continue
 			}
-			m.letGo(s, ErrIdle)
+			m.letGo(s, upcall.ErrSessionIdle)
 		}
 		if s, err = m.restore(st, e.Rev, text); err != nil {
 			m.failed(err)
@@ -450,7 +451,7 @@ func (m *Manager) keepAlive(s *Session, e scale.Entry, text []byte, st *state) {
 }
 
 // The reasons for which sessions end, as the store has them.
-var reasonNames = map[string]error{"closed": ErrClosed, "deleted": ErrDeleted}
+var reasonNames = map[string]error{"closed": upcall.ErrSessionClosed, "deleted": upcall.ErrSessionDeleted}
 
 // reasonName returns how the store has a reason.
 func reasonName(reason error) string {
@@ -466,10 +467,10 @@ func reasonName(reason error) string {
 // session.
 func reasonNamed(name string) error {
 	if name == "" {
-		return ErrIdle
+		return upcall.ErrSessionIdle
 	}
 	if reason, ok := reasonNames[name]; ok {
 		return reason
 	}
-	return ErrClosed
+	return upcall.ErrSessionClosed
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -76,9 +77,10 @@ func newFleet(t *testing.T, n int) *fleet {
 	}
 	f := &fleet{store: newShaky()}
 	for i := range n {
-		m := NewManager(Config{Store: f.store, Seal: keys, Node: fmt.Sprintf("n%d", i), Idle: idle})
-		m.OnRestore(func(s *Session, reason error) { f.ended(i, reason) })
-		f.all = append(f.all, m)
+		f.all = append(f.all, NewManager(Config{
+			Store: f.store, Seal: keys, Node: fmt.Sprintf("n%d", i), Idle: idle,
+			RestoredEnd: func(_ *Session, reason error) { f.ended(i, reason) },
+		}))
 	}
 	for i, m := range f.all {
 		m.Share(func(id string) {
@@ -94,7 +96,7 @@ func newFleet(t *testing.T, n int) *fleet {
 
 func (f *fleet) close() {
 	for _, m := range f.all {
-		m.Close(ErrClosed)
+		m.Close(upcall.ErrSessionClosed)
 	}
 }
 
@@ -107,7 +109,7 @@ func (f *fleet) ended(i int, reason error) {
 // open opens a session at the first, and uses it.
 func (f *fleet) open(t *testing.T) string {
 	t.Helper()
-	s, err := f.all[0].Open(t.Context(), Client{Revision: protocol.V20251125})
+	s, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +281,7 @@ func TestSharedIdle(t *testing.T) {
 				f.want(t, "")
 				f.use(t, 0, id, func(*Session) {}) // it is still there
 				time.Sleep(2 * idle)
-				if len(f.ends) != 1 || !strings.HasSuffix(f.ends[0], ErrIdle.Error()) {
+				if len(f.ends) != 1 || !strings.HasSuffix(f.ends[0], upcall.ErrSessionIdle.Error()) {
 					t.Errorf("ended %q, want once, as nobody used it", f.ends)
 				}
 				f.ends = nil
@@ -295,7 +297,7 @@ func TestSharedFresh(t *testing.T) {
 		f := newFleet(t, 1)
 		defer f.close()
 		time.Sleep(endLease) // from then on it ends what is due
-		s, err := f.all[0].Open(t.Context(), Client{Revision: protocol.V20251125})
+		s, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +306,7 @@ func TestSharedFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(idle/4 + 2*freshFor)
-		f.want(t, s.ID(), "0: "+ErrIdle.Error())
+		f.want(t, s.ID(), "0: "+upcall.ErrSessionIdle.Error())
 	})
 }
 
@@ -331,14 +333,14 @@ func TestSharedEnd(t *testing.T) {
 		var ending sync.WaitGroup
 		for range 4 {
 			ending.Go(func() {
-				if _, err := f.all[1].End(t.Context(), id, ErrDeleted); err != nil {
+				if _, err := f.all[1].end(t.Context(), id, upcall.ErrSessionDeleted); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		ending.Wait()
 		<-ctx.Done() // the call at another replica was told
-		f.want(t, id, "1: "+ErrDeleted.Error())
+		f.want(t, id, "1: "+upcall.ErrSessionDeleted.Error())
 	})
 }
 
@@ -350,7 +352,7 @@ func TestSharedEndWaits(t *testing.T) {
 		defer f.close()
 		id := f.open(t)
 		f.use(t, 0, id, func(s *Session) {
-			if _, err := f.all[0].End(t.Context(), id, ErrDeleted); err != nil {
+			if _, err := f.all[0].end(t.Context(), id, upcall.ErrSessionDeleted); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(20 * endLease) // the handler ignores its end
@@ -359,7 +361,7 @@ func TestSharedEndWaits(t *testing.T) {
 			}
 			f.want(t, "")
 		})
-		f.want(t, id, "0: "+ErrDeleted.Error())
+		f.want(t, id, "0: "+upcall.ErrSessionDeleted.Error())
 	})
 }
 
@@ -374,12 +376,12 @@ func TestSharedEndElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mine, err := f.all[0].claim(t.Context(), s, ErrDeleted); !mine || err != nil {
+		if mine, err := f.all[0].claim(t.Context(), s, upcall.ErrSessionDeleted); !mine || err != nil {
 			t.Fatal(mine, err)
 		}
-		f.all[0].Close(ErrClosed) // it finishes nothing
+		f.all[0].Close(upcall.ErrSessionClosed) // it finishes nothing
 		time.Sleep(idle)
-		f.want(t, id, "1: "+ErrDeleted.Error())
+		f.want(t, id, "1: "+upcall.ErrSessionDeleted.Error())
 	})
 }
 
@@ -402,10 +404,10 @@ func TestSharedStoreAway(t *testing.T) {
 		if s, err := f.all[1].Get(t.Context(), id); s != nil || !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("Get: %v, %v", s, err)
 		}
-		if _, err := f.all[0].End(t.Context(), id, ErrDeleted); !errors.Is(err, scale.ErrUnavailable) {
+		if _, err := f.all[0].end(t.Context(), id, upcall.ErrSessionDeleted); !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("End: %v", err)
 		}
-		if _, err := f.all[0].Open(t.Context(), Client{Revision: protocol.V20251125}); !errors.Is(err, scale.ErrUnavailable) {
+		if _, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125}); !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("Open: %v", err)
 		}
 		s.Use() // a long request, which cannot be renewed
@@ -433,7 +435,7 @@ func TestSharedForeignKey(t *testing.T) {
 		id := f.open(t)
 		keys, _ := seal.New("session", []byte("another secret of 16 bytes"))
 		other := NewManager(Config{Store: f.store, Seal: keys, Node: "other", Idle: idle})
-		defer other.Close(ErrClosed)
+		defer other.Close(upcall.ErrSessionClosed)
 		if s, err := other.Get(t.Context(), id); s != nil || err == nil {
 			t.Errorf("Get with another key: %v, %v", s, err)
 		}
@@ -456,9 +458,9 @@ func TestSharedKeys(t *testing.T) {
 		}
 		first, both, last := manager(before), manager(after, before), manager(after)
 		for _, m := range []*Manager{first, both, last} {
-			defer m.Close(ErrClosed)
+			defer m.Close(upcall.ErrSessionClosed)
 		}
-		s, err := first.Open(t.Context(), Client{Revision: protocol.V20251125})
+		s, err := first.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -489,7 +491,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	to.want(t, "1-1= 1-2=a")
 
 	m := NewManager(Config{Store: scale.NewLocal()}) // so that its ids carry its name
-	defer m.Close(ErrClosed)
+	defer m.Close(upcall.ErrSessionClosed)
 	restored, err := restore(t.Context(), first.state())
 	if err != nil {
 		t.Fatal(err)
@@ -518,7 +520,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	out, leave := listen(second, "")
 	defer leave()
 	second.Send([]byte("c"))
-	id, message, _ := second.Next(out)
+	id, message, _ := second.next(out)
 	if string(message) != "c" || id != "0-1"+life || !unasked(id) || !unasked("0-1") {
 		t.Errorf("own stream: id %q, %q", id, message)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -98,9 +99,9 @@ func restore(ctx context.Context, st *state) (*Session, error) {
 	}
 	info, _ := json.Marshal(st.ClientInfo) // it came as JSON
 	capabilities, _ := json.Marshal(st.Capabilities)
-	s := New(ctx, st.ID, Client{
+	s := New(ctx, st.ID, upcall.Client{
 		Revision: rev, Info: st.ClientInfo, Capabilities: st.Capabilities, Principal: st.Principal,
-		Cost: ClientCost(info, capabilities),
+		Cost: upcall.ClientCost(info, capabilities),
 	})
 	s.uses = 2 // at another replica
 	return s, s.apply(st)

@@ -25,7 +25,7 @@ func frameIn(s *Session) *frame.Frame {
 
 // Everything in a state comes back as it went, through JSON.
 func TestState(t *testing.T) {
-	s := New(t.Context(), "id", Client{
+	s := New(t.Context(), "id", upcall.Client{
 		Revision: protocol.V20250618, Info: &protocol.Implementation{Name: "c", Version: "1"},
 		Capabilities: &protocol.ClientCapabilities{Roots: &protocol.ListCapability{ListChanged: true}}, Principal: "alice",
 	})
@@ -171,27 +171,27 @@ func TestMerge(t *testing.T) {
 
 // OnEnd runs once, after the last request, whatever comes first.
 func TestOnEnd(t *testing.T) {
-	s := New(t.Context(), "", Client{Revision: protocol.LatestLegacy})
+	s := New(t.Context(), "", upcall.Client{Revision: protocol.LatestLegacy})
 	var reasons []error
 	s.OnEnd(func(reason error) { reasons = append(reasons, reason) })
 	one, two := s.Release, s.Release
 	s.Use()
 	s.Use()
-	s.Close(ErrDeleted)
-	s.Close(ErrIdle)
+	s.Close(upcall.ErrSessionDeleted)
+	s.Close(upcall.ErrSessionIdle)
 	one()
 	if len(reasons) != 0 {
 		t.Fatal("ran while a request was under way")
 	}
 	two()
-	s.Close(ErrClosed)
-	if len(reasons) != 1 || reasons[0] != ErrDeleted {
-		t.Errorf("ran for %v, want once, for ErrDeleted", reasons)
+	s.Close(upcall.ErrSessionClosed)
+	if len(reasons) != 1 || reasons[0] != upcall.ErrSessionDeleted {
+		t.Errorf("ran for %v, want once, for upcall.ErrSessionDeleted", reasons)
 	}
-	late := New(t.Context(), "", Client{})
-	late.Close(ErrIdle)
+	late := New(t.Context(), "", upcall.Client{})
+	late.Close(upcall.ErrSessionIdle)
 	ran := false
-	late.OnEnd(func(reason error) { ran = reason == ErrIdle })
+	late.OnEnd(func(reason error) { ran = reason == upcall.ErrSessionIdle })
 	if !ran {
 		t.Error("a session that has ended before OnEnd did not run it")
 	}

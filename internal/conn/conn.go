@@ -638,5 +638,5 @@ func (c *Conn) reason() error {
 	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
 	}
-	return session.ErrClosed
+	return upcall.ErrSessionClosed
 }

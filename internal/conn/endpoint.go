@@ -115,7 +115,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	client.Principal = principal.Of(ctx)
 	x, err := e.Sessions.Open(ctx, client)
 	switch {
-	case errors.Is(err, session.ErrTooMany):
+	case errors.Is(err, upcall.ErrTooManySessions):
 		return refusal(c, tooMany(err))
 	case err != nil:
 		return refusal(c, notNow("a session cannot be opened", err))
@@ -127,7 +127,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
 	defer func() {
 		if answer.Fault != nil {
-			_, _ = e.Sessions.End(ctx, x.ID(), session.ErrClosed) // the store forgets it by itself
+			_ = e.Sessions.Stop(x, upcall.ErrSessionClosed) // the store forgets it by itself
 		}
 	}()
 	answer = e.dispatchTo(ctx, c, x)
@@ -253,7 +253,7 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
 	x, err := e.Sessions.Get(r.Context(), id)
 	switch {
-	case errors.Is(err, session.ErrTooMany):
+	case errors.Is(err, upcall.ErrTooManySessions):
 		return nil, tooMany(err)
 	case err != nil:
 		return nil, notNow("the session cannot be looked up", err)
@@ -293,7 +293,7 @@ func sessionNotFound() *protocol.Error {
 
 // EndSession implements streamable.Backend.
 func (e *endpoint) EndSession(x streamable.Session) *protocol.Error {
-	if _, err := e.Sessions.End(context.Background(), x.(*session.Session).ID(), session.ErrDeleted); err != nil {
+	if err := e.Sessions.Stop(x.(*session.Session), upcall.ErrSessionDeleted); err != nil {
 		return notNow("the session cannot be ended", err)
 	}
 	return nil
@@ -305,12 +305,7 @@ func resumable(c *streamable.Call, x *session.Session) {
 	if !c.TakesEvents() || !wire.ResumableStreams.In(c.Revision) {
 		return
 	}
-	c.Resumable(func(to streamable.Sink) streamable.Stream {
-		if stream := x.OpenStream(to); stream != nil {
-			return stream
-		}
-		return nil
-	})
+	c.Resumable(x.OpenStream)
 }
 
 // serveApart serves a request on a goroutine of its own, so that the handler
@@ -352,7 +347,7 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 // error is returned only if nothing was sent yet.
 func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
 	err := found.(*session.Session).Serve(to.Last, to)
-	if errors.Is(err, session.ErrClosed) {
+	if errors.Is(err, upcall.ErrSessionClosed) {
 		return sessionNotFound()
 	}
 	fault, _ := errors.AsType[*protocol.Error](err)

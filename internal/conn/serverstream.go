@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/streamable"
@@ -54,29 +55,50 @@ func (s *serverStream) start(x *session.Session) {
 	if s.conn.isStopped() {
 		return
 	}
-	wake := make(chan struct{}, 1)
-	out, leave := x.Listen("", func() {
-		select {
-		case wake <- struct{}{}:
-		default: // it will look anyway
-		}
-	})
+	open := make(chan struct{})
+	opened := sync.OnceFunc(func() { close(open) })
 	s.sending.Go(func() {
-		defer leave()
-		for {
-			_, message, over := x.Next(out)
-			switch {
-			case message != nil:
-				if s.conn.writes.write(message) != nil {
-					return // the flush at the end has the error
-				}
-			case over:
-				return
-			default:
-				<-wake
-			}
-		}
+		defer opened() // of a session that has ended meanwhile
+		// The error is that of the connection, which its flush at the end has.
+		_ = x.Serve("", &sessionLine{s.conn, opened, make(chan struct{}, 1)})
 	})
+	<-open // what the session is told before it ends has somebody who sends it
+}
+
+// sessionLine is the connection of a session as its only stream, of which nothing
+// is lost: there is no coming back to it.
+type sessionLine struct {
+	conn   *Conn
+	opened func()
+	wake   chan struct{} // holds one
+}
+
+// Open implements upcall.Connection.
+func (l *sessionLine) Open() error { l.opened(); return nil }
+
+// Event implements upcall.Sink.
+func (l *sessionLine) Event(_ string, message []byte) error { return l.conn.writes.write(message) }
+
+// Pause implements upcall.Sink. It is for streams of answers, which are none of
+// this connection's.
+func (l *sessionLine) Pause(time.Duration) error { return nil }
+
+// Waker implements upcall.Connection.
+func (l *sessionLine) Waker() func() { return func() { nudge(l.wake) } }
+
+// Wait implements upcall.Connection. The session wakes it at its end.
+func (l *sessionLine) Wait() bool {
+	<-l.wake
+	return true
+}
+
+// nudge makes the next receive from a channel that holds one go on. It never
+// waits.
+func nudge(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default: // it will anyway
+	}
 }
 
 // close ends the session, if there is one; it may be called again. The
@@ -133,12 +155,7 @@ type subscriptionLine struct {
 var _ streamable.Line = (*subscriptionLine)(nil)
 
 // Wake makes the next Wait, or the one under way, return true. It never waits.
-func (l *subscriptionLine) Wake() {
-	select {
-	case l.wake <- struct{}{}:
-	default: // it will anyway
-	}
-}
+func (l *subscriptionLine) Wake() { nudge(l.wake) }
 
 // Wait implements streamable.Line.
 func (l *subscriptionLine) Wait() bool {

@@ -22,14 +22,14 @@ var ErrSlowClient = errors.New("mcp: the client is too far behind; the message w
 // ender is a Manager with the one method that Frame.EndSession needs.
 type ender Manager
 
-// EndSession implements upcall.Ender. A nil reason is session.ErrClosed.
+// EndSession implements upcall.Ender. A nil reason is upcall.ErrSessionClosed.
 func (e *ender) EndSession(s upcall.Session, reason error) error {
 	x, ok := s.(*session.Session)
 	if !ok || x.Context().Err() != nil {
 		return ErrSessionNotFound
 	}
 	if reason == nil {
-		reason = session.ErrClosed
+		reason = upcall.ErrSessionClosed
 	}
 	return e.Sessions.Stop(x, reason)
 }

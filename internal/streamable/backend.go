@@ -2,7 +2,6 @@ package streamable
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
@@ -66,26 +65,4 @@ type Line interface {
 	// Wait returns true when the Wake of the Call was called since it returned
 	// last, and false when the client is gone.
 	Wait() bool
-}
-
-// Sink is a connection that takes events, to which a Stream sends. After an
-// error the connection is of no further use.
-type Sink interface {
-	// Event sends a message under an id, or for a nil message the id alone.
-	Event(id string, message []byte) error
-	// Pause tells the client to come back after retry. Nothing may follow.
-	Pause(retry time.Duration) error
-}
-
-// Stream is an answer that a client can come back for when its connection is
-// lost: it keeps what is sent and forwards it to the connection that it has, if
-// any. It is safe for concurrent use.
-type Stream interface {
-	// Send sends a message ahead of the answer.
-	Send(message []byte) error
-	// End sends the answer, nil for none, and ends the stream.
-	End(answer []byte)
-	// Pause ends the connection but not the stream. It returns false if there
-	// is no connection.
-	Pause(retry time.Duration) bool
 }

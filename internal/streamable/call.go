@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -48,7 +49,7 @@ func (c *Call) Opens(session string) { c.out.session = session }
 // its connection; it may return nil for an ordinary stream. For a message of a
 // batch Resumable does nothing, because the answers of a batch share a
 // connection.
-func (c *Call) Resumable(open func(to Sink) Stream) {
+func (c *Call) Resumable(open func(to upcall.Sink) upcall.Stream) {
 	if !c.batch {
 		c.out.resuming = &resuming{open: open}
 	}

@@ -71,10 +71,10 @@ func (e *Events) end() {
 	e.out.hangUp()
 }
 
-// Event implements Sink. An event with an empty id has none.
+// Event implements upcall.Sink.
 func (e *Events) Event(id string, message []byte) error { return e.out.Event(id, message) }
 
-// Pause implements Sink.
+// Pause implements upcall.Sink.
 func (e *Events) Pause(retry time.Duration) error { return e.out.Pause(retry) }
 
 // appendRetry appends the field retry, in milliseconds, which tells the client

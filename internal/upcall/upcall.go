@@ -5,18 +5,23 @@
 //
 //   - [Config] is what a Frame is made of. The connections of a server make one
 //     for each message.
-//   - [Peer], [Session] and [Ender] are the client, its legacy session and who
-//     can end that.
+//   - [Peer] is the client, [Session] its legacy session, of the [Client] that
+//     initialize told of, and [Ender] who can end that.
 //   - [Askers] makes the [Asker] of a request, which carries each [Question] of
 //     its handler to the client.
 //   - [Detacher] makes a request a task, and [Detachment] is one that is.
+//   - [Stream] is an answer that a client can come back for, [Sink] and
+//     [Connection] are the connections that carry it.
 //
 // The package has no state. All of it may be used by several goroutines at once.
 package upcall
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -74,9 +79,82 @@ type Session interface {
 	Assigns() *assigns.Assigns
 }
 
+// Client is what initialize tells of the client of a session.
+type Client struct {
+	Revision     protocol.Revision
+	Info         *protocol.Implementation
+	Capabilities *protocol.ClientCapabilities // nil means none
+	Principal    string                       // who opens the session; "" for an anonymous client
+	// Cost is what Info and Capabilities take, in bytes, as ClientCost tells; see
+	// session.Config.Memory.
+	Cost int
+}
+
+// ClientCost returns about how many bytes the parts of initialize take when they
+// are decoded.
+func ClientCost(parts ...[]byte) (bytes int) {
+	for _, text := range parts {
+		bytes += len(text)
+		for _, c := range text {
+			if c == ',' { // it parts members and items
+				bytes += 112
+			}
+		}
+	}
+	return bytes
+}
+
+// The reasons for which sessions end; package mcp exports them. All of them are
+// ErrSessionClosed to errors.Is.
+var (
+	ErrSessionClosed  = errors.New("session: closed")
+	ErrSessionDeleted = fmt.Errorf("%w by its client", ErrSessionClosed)
+	ErrSessionIdle    = fmt.Errorf("%w because it was not used", ErrSessionClosed)
+)
+
+// ErrTooManySessions is the error of opening a session beyond the maximum.
+var ErrTooManySessions = errors.New("session: too many sessions")
+
 // Ender is where Frame.EndSession leads: the server.
 type Ender interface {
 	EndSession(s Session, reason error) error
+}
+
+// Sink is a connection that takes events. After an error it is of no further
+// use.
+type Sink interface {
+	// Event sends a message, or for a nil one nothing but the id: that gives
+	// the client something to come back with. An event with an empty id has none.
+	Event(id string, message []byte) error
+	// Pause tells the client when to come back; nothing follows on this
+	// connection.
+	Pause(retry time.Duration) error
+}
+
+// Connection is where a stream of a session goes on.
+type Connection interface {
+	Sink
+	// Open begins it. It is called before anything is sent but what was missed.
+	Open() error
+	// Waker returns the func that makes Wait return. It does not block.
+	Waker() func()
+	// Wait returns true when the Waker was called since it returned last, or now
+	// and then, and false when the connection is over.
+	Wait() bool
+}
+
+// Stream is an answer that a client can come back for when its connection is
+// lost: it keeps what is sent and forwards it to the connection that it has, if
+// any.
+type Stream interface {
+	// Send sends a message ahead of the answer. That the client is away is no
+	// error: it may come back for the message.
+	Send(message []byte) error
+	// End sends the answer, nil for none, and ends the stream.
+	End(answer []byte)
+	// Pause ends the connection but not the stream: the client is to come back
+	// after retry. It returns false if there is no connection.
+	Pause(retry time.Duration) bool
 }
 
 // Detacher turns a request into a task; the server brings it for tools that may
