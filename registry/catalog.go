@@ -21,11 +21,6 @@
 // when it is first asked for and kept with its list, whose own lock guards it.
 // It is dropped with the list when that is replaced.
 //
-// Watchers are told of a change on the goroutine that made it, after the new
-// snapshot is in place and with no lock of the Catalog held. Two changes on two
-// goroutines may thus be told in either order; who needs the truth asks the
-// Catalog.
-//
 // The callbacks of users, which are Config.Filter, Entry.Visible and the
 // MarshalJSON of metadata, may panic or be slow. The first two run without any
 // lock; an entry is encoded under the lock for changes when it is added, and a
@@ -172,6 +167,10 @@ func (c internals) Get(kind Kind, key string) (*Entry, bool) { return c.get(kind
 // Watch calls fn after every change, on the goroutine that made it, with what
 // has come or gone, until stop is called. Who watches first is told first. fn
 // must return at once.
+//
+// The new snapshot is in place then, and no lock of the Catalog held. Two changes
+// on two goroutines may thus be told in either order; who needs the truth asks
+// the Catalog.
 func (c internals) Watch(fn func(changed []*Entry)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
