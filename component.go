@@ -241,7 +241,7 @@ func Title(text string) Option { return common(func(set *settings) { set.title =
 
 // Icons are images for user interfaces (revisions from 2025-11-25 on). Each has
 // an https: or data: URI.
-func Icons(icons ...protocol.Icon) Option {
+func Icons(icons ...Icon) Option {
 	return common(func(set *settings) {
 		for i, icon := range icons {
 			if err := checkIcon(icon); err != nil {

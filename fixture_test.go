@@ -70,8 +70,8 @@ func fixture(t testing.TB, opts *mcp.Options, middleware ...mcp.Middleware) *mcp
 		mcp.Tool("nothing", func(*mcp.Frame, empty) (empty, error) { return empty{}, nil }),
 		mcp.Tool("media", func(*mcp.Frame, empty) (*mcp.Result, error) {
 			return mcp.NewResult().Text("see").Image([]byte("png"), "image/png").Audio([]byte("wav"), "audio/wav").
-				Link(protocol.ResourceLink{URI: "file:///a.txt", Name: "a.txt"}).
-				Embed(protocol.ResourceContents{URI: "file:///b.txt", Text: "b"}).Meta("com.example/k", "v"), nil
+				Add(mcp.ResourceLink{URI: "file:///a.txt", Name: "a.txt"}).
+				Add(mcp.EmbeddedResource{Resource: mcp.ResourceContents{URI: "file:///b.txt", Text: "b"}}).Meta("com.example/k", "v"), nil
 		}),
 		mcp.Tool("fail", func(*mcp.Frame, empty) (string, error) { return "", errors.New("disk full") }),
 		mcp.Tool("refuse", func(*mcp.Frame, empty) (string, error) {

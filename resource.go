@@ -469,7 +469,7 @@ func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []str
 		URITemplate: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
 		MIMEType: form.mimeOr(set.mime), Annotations: set.annotations, Meta: set.meta,
 	})
-	e.Arguments, e.Literals = v.names, template.Literals()
+	e.Arguments, e.Literals = v.names, template.Internal(call.Private{}).Literals()
 	late := timedOut("reading " + r.uri)
 	e.Match = func(uri string) frame.Handler {
 		values, ok := template.Match(uri)
@@ -500,7 +500,7 @@ func (v *variables) bind(in reflect.Type) (faults []string) {
 			faults = append(faults, fmt.Sprintf("variable {%s} has no field in %v; add one with json:\"%s\"", name, in, name))
 		}
 		v.lists[name] = field.Type == "array"
-		v.rooted[name] = v.template.Rooted(name)
+		v.rooted[name] = v.template.Internal(call.Private{}).Rooted(name)
 	}
 	for _, name := range v.free {
 		if !slices.Contains(v.names, name) {

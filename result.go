@@ -25,8 +25,9 @@ type Result struct {
 // NewResult returns an empty Result.
 func NewResult() *Result { return &Result{} }
 
-// Add appends items of content.
-func (r *Result) Add(items ...protocol.Content) *Result {
+// Add appends items of content, such as a [ResourceLink] or an
+// [EmbeddedResource].
+func (r *Result) Add(items ...Content) *Result {
 	r.content = append(r.content, items...)
 	return r
 }
@@ -39,15 +40,6 @@ func (r *Result) Textf(format string, args ...any) *Result {
 	return r.Text(fmt.Sprintf(format, args...))
 }
 
-// JSON appends v as JSON in a text item.
-func (r *Result) JSON(v any) *Result {
-	text, err := jsonx.Append(nil, v)
-	if err != nil {
-		return r.broken(err)
-	}
-	return r.Text(string(text))
-}
-
 // Image appends an image; data are its bytes, not base64.
 func (r *Result) Image(data []byte, mimeType string) *Result {
 	return r.Add(protocol.ImageContent{Data: data, MIMEType: mimeType})
@@ -56,14 +48,6 @@ func (r *Result) Image(data []byte, mimeType string) *Result {
 // Audio appends a sound; data are its bytes, not base64.
 func (r *Result) Audio(data []byte, mimeType string) *Result {
 	return r.Add(protocol.AudioContent{Data: data, MIMEType: mimeType})
-}
-
-// Link appends a link to a resource.
-func (r *Result) Link(link protocol.ResourceLink) *Result { return r.Add(link) }
-
-// Embed appends the contents of a resource.
-func (r *Result) Embed(contents protocol.ResourceContents) *Result {
-	return r.Add(protocol.EmbeddedResource{Resource: contents})
 }
 
 // Structured sets the structured content to v, encoded as what a func returns:

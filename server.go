@@ -130,9 +130,6 @@ func orderedRevisions(revs []protocol.Revision) []protocol.Revision {
 	return slices.Compact(revs)
 }
 
-// Info returns what the server says of itself.
-func (s *Server) Info() Info { return s.info }
-
 // Add registers components, all or none. The error lists every fault with
 // type, field, tag and fix. It may be called while the server serves: clients
 // that want to know are told of the change.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -156,8 +157,7 @@ func (t *tool) compile(c *compiler) error {
 	})
 	e.Task = set.task != nil
 	if input.plan != nil {
-		var known facts.Plan
-		input.plan.Internal(&known)
+		known := input.plan.Internal(call.Private{})
 		for _, h := range known.Headers {
 			e.Headers = append(e.Headers, facts.Header{Name: h.Name, Path: h.Path})
 		}
@@ -425,8 +425,7 @@ func (t *tool) outputCheck(c *compiler, of reflect.Type) (definition json.RawMes
 	if err != nil {
 		return nil, nil, fmt.Errorf("result: %w", err)
 	}
-	var known facts.Plan
-	if plan.Internal(&known); known.Constrained {
+	if plan.Internal(call.Private{}).Constrained {
 		check = plan.Check
 	}
 	return plan.JSON(), check, nil

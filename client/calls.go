@@ -109,17 +109,6 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 	return wrap("notify", method, "", conn.send(ctx, method, wire.AppendNotification(nil, method, text)))
 }
 
-// SendProgress tells the server how far this side has come with a question of
-// the server that carried the token.
-func (c *Client) SendProgress(ctx context.Context, token json.RawMessage, p Progress) error {
-	conn, err := c.life.current(ctx)
-	if err != nil {
-		return wrap("progress", protocol.MethodProgress, "", err)
-	}
-	body := wire.Progress{Token: token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, conn.revision())
-	return wrap("progress", protocol.MethodProgress, "", conn.send(ctx, protocol.MethodProgress, body))
-}
-
 // Tools iterates over all tools, page by page. It ends after an error. Over
 // modern HTTP, tools whose x-mcp-header is not valid are left out, which is
 // logged.

@@ -162,9 +162,6 @@ func (c *Client) Supports(path ...string) bool {
 	return raw != nil && string(raw) != "false" && string(raw) != "null"
 }
 
-// Capabilities returns what the client declares to servers.
-func (c *Client) Capabilities() protocol.ClientCapabilities { return c.caps }
-
 // capabilitiesFor returns what the client declares in a revision.
 func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilities {
 	if c.opts.OnRequest != nil {

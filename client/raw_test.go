@@ -41,7 +41,7 @@ func TestOnRequest(t *testing.T) {
 			return map[string]any{"action": "accept", "content": map[string]string{"name": "Ada"}}, nil
 		}
 		c := connect(t, serving(t, fixture(t, nil)), opts)
-		if got := c.Capabilities(); got.Roots != nil || got.Extensions != nil {
+		if got := c.caps; got.Roots != nil || got.Extensions != nil {
 			t.Errorf("declared %+v", got)
 		}
 		if !wire.Elicitation.In(rev) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/schema/internal/schemadoc"
 )
@@ -166,11 +167,10 @@ type Field struct {
 // the type is no struct. The slice is the caller's.
 func (p *Plan) Fields() []Field { return append([]Field(nil), p.fields...) }
 
-// Internal fills in what the other packages of this module need to know about a
-// plan and users do not. Nobody else can call it, since its parameter's type is
-// internal.
-func (p *Plan) Internal(f *facts.Plan) {
-	*f = facts.Plan{Headers: append([]facts.Header(nil), p.headers...), Constrained: p.constrained}
+// Internal returns what the other packages of this module need to know about a
+// plan and users do not. Others cannot call it.
+func (p *Plan) Internal(call.Private) facts.Plan {
+	return facts.Plan{Headers: append([]facts.Header(nil), p.headers...), Constrained: p.constrained}
 }
 
 // decode reads data into the value at dst, which must be zero and have the

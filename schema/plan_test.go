@@ -11,6 +11,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -145,8 +146,7 @@ func TestFieldsAndHeaders(t *testing.T) {
 		t.Errorf("fields are\n%+v\nwant\n%+v", got, want)
 	}
 	known := facts.Plan{Headers: []facts.Header{{Name: "Region", Path: []string{"where", "region"}}, {Name: "N", Path: []string{"n"}}}, Constrained: true}
-	var got facts.Plan
-	if p.Internal(&got); !reflect.DeepEqual(got, known) {
+	if got := p.Internal(call.Private{}); !reflect.DeepEqual(got, known) {
 		t.Errorf("got %+v, want %+v", got, known)
 	}
 	if got := listed(t, p.Check([]byte(`{"level":1,"where":{"region":"eu"},"n":9007199254740993}`))); !reflect.DeepEqual(got, []string{"/n maximum"}) {

@@ -11,10 +11,6 @@ import (
 	"github.com/talaria-go/mcp/internal/facts"
 )
 
-// ErrHalfMessage is the error of a Conn whose peer began a message and did not
-// end it in time. Nothing more can be read.
-var ErrHalfMessage = errors.New("transport: the peer has begun a message and not ended it in time")
-
 // SocketOptions bound a socket, WebSockets included; nil means the defaults.
 type SocketOptions struct {
 	MaxMessage   int           // bytes; 0 means 4 MiB
@@ -29,7 +25,7 @@ type SocketOptions struct {
 // NewSocket is NewStream for a connection of package net: TCP, Unix, TLS.
 // A peer that does not read what is written to it for the time allowed loses
 // the connection: Read and Write fail then. One that begins a message and does
-// not end it makes Read fail, with ErrHalfMessage. A peer that is quiet between
+// not end it makes Read fail. A peer that is quiet between
 // messages may be so for ever.
 func NewSocket(conn net.Conn, opts *SocketOptions) Conn {
 	s := &timedConn{Conn: conn, read: facts.ReadTimeout, write: facts.WriteTimeout}
@@ -71,7 +67,7 @@ func (s *timedConn) Read(p []byte) (n int, err error) {
 		n, err = s.Conn.Read(p)
 	}
 	if s.begun && errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("%w, which is %v: a message is one line, and ends with a newline", ErrHalfMessage, s.read)
+		err = fmt.Errorf("%w, which is %v: a message is one line, and ends with a newline", facts.ErrHalfMessage, s.read)
 	}
 	if n == 0 {
 		return n, err

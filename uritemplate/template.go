@@ -160,24 +160,6 @@ func (t *Template) String() string { return t.text }
 // Names returns the variables in their order.
 func (t *Template) Names() []string { return append([]string(nil), t.names...) }
 
-// Literals returns how many characters of the template stand for themselves:
-// of two templates that match a URI, the one with more is closer to it.
-func (t *Template) Literals() int { return t.literals }
-
-// Rooted reports whether a value of a variable can begin with a slash that
-// belongs to the form of the URI, as with {+path} in file://{+path} but not in
-// file:///{+path}.
-func (t *Template) Rooted(name string) bool {
-	for i, p := range t.parts {
-		for _, v := range p.vars {
-			if v.name == name {
-				return p.op.char == '+' && (i == 0 || !strings.HasSuffix(t.parts[i-1].literal, "/"))
-			}
-		}
-	}
-	return false
-}
-
 // Expand returns the URI for values, which Match reads. Variables without a
 // value are left out; values of names that are not in the template are ignored.
 // Values are text: bytes that are no UTF-8 become U+FFFD. In {+a} and {#a}

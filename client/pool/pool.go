@@ -81,19 +81,6 @@ const (
 	LeastBusy                  // that with the fewest calls under way
 )
 
-// String returns the strategy's name.
-func (s Strategy) String() string {
-	switch s {
-	case RoundRobin:
-		return "round robin"
-	case Random:
-		return "random"
-	case LeastBusy:
-		return "least busy"
-	}
-	return "unknown"
-}
-
 // Stats count what a pool does.
 type Stats struct {
 	Size        int   // connections, ready or not

@@ -209,7 +209,7 @@ func (c *Conn) readAll() error {
 		if gone := c.writeErr.Load(); gone != nil {
 			return *gone
 		}
-		if errors.Is(err, transport.ErrHalfMessage) {
+		if errors.Is(err, facts.ErrHalfMessage) {
 			c.reject(&request{conn: c}, protocol.Errorf(protocol.CodeParseError, "%w", err))
 		}
 		if !ok {

@@ -1,6 +1,9 @@
 package facts
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Defaults that several packages have in common.
 const (
@@ -8,3 +11,7 @@ const (
 	ReadTimeout  = 30 * time.Second // for the rest of a message that a peer has begun
 	WriteTimeout = 30 * time.Second // for a peer to take what is written
 )
+
+// ErrHalfMessage is the error of a transport.Conn whose peer began a message and
+// did not end it in ReadTimeout, or what options name. Nothing more can be read.
+var ErrHalfMessage = errors.New("transport: the peer has begun a message and not ended it in time")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -101,7 +102,7 @@ func (c *conn) Read() ([]byte, error) {
 
 // giveUp closes the connection to a peer that does not end its message.
 func (c *conn) giveUp() {
-	err := fmt.Errorf("websocket: %w, which is %v", transport.ErrHalfMessage, c.rest)
+	err := fmt.Errorf("websocket: %w, which is %v", facts.ErrHalfMessage, c.rest)
 	if c.fault.CompareAndSwap(nil, &err) {
 		_ = c.closeWith(websocket.StatusPolicyViolation, fmt.Sprintf("a message must end within %v", c.rest)) // the fault says more
 	}
