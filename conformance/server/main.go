@@ -15,8 +15,9 @@ import (
 func main() { undertest.Server(newServer) }
 
 // newServer returns the server with everything that the suite asks for.
-func newServer() *mcp.Server {
-	s := mcp.NewServer(mcp.Info{Name: "talaria-conformance", Version: "1.0.0"}, &mcp.Options{HTTP: mcp.HTTPOptions{Polling: true}})
+func newServer(opts mcp.Options) *mcp.Server {
+	opts.HTTP.Polling = true
+	s := mcp.NewServer(mcp.Info{Name: "talaria-conformance", Version: "1.0.0"}, &opts)
 	s.MustAdd(contentTools()...)
 	s.MustAdd(behaviourTools()...)
 	s.MustAdd(askingTools()...)

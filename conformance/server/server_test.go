@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -28,7 +29,7 @@ func TestServerListsWhatTheSuiteNeeds(t *testing.T) {
 	request.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 	request.Header.Set("Mcp-Method", "tools/list")
 	recorder := httptest.NewRecorder()
-	newServer().Handler().ServeHTTP(recorder, request)
+	newServer(mcp.Options{}).Handler().ServeHTTP(recorder, request)
 
 	var answer struct {
 		Result struct {

@@ -16,12 +16,10 @@ func main() { undertest.Server(newServer) }
 
 // newServer returns the server. Its pages are short, so that every list has
 // several.
-func newServer() *mcp.Server {
-	s := mcp.NewServer(mcp.Info{Name: "talaria-e2e", Title: "Something of everything", Version: "1.0.0"}, &mcp.Options{
-		Instructions: "Try everything.",
-		PageSize:     3,
-		HTTP:         mcp.HTTPOptions{SSE: true, Polling: true},
-	})
+func newServer(opts mcp.Options) *mcp.Server {
+	opts.Instructions, opts.PageSize = "Try everything.", 3
+	opts.HTTP = mcp.HTTPOptions{SSE: true, Polling: true}
+	s := mcp.NewServer(mcp.Info{Name: "talaria-e2e", Title: "Something of everything", Version: "1.0.0"}, &opts)
 	s.MustAdd(answering()...)
 	s.MustAdd(asking()...)
 	s.MustAdd(running()...)

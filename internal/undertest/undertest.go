@@ -5,6 +5,7 @@ package undertest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,10 +13,12 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
@@ -34,19 +37,25 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 }
 
 // Server is the main function of a server, with the flags -http and -stdio. Over
-// HTTP its endpoint is /mcp, and WebSocket connections are served under /ws.
-func Server(newServer func() *mcp.Server) {
+// HTTP its endpoint is /mcp, and WebSocket connections are served under /ws. With
+// -replicas there are several of it, which share a store within the process, and
+// each request goes to the next one. newServer completes the options.
+func Server(newServer func(opts mcp.Options) *mcp.Server) {
 	Main("server", func(ctx context.Context, args []string) error {
 		flags := flag.NewFlagSet("server", flag.ContinueOnError)
 		addr := flags.String("http", "", "serve HTTP on this `address`; port 0 takes a free one")
 		stdio := flags.Bool("stdio", false, "serve standard input and output")
+		replicas := flags.Int("replicas", 1, "with -http, a `number` of servers that share their sessions")
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
 		if (*addr != "") == *stdio || flags.NArg() > 0 {
 			return errors.New("give either -http ADDRESS or -stdio")
 		}
-		s := newServer()
+		if *replicas > 1 && !*stdio {
+			return serveReplicas(ctx, *addr, *replicas, newServer)
+		}
+		s := newServer(mcp.Options{})
 		if *stdio {
 			return s.ServeStdio(ctx)
 		}
@@ -54,6 +63,25 @@ func Server(newServer func() *mcp.Server) {
 		mux.Handle("/mcp", s.Handler())
 		mux.Handle("/ws", websocket.Handler(s))
 		return Serve(ctx, *addr, mux, s.Shutdown)
+	})
+}
+
+// serveReplicas serves n servers that share a store, each request by the next.
+func serveReplicas(ctx context.Context, addr string, n int, newServer func(opts mcp.Options) *mcp.Server) error {
+	opts := mcp.Options{Store: scale.NewLocal(), StateKeys: [][]byte{[]byte(rand.Text())}}
+	servers := make([]*mcp.Server, n)
+	for i := range servers {
+		servers[i] = newServer(opts)
+	}
+	var next atomic.Uint64
+	turn := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		servers[next.Add(1)%uint64(n)].Handler().ServeHTTP(w, r)
+	})
+	return Serve(ctx, addr, turn, func(ctx context.Context) (err error) {
+		for _, s := range servers {
+			err = errors.Join(err, s.Shutdown(ctx))
+		}
+		return err
 	})
 }
 
