@@ -11,14 +11,10 @@ import (
 // newRounds makes what asks modern clients. It panics on keys that cannot
 // seal, as NewServer does on other faults.
 func newRounds(opts Options) *mrtr.Askers {
-	if len(opts.StateKeys) == 0 {
-		for option, given := range map[string]bool{"Store": opts.Store != nil, "TaskStore": opts.TaskStore != nil} {
-			if given {
-				panic("mcp: NewServer: Options." + option + " is for servers that share their work, and they need the same Options.StateKeys: " +
-					"without them no other server, nor this one after a restart, goes on with a request that asked its client something. " +
-					"Give all of them the same secret of 16 random bytes or more")
-			}
-		}
+	if len(opts.StateKeys) == 0 && opts.Store != nil {
+		panic("mcp: NewServer: Options.Store is for servers that share their work, and they need the same Options.StateKeys: " +
+			"without them no other server, nor this one after a restart, goes on with a request that asked its client something. " +
+			"Give all of them the same secret of 16 random bytes or more")
 	}
 	return mrtr.New(opts.sealer(seal.Rounds), opts.rounds())
 }

@@ -51,7 +51,7 @@ func init() {
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
 	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")
-	tell("test:TestStoreThatDoesNotReturn", "scale.Store", "scale.Watcher", "tasks.Store", "session.Config.StoreFailed")
+	tell("test:TestStoreThatDoesNotReturn", "scale.Store", "scale.Watcher", "session.Config.StoreFailed")
 	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.Refused")
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")

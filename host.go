@@ -61,8 +61,13 @@ func (h *host) newPost() *post.Office {
 func (h *host) share() {
 	if h.post != nil {
 		replicas := (*conn.Replicas)(h.connections)
-		h.post.Start(replicas.Delivered)
+		h.post.Start(func(m post.Message) {
+			if !h.tasks.Delivered(m) {
+				replicas.Delivered(m)
+			}
+		})
 		h.sessions.Share(replicas.SessionEnded)
+		h.tasks.Share()
 	}
 }
 

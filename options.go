@@ -16,7 +16,6 @@ import (
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/session"
-	"github.com/talaria-go/mcp/tasks"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -93,16 +92,14 @@ type Options struct {
 	// makes.
 	StateKeys [][]byte
 	// Store makes this server one of several that serve the same clients, its
-	// replicas: whichever of them a request reaches, it finds the session. nil
-	// means that there is one process, and that what it keeps ends with it.
+	// replicas: whichever of them a request reaches, it finds the session, or the
+	// task. nil means that there is one process, and that what it keeps ends with it.
 	//
 	// All replicas have the same store, StateKeys, components and options. A
 	// request that needs a session is refused with 503 while the store does not
 	// answer; requests of modern revisions do not need it. With a Store the server
 	// has goroutines of its own, from NewServer until Shutdown.
 	Store scale.Store
-	// TaskStore keeps tasks outside the process; nil keeps them in its memory.
-	TaskStore tasks.Store
 	// Limits, Timeouts and HTTP are the numbers, the durations and what belongs
 	// to streamable HTTP alone.
 	Limits   Limits
@@ -361,7 +358,7 @@ func (o *Options) sealer(use string) *seal.Sealer {
 // tasks returns the options of tasks; failed is told of errors of the store.
 func (o *Options) tasks(failed func(error)) engine.Config {
 	return engine.Config{
-		Store: o.TaskStore, TTL: o.Timeouts.Task, Max: o.Limits.Tasks, MaxRunning: o.Limits.TasksRunning,
+		TTL: o.Timeouts.Task, Max: o.Limits.Tasks, MaxRunning: o.Limits.TasksRunning,
 		MaxPerOwner: o.Limits.TasksPerOwner, MaxRunningPerOwner: o.Limits.TasksRunningPerOwner, Memory: o.Limits.TaskMemory,
 		StoreFailed: failed,
 	}

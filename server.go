@@ -95,11 +95,11 @@ func NewServer(info Info, opts *Options) *Server {
 		s.logger = zerolog.New(logTo(os.Stderr)).Level(zerolog.WarnLevel).With().Timestamp().Str("server", info.Name).Logger()
 	}
 	s.rounds = newRounds(s.opts)
-	s.tasks = newTaskExtension(s)
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter, Coming: s.declare,
 	})
 	s.post = (*host)(s).newPost()
+	s.tasks = newTaskExtension(s)
 	s.sessions = (*host)(s).newSessions()
 	s.connections = (*host)(s).newConnections()
 	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
@@ -474,6 +474,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.post != nil {
 		s.post.Close(ctx)
 	}
+	s.tasks.Close()
 	return err
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // sharedKeys are those of servers with a store that others use as well.
@@ -27,25 +26,22 @@ var sharedKeys = [][]byte{[]byte("a secret of 16 bytes or more")}
 // Servers that share a store must share the keys, too, or what one of them asks
 // a client no other goes on with.
 func TestStoreNeedsStateKeys(t *testing.T) {
-	for option, opts := range map[string]mcp.Options{
-		"Store":     {Store: scale.NewLocal()},
-		"TaskStore": {TaskStore: &tasks.Memory{}},
-	} {
-		build := func() (said any) {
-			defer func() { said = recover() }()
-			mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, &opts)
-			return nil
-		}
-		said := fmt.Sprint(build())
-		for _, part := range []string{"Options." + option, "the same Options.StateKeys", "the same secret of 16 random bytes or more"} {
-			if !strings.Contains(said, part) {
-				t.Errorf("%s without keys: %q, want %q in it", option, said, part)
+	build := func(opts mcp.Options) (said any) {
+		defer func() {
+			if r := recover(); r != nil {
+				said = r
 			}
+		}()
+		return mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, &opts).Shutdown(t.Context())
+	}
+	said := fmt.Sprint(build(mcp.Options{Store: scale.NewLocal()}))
+	for _, part := range []string{"Options.Store", "the same Options.StateKeys", "the same secret of 16 random bytes or more"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("without keys: %q, want %q in it", said, part)
 		}
-		opts.StateKeys = sharedKeys
-		if said := build(); said != nil {
-			t.Errorf("%s with keys: %v", option, said)
-		}
+	}
+	if said := build(mcp.Options{Store: scale.NewLocal(), StateKeys: sharedKeys}); said != nil {
+		t.Errorf("with keys: %v", said)
 	}
 }
 

@@ -326,7 +326,11 @@ type taskExtension struct {
 // newTaskExtension makes the tasks of s, whose options must be complete.
 func newTaskExtension(s *Server) *taskExtension {
 	x := &taskExtension{server: s}
-	x.Manager = tasks.NewManager(s.opts.tasks(logStore(&s.logger, "task store")), x.changed)
+	config := s.opts.tasks(logStore(&s.logger, "task store"))
+	if s.post != nil {
+		config.Store = &tasks.Shared{Store: s.opts.Store, Seal: s.opts.sealer("task"), Post: s.post}
+	}
+	x.Manager = tasks.NewManager(config, x.changed)
 	return x
 }
 

@@ -42,6 +42,7 @@ func TestLongWork(t *testing.T) {
 	}()
 	c.WaitFor("notifications/tools/list_changed")
 	c.WaitFor("notifications/resources/updated")
+	imported = 0
 	r := c.Call("import", ImportIn{250})
 	if r.Text() != "imported 250 rows" || len(r.Progress) == 0 || imported != 250 {
 		t.Errorf("got %q with %v, %d rows", r.Text(), r.Progress, imported)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-chi/chi/v5"
@@ -100,6 +101,9 @@ func calling(more ...string) map[string]string {
 	return header
 }
 
+// registerDriver registers the driver, once for all runs of the test.
+var registerDriver = sync.OnceFunc(func() { sql.Register("docs", countingDriver{}) })
+
 func TestTransports(t *testing.T) {
 	const origin = "https://app.example.com"
 	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, &mcp.Options{AllowedOrigins: []string{origin}})
@@ -124,7 +128,7 @@ func TestTransports(t *testing.T) {
 		}
 	}
 
-	sql.Register("docs", countingDriver{})
+	registerDriver()
 	db, err := sql.Open("docs", "")
 	if err != nil {
 		t.Fatal(err)

@@ -8,11 +8,12 @@
 //   - [Task] is a task whose work runs in this process. Its methods change its
 //     record: progress, questions, the end.
 //   - [Handle] and [State] are the results that tell a client of a task.
+//   - [Store] keeps the records: [Memory] for a server alone, [Shared] for all
+//     replicas of one.
 //
 // Package mcp is the only user: it runs the handler, and calls Task.Finish with
-// what that returned. The records are kept in a tasks.Store, which is users'
-// code and may be another process's too. A task that was begun elsewhere can be
-// looked at here; answers and cancellations reach only tasks of this process.
+// what that returned. With Shared, a task of another replica can be looked at,
+// answered and cancelled here; if its replica is gone, it fails.
 //
 // A record is saved after each change, and told to Manager's changed after
 // that, both in the order of the changes. Once its status is final it does not
@@ -33,10 +34,10 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // The limits that a zero Config stands for.
@@ -49,7 +50,7 @@ const (
 
 // Config bounds the tasks of a server.
 type Config struct {
-	Store      tasks.Store   // nil means a Memory
+	Store      Store         // nil means a Memory; a *Shared is that of all replicas
 	TTL        time.Duration // of tasks that name none; 0 means DefaultTTL
 	Max        int           // tasks that are kept at a time, also those that have ended; 0 means DefaultMax
 	MaxRunning int           // tasks that run at a time; 0 means DefaultRunning
@@ -90,6 +91,11 @@ type Manager struct {
 	kept    *share.Shares // tasks, also those that have ended
 	bytes   *share.Shares // of what is kept; who has much of it begins no more tasks
 
+	shared    *Shared         // Config.Store, if it is one; nil else
+	ctx       context.Context // of Share
+	stop      context.CancelFunc
+	answering sync.WaitGroup // goroutines of Share and Delivered
+
 	mu   sync.Mutex
 	live map[string]*Task
 	owed map[string]time.Time // tasks that ended and of which nobody has heard, and until when that may be waited for
@@ -100,7 +106,7 @@ type Manager struct {
 // every change of a task; it must return soon.
 func NewManager(config Config, changed func(State)) *Manager {
 	if config.Store == nil {
-		config.Store = &tasks.Memory{}
+		config.Store = &Memory{}
 	}
 	if config.TTL <= 0 {
 		config.TTL = DefaultTTL
@@ -123,12 +129,15 @@ func NewManager(config Config, changed func(State)) *Manager {
 	if changed == nil {
 		changed = func(State) {}
 	}
-	return &Manager{
+	m := &Manager{
 		config: config, changed: changed, live: make(map[string]*Task), owed: make(map[string]time.Time),
 		running: share.New("tasks that run", config.MaxRunning, config.MaxRunningPerOwner, share.Same),
 		kept:    share.New("tasks that are kept", config.Max, config.MaxPerOwner, share.Always),
 		bytes:   share.New("bytes of tasks", config.Memory, -1, share.Always),
 	}
+	m.shared, _ = config.Store.(*Shared)
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
 }
 
 // Create makes a task of owner that works. cancel ends its work. Task.Finish
@@ -152,7 +161,7 @@ func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.
 	if ttl <= 0 {
 		ttl = m.config.TTL
 	}
-	t := &Task{manager: m, cancel: cancel, used: map[string]int{}, answers: map[string]chan json.RawMessage{}, saving: make(chan struct{}, 1), record: tasks.Record{
+	t := &Task{manager: m, cancel: cancel, used: map[string]int{}, answers: map[string]chan json.RawMessage{}, saving: make(chan struct{}, 1), record: Record{
 		ID: opaque.NewID(), Owner: owner, Status: protocol.TaskWorking,
 		TTL: ttl, PollInterval: poll,
 	}}
@@ -331,7 +340,7 @@ func (m *Manager) failed(err error) {
 }
 
 // keep saves a record.
-func (m *Manager) keep(r tasks.Record) error {
+func (m *Manager) keep(r Record) error {
 	return m.useSoon(func(ctx context.Context) error { return m.config.Store.Save(ctx, r) })
 }
 
@@ -349,18 +358,18 @@ const storeTimeout = 5 * time.Second
 
 // Get returns the record of a task of owner. One that does not exist, or is
 // another's, is a protocol error, -32602.
-func (m *Manager) Get(ctx context.Context, owner, id string) (tasks.Record, error) {
+func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
 	if !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
-		return tasks.Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: what was sent has not the form of a taskId")
+		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: what was sent has not the form of a taskId")
 	}
-	var r tasks.Record
+	var r Record
 	var ok bool
 	err := m.use(func() (err error) { r, ok, err = m.config.Store.Load(ctx, id); return err })
 	if err != nil {
-		return tasks.Record{}, err
+		return Record{}, err
 	}
 	if !ok || r.Owner != owner {
-		return tasks.Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: %s", id)
+		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: %s", id)
 	}
 	return r, nil
 }
@@ -373,7 +382,19 @@ func (m *Manager) Update(ctx context.Context, owner, id string, answers map[stri
 	if t := m.task(id); t != nil {
 		return t.answer(answers)
 	}
+	if m.shared == nil {
+		return nil
+	}
+	err := m.use(func() error { return m.shared.answer(ctx, id, answers) })
+	if err != nil {
+		return unavailable("the answers cannot be handed to the replica that runs the task", err)
+	}
 	return nil
+}
+
+// unavailable is the error of a request that may pass later.
+func unavailable(what string, err error) error {
+	return &protocol.Error{Code: protocol.CodeUnavailable, Message: what + " now: try again", RetryAfter: time.Second, Err: err}
 }
 
 // Cancel asks a task to end. One that has ended is left as it is.
@@ -388,7 +409,113 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 		t.cancel(ErrCancelled)
 		return err
 	}
+	if m.shared == nil {
+		return nil
+	}
+	var r Record
+	var node string
+	err := m.use(func() (err error) {
+		r, node, err = m.shared.end(ctx, id, func(r *Record) { r.Status = protocol.TaskCancelled })
+		return err
+	})
+	if err != nil {
+		return unavailable("the task cannot be cancelled", err)
+	}
+	if node != "" {
+		m.changed(State{Record: r})
+		body, _ := json.Marshal(letter{ID: id})
+		// The replica finds out with its next renewal, if it is not told.
+		_ = m.use(func() error { return m.shared.Post.Send(ctx, node, letterCancel, body) })
+	}
 	return nil
+}
+
+// Delivered handles a message of another replica, and reports whether it is one
+// of tasks.
+func (m *Manager) Delivered(message post.Message) bool {
+	if message.Kind != letterAnswers && message.Kind != letterCancel {
+		return false
+	}
+	var l letter
+	if err := json.Unmarshal(message.Body, &l); err != nil {
+		m.failed(err)
+		return true
+	}
+	t := m.task(l.ID)
+	switch {
+	case t == nil: // it has ended meanwhile
+	case message.Kind == letterAnswers:
+		// It waits for the store, which whoever brings messages must not.
+		m.answering.Go(func() { m.failed(t.answer(l.Answers)) })
+	default:
+		m.over(t)
+	}
+	return true
+}
+
+// over ends the work of a task that another replica has ended.
+func (m *Manager) over(t *Task) {
+	t.end()
+	m.leave(t)
+	m.Told(t.record.ID)
+	t.cancel(ErrCancelled)
+}
+
+// Share begins to renew the tasks that run here, and to end those whose replica
+// is gone, on a goroutine that ends with Close. It must be called once, and only
+// with a *Shared.
+func (m *Manager) Share() {
+	m.answering.Go(m.keepShared)
+}
+
+// Close ends what Share has begun.
+func (m *Manager) Close() {
+	m.stop()
+	m.answering.Wait()
+}
+
+// keepShared renews and ends tasks until Close.
+func (m *Manager) keepShared() {
+	timer := time.NewTicker(beat)
+	defer timer.Stop()
+	var answers time.Time // since when the store does without a gap
+	for part := 0; ; part++ {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-timer.C:
+		}
+		err := m.use(func() error { return m.roundShared(part, !answers.IsZero() && time.Since(answers) >= lease) })
+		switch {
+		case err != nil && m.ctx.Err() == nil:
+			m.failed(err)
+			answers = time.Time{}
+		case answers.IsZero():
+			answers = time.Now()
+		}
+	}
+}
+
+// roundShared is one round of keepShared. It ends no task before the store has
+// answered for a lease: nobody could renew what is due.
+func (m *Manager) roundShared(part int, sweep bool) error {
+	ctx, stop := context.WithTimeout(m.ctx, storeTimeout)
+	defer stop()
+	over, err := m.shared.renew(ctx)
+	for _, id := range over {
+		m.shared.note(id, 0)
+		if t := m.task(id); t != nil {
+			m.over(t)
+		}
+	}
+	if err != nil || !sweep {
+		return err
+	}
+	ended, err := m.shared.endLost(ctx, partOf(part))
+	for _, r := range ended {
+		m.changed(State{Record: r})
+	}
+	return err
 }
 
 // task returns a task that runs in this process; nil if it has ended, or runs

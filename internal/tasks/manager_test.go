@@ -11,7 +11,6 @@ import (
 
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // start makes a task and the context that its end cancels.
@@ -310,9 +309,9 @@ func TestLimitPerOwner(t *testing.T) {
 	})
 }
 
-type failing struct{ tasks.Memory }
+type failing struct{ Memory }
 
-func (*failing) Save(context.Context, tasks.Record) error { return errors.New("disk full") }
+func (*failing) Save(context.Context, Record) error { return errors.New("disk full") }
 
 func TestStoreFails(t *testing.T) {
 	m := NewManager(Config{Store: &failing{}}, nil)

@@ -7,12 +7,11 @@ import (
 
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // patience returns how long a client may take to look at a task that has ended:
 // its interval, and a second for the way.
-func patience(r *tasks.Record) time.Duration {
+func patience(r *Record) time.Duration {
 	return min(cmp.Or(r.PollInterval, time.Second), mostPatience) + time.Second
 }
 
@@ -25,7 +24,7 @@ const mostPatience = 10 * time.Second
 const progressKey = "io.github.talaria-go/progress"
 
 // metaOf returns the _meta of a task; nil if its work has told no progress.
-func metaOf(r *tasks.Record) map[string]any {
+func metaOf(r *Record) map[string]any {
 	if r.Progress == nil {
 		return nil
 	}
@@ -34,7 +33,7 @@ func metaOf(r *tasks.Record) map[string]any {
 
 // size returns what the record counts in the memory of all tasks, in bytes:
 // that of its parts whose length clients and handlers decide.
-func size(r *tasks.Record) (n int) {
+func size(r *Record) (n int) {
 	for _, q := range r.Requests {
 		n += len(q.Key) + len(q.Params)
 	}
@@ -43,7 +42,7 @@ func size(r *tasks.Record) (n int) {
 
 // members returns the members of the record, without braces, as tasks/get and
 // notifications/tasks have them; a handle has no outcome.
-func members(r *tasks.Record, outcome bool) ([]byte, error) {
+func members(r *Record, outcome bool) ([]byte, error) {
 	fields := struct {
 		ID            string                  `json:"taskId"`
 		Status        protocol.TaskStatus     `json:"status"`
@@ -83,7 +82,7 @@ type inputRequest struct {
 // the client asks for that with tasks/get.
 type Handle struct {
 	protocol.Result
-	Record tasks.Record
+	Record Record
 }
 
 // Append implements wire.Result.
@@ -99,7 +98,7 @@ func (h Handle) Append(dst []byte, to wire.To) ([]byte, error) {
 // and the questions of one that waits for answers.
 type State struct {
 	protocol.Result
-	Record tasks.Record
+	Record Record
 }
 
 // Append implements wire.Result.

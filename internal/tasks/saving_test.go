@@ -13,12 +13,11 @@ import (
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	store "github.com/talaria-go/mcp/tasks"
 )
 
 // noteStore is a Store that takes its time, and notes what it did.
 type noteStore struct {
-	store.Memory
+	tasks.Memory
 	takes time.Duration
 
 	mu   sync.Mutex
@@ -32,12 +31,12 @@ func (s *noteStore) note(what string) {
 	s.mu.Unlock()
 }
 
-func (s *noteStore) Save(ctx context.Context, r store.Record) error {
+func (s *noteStore) Save(ctx context.Context, r tasks.Record) error {
 	s.note(strings.TrimSpace(fmt.Sprint(r.Status, " ", r.StatusMessage)))
 	return s.Memory.Save(ctx, r)
 }
 
-func (s *noteStore) Load(ctx context.Context, id string) (store.Record, bool, error) {
+func (s *noteStore) Load(ctx context.Context, id string) (tasks.Record, bool, error) {
 	s.mu.Lock()
 	s.done = append(s.done, "load")
 	s.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/tasks"
 )
 
 // Task is a task that runs. It is reserved at first, and known to nobody; Keep
@@ -23,7 +22,7 @@ type Task struct {
 	kept    bool // clients can ask for it; held by manager.mu
 
 	mu      sync.Mutex
-	record  tasks.Record
+	record  Record
 	changes int // so many have made it what it is
 	deleted bool
 	used    map[string]int // how often a key was asked
@@ -38,7 +37,7 @@ type Task struct {
 }
 
 // Record returns the task as it is now.
-func (t *Task) Record() tasks.Record {
+func (t *Task) Record() Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.copy()
@@ -46,7 +45,7 @@ func (t *Task) Record() tasks.Record {
 
 // copy returns the record with a list of requests of its own, as the Store and
 // other goroutines get it. t.mu is held.
-func (t *Task) copy() tasks.Record {
+func (t *Task) copy() Record {
 	r := t.record
 	r.Requests = slices.Clone(r.Requests)
 	return r
@@ -56,7 +55,7 @@ func (t *Task) copy() tasks.Record {
 // while t.mu is held. It returns when the Store has the change, or a later one.
 // The error is that of the Store, or of a record that there is no room for; a
 // record that cannot be saved stays changed here.
-func (t *Task) change(fn func(r *tasks.Record)) error {
+func (t *Task) change(fn func(r *Record)) error {
 	r, change, err := t.apply(fn)
 	if change == 0 {
 		return err
@@ -66,13 +65,20 @@ func (t *Task) change(fn func(r *tasks.Record)) error {
 
 // save keeps what the record has become by that change, and tells of it, unless
 // a later one came before: the last state is saved last, and told last.
-func (t *Task) save(r tasks.Record, change int, tell func(State)) error {
+func (t *Task) save(r Record, change int, tell func(State)) error {
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
 	if change <= t.saved || t.isDeleted() {
 		return t.saveErr
 	}
 	t.saved, t.saveErr = change, t.manager.keep(r)
+	if errors.Is(t.saveErr, errOver) {
+		t.saveErr = nil // what it has become here, nobody hears of
+		t.end()
+		t.manager.leave(t)
+		t.cancel(ErrCancelled)
+		return nil
+	}
 	if t.saveErr == nil {
 		tell(State{Record: r})
 	}
@@ -101,7 +107,7 @@ func (t *Task) isDeleted() bool {
 // number of the change; 0 if there was none. If there is no room for what the
 // record would keep, the change fails and the record is as before; but a task
 // that is to end does end, as one that failed and keeps no result.
-func (t *Task) apply(fn func(r *tasks.Record)) (r tasks.Record, change int, err error) {
+func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.deleted || t.record.Status.Final() {
@@ -153,11 +159,11 @@ func (t *Task) Drop() {
 // Note sets how far a task has come, and the message of its state if p has one.
 // What was overtaken meanwhile is left out.
 func (t *Task) Note(p wire.Progress) error {
-	return t.change(func(r *tasks.Record) {
+	return t.change(func(r *Record) {
 		if r.Progress != nil && p.Progress < r.Progress.Progress {
 			return
 		}
-		r.Progress = &tasks.Progress{Progress: p.Progress, Total: p.Total}
+		r.Progress = &Progress{Progress: p.Progress, Total: p.Total}
 		if p.Message != "" {
 			r.StatusMessage = p.Message
 		}
@@ -168,7 +174,7 @@ func (t *Task) Note(p wire.Progress) error {
 // of the state, or cancelled. What comes after the first end counts no more.
 func (t *Task) Finish(status protocol.TaskStatus, result, fault json.RawMessage) error {
 	t.manager.leave(t) // first: who sees the end may start the next at once
-	return t.change(func(r *tasks.Record) {
+	return t.change(func(r *Record) {
 		r.Status, r.Result, r.Fault, r.Requests = status, result, fault, nil
 		if status == protocol.TaskFailed {
 			var wire struct{ Message string }
@@ -180,10 +186,15 @@ func (t *Task) Finish(status protocol.TaskStatus, result, fault json.RawMessage)
 
 // gone keeps the task from being saved again.
 func (t *Task) gone() {
-	t.mu.Lock()
-	t.deleted = true
-	t.mu.Unlock()
+	t.end()
 	t.manager.leave(t)
+}
+
+// end keeps the task from being changed and saved again.
+func (t *Task) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.deleted = true
 }
 
 // Ask puts questions to the client and waits for the answers, which
@@ -192,7 +203,7 @@ func (t *Task) gone() {
 // the cause of ctx. On a task that has ended it returns ErrCancelled at once.
 func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
 	waits := make([]chan json.RawMessage, len(questions))
-	err := t.change(func(r *tasks.Record) {
+	err := t.change(func(r *Record) {
 		for i, q := range questions {
 			// A key may be used once in the life of a task.
 			if t.used[q.Key]++; t.used[q.Key] > 1 {
@@ -228,7 +239,7 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 // withdraw takes back the questions whose answers were to come to waits. Their
 // keys stay used: an answer that is under way must not reach a later question.
 func (t *Task) withdraw(waits []chan json.RawMessage) error {
-	return t.change(func(r *tasks.Record) {
+	return t.change(func(r *Record) {
 		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
 			wait, ok := t.answers[q.Key]
 			if ok = ok && slices.Contains(waits, wait); ok {
@@ -250,7 +261,7 @@ func (t *Task) answer(answers map[string]json.RawMessage) error {
 	if !t.waitsFor(answers) {
 		return nil
 	}
-	return t.change(func(r *tasks.Record) {
+	return t.change(func(r *Record) {
 		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
 			value, ok := answers[q.Key]
 			if ok {

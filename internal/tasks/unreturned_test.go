@@ -13,12 +13,11 @@ import (
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	store "github.com/talaria-go/mcp/tasks"
 )
 
 // trapStore is a Store that does not return once it is armed.
 type trapStore struct {
-	store.Memory
+	tasks.Memory
 	armed atomic.Bool
 	way   func()
 }
@@ -29,12 +28,12 @@ func (s *trapStore) spring() {
 	}
 }
 
-func (s *trapStore) Save(ctx context.Context, r store.Record) error {
+func (s *trapStore) Save(ctx context.Context, r tasks.Record) error {
 	s.spring()
 	return s.Memory.Save(ctx, r)
 }
 
-func (s *trapStore) Load(ctx context.Context, id string) (store.Record, bool, error) {
+func (s *trapStore) Load(ctx context.Context, id string) (tasks.Record, bool, error) {
 	s.spring()
 	return s.Memory.Load(ctx, id)
 }
@@ -100,9 +99,9 @@ func TestStoreThatDoesNotReturn(t *testing.T) {
 }
 
 // slowStore waits for as long as it may.
-type slowStore struct{ store.Memory }
+type slowStore struct{ tasks.Memory }
 
-func (*slowStore) Save(ctx context.Context, _ store.Record) error {
+func (*slowStore) Save(ctx context.Context, _ tasks.Record) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }

@@ -1,17 +1,3 @@
-// Package tasks is where calls that outlive their request are kept, for servers
-// that keep them outside of the process (mcp.Options.TaskStore).
-//
-// A [Store] has one [Record] for each task. The server saves it when the task
-// begins, after each change, and for the last time when the task has ended; it
-// loads it when the client asks, and deletes it when its TTL is over. The work
-// itself runs in the process that took the call: a Store lets other processes
-// tell the client how far it is and what it gave, not go on with it. A task
-// whose process has died stays as it was saved last; a Store may drop records
-// whose TTL has passed since Created.
-//
-// [Memory] is what a server without a Store uses.
-//
-// The extension io.modelcontextprotocol/tasks defines the states and methods.
 package tasks
 
 import (

@@ -1,0 +1,243 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// replica is a Manager that shares its tasks with others.
+type replica struct {
+	*Manager
+	post *post.Office
+}
+
+// newReplica starts a replica in a bubble.
+func newReplica(t *testing.T, store scale.Store) *replica {
+	t.Helper()
+	sealer := func(use string) *seal.Sealer {
+		s, err := seal.New(use, []byte("a secret of 16 bytes or more"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	r := &replica{post: post.New(post.Config{Store: store, Seal: sealer("post")})}
+	r.Manager = NewManager(Config{Store: &Shared{Store: store, Seal: sealer("task"), Post: r.post}}, nil)
+	r.post.Start(func(m post.Message) { r.Delivered(m) })
+	r.Share()
+	synctest.Wait()
+	return r
+}
+
+// stop ends a replica, as Shutdown does; without it, it is as if killed.
+func (r *replica) stop() {
+	r.post.Close(context.Background())
+	r.Close()
+}
+
+// want wants a state of a task, at every replica.
+func want(t *testing.T, id string, status protocol.TaskStatus, all ...*replica) {
+	t.Helper()
+	synctest.Wait()
+	for i, r := range all {
+		if got, err := r.Get(t.Context(), "ann", id); err != nil || got.Status != status {
+			t.Errorf("replica %d: %q, %v; want %q", i, got.Status, err, status)
+		}
+	}
+}
+
+// shared runs test with three replicas, and a task of the first. cause gets why
+// its work is to end.
+func shared(t *testing.T, test func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error)) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &leaky{Store: scale.NewLocal()}
+		a, b, c := newReplica(t, store), newReplica(t, store), newReplica(t, store)
+		var why atomic.Pointer[error]
+		task, err := a.Create("ann", 0, 0, func(err error) { why.CompareAndSwap(nil, &err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, store, a, b, c, task, func() error {
+			synctest.Wait()
+			if err := why.Load(); err != nil {
+				return *err
+			}
+			return nil
+		})
+		for _, r := range []*replica{a, b, c} {
+			r.stop()
+		}
+	})
+}
+
+// leaky is a Store that can be away.
+type leaky struct {
+	scale.Store
+	away atomic.Bool
+}
+
+func (s *leaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	if s.away.Load() {
+		return nil, scale.ErrUnavailable
+	}
+	return s.Store.Get(ctx, looks...)
+}
+
+func (s *leaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if s.away.Load() {
+		return nil, scale.ErrUnavailable
+	}
+	return s.Store.Put(ctx, writes...)
+}
+
+func (s *leaky) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+	if s.away.Load() {
+		return nil, scale.ErrUnavailable
+	}
+	return s.Store.Due(ctx, part, index, owner, max, lease)
+}
+
+// A task is looked at, and ends, for everybody.
+func TestSharedTask(t *testing.T) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, c *replica, task *Task, _ func() error) {
+		id := task.Record().ID
+		want(t, id, protocol.TaskWorking, a, b, c)
+		if _, err := b.Get(t.Context(), "bob", id); err == nil {
+			t.Error("another owner finds it")
+		}
+		if err := task.Note(wire.Progress{Progress: 1, Message: "half"}); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := c.Get(t.Context(), "ann", id); err != nil || r.StatusMessage != "half" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		time.Sleep(10 * lease) // it is renewed
+		want(t, id, protocol.TaskWorking, a, b, c)
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{"x":1}`), nil); err != nil {
+			t.Fatal(err)
+		}
+		want(t, id, protocol.TaskCompleted, a, b, c)
+		if err := b.Cancel(t.Context(), "ann", id); err != nil {
+			t.Errorf("Cancel at the end: %v", err)
+		}
+		want(t, id, protocol.TaskCompleted, a, b, c)
+		time.Sleep(DefaultTTL)
+		for _, r := range []*replica{a, b} {
+			if _, err := r.Get(t.Context(), "ann", id); err == nil {
+				t.Error("it outlives its time")
+			}
+		}
+	})
+}
+
+// Whoever cancels a task ends it at once, and its work soon; what the work says
+// afterwards counts no more.
+func TestSharedCancel(t *testing.T) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, c *replica, task *Task, cause func() error) {
+		id := task.Record().ID
+		if err := b.Cancel(t.Context(), "ann", id); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := c.Get(t.Context(), "ann", id); err != nil || r.Status != protocol.TaskCancelled {
+			t.Errorf("right after: %q, %v", r.Status, err)
+		}
+		if err := cause(); !errors.Is(err, ErrCancelled) {
+			t.Errorf("the work was told %v", err)
+		}
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{}`), nil); err != nil {
+			t.Errorf("Finish: %v", err)
+		}
+		want(t, id, protocol.TaskCancelled, a, b, c)
+		if a.running.Used() != 0 {
+			t.Errorf("%d run", a.running.Used())
+		}
+	})
+}
+
+// The answers to a task's questions may come to any replica.
+func TestSharedAnswers(t *testing.T) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, _ func() error) {
+		id := task.Record().ID
+		answered := make(chan string, 1)
+		go func() {
+			answers, err := task.Ask(t.Context(), []protocol.InputRequest{{Key: "x", Method: "m"}, {Key: "y", Method: "m"}})
+			answered <- fmt.Sprintf("%s %v", answers, err)
+		}()
+		want(t, id, protocol.TaskInputRequired, a, b, c)
+		update := func(r *replica, owner, key, value string) error {
+			return r.Update(t.Context(), owner, id, map[string]json.RawMessage{key: json.RawMessage(value)})
+		}
+		if err := update(b, "bob", "x", `0`); err == nil {
+			t.Error("another owner answers")
+		}
+		store.away.Store(true)
+		if err := update(b, "ann", "x", `0`); err == nil {
+			t.Error("an answer is taken that the store does not get")
+		}
+		store.away.Store(false)
+		if err := update(b, "ann", "x", `1`); err != nil {
+			t.Error(err)
+		}
+		want(t, id, protocol.TaskInputRequired, a, b, c)
+		if err := update(c, "ann", "y", `2`); err != nil {
+			t.Error(err)
+		}
+		if got := <-answered; got != "[1 2] <nil>" {
+			t.Errorf("the work got %s", got)
+		}
+		want(t, id, protocol.TaskWorking, a, b, c)
+	})
+}
+
+// A task whose replica is gone fails, with the reason, soon after its lease.
+func TestSharedReplicaLost(t *testing.T) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, c *replica, task *Task, _ func() error) {
+		id := task.Record().ID
+		time.Sleep(3 * lease) // the others have been in touch with the store for long
+		a.Close()             // renews nothing any more
+		want(t, id, protocol.TaskWorking, b, c)
+		time.Sleep(lease + beat*slots + time.Second)
+		r, err := b.Get(t.Context(), "ann", id)
+		if err != nil || r.Status != protocol.TaskFailed || !strings.Contains(string(r.Fault), "replica lost") {
+			t.Errorf("%q %s, %v", r.Status, r.Fault, err)
+		}
+		// Its work, which was only out of touch, ends nothing any more.
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{}`), nil); err != nil {
+			t.Errorf("Finish: %v", err)
+		}
+		want(t, id, protocol.TaskFailed, a, b, c)
+	})
+}
+
+// A store that is away for longer than a lease ends no task of a replica that
+// lives.
+func TestSharedStoreAway(t *testing.T) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error) {
+		time.Sleep(3 * lease)
+		store.away.Store(true)
+		time.Sleep(4 * lease)
+		store.away.Store(false)
+		time.Sleep(4 * lease)
+		want(t, task.Record().ID, protocol.TaskWorking, a, b, c)
+		if err := cause(); err != nil {
+			t.Errorf("the work was told %v", err)
+		}
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{}`), nil); err != nil {
+			t.Errorf("Finish: %v", err)
+		}
+		want(t, task.Record().ID, protocol.TaskCompleted, a, b, c)
+	})
+}
