@@ -119,7 +119,6 @@ func TestLocalClosedWatcher(t *testing.T) {
 // Times beyond all clocks are the end of time.
 func TestLocalLongTimes(t *testing.T) {
 	l := NewLocal()
-	time.Sleep(1)
 	es, err := l.Put(t.Context(), Write{Key: Key{"p", "n"}, Value: []byte("x"), TTL: math.MaxInt64, In: math.MaxInt64, Index: "i"})
 	if err != nil || es[0].Err != nil {
 		t.Fatal(es, err)

@@ -25,8 +25,7 @@ if keep > 0 then
   end
   redis.call('XADD', KEYS[2], digits(rev) .. '-0', 'p', digits(last), 'd', data)
   redis.call('HSET', KEYS[1], 'r', digits(rev), 'n', sum + size)
-  outlive(KEYS[1], tonumber(ARGV[3]))
-  redis.call('PEXPIRE', KEYS[2], redis.call('PTTL', KEYS[1]))
+  redis.call('PEXPIRE', KEYS[2], outlive(KEYS[1], tonumber(ARGV[3])))
 end
 
 redis.call('PUBLISH', ARGV[5], 'm' .. digits(rev) .. ' ' .. digits(last) .. ' ' .. data)

@@ -14,9 +14,12 @@ local function digits(n) return string.format('%.0f', n) end
 -- after returns the Rev that follows another one.
 local function after(rev) return math.max(rev + 1, now) end
 
--- outlive keeps what belongs to others for at least as long as one of them.
+-- outlive keeps a key for at least so long, and returns how long.
 local function outlive(key, ttl)
-  if redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
+  local rest = redis.call('PTTL', key)
+  if rest >= ttl then return rest end
+  redis.call('PEXPIRE', key, ttl)
+  return ttl
 end
 
 -- note notes in its index when an entry is due, and in its limit how long it

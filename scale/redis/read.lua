@@ -6,8 +6,7 @@ local before = redis.call('HGET', KEYS[1], 'o') or ''
 local ttl, most = tonumber(ARGV[3]), tonumber(ARGV[4])
 if ttl > 0 then
   redis.call('HSET', KEYS[1], 'o', ARGV[2], 'a', ARGV[1])
-  outlive(KEYS[1], ttl)
-  redis.call('PEXPIRE', KEYS[2], redis.call('PTTL', KEYS[1]))
+  redis.call('PEXPIRE', KEYS[2], outlive(KEYS[1], ttl))
 elseif before ~= ARGV[2] then
   return {0, before}
 end

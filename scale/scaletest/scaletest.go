@@ -233,8 +233,8 @@ func (k *kit) sleep(d time.Duration) { time.Sleep(d + slack) }
 func (k *kit) lives(name string, start time.Time, ttl time.Duration) {
 	k.Helper()
 	e := k.get(k.b, scale.Look{Key: key(name)})
-	if e.Rev == 0 && time.Now().Sub(start) < ttl {
-		k.Errorf("%s is gone after %v of %v", name, time.Now().Sub(start), ttl)
+	if e.Rev == 0 && time.Since(start) < ttl {
+		k.Errorf("%s is gone after %v of %v", name, time.Since(start), ttl)
 	}
 }
 

@@ -52,7 +52,7 @@ func checkTTLOfWrites(k *kit) {
 	again := time.Now()
 	for name, ttl := range ttls {
 		e := k.get(k.b, scale.Look{Key: key(name)})
-		if e = k.put(k.b, scale.Write{Key: key(name), Prev: e.Rev, Value: []byte("x"), TTL: ttl}); e.Err != nil && time.Now().Sub(start) < brief {
+		if e = k.put(k.b, scale.Write{Key: key(name), Prev: e.Rev, Value: []byte("x"), TTL: ttl}); e.Err != nil && time.Since(start) < brief {
 			k.Errorf("writing %s returned %+v", name, e)
 		}
 	}
@@ -80,11 +80,11 @@ func checkTouch(k *kit) {
 			{Key: key("ttl"), Known: ttl.Rev, TTL: long}, {Key: key("both"), Known: both.Rev, TTL: long, In: long},
 			{Key: key("in"), Known: in.Rev, In: long}, {Key: key("none"), Known: none.Rev, In: long},
 		} {
-			if e := k.get(k.b, look); e.Rev != look.Known && time.Now().Sub(start) < brief || e.Value != nil {
+			if e := k.get(k.b, look); e.Rev != look.Known && time.Since(start) < brief || e.Value != nil {
 				k.Errorf("Get of the known %s returned %+v", look.Key.Name, e)
 			}
 		}
-		if time.Now().Sub(start) < brief {
+		if time.Since(start) < brief {
 			k.sleep(brief)
 			k.is(key("both"), both.Rev, "value of both")
 			k.is(key("in"), in.Rev, "value of in")
@@ -290,7 +290,7 @@ func checkLease(k *kit) {
 	}
 	renewed := time.Now()
 	time.Sleep(brief / 2)
-	if es := k.due(k.b, "you", 10, brief); len(es) > 0 && time.Now().Sub(start) < brief {
+	if es := k.due(k.b, "you", 10, brief); len(es) > 0 && time.Since(start) < brief {
 		k.Errorf("%s were given to another within the lease", names(es))
 	}
 	k.sleep(2 * brief)
