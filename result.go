@@ -123,7 +123,7 @@ func (r *Result) build() (protocol.Result, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	out := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta, Twin: len(r.content) == 0}
+	out := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta, RepeatStructured: len(r.content) == 0}
 	if text := r.structured; text != nil {
 		out.AppendStructured = func(dst []byte) ([]byte, error) { return append(dst, text...), nil }
 	}

@@ -332,9 +332,9 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	twin := !t.settings.structuredOnly
+	repeat := !t.settings.structuredOnly
 	return &output{schema: definition, result: func(out any) (protocol.Result, error) {
-		return &protocol.CallToolResult{Twin: twin, AppendStructured: func(dst []byte) ([]byte, error) { return encode(dst, out) }}, nil
+		return &protocol.CallToolResult{RepeatStructured: repeat, AppendStructured: func(dst []byte) ([]byte, error) { return encode(dst, out) }}, nil
 	}}, nil
 }
 
@@ -344,7 +344,7 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	twin := !t.settings.structuredOnly
+	repeat := !t.settings.structuredOnly
 	return &output{schema: definition, result: func(out any) (protocol.Result, error) {
 		r, value := reflect.ValueOf(out).Elem().Interface().(typedResult).parts()
 		switch {
@@ -355,7 +355,7 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 		case r.err != nil:
 			return nil, r.err
 		}
-		result := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta, Twin: twin}
+		result := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta, RepeatStructured: repeat}
 		if !r.isError {
 			result.AppendStructured = func(dst []byte) ([]byte, error) { return encode(dst, value) }
 		}

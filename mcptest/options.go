@@ -118,7 +118,7 @@ func Capabilities(can protocol.ClientCapabilities) Option {
 // OnElicit answers elicitation/create, forms and URLs alike, as
 // client.Options.Elicit does; [client.Accept], [client.Decline] and
 // [client.Cancel] make answers.
-func OnElicit(fn func(ctx context.Context, q *client.ElicitParams) (*client.ElicitResult, error)) Option {
+func OnElicit(fn func(context.Context, *client.ElicitParams) (*client.ElicitResult, error)) Option {
 	return scripted(protocol.MethodElicit, func(ctx context.Context, params json.RawMessage) (any, error) {
 		var q client.ElicitParams
 		if err := json.Unmarshal(params, &q); err != nil {
@@ -141,7 +141,7 @@ func Accepting(content any) Option {
 
 // OnSample answers sampling/createMessage, as client.Options.Sample does. An
 // answer needs no more than Content.
-func OnSample(fn func(ctx context.Context, q *client.SampleParams) (*client.SampleResult, error)) Option {
+func OnSample(fn func(context.Context, *client.SampleParams) (*client.SampleResult, error)) Option {
 	return scripted(protocol.MethodSample, func(ctx context.Context, params json.RawMessage) (any, error) {
 		q := &client.SampleParams{}
 		if err := json.Unmarshal(params, q); err != nil {

@@ -1,10 +1,9 @@
 package protocol
 
-// Completion holds values that an argument can have, the best ones first.
+// Completion holds values that an argument can have, the best ones first. Total
+// is how many there are in all, and HasMore whether some were not sent.
 type Completion struct {
-	Values []string `json:"values"` // MaxCompletions at most
-	// Total is the number of values there are, which may be more than were
-	// sent; HasMore says whether it is.
-	Total   int  `json:"total"` // how many there are in all
-	HasMore bool `json:"hasMore"`
+	Values  []string `json:"values"` // 100 at most
+	Total   int      `json:"total"`
+	HasMore bool     `json:"hasMore"`
 }

@@ -15,14 +15,13 @@ func (JSONResult) result()           {}
 func (RawResult) result()            {}
 
 // RawResult is the whole JSON object of a result, already encoded for the
-// revision of its request. Append adds nothing to it, neither resultType nor
-// _meta.
+// revision of its request. Nothing is added to it, neither resultType nor _meta.
 type RawResult []byte
 
-// JSONResult is a result whose members come from Value. Value must encode to an
-// object that has neither resultType nor _meta, which Append adds; otherwise
-// Append fails, or writes a duplicate member. It is encoded by internal/jsonx,
-// like the results of tools.
+// JSONResult is a result whose members come from Value, which must encode to an
+// object; otherwise the request is answered with an error. Value is encoded like
+// the results of tools, and must have neither resultType nor _meta, which would
+// be there twice.
 type JSONResult struct {
 	Value any
 	Meta  map[string]any
@@ -44,8 +43,8 @@ type CallToolResult struct {
 	// AppendStructured appends structuredContent's JSON text; nil means that
 	// there is none.
 	AppendStructured func(dst []byte) ([]byte, error)
-	// Twin adds the structured content as a text item before Content, for
+	// RepeatStructured adds the structured content as a text item before Content, for
 	// clients that do not read it. Where a revision cannot carry the structured
 	// content, and there is no other, the text is there without it.
-	Twin bool
+	RepeatStructured bool
 }

@@ -120,9 +120,9 @@ func closeResult(dst []byte, meta map[string]any, to To) ([]byte, error) {
 
 // appendToolResult appends the result of tools/call. structuredContent comes
 // first, so that the text item that repeats it can be made from the bytes just
-// written. Whether that item is there at all depends on Twin, on what else there
-// is, and on whether the revision could carry the structured content; see
-// protocol.CallToolResult.
+// written. Whether that item is there at all depends on RepeatStructured, on what
+// else there is, and on whether the revision could carry the structured content;
+// see protocol.CallToolResult.
 func appendToolResult(dst []byte, r *protocol.CallToolResult, to To) ([]byte, error) {
 	dst = openResult(dst, to)
 	var structured []byte
@@ -133,7 +133,7 @@ func appendToolResult(dst []byte, r *protocol.CallToolResult, to To) ([]byte, er
 		}
 	}
 	dst = append(separate(dst), `"content":[`...)
-	if structured != nil && (r.Twin || len(r.Content) == 0 && !carries(to.Revision, structured)) {
+	if structured != nil && (r.RepeatStructured || len(r.Content) == 0 && !carries(to.Revision, structured)) {
 		dst = append(dst, `{"type":"text","text":`...)
 		dst = jsonx.AppendStringBytes(dst, structured)
 		dst = append(dst, '}')
