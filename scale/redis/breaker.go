@@ -70,6 +70,9 @@ func answers(err error) bool {
 // slots is how many a cluster has.
 const slots = 16384
 
+// rangeOf returns the range of slots of a key.
+func rangeOf(key string) int { return slot(key) * ranges / slots }
+
 // slot returns the slot of a key, which is that of what is in its first braces.
 func slot(key string) int {
 	from := 0

@@ -385,6 +385,12 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 	return rev, reader, nil
 }
 
+// tell publishes text for a subject, by the machine that has a box.
+func (e *engine) tell(ctx context.Context, box, subject, text string) error {
+	_, err := e.one(ctx, command{&appendScript, e.boxKeys(box), []string{text, "0", "0", "0", e.prefix + subject}})
+	return err
+}
+
 // Read implements scale.Store.
 func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
 	answer, err := e.one(ctx, command{&readScript, e.boxKeys(box), []string{number(after), reader, millis(take), strconv.Itoa(scale.MaxValue)}})
@@ -420,6 +426,12 @@ func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader s
 func (e *engine) Watch(fn func(subject string, m scale.Message), gap func()) scale.Watcher {
 	w := &watcher{engine: e, fn: fn, gap: gap, todo: make(chan struct{}, 1), wake: make(chan struct{}, 1), subjects: map[string]*subject{}}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
+	if e.cluster {
+		w.echo = newEcho(w)
+		w.subjects[w.echo.subject] = &subject{count: 1, ready: make(chan struct{})}
+		w.changed = []string{w.echo.subject}
+		w.ended.Go(func() { w.echo.run(w.ctx) })
+	}
 	e.mu.Lock()
 	e.watchers[w] = true
 	e.mu.Unlock()
@@ -433,10 +445,7 @@ func (e *engine) gaps() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for w := range e.watchers {
-		w.mu.Lock()
-		w.lost = true
-		w.mu.Unlock()
-		poke(w.todo)
+		w.suspect(false)
 	}
 }
 
@@ -445,7 +454,7 @@ func (e *engine) breaker(key string) *breaker {
 	if !e.cluster {
 		return &e.ranges[0]
 	}
-	return &e.ranges[slot(key)*ranges/slots]
+	return &e.ranges[rangeOf(key)]
 }
 
 // note notes whether a call for a key was answered.

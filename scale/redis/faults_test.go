@@ -452,6 +452,100 @@ func TestClusterFailover(t *testing.T) {
 	}
 }
 
+// A machine that the others have left out keeps its connections, and hears
+// nothing more: a Watcher that has one notices, and hears by another machine.
+func TestClusterLeftOut(t *testing.T) {
+	cluster := startCluster(t, 0)
+	s := open(t, user(t, cluster...))
+	e := listen(t, s, "box")
+	e.hears(t, s, "box")
+	deaf := -1
+	for i, c := range cluster {
+		client := c.client()
+		counts, err := client.Do(t.Context(), client.B().Arbitrary("PUBSUB", "NUMSUB", s.engine.prefix+"box").Build()).AsIntMap()
+		client.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts[s.engine.prefix+"box"] == 1 {
+			deaf = i
+		}
+	}
+	if deaf < 0 {
+		t.Fatal("no machine has the subscription")
+	}
+	id := cluster[deaf].say("CLUSTER", "MYID")
+	for i, c := range cluster {
+		if i != deaf {
+			other := c.say("CLUSTER", "MYID")
+			c.say("CLUSTER", "FORGET", id)
+			cluster[deaf].say("CLUSTER", "FORGET", other)
+		}
+	}
+	begun := time.Now()
+	eventually(t, "gap is called", func() bool { _, gaps := e.has(""); return gaps > 0 })
+	t.Logf("the gap was noticed after %v", time.Since(begun).Round(10*time.Millisecond))
+	box := "box"
+	for i := 0; slot("{"+s.engine.prefix+box+"}")*3/slots == deaf; i++ {
+		box = strconv.Itoa(i)
+	}
+	eventually(t, "what another machine has is heard", func() bool {
+		text := strconv.FormatInt(prefixCount.Add(1), 10)
+		err := e.Add(t.Context(), box)
+		if err == nil {
+			_, _, err = s.Append(t.Context(), scale.Post{Box: box, Data: []byte(text), Keep: 1000, TTL: time.Hour})
+		}
+		time.Sleep(50 * time.Millisecond)
+		heard, _ := e.has(text)
+		return err == nil && heard
+	})
+}
+
+// An entry that a failover brings back in an older state gets a Rev that it has
+// never had: who knows the newer one notices, and a token outside stays good.
+func TestRevsOverFailover(t *testing.T) {
+	old, promoted := start(t), start(t)
+	o := user(t, old, promoted)
+	o.URL, _, _ = strings.Cut(o.URL, "?")
+	l := newLink(t, old.address())
+	s := open(t, through(o, old, l))
+	if err := put(t.Context(), s, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	promoted.say("REPLICAOF", "127.0.0.1", strconv.Itoa(old.port))
+	eventually(t, "the replica follows", func() bool {
+		return strings.Contains(promoted.say("INFO", "replication"), "master_link_status:up")
+	})
+	promoted.say("REPLICAOF", "NO", "ONE")
+	var last scale.Rev
+	for range 3 {
+		es, err := s.Put(t.Context(), scale.Write{Key: theKey, Prev: scale.Any, Value: []byte("lost"), TTL: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = es[0].Rev
+	}
+	to := promoted.address()
+	l.to.Store(&to)
+	l.cut()
+	var es []scale.Entry
+	eventually(t, "the older state is there", func() (ok bool) {
+		var err error
+		es, err = s.Get(t.Context(), scale.Look{Key: theKey, Known: last, TTL: time.Hour})
+		return err == nil && string(es[0].Value) == "kept"
+	})
+	for range 3 {
+		made, err := s.Put(t.Context(), scale.Write{Key: theKey, Prev: es[0].Rev, Value: []byte("new"), TTL: time.Hour})
+		if err != nil || made[0].Err != nil || made[0].Rev <= last {
+			t.Fatalf("%v, %v, want a Rev after %d", made, err, last)
+		}
+		es = made
+	}
+	if es, err := s.Put(t.Context(), scale.Write{Key: theKey, Prev: last, Value: []byte("late")}); err != nil || es[0].Err != scale.ErrChanged {
+		t.Errorf("who had the lost Rev could write: %v, %v", es, err)
+	}
+}
+
 // While slots move from one machine to another, calls succeed or say that they
 // did not, and nothing that was written is lost.
 func TestClusterMigration(t *testing.T) {

@@ -20,6 +20,24 @@ func TestSlot(t *testing.T) {
 	}
 }
 
+// The boxes of echoes are in all ranges.
+func TestEchoBoxes(t *testing.T) {
+	e := newEcho(&watcher{engine: &engine{prefix: "talaria:shop:"}})
+	for i, box := range e.boxes {
+		if got := rangeOf("{talaria:shop:" + box + "}:b"); got != i {
+			t.Errorf("box %s is in range %d, want %d", box, got, i)
+		}
+	}
+	at, seen := 0, map[int]bool{}
+	for range ranges {
+		seen[at] = true
+		at = (at + echoStride) % ranges
+	}
+	if len(seen) != ranges {
+		t.Errorf("%d of %d ranges have their turn", len(seen), ranges)
+	}
+}
+
 // What nobody publishes as a script does is no hint.
 func TestParseHint(t *testing.T) {
 	for text, want := range map[string]scale.Message{

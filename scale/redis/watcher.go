@@ -29,11 +29,13 @@ type watcher struct {
 	todo   chan struct{} // has an element if subjects may have changed
 	wake   chan struct{} // has one if there may be something to call
 
+	echo     *echo // nil without a cluster
 	mu       sync.Mutex
 	subjects map[string]*subject
 	changed  []string // subjects of which the engine may have to be told something
 	open     int      // subjects that it has been told are wanted, and has not confirmed
 	lost     bool     // something may be missing, and gap is to be called when all is subscribed
+	deaf     bool     // the connection is to be given up
 	waiting  []hint
 	size     int  // of waiting
 	missed   bool // gap is to be called
@@ -173,11 +175,26 @@ func (w *watcher) connect() {
 	}
 }
 
-// wanted reports whether there is anything to watch.
+// wanted reports whether there is anything to watch, besides the echo.
 func (w *watcher) wanted() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.subjects) > 0
+	return len(w.subjects) > 1 || w.echo == nil && len(w.subjects) > 0
+}
+
+// isDeaf reports whether the connection is to be given up.
+func (w *watcher) isDeaf() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deaf
+}
+
+// suspect has gap called: at once, or over another connection.
+func (w *watcher) suspect(deaf bool) {
+	w.mu.Lock()
+	w.lost, w.deaf = true, w.deaf || deaf
+	w.mu.Unlock()
+	poke(w.todo)
 }
 
 // serve serves one connection until it is lost, or the watcher is closed.
@@ -188,7 +205,7 @@ func (w *watcher) serve() {
 	defer w.disconnected()
 	for {
 		add, remove := w.plan()
-		if err := w.tell(client, add, remove); err != nil {
+		if err := w.tell(client, add, remove); err != nil || w.isDeaf() {
 			return
 		}
 		w.resumed()
@@ -282,7 +299,7 @@ func (w *watcher) confirm(c rueidis.PubSubSubscription) {
 func (w *watcher) disconnected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.open, w.changed = 0, nil
+	w.open, w.changed, w.deaf = 0, nil, false
 	for name, s := range w.subjects {
 		if s.state == subscribed {
 			s.ready = make(chan struct{})
@@ -313,6 +330,10 @@ func (w *watcher) hear(m rueidis.PubSubMessage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s := w.subjects[name]; s == nil || s.count == 0 {
+		return
+	}
+	if w.echo != nil && name == w.echo.subject {
+		w.echo.hear(message)
 		return
 	}
 	if cost := len(message.Data) + overhead; w.size+cost > maxWaiting {
