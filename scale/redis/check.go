@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -42,6 +43,9 @@ func checkMachines(ctx context.Context, e *engine) error {
 		}
 		if err := checkInfo(info, e.cluster); err != nil {
 			return err
+		}
+		if strings.Contains(info, "aof_enabled:0") {
+			safely.Log(e.log.Warn().Str("prefix", e.prefix), "the engine has appendonly no, and may lose what it had when it starts again")
 		}
 		looked++
 	}

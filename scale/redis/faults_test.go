@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -210,6 +212,9 @@ func back(t *testing.T, s scale.Store) {
 func TestKill(t *testing.T) {
 	engine := start(t, "--appendonly", "yes", "--appendfsync", "always")
 	o := user(t, engine)
+	var log lines
+	logger := zerolog.New(&log)
+	o.Logger = &logger
 	s := open(t, o)
 	if err := put(t.Context(), s, "kept"); err != nil {
 		t.Fatal(err)
@@ -234,6 +239,67 @@ func TestKill(t *testing.T) {
 	if ms, _, err := s.Read(t.Context(), "box", 0, "", 0); err != nil || len(ms) != 2 || ms[1].Prev != ms[0].Rev {
 		t.Errorf("the box has %v, %v", ms, err)
 	}
+	for text, want := range map[string]bool{"does not answer": true, "answers again": true, "appendonly": false, "secret": false} {
+		if strings.Contains(log.String(), text) != want {
+			t.Errorf("the log has %q: %v, want %v", text, !want, want)
+		}
+	}
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// An engine that keeps nothing over a restart is told of, and one that comes back
+// empty serves: who knew an entry hears that it is gone.
+func TestEmptyAgain(t *testing.T) {
+	engine := start(t)
+	o := user(t, engine)
+	var log lines
+	logger := zerolog.New(&log)
+	o.Logger = &logger
+	s := open(t, o)
+	if !strings.Contains(log.String(), "appendonly no") {
+		t.Errorf("the log has %q", log.String())
+	}
+	es, err := s.Put(t.Context(), scale.Write{Key: theKey, Value: []byte("x"), TTL: time.Hour, In: time.Hour, Index: "index", Limit: "limit", Max: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := listen(t, s, "box")
+	if _, _, err := s.Read(t.Context(), "box", 0, "me", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	engine.kill()
+	engine.run()
+	engine.say(append([]string{"ACL", "SETUSER", o.Prefix, "reset", "on", ">secret-" + o.Prefix}, strings.Fields(ACL(o.Prefix))...)...)
+	eventually(t, "the entry is gone", func() bool {
+		found, err := s.Get(t.Context(), scale.Look{Key: theKey, Known: es[0].Rev, TTL: time.Hour})
+		return err == nil && found[0].Rev == 0 && found[0].Value == nil
+	})
+	again, err := s.Put(t.Context(), scale.Write{Key: theKey, Value: []byte("y"), TTL: time.Hour, In: time.Hour, Index: "index", Limit: "limit", Max: 1})
+	if err != nil || again[0].Err != nil || again[0].Rev <= es[0].Rev {
+		t.Errorf("%v, %v, want a Rev after %d", again, err, es[0].Rev)
+	}
+	if _, before, err := s.Read(t.Context(), "box", 0, "me", time.Hour); err != nil || before != "" {
+		t.Errorf("the box had %q, %v", before, err)
+	}
+	eventually(t, "gap is called", func() bool { _, gaps := e.has(""); return gaps > 0 })
+	e.hears(t, s, "box")
 }
 
 // An engine that stops costs each call a second at most, and all together three:

@@ -74,7 +74,8 @@ type Options struct {
 	// MaxCalls is how many calls may wait for the engine at once; more fail with
 	// scale.ErrUnavailable. 0 means 1024.
 	MaxCalls int
-	// Logger hears when the engine is gone and when it is back. nil means nobody.
+	// Logger hears when the engine is gone and when it is back, and at Open if it
+	// keeps nothing on disk. nil means nobody.
 	Logger *zerolog.Logger
 }
 
