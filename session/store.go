@@ -35,8 +35,9 @@ type state struct {
 	Ended         string                       `json:"ended,omitempty"` // why it ends, a name of reasonNames; "" if it was not used
 }
 
-// maxState is how long the state of a session may be, in bytes.
-const maxState = 256 << 10
+// maxState is how long the state of a session may be, in bytes. What its client
+// says of itself and subscribes to is shorter; the rest are values of handlers.
+const maxState = 512 << 10
 
 // readState reads what Session.encode has written, perhaps another release of
 // this package. Members that it does not know are lost at the next change.
