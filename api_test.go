@@ -67,6 +67,9 @@ func writeAPI(t *testing.T, out *bytes.Buffer, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.Name == "main" {
+		return
+	}
 	fmt.Fprintf(out, "package %s // %s\n\n", p.Name, strings.TrimSuffix(p.ImportPath, "/"))
 	values(out, fset, p.Consts)
 	values(out, fset, p.Vars)
