@@ -20,9 +20,9 @@ import (
 // A client that does not answer is not waited for longer than Timeouts.Question:
 // the call gets the error, and the client is told that the question is over.
 func TestQuestionExpires(t *testing.T) {
-	holds(t, mcp.Options{Timeouts: mcp.Timeouts{Question: 10 * time.Millisecond}}, legacyRevisions, func(t *testing.T, h *holding, w *lineClient) {
+	holds(t, mcp.Options{Timeouts: mcp.Timeouts{Question: 200 * time.Millisecond}}, legacyRevisions, func(t *testing.T, h *holding, w *lineClient) {
 		w.say(w.call("asks", "ask"))
-		for _, want := range []string{`"roots/list"`, `"notifications/cancelled","params":{"requestId":1,`, "the client has not answered for 10ms"} {
+		for _, want := range []string{`"roots/list"`, `"notifications/cancelled","params":{"requestId":1,`, "the client has not answered for 200ms"} {
 			if got := w.hear(); !strings.Contains(got, want) {
 				t.Fatalf("heard %s, want %s", got, want)
 			}
