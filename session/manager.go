@@ -140,7 +140,12 @@ func (m *Manager) Open(ctx context.Context, c upcall.Client) (*Session, error) {
 			return nil, err
 		}
 	}
-	return m.add(s)
+	there, err := m.add(s)
+	if err != nil && m.config.Store != nil {
+		// If this fails it ends by itself, as one that was never used.
+		_, _ = m.put(context.WithoutCancel(ctx), scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())})
+	}
+	return there, err
 }
 
 // add takes a session in; if there is one of that id, it returns that. When
@@ -280,6 +285,9 @@ func (m *Manager) Get(ctx context.Context, id string) (*Session, error) {
 	if m.config.Store == nil || !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
 		return s, nil
 	}
+	if s != nil {
+		s.touch() // so that it stays while the Store is asked
+	}
 	return m.look(ctx, id, s)
 }
 
@@ -411,9 +419,12 @@ func (m *Manager) Close(reason error) {
 	}
 	m.sweep = nil
 	m.mu.Unlock()
+	answers := true // the Store
 	for _, s := range sessions {
 		if m.config.Store != nil {
-			_ = m.save(context.WithoutCancel(m.ctx), s) // failed has told
+			// What requests have changed was saved with them, unless the Store was
+			// away then.
+			answers = answers && m.save(context.WithoutCancel(m.ctx), s) == nil
 			s.OnEnd(nil)
 		}
 		s.Close(reason)

@@ -81,6 +81,7 @@ type Session struct {
 	rev     atomic.Int64 // a scale.Rev; written with saving held
 	base    []byte
 	reseal  bool         // base was sealed with a key that goes
+	over    atomic.Bool  // its end is over, and the Store has it still
 	claimed atomic.Bool  // somebody here ends it for all replicas
 	ending  string       // why the session ends, once this replica ends it; a name of reasonNames
 	renewed atomic.Int64 // when it was renewed in the Store last, in nanoseconds since 1970
@@ -312,6 +313,13 @@ func (s *Session) hold() (release func()) {
 		s.streams--
 		s.lastUsed = time.Now()
 	}
+}
+
+// touch notes that the session is about to be used.
+func (s *Session) touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastUsed = time.Now()
 }
 
 // listened tells whether a stream is open.

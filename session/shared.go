@@ -221,12 +221,10 @@ func (m *Manager) restore(st *state, rev scale.Rev, text []byte) (s *Session, er
 // save keeps what requests have changed. After an error the session is as
 // changed as before.
 func (m *Manager) save(ctx context.Context, s *Session) error {
-	if !s.takeChanged() {
-		return nil
-	}
+	// What another request has begun to save is not saved before that is over.
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	if s.Ended() {
+	if s.ending != "" || !s.takeChanged() || s.Ended() {
 		return nil
 	}
 	gone, err := m.write(ctx, s, "", m.lifetime())
@@ -286,12 +284,19 @@ func (m *Manager) claim(ctx context.Context, s *Session, reason error) (mine boo
 	defer s.saving.Unlock()
 	s.ending = reasonName(reason)
 	gone, err := m.write(ctx, s, m.config.Node, endLease)
+	if err != nil {
+		s.ending = ""
+	}
 	return !gone && err == nil, err
 }
 
-// finish deletes a session whose end is over.
+// finish deletes a session whose end is over. If the Store fails, renew tries
+// again; otherwise another replica would end it once more.
 func (m *Manager) finish(s *Session) {
-	_, _ = m.put(context.WithoutCancel(m.ctx), scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())}) // it is due again, if this fails
+	if _, err := m.put(context.WithoutCancel(m.ctx), scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())}); err != nil {
+		s.over.Store(true)
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.ending, s)
@@ -299,7 +304,7 @@ func (m *Manager) finish(s *Session) {
 
 // Ended lets a session go that has ended at another replica.
 func (m *Manager) Ended(id string) {
-	if s := m.Here(id); s != nil {
+	if s := m.Here(id); s != nil && !s.claimed.Load() {
 		m.letGo(s, upcall.ErrSessionDeleted)
 	}
 }
@@ -358,7 +363,7 @@ func (m *Manager) keepShared() {
 func (m *Manager) renew() {
 	now := time.Now()
 	var looks []scale.Look
-	var sessions, leave []*Session
+	var sessions, leave, over []*Session
 	add := func(s *Session, in time.Duration) {
 		looks = append(looks, scale.Look{Key: keyOf(s.id), Known: scale.Rev(s.rev.Load()), In: in, TTL: m.ttl()})
 		sessions = append(sessions, s)
@@ -366,6 +371,9 @@ func (m *Manager) renew() {
 	m.mu.Lock()
 	for s := range m.ending {
 		add(s, endLease)
+		if s.over.Load() {
+			over = append(over, s)
+		}
 	}
 	for _, s := range m.sessions {
 		used, idle := s.idleSince()
@@ -380,22 +388,35 @@ func (m *Manager) renew() {
 	for _, s := range leave {
 		m.letGo(s, upcall.ErrSessionIdle)
 	}
+	for _, s := range over {
+		m.finish(s)
+	}
 	for chunk := range slices.Chunk(looks, batch) {
 		var found []scale.Entry
 		err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, chunk...); return err })
-		if err != nil {
-			return
-		}
-		for i, e := range found {
-			s := sessions[i]
-			switch {
-			case e.Rev == chunk[i].Known:
-				s.renewed.Store(now.UnixNano())
-			case (e.Rev == 0 || e.Owner != "") && m.isHere(s):
-				m.letGo(s, upcall.ErrSessionDeleted)
+		if err == nil {
+			for i, e := range found {
+				m.renewed(sessions[i], chunk[i], e)
 			}
 		}
 		sessions = sessions[len(chunk):]
+	}
+}
+
+// renewed handles what a look of renew has found.
+func (m *Manager) renewed(s *Session, look scale.Look, e scale.Entry) {
+	switch {
+	case e.Rev == look.Known:
+		s.renewed.Store(time.Now().UnixNano())
+	case !m.isHere(s) || s.claimed.Load(): // this replica ends it
+	case e.Rev == 0 || e.Owner != "":
+		m.letGo(s, upcall.ErrSessionDeleted)
+	default: // another replica has changed it: the next round renews it
+		text, st, err := m.open(look.Key, s.id, e.Value)
+		if err == nil {
+			err = s.update(e.Rev, text, st)
+		}
+		m.failed(err)
 	}
 }
 
@@ -409,13 +430,27 @@ func (m *Manager) isHere(s *Session) bool {
 // endDue ends the sessions of a part that nobody uses, and those whose end
 // another replica did not finish.
 func (m *Manager) endDue(part string) {
-	var due []scale.Entry
-	if m.use(m.ctx, func(ctx context.Context) (err error) {
-		due, err = m.config.Store.Due(ctx, part, index, m.config.Node, 100, endLease)
-		return err
-	}) != nil {
-		return
+	for range 10 {
+		var due []scale.Entry
+		err := m.use(m.ctx, func(ctx context.Context) (err error) {
+			due, err = m.config.Store.Due(ctx, part, index, m.config.Node, 100, endLease)
+			return err
+		})
+		if err != nil || len(due) == 0 {
+			return
+		}
+		m.endAll(due)
 	}
+}
+
+// endAll ends sessions whose time has come to this replica. Their ends are code
+// of users: meanwhile this replica renews them.
+func (m *Manager) endAll(due []scale.Entry) {
+	type end struct {
+		session *Session
+		reason  error
+	}
+	var ends []end
 	for _, e := range due {
 		text, st, err := m.open(e.Key, "", e.Value)
 		if err != nil {
@@ -434,8 +469,17 @@ func (m *Manager) endDue(part string) {
 			m.failed(err)
 			continue
 		}
-		m.close(s, reasonNamed(st.Ended))
+		s.claimed.Store(true)
+		m.mu.Lock()
+		m.ending[s] = true
+		m.mu.Unlock()
+		ends = append(ends, end{s, reasonNamed(st.Ended)})
 	}
+	m.sweeping.Go(func() {
+		for _, e := range ends {
+			m.close(e.session, e.reason)
+		}
+	})
 }
 
 // keepAlive gives a session back that is used here after all: it could not be

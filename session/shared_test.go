@@ -291,6 +291,100 @@ func TestSharedIdle(t *testing.T) {
 	}
 }
 
+// A stream here keeps a session that another replica changes.
+func TestSharedStreamOfChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		id := f.open(t)
+		s, err := f.all[0].Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := s.hold()
+		f.use(t, 1, id, func(s *Session) { s.Subscribe("u", 9) })
+		time.Sleep(3 * idle)
+		f.want(t, "")
+		if s.Ended() || !s.Subscribed("u") {
+			t.Errorf("ended %v, subscribed %v", s.Ended(), s.Subscribed("u"))
+		}
+		release()
+	})
+}
+
+// Ends that take long run once each, and keep nobody from renewing.
+func TestSharedSlowEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		var ended atomic.Int64
+		for _, m := range f.all {
+			m.config.RestoredEnd = func(*Session, error) {
+				time.Sleep(time.Second)
+				ended.Add(1)
+			}
+		}
+		for range 100 {
+			f.use(t, 1, f.open(t), func(*Session) {})
+		}
+		f.mu.Lock()
+		f.ends = nil
+		f.mu.Unlock()
+		time.Sleep(3 * idle)
+		if n := ended.Load(); n != 100 {
+			t.Errorf("%d ends of 100 sessions", n)
+		}
+	})
+}
+
+// What a request changes while another brings news from the store is not undone.
+func TestSharedChangeMeanwhile(t *testing.T) {
+	mine := &state{ID: "x", Revision: "2025-11-25", LogLevel: protocol.LevelInfo, Subscriptions: []string{"a"}}
+	s, err := restore(t.Context(), mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SetLogLevel(protocol.LevelError)
+	s.Subscribe("b", 9)
+	frameIn(s).Assign("n", 2)
+	next := *mine
+	next.Subscriptions, next.Initialized = []string{"c"}, true
+	if err := s.apply(mine, &next); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := frameIn(s).Get("n"); n != 2 || s.LogLevel() != protocol.LevelError || !s.Initialized() ||
+		s.Subscribed("a") || !s.Subscribed("b") || !s.Subscribed("c") {
+		t.Errorf("n %v, level %v, %v", n, s.LogLevel(), s.subscriptions.uris)
+	}
+}
+
+// A session that finds no place here takes none in the store.
+func TestSharedRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1)
+		defer f.close()
+		m := f.all[0]
+		m.Close(upcall.ErrSessionClosed)
+		for range 10 {
+			if _, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125}); err == nil {
+				t.Fatal("opened after the end")
+			}
+		}
+		for part := range slots {
+			due, err := f.store.Due(t.Context(), partOf(part), index, "x", 100, time.Minute)
+			if err != nil || len(due) > 0 {
+				t.Errorf("part %d: %v, %v", part, due, err)
+			}
+		}
+		time.Sleep(2 * freshFor)
+		for part := range slots {
+			if due, err := f.store.Due(t.Context(), partOf(part), index, "x", 100, time.Minute); err != nil || len(due) > 0 {
+				t.Errorf("part %d has %d, %v", part, len(due), err)
+			}
+		}
+	})
+}
+
 // A client that opens a session and never uses it costs a minute.
 func TestSharedFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -105,7 +105,7 @@ func restore(ctx context.Context, st *state) (*Session, error) {
 		Cost: upcall.ClientCost(info, capabilities),
 	})
 	s.uses = 2 // at another replica
-	return s, s.apply(st)
+	return s, s.apply(s.state(), st)
 }
 
 // state returns what replicas share of s. It may run code of users, that of
@@ -122,18 +122,23 @@ func (s *Session) state() *state {
 	return st
 }
 
-// apply makes s what st says. Values that stay the same are not touched.
-func (s *Session) apply(st *state) error {
-	if st.Initialized {
+// apply makes s what next says, where that differs from mine, which s was a
+// moment ago. What a request has changed since stays as it is.
+func (s *Session) apply(mine, next *state) error {
+	if next.Initialized {
 		s.initialized.Store(true)
 	}
-	s.level.Store(uint32(st.LogLevel))
+	if next.LogLevel != mine.LogLevel {
+		s.level.CompareAndSwap(uint32(mine.LogLevel), uint32(next.LogLevel))
+	}
 	s.mu.Lock()
 	if s.reason == nil {
-		s.subscriptions.set(st.Subscriptions)
+		s.subscriptions.change(mine.Subscriptions, next.Subscriptions)
 	}
 	s.mu.Unlock()
-	return s.assigns.Restore(st.Assigns)
+	values := maps.Clone(next.Assigns)
+	maps.DeleteFunc(values, func(name string, value json.RawMessage) bool { return bytes.Equal(value, mine.Assigns[name]) })
+	return s.assigns.Restore(values)
 }
 
 // encode returns the state as the store gets it, but for the seal.
@@ -168,7 +173,10 @@ func (s *Session) rebase(rev scale.Rev, text []byte, theirs *state) error {
 	if err != nil {
 		return err
 	}
-	if err := safely.Try(func() error { return s.apply(merge(base, s.state(), theirs)) }); err != nil {
+	if err := safely.Try(func() error {
+		mine := s.state()
+		return s.apply(mine, merge(base, mine, theirs))
+	}); err != nil {
 		return err
 	}
 	s.known(rev, text, theirs.old)
@@ -190,5 +198,5 @@ func (s *Session) known(rev scale.Rev, text []byte, old bool) {
 func (s *Session) wantsRenewal(now time.Time, every time.Duration) bool {
 	used, idle := s.idleSince()
 	last := time.Unix(0, s.renewed.Load())
-	return s.used() && (!idle || used.After(last)) && now.Sub(last) >= every
+	return (s.used() || !idle) && (!idle || used.After(last)) && now.Sub(last) >= every
 }

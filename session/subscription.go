@@ -53,15 +53,18 @@ func (u *subscriptions) clear() {
 	u.uris, u.bytes = nil, 0
 }
 
-// set replaces the URIs. Ones for which there is no room are left out.
-func (u *subscriptions) set(uris []string) {
-	for uri := range u.uris {
-		if _, ok := slices.BinarySearch(uris, uri); !ok {
+// change adds and removes what differs between two sorted lists. URIs for which
+// there is no room are left out.
+func (u *subscriptions) change(from, to []string) {
+	for _, uri := range from {
+		if _, ok := slices.BinarySearch(to, uri); !ok {
 			u.remove(uri)
 		}
 	}
-	for _, uri := range uris {
-		u.add(uri, len(uris))
+	for _, uri := range to {
+		if _, ok := slices.BinarySearch(from, uri); !ok {
+			u.add(uri, max(len(to), len(u.uris)+1))
+		}
 	}
 }
 

@@ -121,7 +121,12 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 		return refusal(c, notNow("a session cannot be opened", err))
 	}
 	x.Use()
-	defer x.Release()
+	used := true
+	defer func() {
+		if used {
+			_ = x.Release()
+		}
+	}()
 	c.Revision = client.Revision
 	c.Opens(x.ID())
 	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
@@ -133,6 +138,11 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	answer = e.dispatchTo(ctx, c, x)
 	if answer.Fault == nil {
 		e.Host.Opened(x)
+		used = false
+		if err := x.Release(); err != nil {
+			answer = refusal(c, notNow("a session cannot be opened", err))
+			return answer
+		}
 		answer.Session = x.ID()
 	}
 	return answer

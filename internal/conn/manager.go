@@ -449,13 +449,17 @@ func (m *Manager) Session(ctx context.Context, id string) (*session.Session, err
 // Do runs fn with a Frame of the session with that id. The Frame ends with ctx,
 // with the session and with the server. The Frame has no request, so that what
 // fn sends goes out on the stream of the session.
-func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) error) error {
+func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) error) (err error) {
 	x, err := m.Session(ctx, id)
 	if err != nil {
 		return err
 	}
 	x.Use()
-	defer x.Release()
+	defer func() {
+		if kept := x.Release(); err == nil {
+			err = kept
+		}
+	}()
 	ctx, done, ok := m.Running.Start(ctx)
 	if !ok {
 		return ErrServerClosed

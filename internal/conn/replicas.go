@@ -10,6 +10,7 @@ import (
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/session"
@@ -102,17 +103,30 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) *pro
 		return notNow("the answer cannot be handed to the replica that asked", err)
 	}
 	safely.Log(r.Logger.Warn().Err(visible.Error(err)), "an answer did not reach the replica that asked")
-	return nil
+	return protocol.Errorf(protocol.CodeInvalidRequest, "the answer cannot be handed to the replica that asked: it may have %d bytes", scale.MaxValue/2)
 }
 
 // cancelled cancels a request of a session, wherever it is under way.
 func (r *Replicas) cancelled(x *session.Session, notification *protocol.Message) {
-	if _, found := cancelRequest(&x.Inflight, notification.Params); found || r.Post == nil {
+	id, found := cancelRequest(&x.Inflight, notification.Params)
+	if found || id.IsZero() || r.Post == nil {
 		return
 	}
-	if err := r.tell(letterCancel, letter{x.ID(), notification}); err != nil {
+	// Not as it came: all replicas get it.
+	short, err := protocol.NewNotification(notification.Method, map[string]any{"requestId": id, "reason": reasonOf(notification.Params)})
+	if err == nil {
+		err = r.tell(letterCancel, letter{x.ID(), &short})
+	}
+	if err != nil {
 		safely.Log(r.Logger.Debug().Err(visible.Error(err)), "the other replicas were not told of a cancellation")
 	}
+}
+
+// reasonOf returns why a client cancels a request, cut for a log.
+func reasonOf(params []byte) string {
+	var cancelled wire.CancelledParams
+	_ = json.Unmarshal(params, &cancelled) // cancelRequest has read it
+	return visible.Line(cancelled.Reason, visible.Sentence)
 }
 
 // notNow is the error of a request that passes when the store answers again.

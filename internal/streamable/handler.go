@@ -336,11 +336,14 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 // accepted answers messages that want no answer, with 202 unless one of them
 // could not be taken.
 func accepted(w http.ResponseWriter, fault *protocol.Error) {
-	if fault != nil {
+	switch {
+	case fault == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case fault.Code == protocol.CodeUnavailable:
 		refuse(w, http.StatusServiceUnavailable, fault)
-		return
+	default:
+		refuse(w, http.StatusBadRequest, fault)
 	}
-	w.WriteHeader(http.StatusAccepted)
 }
 
 // get serves a GET: the stream of a legacy session, or without session a new

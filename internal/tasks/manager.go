@@ -334,7 +334,7 @@ var errStore = errors.New("the store failed")
 // failed tells Config.StoreFailed of an error. errStore is left out: use has
 // told of the panic behind it already.
 func (m *Manager) failed(err error) {
-	if err != errStore && m.config.StoreFailed != nil {
+	if err != nil && err != errStore && m.config.StoreFailed != nil {
 		_ = safely.Apart(func() { m.config.StoreFailed(err) }) // there is nobody else to tell
 	}
 }
@@ -511,7 +511,8 @@ func (m *Manager) roundShared(part int, sweep bool) error {
 	if err != nil || !sweep {
 		return err
 	}
-	ended, err := m.shared.endLost(ctx, partOf(part))
+	ended, unread, err := m.shared.endLost(ctx, partOf(part))
+	m.failed(unread)
 	for _, r := range ended {
 		m.changed(State{Record: r})
 	}

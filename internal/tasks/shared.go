@@ -98,8 +98,18 @@ func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 		return scale.Write{}, err
 	}
 	key := keyOf(r.ID)
+	value := s.Seal.Seal(nil, text, seal.Binding(key.Name))
+	if len(value) > scale.MaxValue {
+		tooLong := protocol.Errorf(protocol.CodeInternal, "%d bytes of a task are more than replicas can share, which is %d", len(text), scale.MaxValue)
+		if r.Status != protocol.TaskCompleted {
+			return scale.Write{}, tooLong
+		}
+		short := *r
+		short.Status, short.StatusMessage, short.Result, short.Fault = protocol.TaskFailed, tooLong.Message, nil, wire.AppendError(nil, tooLong)
+		return s.write(&short, prev)
+	}
 	w := scale.Write{
-		Key: key, Prev: prev, Value: s.Seal.Seal(nil, text, seal.Binding(key.Name)),
+		Key: key, Prev: prev, Value: value,
 		TTL: max(time.Until(r.Created.Add(r.TTL)), time.Second), In: -1,
 	}
 	if !r.Status.Final() {
@@ -123,25 +133,40 @@ func (s *Shared) read(e scale.Entry) (r Record, err error) {
 // Save implements Store, for a task that runs here. The error is errOver if it
 // has been ended.
 func (s *Shared) Save(ctx context.Context, r Record) error {
-	w, err := s.write(&r, s.rev(r.ID))
-	if err != nil {
-		return err
+	err := s.save(ctx, &r)
+	if err != nil && r.Status.Final() {
+		s.note(r.ID, 0) // nobody renews it, so that it fails soon
 	}
-	written, err := s.Store.Put(ctx, w)
-	switch {
-	case err != nil:
-		return err
-	case errors.Is(written[0].Err, scale.ErrChanged):
-		s.note(r.ID, 0)
-		return errOver
-	case written[0].Err != nil:
-		return written[0].Err
-	case r.Status.Final():
-		s.note(r.ID, 0)
-	default:
-		s.note(r.ID, written[0].Rev)
+	return err
+}
+
+// save is Save but for what becomes of a task whose end could not be saved.
+func (s *Shared) save(ctx context.Context, r *Record) error {
+	for prev := s.rev(r.ID); ; {
+		w, err := s.write(r, prev)
+		if err != nil {
+			return err
+		}
+		written, err := s.Store.Put(ctx, w)
+		switch {
+		case err != nil:
+			return err
+		case errors.Is(written[0].Err, scale.ErrChanged) && written[0].Rev != 0 && written[0].Owner == s.Post.Node():
+			// A write of this replica whose answer was lost, or its own Due.
+			prev = written[0].Rev
+			continue
+		case errors.Is(written[0].Err, scale.ErrChanged):
+			s.note(r.ID, 0)
+			return errOver
+		case written[0].Err != nil:
+			return written[0].Err
+		case r.Status.Final():
+			s.note(r.ID, 0)
+		default:
+			s.note(r.ID, written[0].Rev)
+		}
+		return nil
 	}
-	return nil
 }
 
 // Load implements Store.
@@ -227,8 +252,10 @@ func (s *Shared) renew(ctx context.Context) (over []string, err error) {
 			return over, err
 		}
 		for i, e := range found {
-			// A save may have been faster.
-			if e.Rev != chunk[i].Known && s.rev(ids[i]) == chunk[i].Known {
+			switch {
+			case e.Rev == chunk[i].Known || s.rev(ids[i]) != chunk[i].Known: // or a save was faster
+			case e.Owner == s.Post.Node(): // a save whose answer has not come, or never will
+			default:
 				over = append(over, ids[i])
 			}
 		}
@@ -243,16 +270,18 @@ var lost = &protocol.Error{
 	Data: map[string]any{"reason": "replica lost", "executed": "unknown"},
 }
 
-// endLost ends the tasks of a part whose replicas did not renew them.
-func (s *Shared) endLost(ctx context.Context, part string) (ended []Record, err error) {
+// endLost ends the tasks of a part whose replicas did not renew them. unread is
+// why one could not be read, which keeps nobody from the others.
+func (s *Shared) endLost(ctx context.Context, part string) (ended []Record, unread, err error) {
 	due, err := s.Store.Due(ctx, part, index, s.Post.Node(), 100, lease)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, e := range due {
 		r, err := s.read(e)
 		if err != nil {
-			return ended, err
+			unread = err
+			continue
 		}
 		if s.rev(r.ID) != 0 { // it runs here, and was not renewed for long
 			s.note(r.ID, e.Rev)
@@ -262,11 +291,11 @@ func (s *Shared) endLost(ctx context.Context, part string) (ended []Record, err 
 			r.Status, r.StatusMessage, r.Fault = protocol.TaskFailed, lost.Message, wire.AppendError(nil, lost)
 		})
 		if err != nil {
-			return ended, err
+			return ended, unread, err
 		}
 		if done {
 			ended = append(ended, r)
 		}
 	}
-	return ended, nil
+	return ended, unread, nil
 }

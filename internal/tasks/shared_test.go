@@ -86,7 +86,7 @@ func shared(t *testing.T, test func(t *testing.T, store *leaky, a, b, c *replica
 // leaky is a Store that can be away.
 type leaky struct {
 	scale.Store
-	away atomic.Bool
+	away, lose atomic.Bool // lose: what it writes it does not say
 }
 
 func (s *leaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
@@ -100,7 +100,11 @@ func (s *leaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 	if s.away.Load() {
 		return nil, scale.ErrUnavailable
 	}
-	return s.Store.Put(ctx, writes...)
+	written, err := s.Store.Put(ctx, writes...)
+	if s.lose.Load() && writes[0].Key.Part != "node" {
+		return nil, scale.ErrUnavailable
+	}
+	return written, err
 }
 
 func (s *leaky) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
@@ -219,6 +223,50 @@ func TestSharedReplicaLost(t *testing.T) {
 			t.Errorf("Finish: %v", err)
 		}
 		want(t, id, protocol.TaskFailed, a, b, c)
+	})
+}
+
+// A save whose answer is lost ends nothing: the next one follows it.
+func TestSharedAnswerLost(t *testing.T) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error) {
+		id := task.Record().ID
+		store.lose.Store(true)
+		if err := task.Note(wire.Progress{Progress: 1}); err == nil {
+			t.Error("a lost answer is no error")
+		}
+		store.lose.Store(false)
+		time.Sleep(4 * lease)
+		want(t, id, protocol.TaskWorking, a, b, c)
+		if err := cause(); err != nil {
+			t.Errorf("the work was told %v", err)
+		}
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{}`), nil); err != nil {
+			t.Errorf("Finish: %v", err)
+		}
+		want(t, id, protocol.TaskCompleted, a, b, c)
+	})
+}
+
+// A task whose end cannot be kept fails, and says so, and does not work for ever.
+func TestSharedEndNotKept(t *testing.T) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, _ func() error) {
+		long, err := a.Create("ann", 0, 0, func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := long.Finish(protocol.TaskCompleted, json.RawMessage(`"`+strings.Repeat("x", 2<<20)+`"`), nil); err != nil {
+			t.Error(err)
+		}
+		want(t, long.Record().ID, protocol.TaskFailed, a, b, c)
+
+		time.Sleep(3 * lease)
+		store.away.Store(true)
+		if err := task.Finish(protocol.TaskCompleted, json.RawMessage(`{}`), nil); err == nil {
+			t.Error("kept while the store is away")
+		}
+		store.away.Store(false)
+		time.Sleep(4 * lease)
+		want(t, task.Record().ID, protocol.TaskFailed, a, b, c)
 	})
 }
 
