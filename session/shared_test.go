@@ -106,6 +106,15 @@ func (f *fleet) ended(i int, reason error) {
 	f.ends = append(f.ends, fmt.Sprint(i, ": ", reason))
 }
 
+// took returns the ends since it was last called.
+func (f *fleet) took() (ends []string) {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ends, f.ends = f.ends, nil
+	return ends
+}
+
 // open opens a session at the first, and uses it.
 func (f *fleet) open(t *testing.T) string {
 	t.Helper()
@@ -281,10 +290,9 @@ func TestSharedIdle(t *testing.T) {
 				f.want(t, "")
 				f.use(t, 0, id, func(*Session) {}) // it is still there
 				time.Sleep(2 * idle)
-				if len(f.ends) != 1 || !strings.HasSuffix(f.ends[0], upcall.ErrSessionIdle.Error()) {
-					t.Errorf("ended %q, want once, as nobody used it", f.ends)
+				if ends := f.took(); len(ends) != 1 || !strings.HasSuffix(ends[0], upcall.ErrSessionIdle.Error()) {
+					t.Errorf("ended %q, want once, as nobody used it", ends)
 				}
-				f.ends = nil
 				f.want(t, id)
 			})
 		})
@@ -327,9 +335,7 @@ func TestSharedSlowEnds(t *testing.T) {
 		for range 100 {
 			f.use(t, 1, f.open(t), func(*Session) {})
 		}
-		f.mu.Lock()
-		f.ends = nil
-		f.mu.Unlock()
+		f.took()
 		time.Sleep(3 * idle)
 		if n := ended.Load(); n != 100 {
 			t.Errorf("%d ends of 100 sessions", n)
