@@ -90,6 +90,15 @@ func (s *Shared) note(id string, rev scale.Rev) {
 	s.running[id] = rev
 }
 
+// follow is note unless the state is another than before meanwhile.
+func (s *Shared) follow(id string, before, rev scale.Rev) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[id] == before {
+		s.running[id] = rev
+	}
+}
+
 // write returns the write that makes r what the store has, in place of prev. A
 // task that has ended has no owner.
 func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
@@ -254,7 +263,9 @@ func (s *Shared) renew(ctx context.Context) (over []string, err error) {
 		for i, e := range found {
 			switch {
 			case e.Rev == chunk[i].Known || s.rev(ids[i]) != chunk[i].Known: // or a save was faster
-			case e.Owner == s.Post.Node(): // a save whose answer has not come, or never will
+			case e.Rev != 0 && e.Owner == s.Post.Node():
+				// A save whose answer has not come, or never will.
+				s.follow(ids[i], chunk[i].Known, e.Rev)
 			default:
 				over = append(over, ids[i])
 			}
