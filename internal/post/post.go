@@ -133,15 +133,20 @@ func IsNode(text string) bool {
 
 // Send gives a message to the replica of that name. The error is ErrNobody if
 // that is gone, or wraps scale.ErrFull or scale.ErrUnavailable. After the last
-// of these the message may arrive all the same.
+// of these the message may arrive all the same. It looks first whether the
+// replica is there: names come from clients, who could otherwise fill the store
+// with boxes that nobody reads.
 func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error {
-	box := "node:" + node
-	_, reader, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
-	switch {
+	switch lives, err := o.Lives(ctx, node); {
 	case err != nil:
 		return fmt.Errorf("post: message to another replica: %w", err)
-	case reader == "": // it never was, or its box has gone
+	case !lives:
 		return ErrNobody
+	}
+	box := "node:" + node
+	_, _, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
+	if err != nil {
+		return fmt.Errorf("post: message to another replica: %w", err)
 	}
 	return nil
 }
@@ -189,7 +194,14 @@ func (o *Office) live(ctx context.Context) error {
 // run handles messages until the Office is closed.
 func (o *Office) run() {
 	defer close(o.done)
-	for o.enter(o.ctx) != nil {
+	for told := false; ; told = true {
+		err := o.enter(o.ctx)
+		if err == nil {
+			break
+		}
+		if !told {
+			o.failed(err)
+		}
 		select {
 		case <-o.ctx.Done():
 			return

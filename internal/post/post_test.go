@@ -157,8 +157,15 @@ func TestLives(t *testing.T) {
 		lives(b.Node(), true)
 		b.Close(t.Context())
 		lives(b.Node(), false)
+		if err := a.Send(t.Context(), b.Node(), "x", nil); !errors.Is(err, ErrNobody) {
+			t.Errorf("to a replica that is gone: %v", err)
+		}
 		if err := a.Send(t.Context(), "nobody", "x", nil); !errors.Is(err, ErrNobody) {
 			t.Errorf("to a replica that never was: %v", err)
+		}
+		// Nor has a box come of it, which nobody would read.
+		if messages, _, err := store.Read(t.Context(), "node:nobody", 0, "", 0); err != nil || len(messages) > 0 {
+			t.Errorf("its box has %d messages, %v", len(messages), err)
 		}
 		if a.Node() == b.Node() || strings.ContainsAny(a.Node(), "-. ") {
 			t.Errorf("names %q, %q", a.Node(), b.Node())
