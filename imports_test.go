@@ -57,7 +57,7 @@ var importGraph = map[string][]string{
 	"internal/seal":       {},
 	"internal/mrtr":       {"internal/wire", "internal/principal", "internal/seal", "internal/upcall", "protocol"},
 	"internal/spectest":   {"protocol", "transport", "uritemplate"},
-	"internal/opaque":     {},
+	"internal/opaque":     {"scale"},
 	"scale":               {},
 	"scale/scaletest":     {"scale"},
 	"scale/redis":         {"scale", "internal/safely"},

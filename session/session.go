@@ -83,7 +83,7 @@ type Session struct {
 	reseal  bool         // base was sealed with a key that goes
 	over    atomic.Bool  // its end is over, and the Store has it still
 	claimed atomic.Bool  // somebody here ends it for all replicas
-	ending  string       // why the session ends, once this replica ends it; a name of reasonNames
+	ending  string       // why the session ends, once this replica ends it; see endedClosed
 	renewed atomic.Int64 // when it was renewed in the Store last, in nanoseconds since 1970
 
 	parent  context.Context

@@ -3,16 +3,13 @@ package session
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -39,15 +36,11 @@ const (
 	batch    = 256              // sessions that are renewed at once
 )
 
-// keyOf returns where the state of a session is. Its id, which lets whoever has
-// it use the session, cannot be told from that.
-func keyOf(id string) scale.Key {
-	sum := sha256.Sum256([]byte("session " + id))
-	return scale.Key{Part: partOf(int(sum[0])), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
-}
+// keyOf returns where the state of a session is.
+func keyOf(id string) scale.Key { return opaque.Key("session", id, slots) }
 
-// partOf returns the name of a part.
-func partOf(n int) string { return "session-" + strconv.Itoa(n%slots) }
+// partOf returns the name of a part, counting around.
+func partOf(n int) string { return opaque.Part("session", n%slots) }
 
 // ttl is how long the state of a session is kept without being renewed.
 func (m *Manager) ttl() time.Duration {
@@ -494,27 +487,27 @@ func (m *Manager) keepAlive(s *Session, e scale.Entry, text []byte, st *state) {
 	m.failed(err)
 }
 
-// The reasons for which sessions end, as the store has them.
-var reasonNames = map[string]error{"closed": upcall.ErrSessionClosed, "deleted": upcall.ErrSessionDeleted}
+// Why a session ends, as the store has it; "" is that nobody used it.
+const (
+	endedClosed  = "closed"
+	endedDeleted = "deleted"
+)
 
 // reasonName returns how the store has a reason.
 func reasonName(reason error) string {
-	for _, name := range slices.Sorted(maps.Keys(reasonNames)) {
-		if errors.Is(reason, reasonNames[name]) && reasonNames[name] == reason {
-			return name
-		}
+	if reason == upcall.ErrSessionDeleted {
+		return endedDeleted
 	}
-	return "closed"
+	return endedClosed
 }
 
-// reasonNamed returns the reason that the store has; "" is that nobody used the
-// session.
+// reasonNamed returns the reason that the store has.
 func reasonNamed(name string) error {
-	if name == "" {
+	switch name {
+	case "":
 		return upcall.ErrSessionIdle
-	}
-	if reason, ok := reasonNames[name]; ok {
-		return reason
+	case endedDeleted:
+		return upcall.ErrSessionDeleted
 	}
 	return upcall.ErrSessionClosed
 }

@@ -32,7 +32,7 @@ type state struct {
 	Subscriptions []string                     `json:"subscriptions,omitempty"` // sorted
 	Assigns       map[string]json.RawMessage   `json:"assigns,omitempty"`
 	old           bool                         // sealed with a key that goes
-	Ended         string                       `json:"ended,omitempty"` // why it ends, a name of reasonNames; "" if it was not used
+	Ended         string                       `json:"ended,omitempty"` // why it ends; see endedClosed
 }
 
 // maxState is how long the state of a session may be, in bytes. What its client

@@ -1,11 +1,16 @@
 // Package opaque makes the ids of sessions and tasks, which clients get and
 // bring back. Nobody can guess one, and text that cannot be one is recognized
-// before anything is looked up for it.
+// before anything is looked up for it. Where replicas share what has an id, the
+// store is told a digest of it.
 package opaque
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
+
+	"github.com/talaria-go/mcp/scale"
 )
 
 // size is the number of random bytes in an id, and length its number of
@@ -31,3 +36,14 @@ func IsID(text string) bool {
 	n, err := base64.RawURLEncoding.Strict().Decode(raw[:], []byte(text))
 	return err == nil && n == size
 }
+
+// Key returns where a store has what has that id, spread over so many parts.
+// kind keeps things of several kinds apart. The id, which lets whoever has it use
+// the thing, cannot be told from the key.
+func Key(kind, id string, slots int) scale.Key {
+	sum := sha256.Sum256([]byte(kind + " " + id))
+	return scale.Key{Part: Part(kind, int(sum[0])%slots), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
+}
+
+// Part returns the name of part n, from 0, of the things of a kind.
+func Part(kind string, n int) string { return kind + "-" + strconv.Itoa(n) }

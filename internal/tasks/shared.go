@@ -2,16 +2,14 @@ package tasks
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -60,14 +58,11 @@ type Shared struct {
 
 var _ Store = (*Shared)(nil)
 
-// keyOf returns where a task is. The store learns nothing of its id.
-func keyOf(id string) scale.Key {
-	sum := sha256.Sum256([]byte("task " + id))
-	return scale.Key{Part: partOf(int(sum[0])), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
-}
+// keyOf returns where a task is.
+func keyOf(id string) scale.Key { return opaque.Key("task", id, slots) }
 
-// partOf returns the name of a part.
-func partOf(n int) string { return "task-" + strconv.Itoa(n%slots) }
+// partOf returns the name of a part, counting around.
+func partOf(n int) string { return opaque.Part("task", n%slots) }
 
 // rev returns the state of a task that runs here; 0 if it is new.
 func (s *Shared) rev(id string) scale.Rev {
