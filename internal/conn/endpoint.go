@@ -118,7 +118,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	case errors.Is(err, upcall.ErrTooManySessions):
 		return refusal(c, tooMany(err))
 	case err != nil:
-		return refusal(c, notNow("a session cannot be opened", err))
+		return refusal(c, wire.Unavailable("a session cannot be opened", err))
 	}
 	x.Use()
 	used := true
@@ -140,7 +140,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 		e.Host.Opened(x)
 		used = false
 		if err := x.Release(); err != nil {
-			answer = refusal(c, notNow("a session cannot be opened", err))
+			answer = refusal(c, wire.Unavailable("a session cannot be opened", err))
 			return answer
 		}
 		answer.Session = x.ID()
@@ -266,7 +266,7 @@ func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *pro
 	case errors.Is(err, upcall.ErrTooManySessions):
 		return nil, tooMany(err)
 	case err != nil:
-		return nil, notNow("the session cannot be looked up", err)
+		return nil, wire.Unavailable("the session cannot be looked up", err)
 	case x == nil || x.Principal() != principal.Of(r.Context()):
 		return nil, sessionNotFound()
 	}
@@ -304,7 +304,7 @@ func sessionNotFound() *protocol.Error {
 // EndSession implements streamable.Backend.
 func (e *endpoint) EndSession(x streamable.Session) *protocol.Error {
 	if err := e.Sessions.Stop(x.(*session.Session), upcall.ErrSessionDeleted); err != nil {
-		return notNow("the session cannot be ended", err)
+		return wire.Unavailable("the session cannot be ended", err)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) *pro
 	case err == nil, errors.Is(err, post.ErrNobody):
 		return nil
 	case errors.Is(err, scale.ErrFull), errors.Is(err, scale.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		return notNow("the answer cannot be handed to the replica that asked", err)
+		return wire.Unavailable("the answer cannot be handed to the replica that asked", err)
 	}
 	safely.Log(r.Logger.Warn().Err(visible.Error(err)), "an answer did not reach the replica that asked")
 	return protocol.Errorf(protocol.CodeInvalidRequest, "the answer cannot be handed to the replica that asked: it may have %d bytes", scale.MaxValue/2)
@@ -127,9 +127,4 @@ func reasonOf(params []byte) string {
 	var cancelled wire.CancelledParams
 	_ = json.Unmarshal(params, &cancelled) // cancelRequest has read it
 	return visible.Line(cancelled.Reason, visible.Sentence)
-}
-
-// notNow is the error of a request that passes when the store answers again.
-func notNow(what string, err error) *protocol.Error {
-	return &protocol.Error{Code: protocol.CodeUnavailable, Message: what + " now: try again", RetryAfter: retryAfter, Err: err}
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -387,14 +388,9 @@ func (m *Manager) Update(ctx context.Context, owner, id string, answers map[stri
 	}
 	err := m.use(func() error { return m.shared.answer(ctx, id, answers) })
 	if err != nil {
-		return unavailable("the answers cannot be handed to the replica that runs the task", err)
+		return wire.Unavailable("the answers cannot be handed to the replica that runs the task", err)
 	}
 	return nil
-}
-
-// unavailable is the error of a request that may pass later.
-func unavailable(what string, err error) error {
-	return &protocol.Error{Code: protocol.CodeUnavailable, Message: what + " now: try again", RetryAfter: time.Second, Err: err}
 }
 
 // Cancel asks a task to end. One that has ended is left as it is.
@@ -419,7 +415,7 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 		return err
 	})
 	if err != nil {
-		return unavailable("the task cannot be cancelled", err)
+		return wire.Unavailable("the task cannot be cancelled", err)
 	}
 	if node != "" {
 		m.changed(State{Record: r})

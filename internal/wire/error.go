@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -86,4 +87,10 @@ func MissingCapability(name string, settings ...string) *protocol.Error {
 		Message: fmt.Sprintf("the client did not declare the capability %q, which this request needs", whole),
 		Data:    map[string]any{"requiredCapabilities": map[string]any{name: inner}},
 	}
+}
+
+// Unavailable is the error of a request that passes when what it needs answers
+// again; what is the beginning of a sentence. Nothing has been done.
+func Unavailable(what string, err error) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeUnavailable, Message: what + " now: try again", RetryAfter: time.Second, Err: err}
 }
