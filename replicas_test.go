@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/undertest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -22,7 +23,6 @@ import (
 // the next one.
 type replicas struct {
 	servers []*mcp.Server
-	next    atomic.Uint64
 	url     string
 }
 
@@ -31,23 +31,19 @@ type replicas struct {
 func newReplicas(t *testing.T, n int, opts mcp.Options, add func(i int, s *mcp.Server)) *replicas {
 	t.Helper()
 	r := &replicas{}
+	var handlers []http.Handler
 	store := scale.NewLocal()
 	for i := range n {
 		o := opts
 		o.Store, o.StateKeys = store, sharedKeys
 		s := fixture(t, &o)
 		add(i, s)
-		r.servers = append(r.servers, s)
+		r.servers, handlers = append(r.servers, s), append(handlers, s.Handler())
 	}
-	server := httptest.NewServer(r)
+	server := httptest.NewServer(undertest.RoundRobin(handlers...))
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	return r
-}
-
-// ServeHTTP implements http.Handler.
-func (r *replicas) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.servers[r.next.Add(1)%uint64(len(r.servers))].Handler().ServeHTTP(w, req)
 }
 
 // connect connects a client that speaks one revision, and knows two roots.

@@ -66,18 +66,24 @@ func Server(newServer func(opts mcp.Options) *mcp.Server) {
 	})
 }
 
+// RoundRobin serves each request by the next of the handlers.
+func RoundRobin(handlers ...http.Handler) http.Handler {
+	var next atomic.Uint64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handlers[next.Add(1)%uint64(len(handlers))].ServeHTTP(w, r)
+	})
+}
+
 // serveReplicas serves n servers that share a store, each request by the next.
 func serveReplicas(ctx context.Context, addr string, n int, newServer func(opts mcp.Options) *mcp.Server) error {
 	opts := mcp.Options{Store: scale.NewLocal(), StateKeys: [][]byte{[]byte(rand.Text())}}
-	servers := make([]*mcp.Server, n)
-	for i := range servers {
-		servers[i] = newServer(opts)
+	var servers []*mcp.Server
+	var handlers []http.Handler
+	for range n {
+		s := newServer(opts)
+		servers, handlers = append(servers, s), append(handlers, s.Handler())
 	}
-	var next atomic.Uint64
-	turn := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		servers[next.Add(1)%uint64(n)].Handler().ServeHTTP(w, r)
-	})
-	return Serve(ctx, addr, turn, func(ctx context.Context) (err error) {
+	return Serve(ctx, addr, RoundRobin(handlers...), func(ctx context.Context) (err error) {
 		for _, s := range servers {
 			err = errors.Join(err, s.Shutdown(ctx))
 		}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/undertest"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -49,10 +49,7 @@ func TestReplicas(t *testing.T) {
 				})
 				handlers = append(handlers, s.Handler())
 			}
-			var next atomic.Uint64
-			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				handlers[next.Add(1)%uint64(len(handlers))].ServeHTTP(w, r)
-			}))
+			web := httptest.NewServer(undertest.RoundRobin(handlers...))
 			t.Cleanup(web.Close)
 			for _, rev := range []protocol.Revision{protocol.V20251125, protocol.V20260728} {
 				c, err := client.Connect(t.Context(), client.HTTP(web.URL, nil), &client.Options{
