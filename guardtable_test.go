@@ -389,45 +389,36 @@ func (c trapNetConn) SetWriteDeadline(d time.Time) error {
 // A connection that does not return is one that is lost, and no other.
 func TestConnectionsThatDoNotReturn(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fine",$META}}`
+	// both serves one end of a pipe that fails there.
+	both := func(t *testing.T, fail func(), where string, serve func(*mcp.Server, transport.Conn)) {
+		s := trapServer(io.Discard, mcp.Options{Timeouts: mcp.Timeouts{Grace: -1}})
+		here, there := transport.Pipe()
+		a := &trap{way: fail}
+		a.armed.Store(true)
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			serve(s, trapConn{here, a, where})
+		}()
+		_ = there.Write([]byte(expand(call, protocol.Latest)))
+		if where != "Read" && where != "Write" {
+			if _, err := there.Read(); err != nil {
+				t.Error(err)
+			}
+		}
+		_ = there.Close()
+		<-served
+	}
 	for way, fail := range ways {
 		for _, where := range []string{"Read", "Write", "Flush", "Close"} {
 			t.Run("conn/"+where+"/"+way, func(t *testing.T) {
-				s := trapServer(io.Discard, mcp.Options{Timeouts: mcp.Timeouts{Grace: -1}})
-				here, there := transport.Pipe()
-				a := &trap{way: fail}
-				a.armed.Store(true)
-				served := make(chan error, 1)
-				go func() { served <- s.ServeConn(t.Context(), trapConn{here, a, where}) }()
-				_ = there.Write([]byte(expand(call, protocol.Latest)))
-				if where != "Read" && where != "Write" {
-					if _, err := there.Read(); err != nil {
-						t.Error(err)
-					}
-				}
-				_ = there.Close()
-				<-served
+				both(t, fail, where, func(s *mcp.Server, c transport.Conn) { _ = s.ServeConn(t.Context(), c) })
 			})
-		}
-		for _, where := range []string{"Read", "Write", "Flush", "Close"} {
 			t.Run("upgraded/"+where+"/"+way, func(t *testing.T) {
-				s := trapServer(io.Discard, mcp.Options{Timeouts: mcp.Timeouts{Grace: -1}})
-				here, there := transport.Pipe()
-				a := &trap{way: fail}
-				a.armed.Store(true)
-				served := make(chan struct{})
-				go func() {
-					defer close(served)
+				both(t, fail, where, func(s *mcp.Server, c transport.Conn) {
 					s.ServeUpgrade(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil),
-						func(*transport.SocketOptions) (transport.Conn, error) { return trapConn{here, a, where}, nil })
-				}()
-				_ = there.Write([]byte(expand(call, protocol.Latest)))
-				if where != "Read" && where != "Write" {
-					if _, err := there.Read(); err != nil {
-						t.Error(err)
-					}
-				}
-				_ = there.Close()
-				<-served
+						func(*transport.SocketOptions) (transport.Conn, error) { return c, nil })
+				})
 			})
 		}
 		for _, where := range []string{"Accept", "Read", "Write", "Close", "RemoteAddr", "SetWriteDeadline", "Close of the listener"} {
