@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/inflight"
@@ -41,7 +42,8 @@ type history struct {
 	revision protocol.Revision
 	maxEvent int     // bytes of an event that is kept
 	budget   *budget // of all sessions; nil without a Manager
-	life     uint64  // for the ids of events, if several processes may serve the session; else 0
+	node     uint64  // of this replica, for the ids of events; 0 without a Store
+	numbers  *numbers
 
 	mu      sync.Mutex
 	limit   int // bytes of messages; 0 if there is to be no history, or the session has ended
@@ -51,9 +53,16 @@ type history struct {
 	records []record           // oldest first
 	lost    []record           // questions that are kept no more
 	open    map[uint64]*stream // streams that are not over; nil until there is one
-	last    uint64             // number of the last stream of an answer
-	own     uint64             // how many streams of the session itself had events
-	unasked uint64             // number of the last event on those
+}
+
+// numbers count what events are named after. With a Store they are those of the
+// Manager, as a session may leave a replica and come back to it: no id of an
+// event is given twice.
+type numbers struct {
+	answers atomic.Uint64 // streams of answers
+	own     atomic.Uint64 // streams of sessions themselves
+	unasked atomic.Uint64 // events on those
+	copies  atomic.Uint64 // of sessions, for the ids of questions
 }
 
 // record is one event. A record without a message ended or primed its stream,
@@ -212,10 +221,10 @@ func (h *history) after(stream, event uint64) (missed []record, err error) {
 	return missed, err
 }
 
-// eventID names an event. An id must be unique in the session, whatever
-// process serves it.
+// eventID names an event. An id is unique in the session, whichever replica
+// serves it.
 type eventID struct {
-	life   uint64 // of the history; 0 in the process that began it
+	node   uint64 // of the replica that sent it; 0 without a Store
 	stream uint64 // with the bit ownStream if it is one of the session itself
 	event  uint64 // its number in the stream; in those, in all of them
 }
@@ -226,7 +235,7 @@ type eventID struct {
 const ownStream = 1 << 63
 
 // String returns the id as it is sent: the stream and the number of the event
-// in base 36, and the life of the history behind a point, where it has one.
+// in base 36, and behind a point the replica.
 func (id eventID) String() string {
 	text := ""
 	if id.stream&ownStream != 0 {
@@ -236,8 +245,8 @@ func (id eventID) String() string {
 		text += strconv.FormatUint(number, 36)
 	}
 	text += "-" + strconv.FormatUint(id.event, 36)
-	if id.life != 0 {
-		text += "." + strconv.FormatUint(id.life, 36)
+	if id.node != 0 {
+		text += "." + strconv.FormatUint(id.node, 36)
 	}
 	return text
 }
@@ -245,10 +254,10 @@ func (id eventID) String() string {
 // parseEventID reads what String returns. Clients send the text, so it may be
 // anything; ok is false for what is no id.
 func parseEventID(text string) (id eventID, ok bool) {
-	text, life, moved := strings.Cut(text, ".")
+	text, node, shared := strings.Cut(text, ".")
 	stream, event, _ := strings.Cut(text, "-")
-	if !moved {
-		life = "0"
+	if !shared {
+		node = "0"
 	}
 	var errs [3]error
 	id.stream, errs[0] = strconv.ParseUint(stream, 36, 63)
@@ -256,12 +265,12 @@ func parseEventID(text string) (id eventID, ok bool) {
 		id.stream |= ownStream
 	}
 	id.event, errs[1] = strconv.ParseUint(event, 36, 64)
-	id.life, errs[2] = strconv.ParseUint(life, 36, 64)
+	id.node, errs[2] = strconv.ParseUint(node, 36, 64)
 	return id, errors.Join(errs[:]...) == nil
 }
 
-// idOf names an event of the session. No lock is needed: life does not change.
-func (h *history) idOf(stream, event uint64) string { return eventID{h.life, stream, event}.String() }
+// idOf names an event of the session. No lock is needed: node does not change.
+func (h *history) idOf(stream, event uint64) string { return eventID{h.node, stream, event}.String() }
 
 // stream is the answer to one request, as events that a client may come back
 // for when its connection is lost (basic/transports of 2025-03-26 to
@@ -291,8 +300,7 @@ func (h *history) begin(to upcall.Sink) upcall.Stream {
 		h.mu.Unlock()
 		return nil
 	}
-	h.last++
-	st := &stream{history: h, number: h.last, to: to}
+	st := &stream{history: h, number: h.numbers.answers.Add(1), to: to}
 	if h.open == nil {
 		h.open = make(map[uint64]*stream)
 	}
@@ -419,7 +427,7 @@ func (st *stream) detach(to upcall.Sink) {
 // to has got nothing then.
 func (h *history) resume(id string, to upcall.Sink, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
-	if !ok || from.stream&ownStream != 0 || from.life != h.life {
+	if !ok || from.stream&ownStream != 0 || from.node != h.node {
 		return nil, nil, errUnknownStream
 	}
 	number, event := from.stream, from.event
@@ -476,7 +484,7 @@ func (h *history) missed(number, event uint64) (missed []record, err error) {
 // for those of other streams, and of another process.
 func (h *history) ours(id string) (from eventID, ok bool) {
 	from, ok = parseEventID(id)
-	return from, ok && from.stream&ownStream != 0 && from.life == h.life
+	return from, ok && from.stream&ownStream != 0 && from.node == h.node
 }
 
 // sendMissed sends to a connection that goes on with one of the session's own
@@ -542,11 +550,9 @@ func (h *history) ownEvent(number *uint64, message []byte) (id string) {
 		return ""
 	}
 	if *number == 0 {
-		*number = ownStream | h.own
-		h.own++
+		*number = ownStream | (h.numbers.own.Add(1) - 1)
 	}
-	h.unasked++
-	event := h.unasked
+	event := h.numbers.unasked.Add(1)
 	h.mu.Unlock()
 	r, room := h.reserved(*number, message)
 	r.event, r.question = event, questionOf(message)

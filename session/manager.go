@@ -61,7 +61,7 @@ type Config struct {
 	// minute; and sessions that live when the server shuts down live on.
 	Store scale.Store
 	Seal  *seal.Sealer // of what Store gets
-	Node  string       // the name of this replica; no other one ever has it
+	Node  string       // the name of this replica, a number above 0 in base 36; no other one ever has it
 	// StoreFailed is told of errors of Store. nil drops them.
 	StoreFailed func(error)
 	// RestoredEnd is called, with the reason, at the end of each session that was
@@ -83,6 +83,7 @@ type Manager struct {
 
 	config  Config
 	budget  budget        // of all sessions
+	numbers numbers       // if there is a Store
 	uris    budget        // the same, of what they subscribed to
 	places  *share.Shares // sessions
 	clients *share.Shares // bytes of what clients say of themselves
@@ -181,7 +182,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	s.join(m)
 	if m.config.Store != nil {
 		s.save = func(s *Session) error { return m.save(context.WithoutCancel(m.ctx), s) }
-		s.begin(m.config.Node)
+		s.begin(m.config.Node, &m.numbers)
 	}
 	m.sessions[s.id] = s
 	if len(m.fresh) > 2*len(m.sessions)+16 { // most have ended, or are used

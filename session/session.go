@@ -33,7 +33,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -118,7 +117,7 @@ func New(ctx context.Context, id string, c upcall.Client) *Session {
 	if s.capabilities == nil {
 		s.capabilities = &noCapabilities
 	}
-	s.history.pending, s.history.revision = &s.Pending, c.Revision
+	s.history.pending, s.history.revision, s.history.numbers = &s.Pending, c.Revision, &numbers{}
 	s.level.Store(uint32(protocol.LevelInfo))
 	return s
 }
@@ -511,10 +510,10 @@ func (s *Session) resumable() bool { return s.history.resumable() }
 func (s *Session) Asker(of upcall.Asking) upcall.Asker { return &asker{s, of} }
 
 // begin gives what the session sends ids that no other replica gives, which may
-// serve the same session. Those of questions begin with the name of this one.
-func (s *Session) begin(node string) {
-	for s.history.life == 0 {
-		s.history.life = rand.Uint64()
-	}
-	s.Pending.Name(node + "-" + strconv.FormatUint(s.history.life, 36))
+// serve the same session, nor an earlier copy of it here. Those of questions begin
+// with the name of this replica.
+func (s *Session) begin(node string, n *numbers) {
+	s.history.numbers = n
+	s.history.node, _ = strconv.ParseUint(node, 36, 64)
+	s.Pending.Name(node + "-" + strconv.FormatUint(n.copies.Add(1), 36))
 }

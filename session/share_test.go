@@ -105,7 +105,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{Store: scale.NewLocal(), Seal: keys}
+	config := Config{Store: scale.NewLocal(), Seal: keys, Node: "n1"}
 	seen := map[string]bool{}
 	first := NewManager(config)
 	defer first.Close(upcall.ErrSessionClosed)
@@ -127,7 +127,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 		}, "ping", nil)
 	}
 	ask(&s.Pending)
-	for range 3 {
+	for _, config.Node = range []string{"n2", "n3", "n4"} {
 		other := NewManager(config)
 		defer other.Close(upcall.ErrSessionClosed)
 		moved, err := other.Get(context.Background(), s.ID())

@@ -590,7 +590,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	sendAll(t, stream, "a")
 	to.want(t, "1-1= 1-2=a")
 
-	m := NewManager(Config{Store: scale.NewLocal()}) // so that its ids carry its name
+	m := NewManager(Config{Store: scale.NewLocal(), Node: "n7"})
 	defer m.Close(upcall.ErrSessionClosed)
 	restored, err := restore(t.Context(), first.state())
 	if err != nil {
@@ -602,18 +602,15 @@ func TestEventIDsAfterMove(t *testing.T) {
 	}
 	stream = second.OpenStream(&to)
 	stream.End([]byte("b"))
-	life := second.history.idOf(ownStream, 0)[len("0-0"):]
-	if len(life) < 2 {
-		t.Fatalf("ids of the second process end with %q", life)
-	}
-	to.want(t, "1-1"+life+"= 1-2"+life+"=b")
-	for id, want := range map[string]bool{"1-1": false, "1-1" + life: true, "1-1.1": false, "1-1" + life + ".1": false} {
+	const node = ".n7"
+	to.want(t, "1-1"+node+"= 1-2"+node+"=b")
+	for id, want := range map[string]bool{"1-1": false, "1-1" + node: true, "1-1.1": false, "1-1" + node + ".1": false} {
 		if _, _, err := second.history.resume(id, &to, nil); (err == nil) != want {
 			t.Errorf("Resume(%q) = %v, want %v", id, err, want)
 		}
 	}
-	to.want(t, "1-2"+life+"=b")
-	if _, _, err := first.history.resume("1-1"+life, &to, nil); err == nil {
+	to.want(t, "1-2"+node+"=b")
+	if _, _, err := first.history.resume("1-1"+node, &to, nil); err == nil {
 		t.Error("the first process takes an id of the second for its own")
 	}
 
@@ -621,17 +618,35 @@ func TestEventIDsAfterMove(t *testing.T) {
 	defer leave()
 	second.Send([]byte("c"))
 	id, message, _ := second.next(out)
-	if string(message) != "c" || id != "0-1"+life || !unasked(id) || !unasked("0-1") {
+	if string(message) != "c" || id != "0-1"+node || !unasked(id) || !unasked("0-1") {
 		t.Errorf("own stream: id %q, %q", id, message)
 	}
 	if err := second.history.sendMissed("0-0", &to); err != nil {
 		t.Error(err)
 	}
 	to.want(t, "")
-	if err := second.history.sendMissed("0-0"+life, &to); err != nil {
+	if err := second.history.sendMissed("0-0"+node, &to); err != nil {
 		t.Error(err)
 	}
-	to.want(t, "0-1"+life+"=c")
+	to.want(t, "0-1"+node+"=c")
+
+	// A session that leaves and comes back gives no id again.
+	m.letGo(second, upcall.ErrSessionIdle)
+	if restored, err = restore(t.Context(), first.state()); err != nil {
+		t.Fatal(err)
+	}
+	third, err := m.add(restored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third.OpenStream(&to).End(nil)
+	to.want(t, "2-1"+node+"=")
+	out, leave = listen(third, "")
+	defer leave()
+	third.Send([]byte("d"))
+	if id, _, _ := third.next(out); id != "01-2"+node {
+		t.Errorf("own stream: id %q", id)
+	}
 }
 
 // A Store is asked for what can be an id alone.

@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -88,7 +89,7 @@ type hint struct {
 // New makes an Office with a new name.
 func New(c Config) *Office {
 	o := &Office{
-		config: c, node: strconv.FormatUint(rand.Uint64(), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		config: c, node: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		read: make(map[string]scale.Rev),
 	}
 	o.own = "node:" + o.node
@@ -122,13 +123,14 @@ func (o *Office) enter(ctx context.Context) error {
 	}
 }
 
-// Node returns the name of the replica: letters and digits, never used before.
+// Node returns the name of the replica: a number above 0 in base 36, never used
+// before.
 func (o *Office) Node() string { return o.node }
 
 // IsNode reports whether text can be the name of a replica.
 func IsNode(text string) bool {
 	n, err := strconv.ParseUint(text, 36, 64)
-	return err == nil && strconv.FormatUint(n, 36) == text
+	return err == nil && n > 0 && strconv.FormatUint(n, 36) == text
 }
 
 // Send gives a message to the replica of that name. The error is ErrNobody if
