@@ -100,7 +100,10 @@ func (d *decoder) release() {
 }
 
 // stop records why the walk ends here, and returns false for the caller to
-// return.
+// return. It is not inlined: the Issue would be in the frame of every function
+// that calls it, and the goroutines of net/http would outgrow their stacks.
+//
+//go:noinline
 func (d *decoder) stop(err error) bool {
 	d.issues = append(d.issues, Issue(wording.Syntax(err, d.path, d.secret)))
 	return false
@@ -128,21 +131,26 @@ func (d *decoder) value(n *node, p slot) bool {
 	}
 	k := d.s.Peek()
 	if k == jsonx.Null && n.takesNull() {
-		if err := d.s.Null(); err != nil {
-			return d.stop(err)
-		}
-		if n.kind == nodeNull {
-			setNull(n, n.allocate(p), false)
-		} else if n.kind == nodeRaw {
-			*in[[]byte](n.allocate(p)) = []byte("null")
-		}
-		return true
+		return d.null(n, p)
 	}
 	p = n.allocate(p)
 	if !n.special {
 		return d.plainValue(n, p, k)
 	}
 	return d.specialValue(n, p, k)
+}
+
+// null reads null where it is a value of n.
+func (d *decoder) null(n *node, p slot) bool {
+	if err := d.s.Null(); err != nil {
+		return d.stop(err)
+	}
+	if n.kind == nodeNull {
+		setNull(n, n.allocate(p), false)
+	} else if n.kind == nodeRaw {
+		*in[[]byte](n.allocate(p)) = []byte("null")
+	}
+	return true
 }
 
 // putOff keeps a check of the current value for the end of the document. It
