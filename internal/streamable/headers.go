@@ -67,6 +67,9 @@ func accepts(r *http.Request) (json, events bool) {
 		return true, true
 	}
 	for _, value := range values {
+		if value == "application/json, text/event-stream" { // what most clients send
+			return true, true
+		}
 		for part := range strings.SplitSeq(value, ",") {
 			media, _, _ := strings.Cut(part, ";")
 			switch strings.ToLower(strings.TrimSpace(media)) {
