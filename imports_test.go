@@ -86,7 +86,7 @@ var importGraph = map[string][]string{
 	"client/pool":                  {"client", "client/internal/callback", "client/internal/reconnector", "protocol"},
 	"client/group":                 {"client", "client/config", "client/internal/callback", "client/internal/reconnector", "protocol"},
 	"client/internal/backendtest":  {"", "client", "transport"},
-	"auth":                         {"internal/safely", "internal/principal", "frame"},
+	"auth":                         {"internal/safely", "internal/principal", "internal/opaque", "internal/post", "frame", "scale"},
 	"auth/authtest":                {"auth"},
 	"auth/oauth/internal/outbound": {},
 	"auth/oauth":                   {"internal/wire", "protocol", "auth/oauth/internal/outbound"},

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -19,6 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // DPoPOptions determine how proofs of possession (RFC 9449) are checked. The
@@ -38,9 +40,14 @@ type DPoPOptions struct {
 	MaxAge, Leeway time.Duration
 	// MaxReplays bounds the proofs that are remembered, so that none is
 	// accepted twice: those of the last MaxAge plus Leeway. Beyond it requests
-	// are answered with 503. 0 means 200,000. Each takes about 40 bytes. Other
-	// processes that serve the same URL do not know of them.
+	// are answered with 503. 0 means 200,000. Each takes about 40 bytes, or with a
+	// Store a small entry there.
 	MaxReplays int
+	// Store remembers proofs for all replicas that serve the same URL, so that
+	// each is accepted once by all of them together; it is the store of
+	// mcp.Options. While it does not answer, requests with proofs are answered
+	// with 503. nil means that this process remembers its own alone.
+	Store scale.Store
 	// NonceKey makes proofs carry a nonce of the server, so that they cannot be
 	// made in advance. It is a secret of at least 16 random bytes, which
 	// servers that share an endpoint must share. Empty means that no nonce is
@@ -82,6 +89,7 @@ type proofs struct {
 	algorithms []string
 	accepted   []jose.SignatureAlgorithm
 	replays    replays
+	shared     *sharedReplays // in place of replays; nil without a store
 }
 
 // newProofs checks the options. origin is scheme and host of the resource.
@@ -98,6 +106,9 @@ func newProofs(opts DPoPOptions, origin string) (*proofs, error) {
 	p.opts.MaxAge = orDefault(opts.MaxAge, defaultProofAge)
 	p.opts.Leeway = orDefault(opts.Leeway, defaultProofLeeway)
 	p.replays = replays{window: p.opts.MaxAge + p.opts.Leeway, max: orDefault(opts.MaxReplays, defaultMaxReplays)}
+	if opts.Store != nil {
+		p.shared = newSharedReplays(opts.Store, p.replays.window, p.replays.max)
+	}
 	return p, nil
 }
 
@@ -160,13 +171,29 @@ func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, toke
 	if err := p.checkNonce(w, claims.Nonce, now); err != nil {
 		return err
 	}
-	switch first, full := p.replays.first(sha256.Sum256([]byte(key+" "+claims.ID)), now); {
-	case full:
-		return errors.New("too many proofs to remember")
+	switch first, err := p.first(r.Context(), key+" "+claims.ID, now); {
+	case err != nil:
+		return err
 	case !first:
 		return badProof("the proof was used before", nil)
 	}
 	return nil
+}
+
+// errTooManyProofs is the error of a proof for which there is no room.
+var errTooManyProofs = errors.New("auth: too many proofs to remember")
+
+// first records a proof, which key and id tell from all others, and reports
+// whether it is used for the first time.
+func (p *proofs) first(ctx context.Context, id string, now time.Time) (bool, error) {
+	if p.shared != nil {
+		return p.shared.first(ctx, id)
+	}
+	first, full := p.replays.first(sha256.Sum256([]byte(id)), now)
+	if full {
+		return false, errTooManyProofs
+	}
+	return first, nil
 }
 
 // badProof returns the error for a proof that is not accepted; err is its cause

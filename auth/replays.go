@@ -1,8 +1,15 @@
 package auth
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // replays remembers what was seen within a window, in two generations, so that
@@ -39,4 +46,70 @@ func (r *replays) first(id [32]byte, now time.Time) (first, full bool) {
 	}
 	r.new[id] = struct{}{}
 	return true, false
+}
+
+// Proofs in a store are spread over so many parts, so that engines of several
+// machines share the work.
+const proofParts = 64
+
+// storeTimeout bounds how long a request waits for the store.
+const storeTimeout = time.Second
+
+// clockDifference is how far the clocks of replicas, and that of the store, may
+// be apart: a proof is remembered for so much longer than one clock accepts it.
+const clockDifference = 30 * time.Second
+
+// sharedReplays remembers what any of several replicas has seen, as entries of a
+// store that last for a window. It never takes the silence of the store for an
+// answer: what it cannot ask about was perhaps seen before. How many entries this
+// process makes is bounded as replays is. mu guards the fields below it.
+type sharedReplays struct {
+	store  scale.Store
+	window time.Duration
+	max    int // in a window
+
+	mu    sync.Mutex
+	made  int
+	since time.Time // when it was 0
+}
+
+// newSharedReplays returns sharedReplays over a store of users.
+func newSharedReplays(store scale.Store, window time.Duration, max int) *sharedReplays {
+	return &sharedReplays{store: post.Guard(store), window: window + clockDifference, max: max}
+}
+
+// first records id for all replicas, and reports whether none of them has seen
+// it. After an error it may be recorded or not.
+func (r *sharedReplays) first(ctx context.Context, id string) (bool, error) {
+	if !r.room(0) {
+		return false, errTooManyProofs
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	// Nothing but being there tells of a proof, so that there is nothing to seal;
+	// and its key is a digest without secrets, which no change of keys changes.
+	written, err := r.store.Put(ctx, scale.Write{Key: opaque.Key("proof", id, proofParts), Value: []byte{}, TTL: r.window})
+	if err == nil {
+		err = written[0].Err
+	}
+	switch {
+	case errors.Is(err, scale.ErrChanged):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("auth: the store of DPoPOptions.Store cannot tell whether a proof was used before: %w", err)
+	}
+	r.room(1)
+	return true, nil
+}
+
+// room adds n to what was made in this window, and reports whether there is
+// place for more.
+func (r *sharedReplays) room(n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.since) >= r.window {
+		r.made, r.since = 0, now
+	}
+	r.made += n
+	return r.made < r.max
 }
