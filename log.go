@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -13,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // logTo returns what the default log writes to: for people, if out is a
@@ -76,18 +78,46 @@ func logPanic(logger *zerolog.Logger) func(*frame.Frame, *safely.Failure) {
 }
 
 // logStore returns what logs the errors of a store, with the stack if it
-// panicked. which says whose store it is.
+// panicked. which says whose store it is. While a store is unavailable every
+// request may find that out, so that only one line in storePause says so.
 func logStore(logger *zerolog.Logger, which string) func(error) {
+	var mu sync.Mutex
+	var last time.Time
+	skipped := 0
+	skip := func() (skipping bool, before int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); last.IsZero() || now.Sub(last) >= storePause {
+			last, before, skipped = now, skipped, 0
+			return false, before
+		}
+		skipped++
+		return true, 0
+	}
 	return func(err error) {
+		before := 0
+		if errors.Is(err, scale.ErrUnavailable) {
+			skipping := false
+			if skipping, before = skip(); skipping {
+				return
+			}
+		}
 		e := logger.Error()
 		if failure, ok := errors.AsType[*safely.Failure](err); ok {
 			e = withFailure(e, failure)
 		} else {
 			e = e.Err(visible.Error(err))
 		}
+		if before > 0 {
+			e = e.Int("skipped", before)
+		}
 		safely.Log(e, which)
 	}
 }
+
+// storePause is how long the log is silent about a store that is unavailable,
+// once it has said so. The next line has the number of those that were skipped.
+const storePause = 10 * time.Second
 
 // withFailure adds to e how users' code ended: what it panicked with, made
 // harmless for a terminal and cut, and the whole stack.

@@ -1,8 +1,8 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/principal"
@@ -57,7 +58,7 @@ func (s *shakyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entr
 		s.looks.Add(1)
 	}
 	if s.down.Load() {
-		return nil, errors.New("connection refused by 10.1.2.3")
+		return nil, fmt.Errorf("%w: connection refused by 10.1.2.3", scale.ErrUnavailable)
 	}
 	return s.Store.Get(ctx, looks...)
 }
@@ -117,6 +118,36 @@ func TestStoreFails(t *testing.T) {
 			stranger.want(stranger.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusNotFound, "Session not found")
 		})
 	}
+}
+
+// Whoever asks for a session while the store is away would write a line of the
+// log with each request.
+func TestStoreFailsQuietly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		logger := zerolog.New(zerolog.SyncWriter(&out))
+		store := &shakyStore{Store: scale.NewLocal()}
+		s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store, Logger: &logger})
+		c := &bareClient{t: t, h: s.Handler(), rev: protocol.V20251125}
+		c.initialize()
+		store.down.Store(true)
+		lines := func() int {
+			synctest.Wait()
+			return strings.Count(out.String(), `"session store"`)
+		}
+		for range 50 {
+			c.want(c.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusServiceUnavailable, `"code":503`)
+		}
+		if n := lines(); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+		time.Sleep(11 * time.Second)
+		c.want(c.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusServiceUnavailable, `"code":503`)
+		// The others look for what is due as well.
+		if n := lines(); n != 2 || !regexp.MustCompile(`"skipped":(49|5\d)`).MatchString(out.String()) {
+			t.Errorf("later: %s", &out)
+		}
+	})
 }
 
 // Two processes that serve one session ask its client under different ids, so
