@@ -50,8 +50,14 @@ func (m *Manager) ttl() time.Duration {
 	return m.config.Idle + keepDay
 }
 
-// lifetime is when a session becomes due that is used now.
-func (m *Manager) lifetime() time.Duration { return max(m.config.Idle, 0) }
+// lifetime is when a session becomes due that is used now and then not for idle;
+// 0 if never. Who uses it renews it within a tick, which must not be too late.
+func (m *Manager) lifetime(idle time.Duration) time.Duration {
+	if idle <= 0 {
+		return 0
+	}
+	return idle + 3*m.tick()
+}
 
 // use runs code of the Store, for which a client may wait. That the client has
 // left is no failure of the Store.
@@ -120,10 +126,7 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	key, in := keyOf(s.id), m.lifetime()
-	if in > 0 {
-		in = min(in, freshFor)
-	}
+	key, in := keyOf(s.id), m.lifetime(min(m.config.Idle, freshFor))
 	e, err := m.put(ctx, scale.Write{
 		Key: key, Value: m.sealed(key, text), TTL: m.ttl(), In: in, Index: indexFor(in),
 		Limit: "sessions", Max: m.share(),
@@ -220,7 +223,7 @@ func (m *Manager) save(ctx context.Context, s *Session) error {
 	if s.ending != "" || !s.takeChanged() || s.Ended() {
 		return nil
 	}
-	gone, err := m.write(ctx, s, "", m.lifetime())
+	gone, err := m.write(ctx, s, "", m.lifetime(m.config.Idle))
 	if gone {
 		m.letGo(s, upcall.ErrSessionDeleted)
 	}
@@ -374,7 +377,7 @@ func (m *Manager) renew() {
 		case m.config.Idle > 0 && idle && now.Sub(used) >= m.config.Idle/2:
 			leave = append(leave, s)
 		case m.config.Idle > 0 && s.wantsRenewal(now, m.config.Idle/4):
-			add(s, m.config.Idle)
+			add(s, m.lifetime(m.config.Idle))
 		}
 	}
 	m.mu.Unlock()
@@ -480,7 +483,7 @@ func (m *Manager) endAll(due []scale.Entry) {
 func (m *Manager) keepAlive(s *Session, e scale.Entry, text []byte, st *state) {
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	kept, err := m.put(m.ctx, scale.Write{Key: e.Key, Prev: e.Rev, Value: e.Value, TTL: m.ttl(), In: m.config.Idle, Index: index})
+	kept, err := m.put(m.ctx, scale.Write{Key: e.Key, Prev: e.Rev, Value: e.Value, TTL: m.ttl(), In: m.lifetime(m.config.Idle), Index: index})
 	if err == nil && kept.Err == nil {
 		err = s.rebase(kept.Rev, text, st)
 	}

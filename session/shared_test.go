@@ -268,6 +268,13 @@ func TestSharedIdle(t *testing.T) {
 				f.use(t, 1, id, func(*Session) {})
 			}
 		}},
+		{"at the last moment", func(t *testing.T, f *fleet, id string) {
+			time.Sleep(min(idle, freshFor) - time.Millisecond)
+			for i := range 8 {
+				f.use(t, i%3, id, func(*Session) {})
+				time.Sleep(idle - time.Millisecond)
+			}
+		}},
 		{"a long request", func(t *testing.T, f *fleet, id string) {
 			f.use(t, 1, id, func(*Session) { time.Sleep(5 * idle) })
 		}},
