@@ -9,8 +9,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -59,11 +63,18 @@ func Server(newServer func(opts mcp.Options) *mcp.Server) {
 		if *stdio {
 			return s.ServeStdio(ctx)
 		}
-		mux := http.NewServeMux()
-		mux.Handle("/mcp", s.Handler())
-		mux.Handle("/ws", websocket.Handler(s))
-		return Serve(ctx, *addr, mux, s.Shutdown)
+		return Serve(ctx, *addr, Endpoints(s), s.Shutdown)
 	})
+}
+
+// Endpoints serves a server under /mcp, WebSocket connections under /ws, and 200 OK
+// under /healthz.
+func Endpoints(s *mcp.Server) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.Handler())
+	mux.Handle("/ws", websocket.Handler(s))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	return mux
 }
 
 // RoundRobin serves each request by the next of the handlers.
@@ -74,6 +85,20 @@ func RoundRobin(handlers ...http.Handler) http.Handler {
 	})
 }
 
+// Proxy hands requests on to the server at an address, as they are: Host stays, and
+// answers are passed on while they come. It is what stands between clients and
+// replicas in tests, with RoundRobin.
+func Proxy(to *url.URL) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+			r.Out.Host = r.In.Host
+		},
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+	}
+}
+
 // serveReplicas serves n servers that share a store, each request by the next.
 func serveReplicas(ctx context.Context, addr string, n int, newServer func(opts mcp.Options) *mcp.Server) error {
 	opts := mcp.Options{Store: scale.NewLocal(), StateKeys: [][]byte{[]byte(rand.Text())}}
@@ -81,7 +106,7 @@ func serveReplicas(ctx context.Context, addr string, n int, newServer func(opts 
 	var handlers []http.Handler
 	for range n {
 		s := newServer(opts)
-		servers, handlers = append(servers, s), append(handlers, s.Handler())
+		servers, handlers = append(servers, s), append(handlers, Endpoints(s))
 	}
 	return Serve(ctx, addr, RoundRobin(handlers...), func(ctx context.Context) (err error) {
 		for _, s := range servers {

@@ -1,4 +1,4 @@
-package main
+package everything
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestServerListsWhatTheSuiteNeeds(t *testing.T) {
 	request.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 	request.Header.Set("Mcp-Method", "tools/list")
 	recorder := httptest.NewRecorder()
-	newServer(mcp.Options{}).Handler().ServeHTTP(recorder, request)
+	NewServer(mcp.Options{}).Handler().ServeHTTP(recorder, request)
 
 	var answer struct {
 		Result struct {
