@@ -90,7 +90,7 @@ var importGraph = map[string][]string{
 	"auth/authtest":                {"auth"},
 	"auth/oauth/internal/outbound": {},
 	"auth/oauth":                   {"internal/wire", "protocol", "auth/oauth/internal/outbound"},
-	"middleware":                   {"internal/wire", "internal/call", "frame", "", "internal/safely", "internal/visible", "protocol"},
+	"middleware":                   {"internal/wire", "internal/call", "frame", "", "internal/opaque", "internal/post", "internal/safely", "internal/seal", "internal/visible", "protocol", "scale"},
 	"mcptest":                      {"internal/wire", "", "internal/jsonx", "client", "protocol", "transport"},
 	"cmd/example":                  {"", "auth", "auth/authtest", "schema", "schema/civil", "transport/websocket"},
 	"examples/notes":               {""},
