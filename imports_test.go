@@ -97,6 +97,7 @@ var importGraph = map[string][]string{
 	"internal/everything":          {"internal/pause", "", "frame", "protocol", "schema"},
 	"conformance/server":           {"internal/undertest", "internal/everything"},
 	"conformance/roundrobin":       {"internal/undertest"},
+	"scale/redis/example":          {"", "scale/redis"},
 	"scale/redis/cmd/replica":      {"internal/undertest", "internal/everything", "", "scale/redis"},
 	"internal/alone":               {},
 	"internal/needs":               {},

@@ -1,0 +1,100 @@
+// Command example is a shop that any number of processes serve together, behind a
+// balancer that sends each request to any of them: copy it. The environment is the
+// same for all of them:
+//
+//	REDIS_URL   rediss://shop:PASSWORD@redis.internal:6379
+//	STATE_KEYS  secrets of 16 random bytes or more, the newest first, with commas
+//	            between them
+//
+// With -acl it prints what the user of the engine has to be allowed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/scale/redis"
+)
+
+// prefix tells this server from others in the engine.
+const prefix = "shop"
+
+// basket is kept for each session, whichever process a request reaches.
+var basket = mcp.NewStoredKey[[]string]("example.com/basket")
+
+type item struct {
+	Name string `json:"name" validate:"required"`
+}
+
+func put(f *mcp.Frame, in item) (string, error) {
+	items := basket.Update(f, func(items []string) []string { return append(items, in.Name) })
+	return strings.Join(items, ", "), nil
+}
+
+func newServer(opts mcp.Options) *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: prefix, Version: "1.0.0"}, &opts)
+	s.MustAdd(mcp.Tool("put", put, mcp.Doc("Puts an item into the basket")))
+	return s
+}
+
+func main() {
+	acl := flag.Bool("acl", false, "print the rules of the engine's user")
+	addr := flag.String("http", ":8080", "serve HTTP on this `address`")
+	drain := flag.Duration("drain", 5*time.Second, "how `long` the balancer needs to see that /healthz fails")
+	flag.Parse()
+	if *acl {
+		fmt.Println(redis.ACL(prefix))
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, *addr, *drain); err != nil {
+		fmt.Fprintln(os.Stderr, "example:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context, addr string, drain time.Duration) error {
+	var keys [][]byte
+	for key := range strings.SplitSeq(os.Getenv("STATE_KEYS"), ",") {
+		if len(key) < 16 {
+			return errors.New("STATE_KEYS: each secret needs 16 random bytes or more; openssl rand -hex 32 makes one")
+		}
+		keys = append(keys, []byte(key))
+	}
+	store, err := redis.Open(ctx, redis.Options{URL: os.Getenv("REDIS_URL"), Prefix: prefix})
+	if err != nil {
+		return fmt.Errorf("REDIS_URL: %w", err)
+	}
+	defer store.Close()
+	s := newServer(mcp.Options{Store: store, StateKeys: keys})
+
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.Handler())
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if ctx.Err() != nil {
+			w.WriteHeader(http.StatusServiceUnavailable) // new requests should go elsewhere
+		}
+	})
+	web := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- web.ListenAndServe() }()
+	select {
+	case err := <-served:
+		return errors.Join(err, s.Shutdown(context.Background()))
+	case <-ctx.Done():
+	}
+	time.Sleep(drain)
+	grace, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return errors.Join(s.Shutdown(grace), web.Shutdown(grace))
+}
