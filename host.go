@@ -42,7 +42,7 @@ var _ conn.Host = (*host)(nil)
 func (h *host) newSessions() *session.Manager {
 	config := h.opts.sessions(logStore(&h.logger, "session store"))
 	if h.post != nil {
-		config.Seal, config.Node = h.opts.sealer("session"), h.post.Node()
+		config.Seal, config.Post, config.Node = h.opts.sealer("session"), h.post, h.post.Node()
 	}
 	config.RestoredEnd = h.sessionEnded
 	return session.NewManager(config)
@@ -62,7 +62,7 @@ func (h *host) share() {
 	if h.post != nil {
 		replicas := (*conn.Replicas)(h.connections)
 		h.post.Start(func(m post.Message) {
-			if !h.tasks.Delivered(m) {
+			if !h.tasks.Delivered(m) && !h.sessions.Delivered(m) {
 				replicas.Delivered(m)
 			}
 		})

@@ -64,7 +64,7 @@ var importGraph = map[string][]string{
 	"internal/tasks":      {"internal/wire", "internal/opaque", "internal/safely", "internal/share", "internal/post", "internal/seal", "scale", "protocol"},
 	"registry":            {"internal/wire", "internal/call", "internal/facts", "internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":   {"internal/wire", "internal/call", "internal/safely", "protocol", "frame"},
-	"session":             {"internal/wire", "internal/opaque", "internal/share", "internal/safely", "protocol", "internal/assigns", "internal/upcall", "frame", "internal/inflight", "internal/jsonx", "internal/seal", "scale"},
+	"session":             {"internal/wire", "internal/opaque", "internal/share", "internal/safely", "protocol", "internal/assigns", "internal/upcall", "frame", "internal/inflight", "internal/jsonx", "internal/post", "internal/seal", "scale"},
 	"internal/post":       {"internal/safely", "internal/seal", "scale"},
 	"internal/conn": {"internal/wire", "internal/call", "internal/facts", "internal/principal", "internal/upcall", "frame", "internal/dispatch", "internal/guard", "internal/broadcast", "internal/inflight", "internal/safely", "internal/share", "internal/streamable",
 		"internal/visible", "protocol", "session", "transport", "internal/post", "scale"},

@@ -35,7 +35,7 @@ var long = make([]byte, 5<<20)
 // answerWith answers a call with size bytes, after one message ahead of the
 // answer, to a client whose connection is gone.
 func answerWith(s *Session, size int) {
-	st := s.OpenStream(&sink{broken: true})
+	st := s.OpenStream(&sink{broken: true}, protocol.ID{})
 	_ = st.Send([]byte("ahead")) // the stream is not over
 	st.End(long[:size])
 }
@@ -49,7 +49,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 		"answers of the greatest length":    func(_ *testing.T, s *Session) { answerWith(s, maxEvent) },
 		"answers of no length": func(_ *testing.T, s *Session) {
 			for range 2 * maxRecords {
-				s.OpenStream(&sink{broken: true}).End(nil)
+				s.OpenStream(&sink{broken: true}, protocol.ID{}).End(nil)
 			}
 		},
 		"messages without a stream": func(t *testing.T, s *Session) {
@@ -107,7 +107,7 @@ func TestEventTooLongToKeep(t *testing.T) {
 	defer m.Close(upcall.ErrSessionClosed)
 	s := openSession(t, m)
 	var first, again sink
-	st := s.OpenStream(&first)
+	st := s.OpenStream(&first, protocol.ID{})
 	sendAll(t, st, "a")
 	st.End(make([]byte, 101))
 	if _, _, err := s.history.resume("1-2", &again, nil); !errors.Is(err, errNotKept) {
@@ -117,7 +117,7 @@ func TestEventTooLongToKeep(t *testing.T) {
 	if _, _, err := s.history.resume("1-3", &again, nil); err != nil {
 		t.Errorf("Resume after all: %v", err)
 	}
-	open := s.OpenStream(&first)
+	open := s.OpenStream(&first, protocol.ID{})
 	if err := open.Send(make([]byte, 101)); err != nil {
 		t.Error(err)
 	}
@@ -144,7 +144,7 @@ func TestMemoryConcurrent(t *testing.T) {
 		all = append(all, s)
 		wg.Go(func() {
 			for n := range 300 {
-				st := s.OpenStream(&sink{})
+				st := s.OpenStream(&sink{}, protocol.ID{})
 				if st == nil {
 					return // it has ended, below
 				}

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"container/list"
+	"encoding/base64"
 	"errors"
 	"slices"
 	"strconv"
@@ -44,6 +45,7 @@ type history struct {
 	budget   *budget // of all sessions; nil without a Manager
 	node     uint64  // of this replica, for the ids of events; 0 without a Store
 	numbers  *numbers
+	late     func(answer record) // keeps an answer whose client is away; nil without a Store
 
 	mu      sync.Mutex
 	limit   int // bytes of messages; 0 if there is to be no history, or the session has ended
@@ -71,7 +73,9 @@ type record struct {
 	stream, event uint64
 	message       []byte
 	long          bool
+	answer        bool        // the message is the one that the stream was for
 	question      protocol.ID // of the request to the client that the message is; zero for others
+	request       protocol.ID // that the stream answers, if its id goes into those of events
 }
 
 // questionOf returns the id of a message that is a request, of those that the
@@ -92,7 +96,7 @@ func questionOf(message []byte) (id protocol.ID) {
 
 // recordSize is what a record counts beside its message, in bytes: its own, and
 // those of the room that a list of records has left.
-const recordSize = 128
+const recordSize = 160
 
 // cost returns what a record counts in the budget of all sessions.
 func (r *record) cost() int { return recordSize + len(r.message) }
@@ -227,7 +231,15 @@ type eventID struct {
 	node   uint64 // of the replica that sent it; 0 without a Store
 	stream uint64 // with the bit ownStream if it is one of the session itself
 	event  uint64 // its number in the stream; in those, in all of them
+	// request is what the stream answers, so that an error can be when the replica
+	// is gone. It is zero without a Store, for streams of the session itself, and if
+	// it is longer than maxNamed.
+	request protocol.ID
 }
+
+// maxNamed is how many bytes the id of a request may have that is to be in the
+// ids of events: clients choose it, and each event carries it.
+const maxNamed = 64
 
 // ownStream is in the number of each stream that was opened to hear what no
 // request asked for. In the text of an id it is a zero in front, which other
@@ -235,7 +247,7 @@ type eventID struct {
 const ownStream = 1 << 63
 
 // String returns the id as it is sent: the stream and the number of the event
-// in base 36, and behind a point the replica.
+// in base 36, and behind points the replica, and the request in base64url.
 func (id eventID) String() string {
 	text := ""
 	if id.stream&ownStream != 0 {
@@ -248,6 +260,9 @@ func (id eventID) String() string {
 	if id.node != 0 {
 		text += "." + strconv.FormatUint(id.node, 36)
 	}
+	if !id.request.IsZero() {
+		text += "." + base64.RawURLEncoding.EncodeToString([]byte(id.request.String()))
+	}
 	return text
 }
 
@@ -255,22 +270,48 @@ func (id eventID) String() string {
 // anything; ok is false for what is no id.
 func parseEventID(text string) (id eventID, ok bool) {
 	text, node, shared := strings.Cut(text, ".")
+	node, request, named := strings.Cut(node, ".")
 	stream, event, _ := strings.Cut(text, "-")
-	if !shared {
-		node = "0"
-	}
-	var errs [3]error
+	var errs [4]error
 	id.stream, errs[0] = strconv.ParseUint(stream, 36, 63)
 	if strings.HasPrefix(stream, "0") {
 		id.stream |= ownStream
 	}
 	id.event, errs[1] = strconv.ParseUint(event, 36, 64)
-	id.node, errs[2] = strconv.ParseUint(node, 36, 64)
-	return id, errors.Join(errs[:]...) == nil
+	if shared {
+		id.node, errs[2] = strconv.ParseUint(node, 36, 64)
+	}
+	if named {
+		id.request, errs[3] = parseNamed(request)
+	}
+	if errors.Join(errs[:]...) != nil || shared && id.node == 0 || named && id.stream&ownStream != 0 {
+		return eventID{}, false
+	}
+	return id, true
+}
+
+// errNotNamed is the error of what cannot be a request in the id of an event.
+var errNotNamed = errors.New("session: the id of an event names no request")
+
+// parseNamed reads the id of a request in that of an event.
+func parseNamed(text string) (id protocol.ID, err error) {
+	if len(text) > base64.RawURLEncoding.EncodedLen(maxNamed) {
+		return id, errNotNamed
+	}
+	request, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = id.UnmarshalJSON(request)
+	}
+	if err == nil && base64.RawURLEncoding.EncodeToString([]byte(id.String())) != text { // written otherwise
+		return protocol.ID{}, errNotNamed
+	}
+	return id, err
 }
 
 // idOf names an event of the session. No lock is needed: node does not change.
-func (h *history) idOf(stream, event uint64) string { return eventID{h.node, stream, event}.String() }
+func (h *history) idOf(stream, event uint64, request protocol.ID) string {
+	return eventID{h.node, stream, event, request}.String()
+}
 
 // stream is the answer to one request, as events that a client may come back
 // for when its connection is lost (basic/transports of 2025-03-26 to
@@ -284,6 +325,7 @@ func (h *history) idOf(stream, event uint64) string { return eventID{h.node, str
 type stream struct {
 	history *history
 	number  uint64
+	request protocol.ID // for the ids of events
 
 	mu    sync.Mutex // held while sending, so that events keep their order
 	event uint64
@@ -294,13 +336,16 @@ type stream struct {
 
 // begin begins the stream of an answer on the connection to; see
 // Session.OpenStream.
-func (h *history) begin(to upcall.Sink) upcall.Stream {
+func (h *history) begin(to upcall.Sink, request protocol.ID) upcall.Stream {
+	if h.node == 0 || len(request.String()) > maxNamed {
+		request = protocol.ID{}
+	}
 	h.mu.Lock()
 	if !h.keeps() {
 		h.mu.Unlock()
 		return nil
 	}
-	st := &stream{history: h, number: h.numbers.answers.Add(1), to: to}
+	st := &stream{history: h, number: h.numbers.answers.Add(1), request: request, to: to}
 	if h.open == nil {
 		h.open = make(map[uint64]*stream)
 	}
@@ -309,7 +354,7 @@ func (h *history) begin(to upcall.Sink) upcall.Stream {
 	if wire.PrimedStreams.In(h.revision) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
-		st.put(nil, protocol.ID{})
+		st.put(record{})
 	}
 	return st
 }
@@ -333,39 +378,50 @@ func (st *stream) Send(message []byte) error {
 	if st.over {
 		return wire.ErrAnswered
 	}
-	st.put(message, questionOf(message))
+	st.put(record{message: message, question: questionOf(message)})
 	return nil
 }
 
-// End sends the answer, if there is one, and ends the stream.
+// End sends the answer, if there is one, and ends the stream. That the client is
+// away is known then, or it has a connection.
 func (st *stream) End(answer []byte) {
+	h := st.history
+	if away := st.end(answer); away && answer != nil && h.late != nil {
+		h.late(record{stream: st.number, event: st.event, message: answer, request: st.request})
+	}
+}
+
+// end is End, and reports whether there is no connection.
+func (st *stream) end(answer []byte) (away bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
-		return
+		return false
 	}
 	if answer != nil {
-		st.put(answer, protocol.ID{})
+		st.put(record{message: answer, answer: true})
 	}
-	st.over = true
+	st.over, away = true, st.to == nil
 	st.leave()
 	st.history.mu.Lock()
 	defer st.history.mu.Unlock()
 	delete(st.history.open, st.number)
+	return away
 }
 
 // put keeps an event and sends it if there is a connection. st.mu is held.
-func (st *stream) put(message []byte, question protocol.ID) {
+func (st *stream) put(e record) {
 	st.event++
 	h := st.history
-	r, room := h.reserved(st.number, message)
-	r.event, r.message, r.question = st.event, bytes.Clone(r.message), question
+	r, room := h.reserved(st.number, e.message)
+	r.event, r.message = st.event, bytes.Clone(r.message)
+	r.answer, r.question, r.request = e.answer, e.question, st.request
 	h.keep(r, room)
-	if st.to != nil && st.to.Event(h.idOf(st.number, st.event), message) != nil {
+	if st.to != nil && st.to.Event(h.idOf(st.number, st.event, st.request), e.message) != nil {
 		st.leave()
 	}
-	if st.to == nil && r.message == nil && !question.IsZero() {
-		h.pending.Fail(question, errLost)
+	if st.to == nil && r.message == nil && !r.question.IsZero() {
+		h.pending.Fail(r.question, errLost)
 	}
 }
 
@@ -397,7 +453,7 @@ func (st *stream) Pause(retry time.Duration) bool {
 		return false
 	}
 	if st.event == 0 {
-		st.put(nil, protocol.ID{}) // or the client has nothing to come back with
+		st.put(record{}) // or the client has nothing to come back with
 	}
 	if st.to == nil {
 		return false
@@ -449,7 +505,7 @@ func (h *history) resume(id string, to upcall.Sink, wake func()) (attached func(
 	st.leave()
 	st.to, st.left = to, wake
 	for _, r := range missed {
-		if to.Event(h.idOf(r.stream, r.event), r.message) != nil {
+		if to.Event(h.idOf(r.stream, r.event, r.request), r.message) != nil {
 			st.leave()
 			break
 		}
@@ -465,7 +521,7 @@ func (h *history) replay(number, event uint64, to upcall.Sink) (attached func() 
 		return nil, nil, err
 	}
 	for _, r := range missed {
-		if to.Event(h.idOf(r.stream, r.event), r.message) != nil {
+		if to.Event(h.idOf(r.stream, r.event, r.request), r.message) != nil {
 			break
 		}
 	}
@@ -478,6 +534,31 @@ func (h *history) missed(number, event uint64) (missed []record, err error) {
 	defer h.mu.Unlock()
 	h.missing(number, event)
 	return h.after(number, event)
+}
+
+// answer returns what answered the request of a stream. ok is false if it is not
+// kept.
+func (h *history) answer(stream uint64) (r record, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.records {
+		if r.stream == stream && r.answer && r.message != nil {
+			return r, true
+		}
+	}
+	return r, false
+}
+
+// answers returns up to max answers, the newest first.
+func (h *history) answers(max int) (newest []record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range slices.Backward(h.records) {
+		if r.answer && r.message != nil && len(newest) < max {
+			newest = append(newest, r)
+		}
+	}
+	return newest
 }
 
 // ours reads the id of an event on one of the session's own streams. ok is false
@@ -503,7 +584,7 @@ func (h *history) sendMissed(id string, to upcall.Sink) error {
 		return err
 	}
 	for _, r := range missed {
-		if err := to.Event(h.idOf(r.stream, r.event), r.message); err != nil {
+		if err := to.Event(h.idOf(r.stream, r.event, r.request), r.message); err != nil {
 			return err
 		}
 	}
@@ -557,5 +638,5 @@ func (h *history) ownEvent(number *uint64, message []byte) (id string) {
 	r, room := h.reserved(*number, message)
 	r.event, r.question = event, questionOf(message)
 	h.keep(r, room)
-	return h.idOf(*number, event)
+	return h.idOf(*number, event, protocol.ID{})
 }

@@ -69,7 +69,7 @@ func sendAll(t *testing.T, st upcall.Stream, messages string) {
 func TestResume(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
 	var first, second, third sink
-	st := s.OpenStream(&first)
+	st := s.OpenStream(&first, protocol.ID{})
 	sendAll(t, st, "a b")
 	first.want(t, "1-1= 1-2=a 1-3=b")
 	first.broken = true
@@ -110,7 +110,7 @@ func TestResume(t *testing.T) {
 func TestResumeOwnStreamOnly(t *testing.T) {
 	s := kept(t, protocol.V20250326, 0)
 	var a, b, again sink
-	one, two := s.OpenStream(&a), s.OpenStream(&b)
+	one, two := s.OpenStream(&a, protocol.ID{}), s.OpenStream(&b, protocol.ID{})
 	for i := range 3 {
 		sendAll(t, one, fmt.Sprint("one", i))
 		sendAll(t, two, fmt.Sprint("two", i))
@@ -133,7 +133,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	s := kept(t, protocol.V20250618, 10)
 	var lost, found sink
 	lost.broken = true
-	st := s.OpenStream(&lost)
+	st := s.OpenStream(&lost, protocol.ID{})
 	sendAll(t, st, "aaaa bbbb cccc")
 	if s.history.size != 8 || len(s.history.records) != 2 {
 		t.Errorf("kept %d bytes in %d events", s.history.size, len(s.history.records))
@@ -143,7 +143,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Fatal("not resumed")
 	}
 	found.want(t, "1-4="+strings.Repeat("x", 100))
-	two := s.OpenStream(&lost)
+	two := s.OpenStream(&lost, protocol.ID{})
 	two.End([]byte("y"))
 	if _, _, err := s.history.resume("1-1", &found, nil); err == nil {
 		t.Error("the first stream is known though nothing of it is kept")
@@ -157,7 +157,7 @@ func TestHistoryIsBounded(t *testing.T) {
 func TestPause(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
 	var first, second sink
-	st := s.OpenStream(&first)
+	st := s.OpenStream(&first, protocol.ID{})
 	if !st.Pause(time.Second) || st.Pause(time.Second) {
 		t.Error("Pause must work once for a connection")
 	}
@@ -173,7 +173,7 @@ func TestPause(t *testing.T) {
 // Sessions whose revision or server has no coming back keep nothing.
 func TestNoHistory(t *testing.T) {
 	for _, s := range []*Session{kept(t, protocol.V20241105, 0), kept(t, protocol.V20251125, -1), open(t)} {
-		if s.OpenStream(&sink{}) != nil || s.resumable() {
+		if s.OpenStream(&sink{}, protocol.ID{}) != nil || s.resumable() {
 			t.Errorf("%v: want no resumable stream", s.Revision())
 		}
 		out, leave := listen(s, "")
@@ -268,12 +268,12 @@ func TestUnaskedOnSeveralStreams(t *testing.T) {
 func TestHistoryAfterClose(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
 	var to sink
-	st := s.OpenStream(&to)
+	st := s.OpenStream(&to, protocol.ID{})
 	s.Close(upcall.ErrSessionDeleted)
 	sendAll(t, st, "a")
 	st.End([]byte("b"))
 	to.want(t, "1-1= 1-2=a 1-3=b")
-	if s.OpenStream(&to) != nil {
+	if s.OpenStream(&to, protocol.ID{}) != nil {
 		t.Error("an ended session opened a stream")
 	}
 	if _, _, err := s.history.resume("1-1", &to, nil); err == nil {
@@ -284,7 +284,7 @@ func TestHistoryAfterClose(t *testing.T) {
 func TestResumeConcurrent(t *testing.T) {
 	s := kept(t, protocol.V20251125, 1<<20)
 	const messages = 500
-	st := s.OpenStream(&sink{broken: true})
+	st := s.OpenStream(&sink{broken: true}, protocol.ID{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range messages {

@@ -27,25 +27,25 @@ func TestLostQuestions(t *testing.T) {
 		{"too long for a connection that breaks", long, &sink{broken: true}, nil, true},
 		{"short for a connection that breaks", short, &sink{broken: true}, nil, false},
 		{"too long, and the client comes back without it", long, &sink{}, func(t *testing.T, s *Session, _ upcall.Stream) {
-			if _, _, err := s.history.resume(s.history.idOf(1, 1), &sink{}, nil); !errors.Is(err, errNotKept) {
+			if _, _, err := s.history.resume(s.history.idOf(1, 1, protocol.ID{}), &sink{}, nil); !errors.Is(err, errNotKept) {
 				t.Errorf("Resume: %v", err)
 			}
 		}, true},
 		{"too long, and the client comes back with it", long, &sink{}, func(t *testing.T, s *Session, _ upcall.Stream) {
-			if _, _, err := s.history.resume(s.history.idOf(1, 2), &sink{}, nil); err != nil {
+			if _, _, err := s.history.resume(s.history.idOf(1, 2, protocol.ID{}), &sink{}, nil); err != nil {
 				t.Errorf("Resume: %v", err)
 			}
 		}, false},
 		{"too old, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, st upcall.Stream) {
 			sendAll(t, st, strings.Repeat("m", 400)+" "+strings.Repeat("n", 400))
 			var to sink
-			if _, _, err := s.history.resume(s.history.idOf(1, 1), &to, nil); err != nil || len(to.got) == 0 {
+			if _, _, err := s.history.resume(s.history.idOf(1, 1, protocol.ID{}), &to, nil); err != nil || len(to.got) == 0 {
 				t.Errorf("Resume: %v, %q", err, to.got)
 			}
 		}, true},
 		{"kept, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, _ upcall.Stream) {
 			var to sink
-			if _, _, err := s.history.resume(s.history.idOf(1, 1), &to, nil); err != nil || !strings.Contains(strings.Join(to.got, " "), "roots/list") {
+			if _, _, err := s.history.resume(s.history.idOf(1, 1, protocol.ID{}), &to, nil); err != nil || !strings.Contains(strings.Join(to.got, " "), "roots/list") {
 				t.Errorf("Resume: %v, %q", err, to.got)
 			}
 		}, false},
@@ -58,7 +58,7 @@ func TestLostQuestions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				st := s.OpenStream(tt.to) // event 1 primes it
+				st := s.OpenStream(tt.to, protocol.ID{}) // event 1 primes it
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				answered := make(chan error, 1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
@@ -62,6 +63,9 @@ type Config struct {
 	Store scale.Store
 	Seal  *seal.Sealer // of what Store gets
 	Node  string       // the name of this replica, a number above 0 in base 36; no other one ever has it
+	// Post carries messages to the other replicas, so that a client that comes back
+	// at another one gets what follows. nil means that it does not.
+	Post *post.Office
 	// StoreFailed is told of errors of Store. nil drops them.
 	StoreFailed func(error)
 	// RestoredEnd is called, with the reason, at the end of each session that was
@@ -84,6 +88,7 @@ type Manager struct {
 	config  Config
 	budget  budget        // of all sessions
 	numbers numbers       // if there is a Store
+	relay   *relay        // nil without a Store
 	uris    budget        // the same, of what they subscribed to
 	places  *share.Shares // sessions
 	clients *share.Shares // bytes of what clients say of themselves
@@ -119,6 +124,9 @@ func NewManager(config Config) *Manager {
 	m.places = share.New("sessions", config.Max, config.MaxPerPrincipal, share.Always)
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
+	if config.Store != nil {
+		m.relay = newRelay(m)
+	}
 	return m
 }
 
@@ -183,6 +191,8 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	if m.config.Store != nil {
 		s.save = func(s *Session) error { return m.save(context.WithoutCancel(m.ctx), s) }
 		s.begin(m.config.Node, &m.numbers)
+		s.relay = m.relay
+		s.history.late = func(answer record) { _ = m.relay.keepLate(context.WithoutCancel(m.ctx), s, answer) }
 	}
 	m.sessions[s.id] = s
 	if len(m.fresh) > 2*len(m.sessions)+16 { // most have ended, or are used
@@ -406,6 +416,9 @@ func (m *Manager) EndStreams() {
 	for _, s := range list {
 		s.endStreams()
 	}
+	if m.relay != nil {
+		m.relay.endTails()
+	}
 }
 
 // Close closes every session for that reason and opens no more. Sessions that
@@ -420,6 +433,10 @@ func (m *Manager) Close(reason error) {
 	}
 	m.sweep = nil
 	m.mu.Unlock()
+	if m.relay != nil {
+		m.relay.close()
+		m.relay.keepAllLate(sessions)
+	}
 	answers := true // the Store
 	for _, s := range sessions {
 		if m.config.Store != nil {

@@ -60,7 +60,7 @@ func TestIdleSessionIsSmall(t *testing.T) {
 			s.Assigns().Set("n", 1)
 			_, leave := listen(s, "")
 			leave()
-			st := s.OpenStream(&sink{})
+			st := s.OpenStream(&sink{}, protocol.ID{})
 			_ = st.Send([]byte("message"))
 			st.End([]byte("answer"))
 			s.history.forget()

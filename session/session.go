@@ -12,7 +12,8 @@
 //   - [Manager] has the sessions of HTTP: it bounds them, ends idle ones, and
 //     makes room. The sessions of connections are attached to it, so that what
 //     concerns all sessions reaches them too. [Config] is what it is made of.
-//     With a scale.Store the sessions are those of all replicas of a server.
+//     With a scale.Store the sessions are those of all replicas of a server, and
+//     a client may come back for an answer at any of them.
 //
 // internal/streamable and internal/conn carry the messages.
 //
@@ -73,6 +74,7 @@ type Session struct {
 	identity    atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
 	assigns     assigns.Assigns
 	save        func(*Session) error // keeps the state in the Store; nil if there is none
+	relay       *relay               // of the Manager; nil without a Store
 
 	// What the Store has: rev and base are its state when it was last read or
 	// written here. saving is held while the Store writes.
@@ -465,14 +467,25 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 // stream itself sends the events; this holds the connection open until it has
 // ended or another connection has taken it over.
 func (s *Session) serveAnswer(last string, to upcall.Connection) error {
+	from, _ := parseEventID(last)
+	if s.relay != nil && from.node != 0 && from.node != s.history.node {
+		return s.relay.serve(s, last, from, to)
+	}
 	attached, lost, err := s.history.resume(last, to, to.Waker())
+	if errors.Is(err, errUnknownStream) && s.relay != nil {
+		found, failed := s.relay.sendLate(s, from, to)
+		switch {
+		case failed != nil:
+			return unavailable(failed)
+		case found:
+			attached, lost, err = func() bool { return false }, func() {}, nil
+		}
+	}
 	switch {
 	case errors.Is(err, errNotKept):
-		return protocol.Errorf(protocol.CodeInvalidRequest,
-			"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", last)
+		return longStream(last)
 	case err != nil:
-		return protocol.Errorf(protocol.CodeInvalidRequest,
-			"Last-Event-ID %q names no stream of this session, or one that is too long ago", last)
+		return unknownStream(last)
 	}
 	defer lost()
 	if to.Open() != nil {
@@ -498,9 +511,12 @@ func (s *Session) next(out *line) (id string, message []byte, over bool) {
 	return s.history.ownEvent(&out.number, message), message, false
 }
 
-// OpenStream begins the stream of an answer on the connection to. It returns
-// nil if the session keeps no events, or its revision has no way to come back.
-func (s *Session) OpenStream(to upcall.Sink) upcall.Stream { return s.history.begin(to) }
+// OpenStream begins the stream of the answer to a request on the connection to.
+// It returns nil if the session keeps no events, or its revision has no way to
+// come back.
+func (s *Session) OpenStream(to upcall.Sink, request protocol.ID) upcall.Stream {
+	return s.history.begin(to, request)
+}
 
 // resumable tells whether a client can come back for events of the session.
 func (s *Session) resumable() bool { return s.history.resumable() }

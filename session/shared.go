@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -303,6 +304,12 @@ func (m *Manager) Ended(id string) {
 	if s := m.Here(id); s != nil && !s.claimed.Load() {
 		m.letGo(s, upcall.ErrSessionDeleted)
 	}
+}
+
+// Delivered handles a message of another replica, and reports whether it is one
+// about the streams of sessions. It waits for nothing.
+func (m *Manager) Delivered(message post.Message) bool {
+	return m.relay != nil && m.relay.delivered(message)
 }
 
 // Here returns the copy of a session that this replica has; nil if there is none.

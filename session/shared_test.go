@@ -593,7 +593,7 @@ func TestSharedKeys(t *testing.T) {
 func TestEventIDsAfterMove(t *testing.T) {
 	first := kept(t, protocol.V20251125, 0)
 	var to sink
-	stream := first.OpenStream(&to)
+	stream := first.OpenStream(&to, protocol.ID{})
 	sendAll(t, stream, "a")
 	to.want(t, "1-1= 1-2=a")
 
@@ -607,7 +607,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream = second.OpenStream(&to)
+	stream = second.OpenStream(&to, protocol.ID{})
 	stream.End([]byte("b"))
 	const node = ".n7"
 	to.want(t, "1-1"+node+"= 1-2"+node+"=b")
@@ -646,7 +646,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	third.OpenStream(&to).End(nil)
+	third.OpenStream(&to, protocol.ID{}).End(nil)
 	to.want(t, "2-1"+node+"=")
 	out, leave = listen(third, "")
 	defer leave()

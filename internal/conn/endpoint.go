@@ -315,7 +315,7 @@ func resumable(c *streamable.Call, x *session.Session) {
 	if !c.TakesEvents() || !wire.ResumableStreams.In(c.Revision) {
 		return
 	}
-	c.Resumable(x.OpenStream)
+	c.Resumable(func(to upcall.Sink) upcall.Stream { return x.OpenStream(to, c.Message.ID) })
 }
 
 // serveApart serves a request on a goroutine of its own, so that the handler

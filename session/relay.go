@@ -1,0 +1,368 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// The kinds of messages between replicas about the streams of answers.
+const (
+	letterTail   = "tail"   // to the replica that has a stream: asks for what follows on it
+	letterEvents = "events" // to the one that has asked
+)
+
+// tailAsk asks for what follows an event, and says how far its sender is.
+type tailAsk struct {
+	Session string `json:"session"`
+	Tail    uint64 `json:"tail"`            // of the sender, who chooses a new one each time
+	After   string `json:"after,omitempty"` // id of the event; left out when something has come
+	Got     uint64 `json:"got,omitempty"`   // how many events the client has got
+	Again   bool   `json:"again,omitempty"` // what was sent after these may be lost
+	Left    bool   `json:"left,omitempty"`  // nobody wants more
+}
+
+// tailEvents is what comes back: this, a newline, and the messages.
+type tailEvents struct {
+	Tail   uint64      `json:"tail"`
+	First  uint64      `json:"first"` // the number of the first of Events, counting from 1
+	Events []tailEvent `json:"events,omitempty"`
+	End    string      `json:"end,omitempty"` // why nothing follows Events; "" if something may
+}
+
+// tailEvent is one event, or tells the client when to come back.
+type tailEvent struct {
+	ID    string        `json:"id,omitempty"`
+	Size  int           `json:"size"` // of the message; -1 is none
+	Retry time.Duration `json:"retry,omitempty"`
+}
+
+// Why nothing follows.
+const (
+	endOver    = "over"    // the answer was sent, or another connection has the stream
+	endUnknown = "unknown" // the replica knows nothing of the stream
+	endLong    = "long"    // what follows is too long to be kept, or to be handed on
+	endBehind  = "behind"  // too much waits: the client has to come back
+	endBusy    = "busy"    // there are too many tails
+	endClosed  = "closed"  // the session, or the replica, ends
+)
+
+const (
+	maxTails   = 16               // of a session, at each replica and from each
+	allTails   = 4096             // at a replica
+	maxTailed  = 1<<20 - 4<<10    // bytes of a message that can be handed on; a header fits beside it
+	tailWindow = 256 << 10        // bytes of messages that are on the way to a client
+	tailBatch  = 256              // events that are handed on at once
+	askTimeout = 2 * time.Second  // bounds how long a tail is asked for
+	firstWord  = time.Second      // is waited for an answer to that, twice
+	sourceLife = 30 * time.Second // a tail of which nothing was heard for so long is left
+)
+
+const (
+	lateFor  = 15 * time.Minute // is an answer kept in the store whose client is away
+	maxLate  = 8                // of them for a session
+	lastLate = 32 << 20         // bytes of them when the server shuts down
+)
+
+// relay brings the answers of calls to clients that come back at another
+// replica, of a Manager with a Store. The replica where a client has come back
+// has a tail, the one that has the stream a source for it. When the latter is
+// gone, what is left is an answer that it kept in the store because nobody was
+// there for it.
+//
+// Its mu is taken before that of a source, and is held with no other lock.
+type relay struct {
+	m *Manager
+
+	mu        sync.Mutex
+	closed    bool
+	last      uint64 // number of the last tail
+	tails     map[uint64]*tail
+	sources   map[sourceKey]*source
+	tailsOf   map[string]int // how many, by session
+	sourcesOf map[string]int
+}
+
+// sourceKey is a tail of another replica.
+type sourceKey struct {
+	node string
+	tail uint64
+}
+
+// newRelay returns a relay without tails.
+func newRelay(m *Manager) *relay {
+	return &relay{m: m, tails: make(map[uint64]*tail), sources: make(map[sourceKey]*source), tailsOf: make(map[string]int), sourcesOf: make(map[string]int)}
+}
+
+// errCrowdedTails is the error of a client that has come back for too many
+// streams at once.
+var errCrowdedTails = protocol.Errorf(protocol.CodeBusy, "the session has %d streams of other replicas open, which is the limit", maxTails)
+
+// serve goes on, on the connection to, with a stream that another replica has.
+// last is from as the client has sent it.
+func (r *relay) serve(s *Session, last string, from eventID, to upcall.Connection) error {
+	if r.m.config.Post == nil {
+		return unknownStream(last)
+	}
+	t := &tail{
+		relay: r, session: s, last: last, from: from, node: strconv.FormatUint(from.node, 36), to: to,
+		word: make(chan struct{}, 1), wake: to.Waker(),
+	}
+	if !r.enter(t) {
+		return errCrowdedTails
+	}
+	defer r.leave(t)
+	return t.serve()
+}
+
+// enter gives a tail its number. It returns false if there are too many.
+func (r *relay) enter(t *tail) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || len(r.tails) >= allTails || r.tailsOf[t.session.id] >= maxTails {
+		return false
+	}
+	r.last++
+	t.number = r.last
+	r.tails[t.number] = t
+	r.tailsOf[t.session.id]++
+	return true
+}
+
+// leave forgets a tail, and tells the replica that has the stream.
+func (r *relay) leave(t *tail) {
+	r.mu.Lock()
+	delete(r.tails, t.number)
+	drop(r.tailsOf, t.session.id)
+	r.mu.Unlock()
+	t.close()
+}
+
+// drop takes one off a count.
+func drop(counts map[string]int, id string) {
+	if counts[id]--; counts[id] == 0 {
+		delete(counts, id)
+	}
+}
+
+// endTails ends the tails: their clients come back, at another replica.
+func (r *relay) endTails() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.tails {
+		t.stop()
+	}
+}
+
+// ending returns why a stream ends whose session has ended here.
+func (r *relay) ending() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return endClosed
+	}
+	return endOver // the client hears of it when it comes back
+}
+
+// close lets no tail and no source begin.
+func (r *relay) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
+
+// delivered handles a message of another replica, and reports whether it is one
+// about streams. It waits for nothing.
+func (r *relay) delivered(message post.Message) bool {
+	switch message.Kind {
+	case letterTail:
+		var a tailAsk
+		if err := json.Unmarshal(message.Body, &a); err != nil {
+			r.m.failed(err)
+			return true
+		}
+		r.asked(message.From, &a)
+	case letterEvents:
+		header, messages, _ := bytes.Cut(message.Body, []byte("\n"))
+		var e tailEvents
+		if err := json.Unmarshal(header, &e); err != nil {
+			r.m.failed(err)
+			return true
+		}
+		r.mu.Lock()
+		t := r.tails[e.Tail]
+		r.mu.Unlock()
+		if t != nil && t.node == message.From {
+			t.take(&e, messages)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// asked handles what a tail of another replica asks for.
+func (r *relay) asked(from string, a *tailAsk) {
+	key := sourceKey{from, a.Tail}
+	s := r.m.Here(a.Session)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	src := r.sources[key]
+	switch {
+	case src != nil:
+		src.asked(a)
+		return
+	case a.Left || r.closed: // then the tail finds out that nobody is here
+		return
+	}
+	src = &source{relay: r, key: key, session: s, id: a.Session, after: a.After, news: make(chan struct{}, 1), reply: true, heardOf: time.Now()}
+	switch {
+	case len(r.sources) >= 2*allTails:
+		return // it asks again
+	case len(r.sources) >= allTails || r.sourcesOf[a.Session] >= maxTails:
+		src.end = endBusy
+	case a.After == "": // its source was given up
+		src.end = endBehind
+	case s == nil:
+		src.end = endUnknown
+	}
+	r.sources[key] = src
+	r.sourcesOf[a.Session]++
+	r.m.sweeping.Go(src.run)
+}
+
+// forget drops a source.
+func (r *relay) forget(src *source) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sources, src.key)
+	drop(r.sourcesOf, src.id)
+}
+
+// lateKey returns where the answer of a stream is that nobody was there for.
+// Those of a session are in one part, where they are counted.
+func lateKey(session string, node, stream uint64) scale.Key {
+	name := session + " " + eventID{node: node, stream: stream}.String()
+	return scale.Key{Part: opaque.Key("late", session, slots).Part, Name: opaque.Key("late", name, slots).Name}
+}
+
+// keepLate keeps answers in the store whose clients are away, or may be, so that
+// they get them when this replica is gone. What is too long for an entry is not
+// kept, nor are more than maxLate of a session.
+func (r *relay) keepLate(ctx context.Context, s *Session, answers ...record) error {
+	var writes []scale.Write
+	for _, a := range answers {
+		if len(a.message) > maxTailed {
+			continue
+		}
+		key := lateKey(s.id, s.history.node, a.stream)
+		text := append([]byte(s.history.idOf(a.stream, a.event, a.request)+"\n"), a.message...)
+		writes = append(writes, scale.Write{
+			Key: key, Prev: scale.Any, Value: r.m.config.Seal.Seal(nil, text, seal.Binding(key.Name)), TTL: r.lateTTL(),
+			Limit: "late:" + keyOf(s.id).Name, Max: maxLate,
+		})
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	return r.m.use(ctx, func(ctx context.Context) error {
+		_, err := r.m.config.Store.Put(ctx, writes...)
+		return err
+	})
+}
+
+// lateTTL is how long a late answer is kept: no longer than its session.
+func (r *relay) lateTTL() time.Duration {
+	if idle := r.m.config.Idle; idle > 0 {
+		return min(idle, lateFor)
+	}
+	return lateFor
+}
+
+// late returns the answer that the store has of a stream, and its id, which are
+// empty if there is none.
+func (r *relay) late(ctx context.Context, s *Session, from eventID) (id string, answer []byte, err error) {
+	key := lateKey(s.id, from.node, from.stream)
+	e, err := r.m.get(ctx, scale.Look{Key: key})
+	if err != nil || e.Rev == 0 {
+		return "", nil, err
+	}
+	text, _, err := r.m.config.Seal.Open(e.Value, seal.Binding(key.Name))
+	if err != nil {
+		r.m.failed(err)
+		return "", nil, err
+	}
+	header, answer, _ := bytes.Cut(text, []byte("\n"))
+	return string(header), answer, nil
+}
+
+// sendLate sends the answer that the store has of a stream to a client that has
+// got what comes up to from; nothing, if the client has it. found is false if
+// there is none.
+func (r *relay) sendLate(s *Session, from eventID, to upcall.Sink) (found bool, err error) {
+	id, answer, err := r.late(r.m.ctx, s, from)
+	if err != nil || id == "" {
+		return false, err
+	}
+	if at, ok := parseEventID(id); ok && at.event > from.event {
+		_ = to.Event(id, answer) // a client that is gone may come back
+	}
+	return true, nil
+}
+
+// keepAllLate keeps, when the server shuts down, the answers that the clients of
+// sessions may not have got, the newest of each session first, as far as there
+// is room and time.
+func (r *relay) keepAllLate(sessions map[string]*Session) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.m.ctx), storeTimeout)
+	defer cancel()
+	room := lastLate
+	for _, s := range sessions {
+		answers := s.history.answers(maxLate)
+		for _, a := range answers {
+			room -= len(a.message)
+		}
+		if len(answers) > 0 && (room < 0 || r.keepLate(ctx, s, answers...) != nil) {
+			return
+		}
+	}
+}
+
+// errReplicaGone answers a call whose replica is gone.
+var errReplicaGone = &protocol.Error{
+	Code: protocol.CodeInternal, Message: "the replica that served this call is gone", Data: map[string]string{"executed": "unknown"},
+}
+
+// errTooLong answers a call when what followed cannot be handed on.
+var errTooLong = &protocol.Error{
+	Code: protocol.CodeInternal, Message: "what followed is too long to be handed to the replica that the client came back to", Data: map[string]string{"executed": "unknown"},
+}
+
+// unknownStream is the error of coming back for a stream of which nothing is
+// known.
+func unknownStream(last string) *protocol.Error {
+	return protocol.Errorf(protocol.CodeInvalidRequest, "Last-Event-ID %q names no stream of this session, or one that is too long ago", last)
+}
+
+// longStream is the error of coming back for what was too long to be kept.
+func longStream(last string) *protocol.Error {
+	return protocol.Errorf(protocol.CodeInvalidRequest,
+		"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", last)
+}
+
+// unavailable is the error of coming back while the store is away.
+func unavailable(err error) *protocol.Error {
+	return wire.Unavailable("what followed Last-Event-ID cannot be asked for", errors.Join(scale.ErrUnavailable, err))
+}

@@ -1,0 +1,265 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/upcall"
+)
+
+// errTailBehind is the error of an event for which a source has no room.
+var errTailBehind = errors.New("session: too much waits for the replica that the client came back to")
+
+// source is the connection of the stream of an answer whose client has come back
+// at another replica: it keeps the events until that one has got them. It lives
+// until its tail leaves, or is not heard of for sourceLife; after the end of the
+// stream it only repeats what it has.
+type source struct {
+	relay   *relay
+	key     sourceKey
+	session *Session // nil if it is not here
+	id      string   // of the session
+	after   string   // the event that the client has
+	news    chan struct{}
+
+	// What only the goroutine of run uses.
+	sent uint64 // number of the last event that was sent
+	told bool   // the end was
+
+	mu      sync.Mutex
+	queue   []tailed  // what the client has not got
+	got     uint64    // number of the event before these
+	bytes   int       // of these, in the budget
+	reply   bool      // the tail wants to hear something
+	again   bool      // and what was sent after got
+	left    bool      // it is gone
+	heardOf time.Time // when it was heard of
+	end     string    // why nothing follows the queue; "" if something may
+}
+
+var _ upcall.Sink = (*source)(nil)
+
+// run serves the tail. It runs on a goroutine of its own.
+func (src *source) run() {
+	defer src.relay.forget(src)
+	attached := func() bool { return false }
+	if src.end == "" {
+		defer src.session.hold()()
+		defer src.close()
+		defer context.AfterFunc(src.session.Context(), src.wake)()
+		on, lost, err := src.session.history.resume(src.after, src, src.wake)
+		switch {
+		case errors.Is(err, errNotKept):
+			src.finish(endLong)
+		case err != nil:
+			src.finish(endUnknown)
+		default:
+			attached = on
+			defer lost()
+		}
+	}
+	ctx := src.relay.m.ctx
+	timer := time.NewTimer(sourceLife)
+	defer timer.Stop()
+	for {
+		if !attached() {
+			src.finish(endOver)
+		} else if src.session.Ended() {
+			src.finish(src.relay.ending())
+		}
+		err := src.send(ctx)
+		life := src.life()
+		if life <= 0 || errors.Is(err, post.ErrNobody) {
+			return
+		}
+		if err != nil {
+			life = min(life, firstWord) // it tries again
+		}
+		timer.Reset(life)
+		select {
+		case <-src.news:
+		case <-timer.C:
+		case <-ctx.Done():
+			src.finish(endClosed)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+			defer cancel()
+			_ = src.send(last) // the tail finds out by itself
+			return
+		}
+	}
+}
+
+// finish says that nothing follows what waits, unless that was said before.
+func (src *source) finish(end string) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.end == "" {
+		src.end = end
+	}
+}
+
+// life returns how long the tail may yet be silent, 0 or less if it is gone.
+func (src *source) life() time.Duration {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.left {
+		return 0
+	}
+	return sourceLife - time.Since(src.heardOf)
+}
+
+// asked notes what the tail has, and wants.
+func (src *source) asked(a *tailAsk) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	for src.got < a.Got && len(src.queue) > 0 {
+		src.release(src.queue[0])
+		src.queue[0] = tailed{}
+		src.queue = src.queue[1:]
+		src.got++
+	}
+	src.heardOf = time.Now()
+	src.reply, src.again = src.reply || a.Again, src.again || a.Again
+	src.left = src.left || a.Left
+	src.wake()
+}
+
+// release gives back what an event counts for. src.mu is held.
+func (src *source) release(e tailed) {
+	src.bytes -= len(e.message)
+	src.relay.m.budget.release(recordSize + len(e.message))
+}
+
+// wake makes the goroutine look.
+func (src *source) wake() {
+	select {
+	case src.news <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Event implements upcall.Sink. It waits for nothing.
+func (src *source) Event(id string, message []byte) error {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	switch {
+	case src.end != "":
+		return errTailBehind
+	case len(message) > maxTailed:
+		src.end = endLong
+		return errTailBehind
+	}
+	size := len(message)
+	if message == nil {
+		size = -1
+	}
+	return src.add(tailed{tailEvent{ID: id, Size: size}, bytes.Clone(message)})
+}
+
+// add puts an event into the queue. src.mu is held.
+func (src *source) add(e tailed) error {
+	full := len(src.queue) >= maxRecords || len(src.queue) > 0 && src.bytes+len(e.message) > maxTailed
+	if full || !src.relay.m.budget.reserve(recordSize+len(e.message)) {
+		src.end = endBehind
+		return errTailBehind
+	}
+	src.queue = append(src.queue, e)
+	src.bytes += len(e.message)
+	src.wake()
+	return nil
+}
+
+// Pause implements upcall.Sink.
+func (src *source) Pause(retry time.Duration) error {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.end != "" {
+		return errTailBehind
+	}
+	return src.add(tailed{tailEvent: tailEvent{Size: -1, Retry: retry}})
+}
+
+// send sends to the tail what it does not have. After an error it is as before.
+func (src *source) send(ctx context.Context) error {
+	for {
+		e, messages := src.next()
+		if e == nil {
+			return nil
+		}
+		body, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		body = append(body, '\n')
+		for _, m := range messages {
+			body = append(body, m...)
+		}
+		sending, cancel := context.WithTimeout(ctx, storeTimeout)
+		err = src.relay.m.config.Post.Send(sending, src.key.node, letterEvents, body)
+		cancel()
+		if err != nil {
+			src.mu.Lock()
+			src.reply = true
+			src.mu.Unlock()
+			return err
+		}
+		src.sent += uint64(len(e.Events))
+		src.told = src.told || e.End != ""
+	}
+}
+
+// next returns what to send now; nil if there is nothing. Of what the client has
+// not got, no more than tailWindow is on its way.
+func (src *source) next() (e *tailEvents, messages [][]byte) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.again || src.sent < src.got {
+		src.sent, src.again = src.got, false
+	}
+	away := 0 // bytes on the way
+	for _, q := range src.queue[:src.sent-src.got] {
+		away += len(q.message)
+	}
+	e = &tailEvents{Tail: src.key.tail, First: src.sent + 1}
+	waiting := src.queue[src.sent-src.got:]
+	for _, q := range waiting {
+		if len(e.Events) == tailBatch || away > 0 && away+len(q.message) > tailWindow {
+			break
+		}
+		away += len(q.message)
+		e.Events, messages = append(e.Events, q.tailEvent), append(messages, q.message)
+	}
+	if len(e.Events) == len(waiting) {
+		e.End = src.end
+	}
+	if len(e.Events) == 0 && !src.reply && (e.End == "" || src.told) {
+		return nil, nil
+	}
+	src.reply = false
+	return e, messages
+}
+
+// close drops what the client has not got. If that is the answer, the client is
+// away, and the store keeps it.
+func (src *source) close() {
+	src.mu.Lock()
+	src.end, src.left = endOver, true
+	waits := len(src.queue) > 0
+	for _, e := range src.queue {
+		src.release(e)
+	}
+	src.queue = nil
+	src.mu.Unlock()
+	if !waits {
+		return
+	}
+	from, _ := parseEventID(src.after)
+	if answer, ok := src.session.history.answer(from.stream); ok && src.relay.ending() == endOver {
+		_ = src.relay.keepLate(src.relay.m.ctx, src.session, answer) // then this replica has it alone
+	}
+}

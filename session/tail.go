@@ -1,0 +1,321 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// tail is a connection on which the stream of an answer goes on that another
+// replica has. It asks that one for what follows, and again when it has heard
+// nothing for a while; what comes has numbers, so that nothing is sent twice or
+// left out.
+type tail struct {
+	relay   *relay
+	session *Session
+	number  uint64
+	node    string  // has the stream
+	from    eventID // the last event that the client has; the goroutine of serve changes it
+	last    string  // where it came back
+	to      upcall.Connection
+	wake    func()
+	word    chan struct{} // has room for one: something has come
+
+	// What only the goroutine of serve uses.
+	opened bool
+	got    uint64 // number of the last event that the client has got
+	fresh  int    // bytes that it got since the last ask
+	silent int    // asks since something came
+	wait   time.Duration
+	due    atomic.Bool // the time to ask again has come
+	timer  *time.Timer
+
+	mu     sync.Mutex
+	queue  []tailed
+	came   uint64 // number of the last event that came
+	heard  bool   // something has come since next was called
+	known  bool   // something has come at all
+	gap    bool   // not all of it could be taken
+	end    string
+	closed bool
+}
+
+// tailed is an event on its way to the client.
+type tailed struct {
+	tailEvent
+	message []byte // nil if Size is negative
+}
+
+// serve carries the stream until it ends, or the client is gone. An error comes
+// before the connection is open.
+func (t *tail) serve() error {
+	if err := t.begin(); err != nil || t.opened {
+		return err
+	}
+	t.wait = firstWord
+	t.timer = time.AfterFunc(t.wait, func() { t.due.Store(true); t.wake() })
+	defer t.timer.Stop()
+	defer context.AfterFunc(t.session.Context(), t.wake)()
+	for {
+		over, err := t.deliver()
+		if over {
+			return err
+		}
+		t.open()
+		switch err := t.askAgain(); {
+		case errors.Is(err, post.ErrNobody):
+			return t.instead()
+		case t.session.Ended() || !t.to.Wait():
+			return nil
+		}
+	}
+}
+
+// begin asks, and waits a moment for the first word, so that a client that asks
+// for what nobody has hears it by the status. When the replica is gone, it serves
+// what there is instead.
+func (t *tail) begin() error {
+	for range 2 {
+		switch err := t.ask(true); {
+		case errors.Is(err, post.ErrNobody):
+			return t.instead()
+		case err != nil:
+			return unavailable(err)
+		}
+		timer := time.NewTimer(firstWord)
+		select {
+		case <-t.word:
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+	return nil
+}
+
+// ask asks for what follows. again says that what was sent may be lost.
+func (t *tail) ask(again bool) error {
+	a := tailAsk{Session: t.session.id, Tail: t.number, Got: t.got, Again: again}
+	t.mu.Lock()
+	if !t.known {
+		a.After = t.last
+	}
+	t.mu.Unlock()
+	t.fresh = 0
+	t.silent++
+	return t.send(t.relay.m.ctx, &a)
+}
+
+// send sends an ask.
+func (t *tail) send(ctx context.Context, a *tailAsk) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	body, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return t.relay.m.config.Post.Send(ctx, t.node, letterTail, body)
+}
+
+// askAgain asks if it is time to. The error is post.ErrNobody if the replica
+// that has the stream is gone, or has said nothing for long.
+func (t *tail) askAgain() error {
+	switch {
+	case t.due.Swap(false):
+		if t.silent >= int(sourceLife/firstWord) {
+			return post.ErrNobody
+		}
+		if t.silent == 0 {
+			t.wait = min(2*t.wait, 8*firstWord) // it answers, and has nothing to say
+		} else {
+			t.wait = firstWord
+		}
+		err := t.ask(true)
+		t.timer.Reset(t.wait)
+		return err
+	case t.fresh >= tailWindow/2:
+		return t.ask(false)
+	}
+	return nil
+}
+
+// deliver sends what has come to the client. It tells when the stream is over
+// here.
+func (t *tail) deliver() (over bool, err error) {
+	events, heard, gap, end := t.next()
+	if heard {
+		t.silent = 0
+	}
+	for _, e := range events {
+		t.opened = true
+		t.fresh += len(e.message)
+		t.relay.m.budget.release(len(e.message))
+		if err != nil || over {
+			continue // what it counts for is given back
+		}
+		if e.Retry != 0 {
+			err, over = t.to.Pause(e.Retry), true
+		} else if err = t.to.Event(e.ID, e.message); err == nil {
+			t.got++
+			if id, ok := parseEventID(e.ID); ok {
+				t.from = id
+			}
+		}
+	}
+	switch {
+	case over, err != nil:
+		return true, nil
+	case end != "":
+		return true, t.finish(end)
+	case len(events) > 0 && !gap:
+		t.wait = firstWord
+		t.timer.Reset(t.wait)
+	}
+	return false, nil
+}
+
+// next takes what has come.
+func (t *tail) next() (events []tailed, heard, gap bool, end string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	events, heard, gap, end = t.queue, t.heard, t.gap, t.end
+	t.queue, t.heard = nil, false
+	return events, heard, gap, end
+}
+
+// finish ends the stream for a reason that came.
+func (t *tail) finish(end string) error {
+	switch {
+	case end == endClosed:
+		return t.instead()
+	case end == endUnknown:
+		if over, err := t.sendLate(); over {
+			return err
+		}
+		if !t.opened {
+			return unknownStream(t.last)
+		}
+		return t.fail(errReplicaGone)
+	case end == endLong && !t.opened:
+		return longStream(t.last)
+	case end == endLong:
+		return t.fail(errTooLong)
+	case end == endBusy && !t.opened:
+		return errCrowdedTails
+	}
+	t.open()
+	return nil
+}
+
+// open opens the connection if it is not open. A client that is gone has nothing
+// to hear.
+func (t *tail) open() {
+	if !t.opened {
+		t.opened = true
+		_ = t.to.Open()
+	}
+}
+
+// sendLate sends the answer that the store has. It tells whether that was all
+// that can be done.
+func (t *tail) sendLate() (over bool, err error) {
+	found, err := t.relay.sendLate(t.session, t.from, t.to)
+	switch {
+	case err != nil && !t.opened:
+		return true, unavailable(err)
+	case err != nil: // it comes back
+		return true, nil
+	case found:
+		t.open()
+	}
+	return found, nil
+}
+
+// instead serves a client whose stream was at a replica that is gone: the answer
+// from the store, or an error for the request.
+func (t *tail) instead() error {
+	if over, err := t.sendLate(); over {
+		return err
+	}
+	return t.fail(errReplicaGone)
+}
+
+// fail answers the request with an error.
+func (t *tail) fail(fault *protocol.Error) error {
+	t.opened = true
+	_ = t.to.Event("", wire.AppendErrorResponse(nil, t.from.request, fault, t.session.revision))
+	return nil
+}
+
+// take takes what the other replica has sent. The goroutine that brings messages
+// calls it.
+func (t *tail) take(e *tailEvents, messages []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.known, t.heard, t.gap = true, true, e.First > t.came+1
+	for i, event := range e.Events {
+		size := max(event.Size, 0)
+		if size > len(messages) {
+			break
+		}
+		var message []byte
+		if event.Size >= 0 {
+			message = messages[:size:size]
+		}
+		messages = messages[size:]
+		if e.First+uint64(i) != t.came+1 {
+			continue // it has come, or what is before it has not
+		}
+		if !t.relay.m.budget.reserve(size) {
+			t.gap = true
+			break
+		}
+		t.queue = append(t.queue, tailed{event, message})
+		t.came++
+	}
+	if e.End != "" && e.First+uint64(len(e.Events)) == t.came+1 {
+		t.end = e.End
+	}
+	select {
+	case t.word <- struct{}{}:
+	default:
+	}
+	t.wake()
+}
+
+// stop ends the stream once it has sent what has come.
+func (t *tail) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.end == "" {
+		t.end = endOver
+	}
+	t.wake()
+}
+
+// close tells the other replica that nobody wants more. It finds out by itself
+// if it does not hear of that.
+func (t *tail) close() {
+	t.mu.Lock()
+	t.closed = true
+	known := t.known
+	for _, e := range t.queue {
+		t.relay.m.budget.release(len(e.message))
+	}
+	t.queue = nil
+	t.mu.Unlock()
+	if known {
+		_ = t.send(context.WithoutCancel(t.relay.m.ctx), &tailAsk{Session: t.session.id, Tail: t.number, Got: t.got, Left: true})
+	}
+}

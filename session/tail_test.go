@@ -1,0 +1,698 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// deaf is a Store whose hints are lost while it is deaf, and whose writes are
+// while it is nowhere.
+type deaf struct {
+	scale.Store
+	deaf    *atomic.Bool
+	nowhere atomic.Bool
+}
+
+func (d *deaf) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if d.nowhere.Load() {
+		return nil, errDown
+	}
+	return d.Store.Put(ctx, writes...)
+}
+
+func (d *deaf) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
+	return d.Store.Watch(func(subject string, m scale.Message) {
+		if !d.deaf.Load() {
+			fn(subject, m)
+		}
+	}, gap)
+}
+
+// team is several Managers that share a Store and write to each other.
+type team struct {
+	t       *testing.T
+	store   *shaky
+	stores  []*deaf // of each
+	deaf    atomic.Bool
+	all     []*Manager
+	offices []*post.Office
+	gone    []bool
+	id      string // of a session, opened at 0
+}
+
+// newTeam makes a team in a bubble, which must be closed before the bubble ends.
+func newTeam(t *testing.T, n int) *team {
+	t.Helper()
+	keys := func(use string) *seal.Sealer {
+		s, err := seal.New(use, []byte("a secret of 16 bytes or more"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	f := &team{t: t, store: newShaky(), gone: make([]bool, n)}
+	for range n {
+		store := &deaf{Store: f.store, deaf: &f.deaf}
+		office := post.New(post.Config{Store: store, Seal: keys("post")})
+		m := NewManager(Config{Store: store, Seal: keys("session"), Node: office.Node(), Post: office, Idle: idle})
+		office.Start(func(message post.Message) { m.Delivered(message) })
+		m.Share(func(string) {})
+		f.all, f.offices, f.stores = append(f.all, m), append(f.offices, office), append(f.stores, store)
+	}
+	synctest.Wait()
+	f.id = f.open()
+	return f
+}
+
+func (f *team) open() string {
+	f.t.Helper()
+	s, err := f.all[0].Open(f.t.Context(), upcall.Client{Revision: protocol.V20251125})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	s.Use()
+	s.SetInitialized()
+	if err := s.Release(); err != nil {
+		f.t.Fatal(err)
+	}
+	return s.ID()
+}
+
+// close shuts down who is there.
+func (f *team) close() {
+	for i := range f.all {
+		f.shutdown(i)
+	}
+}
+
+// shutdown ends one of them in order, as Server.Shutdown does.
+func (f *team) shutdown(i int) {
+	if !f.gone[i] {
+		f.gone[i] = true
+		f.all[i].EndStreams()
+		f.all[i].Close(upcall.ErrSessionClosed)
+		f.offices[i].Close(f.t.Context())
+	}
+}
+
+// kill makes one of them gone, which keeps nothing in the store.
+func (f *team) kill(i int) {
+	f.gone[i] = true
+	f.offices[i].Close(f.t.Context())
+	f.stores[i].nowhere.Store(true)
+	f.all[i].Close(upcall.ErrSessionClosed)
+}
+
+// at returns the session as one of them has it.
+func (f *team) at(i int) *Session {
+	f.t.Helper()
+	s, err := f.all[i].Get(f.t.Context(), f.id)
+	if s == nil || err != nil {
+		f.t.Fatalf("the session is not found at %d: %v", i, err)
+	}
+	return s
+}
+
+// id returns the id of an event of a stream of 0, which answers request 7.
+func (f *team) event(n int) string {
+	h := &f.all[0].Here(f.id).history
+	return h.idOf(h.numbers.answers.Load(), uint64(n), protocol.NewID(7))
+}
+
+// call begins the stream of an answer at 0. Its client has event 1, and leaves.
+func (f *team) call() upcall.Stream {
+	f.t.Helper()
+	return f.at(0).OpenStream(&sink{broken: true}, protocol.NewID(7))
+}
+
+// listener is a client that has come back.
+type listener struct {
+	sink
+	wakes chan struct{}
+	gone  chan struct{}
+	done  chan struct{} // closed when it was served
+	once  sync.Once
+	err   error
+	opens atomic.Int64
+}
+
+func (l *listener) Open() error { l.opens.Add(1); return nil }
+
+func (l *listener) Waker() func() {
+	return func() {
+		select {
+		case l.wakes <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (l *listener) Wait() bool {
+	select {
+	case <-l.wakes:
+		return true
+	case <-l.gone:
+		return false
+	}
+}
+
+// leave hangs up.
+func (l *listener) leave() {
+	l.once.Do(func() {
+		l.mu.Lock()
+		l.broken = true
+		l.mu.Unlock()
+		close(l.gone)
+	})
+	<-l.done
+}
+
+// back has the client come back at one of them.
+func (f *team) back(i int, last string) *listener {
+	f.t.Helper()
+	l := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+	s := f.at(i)
+	go func() {
+		defer close(l.done)
+		l.err = s.Serve(last, l)
+	}()
+	synctest.Wait()
+	return l
+}
+
+// wants wants these events, by their numbers, and nothing else.
+func (l *listener) wants(t *testing.T, events ...string) {
+	t.Helper()
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var got []string
+	for _, e := range l.got {
+		id, message, _ := strings.Cut(e, "=")
+		event, _ := parseEventID(id)
+		got = append(got, fmt.Sprint(event.event, "=", message))
+	}
+	if !slices.Equal(got, events) {
+		t.Errorf("events %q, want %q", got, events)
+	}
+	l.got = nil
+}
+
+// ended wants the stream to be over, or not.
+func (l *listener) ended(t *testing.T, want bool) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case <-l.done:
+		if !want {
+			t.Errorf("the stream is over: %v", l.err)
+		}
+	default:
+		if want {
+			t.Error("the stream is not over")
+		}
+	}
+}
+
+// goneError is what the client of a call gets whose replica is gone.
+const goneError = `0={"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the replica that served this call is gone","data":{"executed":"unknown"}}}`
+
+// together runs a test with a team of three.
+func together(t *testing.T, fn func(t *testing.T, f *team)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newTeam(t, 3)
+		defer f.close()
+		fn(t, f)
+	})
+}
+
+// A client that comes back at another replica gets what followed, then the rest
+// as it comes, each event once and under its id.
+func TestTail(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		sendAll(t, st, "a b")
+		l := f.back(1, f.event(2))
+		l.wants(t, "3=b")
+		sendAll(t, st, "c")
+		l.wants(t, "4=c")
+		time.Sleep(time.Minute) // a quiet call
+		l.ended(t, false)
+		sendAll(t, st, `{"jsonrpc":"2.0","id":"q","method":"roots/list"} e`)
+		l.wants(t, `5={"jsonrpc":"2.0","id":"q","method":"roots/list"}`, "6=e")
+		st.End([]byte("answer"))
+		l.wants(t, "7=answer")
+		l.ended(t, true)
+		if f.event(7) != f.all[0].Here(f.id).history.idOf(1, 7, protocol.NewID(7)) {
+			t.Error("the id is another one")
+		}
+
+		// After the end it can be had again, anywhere.
+		for i := range 3 {
+			again := f.back(i, f.event(5))
+			again.wants(t, "6=e", "7=answer")
+			again.ended(t, true)
+			nothing := f.back(i, f.event(7))
+			nothing.wants(t)
+			nothing.ended(t, true)
+			if nothing.err != nil || nothing.opens.Load() != 1 {
+				t.Errorf("at %d: %v, opened %d times", i, nothing.err, nothing.opens.Load())
+			}
+		}
+		f.empty()
+	})
+}
+
+// empty wants no tail and no source to be left.
+func (f *team) empty() {
+	f.t.Helper()
+	synctest.Wait()
+	for i, m := range f.all {
+		r := m.relay
+		r.mu.Lock()
+		if len(r.tails)+len(r.sources)+len(r.tailsOf)+len(r.sourcesOf) > 0 {
+			f.t.Errorf("%d has %d tails and %d sources", i, len(r.tails), len(r.sources))
+		}
+		r.mu.Unlock()
+	}
+}
+
+// The connection before may not know yet that it has lost its client; of two that
+// come back at once one gets the stream, and each event is on one of them.
+func TestTailTakesOver(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		var old sink
+		st := f.at(0).OpenStream(&old, protocol.NewID(7))
+		sendAll(t, st, "a")
+		first := f.back(1, f.event(2))
+		sendAll(t, st, "b")
+		first.wants(t, "3=b")
+		second := f.back(2, f.event(3))
+		first.ended(t, true)
+		sendAll(t, st, "c")
+		second.wants(t, "4=c")
+		time.Sleep(10 * time.Second) // what the first asked for late changes nothing
+		second.ended(t, false)
+		third := f.back(0, f.event(4))
+		second.ended(t, true)
+		st.End([]byte("d"))
+		third.wants(t, "5=d")
+		first.wants(t)
+		second.wants(t)
+		old.mu.Lock()
+		if len(old.got) != 2 {
+			t.Errorf("the first connection got %q", old.got)
+		}
+		old.mu.Unlock()
+		f.empty()
+	})
+	for range 20 {
+		together(t, func(t *testing.T, f *team) {
+			st := f.call()
+			sendAll(t, st, "a")
+			var both [2]*listener
+			for i := range both {
+				s := f.at(i + 1)
+				l := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+				both[i] = l
+				go func() { defer close(l.done); l.err = s.Serve(f.event(1), l) }()
+			}
+			time.Sleep(5 * time.Second)
+			st.End([]byte("answer"))
+			time.Sleep(time.Second)
+			answers := 0
+			for _, l := range both {
+				l.ended(t, true)
+				for _, e := range l.got {
+					if strings.HasSuffix(e, "=answer") {
+						answers++
+					}
+				}
+			}
+			if answers != 1 {
+				t.Errorf("%d answers", answers)
+			}
+		})
+	}
+}
+
+// When the replica is gone, its client hears at once that its call is lost, and
+// not with silence.
+func TestTailOfNobody(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		sendAll(t, st, "a")
+		last := f.event(2)
+		tailed := f.back(1, last)
+		f.kill(0)
+		time.Sleep(8 * time.Second)
+		tailed.wants(t, goneError)
+		tailed.ended(t, true)
+		l := f.back(2, last)
+		l.wants(t, goneError)
+		l.ended(t, true)
+
+		id, _ := parseEventID(last)
+		id.request = protocol.ID{}
+		l = f.back(2, id.String())
+		l.wants(t, strings.Replace(goneError, `"id":7,`, "", 1))
+		id.stream = 999 // anything
+		l = f.back(2, id.String())
+		l.ended(t, true)
+		f.empty()
+	})
+}
+
+// A replica that was killed is known to be gone when it was not heard of for a
+// while.
+func TestTailOfKilled(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		f.call()
+		l := f.back(1, f.event(1))
+		time.Sleep(20 * time.Second) // it answers, if seldom asked
+		f.all[0].relay.close()       // as good as stopped: what it gets is handled by nobody
+		f.all[0].relay.mu.Lock()
+		clear(f.all[0].relay.sources)
+		f.all[0].relay.mu.Unlock()
+		time.Sleep(time.Minute)
+		l.wants(t, goneError)
+		l.ended(t, true)
+	})
+}
+
+// An answer whose client is away is in the store, for when the replica is gone.
+func TestTailLate(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		sendAll(t, st, "a")
+		st.End([]byte("answer"))
+		last, all := f.event(2), f.event(3)
+		f.kill(0)
+		for i := range 3 {
+			if i == 0 {
+				continue
+			}
+			l := f.back(i, last)
+			l.wants(t, "3=answer")
+			l.ended(t, true)
+			l = f.back(i, all)
+			l.wants(t)
+			l.ended(t, true)
+		}
+		time.Sleep(lateFor)
+		l := f.back(1, last)
+		l.wants(t, goneError)
+	})
+}
+
+// A client that leaves a tail before it has the answer finds it, too.
+func TestTailLeaves(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		sendAll(t, st, "a")
+		l.wants(t, "2=a")
+		l.mu.Lock()
+		l.broken = true // it is gone, and nobody knows
+		l.mu.Unlock()
+		st.End([]byte("answer"))
+		l.ended(t, true)
+		last := f.event(2)
+		f.kill(0)
+		l = f.back(2, last)
+		l.wants(t, "3=answer")
+
+		// Who leaves in order lets the stream wait for him.
+		f.empty()
+	})
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		l.leave()
+		f.empty()
+		st.End([]byte("answer"))
+		last := f.event(1)
+		f.kill(0)
+		l = f.back(2, last)
+		l.wants(t, "2=answer")
+	})
+}
+
+// A replica that shuts down keeps the newest answers in the store, as a
+// connection may be broken without a sign, and tells the clients of others.
+func TestTailShutdown(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		var lost sink
+		st := f.at(0).OpenStream(&lost, protocol.NewID(7))
+		st.End([]byte("answer"))
+		last := f.event(1)
+		f.call()
+		running := f.event(1)
+		l := f.back(1, running)
+		done := f.back(2, last)
+		done.wants(t, "2=answer")
+		f.shutdown(0)
+		l.wants(t, goneError)
+		l.ended(t, true)
+		for i := 1; i < 3; i++ {
+			l = f.back(i, last)
+			l.wants(t, "2=answer")
+			l = f.back(i, running)
+			l.wants(t, goneError)
+		}
+	})
+	// The replica where the client has come back shuts down: it comes back once more.
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		f.shutdown(1)
+		l.ended(t, true)
+		st.End([]byte("answer"))
+		l = f.back(2, f.event(1))
+		l.wants(t, "2=answer")
+	})
+}
+
+// Hints that are lost cost time and no event.
+func TestTailWithoutHints(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		f.deaf.Store(true)
+		l := f.back(1, f.event(1))
+		var want []string
+		for i := range 20 {
+			sendAll(t, st, fmt.Sprint("m", i))
+			want = append(want, fmt.Sprint(i+2, "=m", i))
+			time.Sleep(300 * time.Millisecond)
+			if i == 10 {
+				f.deaf.Store(false)
+			}
+		}
+		st.End([]byte("answer"))
+		time.Sleep(6 * time.Second)
+		l.wants(t, append(want, "22=answer")...)
+		l.ended(t, true)
+		f.empty()
+	})
+}
+
+// While the store is away, coming back is refused for now; a stream that has gone
+// on waits for the store, and goes on.
+func TestTailStoreAway(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		other := f.at(2)
+		f.store.down.Store(true)
+		refused := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+		fault, _ := errors.AsType[*protocol.Error](other.Serve(f.event(1), refused))
+		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || refused.opens.Load() != 0 {
+			t.Errorf("refused with %+v", fault)
+		}
+		sendAll(t, st, "a b")
+		time.Sleep(10 * time.Second)
+		l.ended(t, false)
+		f.store.down.Store(false)
+		sendAll(t, st, "c")
+		time.Sleep(10 * time.Second)
+		l.wants(t, "2=a", "3=b", "4=c")
+		st.End([]byte("answer"))
+		l.wants(t, "5=answer")
+		l.ended(t, true)
+	})
+}
+
+// A session that is deleted takes its tails with it.
+func TestTailOfDeleted(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		if err := f.all[2].Stop(f.at(2), upcall.ErrSessionDeleted); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range f.all {
+			m.Ended(f.id)
+		}
+		l.ended(t, true)
+		l.wants(t)
+		st.End([]byte("answer"))
+		f.empty()
+	})
+	// The replica of the call hears of it first.
+	together(t, func(t *testing.T, f *team) {
+		f.call()
+		l := f.back(1, f.event(1))
+		f.all[0].Ended(f.id)
+		l.ended(t, true)
+		l.wants(t)
+	})
+}
+
+// What is known of no stream, or too long, is said as it is where the call runs.
+func TestTailRefused(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		f.call()
+		h := &f.all[0].Here(f.id).history
+		refused := func(last, want string) {
+			t.Helper()
+			l := f.back(1, last)
+			l.ended(t, true)
+			if l.err == nil || !strings.Contains(l.err.Error(), want) || l.opens.Load() > 0 {
+				t.Errorf("%s: %v, want %s", last, l.err, want)
+			}
+		}
+		refused(h.idOf(99, 1, protocol.ID{}), "names no stream of this session")
+		st := f.call()
+		st.End([]byte(strings.Repeat("x", maxTailed+1)))
+		refused(f.event(1), "was too long to be kept")
+		for range maxTails {
+			f.call()
+			f.back(1, f.event(1))
+		}
+		refused(h.idOf(1, 1, protocol.ID{}), "has 16 streams of other replicas open")
+		refused(h.idOf(1, 1, protocol.ID{}), "which is the limit")
+	})
+}
+
+// A message that is too long to be handed on ends the call for its client, who
+// is told.
+func TestTailTooLong(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		sendAll(t, st, strings.Repeat("y", maxTailed))
+		l.wants(t, "2="+strings.Repeat("y", maxTailed))
+		st.End([]byte(strings.Repeat("x", maxTailed+1)))
+		l.wants(t, strings.Replace(goneError, "the replica that served this call is gone", errTooLong.Message, 1))
+		l.ended(t, true)
+	})
+}
+
+// A flood comes whole, in order and in time; what waits is bounded.
+func TestTailFlood(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		var want []string
+		for i := range 3000 {
+			m := fmt.Sprint(i, strings.Repeat("z", 1000))
+			sendAll(t, st, m)
+			want = append(want, fmt.Sprint(i+2, "=", m))
+			if i%100 == 99 {
+				time.Sleep(time.Second)
+			}
+		}
+		st.End(nil)
+		time.Sleep(10 * time.Second)
+		l.wants(t, want...)
+		l.ended(t, true)
+		f.empty()
+		for i, m := range f.all {
+			if i > 0 && m.budget.used != 0 {
+				t.Errorf("%d has %d bytes left", i, m.budget.used)
+			}
+		}
+	})
+	// Faster than the store: the client comes back for the rest.
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		f.deaf.Store(true)
+		for i := range 3000 {
+			sendAll(t, st, fmt.Sprint(i))
+		}
+		time.Sleep(10 * time.Second)
+		l.ended(t, true)
+		l.mu.Lock()
+		got := len(l.got)
+		l.mu.Unlock()
+		if got < 100 {
+			t.Errorf("got %d events", got)
+		}
+	})
+}
+
+// A handler may let the connection of its call go while that is elsewhere.
+func TestTailPause(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		sendAll(t, st, "a")
+		if !st.Pause(time.Second) || st.Pause(time.Second) {
+			t.Error("paused not once")
+		}
+		l.wants(t, "2=a", "0=1s")
+		l.ended(t, true)
+		st.End([]byte("b"))
+		l = f.back(2, f.event(2))
+		l.wants(t, "3=b")
+	})
+}
+
+// No message between replicas, whatever it says, does harm.
+func FuzzTailMessages(f *testing.F) {
+	ask, _ := json.Marshal(tailAsk{Session: "s", Tail: 1, After: "1-1.z.Nw", Again: true})
+	events, _ := json.Marshal(tailEvents{Tail: 1, First: 1, Events: []tailEvent{{ID: "1-1.z", Size: 2}, {Size: -1}}, End: endOver})
+	f.Add(string(ask), string(events)+"\n{}")
+	f.Add(`{"got":18446744073709551615,"after":"x"}`, `{"tail":1,"first":18446744073709551615,"events":[{"size":-9},{"size":9223372036854775807}]}`)
+	f.Fuzz(func(t *testing.T, ask, events string) {
+		m := NewManager(Config{Store: scale.NewLocal(), Node: "n1"})
+		s := New(t.Context(), "s", upcall.Client{Revision: protocol.V20251125})
+		tl := &tail{relay: m.relay, session: s, number: 1, node: "a", word: make(chan struct{}, 1), wake: func() {}}
+		m.relay.tails[1] = tl
+		src := &source{relay: m.relay, key: sourceKey{"a", 1}, session: s, news: make(chan struct{}, 1)}
+		m.relay.sources[src.key] = src
+		_ = src.Event("1-1.n1", []byte("x"))
+		src.next()
+		m.Delivered(post.Message{From: "a", Kind: letterEvents, Body: []byte(events)})
+		var a tailAsk
+		if json.Unmarshal([]byte(ask), &a) == nil && a.Tail == 1 {
+			m.Delivered(post.Message{From: "a", Kind: letterTail, Body: []byte(ask)})
+		}
+		src.next()
+		total := 0
+		for _, e := range tl.queue {
+			total += len(e.message)
+		}
+		if total > len(events) {
+			t.Errorf("%d bytes of %d", total, len(events))
+		}
+		m.Close(upcall.ErrSessionClosed)
+	})
+}
