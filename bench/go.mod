@@ -2,14 +2,18 @@ module github.com/talaria-go/mcp/bench
 
 go 1.26.0
 
-replace github.com/talaria-go/mcp => ../
+replace (
+	github.com/talaria-go/mcp => ../
+	github.com/talaria-go/mcp/scale/redis => ../scale/redis
+)
 
 require (
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/google/jsonschema-go v0.4.3
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/modelcontextprotocol/go-sdk v1.8.0
-	github.com/talaria-go/mcp v0.0.0-00010101000000-000000000000
+	github.com/talaria-go/mcp v0.1.0
+	github.com/talaria-go/mcp/scale/redis v0.0.0-00010101000000-000000000000
 )
 
 require (
@@ -27,6 +31,7 @@ require (
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect
+	github.com/redis/rueidis v1.0.79 // indirect
 	github.com/rs/zerolog v1.35.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect

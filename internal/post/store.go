@@ -5,16 +5,36 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
 
 // Guard returns a store as servers use it: whatever its code does, each call
 // returns, and what it returns fits what it was asked for.
-func Guard(store scale.Store) scale.Store { return guardedStore{store} }
+func Guard(store scale.Store) scale.Store {
+	_, stays := store.(interface{ StaysOnGoroutine(call.Private) })
+	return guardedStore{store, stays}
+}
 
-// guardedStore is what Guard returns.
-type guardedStore struct{ scale.Store }
+// guardedStore is what Guard returns. Calls run on goroutines of their own, which
+// costs more than all else here does, unless it is known that the store ends no
+// goroutine.
+type guardedStore struct {
+	scale.Store
+	stays bool
+}
+
+// try calls fn, and returns whatever fn does.
+func (g guardedStore) try(fn func() error) (err error) {
+	if !g.stays {
+		return safely.Try(fn)
+	}
+	if failure := safely.Call(func() { err = fn() }); failure != nil {
+		return failure
+	}
+	return err
+}
 
 // asked returns an error if a store has answered less or more than it was asked.
 func asked(what string, answers, questions int) error {
@@ -26,7 +46,7 @@ func asked(what string, answers, questions int) error {
 
 // Get implements scale.Store.
 func (g guardedStore) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
-	err = safely.Try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
+	err = g.try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
 	if err == nil {
 		err = asked("Get", len(found), len(looks))
 	}
@@ -35,7 +55,7 @@ func (g guardedStore) Get(ctx context.Context, looks ...scale.Look) (found []sca
 
 // Put implements scale.Store.
 func (g guardedStore) Put(ctx context.Context, writes ...scale.Write) (written []scale.Entry, err error) {
-	err = safely.Try(func() (err error) { written, err = g.Store.Put(ctx, writes...); return err })
+	err = g.try(func() (err error) { written, err = g.Store.Put(ctx, writes...); return err })
 	if err == nil {
 		err = asked("Put", len(written), len(writes))
 	}
@@ -44,19 +64,19 @@ func (g guardedStore) Put(ctx context.Context, writes ...scale.Write) (written [
 
 // Due implements scale.Store.
 func (g guardedStore) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) (due []scale.Entry, err error) {
-	err = safely.Try(func() (err error) { due, err = g.Store.Due(ctx, part, index, owner, max, lease); return err })
+	err = g.try(func() (err error) { due, err = g.Store.Due(ctx, part, index, owner, max, lease); return err })
 	return due, err
 }
 
 // Append implements scale.Store.
 func (g guardedStore) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
-	err = safely.Try(func() (err error) { rev, reader, err = g.Store.Append(ctx, p); return err })
+	err = g.try(func() (err error) { rev, reader, err = g.Store.Append(ctx, p); return err })
 	return rev, reader, err
 }
 
 // Read implements scale.Store.
 func (g guardedStore) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) (messages []scale.Message, before string, err error) {
-	err = safely.Try(func() (err error) { messages, before, err = g.Store.Read(ctx, box, after, reader, take); return err })
+	err = g.try(func() (err error) { messages, before, err = g.Store.Read(ctx, box, after, reader, take); return err })
 	return messages, before, err
 }
 

@@ -38,6 +38,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -112,6 +113,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// StaysOnGoroutine tells servers that no call of the Store ends its goroutine.
+func (s *Store) StaysOnGoroutine(call.Private) {}
 
 // Close ends the connections. The Watchers of the Store have to be closed before.
 func (s *Store) Close() {

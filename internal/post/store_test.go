@@ -1,0 +1,35 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// panicking is a Store that panics, on the goroutine of who calls it.
+type panicking struct{ scale.Store }
+
+func (panicking) StaysOnGoroutine(call.Private) {}
+
+func (panicking) Get(context.Context, ...scale.Look) ([]scale.Entry, error) { panic("out of ideas") }
+
+func (panicking) Append(context.Context, scale.Post) (scale.Rev, string, error) { panic(nil) }
+
+// A store that stays on the goroutine of who calls it is guarded there.
+func TestGuardWithoutGoroutine(t *testing.T) {
+	s := Guard(panicking{scale.NewLocal()})
+	_, err := s.Get(t.Context(), scale.Look{Key: record("x")})
+	if failure, ok := errors.AsType[*safely.Failure](err); !ok || failure.Value != "out of ideas" {
+		t.Errorf("Get: %v", err)
+	}
+	if _, _, err := s.Append(t.Context(), scale.Post{Box: "x"}); err == nil {
+		t.Error("Append: no error")
+	}
+	if _, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: life}); err != nil {
+		t.Errorf("Put: %v", err)
+	}
+}
