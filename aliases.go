@@ -28,8 +28,8 @@ type Key[T any] = frame.Key[T]
 // people.
 func NewKey[T any](name string) Key[T] { return frame.NewKey[T](call.Private{}, name, false) }
 
-// NewStoredKey returns a Key whose value moves with its session to another
-// process, where the server has a session store. T must survive encoding/json.
+// NewStoredKey returns a Key whose value all replicas of the server share, where
+// it has Options.Store. T must survive encoding/json.
 // Keys of the same name and type are the same place: give each a name of its
 // own, as "example.com/cart".
 func NewStoredKey[T any](name string) Key[T] { return frame.NewKey[T](call.Private{}, name, true) }

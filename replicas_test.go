@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -154,5 +155,85 @@ func TestReplicas(t *testing.T) {
 				t.Errorf("the session ended %d times", n)
 			}
 		})
+	}
+}
+
+// tickets counts calls, for clients that are told the number.
+var tickets = mcp.NewStoredKey[int]("example.com/tickets")
+
+// No two calls that run at the same time at different replicas get the same
+// ticket.
+func TestTicketsOfReplicas(t *testing.T) {
+	r := newReplicas(t, 4, mcp.Options{}, func(_ int, s *mcp.Server) {
+		s.MustAdd(mcp.Tool("ticket", func(f *mcp.Frame, _ empty) (int, error) {
+			return tickets.Update(f, func(n int) int { return n + 1 }), nil
+		}))
+	})
+	c := r.connect(t, protocol.LatestLegacy)
+	var got [200]atomic.Int64
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 10 {
+				n, err := client.Call[int](t.Context(), c, "ticket", nil)
+				if err != nil || n < 1 || n > len(got) {
+					t.Errorf("ticket %d: %v", n, err)
+					return
+				}
+				got[n-1].Add(1)
+			}
+		})
+	}
+	all.Wait()
+	for i := range got {
+		if n := got[i].Load(); n != 1 {
+			t.Errorf("ticket %d was given %d times", i+1, n)
+		}
+	}
+}
+
+// readOnly is a store that can be told to take no writes.
+type readOnly struct {
+	scale.Store
+	refuses atomic.Bool
+}
+
+func (s *readOnly) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if s.refuses.Load() {
+		return nil, fmt.Errorf("%w: connection refused by 10.1.2.3", scale.ErrUnavailable)
+	}
+	return s.Store.Put(ctx, writes...)
+}
+
+// A call whose value is not kept has run: it must not look as if it might be sent
+// again.
+func TestUpdateIsNotKept(t *testing.T) {
+	store := &readOnly{Store: scale.NewLocal()}
+	s := fixture(t, &mcp.Options{Store: store, StateKeys: sharedKeys})
+	runs := 0
+	s.MustAdd(mcp.Tool("ticket", func(f *mcp.Frame, _ empty) (int, error) {
+		runs++
+		_ = f.Progress(1, 2)
+		tickets.Update(f, func(n int) int { return n + 1 })
+		return tickets.Update(f, func(n int) int { return n + 1 }), nil
+	}))
+	d := &bareClient{t: t, h: s.Handler(), rev: protocol.LatestLegacy}
+	d.initialize()
+	call := func(meta string) *httptest.ResponseRecorder {
+		return d.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ticket"`+meta+`}}`)
+	}
+	d.want(call(""), http.StatusOK, `"text":"2"`)
+	store.refuses.Store(true)
+	for _, part := range []string{`"code":-32603`, `"data":{"executed":true}`} {
+		d.want(call(""), http.StatusOK, part)
+		d.want(call(`,"_meta":{"progressToken":1}`), http.StatusOK, part)
+	}
+	if res := call(""); strings.Contains(res.Body.String(), "10.1.2.3") || res.Header().Get("Retry-After") != "" {
+		t.Errorf("%v, %s", res.Header(), res.Body)
+	}
+	store.refuses.Store(false)
+	d.want(call(""), http.StatusOK, `"text":"4"`)
+	if runs != 7 {
+		t.Errorf("it ran %d times", runs)
 	}
 }

@@ -199,3 +199,34 @@ func TestAssignsConcurrent(t *testing.T) {
 		t.Error("the value is gone")
 	}
 }
+
+// A value that is not kept for all is told once, and costs no further try.
+func TestUpdateThatIsNotShared(t *testing.T) {
+	s := &session{}
+	tries := 0
+	failure := errors.New("the store is away")
+	s.assigns.Share(func(_ any, fn func(old any, ok bool) any) (any, error) {
+		tries++
+		return fn(s.assigns.Get("nothing")), failure
+	})
+	f := inSession(t.Context(), s)
+	stored := NewKey[int](call.Private{}, "example.com/n", true)
+	add := func(n int) int { return n + 1 }
+	if Internal(call.Private{}).Unkept(f) != nil {
+		t.Error("something is not kept at the beginning")
+	}
+	for range 3 {
+		if n := stored.Update(f, add); n != 1 {
+			t.Errorf("Update: %d", n)
+		}
+	}
+	if n := stored.GetOrSet(f, func() int { return 7 }); n != 7 {
+		t.Errorf("GetOrSet: %d", n)
+	}
+	if n := NewKey[int](call.Private{}, "here", false).Update(f, add); n != 1 {
+		t.Errorf("of a key that is not shared: %d", n)
+	}
+	if err := Internal(call.Private{}).Unkept(f.WithContext(t.Context())); !errors.Is(err, failure) || tries != 1 {
+		t.Errorf("Unkept: %v, %d tries", err, tries)
+	}
+}

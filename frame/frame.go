@@ -21,7 +21,8 @@
 // is held while progress and logs are sent, which keeps their order; no code of a
 // handler runs with it. The values of a session, or of a request that has none,
 // have a lock of their own, which is held while the funcs run that Frame.AssignNew,
-// Key.GetOrSet and Key.Update are given. Nothing here starts a goroutine.
+// Key.GetOrSet and Key.Update are given; where replicas share a value it is another
+// one, and is held while the store works, too. Nothing here starts a goroutine.
 //
 // Specification: basic/patterns/progress, basic/patterns/mrtr and the pages
 // below client/ of 2026-07-28, basic/utilities/progress and
@@ -97,6 +98,7 @@ type state struct {
 	asking   upcall.Asker
 	note     func(p wire.Progress) error // set once the request is a task
 	needs    []string                    // what NeedScopes was asked for
+	unkept   error                       // why something could not be kept that all replicas share
 	keys     map[string]bool             // of the questions so far
 	asked    string                      // begins the ids of URL questions; "" until there is one
 }
@@ -501,6 +503,26 @@ func (f *Frame) assigns() *assigns.Assigns {
 		f.own = &assigns.Assigns{}
 	}
 	return f.own
+}
+
+// change keeps what fn makes of the value at key. If the replicas of the server
+// share it, it is kept for all of them when change returns. What stands in the way
+// of that is told by Internal's Unkept, and value is what would have been kept.
+func (f *Frame) change(key any, fn func(old any, ok bool) any) (value any) {
+	values := f.assigns()
+	f.mu.Lock()
+	failed := f.unkept != nil
+	f.mu.Unlock()
+	if _, stored := assigns.Stored(key); stored && failed { // the client is not kept waiting for each
+		return fn(values.Get(key))
+	}
+	value, err := values.Change(key, fn)
+	if err != nil {
+		f.mu.Lock()
+		f.unkept = err
+		f.mu.Unlock()
+	}
+	return value
 }
 
 // Assign keeps a value under a name: for the session in legacy revisions, for

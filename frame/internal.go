@@ -61,6 +61,14 @@ func (internals) Asked(f *Frame) bool {
 	return f.asking != nil
 }
 
+// Unkept returns why something that the handler has kept for all replicas is not
+// kept; nil if nothing went wrong. The client must not take its result for good.
+func (internals) Unkept(f *Frame) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unkept
+}
+
 // InputRequired returns the result that tells the client what the handler
 // asked; the dispatcher answers with it when a handler returns
 // wire.ErrInputRequired.

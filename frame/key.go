@@ -23,7 +23,8 @@ func NewKey[T any](_ call.Private, name string, stored bool) Key[T] {
 // String returns the key's name.
 func (k Key[T]) String() string { return k.place.String() }
 
-// Set keeps a value, as Frame.Assign does.
+// Set keeps a value, as Frame.Assign does. Of replicas that set a stored key, the
+// one whose request ends last wins.
 func (k Key[T]) Set(f *Frame, value T) { f.assigns().Set(k.place, value) }
 
 // With returns a context whose Frames find the value through Get. It is for
@@ -46,20 +47,36 @@ func (k Key[T]) Get(f *Frame) (value T, ok bool) {
 
 // GetOrSet returns the value; if there is none it keeps what fn returns. fn runs
 // at most once, even under concurrent calls; it must not keep or get values
-// itself.
+// itself. With a stored key and Options.Store it is as Update.
 func (k Key[T]) GetOrSet(f *Frame, fn func() T) T {
 	if value, ok := f.ctx.Value(k).(T); ok {
 		return value
 	}
-	value, _ := f.assigns().SetNew(k.place, func() any { return fn() }).(T)
+	kept, ok := f.assigns().Get(k.place)
+	if !ok {
+		kept = f.change(k.place, func(old any, ok bool) any {
+			if ok {
+				return old
+			}
+			return fn()
+		})
+	}
+	value, _ := kept.(T)
 	return value
 }
 
 // Update keeps what fn makes of the value, which is T's zero value if there
 // is none, and returns it. Nothing else changes the value meanwhile; fn must
 // not keep or get values itself.
+//
+// With a stored key and Options.Store no other replica changes it either, so that
+// two calls never return the same number of a counter: the value is kept in the
+// store when Update returns. fn runs again when another replica came first; it must
+// do nothing but compute. If the store does not answer, the value is not kept, nor
+// is that of any further Update of f, and the client gets an error in place of the
+// handler's result, with "executed": true in its data.
 func (k Key[T]) Update(f *Frame, fn func(old T) T) T {
-	value, _ := f.assigns().Update(k.place, func(old any) any {
+	value, _ := f.change(k.place, func(old any, _ bool) any {
 		value, _ := old.(T)
 		return fn(value)
 	}).(T)

@@ -190,6 +190,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	s.join(m)
 	if m.config.Store != nil {
 		s.save = func(s *Session) error { return m.save(context.WithoutCancel(m.ctx), s) }
+		s.assigns.Share(func(key any, fn func(old any, ok bool) any) (any, error) { return m.change(s, key, fn) })
 		s.begin(m.config.Node, &m.numbers)
 		s.relay = m.relay
 		s.history.late = func(answer record) { _ = m.relay.keepLate(context.WithoutCancel(m.ctx), s, answer) }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -123,7 +124,7 @@ func (m *Manager) open(key scale.Key, id string, value []byte) (text []byte, st 
 
 // create keeps a new session.
 func (m *Manager) create(ctx context.Context, s *Session) error {
-	text, err := s.encode()
+	text, err := s.encode(nil)
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (m *Manager) save(ctx context.Context, s *Session) error {
 	if s.ending != "" || !s.takeChanged() || s.Ended() {
 		return nil
 	}
-	gone, err := m.write(ctx, s, "", m.lifetime(m.config.Idle))
+	gone, err := m.write(ctx, s, "", m.lifetime(m.config.Idle), nil)
 	if gone {
 		m.letGo(s, upcall.ErrSessionDeleted)
 	}
@@ -234,13 +235,43 @@ func (m *Manager) save(ctx context.Context, s *Session) error {
 	return err
 }
 
+// change makes a change of one value that no other replica comes between: what
+// fn has made of a value is written on the condition that it is still that value,
+// and is a value of s when that has worked. So two replicas that count never come
+// to the same number. fn is code of users, and runs with s.saving held.
+func (m *Manager) change(s *Session, key any, fn func(old any, ok bool) any) (value any, err error) {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	if s.ending != "" || s.Ended() { // nobody shares it any more
+		return s.assigns.Update(key, fn), nil
+	}
+	name, _ := assigns.Stored(key)
+	gone, err := m.write(context.WithoutCancel(m.ctx), s, "", m.lifetime(m.config.Idle), func() map[string]any {
+		value = fn(s.assigns.Begin(key))
+		return map[string]any{name: value}
+	})
+	switch {
+	case gone:
+		m.letGo(s, upcall.ErrSessionDeleted)
+		return value, upcall.ErrSessionDeleted
+	case err == nil:
+		s.assigns.Commit(key, value)
+	}
+	return value, err
+}
+
 // write writes the state of s, together with what other replicas have changed
-// meanwhile. It tells if the session ends or has ended elsewhere; then nothing
-// is written. s.saving is held.
-func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.Duration) (gone bool, err error) {
+// meanwhile, and with the values that with returns each time, if it is not nil. It
+// tells if the session ends or has ended elsewhere; then nothing is written.
+// s.saving is held.
+func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.Duration, with func() map[string]any) (gone bool, err error) {
 	key := keyOf(s.id)
 	for {
-		text, err := s.encode()
+		var values map[string]any
+		if with != nil {
+			values = with()
+		}
+		text, err := s.encode(values)
 		if err != nil {
 			return false, err
 		}
@@ -280,7 +311,7 @@ func (m *Manager) claim(ctx context.Context, s *Session, reason error) (mine boo
 	s.saving.Lock()
 	defer s.saving.Unlock()
 	s.ending = reasonName(reason)
-	gone, err := m.write(ctx, s, m.config.Node, endLease)
+	gone, err := m.write(ctx, s, m.config.Node, endLease, nil)
 	if err != nil {
 		s.ending = ""
 	}

@@ -24,6 +24,7 @@ const idle = time.Hour
 type shaky struct {
 	scale.Store
 	down       atomic.Bool
+	loseReply  atomic.Bool // of Put, which is made
 	gets, puts atomic.Int64
 	beforePut  func()
 }
@@ -48,7 +49,11 @@ func (s *shaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 	if s.down.Load() {
 		return nil, errDown
 	}
-	return s.Store.Put(ctx, writes...)
+	written, err := s.Store.Put(ctx, writes...)
+	if s.loseReply.Load() {
+		return nil, errDown
+	}
+	return written, err
 }
 
 func (s *shaky) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {

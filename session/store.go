@@ -141,9 +141,22 @@ func (s *Session) apply(mine, next *state) error {
 	return s.assigns.Restore(values)
 }
 
-// encode returns the state as the store gets it, but for the seal.
-func (s *Session) encode() (text []byte, err error) {
-	err = safely.Try(func() (err error) { text, err = json.Marshal(s.state()); return err })
+// encode returns the state as the store gets it, but for the seal. with has values
+// that come in the place of those of assigns.
+func (s *Session) encode(with map[string]any) (text []byte, err error) {
+	err = safely.Try(func() (err error) {
+		st := s.state()
+		for name, value := range with {
+			if st.Assigns == nil {
+				st.Assigns = make(map[string]json.RawMessage)
+			}
+			if st.Assigns[name], err = json.Marshal(value); err != nil {
+				return fmt.Errorf("session: the value of a stored key cannot be shared: %w", err)
+			}
+		}
+		text, err = json.Marshal(st)
+		return err
+	})
 	if err == nil && len(text) > maxState {
 		err = fmt.Errorf("session: the state has %d bytes; at most %d can be shared: keep large values elsewhere", len(text), maxState)
 	}

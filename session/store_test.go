@@ -47,7 +47,7 @@ func TestState(t *testing.T) {
 	cartKey.Set(f, cart{[]string{"tea"}})
 	privateKey.Set(f, cart{[]string{"coffee"}})
 
-	text, err := s.encode()
+	text, err := s.encode(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,8 @@ type Assigns struct {
 	values   map[any]any
 	restored map[string]json.RawMessage // values of stored keys, not decoded yet
 	changed  bool
+	pending  string // the name of the stored value that Begin was called for; "" if it was set since
+	share    func(key any, fn func(old any, ok bool) any) (any, error)
 }
 
 // Set stores a value.
@@ -32,8 +34,7 @@ func (a *Assigns) Set(key, value any) {
 	if k, ok := key.(storedKey); ok && a.restored != nil {
 		delete(a.restored, k.storedName())
 	}
-	a.put(key, value)
-	a.changed = true
+	a.set(key, value)
 }
 
 // Get returns a value.
@@ -55,21 +56,67 @@ func (a *Assigns) SetNew(key any, fn func() any) any {
 		return value
 	}
 	value := fn()
-	a.put(key, value)
-	a.changed = true
+	a.set(key, value)
 	return value
 }
 
-// Update stores what fn makes of the value at key; old is nil if there is
-// none. fn runs with the values locked: it must not use them.
-func (a *Assigns) Update(key any, fn func(old any) any) any {
+// Update stores what fn makes of the value at key; ok tells whether there is one.
+// fn runs with the values locked: it must not use them.
+func (a *Assigns) Update(key any, fn func(old any, ok bool) any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.wake(key)
-	value := fn(a.values[key])
+	old, ok := a.values[key]
+	value := fn(old, ok)
+	a.set(key, value)
+	return value
+}
+
+// Share makes change do what Change does for stored keys: by Begin and Commit it
+// changes the value for other processes, too. Share comes before all use.
+func (a *Assigns) Share(change func(key any, fn func(old any, ok bool) any) (value any, err error)) {
+	a.share = change
+}
+
+// Change is Update for who wants to know whether all processes that share the
+// value have it. fn may run several times. After an error the value is what fn has
+// returned last, and is not stored, as far as is known.
+func (a *Assigns) Change(key any, fn func(old any, ok bool) any) (value any, err error) {
+	if _, stored := Stored(key); stored && a.share != nil {
+		return a.share(key, fn)
+	}
+	return a.Update(key, fn), nil
+}
+
+// set stores what a handler has set. a.mu is held.
+func (a *Assigns) set(key, value any) {
 	a.put(key, value)
 	a.changed = true
-	return value
+	if name, ok := Stored(key); ok && name == a.pending {
+		a.pending = ""
+	}
+}
+
+// Begin returns the value at a stored key to who changes it where all replicas
+// see it, and calls Commit then. There is one such change at a time.
+func (a *Assigns) Begin(key any) (old any, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wake(key)
+	a.pending, _ = Stored(key)
+	old, ok = a.values[key]
+	return old, ok
+}
+
+// Commit stores what the change after Begin has made. What was set meanwhile
+// stays: it is newer.
+func (a *Assigns) Commit(key, value any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if name, ok := Stored(key); ok && name == a.pending {
+		a.put(key, value)
+	}
+	a.pending = ""
 }
 
 // Key is the place of a value of type T. Two keys are the same place if they are

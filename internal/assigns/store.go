@@ -39,6 +39,16 @@ const (
 	namePrefix = "name:"
 )
 
+// Stored reports whether the value at key moves to other processes whatever it
+// is, and the name that Save gives it.
+func Stored(key any) (name string, ok bool) {
+	k, ok := key.(storedKey)
+	if !ok || k.storedName() == "" {
+		return "", false
+	}
+	return keyPrefix + k.storedName(), true
+}
+
 // named is a value under a plain name, with its Go type.
 type named struct {
 	Type  string          `json:"t"`

@@ -205,6 +205,9 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 		return refusal(c, fault)
 	}
 	response, fault := e.Host.Dispatcher().Serve(f, c.Buffer)
+	if err := frame.Internal(call.Private{}).Unkept(f); err != nil && response != nil {
+		return refusal(c, notKept(err))
+	}
 	answer := streamable.Answer{Response: response, Fault: fault}
 	if fault != nil && (fault.Code == protocol.CodeInsufficientScope || fault.Code == protocol.CodeUnauthorized) {
 		answer.Status, answer.Challenge = frame.Internal(call.Private{}).Challenge(f)

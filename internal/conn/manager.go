@@ -52,6 +52,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -476,5 +477,5 @@ func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) err
 		Revision: x.Revision(), Session: x, Askers: questions{x, m}, Peer: sessionPeer{x}, Ender: (*ender)(m),
 	})
 	_, err = m.Host.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
-	return err
+	return cmp.Or(err, frame.Internal(call.Private{}).Unkept(f))
 }
