@@ -1,0 +1,191 @@
+//go:build unix
+
+package redis
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/undertest"
+)
+
+var outage = flag.Duration("outage", 3*time.Second, "how long the engine is away in TestOutage")
+
+// requester makes requests as a client does that knows nothing but HTTP.
+type requester struct {
+	t            *testing.T
+	url, session string
+}
+
+// post sends a message, in a session or as a modern request.
+func (r *requester) post(body string, modern bool) *http.Response {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	if modern {
+		req.Header["Mcp-Protocol-Version"], req.Header["Mcp-Method"], req.Header["Mcp-Name"] = []string{"2026-07-28"}, []string{"tools/call"}, []string{"add"}
+	} else if r.session != "" {
+		req.Header["Mcp-Protocol-Version"], req.Header["Mcp-Session-Id"] = []string{"2025-11-25"}, []string{r.session}
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return res
+}
+
+// answer is post for an answer that is read at once.
+func (r *requester) answer(body string, modern bool) (status int, text string) {
+	r.t.Helper()
+	res := r.post(body, modern)
+	defer res.Body.Close()
+	all, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Error(err)
+	}
+	if res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "" {
+		r.t.Error("503 without Retry-After")
+	}
+	return res.StatusCode, string(all)
+}
+
+const (
+	initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"outage","version":"1"}}}`
+	visit      = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"visit","arguments":{}}}`
+	ask        = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ask","arguments":{}}}`
+	add        = `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"add","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"outage","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+)
+
+// While the engine is away, modern calls go on, and what belongs to a session is
+// refused for now, soon, and never as if the session were gone. Afterwards
+// everything goes on, with what was there before: also a question that was open.
+func TestOutage(t *testing.T) {
+	for name, away := range map[string]func(e *server, o Options) (back func()){
+		"it dies": func(e *server, o Options) func() {
+			e.kill()
+			return func() {
+				e.run()
+				e.say(append([]string{"ACL", "SETUSER", o.Prefix, "reset", "on", ">secret-" + o.Prefix}, strings.Fields(ACL(o.Prefix))...)...)
+			}
+		},
+		"it stops": func(e *server, _ Options) func() { return e.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := start(t, "--appendonly", "yes")
+			o := user(t, engine)
+			var handlers []http.Handler
+			for range 3 {
+				s := mcp.NewServer(mcp.Info{Name: "shop", Version: "1"}, &mcp.Options{Store: open(t, o), StateKeys: [][]byte{[]byte("a secret of 16 bytes or more")}})
+				s.MustAdd(
+					mcp.Tool("add", func(*mcp.Frame, nothing) (int, error) { return 1, nil }),
+					mcp.Tool("visit", func(f *mcp.Frame, _ nothing) (int, error) {
+						return visits.Update(f, func(n int) int { return n + 1 }), nil
+					}),
+					mcp.Tool("ask", func(f *mcp.Frame, _ nothing) (string, error) {
+						roots, err := frame.Roots(f, "roots")
+						return fmt.Sprint(len(roots), " roots"), err
+					}),
+				)
+				t.Cleanup(func() { _ = s.Shutdown(t.Context()) })
+				handlers = append(handlers, s.Handler())
+			}
+			web := httptest.NewServer(undertest.RoundRobin(handlers...))
+			t.Cleanup(web.Close)
+			client := &requester{t: t, url: web.URL}
+			res := client.post(initialize, false)
+			_ = res.Body.Close()
+			client.session = res.Header.Get("Mcp-Session-Id")
+			if status, text := client.answer(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, false); status != http.StatusAccepted {
+				t.Fatalf("%d %s", status, text)
+			}
+			for want := range 3 {
+				if status, text := client.answer(visit, false); status != http.StatusOK || !strings.Contains(text, fmt.Sprintf(`"structuredContent":%d`, want+1)) && !strings.Contains(text, fmt.Sprintf(`"text":"%d"`, want+1)) {
+					t.Fatalf("visit: %d %s", status, text)
+				}
+			}
+			asked := client.post(ask, false)
+			defer asked.Body.Close()
+			stream := bufio.NewReader(asked.Body)
+			question := event(t, stream, `"method":"roots/list"`)
+			id := question[strings.Index(question, `"id":`)+5:]
+			id = id[:strings.Index(id, ",")]
+
+			goOn := away(engine, o)
+			end := time.Now().Add(*outage)
+			var calling sync.WaitGroup
+			calling.Go(func() {
+				calls, slowest := 0, time.Duration(0)
+				for ; time.Now().Before(end); calls++ {
+					begun := time.Now()
+					if status, text := client.answer(add, true); status != http.StatusOK {
+						t.Errorf("a modern call: %d %s", status, text)
+						return
+					}
+					slowest = max(slowest, time.Since(begun))
+				}
+				t.Logf("%d modern calls, the slowest took %v", calls, slowest)
+			})
+			refused, slowest := 0, time.Duration(0)
+			for ; time.Now().Before(end); refused++ {
+				begun := time.Now()
+				if status, text := client.answer(visit, false); status != http.StatusServiceUnavailable {
+					t.Errorf("a legacy call: %d %s", status, text)
+					break
+				}
+				slowest = max(slowest, time.Since(begun))
+			}
+			t.Logf("%d legacy calls were refused, the slowest after %v", refused, slowest)
+			if slowest > 5*time.Second { // of a second on a quiet machine
+				t.Errorf("a refusal took %v", slowest)
+			}
+			calling.Wait()
+			goOn()
+			back := time.Now()
+			var status int
+			var text string
+			eventually(t, "the session is served again", func() bool {
+				status, text = client.answer(visit, false)
+				return status != http.StatusServiceUnavailable
+			})
+			t.Logf("served again %v after the engine was back", time.Since(back))
+			if status != http.StatusOK || !strings.Contains(text, `4`) {
+				t.Errorf("the visit after the outage: %d %s", status, text)
+			}
+			eventually(t, "the answer is taken", func() bool {
+				status, _ := client.answer(`{"jsonrpc":"2.0","id":`+id+`,"result":{"roots":[{"uri":"file:///a"},{"uri":"file:///b"}]}}`, false)
+				return status == http.StatusAccepted
+			})
+			if text := event(t, stream, `"id":3`); !strings.Contains(text, "2 roots") {
+				t.Errorf("the question from before: %s", text)
+			}
+		})
+	}
+}
+
+// event reads a stream up to the event that has a text, and returns that.
+func event(t *testing.T, stream *bufio.Reader, with string) string {
+	t.Helper()
+	for {
+		line, err := stream.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the stream ends before %s: %v", with, err)
+		}
+		if strings.HasPrefix(line, "data:") && strings.Contains(line, with) {
+			return line
+		}
+	}
+}
