@@ -71,9 +71,11 @@ type Office struct {
 
 	wake chan struct{} // tells the goroutine of hints; has room for one
 
-	mu    sync.Mutex
-	hints []hint
-	gap   bool // hints may be missing
+	mu     sync.Mutex
+	hints  []hint
+	gap    bool      // hints may be missing
+	rev    scale.Rev // that the store gave last
+	before time.Time // rev was given before this
 
 	// What the goroutine alone uses: the newest message of each box that was
 	// handled.
@@ -189,8 +191,25 @@ func record(node string) scale.Key { return scale.Key{Part: "node", Name: node} 
 
 // live keeps the replica known.
 func (o *Office) live(ctx context.Context) error {
-	_, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any, Value: []byte{}, TTL: life})
-	return err
+	written, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any, Value: []byte{}, TTL: life})
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rev, o.before = written[0].Rev, time.Now()
+	return nil
+}
+
+// Now returns the time of the store's clock, as a Rev that was given now would
+// tell it, or a little less; 0 if the store has not answered yet.
+func (o *Office) Now() scale.Rev {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.rev == 0 {
+		return 0
+	}
+	return o.rev + scale.Rev(time.Since(o.before).Microseconds())
 }
 
 // run handles messages until the Office is closed.

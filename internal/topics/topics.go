@@ -1,0 +1,554 @@
+// Package topics tells the replicas of a server of each other's changes.
+//
+// A topic is a name for what can change, such as a list of tools or a resource.
+// In the store it has an entry without a value, whose Rev is when it was raised
+// last. Who raises it writes the entry, and those who joined the topic, in
+// whichever replica, are told: by a hint of the write, or by a look at the
+// entry, which each replica takes about every five seconds. That a topic was
+// raised twice may be told once; what is told once too often costs its clients
+// a look at what did not change.
+//
+// # What a replica keeps
+//
+// A [Hub] has about 250 bytes and the name of each topic that somebody joined
+// here, and watches the subjects of the groups that these are in; the entries of
+// one group lie together. So a thousand streams of one topic cost what one does.
+// Topics to raise wait while the store is away, up to maxWaiting.
+//
+// Marks: [Hub.Mark] is a time of the store's clock. What was raised before has
+// been told here, so that whoever was told here until then, and joins elsewhere,
+// has to be told of what was raised since.
+//
+// Hub.mu is held for short steps that wait for nothing. Join and Leave may be
+// called with locks held under which a [Config.Changed] waits: that is called on a
+// goroutine of its own, without a lock.
+package topics
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/scale"
+)
+
+const (
+	slots      = 64                     // parts of the store, over which topics are spread
+	gather     = 5 * time.Millisecond   // so long a topic to raise waits for others
+	look       = 5 * time.Second        // between looks, which find what no hint told
+	mostLooked = 1024                   // topics of one look: where there are more, they take turns
+	batch      = 256                    // entries that are read, or written, at once
+	again      = 250 * time.Millisecond // between attempts while the store is away
+	timeout    = 5 * time.Second        // of one use of the store
+	keep       = 24 * time.Hour         // a topic is forgotten that was not raised for so long
+	slack      = 2 * time.Second        // by which clocks of an engine may differ
+	maxWaiting = 1 << 16                // topics that wait to be raised
+	maxHeld    = 8                      // hints of a topic while it is being raised here
+)
+
+// Config is what a Hub needs.
+type Config struct {
+	Store scale.Store
+	// Now returns the time of the store's clock, or a little less; 0 if that is
+	// not known.
+	Now func() scale.Rev
+	// Changed is called with a topic that somebody joined, when another replica
+	// has raised it.
+	Changed func(topic string)
+	// Failed is told when the store does not answer, once until it does. It may
+	// be nil.
+	Failed func(err error)
+}
+
+// Hub is the topics of one replica. It is safe for concurrent use.
+type Hub struct {
+	config  Config
+	watcher scale.Watcher
+	ctx     context.Context
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+	last    chan context.Context // the writer's last round
+
+	write, read, tell chan struct{} // wake the three goroutines; have room for one
+
+	mu      sync.Mutex
+	topics  map[scale.Key]*topic
+	groups  map[string]int         // topics by their part
+	unread  map[scale.Key]struct{} // of those, not read since they were joined
+	raising map[string]struct{}
+	news    map[string]struct{} // topics that others have raised
+	gap     bool                // hints may be missing
+	looked  scale.Rev           // all that was raised before is told, or in news
+	synced  scale.Rev           // all that was raised before is told
+	away    bool                // the store does not answer
+
+	// What the goroutine that reads has alone.
+	watched map[string]bool
+	round   []scale.Key // topics whose turn in this look is still to come
+	begun   scale.Rev   // when the round began
+}
+
+// topic is one that somebody joined here.
+type topic struct {
+	name  string
+	joins int
+	from  scale.Rev // what was raised since is news to somebody, when it is read first
+	known scale.Rev // when it was raised last, as far as is known here
+
+	// Who is here was told already when it is raised here; but perhaps others
+	// raise it meanwhile.
+	flying bool            // it is being raised here
+	held   []scale.Message // hints that came meanwhile
+	own    scale.Rev       // of the last raise here
+	before scale.Rev       // up to here, what others raised before own has been told
+}
+
+// New makes a Hub.
+func New(c Config) *Hub {
+	h := &Hub{
+		config: c, last: make(chan context.Context, 1),
+		write: make(chan struct{}, 1), read: make(chan struct{}, 1), tell: make(chan struct{}, 1),
+		topics: make(map[scale.Key]*topic), groups: make(map[string]int), unread: make(map[scale.Key]struct{}),
+		raising: make(map[string]struct{}), news: make(map[string]struct{}), watched: make(map[string]bool),
+	}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	return h
+}
+
+// Start begins to tell and to hear. It is called once.
+func (h *Hub) Start() {
+	h.watcher = h.config.Store.Watch(h.hear, h.missed)
+	h.ended.Go(h.writeAll)
+	h.ended.Go(h.readAll)
+	h.ended.Go(h.tellAll)
+}
+
+// Close raises what waits to be raised, and ends the Hub, which must have been
+// started. ctx bounds how long that takes.
+func (h *Hub) Close(ctx context.Context) {
+	h.last <- ctx
+	h.stop()
+	ended := make(chan struct{})
+	go func() {
+		h.ended.Wait()
+		h.watcher.Close()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done(): // somebody does not return from Changed
+	}
+}
+
+// keyOf returns where a topic is.
+func keyOf(name string) scale.Key { return opaque.Key("topic", name, slots) }
+
+// knock wakes a goroutine.
+func knock(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// Raise tells everybody who joined the topic at other replicas that it has
+// changed. It does not wait, and while the store is away it is not forgotten. The
+// error is ErrFull if there is no room.
+func (h *Hub) Raise(name string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, waits := h.raising[name]; !waits && len(h.raising) >= maxWaiting {
+		return ErrFull
+	}
+	h.raising[name] = struct{}{}
+	knock(h.write)
+	return nil
+}
+
+// ErrFull is the error of raising a topic while there is no room for it.
+var ErrFull = errors.New("topics: as many changes wait for the store as there may, and other replicas do not hear of this one")
+
+// Join makes Changed be called for the topic, until Leave was called as often as
+// Join. since is up to when the one that joins has been told of it elsewhere; 0
+// says that he knows what it is now. If it is known to have been raised since, Join
+// returns true. If it turns out later that it was, Changed is called.
+func (h *Hub) Join(name string, since scale.Rev) (raised bool) {
+	key := keyOf(name)
+	if since == 0 {
+		since = max(h.config.Now()-scale.Rev(slack.Microseconds()), 0)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[key]
+	if t == nil {
+		t = &topic{name: name, from: since}
+		h.topics[key] = t
+		h.groups[key.Part]++
+		h.unread[key] = struct{}{}
+		knock(h.read)
+	}
+	t.joins++
+	if _, unread := h.unread[key]; unread {
+		t.from = min(t.from, since)
+		return false
+	}
+	return t.known > since
+}
+
+// Leave takes back one Join.
+func (h *Hub) Leave(name string) {
+	key := keyOf(name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[key]
+	if t == nil {
+		return
+	}
+	if t.joins--; t.joins > 0 {
+		return
+	}
+	delete(h.topics, key)
+	delete(h.unread, key)
+	if h.groups[key.Part]--; h.groups[key.Part] == 0 {
+		delete(h.groups, key.Part)
+		knock(h.read)
+	}
+}
+
+// Mark returns the time up to which those who joined topics here have been told
+// of them; 0 if that is not known.
+func (h *Hub) Mark() scale.Rev {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.synced
+}
+
+// Raised reports whether any of the topics, which somebody has joined here, was
+// raised after since, as far as is known.
+func (h *Hub) Raised(since scale.Rev, names ...string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range names {
+		if t := h.topics[keyOf(name)]; t == nil || t.known > since {
+			return true
+		}
+	}
+	return false
+}
+
+// hear takes a hint. It runs on the goroutine of the Watcher.
+func (h *Hub) hear(_ string, m scale.Message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.topics[m.Key]; t != nil {
+		h.heard(t, m)
+	}
+}
+
+// missed notes that hints may be missing. It runs on the goroutine of the
+// Watcher.
+func (h *Hub) missed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gap = true
+	knock(h.read)
+}
+
+// heard takes what a hint, or a look, tells of a topic: when it was raised, and
+// when before that, 0 if that is not known. h.mu is held.
+func (h *Hub) heard(t *topic, m scale.Message) {
+	switch {
+	case t.flying && m.Rev > t.known:
+		if len(t.held) < maxHeld {
+			t.held = append(t.held, m)
+			return
+		}
+		h.changed(t)
+	case m.Rev > t.known:
+		t.known = m.Rev
+		h.changed(t)
+	case m.Rev == t.own && t.before > 0 && t.before < m.Prev: // what was raised between is news
+		t.before = m.Prev
+		h.changed(t)
+	case m.Rev < t.own && t.before < m.Rev:
+		t.before = m.Rev
+		h.changed(t)
+	}
+}
+
+// changed makes a topic be told. h.mu is held.
+func (h *Hub) changed(t *topic) {
+	h.news[t.name] = struct{}{}
+	knock(h.tell)
+}
+
+// tellAll calls Changed.
+func (h *Hub) tellAll() {
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-h.tell:
+		}
+		h.mu.Lock()
+		news, looked := h.news, h.looked
+		h.news = make(map[string]struct{})
+		h.mu.Unlock()
+		for name := range news {
+			h.config.Changed(name)
+		}
+		h.mu.Lock()
+		h.synced = max(h.synced, looked)
+		h.mu.Unlock()
+	}
+}
+
+// writeAll raises topics.
+func (h *Hub) writeAll() {
+	for {
+		select {
+		case <-h.ctx.Done():
+			for ctx, more := <-h.last, true; more; {
+				var err error
+				if more, err = h.writeRound(ctx); err != nil {
+					return
+				}
+			}
+			return
+		case <-h.write:
+		}
+		for pause := gather; h.wait(pause); {
+			more, err := h.writeRound(h.ctx)
+			if !more {
+				break
+			}
+			if pause = 0; err != nil {
+				pause = again
+			}
+		}
+	}
+}
+
+// wait waits, and returns false if the Hub ends meanwhile.
+func (h *Hub) wait(pause time.Duration) bool {
+	if pause == 0 {
+		return h.ctx.Err() == nil
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-h.ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// writeRound raises topics that wait, of which there may be more. Those that
+// could not be raised wait again.
+func (h *Hub) writeRound(ctx context.Context) (more bool, err error) {
+	h.mu.Lock()
+	var names []string
+	var writes []scale.Write
+	for name := range h.raising {
+		if len(names) == batch {
+			break
+		}
+		key := keyOf(name)
+		if t := h.topics[key]; t != nil {
+			t.flying = true
+		}
+		names = append(names, name)
+		writes = append(writes, scale.Write{Key: key, Prev: scale.Any, Value: []byte{}, TTL: keep, Tell: key.Part})
+		delete(h.raising, name)
+	}
+	h.mu.Unlock()
+	if len(names) == 0 {
+		return false, nil
+	}
+	var written []scale.Entry
+	err = h.use(ctx, func(ctx context.Context) (err error) { written, err = h.config.Store.Put(ctx, writes...); return err })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, name := range names {
+		rev := scale.Rev(0)
+		if i < len(written) && written[i].Err == nil {
+			rev = written[i].Rev
+		}
+		if rev == 0 {
+			h.raising[name] = struct{}{}
+		}
+		if t := h.topics[writes[i].Key]; t != nil && t.flying {
+			h.landed(t, rev)
+		}
+	}
+	return len(h.raising) > 0, err
+}
+
+// landed notes that a topic was raised here; rev is 0 if it was not, or if
+// nobody knows. h.mu is held.
+func (h *Hub) landed(t *topic, rev scale.Rev) {
+	held := t.held
+	t.flying, t.held = false, nil
+	if rev != 0 {
+		t.own, t.before, t.known = rev, t.known, max(t.known, rev)
+	}
+	for _, m := range held {
+		h.heard(t, m)
+	}
+}
+
+// use runs code of the store, and tells of its failures.
+func (h *Hub) use(ctx context.Context, fn func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := fn(ctx)
+	h.mu.Lock()
+	first := err != nil && !h.away && h.ctx.Err() == nil
+	h.away = err != nil
+	h.mu.Unlock()
+	if first && h.config.Failed != nil {
+		h.config.Failed(err)
+	}
+	return err
+}
+
+// readAll reads topics: those that were joined, all after a gap, and in turns.
+func (h *Hub) readAll() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		due := false
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-h.read:
+		case <-timer.C:
+			due = true
+		}
+		for h.readRound(due) != nil {
+			due = true // others may have raised something while the store was away
+			if !h.wait(again) {
+				return
+			}
+		}
+		switch {
+		case due && h.config.Now() == 0: // so far there is no Mark
+			timer.Reset(again)
+		case due:
+			timer.Reset(look - time.Duration(rand.Int64N(int64(look/5)))) // replicas that began together drift apart
+		}
+	}
+}
+
+// readRound reads what is to be read now. due tells that it is time to look.
+func (h *Hub) readRound(due bool) error {
+	if err := h.watch(); err != nil {
+		return err
+	}
+	now := max(h.config.Now()-scale.Rev(slack.Microseconds()), 0)
+	h.mu.Lock()
+	keys := slices.Collect(maps.Keys(h.unread))
+	gap := h.gap
+	if gap || due && len(h.round) == 0 {
+		h.round, h.begun = slices.Collect(maps.Keys(h.topics)), now
+	}
+	switch {
+	case gap:
+		keys, h.round = h.round, nil
+	case due:
+		n := min(len(h.round), mostLooked)
+		keys, h.round = append(keys, h.round[:n]...), h.round[n:]
+	}
+	h.gap = false
+	h.mu.Unlock()
+	for chunk := range slices.Chunk(keys, batch) {
+		if err := h.readKeys(chunk); err != nil {
+			h.mu.Lock()
+			h.gap = h.gap || gap
+			h.round = nil
+			h.mu.Unlock()
+			return err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if (gap || due) && len(h.round) == 0 {
+		h.looked = max(h.looked, h.begun)
+		knock(h.tell)
+	}
+	return nil
+}
+
+// watch makes the Watcher watch the groups of which there are topics, and no
+// others. It runs before these are read, so that nothing is missed.
+func (h *Hub) watch() error {
+	var more, less []string
+	h.mu.Lock()
+	for part := range h.groups {
+		if !h.watched[part] {
+			more = append(more, part)
+		}
+	}
+	for part := range h.watched {
+		if h.groups[part] == 0 {
+			less = append(less, part)
+			delete(h.watched, part)
+		}
+	}
+	h.mu.Unlock()
+	h.watcher.Remove(less...)
+	if len(more) == 0 {
+		return nil
+	}
+	err := h.use(h.ctx, func(ctx context.Context) error { return h.watcher.Add(ctx, more...) })
+	if err == nil {
+		for _, part := range more {
+			h.watched[part] = true
+		}
+	}
+	return err
+}
+
+// readKeys reads topics.
+func (h *Hub) readKeys(keys []scale.Key) error {
+	looks := make([]scale.Look, len(keys))
+	h.mu.Lock()
+	for i, key := range keys {
+		looks[i].Key = key
+		if t := h.topics[key]; t != nil {
+			looks[i].Known = t.known
+		}
+	}
+	h.mu.Unlock()
+	var found []scale.Entry
+	err := h.use(h.ctx, func(ctx context.Context) (err error) { found, err = h.config.Store.Get(ctx, looks...); return err })
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range found {
+		t := h.topics[e.Key]
+		if t == nil {
+			continue
+		}
+		if _, unread := h.unread[e.Key]; unread {
+			delete(h.unread, e.Key)
+			if e.Rev > max(t.from, t.known) {
+				h.changed(t)
+			}
+			t.known = max(t.known, e.Rev)
+			continue
+		}
+		if e.Rev > t.known {
+			h.heard(t, scale.Message{Key: e.Key, Rev: e.Rev})
+		}
+	}
+	return nil
+}

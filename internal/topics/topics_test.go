@@ -1,0 +1,423 @@
+package topics
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/scale"
+)
+
+// engine is a Store that can be away, lose hints, be slow, and counts.
+type engine struct {
+	scale.Store
+	away, deaf  atomic.Bool
+	lost        atomic.Bool // replies of Put are lost
+	read, wrote atomic.Int64
+	slow        atomic.Int64 // time that Put takes
+}
+
+func newEngine() *engine { return &engine{Store: scale.NewLocal()} }
+
+func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	if e.away.Load() {
+		return nil, scale.ErrUnavailable
+	}
+	e.read.Add(int64(len(looks)))
+	return e.Store.Get(ctx, looks...)
+}
+
+func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if e.away.Load() {
+		return nil, scale.ErrUnavailable
+	}
+	e.wrote.Add(int64(len(writes)))
+	written, err := e.Store.Put(ctx, writes...)
+	time.Sleep(time.Duration(e.slow.Load()))
+	if e.lost.Load() {
+		return nil, scale.ErrUnavailable
+	}
+	return written, err
+}
+
+func (e *engine) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
+	return e.Store.Watch(func(subject string, m scale.Message) {
+		if !e.deaf.Load() {
+			fn(subject, m)
+		}
+	}, gap)
+}
+
+// hub is a Hub, and what it was told.
+type hub struct {
+	*Hub
+	mu     sync.Mutex
+	told   []string
+	failed int
+}
+
+// open starts a Hub in a bubble, whose clock is the store's.
+func open(t *testing.T, store scale.Store) *hub {
+	t.Helper()
+	h := &hub{}
+	h.Hub = New(Config{
+		Store: store, Now: func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) },
+		Changed: func(topic string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.told = append(h.told, topic)
+		},
+		Failed: func(error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.failed++
+		},
+	})
+	h.Start()
+	synctest.Wait()
+	return h
+}
+
+// want wants that these topics were told since the last call, in whatever order.
+func (h *hub) want(t *testing.T, when string, topics ...string) {
+	t.Helper()
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	slices.Sort(h.told)
+	if !slices.Equal(h.told, topics) {
+		t.Errorf("%s: told %q, want %q", when, h.told, topics)
+	}
+	h.told = nil
+}
+
+func raise(t *testing.T, h *hub, topics ...string) {
+	t.Helper()
+	for _, topic := range topics {
+		if err := h.Raise(topic); err != nil {
+			t.Error(err)
+		}
+	}
+	time.Sleep(gather)
+	synctest.Wait()
+}
+
+// fleet runs fn in a bubble with some hubs that share an engine.
+func fleet(t *testing.T, n int, fn func(t *testing.T, e *engine, hubs []*hub)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		var hubs []*hub
+		for range n {
+			hubs = append(hubs, open(t, e))
+		}
+		time.Sleep(time.Hour)
+		fn(t, e, hubs)
+		for _, h := range hubs {
+			h.Close(context.Background())
+		}
+	})
+}
+
+// What is raised at one replica is told at the others that have joined it, once,
+// and not where it was raised.
+func TestRaise(t *testing.T) {
+	fleet(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
+		a, b, c := hubs[0], hubs[1], hubs[2]
+		for _, h := range hubs {
+			h.Join("x", 0)
+		}
+		b.Join("y", 0)
+		synctest.Wait()
+		raise(t, a, "x", "y", "z")
+		a.want(t, "where it was raised")
+		b.want(t, "b", "x", "y")
+		c.want(t, "c", "x")
+		time.Sleep(time.Minute)
+		for _, h := range hubs {
+			h.want(t, "later")
+		}
+		for range 3 {
+			raise(t, a, "x")
+			raise(t, b, "x")
+		}
+		time.Sleep(time.Minute)
+		a.want(t, "raised by b", "x", "x", "x")
+		b.want(t, "raised by a", "x", "x", "x")
+		c.want(t, "raised by both", "x", "x", "x", "x", "x", "x")
+		b.Leave("x")
+		b.Leave("y")
+		raise(t, a, "x", "y")
+		b.want(t, "after Leave")
+	})
+}
+
+// Many changes within a short time are one.
+func TestGather(t *testing.T) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		hubs[1].Join("x", 0)
+		synctest.Wait()
+		before := e.wrote.Load()
+		for range 1000 {
+			raise := hubs[0].Raise
+			if err := raise("x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(gather)
+		hubs[1].want(t, "after a thousand", "x")
+		if n := e.wrote.Load() - before; n != 1 {
+			t.Errorf("%d writes", n)
+		}
+	})
+}
+
+// A hint that is lost costs the time until the next look.
+func TestLostHints(t *testing.T) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		hubs[1].Join("x", 0)
+		synctest.Wait()
+		e.deaf.Store(true)
+		raise(t, hubs[0], "x")
+		hubs[1].want(t, "without a hint")
+		time.Sleep(look)
+		hubs[1].want(t, "after a look", "x")
+		raise(t, hubs[0], "x")
+		hubs[1].missed()
+		hubs[1].want(t, "after a gap", "x")
+		e.deaf.Store(false)
+		time.Sleep(time.Minute)
+		hubs[1].want(t, "later")
+	})
+}
+
+// What changes while the store is away is told within a second after.
+func TestAway(t *testing.T) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		a, b := hubs[0], hubs[1]
+		b.Join("x", 0)
+		synctest.Wait()
+		e.away.Store(true)
+		raise(t, a, "x")
+		b.Join("late", 0)
+		raise(t, a, "late")
+		time.Sleep(30 * time.Second)
+		b.want(t, "while the store is away")
+		e.away.Store(false)
+		time.Sleep(time.Second)
+		b.want(t, "a second after", "late", "x")
+		if a.failed != 1 || b.failed != 1 {
+			t.Errorf("told of %d and %d failures, want one each", a.failed, b.failed)
+		}
+		time.Sleep(time.Minute)
+		b.want(t, "later")
+	})
+}
+
+// A write whose reply was lost is made again.
+func TestLostReply(t *testing.T) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		hubs[0].Join("x", 0)
+		hubs[1].Join("x", 0)
+		synctest.Wait()
+		e.lost.Store(true)
+		raise(t, hubs[0], "x")
+		hubs[1].want(t, "after a write whose reply is lost", "x")
+		e.lost.Store(false)
+		time.Sleep(time.Minute)
+		hubs[1].want(t, "after the second one", "x")
+	})
+}
+
+// Who joins while a topic is raised is told, unless it was raised long before.
+func TestJoin(t *testing.T) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		a, b := hubs[0], hubs[1]
+		raise(t, a, "old")
+		time.Sleep(time.Minute)
+		b.Join("old", 0)
+		time.Sleep(time.Minute)
+		b.want(t, "raised long before")
+
+		e.away.Store(true)
+		b.Join("new", 0) // nothing of it is known here
+		e.away.Store(false)
+		if _, err := e.Put(t.Context(), scale.Write{Key: keyOf("new"), Prev: scale.Any, Value: []byte{}, TTL: keep}); err != nil {
+			t.Fatal(err)
+		}
+		b.missed()
+		b.want(t, "raised before it was watched", "new")
+
+		// Who was told elsewhere until some time wants to hear of what was since.
+		mark := scale.Rev(time.Now().UnixMicro())
+		time.Sleep(time.Minute)
+		raise(t, a, "old", "older")
+		b.want(t, "raised", "old")
+		if !b.Join("old", mark) {
+			t.Error("it is known to have been raised")
+		}
+		if b.Join("old", scale.Rev(time.Now().UnixMicro())) {
+			t.Error("it was not raised since")
+		}
+		if b.Join("older", mark) {
+			t.Error("it is not known to have been raised")
+		}
+		b.want(t, "joined with a mark", "older")
+	})
+}
+
+// Both replicas raise at once: each tells its own of what the other has raised.
+func TestAtOnce(t *testing.T) {
+	for _, slow := range []time.Duration{0, time.Second} {
+		t.Run(slow.String(), func(t *testing.T) {
+			fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+				for _, h := range hubs {
+					h.Join("x", 0)
+				}
+				raise(t, hubs[0], "x")
+				hubs[0].want(t, "at first")
+				hubs[1].want(t, "at first", "x")
+				e.slow.Store(int64(slow))
+				for range 10 {
+					for _, h := range hubs {
+						if err := h.Raise("x"); err != nil {
+							t.Fatal(err)
+						}
+					}
+					time.Sleep(time.Minute)
+					for _, h := range hubs {
+						h.want(t, "raised by both", "x")
+					}
+				}
+			})
+		})
+	}
+}
+
+// A thousand streams of one topic cost one read, and a look costs one for each
+// topic.
+func TestHerd(t *testing.T) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		before := e.read.Load()
+		for i := range 1000 {
+			hubs[0].Join(fmt.Sprint("topic ", i%3), 0)
+		}
+		synctest.Wait()
+		if n := e.read.Load() - before; n != 3 {
+			t.Errorf("%d reads, want 3", n)
+		}
+		before = e.read.Load()
+		time.Sleep(look)
+		if n := e.read.Load() - before; n < 3 || n > 6 {
+			t.Errorf("%d reads for a look", n)
+		}
+		for i := range 1000 {
+			hubs[0].Leave(fmt.Sprint("topic ", i%3))
+		}
+		synctest.Wait()
+		if h := hubs[0]; len(h.topics)+len(h.groups)+len(h.unread)+len(h.watched) != 0 {
+			t.Errorf("left: %d topics, %d groups, %d unread, %d watched", len(h.topics), len(h.groups), len(h.unread), len(h.watched))
+		}
+		before = e.read.Load()
+		time.Sleep(time.Minute)
+		if n := e.read.Load() - before; n != 0 {
+			t.Errorf("%d reads without topics", n)
+		}
+	})
+}
+
+// Many topics take turns at being looked at, and all of them are after a gap.
+func TestTurns(t *testing.T) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		var all []string
+		for i := range 3 * mostLooked {
+			all = append(all, fmt.Sprint("topic ", i))
+			hubs[1].Join(all[i], 0)
+		}
+		slices.Sort(all)
+		synctest.Wait()
+		e.deaf.Store(true)
+		before := e.read.Load()
+		raise(t, hubs[0], all...)
+		time.Sleep(5 * time.Second)
+		if n := e.read.Load() - before; n < mostLooked || n > 2*mostLooked {
+			t.Errorf("%d reads in a look", n)
+		}
+		time.Sleep(10 * time.Second)
+		hubs[1].want(t, "after three looks", all...)
+		raise(t, hubs[0], all...)
+		hubs[1].missed()
+		hubs[1].want(t, "after a gap", all...)
+	})
+}
+
+// Mark follows the store's clock, and stands still while the store is away or
+// what was found is not told.
+func TestMark(t *testing.T) {
+	fleet(t, 1, func(t *testing.T, e *engine, hubs []*hub) {
+		h := hubs[0]
+		h.Join("x", 0)
+		age := func() time.Duration { return time.Since(time.UnixMicro(int64(h.Mark()))) }
+		if a := age(); a < slack || a > slack+look {
+			t.Errorf("the mark is %v old", a)
+		}
+		e.away.Store(true)
+		time.Sleep(time.Minute)
+		if a := age(); a < time.Minute {
+			t.Errorf("while the store is away, the mark is %v old", a)
+		}
+		e.away.Store(false)
+		time.Sleep(time.Second)
+		if a := age(); a > slack+look {
+			t.Errorf("after that, the mark is %v old", a)
+		}
+	})
+}
+
+// What nobody takes is bounded.
+func TestFull(t *testing.T) {
+	fleet(t, 1, func(t *testing.T, e *engine, hubs []*hub) {
+		e.away.Store(true)
+		var err error
+		n := 0
+		for ; err == nil && n < 10*maxWaiting; n++ {
+			err = hubs[0].Raise(fmt.Sprint(n))
+		}
+		if err == nil || !strings.Contains(err.Error(), "wait") || n > maxWaiting+2*batch {
+			t.Errorf("after %d: %v", n, err)
+		}
+		e.away.Store(false)
+		time.Sleep(time.Minute)
+		raise(t, hubs[0], "again")
+	})
+}
+
+// Close raises what waits.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		a, b := open(t, e), open(t, e)
+		var all []string
+		for i := range 2 * batch {
+			all = append(all, fmt.Sprint(i))
+			b.Join(all[i], 0)
+			if err := a.Raise(all[i]); err != nil {
+				t.Error(err)
+			}
+		}
+		slices.Sort(all)
+		a.Close(t.Context())
+		b.want(t, "after Close", all...)
+		e.away.Store(true)
+		if err := b.Raise("x"); err != nil {
+			t.Error(err)
+		}
+		b.Close(t.Context()) // gives up
+	})
+}
