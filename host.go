@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -42,19 +43,24 @@ var _ conn.Host = (*host)(nil)
 func (h *host) newSessions() *session.Manager {
 	config := h.opts.sessions(logStore(&h.logger, "session store"))
 	if h.post != nil {
-		config.Seal, config.Post, config.Node = h.opts.sealer("session"), h.post, h.post.Node()
+		config.Seal, config.Post, config.Node, config.Topics = h.opts.sealer("session"), h.post, h.post.Node(), h.topics
 	}
 	config.RestoredEnd = h.sessionEnded
 	return session.NewManager(config)
 }
 
-// newPost makes what carries messages between the replicas of the server; nil if
-// it is alone.
-func (h *host) newPost() *post.Office {
+// newPost makes what carries messages between the replicas of the server, and
+// what tells of changes at other replicas. If the server is alone, there are none.
+func (h *host) newPost() {
 	if h.opts.Store == nil {
-		return nil
+		return
 	}
-	return post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Failed: logStore(&h.logger, "post")})
+	h.post = post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Failed: logStore(&h.logger, "post")})
+	h.topics = topics.New(topics.Config{
+		Store: h.opts.Store, Now: h.post.Now, Failed: logStore(&h.logger, "changes"),
+		Changed: func(topic string) { h.subscriptions.heard(topic) },
+		Told:    func(who any, topic string) { h.subscriptions.heardLate(who.(*session.Session), topic) },
+	})
 }
 
 // share begins to hear of other replicas, and to renew what they share.
@@ -66,7 +72,8 @@ func (h *host) share() {
 				replicas.Delivered(m)
 			}
 		})
-		h.sessions.Share(replicas.SessionEnded)
+		h.topics.Start()
+		h.sessions.Share(replicas.SessionChanged)
 		h.tasks.Share()
 	}
 }

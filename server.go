@@ -23,6 +23,7 @@ import (
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -49,6 +50,7 @@ type Server struct {
 	adding        sync.Mutex    // makes Add all or nothing
 	customs       customs       // adding is held
 	post          *post.Office  // to other replicas; nil if there are none
+	topics        *topics.Hub   // changes at those; nil, too
 	sessions      *session.Manager
 	rounds        *mrtr.Askers
 	tasks         *taskExtension
@@ -98,7 +100,7 @@ func NewServer(info Info, opts *Options) *Server {
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter, Coming: s.declare,
 	})
-	s.post = (*host)(s).newPost()
+	(*host)(s).newPost()
 	s.tasks = newTaskExtension(s)
 	s.sessions = (*host)(s).newSessions()
 	s.connections = (*host)(s).newConnections()
@@ -472,6 +474,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.running.Wait(ctx)
 	s.sessions.Close(ErrServerClosed)
 	if s.post != nil {
+		s.topics.Close(ctx)
 		s.post.Close(ctx)
 	}
 	s.tasks.Close()

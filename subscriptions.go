@@ -14,7 +14,9 @@ import (
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -42,8 +44,11 @@ func newSubscriptions(s *Server) *subscriptions {
 		server: s, lists: make(map[string]*announcer, 3),
 		broker: broadcast.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
 	}
-	for _, method := range []string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged} {
+	for _, method := range topics.Lists {
 		u.lists[method] = &announcer{subscriptions: u, change: wire.NewChange(method, nil), topic: method}
+	}
+	if s.topics != nil {
+		u.broker.Interest = u.interest
 	}
 	return u
 }
@@ -59,18 +64,71 @@ func (u *subscriptions) methods() []dispatch.Method {
 
 // listChanged tells everybody who wants to know, in every revision, that a list has
 // changed. method says which.
-func (u *subscriptions) listChanged(method string) { u.lists[method].changed() }
+func (u *subscriptions) listChanged(method string) {
+	u.lists[method].changed()
+	// Until it serves, nobody has seen a list of this server's.
+	if u.server.dispatcher.Load() != nil {
+		u.raise(method)
+	}
+}
 
 // resourceChanged tells everybody who subscribed to the resource at uri that it is
 // another.
 func (u *subscriptions) resourceChanged(uri string) {
+	u.resourceChangedHere(uri)
+	u.raise(topics.Resource(uri))
+}
+
+// resourceChangedHere is resourceChanged for the clients of this replica.
+func (u *subscriptions) resourceChangedHere(uri string) {
 	change := wire.ResourceUpdated(uri)
-	u.broker.Publish(resourceTopic(uri), change)
+	u.broker.Publish(topics.Resource(uri), change)
 	u.server.sessions.Each(func(x *session.Session) {
 		if x.Subscribed(uri) && u.sessionMayHear(x, uri) {
 			x.Send(change.Plain())
 		}
 	})
+}
+
+// raise tells the other replicas, if there are any.
+func (u *subscriptions) raise(topic string) {
+	if u.server.topics == nil {
+		return
+	}
+	if err := u.server.topics.Raise(topic); err != nil {
+		safely.Log(u.server.logger.Error().Err(err).Str("topic", visible.Line(topic, visible.Name)), "the other replicas are not told of a change")
+	}
+}
+
+// interest makes changes of a topic at other replicas be heard here.
+func (u *subscriptions) interest(topic string, wanted bool) {
+	switch {
+	case strings.HasPrefix(topic, taskTopic("")):
+	case wanted:
+		u.server.topics.Join(nil, topic, 0)
+	default:
+		u.server.topics.Leave(topic)
+	}
+}
+
+// heard tells the clients of this replica of what another has raised.
+func (u *subscriptions) heard(topic string) {
+	if uri, ok := topics.ResourceOf(topic); ok {
+		u.resourceChangedHere(uri)
+	} else if list := u.lists[topic]; list != nil {
+		list.changed()
+	}
+}
+
+// heardLate tells a session of what was raised while its client was not there.
+func (u *subscriptions) heardLate(x *session.Session, topic string) {
+	uri, ok := topics.ResourceOf(topic)
+	switch {
+	case !ok:
+		x.Send(u.lists[topic].change.Plain())
+	case x.Subscribed(uri) && u.sessionMayHear(x, uri):
+		x.Send(wire.ResourceUpdated(uri).Plain())
+	}
 }
 
 // announceLast tells of what has changed until now, and of no list any more.
@@ -123,13 +181,6 @@ func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string
 	return may
 }
 
-// resourceTopic returns the topic of one resource in the Broker.
-func resourceTopic(uri string) string { return resourceTopics + uri }
-
-// resourceTopics is the beginning of the topics of resources, which no URI is
-// part of.
-const resourceTopics = protocol.MethodResourceUpdated + " "
-
 // listen serves subscriptions/listen (basic/patterns/subscriptions of
 // 2026-07-28) and returns the result that will end the subscription. It does not
 // wait: the transport sends the result when the subscription is over. A
@@ -155,13 +206,13 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 			return nil, err
 		}
 	}
-	accepted, topics := u.accept(f, filter)
-	accepted.TaskIDs, topics = u.server.tasks.accept(f, filter.TaskIDs, topics)
-	join := broadcast.Join{Owner: f.Principal(), Topics: topics}
+	accepted, names := u.accept(f, filter)
+	accepted.TaskIDs, names = u.server.tasks.accept(f, filter.TaskIDs, names)
+	join := broadcast.Join{Owner: f.Principal(), Topics: names}
 	if len(accepted.ResourceSubscriptions) > 0 {
 		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
 		join.May = func(topic string) bool {
-			uri, ok := strings.CutPrefix(topic, resourceTopics)
+			uri, ok := topics.ResourceOf(topic)
 			return !ok || u.mayHear(as, upcall.Config{Revision: rev}, uri)
 		}
 	}
@@ -180,7 +231,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 // client it is one of which nothing is ever told, as of one that is not there.
 func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilter) (protocol.SubscriptionFilter, []string) {
 	can := u.server.capabilities(f.Revision())
-	var topics []string
+	var names []string
 	for _, list := range []struct {
 		wanted *bool
 		can    bool
@@ -191,7 +242,7 @@ func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilte
 		{&filter.ResourcesListChanged, can.Resources != nil && can.Resources.ListChanged, protocol.MethodResourcesChanged},
 	} {
 		if *list.wanted = *list.wanted && list.can; *list.wanted {
-			topics = append(topics, list.method)
+			names = append(names, list.method)
 		}
 	}
 	if can.Resources == nil || !can.Resources.Subscribe {
@@ -199,10 +250,10 @@ func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilte
 	}
 	for _, uri := range filter.ResourceSubscriptions {
 		if !u.server.view(f).Internal(call.Private{}).Hides(uri) {
-			topics = append(topics, resourceTopic(uri))
+			names = append(names, topics.Resource(uri))
 		}
 	}
-	return filter, topics
+	return filter, names
 }
 
 // subscribe serves resources/subscribe (server/resources of the legacy

@@ -16,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -66,6 +67,9 @@ type Config struct {
 	// Post carries messages to the other replicas, so that a client that comes back
 	// at another one gets what follows. nil means that it does not.
 	Post *post.Office
+	// Topics tells of changes at other replicas; nil if there are none. It belongs
+	// to the Server, who sends to a Session what its client is to hear.
+	Topics *topics.Hub
 	// StoreFailed is told of errors of Store. nil drops them.
 	StoreFailed func(error)
 	// RestoredEnd is called, with the reason, at the end of each session that was
@@ -103,7 +107,7 @@ type Manager struct {
 	attached map[*Session]func(error) // sessions of connections, and what ends them
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
-	tell     func(id string)
+	tell     func(id string, ended bool)
 	answers  atomic.Int64 // since when the Store does, in nanoseconds since 1970; 0 if it failed last
 }
 
@@ -131,10 +135,10 @@ func NewManager(config Config) *Manager {
 }
 
 // Share begins to renew what is in the Store, and to end what nobody uses, on a
-// goroutine that ends with Close. tell is called when a session has ended here:
-// the other replicas should hear of it. Share must be called once, and only with
-// a Store.
-func (m *Manager) Share(tell func(id string)) {
+// goroutine that ends with Close. tell is called when a session has ended here,
+// or has other subscriptions: the other replicas should hear of it. Share must be
+// called once, and only with a Store.
+func (m *Manager) Share(tell func(id string, ended bool)) {
 	m.tell = tell
 	m.sweeping.Add(1)
 	go m.keepShared()
@@ -360,7 +364,7 @@ func (m *Manager) close(s *Session, reason error) {
 	}
 	s.Close(reason)
 	if m.tell != nil && reason != upcall.ErrSessionIdle { // then nobody uses it elsewhere
-		m.tell(s.id)
+		m.tell(s.id, true)
 	}
 }
 
@@ -371,10 +375,18 @@ func (m *Manager) Attach(s *Session, stop func(reason error)) (detach func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.attached[s] = stop
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.subscriptions.topics = m.config.Topics; s.reason == nil {
+		s.subscriptions.join(s, 0)
+	}
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.attached, s)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.subscriptions.leave(false)
 	}
 }
 
@@ -392,7 +404,8 @@ func (m *Manager) Stop(s *Session, reason error) error {
 	return err
 }
 
-// Each calls fn for every session that there is now.
+// Each calls fn for every session that there is now. Of those that replicas
+// share, these are the ones that have a stream open here.
 func (m *Manager) Each(fn func(*Session)) {
 	m.mu.Lock()
 	list := make([]*Session, 0, len(m.sessions)+len(m.attached))
@@ -404,7 +417,9 @@ func (m *Manager) Each(fn func(*Session)) {
 	}
 	m.mu.Unlock()
 	for _, s := range list {
-		fn(s)
+		if s.hears() {
+			fn(s)
+		}
 	}
 }
 

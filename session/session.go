@@ -71,10 +71,14 @@ type Session struct {
 	initialized atomic.Bool
 	changed     atomic.Bool // there is something to save
 	level       atomic.Uint32
-	identity    atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
-	assigns     assigns.Assigns
-	save        func(*Session) error // keeps the state in the Store; nil if there is none
-	relay       *relay               // of the Manager; nil without a Store
+	// resubscribed says that the other replicas should hear of it when it is
+	// saved that the client has subscribed to something, or no more.
+	resubscribed atomic.Bool
+	refreshes    atomic.Int32                   // how often Manager.resubscribed was called, until that is done
+	identity     atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
+	assigns      assigns.Assigns
+	save         func(*Session) error // keeps the state in the Store; nil if there is none
+	relay        *relay               // of the Manager; nil without a Store
 
 	// What the Store has: rev and base are its state when it was last read or
 	// written here. saving is held while the Store writes.
@@ -251,6 +255,7 @@ func (s *Session) Close(reason error) {
 func (s *Session) join(m *Manager) {
 	s.history.limit, s.history.maxEvent, s.history.budget = m.config.History, m.config.MaxEvent, &m.budget
 	s.outbox.budget = &m.budget
+	s.subscriptions.topics = m.config.Topics
 	s.subscriptions.countIn(&m.uris)
 }
 
@@ -347,9 +352,10 @@ func (s *Session) Subscribe(uri string, max int) bool {
 	if s.reason != nil {
 		return false
 	}
-	added, ok := s.subscriptions.add(uri, max)
+	added, ok := s.subscriptions.add(s, uri, max, 0)
 	if added {
 		s.changed.Store(true)
+		s.resubscribed.Store(true)
 	}
 	return ok
 }
@@ -361,6 +367,7 @@ func (s *Session) Unsubscribe(uri string) {
 	defer s.mu.Unlock()
 	if s.subscriptions.remove(uri) {
 		s.changed.Store(true)
+		s.resubscribed.Store(true)
 	}
 }
 
@@ -397,9 +404,30 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 	s.outbox.listen(out)
 	return out, func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.outbox.leave(out)
+		marked := len(s.outbox.open) == 0 && s.subscriptions.leave(len(s.outbox.waiting) == 0)
+		s.mu.Unlock()
+		if marked && s.save != nil {
+			s.changed.Store(true)
+			_ = s.save(s) // or the next request does
+		}
 	}
+}
+
+// hearTopics makes what other replicas raise reach a stream that is open.
+func (s *Session) hearTopics() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.outbox.open) > 0 {
+		s.subscriptions.join(s, max(s.subscriptions.mark, 1))
+	}
+}
+
+// hears tells whether changes reach the client from here.
+func (s *Session) hears() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.subscriptions.topics == nil || s.subscriptions.joined
 }
 
 // endStreams ends all streams, once they have sent what they have.
@@ -441,6 +469,7 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 	}
 	out, leave := s.listen(last, to.Waker())
 	defer leave()
+	s.hearTopics()
 	switch err := s.history.sendMissed(last, to); {
 	case errors.Is(err, errNotKept):
 		return protocol.Errorf(protocol.CodeInvalidRequest,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -36,6 +37,8 @@ const (
 	freshFor = time.Minute      // lives what was never used after initialize
 	keepDay  = 24 * time.Hour   // is the state kept after it became due, so that OnEnd gets it
 	batch    = 256              // sessions that are renewed at once
+	clocks   = 2 * time.Second  // by which clocks of an engine may differ
+	again    = time.Second      // between attempts to read a session that has changed
 )
 
 // keyOf returns where the state of a session is.
@@ -142,9 +145,13 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 		return e.Err
 	}
 	s.rev.Store(int64(e.Rev))
-	s.base = text
+	s.base, s.subscriptions.mark = text, markAt(e.Rev)
 	return nil
 }
+
+// markAt returns the mark of a session that was opened then. The machines of an
+// engine may have several clocks.
+func markAt(opened scale.Rev) scale.Rev { return max(opened-scale.Rev(clocks.Microseconds()), 1) }
 
 // share is how many sessions a part of the store may have. Their ids are random,
 // so that of many sessions each part has nearly as many: all together may have
@@ -174,7 +181,7 @@ func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, er
 	case err != nil:
 		return nil, err
 	case e.Rev == 0 || e.Owner != "":
-		m.Ended(id)
+		m.ended(id)
 		return nil, nil
 	case s != nil && e.Rev <= look.Known:
 		return s, nil
@@ -210,6 +217,9 @@ func (m *Manager) restore(st *state, rev scale.Rev, text []byte) (s *Session, er
 		return nil, err
 	}
 	s.known(rev, text, st.old)
+	if s.subscriptions.mark == 0 {
+		s.subscriptions.mark = markAt(rev)
+	}
 	if m.config.RestoredEnd != nil {
 		s.OnEnd(func(reason error) { m.config.RestoredEnd(s, reason) })
 	}
@@ -229,8 +239,11 @@ func (m *Manager) save(ctx context.Context, s *Session) error {
 	if gone {
 		m.letGo(s, upcall.ErrSessionDeleted)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		s.changed.Store(true)
+	case !gone && m.tell != nil && s.resubscribed.Swap(false):
+		m.tell(s.id, false)
 	}
 	return err
 }
@@ -258,6 +271,33 @@ func (m *Manager) change(s *Session, key any, fn func(old any, ok bool) any) (va
 		s.assigns.Commit(key, value)
 	}
 	return value, err
+}
+
+// resubscribed reads a session whose subscriptions another replica has changed, if
+// its client is told of changes here.
+func (m *Manager) resubscribed(id string) {
+	s := m.Here(id)
+	if s == nil || !s.hears() || s.refreshes.Add(1) > 1 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	m.sweeping.Go(func() {
+		for n := s.refreshes.Load(); ; n = s.refreshes.Load() {
+			_, err := m.look(m.ctx, id, s)
+			switch {
+			case !m.isHere(s) || m.ctx.Err() != nil:
+				return
+			case err != nil:
+				pause.For(m.ctx, again)
+			case s.refreshes.CompareAndSwap(n, 0):
+				return
+			}
+		}
+	})
 }
 
 // write writes the state of s, together with what other replicas have changed
@@ -330,8 +370,18 @@ func (m *Manager) finish(s *Session) {
 	delete(m.ending, s)
 }
 
-// Ended lets a session go that has ended at another replica.
-func (m *Manager) Ended(id string) {
+// Changed handles what another replica tells of a session: that it has ended, or
+// has other subscriptions. It does not wait.
+func (m *Manager) Changed(id string, ended bool) {
+	if ended {
+		m.ended(id)
+	} else {
+		m.resubscribed(id)
+	}
+}
+
+// ended lets a session go that has ended at another replica.
+func (m *Manager) ended(id string) {
 	if s := m.Here(id); s != nil && !s.claimed.Load() {
 		m.letGo(s, upcall.ErrSessionDeleted)
 	}

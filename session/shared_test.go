@@ -88,10 +88,10 @@ func newFleet(t *testing.T, n int) *fleet {
 		}))
 	}
 	for i, m := range f.all {
-		m.Share(func(id string) {
+		m.Share(func(id string, ended bool) {
 			for j, other := range f.all {
 				if j != i {
-					other.Ended(id)
+					other.Changed(id, ended)
 				}
 			}
 		})

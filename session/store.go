@@ -33,6 +33,7 @@ type state struct {
 	Assigns       map[string]json.RawMessage   `json:"assigns,omitempty"`
 	old           bool                         // sealed with a key that goes
 	Ended         string                       `json:"ended,omitempty"` // why it ends; see endedClosed
+	Mark          scale.Rev                    `json:"mark,omitempty"`  // see subscriptions; 0 is when the session was opened
 }
 
 // maxState is how long the state of a session may be, in bytes. What its client
@@ -58,6 +59,7 @@ func merge(base, mine, theirs *state) *state {
 	if mine.LogLevel != base.LogLevel {
 		merged.LogLevel = mine.LogLevel
 	}
+	merged.Mark = max(mine.Mark, theirs.Mark)
 	merged.Subscriptions = mergeNames(base.Subscriptions, mine.Subscriptions, theirs.Subscriptions)
 	merged.Assigns = maps.Clone(theirs.Assigns)
 	for name, value := range mine.Assigns {
@@ -118,7 +120,7 @@ func (s *Session) state() *state {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.Subscriptions = slices.Sorted(maps.Keys(s.subscriptions.uris))
+	st.Subscriptions, st.Mark = slices.Sorted(maps.Keys(s.subscriptions.uris)), s.subscriptions.mark
 	return st
 }
 
@@ -132,8 +134,9 @@ func (s *Session) apply(mine, next *state) error {
 		s.level.CompareAndSwap(uint32(mine.LogLevel), uint32(next.LogLevel))
 	}
 	s.mu.Lock()
+	s.subscriptions.mark = max(s.subscriptions.mark, next.Mark)
 	if s.reason == nil {
-		s.subscriptions.change(mine.Subscriptions, next.Subscriptions)
+		s.subscriptions.change(s, mine.Subscriptions, next.Subscriptions, max(scale.Rev(s.rev.Load()), 1))
 	}
 	s.mu.Unlock()
 	values := maps.Clone(next.Assigns)

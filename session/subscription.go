@@ -3,7 +3,9 @@ package session
 import (
 	"slices"
 
+	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // uriCost is what one subscription counts in the budget of all sessions, in
@@ -12,14 +14,62 @@ func uriCost(uri string) int { return 128 + len(uri) }
 
 // subscriptions are the URIs of the resources of which a client wants to hear
 // that they have changed. The mu of its session guards them.
+//
+// Where replicas share the session, one of them tells the client what others
+// raise: that which has its stream, and has joined the topics for it.
 type subscriptions struct {
 	budget *budget // of all sessions; nil without a Manager
 	uris   map[string]struct{}
 	bytes  int // of the URIs
+
+	topics *topics.Hub // nil without other replicas
+	joined bool
+	mark   scale.Rev // what was raised before has been told to the client, or it was not subscribed
 }
 
-// add adds a URI; see Session.Subscribe. added is false if it was there.
-func (u *subscriptions) add(uri string, max int) (added, ok bool) {
+// join joins the topics for a session, whose client hears of them from here. since
+// is the time up to which it has; 0 is now.
+func (u *subscriptions) join(s *Session, since scale.Rev) {
+	if u.topics == nil || u.joined {
+		return
+	}
+	u.joined = true
+	for _, topic := range u.names() {
+		u.topics.Join(s, topic, since)
+	}
+}
+
+// leave leaves the topics. It tells whether that changed the mark, which the
+// replica needs that joins them next. all tells whether the client got what was
+// sent.
+func (u *subscriptions) leave(all bool) (marked bool) {
+	if !u.joined {
+		return false
+	}
+	u.joined = false
+	names := u.names()
+	if mark := u.topics.Mark(u.mark, names...); all && mark > u.mark {
+		u.mark, marked = mark, true
+	}
+	for _, topic := range names {
+		u.topics.Leave(topic)
+	}
+	return marked
+}
+
+// names returns the topics.
+func (u *subscriptions) names() []string {
+	names := make([]string, 0, len(topics.Lists)+len(u.uris))
+	names = append(names, topics.Lists[:]...)
+	for uri := range u.uris {
+		names = append(names, topics.Resource(uri))
+	}
+	return names
+}
+
+// add adds a URI; see Session.Subscribe. added is false if it was there. s is the
+// session, and since the time after which its client has subscribed; 0 is now.
+func (u *subscriptions) add(s *Session, uri string, max int, since scale.Rev) (added, ok bool) {
 	if _, there := u.uris[uri]; there {
 		return false, true
 	}
@@ -31,6 +81,9 @@ func (u *subscriptions) add(uri string, max int) (added, ok bool) {
 	}
 	u.uris[uri] = struct{}{}
 	u.bytes += len(uri)
+	if u.joined {
+		u.topics.Join(s, topics.Resource(uri), since)
+	}
 	return true, true
 }
 
@@ -42,20 +95,24 @@ func (u *subscriptions) remove(uri string) bool {
 	delete(u.uris, uri)
 	u.bytes -= len(uri)
 	u.budget.release(uriCost(uri))
+	if u.joined {
+		u.topics.Leave(topics.Resource(uri))
+	}
 	return true
 }
 
 // clear removes all URIs.
 func (u *subscriptions) clear() {
+	u.leave(false)
 	for uri := range u.uris {
 		u.budget.release(uriCost(uri))
 	}
 	u.uris, u.bytes = nil, 0
 }
 
-// change adds and removes what differs between two sorted lists. URIs for which
-// there is no room are left out.
-func (u *subscriptions) change(from, to []string) {
+// change adds and removes what differs between two sorted lists, which another
+// replica has done after since. URIs for which there is no room are left out.
+func (u *subscriptions) change(s *Session, from, to []string, since scale.Rev) {
 	for _, uri := range from {
 		if _, ok := slices.BinarySearch(to, uri); !ok {
 			u.remove(uri)
@@ -63,18 +120,18 @@ func (u *subscriptions) change(from, to []string) {
 	}
 	for _, uri := range to {
 		if _, ok := slices.BinarySearch(from, uri); !ok {
-			u.add(uri, max(len(to), len(u.uris)+1))
+			u.add(s, uri, max(len(to), len(u.uris)+1), since)
 		}
 	}
 }
 
 // countIn makes the URIs count in a budget from now on. Ones for which there is
-// no room are dropped.
+// no room are dropped. No topics have been joined for them yet.
 func (u *subscriptions) countIn(all *budget) {
 	uris := u.uris
 	u.clear()
 	u.budget = all
 	for uri := range uris {
-		u.add(uri, len(uris))
+		u.add(nil, uri, len(uris), 0)
 	}
 }

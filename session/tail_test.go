@@ -71,7 +71,7 @@ func newTeam(t *testing.T, n int) *team {
 		office := post.New(post.Config{Store: store, Seal: keys("post")})
 		m := NewManager(Config{Store: store, Seal: keys("session"), Node: office.Node(), Post: office, Idle: idle})
 		office.Start(func(message post.Message) { m.Delivered(message) })
-		m.Share(func(string) {})
+		m.Share(func(string, bool) {})
 		f.all, f.offices, f.stores = append(f.all, m), append(f.offices, office), append(f.stores, store)
 	}
 	synctest.Wait()
@@ -547,7 +547,7 @@ func TestTailOfDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range f.all {
-			m.Ended(f.id)
+			m.Changed(f.id, true)
 		}
 		l.ended(t, true)
 		l.wants(t)
@@ -558,7 +558,7 @@ func TestTailOfDeleted(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
 		l := f.back(1, f.event(1))
-		f.all[0].Ended(f.id)
+		f.all[0].Changed(f.id, true)
 		l.ended(t, true)
 		l.wants(t)
 	})

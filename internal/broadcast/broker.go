@@ -14,7 +14,8 @@
 // There is one timer, which runs while there are subscribers and makes them
 // send signs of life.
 //
-// Locks: Broker.mu is taken before Subscriber.mu. Join.Wake may be called with
+// Locks: Broker.mu is taken before Subscriber.mu. Interest may be called with the
+// first held, and must not block nor use the Broker. Join.Wake may be called with
 // either held and must neither block nor call back; Join.May is called with
 // none held.
 package broadcast
@@ -35,6 +36,10 @@ var ErrClosed = errors.New("the server shuts down")
 // topics. It is open until Close. It is safe for concurrent use and starts no
 // goroutine but that of its timer.
 type Broker struct {
+	// Interest, if not nil, is told of a topic when its first subscriber has come,
+	// and when its last one has left. It must be set before there are any.
+	Interest func(topic string, wanted bool)
+
 	every time.Duration
 	many  *share.Shares // subscribers
 	bytes *share.Shares // of their topics
@@ -124,6 +129,7 @@ func (b *Broker) Join(join Join) (*Subscriber, error) {
 	for _, topic := range join.Topics {
 		if b.topics[topic] == nil {
 			b.topics[topic] = make(map[*Subscriber]struct{})
+			b.interest(topic, true)
 		}
 		b.topics[topic][s] = struct{}{}
 	}
@@ -153,6 +159,7 @@ func (s *Subscriber) Leave() {
 	for _, topic := range s.join.Topics {
 		if delete(b.topics[topic], s); len(b.topics[topic]) == 0 {
 			delete(b.topics, topic)
+			b.interest(topic, false)
 		}
 	}
 	delete(b.all, s)
@@ -161,6 +168,13 @@ func (s *Subscriber) Leave() {
 	if len(b.all) == 0 && b.timer != nil {
 		b.timer.Stop()
 		b.timer = nil
+	}
+}
+
+// interest tells Interest. b.mu is held.
+func (b *Broker) interest(topic string, wanted bool) {
+	if b.Interest != nil {
+		b.Interest(topic, wanted)
 	}
 }
 

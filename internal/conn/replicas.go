@@ -18,9 +18,10 @@ import (
 
 // The kinds of messages between replicas. The bodies are letters.
 const (
-	letterEnded  = "ended"  // to all: a session has ended
-	letterCancel = "cancel" // to all: a client cancels a request, which is under way at some replica
-	letterAnswer = "answer" // to the one that asked: the response to a question
+	letterEnded      = "ended"      // to all: a session has ended
+	letterSubscribed = "subscribed" // to all: a session has other subscriptions
+	letterCancel     = "cancel"     // to all: a client cancels a request, which is under way at some replica
+	letterAnswer     = "answer"     // to the one that asked: the response to a question
 )
 
 // letter is what one replica tells another of a session.
@@ -48,11 +49,16 @@ func (r *Replicas) tell(kind string, l letter) error {
 	return r.Post.Tell(ctx, kind, body)
 }
 
-// SessionEnded tells the other replicas that a session has ended. One that does
-// not hear of it finds out when the session is used there.
-func (r *Replicas) SessionEnded(id string) {
-	if err := r.tell(letterEnded, letter{Session: id}); err != nil {
-		safely.Log(r.Logger.Warn().Err(visible.Error(err)), "the other replicas were not told that a session has ended")
+// SessionChanged tells the other replicas that a session has ended, or has other
+// subscriptions. One that does not hear of it finds out when the session is used
+// there.
+func (r *Replicas) SessionChanged(id string, ended bool) {
+	kind := letterSubscribed
+	if ended {
+		kind = letterEnded
+	}
+	if err := r.tell(kind, letter{Session: id}); err != nil {
+		safely.Log(r.Logger.Warn().Err(visible.Error(err)).Str("kind", kind), "the other replicas were not told of a session")
 	}
 }
 
@@ -63,9 +69,9 @@ func (r *Replicas) Delivered(message post.Message) {
 		safely.Log(r.Logger.Error().Err(visible.Error(err)).Str("kind", visible.Line(message.Kind, visible.Name)), "a message of another replica cannot be read")
 		return
 	}
-	if message.Kind == letterEnded {
-		r.Sessions.Ended(l.Session)
-		return
+	switch message.Kind {
+	case letterEnded, letterSubscribed:
+		r.Sessions.Changed(l.Session, message.Kind == letterEnded)
 	}
 	x := r.Sessions.Here(l.Session)
 	if x == nil || l.Message == nil {

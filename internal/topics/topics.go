@@ -15,9 +15,8 @@
 // one group lie together. So a thousand streams of one topic cost what one does.
 // Topics to raise wait while the store is away, up to maxWaiting.
 //
-// Marks: [Hub.Mark] is a time of the store's clock. What was raised before has
-// been told here, so that whoever was told here until then, and joins elsewhere,
-// has to be told of what was raised since.
+// Who leaves takes a mark along, a time of the store's clock; see [Hub.Mark]. He
+// shows it where he joins next, and is told of what was raised since.
 //
 // Hub.mu is held for short steps that wait for nothing. Join and Leave may be
 // called with locks held under which a [Config.Changed] waits: that is called on a
@@ -30,10 +29,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -60,6 +61,9 @@ type Config struct {
 	// Changed is called with a topic that somebody joined, when another replica
 	// has raised it.
 	Changed func(topic string)
+	// Told is called with who joined a topic and has not been told that it was
+	// raised.
+	Told func(who any, topic string)
 	// Failed is told when the store does not answer, once until it does. It may
 	// be nil.
 	Failed func(err error)
@@ -82,10 +86,11 @@ type Hub struct {
 	unread  map[scale.Key]struct{} // of those, not read since they were joined
 	raising map[string]struct{}
 	news    map[string]struct{} // topics that others have raised
-	gap     bool                // hints may be missing
-	looked  scale.Rev           // all that was raised before is told, or in news
-	synced  scale.Rev           // all that was raised before is told
-	away    bool                // the store does not answer
+	late    []late
+	gap     bool      // hints may be missing
+	looked  scale.Rev // all that was raised before is told, or in news
+	synced  scale.Rev // all that was raised before is told
+	away    bool      // the store does not answer
 
 	// What the goroutine that reads has alone.
 	watched map[string]bool
@@ -145,6 +150,18 @@ func (h *Hub) Close(ctx context.Context) {
 	}
 }
 
+// Lists are the topics of lists: the methods that tell of them.
+var Lists = [...]string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged}
+
+// Resource returns the topic of the resource at uri.
+func Resource(uri string) string { return resources + uri }
+
+// ResourceOf returns the URI if a topic is that of a resource.
+func ResourceOf(topic string) (uri string, ok bool) { return strings.CutPrefix(topic, resources) }
+
+// resources is the beginning of the topics of resources.
+const resources = protocol.MethodResourceUpdated + " "
+
 // keyOf returns where a topic is.
 func keyOf(name string) scale.Key { return opaque.Key("topic", name, slots) }
 
@@ -174,30 +191,43 @@ func (h *Hub) Raise(name string) error {
 var ErrFull = errors.New("topics: as many changes wait for the store as there may, and other replicas do not hear of this one")
 
 // Join makes Changed be called for the topic, until Leave was called as often as
-// Join. since is up to when the one that joins has been told of it elsewhere; 0
-// says that he knows what it is now. If it is known to have been raised since, Join
-// returns true. If it turns out later that it was, Changed is called.
-func (h *Hub) Join(name string, since scale.Rev) (raised bool) {
-	key := keyOf(name)
-	if since == 0 {
-		since = max(h.config.Now()-scale.Rev(slack.Microseconds()), 0)
-	}
+// Join. since is the time up to which who joins has been told of it; 0 is now. If
+// it was raised after that, Told is called, or, if that turns out later, Changed.
+func (h *Hub) Join(who any, name string, since scale.Rev) {
+	key, now := keyOf(name), h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topics[key]
 	if t == nil {
-		t = &topic{name: name, from: since}
+		t = &topic{name: name, from: now}
 		h.topics[key] = t
 		h.groups[key.Part]++
 		h.unread[key] = struct{}{}
 		knock(h.read)
 	}
 	t.joins++
-	if _, unread := h.unread[key]; unread {
+	_, unread := h.unread[key]
+	_, waits := h.raising[name] // or flying: who is here has been told, and the store has not
+	switch {
+	case since == 0 && unread:
+		t.from = min(t.from, now)
+	case since == 0: // what he will ask for now is what it is now
+	case t.known > since || waits || t.flying || since <= now-scale.Rev(keep.Microseconds()):
+		h.late = append(h.late, late{who, name})
+		knock(h.tell)
+	case unread:
 		t.from = min(t.from, since)
-		return false
 	}
-	return t.known > since
+}
+
+// now returns a time of the store's clock before which everything that was
+// raised can be seen; 0 if it is not known.
+func (h *Hub) now() scale.Rev { return max(h.config.Now()-scale.Rev(slack.Microseconds()), 0) }
+
+// late is somebody who has to be told of a topic that he has joined.
+type late struct {
+	who   any
+	topic string
 }
 
 // Leave takes back one Join.
@@ -220,25 +250,25 @@ func (h *Hub) Leave(name string) {
 	}
 }
 
-// Mark returns the time up to which those who joined topics here have been told
-// of them; 0 if that is not known.
-func (h *Hub) Mark() scale.Rev {
+// Mark returns since when somebody who has joined these topics here, and leaves
+// them, has to be told of them: everything that was raised before has been told
+// here. It is mark, which says that of another replica, unless there was
+// something to tell or it is old.
+func (h *Hub) Mark(mark scale.Rev, names ...string) scale.Rev {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.synced
-}
-
-// Raised reports whether any of the topics, which somebody has joined here, was
-// raised after since, as far as is known.
-func (h *Hub) Raised(since scale.Rev, names ...string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	if h.synced <= mark {
+		return mark
+	}
+	if h.synced-mark > scale.Rev(keep.Microseconds())/2 {
+		return h.synced
+	}
 	for _, name := range names {
-		if t := h.topics[keyOf(name)]; t == nil || t.known > since {
-			return true
+		if t := h.topics[keyOf(name)]; t != nil && t.known > mark {
+			return h.synced
 		}
 	}
-	return false
+	return mark
 }
 
 // hear takes a hint. It runs on the goroutine of the Watcher.
@@ -296,11 +326,14 @@ func (h *Hub) tellAll() {
 		case <-h.tell:
 		}
 		h.mu.Lock()
-		news, looked := h.news, h.looked
-		h.news = make(map[string]struct{})
+		news, late, looked := h.news, h.late, h.looked
+		h.news, h.late = make(map[string]struct{}), nil
 		h.mu.Unlock()
 		for name := range news {
 			h.config.Changed(name)
+		}
+		for _, l := range late {
+			h.config.Told(l.who, l.topic)
 		}
 		h.mu.Lock()
 		h.synced = max(h.synced, looked)
@@ -451,7 +484,7 @@ func (h *Hub) readRound(due bool) error {
 	if err := h.watch(); err != nil {
 		return err
 	}
-	now := max(h.config.Now()-scale.Rev(slack.Microseconds()), 0)
+	now := h.now()
 	h.mu.Lock()
 	keys := slices.Collect(maps.Keys(h.unread))
 	gap := h.gap

@@ -73,6 +73,11 @@ func open(t *testing.T, store scale.Store) *hub {
 			defer h.mu.Unlock()
 			h.told = append(h.told, topic)
 		},
+		Told: func(who any, topic string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.told = append(h.told, fmt.Sprint(who, ": ", topic))
+		},
 		Failed: func(error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -131,9 +136,9 @@ func TestRaise(t *testing.T) {
 	fleet(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b, c := hubs[0], hubs[1], hubs[2]
 		for _, h := range hubs {
-			h.Join("x", 0)
+			h.Join(nil, "x", 0)
 		}
-		b.Join("y", 0)
+		b.Join(nil, "y", 0)
 		synctest.Wait()
 		raise(t, a, "x", "y", "z")
 		a.want(t, "where it was raised")
@@ -161,7 +166,7 @@ func TestRaise(t *testing.T) {
 // Many changes within a short time are one.
 func TestGather(t *testing.T) {
 	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
-		hubs[1].Join("x", 0)
+		hubs[1].Join(nil, "x", 0)
 		synctest.Wait()
 		before := e.wrote.Load()
 		for range 1000 {
@@ -181,7 +186,7 @@ func TestGather(t *testing.T) {
 // A hint that is lost costs the time until the next look.
 func TestLostHints(t *testing.T) {
 	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
-		hubs[1].Join("x", 0)
+		hubs[1].Join(nil, "x", 0)
 		synctest.Wait()
 		e.deaf.Store(true)
 		raise(t, hubs[0], "x")
@@ -201,11 +206,11 @@ func TestLostHints(t *testing.T) {
 func TestAway(t *testing.T) {
 	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b := hubs[0], hubs[1]
-		b.Join("x", 0)
+		b.Join(nil, "x", 0)
 		synctest.Wait()
 		e.away.Store(true)
 		raise(t, a, "x")
-		b.Join("late", 0)
+		b.Join(nil, "late", 0)
 		raise(t, a, "late")
 		time.Sleep(30 * time.Second)
 		b.want(t, "while the store is away")
@@ -223,8 +228,8 @@ func TestAway(t *testing.T) {
 // A write whose reply was lost is made again.
 func TestLostReply(t *testing.T) {
 	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
-		hubs[0].Join("x", 0)
-		hubs[1].Join("x", 0)
+		hubs[0].Join(nil, "x", 0)
+		hubs[1].Join(nil, "x", 0)
 		synctest.Wait()
 		e.lost.Store(true)
 		raise(t, hubs[0], "x")
@@ -241,12 +246,12 @@ func TestJoin(t *testing.T) {
 		a, b := hubs[0], hubs[1]
 		raise(t, a, "old")
 		time.Sleep(time.Minute)
-		b.Join("old", 0)
+		b.Join(nil, "old", 0)
 		time.Sleep(time.Minute)
 		b.want(t, "raised long before")
 
 		e.away.Store(true)
-		b.Join("new", 0) // nothing of it is known here
+		b.Join(nil, "new", 0) // nothing of it is known here
 		e.away.Store(false)
 		if _, err := e.Put(t.Context(), scale.Write{Key: keyOf("new"), Prev: scale.Any, Value: []byte{}, TTL: keep}); err != nil {
 			t.Fatal(err)
@@ -259,16 +264,21 @@ func TestJoin(t *testing.T) {
 		time.Sleep(time.Minute)
 		raise(t, a, "old", "older")
 		b.want(t, "raised", "old")
-		if !b.Join("old", mark) {
-			t.Error("it is known to have been raised")
+		time.Sleep(time.Second)
+		b.Join("p", "old", mark)
+		b.Join("q", "old", scale.Rev(time.Now().UnixMicro()))
+		b.Join("r", "older", mark)
+		b.Join("s", "older", 0)
+		b.want(t, "joined with a mark", "older", "p: old")
+		if err := b.Raise("own"); err != nil {
+			t.Error(err)
 		}
-		if b.Join("old", scale.Rev(time.Now().UnixMicro())) {
-			t.Error("it was not raised since")
-		}
-		if b.Join("older", mark) {
-			t.Error("it is not known to have been raised")
-		}
-		b.want(t, "joined with a mark", "older")
+		b.Join("before it is written", "own", mark)
+		time.Sleep(gather)
+		b.want(t, "joined while it is raised here", "before it is written: own")
+		time.Sleep(keep)
+		b.Join("t", "other", mark)
+		b.want(t, "the mark is old", "t: other")
 	})
 }
 
@@ -278,7 +288,7 @@ func TestAtOnce(t *testing.T) {
 		t.Run(slow.String(), func(t *testing.T) {
 			fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 				for _, h := range hubs {
-					h.Join("x", 0)
+					h.Join(nil, "x", 0)
 				}
 				raise(t, hubs[0], "x")
 				hubs[0].want(t, "at first")
@@ -306,7 +316,7 @@ func TestHerd(t *testing.T) {
 	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		before := e.read.Load()
 		for i := range 1000 {
-			hubs[0].Join(fmt.Sprint("topic ", i%3), 0)
+			hubs[0].Join(nil, fmt.Sprint("topic ", i%3), 0)
 		}
 		synctest.Wait()
 		if n := e.read.Load() - before; n != 3 {
@@ -338,7 +348,7 @@ func TestTurns(t *testing.T) {
 		var all []string
 		for i := range 3 * mostLooked {
 			all = append(all, fmt.Sprint("topic ", i))
-			hubs[1].Join(all[i], 0)
+			hubs[1].Join(nil, all[i], 0)
 		}
 		slices.Sort(all)
 		synctest.Wait()
@@ -357,25 +367,44 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// Mark follows the store's clock, and stands still while the store is away or
-// what was found is not told.
+// Mark follows the store's clock where there is something to tell, and stands
+// still while the store is away.
 func TestMark(t *testing.T) {
-	fleet(t, 1, func(t *testing.T, e *engine, hubs []*hub) {
+	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		h := hubs[0]
-		h.Join("x", 0)
-		age := func() time.Duration { return time.Since(time.UnixMicro(int64(h.Mark()))) }
-		if a := age(); a < slack || a > slack+look {
-			t.Errorf("the mark is %v old", a)
+		h.Join(nil, "x", 0)
+		h.Join(nil, "y", 0)
+		synctest.Wait()
+		now := func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) }
+		age := func(mark scale.Rev) time.Duration { return time.Since(time.UnixMicro(int64(mark))) }
+		mark := now()
+		time.Sleep(time.Minute)
+		if m := h.Mark(mark, "x", "y"); m != mark {
+			t.Errorf("nothing was raised: the mark is %v old", age(m))
+		}
+		raise(t, hubs[1], "y")
+		if m := h.Mark(mark, "x", "y"); age(m) > slack+look+gather {
+			t.Errorf("the mark is %v old", age(m))
+		}
+		if m := h.Mark(mark, "x"); m != mark {
+			t.Errorf("another topic was raised: the mark is %v old", age(m))
+		}
+		if m := h.Mark(now(), "x", "y"); age(m) != 0 {
+			t.Errorf("a mark of now gets %v old", age(m))
 		}
 		e.away.Store(true)
 		time.Sleep(time.Minute)
-		if a := age(); a < time.Minute {
-			t.Errorf("while the store is away, the mark is %v old", a)
+		if m := h.Mark(mark, "x", "y"); age(m) < time.Minute {
+			t.Errorf("while the store is away, the mark is %v old", age(m))
 		}
 		e.away.Store(false)
 		time.Sleep(time.Second)
-		if a := age(); a > slack+look {
-			t.Errorf("after that, the mark is %v old", a)
+		if m := h.Mark(mark, "x", "y"); age(m) > slack+look {
+			t.Errorf("after that, the mark is %v old", age(m))
+		}
+		time.Sleep(keep)
+		if m := h.Mark(mark, "x"); age(m) > slack+look {
+			t.Errorf("a day later, the mark is %v old", age(m))
 		}
 	})
 }
@@ -406,7 +435,7 @@ func TestClose(t *testing.T) {
 		var all []string
 		for i := range 2 * batch {
 			all = append(all, fmt.Sprint(i))
-			b.Join(all[i], 0)
+			b.Join(nil, all[i], 0)
 			if err := a.Raise(all[i]); err != nil {
 				t.Error(err)
 			}

@@ -1,0 +1,385 @@
+package mcp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// engine is a store within the process that can be away, lose hints, and counts
+// what is read of topics.
+type engine struct {
+	scale.Store
+	away, deaf atomic.Bool
+	read       atomic.Int64
+}
+
+func newEngine() *engine { return &engine{Store: scale.NewLocal()} }
+
+func (e *engine) err() error {
+	if e.away.Load() {
+		return scale.ErrUnavailable
+	}
+	return nil
+}
+
+func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	for _, look := range looks {
+		if strings.HasPrefix(look.Key.Part, "topic-") {
+			e.read.Add(1)
+		}
+	}
+	if err := e.err(); err != nil {
+		return nil, err
+	}
+	return e.Store.Get(ctx, looks...)
+}
+
+func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if err := e.err(); err != nil {
+		return nil, err
+	}
+	return e.Store.Put(ctx, writes...)
+}
+
+func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+	if err := e.err(); err != nil {
+		return 0, "", err
+	}
+	return e.Store.Append(ctx, p)
+}
+
+func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+	if err := e.err(); err != nil {
+		return nil, "", err
+	}
+	return e.Store.Read(ctx, box, after, reader, take)
+}
+
+func (e *engine) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
+	return e.Store.Watch(func(subject string, m scale.Message) {
+		if !e.deaf.Load() {
+			fn(subject, m)
+		}
+	}, gap)
+}
+
+// ear is a client that counts what it is told, by parts of the messages.
+type ear struct {
+	mu   sync.Mutex
+	told []string
+	end  func()
+}
+
+func (e *ear) hear(message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.told = append(e.told, message)
+}
+
+// took returns how many messages with that part came since it was last called
+// for it.
+func (e *ear) took(part string) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var rest []string
+	for _, m := range e.told {
+		if strings.Contains(m, part) {
+			n++
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	e.told = rest
+	return n
+}
+
+// onConn connects a client that says lines.
+func onConn(s *mcp.Server, lines ...string) *ear {
+	client, server := transport.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- s.ServeConn(context.Background(), server) }()
+	e, over := &ear{}, make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			message, err := client.Read()
+			if err != nil {
+				return
+			}
+			e.hear(string(message))
+		}
+	}()
+	for _, line := range lines {
+		_ = client.Write([]byte(line))
+	}
+	e.end = func() { _ = client.Close(); <-served; <-over }
+	return e
+}
+
+// streamed is a response whose events an ear hears.
+type streamed struct {
+	*httptest.ResponseRecorder
+	ear *ear
+}
+
+func (s streamed) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok && data != "" {
+			s.ear.hear(data)
+		}
+	}
+	return len(p), nil
+}
+
+func (s streamed) SetWriteDeadline(time.Time) error { return nil }
+
+// do serves one request of a session, "" for none, within the process.
+func do(s *mcp.Server, ctx context.Context, method, session, body string, w http.ResponseWriter) {
+	r := httptest.NewRequestWithContext(ctx, method, "http://localhost/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	}
+	s.Handler().ServeHTTP(w, r)
+}
+
+// initialized opens a session.
+func initialized(t *testing.T, s *mcp.Server) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	do(s, t.Context(), http.MethodPost, "", initLine, w)
+	id := w.Header().Get("Mcp-Session-Id")
+	if id == "" {
+		t.Fatalf("initialize: %d %s", w.Code, w.Body)
+	}
+	do(s, t.Context(), http.MethodPost, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, httptest.NewRecorder())
+	return id
+}
+
+// request sends a request of a session.
+func request(t *testing.T, s *mcp.Server, session, method, uri string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	do(s, t.Context(), http.MethodPost, session, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{"uri":%q}}`, method, uri), w)
+	if !strings.Contains(w.Body.String(), `"result"`) {
+		t.Errorf("%s: %d %s", method, w.Code, w.Body)
+	}
+}
+
+// onStream opens the stream of a session.
+func onStream(s *mcp.Server, session string) *ear {
+	ctx, cancel := context.WithCancel(context.Background())
+	e, over := &ear{}, make(chan struct{})
+	go func() {
+		defer close(over)
+		do(s, ctx, http.MethodGet, session, "", streamed{httptest.NewRecorder(), e})
+	}()
+	synctest.Wait()
+	e.end = func() { cancel(); <-over }
+	return e
+}
+
+const (
+	changedURI      = "file:///notes.txt" // of a resource that there need not be
+	toolsChanged    = `"notifications/tools/list_changed"`
+	resourceUpdated = `"notifications/resources/updated"`
+	listenBoth      = `{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["` + changedURI + `"]},$META}}`
+)
+
+// fleetOf runs fn in a bubble with servers that share an engine.
+func fleetOf(t *testing.T, n int, fn func(t *testing.T, e *engine, servers []*mcp.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		var servers []*mcp.Server
+		for range n {
+			servers = append(servers, fixture(t, &mcp.Options{Store: e, StateKeys: sharedKeys}))
+		}
+		for _, s := range servers {
+			initialized(t, s)
+		}
+		time.Sleep(10 * time.Minute)
+		fn(t, e, servers)
+		for _, s := range servers {
+			_ = s.Shutdown(context.Background())
+		}
+	})
+}
+
+// earsOf returns a client of each kind.
+func earsOf(t *testing.T, s *mcp.Server) map[string]*ear {
+	t.Helper()
+	ears := map[string]*ear{
+		"connection, modern": onConn(s, expand(listenBoth, protocol.Latest)),
+		"connection, legacy": onConn(s, initLine, `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+			`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"`+changedURI+`"}}`),
+	}
+	session := initialized(t, s)
+	request(t, s, session, "resources/subscribe", changedURI)
+	ears["stream"] = onStream(s, session)
+	synctest.Wait()
+	return ears
+}
+
+// A change at one replica reaches every client of another: at once, without hints
+// by the next look, and after the store was away within a second.
+func TestChangeAtAnotherReplica(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		b, c := servers[1], servers[2]
+		here, there := earsOf(t, b), earsOf(t, c)
+		changes := 0
+		change := func() {
+			time.Sleep(time.Minute) // changes of lists gather
+			changes++
+			b.MustAdd(tool(fmt.Sprint("more", changes)))
+			b.ResourceUpdated(changedURI)
+			time.Sleep(5 * time.Millisecond)
+			synctest.Wait()
+		}
+		want := func(n int, when string) {
+			t.Helper()
+			for kind, ear := range there {
+				if lists, resources := ear.took(toolsChanged), ear.took(resourceUpdated); lists != n || resources != n {
+					t.Errorf("%s, %s: told of %d lists and %d resources, want %d", when, kind, lists, resources, n)
+				}
+			}
+			for kind, ear := range here {
+				lists, resources := ear.took(toolsChanged), ear.took(resourceUpdated)
+				if n == 0 && (lists != 1 || resources != 1) || n > 0 && when != "at once" && lists+resources != 0 {
+					t.Errorf("%s, %s where it changed: told of %d lists and %d resources", when, kind, lists, resources)
+				}
+			}
+		}
+		change()
+		want(1, "at once")
+		e.deaf.Store(true)
+		change()
+		want(0, "without hints")
+		time.Sleep(5 * time.Second)
+		want(1, "after a look")
+		e.deaf.Store(false)
+		time.Sleep(time.Minute)
+		e.away.Store(true)
+		change()
+		time.Sleep(30 * time.Second)
+		want(0, "while the store is away")
+		e.away.Store(false)
+		time.Sleep(time.Second)
+		want(1, "a second after that")
+		for _, ears := range []map[string]*ear{here, there} {
+			for _, ear := range ears {
+				ear.end()
+			}
+		}
+	})
+}
+
+// A session whose client has no stream is told of what changed meanwhile when it
+// opens one, at whichever replica.
+func TestChangeWhileAway(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		a, b, c := servers[0], servers[1], servers[2]
+		session := initialized(t, a)
+		request(t, b, session, "resources/subscribe", changedURI)
+		time.Sleep(time.Minute)
+		opens := func(s *mcp.Server, when string, lists, resources int) {
+			t.Helper()
+			ear := onStream(s, session)
+			if l, r := ear.took(toolsChanged), ear.took(resourceUpdated); l != lists || r != resources {
+				t.Errorf("%s: told of %d lists and %d resources, want %d and %d", when, l, r, lists, resources)
+			}
+			time.Sleep(time.Minute)
+			if l, r := ear.took(toolsChanged), ear.took(resourceUpdated); l+r > 0 {
+				t.Errorf("%s, later: told of %d lists and %d resources", when, l, r)
+			}
+			ear.end()
+		}
+		opens(c, "nothing has changed", 0, 0)
+		b.MustAdd(tool("more"))
+		time.Sleep(time.Minute)
+		opens(a, "a list has changed", 1, 0)
+		opens(b, "and nothing since", 0, 0)
+		for range 3 {
+			b.ResourceUpdated(changedURI)
+			b.ResourceUpdated("file:///other.txt")
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		opens(c, "a resource has changed", 0, 1)
+		opens(a, "and nothing since, either", 0, 0)
+		time.Sleep(26 * time.Minute)
+		opens(b, "and for long", 0, 0)
+	})
+}
+
+// What a client subscribes to at one replica, it is told of on its stream at
+// another, and no more when it unsubscribes.
+func TestSubscribeAtAnotherReplica(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		a, b, c := servers[0], servers[1], servers[2]
+		session := initialized(t, a)
+		ear := onStream(c, session)
+		defer ear.end()
+		change := func(want int, when string) {
+			t.Helper()
+			b.ResourceUpdated(changedURI)
+			time.Sleep(10 * time.Second)
+			if n := ear.took(resourceUpdated); n != want {
+				t.Errorf("%s: told %d times, want %d", when, n, want)
+			}
+		}
+		request(t, a, session, "resources/subscribe", changedURI)
+		change(1, "subscribed at another replica")
+		request(t, b, session, "resources/unsubscribe", changedURI)
+		change(0, "unsubscribed at a third")
+		e.deaf.Store(true)
+		request(t, b, session, "resources/subscribe", changedURI)
+		change(1, "subscribed without hints")
+	})
+}
+
+// A thousand subscriptions to one resource cost the store one read.
+func TestHerdOfSubscriptions(t *testing.T) {
+	fleetOf(t, 2, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		time.Sleep(time.Second)
+		before := e.read.Load()
+		var ears []*ear
+		for range 1000 {
+			ears = append(ears, onConn(servers[0], expand(listenBoth, protocol.Latest)))
+		}
+		synctest.Wait()
+		if n := e.read.Load() - before; n != 2 {
+			t.Errorf("%d reads, want one for the list and one for the resource", n)
+		}
+		servers[1].ResourceUpdated(changedURI)
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		for _, ear := range ears {
+			if ear.took(resourceUpdated) != 1 {
+				t.Error("not told once")
+			}
+			ear.end()
+		}
+		synctest.Wait()
+		before = e.read.Load()
+		time.Sleep(time.Minute)
+		if n := e.read.Load() - before; n != 0 {
+			t.Errorf("%d reads when all have left", n)
+		}
+	})
+}
