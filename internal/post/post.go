@@ -31,6 +31,8 @@ import (
 const (
 	look     = 5 * time.Second  // between looks at the boxes, which find what no hint told
 	life     = 15 * time.Second // a replica that was not heard of for so long is gone
+	again    = time.Second / 5  // between attempts to become known
+	entering = time.Second      // Start waits for the store so long at most
 	keepOwn  = 8 << 20          // bytes of messages that wait for one replica
 	keepAll  = 1 << 20          // bytes of messages in the common box
 	keepFor  = 5 * time.Minute  // a box lives longer than its replica by so much at most
@@ -100,12 +102,19 @@ func New(c Config) *Office {
 }
 
 // Start makes handle be called with each message for this replica, one after
-// another, on one goroutine, as soon as the store answers. handle should return
-// soon, and must not call Close. Start is called once.
+// another, on one goroutine. handle should return soon, and must not call Close.
+// When Start returns, others know the replica, so that whatever its clients send
+// to others reaches it; a store that does not answer is asked further on, and
+// Start returns after a second. It is called once.
 func (o *Office) Start(handle func(m Message)) {
 	o.handler = handle
 	o.watcher = o.config.Store.Watch(o.hear, o.missed)
-	go o.run()
+	tried := make(chan struct{})
+	go o.run(tried)
+	select {
+	case <-tried:
+	case <-time.After(entering):
+	}
 }
 
 // enter makes the replica known and skips what the common box has from before.
@@ -212,11 +221,15 @@ func (o *Office) Now() scale.Rev {
 	return o.rev + scale.Rev(time.Since(o.before).Microseconds())
 }
 
-// run handles messages until the Office is closed.
-func (o *Office) run() {
+// run handles messages until the Office is closed. It closes tried when it has
+// asked the store once.
+func (o *Office) run(tried chan<- struct{}) {
 	defer close(o.done)
 	for told := false; ; told = true {
 		err := o.enter(o.ctx)
+		if !told {
+			close(tried)
+		}
 		if err == nil {
 			break
 		}
@@ -226,7 +239,7 @@ func (o *Office) run() {
 		select {
 		case <-o.ctx.Done():
 			return
-		case <-time.After(time.Second):
+		case <-time.After(again):
 		}
 	}
 	o.readBox(o.ctx, o.own)
