@@ -42,7 +42,7 @@ func init() {
 		}
 	}
 	tell("test:TestDoorsOfAServer",
-		"mcp.Options.OnSessionStart", "mcp.Options.Filter", "mcp.Options.Discover", "mcp.Options.Logger", "slogwriter.New(h)", "mcp.Complete(fn)",
+		"mcp.Options.OnSessionStart", "mcp.Options.OnSessionAttach", "mcp.Options.Filter", "mcp.Options.Discover", "mcp.Options.Logger", "slogwriter.New(h)", "mcp.Complete(fn)",
 		"mcp.Prompt(fn)", "mcp.Resource(read)", "mcp.Template(read)", "mcp.VisibleTo(fn)", "mcp.Method(fn)", "mcp.Once(fn)",
 		"mcp.Directory(fsys)", "frame.Handler", "frame.Middleware", "middleware.CacheOptions.Only", "middleware.Logging(logger)",
 		"middleware.RateLimitOptions.Client", "middleware.Timing(report)", "schema.Options.Localize")
@@ -179,6 +179,9 @@ type serverDoor struct {
 var serverDoors = []serverDoor{
 	{name: "OnSessionStart", set: func(o *mcp.Options, a *trap) {
 		o.OnSessionStart = func(*mcp.Frame) error { a.spring(); return nil }
+	}, method: "initialize"},
+	{name: "OnSessionAttach", set: func(o *mcp.Options, a *trap) {
+		o.OnSessionAttach = func(*mcp.Frame) error { a.spring(); return nil }
 	}, method: "initialize"},
 	{name: "Discover", set: func(o *mcp.Options, a *trap) {
 		o.Discover = func(*mcp.Frame, *mcp.Discovery) { a.spring() }

@@ -99,7 +99,7 @@ func (h *host) Dispatcher() *dispatch.Dispatcher { return h.server().dispatch() 
 
 // InitializesSlowly implements conn.Host.
 func (h *host) InitializesSlowly() bool {
-	return h.opts.OnSessionStart != nil || h.opts.Discover != nil || len(h.middleware) > 0
+	return h.opts.OnSessionStart != nil || h.opts.OnSessionAttach != nil || h.opts.Discover != nil || len(h.middleware) > 0
 }
 
 // Opened implements conn.Host: Options.OnSessionEnd runs when x ends.

@@ -2,8 +2,10 @@ package mcp
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -164,6 +166,11 @@ func (s *Server) gate(next Handler) Handler {
 		if err := lapsed(f); err != nil {
 			return nil, err
 		}
+		if f.Request().Method != protocol.MethodInitialize {
+			if err := s.attach(f); err != nil {
+				return nil, err
+			}
+		}
 		if len(s.middleware) > 0 && s.had(hasScopes) {
 			if err := f.NeedScopes(scopesFor(f, s.view(f))...); err != nil {
 				return nil, err
@@ -171,6 +178,45 @@ func (s *Server) gate(next Handler) Handler {
 		}
 		return next(f)
 	}
+}
+
+// attachKey is the key, among the assigns of a session, of what tells that
+// Options.OnSessionAttach has run for it. As with catalogKey, nobody else has it.
+type attachKey struct{}
+
+// attachment is the attaching of one copy of a session. turn has a value in it
+// while OnSessionAttach runs.
+type attachment struct {
+	turn chan struct{}
+	done atomic.Bool
+}
+
+// attach runs Options.OnSessionAttach, unless it has done its work for this copy of
+// the session already. Of several requests at once the first runs it, and the
+// others wait; if it fails, the next one tries again.
+func (s *Server) attach(f *frame.Frame) error {
+	x := frame.Internal(call.Private{}).Session(f)
+	if s.opts.OnSessionAttach == nil || x == nil {
+		return nil
+	}
+	a := x.Assigns().SetNew(attachKey{}, func() any { return &attachment{turn: make(chan struct{}, 1)} }).(*attachment)
+	if a.done.Load() {
+		return nil
+	}
+	select {
+	case a.turn <- struct{}{}:
+	case <-f.Done():
+		return context.Cause(f)
+	}
+	defer func() { <-a.turn }()
+	if a.done.Load() {
+		return nil
+	}
+	err := s.opts.OnSessionAttach(f)
+	if err == nil {
+		a.done.Store(true)
+	}
+	return err
 }
 
 // lapsed returns an error if the token that a connection began with has ended.
@@ -227,6 +273,9 @@ func (s *Server) initialize(f *frame.Frame) (protocol.Result, error) {
 		if err := start(f); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.attach(f); err != nil {
+		return nil, err
 	}
 	d := s.discovery(f)
 	return protocol.JSONResult{Value: wire.InitializeResult{

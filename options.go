@@ -64,6 +64,15 @@ type Options struct {
 	// -32603. The client cannot be asked anything yet. Sessions that come from a
 	// store have had it where they were opened.
 	OnSessionStart func(f *Frame) error
+	// OnSessionAttach runs when a process meets a legacy session, before
+	// middleware and components see the request: after OnSessionStart in the one that opens it, and,
+	// with a Store, at the first request in each other one, and again when it comes
+	// back after it was not used there for half of Timeouts.Session. It keeps in the
+	// session what cannot be encoded, such as a connection to a database, under a key
+	// of NewKey. Nothing tells it when the process lets go of the session: what has to
+	// be closed belongs to the program. An error refuses the request, as that of
+	// OnSessionStart does, and the next one tries again.
+	OnSessionAttach func(f *Frame) error
 	// OnSessionEnd runs once for each session that OnSessionStart let in, when it
 	// has ended and its last request is over, with the reason:
 	// ErrSessionDeleted, ErrSessionIdle, ErrServerClosed, that of
@@ -73,8 +82,8 @@ type Options struct {
 	//
 	// With a Store, a session that lives when the server shuts down has not
 	// ended. OnSessionEnd runs once, at the replica that ends the session, and
-	// once more at another one if that replica dies meanwhile. What belongs to a
-	// process is better kept elsewhere than in such sessions.
+	// once more at another one if that replica dies meanwhile. OnSessionAttach has
+	// not always run there.
 	OnSessionEnd func(f *Frame, reason error)
 	// AllowedHosts are the values of Host that are served, with or without port,
 	// over HTTP and WebSocket. Empty means: any, but on loopback addresses only

@@ -27,9 +27,19 @@ type replicas struct {
 	url     string
 }
 
+// replicaKey is the context key of the number of the server.
+type replicaKey struct{}
+
+// numbered tells requests the number of their server.
+func numbered(i int, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), replicaKey{}, i)))
+	})
+}
+
 // newReplicas starts n servers that share a store. add gives each its
 // components; it gets the number of the server.
-func newReplicas(t *testing.T, n int, opts mcp.Options, add func(i int, s *mcp.Server)) *replicas {
+func newReplicas(t *testing.T, n int, opts mcp.Options, add func(i int, s *mcp.Server), around ...func(i int, h http.Handler) http.Handler) *replicas {
 	t.Helper()
 	r := &replicas{}
 	var handlers []http.Handler
@@ -39,7 +49,11 @@ func newReplicas(t *testing.T, n int, opts mcp.Options, add func(i int, s *mcp.S
 		o.Store, o.StateKeys = store, sharedKeys
 		s := fixture(t, &o)
 		add(i, s)
-		r.servers, handlers = append(r.servers, s), append(handlers, s.Handler())
+		h := s.Handler()
+		for _, around := range around {
+			h = around(i, h)
+		}
+		r.servers, handlers = append(r.servers, s), append(handlers, h)
 	}
 	server := httptest.NewServer(undertest.RoundRobin(handlers...))
 	t.Cleanup(server.Close)

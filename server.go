@@ -556,5 +556,10 @@ func (s *Server) NotifyAll(method string, params any) error {
 // session's stream; Frame.EndSession ends it. The errors are
 // ErrSessionNotFound, ErrServerClosed, and that of fn; a panic becomes an error.
 func (s *Server) Do(ctx context.Context, sessionID string, fn func(f *Frame) error) error {
-	return s.connections.Do(ctx, sessionID, fn)
+	return s.connections.Do(ctx, sessionID, func(f *Frame) error {
+		if err := s.attach(f); err != nil {
+			return err
+		}
+		return fn(f)
+	})
 }

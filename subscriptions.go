@@ -172,6 +172,9 @@ func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string
 	// It is users' code, and whoever tells of a change has more to do.
 	_ = safely.Apart(func() { // a failure is in the log
 		_, err := u.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+			if err := u.server.attach(f); err != nil {
+				return nil, err
+			}
 			view := u.server.view(f)
 			may = !view.Internal(call.Private{}).Hides(uri) && f.HasScope(scopesOf(view, uri)...)
 			return nil, nil
