@@ -19,12 +19,9 @@ type notification struct {
 	level protocol.Level // of a log message, or 0
 }
 
-// sendTo sends it to a session that wants it; false means that it was dropped.
-func (n *notification) sendTo(x *session.Session) bool {
-	if n.level != 0 && n.level < x.LogLevel() || n.uri != "" && !x.Subscribed(n.uri) {
-		return true
-	}
-	return x.Send(n.text)
+// wanted tells whether a session wants it.
+func (n *notification) wanted(x *session.Session) bool {
+	return (n.level == 0 || n.level >= x.LogLevel()) && (n.uri == "" || x.Subscribed(n.uri))
 }
 
 // newNotification checks that the server may send such a notification, and

@@ -515,10 +515,10 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 	if n.uri != "" && !s.subscriptions.sessionMayHear(x, n.uri) {
 		return nil // as if it had not subscribed
 	}
-	if !n.sendTo(x) {
-		return ErrSlowClient
+	if !n.wanted(x) {
+		return nil
 	}
-	return nil
+	return conn.Post(context.Background(), x, n.text)
 }
 
 // NotifyAll sends a notification to every legacy session; see Notify. Sessions
@@ -536,7 +536,11 @@ func (s *Server) NotifyAll(method string, params any) error {
 	case protocol.MethodResourceUpdated:
 		s.ResourceUpdated(n.uri)
 	default:
-		s.sessions.Each(func(x *session.Session) { n.sendTo(x) })
+		s.sessions.Each(func(x *session.Session) {
+			if n.wanted(x) {
+				x.Send(n.text)
+			}
+		})
 	}
 	return nil
 }

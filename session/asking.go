@@ -53,7 +53,7 @@ func (a *asker) sender(ctx context.Context) func([]byte) error {
 	return func(message []byte) error {
 		err := a.of.Send(message)
 		if err != nil && ctx.Err() != nil {
-			a.session.Send(message)
+			_, _ = a.session.Post(context.WithoutCancel(ctx), message) // that the client goes on asking its user is all
 			return nil
 		}
 		return err

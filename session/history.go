@@ -65,6 +65,7 @@ type numbers struct {
 	own     atomic.Uint64 // streams of sessions themselves
 	unasked atomic.Uint64 // events on those
 	copies  atomic.Uint64 // of sessions, for the ids of questions
+	tokens  atomic.Uint64 // of listeners
 }
 
 // record is one event. A record without a message ended or primed its stream,

@@ -93,6 +93,7 @@ type Manager struct {
 	budget  budget        // of all sessions
 	numbers numbers       // if there is a Store
 	relay   *relay        // nil without a Store
+	courier *courier      // the same
 	uris    budget        // the same, of what they subscribed to
 	places  *share.Shares // sessions
 	clients *share.Shares // bytes of what clients say of themselves
@@ -129,7 +130,7 @@ func NewManager(config Config) *Manager {
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
-		m.relay = newRelay(m)
+		m.relay, m.courier = newRelay(m), &courier{m}
 	}
 	return m
 }
@@ -198,6 +199,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 		s.begin(m.config.Node, &m.numbers)
 		s.relay = m.relay
 		s.history.late = func(answer record) { _ = m.relay.keepLate(context.WithoutCancel(m.ctx), s, answer) }
+		s.mailbox = newMailbox(m.courier, s, s.id)
 	}
 	m.sessions[s.id] = s
 	if len(m.fresh) > 2*len(m.sessions)+16 { // most have ended, or are used
@@ -459,6 +461,7 @@ func (m *Manager) Close(reason error) {
 			// What requests have changed was saved with them, unless the Store was
 			// away then.
 			answers = answers && m.save(context.WithoutCancel(m.ctx), s) == nil
+			answers = answers && s.mailbox.release(context.WithoutCancel(m.ctx), true) == nil
 			s.OnEnd(nil)
 		}
 		s.Close(reason)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 )
 
@@ -125,6 +126,51 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 		out.wake()
 	}
 	return true, true
+}
+
+// bring queues messages that were accepted elsewhere, in front of others or behind
+// them, and returns how many have no room. Their number does not count.
+func (b *outbox) bring(messages []json.RawMessage, front bool) (dropped int) {
+	queue := b.queue()
+	var brought [][]byte
+	for _, message := range messages {
+		switch {
+		case slices.ContainsFunc(*queue, func(m []byte) bool { return bytes.Equal(m, message) }):
+		case b.closed || b.bytes+len(message) > outboxBytes || !b.budget.reserve(len(message)):
+			dropped++
+		default:
+			brought = append(brought, message)
+			b.bytes += len(message)
+		}
+	}
+	if front {
+		*queue = append(brought, *queue...)
+	} else {
+		*queue = append(*queue, brought...)
+	}
+	if out := b.newest(); out != nil {
+		out.wake()
+	}
+	return dropped
+}
+
+// withdraw takes out all messages that wait, of all streams.
+func (b *outbox) withdraw() (messages []json.RawMessage) {
+	for _, out := range b.open {
+		for _, m := range out.queue {
+			messages = append(messages, m)
+		}
+		out.queue = nil
+	}
+	for _, m := range b.waiting {
+		messages = append(messages, m)
+	}
+	b.waiting = nil
+	if !b.closed {
+		b.budget.release(b.bytes)
+		b.bytes = 0
+	}
+	return messages
 }
 
 // take takes the next message from a stream; nil if none waits.

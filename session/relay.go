@@ -362,7 +362,7 @@ func longStream(last string) *protocol.Error {
 		"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", last)
 }
 
-// unavailable is the error of coming back while the store is away.
+// unavailable is the error of a stream that cannot go on while the store is away.
 func unavailable(err error) *protocol.Error {
-	return wire.Unavailable("what followed Last-Event-ID cannot be asked for", errors.Join(scale.ErrUnavailable, err))
+	return wire.Unavailable("the stream cannot be opened", errors.Join(scale.ErrUnavailable, err))
 }

@@ -32,6 +32,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -45,6 +46,7 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // errCrowded is the reason for which sessions end to make room.
@@ -93,6 +95,7 @@ type Session struct {
 
 	parent  context.Context
 	history history
+	mailbox *mailbox // nil without a Store
 
 	mu            sync.Mutex
 	ctx           context.Context // nil until asked for
@@ -335,6 +338,14 @@ func (s *Session) listened() bool {
 	return s.streams > 0
 }
 
+// listens tells whether the messages of the session go out here, and whether it
+// is not known what the Store has of that.
+func (s *Session) listens() (here, unsure bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mailbox.state == holding, s.mailbox.unsure && len(s.outbox.open) == 0
+}
+
 // idleSince returns when the session was last used, or ok false while it is.
 func (s *Session) idleSince() (t time.Time, ok bool) {
 	s.mu.Lock()
@@ -402,14 +413,21 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		return out, func() {}
 	}
 	s.outbox.listen(out)
+	if s.mailbox != nil {
+		s.mailbox.begin()
+	}
 	return out, func() {
 		s.mu.Lock()
 		s.outbox.leave(out)
 		marked := len(s.outbox.open) == 0 && s.subscriptions.leave(len(s.outbox.waiting) == 0)
+		last := s.mailbox != nil && s.mailbox.state == holding && len(s.outbox.open) == 0
 		s.mu.Unlock()
 		if marked && s.save != nil {
 			s.changed.Store(true)
 			_ = s.save(s) // or the next request does
+		}
+		if last {
+			_ = s.mailbox.release(context.WithoutCancel(s.parent), false) // renew tries again
 		}
 	}
 }
@@ -441,18 +459,50 @@ func (s *Session) endStreams() {
 // keeps it for the next one. It never blocks: it returns false when the client
 // is too far behind and the message is dropped. A message that waits already
 // is not queued a second time.
+//
+// It is for what each replica tells the sessions that it has: if another replica
+// has the stream, nothing is sent. See Post.
 func (s *Session) Send(message []byte) bool {
-	budget := s.outbox.budget
-	if !budget.reserve(len(message)) {
-		return false
+	_, sent := s.put(message, true)
+	return sent
+}
+
+// Post is Send for what only this replica has to tell: the message goes to the
+// stream of the session at whichever replica that is, or waits in the Store. The
+// client is not waited for, but the Store may be; the error is that of the Store.
+func (s *Session) Post(ctx context.Context, message []byte) (sent bool, err error) {
+	here, sent := s.put(message, false)
+	if here {
+		return sent, nil
 	}
+	err = s.mailbox.route(ctx, []json.RawMessage{message})
+	if errors.Is(err, scale.ErrFull) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// put queues a message, if it goes out here. What all replicas tell also waits
+// here for the next stream, while none is open.
+func (s *Session) put(message []byte, all bool) (here, sent bool) {
+	budget := s.outbox.budget
+	room := budget.reserve(len(message))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sent, queued := s.outbox.put(message)
-	if !queued {
+	queued := false
+	switch l := s.mailbox; {
+	case l == nil || l.here() || s.reason != nil || all && len(s.outbox.open) == 0:
+		here = true
+		if room {
+			sent, queued = s.outbox.put(message)
+		}
+	default: // another replica may have the stream
+		sent = all
+	}
+	if room && !queued {
 		budget.release(len(message))
 	}
-	return sent
+	return here, sent
 }
 
 // Serve sends the messages of the session that belong to no request to a
@@ -469,6 +519,11 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 	}
 	out, leave := s.listen(last, to.Waker())
 	defer leave()
+	if s.mailbox != nil {
+		if err := s.mailbox.take(s.parent, last, false); err != nil {
+			return unavailable(err)
+		}
+	}
 	s.hearTopics()
 	switch err := s.history.sendMissed(last, to); {
 	case errors.Is(err, errNotKept):

@@ -361,7 +361,11 @@ func (m *Manager) claim(ctx context.Context, s *Session, reason error) (mine boo
 // finish deletes a session whose end is over. If the Store fails, renew tries
 // again; otherwise another replica would end it once more.
 func (m *Manager) finish(s *Session) {
-	if _, err := m.put(context.WithoutCancel(m.ctx), scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())}); err != nil {
+	err := m.use(context.WithoutCancel(m.ctx), func(ctx context.Context) error {
+		_, err := m.config.Store.Put(ctx, scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())}, scale.Write{Key: mailKey(s.id), Prev: scale.Any})
+		return err
+	})
+	if err != nil {
 		s.over.Store(true)
 		return
 	}
@@ -390,7 +394,7 @@ func (m *Manager) ended(id string) {
 // Delivered handles a message of another replica, and reports whether it is one
 // about the streams of sessions. It waits for nothing.
 func (m *Manager) Delivered(message post.Message) bool {
-	return m.relay != nil && m.relay.delivered(message)
+	return m.relay != nil && (m.relay.delivered(message) || m.courier.delivered(message))
 }
 
 // Here returns the copy of a session that this replica has; nil if there is none.
@@ -447,7 +451,7 @@ func (m *Manager) keepShared() {
 func (m *Manager) renew() {
 	now := time.Now()
 	var looks []scale.Look
-	var sessions, leave, over []*Session
+	var sessions, leave, over, listening, unsettled []*Session
 	add := func(s *Session, in time.Duration) {
 		looks = append(looks, scale.Look{Key: keyOf(s.id), Known: scale.Rev(s.rev.Load()), In: in, TTL: m.ttl()})
 		sessions = append(sessions, s)
@@ -461,14 +465,27 @@ func (m *Manager) renew() {
 	}
 	for _, s := range m.sessions {
 		used, idle := s.idleSince()
+		listens, unsure := s.listens()
+		if unsure {
+			unsettled = append(unsettled, s)
+		}
 		switch {
 		case m.config.Idle > 0 && idle && now.Sub(used) >= m.config.Idle/2:
 			leave = append(leave, s)
 		case m.config.Idle > 0 && s.wantsRenewal(now, m.config.Idle/4):
 			add(s, m.lifetime(m.config.Idle))
+			if listens {
+				listening = append(listening, s)
+			}
 		}
 	}
 	m.mu.Unlock()
+	for _, s := range unsettled {
+		if s.mailbox.release(m.ctx, false) != nil {
+			break
+		}
+	}
+	m.courier.renew(listening)
 	for _, s := range leave {
 		m.letGo(s, upcall.ErrSessionIdle)
 	}

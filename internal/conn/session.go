@@ -39,7 +39,17 @@ type sessionPeer struct{ session *session.Session }
 
 // Send implements upcall.Peer. It copies message, which is sent later.
 func (p sessionPeer) Send(message []byte) error {
-	if !p.session.Send(append([]byte(nil), message...)) {
+	return Post(context.Background(), p.session, append([]byte(nil), message...))
+}
+
+// Post sends a message to the stream of a session, at whichever replica that is.
+// The error is ErrSlowClient or that of the store.
+func Post(ctx context.Context, x *session.Session, message []byte) error {
+	sent, err := x.Post(ctx, message)
+	switch {
+	case err != nil:
+		return fmt.Errorf("mcp: the client's stream may be at another replica, which cannot be reached: %w", err)
+	case !sent:
 		return ErrSlowClient
 	}
 	return nil

@@ -1,0 +1,171 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// insistFor is how long a replica tries to pass on what it was entrusted with.
+const insistFor = time.Minute
+
+// courier is a Manager with a Store as its mailboxes see it: it tells other
+// replicas who listens, and hears of them.
+//
+// Notes are kept in the boxes of their replicas until these have them. So one
+// whose hint is lost is late by five seconds at most, and one that a replica could
+// not send, as the store was away, is sent when that is back.
+type courier struct{ *Manager }
+
+// token returns a name that no mailbox ever has had.
+func (m *courier) token() string {
+	return m.config.Node + "." + strconv.FormatUint(m.numbers.tokens.Add(1), 36)
+}
+
+// send sends a note to another replica. The error is that of the Office.
+func (m *courier) send(ctx context.Context, node, kind string, n note) error {
+	if m.config.Post == nil {
+		return post.ErrNobody
+	}
+	body, err := encodeNote(n)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return m.config.Post.Send(ctx, node, kind, body)
+}
+
+// sendMail sends messages for the stream of a session to the replica that has it.
+func (m *courier) sendMail(ctx context.Context, node, id string, messages []json.RawMessage) error {
+	for len(messages) > 0 {
+		n, size := 0, 0
+		for n < len(messages) && (n == 0 || size+len(messages[n]) <= partBytes) {
+			size += len(messages[n])
+			n++
+		}
+		if err := m.send(ctx, node, noteMail, note{Session: id, Messages: messages[:n]}); err != nil {
+			return err
+		}
+		messages = messages[n:]
+	}
+	return nil
+}
+
+// tellAll sends a note to all other replicas, and to this one.
+func (m *courier) tellAll(ctx context.Context, kind string, n note) error {
+	m.handle(kind, n)
+	body, err := encodeNote(n)
+	if err != nil || m.config.Post == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return m.config.Post.Tell(ctx, kind, body)
+}
+
+// delivered handles a message of another replica, and reports whether it is a note.
+// It does not wait for anything.
+func (m *courier) delivered(message post.Message) bool {
+	switch message.Kind {
+	case noteMail, noteTaken, noteLeft, noteWaits:
+	default:
+		return false
+	}
+	var n note
+	if err := json.Unmarshal(message.Body, &n); err != nil {
+		m.failed(fmt.Errorf("session: a message of another replica cannot be read: %w", err))
+		return true
+	}
+	m.handle(message.Kind, n)
+	return true
+}
+
+// handle handles what a replica tells of the streams of a session.
+func (m *courier) handle(kind string, n note) {
+	s := m.Here(n.Session)
+	if s == nil {
+		switch l := newMailbox(m, nil, n.Session); kind {
+		case noteMail:
+			l.passOn(n.Messages)
+		case noteWaits:
+			l.tellLeft("")
+		}
+		return
+	}
+	switch kind {
+	case noteMail:
+		if !s.mailbox.arrived(n.Messages) {
+			s.mailbox.passOn(n.Messages)
+		}
+	case noteTaken:
+		s.mailbox.letGo(n.Token, n.Last)
+	case noteLeft:
+		s.mailbox.left(n.Token)
+	case noteWaits:
+		s.mailbox.awaited(n.Token)
+	}
+}
+
+// insist does what this replica has to do for another or for a client that has
+// left, on a goroutine of its own, again and again while the Store is away or
+// there is no room. Once the Manager is closed it does so at once, and once.
+func (m *courier) insist(do func(ctx context.Context) error) {
+	ctx := context.WithoutCancel(m.ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		m.mu.Unlock()
+		m.failed(do(ctx))
+		m.mu.Lock()
+		return
+	}
+	m.sweeping.Go(func() {
+		for begun := time.Now(); ; {
+			err := do(ctx)
+			passes := errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, scale.ErrFull)
+			if !passes || m.ctx.Err() != nil || time.Since(begun) > insistFor {
+				m.failed(err)
+				return
+			}
+			pause.For(m.ctx, time.Second)
+		}
+	})
+}
+
+// renew keeps what the store has of who listens, and finds out what no
+// message has told.
+func (m *courier) renew(sessions []*Session) {
+	for chunk := range slices.Chunk(sessions, batch) {
+		looks := make([]scale.Look, len(chunk))
+		tokens := make([]string, len(chunk))
+		for i, s := range chunk {
+			s.mu.Lock()
+			looks[i] = scale.Look{Key: mailKey(s.id), Known: s.mailbox.rev, TTL: m.ttl()}
+			tokens[i] = s.mailbox.token
+			s.mu.Unlock()
+		}
+		var found []scale.Entry
+		err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, looks...); return err })
+		if err != nil {
+			return
+		}
+		for i, e := range found {
+			switch l := chunk[i].mailbox; {
+			case e.Err != nil || e.Rev == looks[i].Known:
+			case e.Rev == 0 || e.Owner == "":
+				l.left(tokens[i])
+			case e.Owner != tokens[i]:
+				l.letGo(tokens[i], "")
+			}
+		}
+	}
+}

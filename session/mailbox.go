@@ -1,0 +1,550 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// mailbox says where the messages of a session go that belong to no request,
+// when replicas share the session: to the replica that has the newest of its
+// streams, whichever of them a message is made at.
+//
+// The store has an entry for it beside that of the session. Its owner is the
+// token of the replica that listens, "" if none does, and its value the messages
+// that wait for one. Every change is made on the condition that there was no other
+// since, so that a message is either with the one that takes over, or sent to it.
+// A token is never used twice: what is told of an earlier one changes nothing.
+//
+// At one replica, a session is in one of these states.
+//
+//	away     Nothing goes out here: no stream is open, or another replica has
+//	         taken over, and the streams stay open in silence.
+//	taking   A stream was opened, and its token is on its way to the store.
+//	         Messages that are made here gather for it.
+//	outrun   As taking, but another replica has taken over since. What was taken
+//	         goes there.
+//	holding  The owner is this token, or was it until a moment ago: who takes
+//	         over says so in a message. The store has no part in what is made
+//	         and goes out here.
+//
+// A message goes to one stream alone, also where several are open, or are being
+// opened, at once. What makes this so:
+//
+//   - The token of who takes over is known here before it is in the store: that
+//     another replica has taken over from it may be heard before the store's reply.
+//   - What waits in the store is taken out by a write of its own, on the condition
+//     that nobody has taken over since the first one.
+//   - Who is told that it listens no more passes on what has not gone out; who is
+//     sent a message while it does not listen passes it on as well.
+//
+// A replica that is killed takes with it what waits for a slow client there, and
+// what was on its way to it. A write whose reply is lost may be made twice: the
+// message is found to be there already, unless it has gone out meanwhile.
+//
+// That another replica has taken over does not end a stream: see Session.listen.
+// When the one that has taken over has no stream any more, whoever has one open
+// listens again; noteLeft and noteWaits are for that alone.
+//
+// take leads from away to taking, and from there to holding; letGo from taking to
+// outrun, and from holding to away; and release, when no stream is left, from
+// holding to away. What had not gone out is passed on then.
+type mailbox struct {
+	manager *courier
+	session *Session // nil where there is no copy of it
+	id      string
+
+	storing chan struct{} // has an element while the store is used
+
+	// The mu of the session guards these. They are written with storing held, but
+	// for what letGo does.
+	state  listening
+	token  string    // while state is not away
+	rev    scale.Rev // of the entry, while state is holding
+	before string    // the token that this one has taken over from, "" if none
+	others bool      // other replicas have streams that are open in silence
+	unsure bool      // what the store has may be another state than away: renew sees to it
+}
+
+// listening is a state of a mailbox.
+type listening uint8
+
+const (
+	away listening = iota
+	taking
+	outrun
+	holding
+)
+
+// The bounds of what waits in the store for a stream of one session.
+const (
+	maxMail   = outboxSize
+	mailBytes = 768 << 10
+	partBytes = 512 << 10 // of messages that are sent to another replica at once
+)
+
+// The kinds of messages between replicas. The bodies are notes.
+const (
+	noteMail  = "mail"          // messages for the streams of a session
+	noteTaken = "stream taken"  // another replica listens
+	noteLeft  = "stream closed" // the replica that has taken over listens no more
+	noteWaits = "stream waits"  // another replica would listen if this one did not
+)
+
+// note is what one replica tells another of the streams of a session.
+type note struct {
+	Session  string            `json:"session"`
+	Token    string            `json:"token,omitempty"` // of the listener that it is about
+	Last     string            `json:"last,omitempty"`  // the id of the event that the client has got
+	Messages []json.RawMessage `json:"messages,omitempty"`
+}
+
+// mailKey returns where the store has who listens to a session.
+func mailKey(id string) scale.Key {
+	key := keyOf(id)
+	key.Name = "mail:" + key.Name
+	return key
+}
+
+// nodeOf returns the replica whose token it is.
+func nodeOf(token string) string {
+	node, _, _ := strings.Cut(token, ".")
+	return node
+}
+
+// newMailbox returns that of a session, of which s is the copy here; nil if there
+// is none.
+func newMailbox(m *courier, s *Session, id string) *mailbox {
+	return &mailbox{manager: m, session: s, id: id, storing: make(chan struct{}, 1)}
+}
+
+// lock waits until nobody else uses the store for the session.
+func (l *mailbox) lock(ctx context.Context) error {
+	select {
+	case l.storing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("session: %w", ctx.Err())
+	}
+}
+
+// unlock takes lock back.
+func (l *mailbox) unlock() { <-l.storing }
+
+// here tells whether messages go out here, or will in a moment. The mu of the
+// session is held.
+func (l *mailbox) here() bool { return l.state == taking || l.state == holding }
+
+// open returns the messages that wait in an entry.
+func (l *mailbox) open(e scale.Entry) (messages []json.RawMessage, err error) {
+	if len(e.Value) == 0 {
+		return nil, nil
+	}
+	text, _, err := l.manager.config.Seal.Open(e.Value, seal.Binding(e.Key.Name))
+	if err == nil {
+		err = json.Unmarshal(text, &messages)
+	}
+	if err != nil {
+		err = fmt.Errorf("session: the messages in the store do not open: %w", err)
+	}
+	return messages, err
+}
+
+// put writes who listens, and what waits for one, if the entry is prev still.
+func (l *mailbox) put(ctx context.Context, prev scale.Rev, owner string, waiting []byte) (scale.Entry, error) {
+	if waiting == nil {
+		waiting = []byte{}
+	}
+	e, err := l.manager.put(ctx, scale.Write{Key: mailKey(l.id), Prev: prev, Owner: owner, Value: waiting, TTL: l.manager.ttl()})
+	if err == nil && e.Err != nil && !errors.Is(e.Err, scale.ErrChanged) {
+		err = e.Err
+	}
+	return e, err
+}
+
+// take makes this replica the one that listens, if a stream is open here, and with
+// ifFree only if no other does. last is the id of the event that the client has
+// got, "" if none. The error is that of the store; nothing of what waits is lost
+// then.
+func (l *mailbox) take(ctx context.Context, last string, ifFree bool) error {
+	other, taken, rest, err := l.takeOver(ctx, ifFree)
+	if err != nil {
+		return err
+	}
+	l.passOn(rest)
+	if !taken && other != "" {
+		l.tell(nodeOf(other), noteWaits, note{Session: l.id, Token: other})
+		return nil
+	}
+	l.tellTaken(other, last)
+	return l.release(ctx, false) // if the stream has left meanwhile
+}
+
+// takeOver is take but for what the other replicas have to hear. other is the token
+// of who has listened until now, or, if it was not taken, does so. rest are
+// messages that are for somebody else after all.
+func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, taken bool, rest []json.RawMessage, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	s := l.session
+	if err := l.lock(ctx); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l.state == taking { // who has begun to claim it ends as he would
+			l.state, l.unsure = away, true
+		}
+		return "", false, nil, err
+	}
+	defer l.unlock()
+	s.mu.Lock()
+	if l.state == holding || s.reason != nil || len(s.outbox.open) == 0 {
+		s.mu.Unlock()
+		return "", false, nil, nil
+	}
+	l.begin()
+	s.mu.Unlock()
+	e, before, messages, err := l.claim(ctx, ifFree)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		l.state, l.unsure = away, true
+		return "", false, nil, err
+	case e.Owner != l.token:
+		l.state = away
+		return e.Owner, false, s.outbox.withdraw(), nil
+	case l.state == outrun:
+		l.state = away
+		return before, true, append(messages, s.outbox.withdraw()...), nil
+	}
+	l.state, l.unsure, l.rev, l.before, l.others = holding, false, e.Rev, before, before != ""
+	s.outbox.bring(messages, true)
+	return before, true, nil, nil
+}
+
+// begin gives this replica a new token, unless it has one. The mu of the session is
+// held.
+func (l *mailbox) begin() {
+	if l.state == away {
+		l.state, l.token = taking, l.manager.token()
+	}
+}
+
+// claim writes the token, and takes what waits. That is in two steps: what waits
+// is taken out of the store only when it is known that this replica listens. It
+// returns the entry as it is then: with another owner if it was not free.
+func (l *mailbox) claim(ctx context.Context, ifFree bool) (e scale.Entry, before string, messages []json.RawMessage, err error) {
+	var waiting []byte
+	for prev := scale.Rev(0); ; prev = e.Rev {
+		if e, err = l.put(ctx, prev, l.token, waiting); err != nil {
+			return e, "", nil, err
+		}
+		if e.Err == nil {
+			break
+		}
+		if ifFree && e.Owner != "" && nodeOf(e.Owner) != l.manager.config.Node {
+			return e, "", nil, nil
+		}
+		before, waiting = e.Owner, e.Value
+	}
+	if len(waiting) == 0 {
+		return e, before, nil, nil
+	}
+	if messages, err = l.open(scale.Entry{Key: e.Key, Value: waiting}); err != nil {
+		l.manager.failed(err) // nobody can read them
+	}
+	switch cleared, err := l.put(ctx, e.Rev, l.token, nil); {
+	case err != nil:
+		// The next write clears it. If somebody else takes over before that, he
+		// sends them once more.
+	case cleared.Err != nil:
+		messages = nil // somebody else has them
+	default:
+		e = cleared
+	}
+	return e, before, messages, nil
+}
+
+// passOn passes messages on that have been accepted, and returns at once.
+func (l *mailbox) passOn(messages []json.RawMessage) {
+	if len(messages) > 0 {
+		l.manager.insist(func(ctx context.Context) error { return l.route(ctx, messages) })
+	}
+}
+
+// tellTaken tells the replica that has listened until now, and the one that knows
+// what followed last, that this one does.
+func (l *mailbox) tellTaken(before, last string) {
+	nodes := make(map[string]string)
+	if from, ok := parseEventID(last); ok && from.stream&ownStream != 0 && from.node != 0 {
+		nodes[strconv.FormatUint(from.node, 36)] = ""
+	}
+	if before != "" {
+		nodes[nodeOf(before)] = before
+	}
+	delete(nodes, l.manager.config.Node)
+	for node, token := range nodes {
+		l.tell(node, noteTaken, note{Session: l.id, Token: token, Last: last})
+	}
+}
+
+// letGo handles that another replica has taken over from token, and that the
+// client comes back there with last.
+func (l *mailbox) letGo(token, last string) {
+	s := l.session
+	var messages []json.RawMessage
+	if from, ok := s.history.ours(last); ok {
+		missed, _ := s.history.missed(from.stream, from.event) // what is too long is a gap
+		for _, r := range missed {
+			if r.message != nil {
+				messages = append(messages, r.message)
+			}
+		}
+	}
+	s.mu.Lock()
+	if token != "" && token == l.token {
+		switch l.state {
+		case taking:
+			l.state = outrun
+		case holding:
+			l.state = away
+			messages = append(messages, s.outbox.withdraw()...)
+		}
+	}
+	s.mu.Unlock()
+	l.passOn(messages)
+}
+
+// left handles what tellLeft tells.
+func (l *mailbox) left(token string) {
+	s := l.session
+	s.mu.Lock()
+	switch {
+	case l.token != token:
+	case l.state == taking:
+		l.state = outrun
+	case l.state == holding:
+		l.state = away
+	}
+	streams := len(s.outbox.open) > 0
+	s.mu.Unlock()
+	if streams {
+		l.manager.insist(l.retake)
+	}
+}
+
+// retake takes over if nobody listens. Whether this replica does, it asks the store:
+// what tells of another one may be under way.
+func (l *mailbox) retake(ctx context.Context) error {
+	s := l.session
+	if here, _ := s.listens(); here {
+		if err := l.lock(ctx); err != nil {
+			return err
+		}
+		e, err := l.manager.get(ctx, scale.Look{Key: mailKey(l.id)})
+		l.unlock()
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		if l.state == holding && e.Owner != l.token {
+			l.state = away
+		}
+		s.mu.Unlock()
+	}
+	return l.take(ctx, "", true)
+}
+
+// awaited notes that another replica would listen if this one, of that token, did
+// not.
+func (l *mailbox) awaited(token string) {
+	s := l.session
+	s.mu.Lock()
+	listens := l.state == holding && l.token == token
+	l.others = l.others || listens
+	s.mu.Unlock()
+	if !listens {
+		l.tellLeft("")
+	}
+}
+
+// release makes nobody listen, if no stream is left here, and passes on what has
+// not gone out. all does so even if streams are left. If the store fails, renew
+// tries again.
+func (l *mailbox) release(ctx context.Context, all bool) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := l.lock(ctx); err != nil {
+		return err
+	}
+	defer l.unlock()
+	s := l.session
+	s.mu.Lock()
+	if l.state == away && !l.unsure || !all && (len(s.outbox.open) > 0 || s.reason != nil) {
+		s.mu.Unlock()
+		return nil
+	}
+	var known *scale.Entry
+	if l.state == holding {
+		known = &scale.Entry{Key: mailKey(l.id), Rev: l.rev, Owner: l.token}
+	}
+	l.state, l.unsure = away, false
+	before, others := l.before, l.others
+	messages := s.outbox.withdraw()
+	s.mu.Unlock()
+	if err := l.deliver(ctx, messages, known); err != nil {
+		s.mu.Lock()
+		l.unsure = true
+		s.outbox.bring(messages, true)
+		s.mu.Unlock()
+		return err
+	}
+	if others {
+		l.tellLeft(before)
+	}
+	return nil
+}
+
+// tellLeft tells the replicas that nobody listens any more, nor does who had token:
+// another one had taken over from him, of which he may hear later only, or he was
+// taken for gone.
+func (l *mailbox) tellLeft(token string) {
+	l.manager.insist(func(ctx context.Context) error {
+		return l.manager.tellAll(ctx, noteLeft, note{Session: l.id, Token: token})
+	})
+}
+
+// tell tells another replica. If that is gone, what it had is lost.
+func (l *mailbox) tell(node, kind string, n note) {
+	l.manager.insist(func(ctx context.Context) error {
+		err := l.manager.send(ctx, node, kind, n)
+		if errors.Is(err, post.ErrNobody) {
+			return nil
+		}
+		return err
+	})
+}
+
+// route passes messages on to whoever listens, or lets them wait in the store.
+// The error is that of the store, or scale.ErrFull.
+func (l *mailbox) route(ctx context.Context, messages []json.RawMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := l.lock(ctx); err != nil {
+		return err
+	}
+	defer l.unlock()
+	return l.deliver(ctx, messages, nil)
+}
+
+// deliver is route with storing held. known is the entry, nil if it is not known;
+// without messages it only makes nobody listen here.
+func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known *scale.Entry) error {
+	m := l.manager
+	gone := "" // the owner, if its replica is
+	for {
+		if x := m.Here(l.id); x != nil && x.mailbox.arrived(messages) {
+			return nil
+		}
+		if known == nil {
+			e, err := m.get(ctx, scale.Look{Key: mailKey(l.id)})
+			if err != nil {
+				return err
+			}
+			known = &e
+		}
+		e := *known
+		if e.Owner != gone && nodeOf(e.Owner) != m.config.Node {
+			err := m.sendMail(ctx, nodeOf(e.Owner), l.id, messages)
+			if !errors.Is(err, post.ErrNobody) {
+				return err
+			}
+			gone = e.Owner
+		}
+		waiting, added, full, err := l.add(e, messages)
+		if err != nil {
+			return err
+		}
+		if added || e.Owner != "" {
+			if e, err = l.put(ctx, e.Rev, "", waiting); err != nil {
+				return err
+			}
+		}
+		switch {
+		case e.Err != nil:
+			e.Err, known = nil, &e
+			continue
+		case full:
+			err = scale.ErrFull
+		}
+		if gone != "" { // perhaps it was only not heard of for a while
+			l.tellLeft(gone)
+		}
+		return err
+	}
+}
+
+// add returns what waits in an entry together with messages, those that wait
+// already once. added tells whether there are more, and full that some have no
+// room.
+func (l *mailbox) add(e scale.Entry, messages []json.RawMessage) (sealed []byte, added, full bool, err error) {
+	waiting, err := l.open(e)
+	if err != nil {
+		return nil, false, false, err
+	}
+	size := 0
+	for _, m := range waiting {
+		size += len(m)
+	}
+	for _, m := range messages {
+		switch {
+		case slices.ContainsFunc(waiting, func(other json.RawMessage) bool { return bytes.Equal(m, other) }):
+		case len(waiting) >= maxMail || size+len(m) > mailBytes:
+			full = true
+		default:
+			waiting, added = append(waiting, m), true
+			size += len(m)
+		}
+	}
+	if !added {
+		return e.Value, false, full, nil
+	}
+	text, err := encodeNote(waiting)
+	return l.manager.config.Seal.Seal(nil, text, seal.Binding(e.Key.Name)), true, full, err
+}
+
+// arrived puts messages of another replica where they go out, if that is here.
+func (l *mailbox) arrived(messages []json.RawMessage) bool {
+	s := l.session
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !l.here() || s.reason != nil {
+		return false
+	}
+	if dropped := s.outbox.bring(messages, false); dropped > 0 {
+		// What a client does not read is not kept for ever.
+		defer l.manager.failed(fmt.Errorf("session: %d messages of another replica are dropped: the client does not read its stream", dropped))
+	}
+	return true
+}
+
+// encodeNote encodes what one replica tells another. Messages stay as they are.
+func encodeNote(v any) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return text.Bytes(), err
+}

@@ -1,0 +1,471 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// roads is a Store whose calls and replies take random times on their way, and
+// whose hints may be lost. It counts calls.
+type roads struct {
+	scale.Store
+	mu    sync.Mutex
+	rand  *rand.Rand
+	most  time.Duration // on the way
+	deaf  bool          // hints are lost
+	down  atomic.Bool
+	calls atomic.Int64
+}
+
+func (r *roads) within(most time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most = most
+}
+
+func (r *roads) travel(ctx context.Context) error {
+	r.mu.Lock()
+	d := time.Duration(0)
+	if r.most > 0 {
+		d = time.Duration(r.rand.Int64N(int64(r.most)))
+	}
+	r.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", scale.ErrUnavailable, ctx.Err())
+	case <-time.After(d):
+	}
+	if r.down.Load() {
+		return errDown
+	}
+	return nil
+}
+
+func (r *roads) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+	r.calls.Add(1)
+	if err = r.travel(ctx); err == nil {
+		found, err = r.Store.Get(ctx, looks...)
+		err = errors.Join(err, r.travel(ctx))
+	}
+	return found, err
+}
+
+func (r *roads) Put(ctx context.Context, writes ...scale.Write) (made []scale.Entry, err error) {
+	r.calls.Add(1)
+	if err = r.travel(ctx); err == nil {
+		made, err = r.Store.Put(ctx, writes...)
+		err = errors.Join(err, r.travel(ctx))
+	}
+	return made, err
+}
+
+func (r *roads) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+	r.calls.Add(1)
+	if err = r.travel(ctx); err == nil {
+		rev, reader, err = r.Store.Append(ctx, p)
+		err = errors.Join(err, r.travel(ctx))
+	}
+	return rev, reader, err
+}
+
+func (r *roads) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+	if r.down.Load() {
+		return nil, "", errDown
+	}
+	return r.Store.Read(ctx, box, after, reader, take)
+}
+
+func (r *roads) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
+	if r.deaf {
+		return r.Store.Watch(func(string, scale.Message) {}, func() {})
+	}
+	return r.Store.Watch(fn, gap)
+}
+
+// replicas is several Managers that send each other messages.
+type replicas struct {
+	t      *testing.T
+	store  *roads
+	all    []*Manager
+	office []*post.Office
+	mu     sync.Mutex
+	failed []error
+}
+
+// newReplicas makes replicas in a bubble; close must be called in it.
+func newReplicas(t *testing.T, n int, store *roads) *replicas {
+	t.Helper()
+	key := []byte("a secret of 16 bytes or more")
+	sessions, err := seal.New("session", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	posts, err := seal.New("post", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replicas{t: t, store: store}
+	for range n {
+		o := post.New(post.Config{Store: store, Seal: posts})
+		m := NewManager(Config{Store: store, Seal: sessions, Node: o.Node(), Post: o, Idle: idle, StoreFailed: func(err error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.failed = append(r.failed, err)
+		}})
+		o.Start(func(message post.Message) {
+			if !m.Delivered(message) {
+				m.Changed(string(message.Body), true)
+			}
+		})
+		m.Share(func(id string, _ bool) { _ = o.Tell(context.Background(), "ended", []byte(id)) })
+		r.all, r.office = append(r.all, m), append(r.office, o)
+	}
+	time.Sleep(time.Second)
+	return r
+}
+
+func (r *replicas) close() {
+	for i, m := range r.all {
+		m.Close(upcall.ErrSessionClosed)
+		r.office[i].Close(context.Background())
+	}
+}
+
+// open opens a session at replica i and returns its id.
+func (r *replicas) open(i int) string {
+	r.t.Helper()
+	s, err := r.all[i].Open(r.t.Context(), upcall.Client{Revision: protocol.V20251125})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s.Use()
+	s.SetInitialized()
+	if err := s.Release(); err != nil {
+		r.t.Fatal(err)
+	}
+	return s.ID()
+}
+
+// at returns the session at replica i.
+func (r *replicas) at(i int, id string) *Session {
+	r.t.Helper()
+	s, err := r.all[i].Get(r.t.Context(), id)
+	if s == nil || err != nil {
+		r.t.Fatalf("the session is not found at %d: %v", i, err)
+	}
+	return s
+}
+
+// post posts messages at replica i, each of which must be accepted.
+func (r *replicas) post(i int, id string, messages ...string) {
+	r.t.Helper()
+	for _, m := range messages {
+		if sent, err := r.at(i, id).Post(r.t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+			r.t.Errorf("post %s at %d: %v, %v", m, i, sent, err)
+		}
+	}
+}
+
+// holders returns the replicas that listen.
+func (r *replicas) holders(id string) (list []int) {
+	for i, m := range r.all {
+		if s := m.Here(id); s != nil {
+			if here, _ := s.listens(); here {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
+}
+
+// get is a stream that a client has opened.
+type get struct {
+	sink
+	wake chan struct{}
+	gone chan struct{} // closed when the client leaves
+	done chan struct{} // closed when Serve has returned
+	err  error
+	left bool
+}
+
+func (g *get) Open() error { return nil }
+
+func (g *get) Waker() func() {
+	return func() {
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (g *get) Wait() bool {
+	select {
+	case <-g.wake:
+		return true
+	case <-g.gone:
+		return false
+	}
+}
+
+// get opens a stream at replica i.
+func (r *replicas) get(i int, id, last string) *get {
+	r.t.Helper()
+	g := &get{wake: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+	s := r.at(i, id)
+	go func() {
+		defer close(g.done)
+		g.err = s.Serve(last, g)
+	}()
+	return g
+}
+
+// leave ends a stream from the side of its client.
+func (g *get) leave() {
+	if !g.left {
+		g.left = true
+		close(g.gone)
+	}
+	<-g.done
+}
+
+// break makes the client unreachable, of which nobody hears.
+func (g *get) breakOff() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.broken = true
+}
+
+// messages returns what a stream has brought, in its order, and ids are the ids.
+func (g *get) messages() (messages, ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, event := range g.got {
+		id, message, _ := strings.Cut(event, "=")
+		messages, ids = append(messages, strings.Trim(message, `"`)), append(ids, id)
+	}
+	return messages, ids
+}
+
+// wantMessages wants a stream to have brought these.
+func (g *get) wantMessages(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if got, _ := g.messages(); !slices.Equal(got, want) {
+		t.Errorf("the stream has brought %q, want %q", got, want)
+	}
+}
+
+func local() *roads { return &roads{Store: scale.NewLocal(), rand: rand.New(rand.NewPCG(1, 1))} }
+
+// A message reaches the stream, wherever both are, and waits where none is open.
+func TestPost(t *testing.T) {
+	for _, deaf := range []bool{false, true} {
+		t.Run(fmt.Sprint("deaf=", deaf), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := local()
+				store.deaf = deaf
+				r := newReplicas(t, 3, store)
+				defer r.close()
+				soon := func() { synctest.Wait() }
+				if deaf {
+					soon = func() { time.Sleep(5 * time.Second) }
+				}
+				id := r.open(0)
+				r.post(1, id, "a", "b", "a") // nobody listens
+				r.post(0, id, "c")
+				first := r.get(2, id, "")
+				soon()
+				first.wantMessages(t, "a", "b", "c")
+				r.post(2, id, "d") // here
+				r.post(1, id, "e") // elsewhere
+				soon()
+				first.wantMessages(t, "a", "b", "c", "d", "e")
+
+				second := r.get(0, id, "") // another replica takes over
+				soon()
+				r.post(2, id, "f")
+				r.post(1, id, "g")
+				r.post(0, id, "h")
+				soon()
+				first.wantMessages(t, "a", "b", "c", "d", "e")
+				if got, _ := second.messages(); len(got) != 3 {
+					t.Errorf("the second stream has brought %q", got)
+				}
+				second.leave() // the first one goes on
+				soon()
+				r.post(1, id, "i")
+				soon()
+				first.wantMessages(t, "a", "b", "c", "d", "e", "i")
+				first.leave()
+				r.post(2, id, "j")
+				third := r.get(1, id, "")
+				soon()
+				third.wantMessages(t, "j")
+				third.leave()
+			})
+		})
+	}
+}
+
+// What a stream costs the store: nothing while it is open, nor for messages that
+// are made beside it.
+func TestPostCosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 2, local())
+		defer r.close()
+		id := r.open(0)
+		at0, at1 := r.at(0, id), r.at(1, id)
+		cost := func(what string, most int64, do func()) {
+			t.Helper()
+			synctest.Wait()
+			before := r.store.calls.Load()
+			do()
+			synctest.Wait()
+			if n := r.store.calls.Load() - before; n != most {
+				t.Errorf("%s: %d commands, want %d", what, n, most)
+			}
+		}
+		send := func(s *Session, m string) {
+			if sent, err := s.Post(t.Context(), []byte(m)); !sent || err != nil {
+				t.Error(sent, err)
+			}
+		}
+		cost("nobody listens", 2, func() { send(at1, `"a"`) })
+		g := r.get(0, id, "")
+		synctest.Wait()
+		cost("here", 0, func() {
+			for i := range 100 {
+				send(at0, fmt.Sprint(i))
+				synctest.Wait()
+			}
+		})
+		cost("elsewhere", 3, func() { send(at1, `"b"`) })
+		cost("the end", 1, g.leave)
+		g = r.get(0, id, "")
+		synctest.Wait()
+		// The replicas look at their boxes, and keep themselves known; beyond that
+		// the stream costs two commands each quarter of the time that sessions live.
+		before := r.store.calls.Load()
+		time.Sleep(idle / 2)
+		with := r.store.calls.Load() - before
+		g.leave()
+		before = r.store.calls.Load()
+		time.Sleep(idle / 2)
+		if without := r.store.calls.Load() - before; with-without > 10 { // 18 would be 0.01 a second
+			t.Errorf("an idle stream costs %d commands in %v", with-without, idle/2)
+		}
+	})
+}
+
+// Streams come and go at several replicas while messages are made: afterwards
+// there is one listener, and each message has gone out once.
+func TestPostInterleavings(t *testing.T) {
+	rounds, seed := 1000, rand.Uint64()
+	if testing.Short() {
+		rounds = 100
+	}
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		store := local()
+		store.rand = rand.New(rand.NewPCG(seed, 1))
+		r := newReplicas(t, 3, store)
+		defer r.close()
+		dice := rand.New(rand.NewPCG(seed, 2))
+		for round := range rounds {
+			// A mutex is held while the state of a session is written, for which a bubble
+			// does not let time pass.
+			store.within(0)
+			id := r.open(dice.IntN(3))
+			store.within(10 * time.Millisecond)
+			var mu sync.Mutex
+			var streams []*get
+			var running sync.WaitGroup
+			var accepted []string
+			apart := func(most int, do func()) {
+				d := time.Duration(dice.IntN(most)) * time.Millisecond
+				running.Go(func() {
+					time.Sleep(d)
+					do()
+				})
+			}
+			for range 2 + dice.IntN(3) {
+				i, stays := dice.IntN(3), time.Duration(dice.IntN(40))*time.Millisecond
+				leaves := dice.IntN(2) == 0
+				apart(40, func() {
+					g := r.get(i, id, "")
+					mu.Lock()
+					streams = append(streams, g)
+					mu.Unlock()
+					if leaves {
+						time.Sleep(stays)
+						g.leave()
+					}
+				})
+			}
+			for n := range 12 {
+				i, m := dice.IntN(3), fmt.Sprint("m", n)
+				apart(80, func() {
+					r.post(i, id, m)
+					mu.Lock()
+					accepted = append(accepted, m)
+					mu.Unlock()
+				})
+			}
+			running.Wait()
+			time.Sleep(6 * time.Second)
+			open := slices.ContainsFunc(streams, func(g *get) bool { return !g.left })
+			if n := len(r.holders(id)); open && n != 1 || !open && n != 0 {
+				t.Errorf("round %d: %d listeners; a stream is open: %v", round, n, open)
+			}
+			streams = append(streams, r.get(dice.IntN(3), id, ""))
+			time.Sleep(6 * time.Second)
+			if n := len(r.holders(id)); n != 1 {
+				t.Errorf("round %d: %d listeners at last", round, n)
+			}
+			var got []string
+			ids := map[string]bool{}
+			for _, g := range streams {
+				messages, names := g.messages()
+				got = append(got, messages...)
+				for _, name := range names {
+					if name == "" || ids[name] {
+						t.Errorf("round %d: the id %q twice", round, name)
+					}
+					ids[name] = true
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(accepted)
+			if !slices.Equal(got, accepted) {
+				t.Errorf("round %d: got %q, want %q", round, got, accepted)
+			}
+			for _, g := range streams {
+				g.leave()
+			}
+			if t.Failed() {
+				return
+			}
+			store.within(0)
+			if err := r.all[0].Stop(r.at(0, id), upcall.ErrSessionDeleted); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}
+	})
+}
