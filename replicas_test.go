@@ -206,13 +206,25 @@ func TestTicketsOfReplicas(t *testing.T) {
 	}
 }
 
-// readOnly is a store that can be told to take no writes.
+// readOnly is a store that can be told to take no writes, and counts what sessions
+// ask of it.
 type readOnly struct {
 	scale.Store
-	refuses atomic.Bool
+	refuses     atomic.Bool
+	looks, puts atomic.Int64
+}
+
+func (s *readOnly) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	if strings.HasPrefix(looks[0].Key.Part, "session") {
+		s.looks.Add(1)
+	}
+	return s.Store.Get(ctx, looks...)
 }
 
 func (s *readOnly) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if strings.HasPrefix(writes[0].Key.Part, "session") {
+		s.puts.Add(1)
+	}
 	if s.refuses.Load() {
 		return nil, fmt.Errorf("%w: connection refused by 10.1.2.3", scale.ErrUnavailable)
 	}
@@ -250,4 +262,66 @@ func TestUpdateIsNotKept(t *testing.T) {
 	if runs != 7 {
 		t.Errorf("it ran %d times", runs)
 	}
+}
+
+// A batch looks at its session once, and saves it once.
+func TestBatchInAStore(t *testing.T) {
+	store := &readOnly{Store: scale.NewLocal()}
+	var first *bareClient
+	serve := func() *bareClient {
+		s := fixture(t, &mcp.Options{Store: store, StateKeys: sharedKeys})
+		s.MustAdd(mcp.Tool("keep", func(f *mcp.Frame, in struct {
+			Name string `json:"name"`
+		}) (string, error) {
+			f.Assign(in.Name, true)
+			return "kept", nil
+		}), mcp.Tool("sum", func(f *mcp.Frame, _ empty) (int, error) {
+			n := 0
+			for i := range 50 {
+				if _, ok := f.Get(fmt.Sprint(i)); ok {
+					n++
+				}
+			}
+			return n, nil
+		}))
+		d := &bareClient{t: t, h: s.Handler(), rev: protocol.V20250326}
+		if first != nil {
+			d.session = first.session
+		}
+		return d
+	}
+	first = serve()
+	first.initialize()
+	second := serve()
+	second.want(second.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusOK, `"result":{}`)
+	batch := func(from, to int) string {
+		var lines []string
+		for i := from; i < to; i++ {
+			lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"keep","arguments":{"name":"%[1]d"}}}`, i))
+		}
+		return "[" + strings.Join(lines, ",") + `,{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":"x","method":"nothing"}]`
+	}
+	looks, puts := store.looks.Load(), store.puts.Load()
+	first.want(first.do(http.MethodPost, batch(0, 25)), http.StatusOK, `"id":24,"result"`)
+	if looks, puts := store.looks.Load()-looks, store.puts.Load()-puts; looks != 1 || puts != 1 {
+		t.Errorf("a batch took %d looks and %d writes, want one each", looks, puts)
+	}
+	// Two batches at a time at two replicas are kept both.
+	var both sync.WaitGroup
+	both.Go(func() { first.want(first.do(http.MethodPost, batch(25, 35)), http.StatusOK, `"text":"kept"`) })
+	both.Go(func() { second.want(second.do(http.MethodPost, batch(35, 49)), http.StatusOK, `"text":"kept"`) })
+	both.Wait()
+	count := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sum"}}`
+	for _, d := range []*bareClient{first, second} {
+		d.want(d.do(http.MethodPost, count), http.StatusOK, `"text":"49"`)
+	}
+	// Where the store fails, all that have run say so.
+	store.refuses.Store(true)
+	res := first.do(http.MethodPost, batch(49, 50))
+	for _, part := range []string{`"id":49,"error":{"code":-32603`, `"data":{"executed":true}`} {
+		first.want(res, http.StatusOK, part)
+	}
+	store.refuses.Store(false)
+	first.want(first.do(http.MethodPost, count), http.StatusOK, `"text":"50"`)
+	second.want(second.do(http.MethodPost, count), http.StatusOK, `"text":"50"`)
 }

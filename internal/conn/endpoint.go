@@ -165,6 +165,9 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 // meanwhile. It must not be called twice with the same id at a time: the second
 // is refused.
 func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
+	if c.InBatch() {
+		return e.callUsed(c, x)
+	}
 	x.Use()
 	answer := e.callUsed(c, x)
 	if err := x.Release(); err != nil && answer.Response != nil {
@@ -240,8 +243,10 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 		return (*Replicas)(e).answered(x, &c.Message)
 	}
 	if x != nil {
-		x.Use()
-		defer x.Release()
+		if !c.InBatch() {
+			x.Use()
+			defer x.Release()
+		}
 		switch c.Message.Method {
 		case facts.MethodInitialized:
 			x.SetInitialized()
@@ -258,6 +263,20 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 		e.manager().notify(f)
 	}
 	return nil
+}
+
+// Batch implements streamable.Backend. The session is used once for all messages,
+// and so saved once: many requests that save it at the same time would be in each
+// other's way.
+func (e *endpoint) Batch(found streamable.Session) (end func() *protocol.Error) {
+	x := found.(*session.Session)
+	x.Use()
+	return func() *protocol.Error {
+		if err := x.Release(); err != nil {
+			return notKept(err)
+		}
+		return nil
+	}
 }
 
 // Session implements streamable.Backend. The session of another principal is

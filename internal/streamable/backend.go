@@ -19,6 +19,10 @@ type Backend interface {
 	// Notify takes a notification or a response of the client. A fault says why
 	// it could not for now, and is the answer.
 	Notify(c *Call) *protocol.Error
+	// Batch begins a batch of a session's messages: the Calls of it, which say
+	// so, come until end is called. What they have changed in the session is kept by
+	// end; a fault says that it was not, and is the answer to all that have run.
+	Batch(x Session) (end func() *protocol.Error)
 	// Session finds a legacy session of the caller's, once for each request. The
 	// fault says why there is none: CodeSessionNotFound, or CodeUnavailable for one
 	// that may be there later.

@@ -94,6 +94,8 @@ func (b *backend) Session(id string, _ *http.Request) (Session, *protocol.Error)
 	return testSession{id, rev}, nil
 }
 
+func (b *backend) Batch(Session) func() *protocol.Error { return func() *protocol.Error { return nil } }
+
 func (b *backend) EndSession(x Session) *protocol.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

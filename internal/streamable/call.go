@@ -39,6 +39,9 @@ func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 // messages ahead of the answer.
 func (c *Call) TakesEvents() bool { return c.out.events }
 
+// InBatch reports whether c is a message of a batch; see Backend.Batch.
+func (c *Call) InBatch() bool { return c.batch }
+
 // Opens says that c opens the session with that id. If a message is sent ahead
 // of the answer, the header with the id leaves with it, possibly before Serve
 // returns; else Answer.Session sets it.

@@ -300,7 +300,9 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		out.answer(status, wire.AppendErrorResponse(nil, protocol.ID{}, fault, rev))
 		return
 	}
-	answers := make([][]byte, len(calls))
+	answers, ran := make([][]byte, len(calls)), make([]bool, len(calls))
+	end := sync.OnceValue(h.backend.Batch(x))
+	defer end()
 	for _, c := range calls {
 		c.HTTP, c.Revision, c.Session, c.out, c.batch = r, rev, x, out, true
 	}
@@ -317,7 +319,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 			requests++
 			running.Go(func() {
 				answer := panicked(c) // unless the handler returns
-				defer func() { answers[i] = answer.Response }()
+				defer func() { answers[i], ran[i] = answer.Response, !answer.Refused }()
 				answer = h.backend.Serve(c)
 			})
 		default:
@@ -325,6 +327,13 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		}
 	}
 	running.Wait()
+	if fault := end(); fault != nil {
+		for i, c := range calls {
+			if ran[i] && answers[i] != nil {
+				answers[i] = wire.AppendErrorResponse(nil, c.Message.ID, fault, rev)
+			}
+		}
+	}
 	if requests == 0 {
 		out.end()
 		accepted(out.w, lost)
