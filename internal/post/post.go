@@ -30,18 +30,24 @@ import (
 
 const (
 	look     = 5 * time.Second  // between looks at the boxes, which find what no hint told
-	life     = 15 * time.Second // a replica that was not heard of for so long is gone
+	life     = 15 * time.Second // a replica that was not heard of for so long is probably gone
 	again    = time.Second / 5  // between attempts to become known
 	entering = time.Second      // Start waits for the store so long at most
 	keepOwn  = 8 << 20          // bytes of messages that wait for one replica
 	keepAll  = 1 << 20          // bytes of messages in the common box
-	keepFor  = 5 * time.Minute  // a box lives longer than its replica by so much at most
+	keepFor  = 5 * time.Minute  // a box, and the record of a replica, outlive it by so much at most
 	maxHints = 1024             // hints that wait; beyond them the boxes are looked at
 	common   = "all"            // the common box
 )
 
-// ErrNobody is the error of sending to a replica that is gone.
-var ErrNobody = errors.New("post: there is no such replica")
+var (
+	// ErrNobody is the error of sending to a replica that is gone.
+	ErrNobody = errors.New("post: there is no such replica")
+	// ErrSilent is the error of sending to a replica that was not heard of for long,
+	// so that it is probably gone. If it is not, it gets the message. It wraps
+	// ErrNobody.
+	ErrSilent = fmt.Errorf("%w: it was not heard of for %v", ErrNobody, life)
+)
 
 // Message is what one replica tells another.
 type Message struct {
@@ -78,6 +84,7 @@ type Office struct {
 	gap    bool      // hints may be missing
 	rev    scale.Rev // that the store gave last
 	before time.Time // rev was given before this
+	since  time.Time // the store has answered live ever since; zero if it always has
 
 	// What the goroutine alone uses: the newest message of each box that was
 	// handled.
@@ -145,21 +152,25 @@ func IsNode(text string) bool {
 }
 
 // Send gives a message to the replica of that name. The error is ErrNobody if
-// that is gone, or wraps scale.ErrFull or scale.ErrUnavailable. After the last
-// of these the message may arrive all the same. It looks first whether the
-// replica is there: names come from clients, who could otherwise fill the store
-// with boxes that nobody reads.
+// there is none, ErrSilent, or wraps scale.ErrFull or scale.ErrUnavailable. After
+// the last of these the message may arrive all the same. It looks first whether
+// the replica is known: names come from clients, who could otherwise fill the
+// store with boxes that nobody reads.
 func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error {
-	switch lives, err := o.Lives(ctx, node); {
+	known, lives, err := o.find(ctx, node)
+	switch {
 	case err != nil:
 		return fmt.Errorf("post: message to another replica: %w", err)
-	case !lives:
+	case !known:
 		return ErrNobody
 	}
 	box := "node:" + node
-	_, _, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
-	if err != nil {
+	_, _, err = o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
+	switch {
+	case err != nil:
 		return fmt.Errorf("post: message to another replica: %w", err)
+	case !lives:
+		return ErrSilent
 	}
 	return nil
 }
@@ -177,11 +188,30 @@ func (o *Office) Tell(ctx context.Context, kind string, body []byte) error {
 // Lives reports whether the replica of that name is there, or was a moment ago.
 // The error wraps scale.ErrUnavailable.
 func (o *Office) Lives(ctx context.Context, node string) (bool, error) {
+	_, lives, err := o.find(ctx, node)
+	return lives, err
+}
+
+// find looks for a replica. One that is known and does not live was not heard of
+// for its life: it is gone, or the store has been away from it. After the store
+// was away from this replica, others may not have been heard of again yet, so
+// that for one life nobody is judged.
+func (o *Office) find(ctx context.Context, node string) (known, lives bool, err error) {
 	found, err := o.config.Store.Get(ctx, scale.Look{Key: record(node)})
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	return found[0].Rev != 0, nil
+	o.mu.Lock()
+	judges := time.Since(o.since) >= life
+	o.mu.Unlock()
+	switch rev := found[0].Rev; {
+	case rev == 0 && !judges:
+		return false, false, fmt.Errorf("%w: it was away, and not all replicas are known again", scale.ErrUnavailable)
+	case rev == 0:
+		return false, false, nil
+	default:
+		return true, !judges || rev >= o.Now()-scale.Rev(life.Microseconds()), nil
+	}
 }
 
 // Close makes the replica unknown, handles what has arrived, and ends the
@@ -195,17 +225,19 @@ func (o *Office) Close(ctx context.Context) {
 	o.readAll(ctx)
 }
 
-// record is the entry that is there while a replica lives.
+// record is the entry of a replica. It is written again and again while the
+// replica lives, so that its Rev tells when that was heard of last.
 func record(node string) scale.Key { return scale.Key{Part: "node", Name: node} }
 
 // live keeps the replica known.
 func (o *Office) live(ctx context.Context) error {
-	written, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any, Value: []byte{}, TTL: life})
-	if err != nil {
-		return err
-	}
+	written, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any, Value: []byte{}, TTL: keepFor})
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if err != nil {
+		o.since = time.Now()
+		return err
+	}
 	o.rev, o.before = written[0].Rev, time.Now()
 	return nil
 }

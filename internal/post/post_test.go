@@ -173,6 +173,53 @@ func TestLives(t *testing.T) {
 	})
 }
 
+// The store may be away for longer than a replica is remembered, and from one of
+// them alone. What is sent to who lives arrives, or is known not to.
+func TestAway(t *testing.T) {
+	for _, tt := range []struct {
+		what          string
+		away          time.Duration
+		both          bool
+		silent, again bool // what Send says right afterwards
+	}{
+		{"for a moment", time.Second, true, false, false},
+		{"for long", 2 * life, true, false, false},
+		{"for so long that records are gone", 2 * keepFor, true, false, true},
+		{"from one alone", 2 * life, false, true, false},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := scale.NewLocal()
+				mine, other := &away{Store: store}, &away{Store: store}
+				a, b := open(t, mine, key), open(t, other, key)
+				defer a.Close(t.Context())
+				defer b.Close(t.Context())
+				time.Sleep(10 * life)
+				other.away.Store(true)
+				mine.away.Store(tt.both)
+				time.Sleep(tt.away)
+				// b has not been heard of, a has.
+				mine.away.Store(false)
+				time.Sleep(tt.away % look)
+				err := a.Send(t.Context(), b.Node(), "x", []byte("1"))
+				if errors.Is(err, ErrSilent) != tt.silent || errors.Is(err, scale.ErrUnavailable) != tt.again || err != nil && !tt.silent && !tt.again {
+					t.Errorf("%v", err)
+				}
+				other.away.Store(false)
+				time.Sleep(2 * look)
+				if tt.again {
+					send(t, a, b, "x", "1")
+				}
+				b.want(t, "x=1")
+				time.Sleep(2 * life)
+				if err := a.Send(t.Context(), "nobody", "x", nil); err != ErrNobody {
+					t.Errorf("to nobody: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // Who does not take what is sent to him is no reason to drop any of it: the
 // sender is told.
 func TestFull(t *testing.T) {
@@ -252,4 +299,11 @@ func (s *away) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, e
 		return nil, scale.ErrUnavailable
 	}
 	return s.Store.Put(ctx, writes...)
+}
+
+func (s *away) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+	if s.away.Load() {
+		return nil, "", scale.ErrUnavailable
+	}
+	return s.Store.Read(ctx, box, after, reader, take)
 }
