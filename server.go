@@ -481,6 +481,22 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
+// Work runs tasks that wait for a worker (TaskOptions.Worker), as many at a time as
+// Limits.TasksRunning says, until ctx ends, whose cause it returns, or Shutdown is
+// called, for which it returns ErrServerClosed. It needs Options.Store, and the
+// components of the servers that leave it tasks. A process that serves no clients
+// calls nothing else; Shutdown, also there, leaves tasks that have not ended to
+// others.
+//
+// Tasks with TaskOptions.Replay whose replica is lost are run by any server with
+// that store, also by one that does not Work.
+func (s *Server) Work(ctx context.Context) error {
+	if s.post == nil {
+		return errors.New("mcp: Work: tasks come from other servers, by Options.Store, which is nil")
+	}
+	return s.tasks.Work(ctx, ErrServerClosed)
+}
+
 // ResourceUpdated tells the clients that subscribed to the resource at uri
 // that it is another. It does not wait for them: changes that come faster than
 // a client reads reach it as one.

@@ -1,15 +1,19 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -33,6 +37,23 @@ type TaskOptions struct {
 	// Manual leaves the moment to the handler, which calls Frame.Detach when
 	// it has asked what it must know first; Wait does not count then.
 	Manual bool
+	// Replay lets the task outlive its replica, with Options.Store. If that is lost,
+	// or shuts down before the task has ended, another one runs the handler again
+	// from its beginning, with the same arguments and identity, by the middleware of
+	// the server but with no HTTP request. What was asked before is not asked again:
+	// Elicit and the like return the recorded answers, unless the question is
+	// another one under its key, and Once what it kept. All else happens once more,
+	// and at worst while the run before has not noticed its end: see Frame.Run.
+	//
+	// A task runs again at most twice after it was lost, while the access token of
+	// its call has not ended, and only where its tool has the same schemas; otherwise
+	// it fails. A call with more than 1 MiB of params is not run again.
+	Replay bool
+	// Worker leaves the call to a process that is in Server.Work: it becomes a task
+	// at once, for clients that take tasks, and waits for one. It is for servers with
+	// Options.Store, has what Replay says, and does not go with Manual. Wait does not
+	// count.
+	Worker bool
 }
 
 // defaultTaskWait is how long a call may take before it becomes a task, if
@@ -51,6 +72,9 @@ func AsTask(opts *TaskOptions) ToolOption {
 	return tools(func(set *toolSettings) {
 		if o.TTL < 0 || o.PollInterval < 0 {
 			set.fault("AsTask: TTL and PollInterval must not be negative")
+		}
+		if o.Worker && o.Manual {
+			set.fault("AsTask: Worker and Manual exclude each other: a handler that begins at once decides when to detach, and not one that a worker runs")
 		}
 		if o.Wait == 0 {
 			o.Wait = defaultTaskWait
@@ -79,9 +103,16 @@ func errNeedsTasks() *protocol.Error {
 // take none run as those of any tool, on the goroutine of their request, unless
 // the tool decides by itself when to detach: then Frame.Detach has to find that
 // there is nothing to do.
-func (x *taskExtension) detachable(o *TaskOptions, call frame.Handler) frame.Handler {
+func (x *taskExtension) detachable(o *TaskOptions, digest schemaDigest, call frame.Handler) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
-		if !takesTasks(f) {
+		d := &detachedCall{
+			server: outermost(f, x.server), options: o, digest: digest, owner: f.Principal(), takes: takesTasks(f), call: f,
+			handle: make(chan tasks.Handle, 1), ended: make(chan outcome, 1),
+		}
+		if again, ok := f.Value(replayKey{}).(*replay); ok {
+			return again.begin(d, call)
+		}
+		if !d.takes {
 			if o.Required {
 				return nil, errNeedsTasks()
 			}
@@ -89,8 +120,10 @@ func (x *taskExtension) detachable(o *TaskOptions, call frame.Handler) frame.Han
 				return call(f)
 			}
 		}
-		d := &detachedCall{server: outermost(f, x.server), options: o, owner: f.Principal(), handle: make(chan tasks.Handle, 1), ended: make(chan outcome, 1), takes: takesTasks(f)}
-		return d.run(f, call)
+		if o.Worker && d.takes && d.server.post != nil {
+			return d.leave()
+		}
+		return d.run(call)
 	}
 }
 
@@ -103,6 +136,7 @@ type outcome struct {
 // The causes of the contexts of tasks that are to end, beside ErrServerClosed, for
 // errors.Is with context.Cause.
 var (
+	ErrTaskLost      = tasks.ErrLost      // this replica has it no more: see TaskOptions.Replay
 	ErrTaskCancelled = tasks.ErrCancelled // its client has cancelled it
 	ErrTaskExpired   = tasks.ErrExpired   // it has outlived its time
 )
@@ -121,8 +155,11 @@ var (
 type detachedCall struct {
 	server  *Server
 	options *TaskOptions
-	owner   string // the principal
-	takes   bool   // the client takes tasks
+	digest  schemaDigest // of the tool
+	call    *frame.Frame // of the request
+	again   *replay      // nil for the first run
+	owner   string       // the principal
+	takes   bool         // the client takes tasks
 	handle  chan tasks.Handle
 	ended   chan outcome
 	ctx     context.Context // of the handler: the request's until detached
@@ -135,15 +172,21 @@ type detachedCall struct {
 	over     bool        // the handler has returned
 }
 
-// run serves the request of f with call. It is called once, on the goroutine of
+// run serves the request with call. It is called once, on the goroutine of
 // the request, and returns its answer.
-func (d *detachedCall) run(f *frame.Frame, call frame.Handler) (protocol.Result, error) {
+func (d *detachedCall) run(call frame.Handler) (protocol.Result, error) {
+	f, ends := d.call, context.Context(d.call)
 	work, ok := d.server.running.Begin(context.WithoutCancel(f))
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 	}
 	d.ctx, d.cancel = context.WithCancelCause(work)
-	if !d.options.Manual {
+	switch {
+	case d.again != nil:
+		// The task ends it, and not the middleware around it, whose part is over soon.
+		ends = d.again.ctx
+		d.again.begun.Store(true)
+	case !d.options.Manual:
 		// Its place first: what there is no place for must not begin.
 		var err error
 		if d.reserved, err = d.reserve(); err != nil {
@@ -151,7 +194,7 @@ func (d *detachedCall) run(f *frame.Frame, call frame.Handler) (protocol.Result,
 			return nil, err
 		}
 	}
-	d.follow = context.AfterFunc(f, func() { d.cancel(context.Cause(f)) })
+	d.follow = context.AfterFunc(ends, func() { d.cancel(context.Cause(ends)) })
 	inner := f.WithContext(upcall.WithDetacher(d.ctx, d))
 	go func() {
 		defer work.End()
@@ -159,7 +202,7 @@ func (d *detachedCall) run(f *frame.Frame, call frame.Handler) (protocol.Result,
 		o := outcome{nil, dispatch.ErrPanicked} // unless the handler returns
 		defer func() { d.end(inner, o) }()
 		o.result, o.err = d.server.dispatch().Guard(inner, func(inner *frame.Frame) (protocol.Result, error) {
-			if !d.options.Manual && d.options.Wait < 0 {
+			if d.again != nil || !d.options.Manual && d.options.Wait < 0 {
 				if err := inner.Detach(); err != nil {
 					return nil, err
 				}
@@ -220,7 +263,7 @@ func (d *detachedCall) Asks() bool { return d.takes && !d.options.Manual }
 // Detach implements upcall.Detacher. The Frame calls it for one goroutine at a
 // time, and not again once it has succeeded; d.mu keeps it apart from the end of
 // the handler, which may come while await detaches.
-func (d *detachedCall) Detach() (*upcall.Detachment, error) {
+func (d *detachedCall) Detach(known upcall.Known) (*upcall.Detachment, error) {
 	if !d.takes {
 		return nil, nil
 	}
@@ -229,27 +272,66 @@ func (d *detachedCall) Detach() (*upcall.Detachment, error) {
 	if d.over {
 		return nil, nil
 	}
+	if d.again != nil {
+		d.task = d.again.task
+	} else if err := d.keep(known); err != nil {
+		return nil, err
+	}
+	return &upcall.Detachment{
+		Asker: &taskAsker{d.task}, Note: d.task.Note, Run: d.task.Run,
+		Answer: func() { d.handle <- tasks.Handle{Record: d.task.Record()} },
+	}, nil
+}
+
+// keep makes the call a task that clients can ask for. d.mu is held.
+func (d *detachedCall) keep(known upcall.Known) (err error) {
 	if d.reserved == nil {
-		var err error
 		if d.reserved, err = d.reserve(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := d.reserved.Keep(); err != nil {
-		return nil, err
+	var call *tasks.Call
+	if d.options.Replay && d.server.post != nil {
+		if call, err = d.kept(known); err != nil {
+			return err
+		}
+	}
+	if err := d.reserved.Keep(call); err != nil {
+		return err
 	}
 	d.task, d.reserved = d.reserved, nil
 	d.follow()
-	return &upcall.Detachment{
-		Asker: &taskAsker{d.task}, Note: d.task.Note,
-		Answer: func() { d.handle <- tasks.Handle{Record: d.task.Record()} },
-	}, nil
+	return nil
+}
+
+// leave makes the call a task that waits for a worker.
+func (d *detachedCall) leave() (protocol.Result, error) {
+	d.cancel = func(error) {} // nothing runs
+	task, err := d.reserve()
+	if err != nil {
+		return nil, err
+	}
+	call, err := d.kept(upcall.Known{})
+	if err == nil {
+		call.Worker = true
+		err = task.Keep(call)
+	}
+	if err != nil {
+		task.Drop()
+		return nil, err
+	}
+	handle := tasks.Handle{Record: task.Record()}
+	task.Leave()
+	return handle, nil
 }
 
 // end gives the outcome to whoever waits for it: the request, or the task.
 func (d *detachedCall) end(f *frame.Frame, o outcome) {
 	if !d.close() {
 		d.ended <- o
+		return
+	}
+	if d.cutShort(o) && d.task.Release() {
 		return
 	}
 	// What the task ends with if its result, or its error, ends the goroutine.
@@ -260,6 +342,12 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		}
 	}()
 	status, text, fault = d.encode(f, o)
+}
+
+// cutShort tells whether the handler failed because the server shuts down.
+func (d *detachedCall) cutShort(o outcome) bool {
+	result, ok := o.result.(*protocol.CallToolResult)
+	return errors.Is(context.Cause(d.ctx), ErrServerClosed) && (o.err != nil || ok && result.IsError)
 }
 
 // encode returns how the task ends. All that it calls may be users' code: the
@@ -290,10 +378,87 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status protocol.TaskSt
 	return protocol.TaskFailed, nil, fault
 }
 
+// keptCall is what another replica needs to run a call again, as tasks.Call has it.
+type keptCall struct {
+	ID        protocol.ID
+	Params    json.RawMessage
+	Revision  string
+	Principal string
+	Identity  *frame.Identity `json:",omitempty"`
+	Digest    []byte          // of the tool's schemas
+}
+
+// kept returns the call of d for other replicas, as its client has sent it.
+func (d *detachedCall) kept(known upcall.Known) (*tasks.Call, error) {
+	r := d.call.Request()
+	text, err := json.Marshal(keptCall{r.ID, r.Params.Raw, d.call.Revision().String(), d.owner, d.call.Identity(), d.digest[:]})
+	if err != nil {
+		return nil, fmt.Errorf("the call cannot be kept for another replica: %w", err)
+	}
+	return &tasks.Call{Text: text, Known: known}, nil
+}
+
+// replayKey is the context key of the replay that a request is.
+type replayKey struct{}
+
+// replay is a task that is run again, from where it enters the middleware to where
+// its tool begins.
+type replay struct {
+	ctx    context.Context // ends with the task
+	task   *tasks.Task
+	digest []byte
+	begun  atomic.Bool
+}
+
+// replay runs a task of another replica again: see tasks.Config.
+func (x *taskExtension) replay(ctx context.Context, task *tasks.Task, text []byte) error {
+	var c keptCall
+	if err := json.Unmarshal(text, &c); err != nil {
+		return err
+	}
+	if id := c.Identity; id != nil && !id.Expiry.IsZero() && !time.Now().Before(id.Expiry) {
+		return protocol.Errorf(protocol.CodeUnauthorized, "the replica that ran the task is gone, and the access token with which it could run again has ended")
+	}
+	message := protocol.Message{Method: protocol.MethodToolsCall, Params: c.Params}
+	var params protocol.Params
+	if err := message.DecodeParams(&params); err != nil {
+		return err
+	}
+	revision, ok := protocol.ParseRevision(c.Revision)
+	if _, known := x.server.catalog.Internal(call.Private{}).Get(KindTool, params.Name); !known || !ok {
+		return fmt.Errorf("%w: there is no tool %q here", tasks.ErrElsewhere, params.Name)
+	}
+	grant := &principal.Grant{Name: c.Principal}
+	if c.Identity != nil {
+		grant.Identity = c.Identity
+	}
+	again := &replay{ctx: ctx, task: task, digest: c.Digest}
+	f := frame.Internal(call.Private{}).New(principal.WithGrant(context.WithValue(ctx, replayKey{}, again), grant), upcall.Config{
+		ID: c.ID, Method: protocol.MethodToolsCall, Params: params, Revision: revision,
+	})
+	err := safely.Try(func() error { return x.server.dispatch().Notify(f) }) // there is nobody to answer
+	switch {
+	case again.begun.Load():
+		return nil
+	case err == nil:
+		return errors.New("a middleware answered in place of the tool")
+	}
+	return err
+}
+
+// begin runs the handler of the tool as d, unless that is another tool than the one
+// that was called.
+func (r *replay) begin(d *detachedCall, call frame.Handler) (protocol.Result, error) {
+	if !bytes.Equal(r.digest, d.digest[:]) {
+		return nil, fmt.Errorf("%w: the tool has other schemas here", tasks.ErrElsewhere)
+	}
+	d.again, d.takes = r, true
+	return d.run(call)
+}
+
 // taskAsker puts the questions of a task to its client. They become part of the
 // task's state, which the client reads, and are answered with tasks/update; the
-// handler waits meanwhile. What the handlers of other modern requests need for
-// running again, it does without.
+// handler waits meanwhile.
 type taskAsker struct{ task *tasks.Task }
 
 // Ask implements upcall.Asker.
@@ -301,13 +466,17 @@ func (a *taskAsker) Ask(ctx context.Context, questions []protocol.InputRequest) 
 	return a.task.Ask(ctx, questions)
 }
 
-// Recall implements upcall.Asker: a task's handler does not run again.
-func (a *taskAsker) Recall(string) (json.RawMessage, bool, error) {
-	return nil, false, nil
+// Recall implements upcall.Asker.
+func (a *taskAsker) Recall(key string) (value json.RawMessage, ok bool, err error) {
+	value, ok = a.task.Recall(key)
+	return value, ok, nil
 }
 
 // Keep implements upcall.Asker.
-func (a *taskAsker) Keep(string, json.RawMessage) {}
+func (a *taskAsker) Keep(key string, value json.RawMessage) error { return a.task.Remember(key, value) }
+
+// Known implements upcall.Asker: what a task knows, it has.
+func (a *taskAsker) Known() upcall.Known { return upcall.Known{} }
 
 // Required implements upcall.Asker. It is not called for questions, which wait
 // for their answers here.
@@ -328,6 +497,7 @@ func newTaskExtension(s *Server) *taskExtension {
 	x := &taskExtension{server: s}
 	config := s.opts.tasks(logStore(&s.logger, "task store"))
 	if s.post != nil {
+		config.Replay = x.replay
 		config.Store = &tasks.Shared{Store: s.opts.Store, Seal: s.opts.sealer("task"), Post: s.post}
 	}
 	x.Manager = tasks.NewManager(config, x.changed)

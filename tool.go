@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,14 +163,18 @@ func (t *tool) compile(c *compiler) error {
 			e.Headers = append(e.Headers, facts.Header{Name: h.Name, Path: h.Path})
 		}
 	}
-	e.Serve = t.caller(c, input, output)
+	e.Serve = t.caller(c, input, output, schemaDigest(sha256.Sum256(slices.Concat(inputJSON, []byte{0}, output.schema))))
 	c.entries = append(c.entries, e)
 	return nil
 }
 
+// schemaDigest tells the schemas of a tool, of arguments and result, from others.
+type schemaDigest [sha256.Size]byte
+
 // caller puts the parts of a call together: arguments, func and result, and
 // around them either the time limit or the task, which has a time of its own.
-func (t *tool) caller(c *compiler, input input, output *output) frame.Handler {
+// digest is that of the tool.
+func (t *tool) caller(c *compiler, input input, output *output, digest schemaDigest) frame.Handler {
 	s := c.server
 	call := func(f *frame.Frame) (protocol.Result, error) {
 		out, err := t.run(f, func(dst any) error { return input.decode(f, f.Request().Params.Arguments, dst) })
@@ -179,7 +184,7 @@ func (t *tool) caller(c *compiler, input input, output *output) frame.Handler {
 		return output.result(out)
 	}
 	if t.settings.task != nil {
-		return s.tasks.detachable(t.settings.task, call)
+		return s.tasks.detachable(t.settings.task, digest, call)
 	}
 	return c.limited(t.settings.timeout, call, func(limit time.Duration, _ error) (protocol.Result, error) {
 		return errorResult(fmt.Sprintf("Tool %q timed out after %v.", t.name, limit)), nil

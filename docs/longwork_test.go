@@ -1,12 +1,15 @@
 package docs_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 type ImportIn struct {
@@ -49,5 +52,27 @@ func TestLongWork(t *testing.T) {
 	}
 	if tools := c.Tools(); len(tools) != 1 || tools[0].Name != "import" {
 		t.Errorf("got %v", tools)
+	}
+}
+
+// newServer returns one of several servers.
+func newReplica(store scale.Store) *mcp.Server {
+	return mcp.NewServer(mcp.Info{Name: "imports", Version: "1"}, &mcp.Options{Store: store, StateKeys: [][]byte{[]byte("a secret of 16 bytes or more")}})
+}
+
+func TestWorker(t *testing.T) {
+	work := func(ctx context.Context, store scale.Store) (*mcp.Server, error) {
+		s := newReplica(store) // the same components, Options.Store and StateKeys as the servers that clients reach
+		err := s.Work(ctx)     // takes tasks until ctx ends
+		return s, err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s, err := work(ctx, scale.NewLocal())
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Work returned %v", err)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

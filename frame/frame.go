@@ -96,11 +96,12 @@ type state struct {
 	told     bool
 	client   *client
 	asking   upcall.Asker
-	note     func(p wire.Progress) error // set once the request is a task
-	needs    []string                    // what NeedScopes was asked for
-	unkept   error                       // why something could not be kept that all replicas share
-	keys     map[string]bool             // of the questions so far
-	asked    string                      // begins the ids of URL questions; "" until there is one
+	note     func(p wire.Progress) error // set once the request is a task, as is run
+	run      func() (int, int64)
+	needs    []string        // what NeedScopes was asked for
+	unkept   error           // why something could not be kept that all replicas share
+	keys     map[string]bool // of the questions so far
+	asked    string          // begins the ids of URL questions; "" until there is one
 }
 
 // client is the modern client's view of itself, decoded when asked for: most
@@ -453,14 +454,21 @@ func (f *Frame) Detach() error {
 	if d == nil {
 		return ErrNotDetachable
 	}
-	task, err := d.Detach()
+	known := upcall.Known{}
+	f.mu.Lock()
+	asking := f.asking
+	f.mu.Unlock()
+	if asking != nil {
+		known = asking.Known()
+	}
+	task, err := d.Detach(known)
 	if task == nil || err != nil {
 		return err
 	}
 	// What is told from now on goes to the task; what is being sent, under the
 	// same lock, still precedes the answer.
 	f.mu.Lock()
-	f.asking, f.note = task.Asker, task.Note
+	f.asking, f.note, f.run = task.Asker, task.Note, task.Run
 	last := f.last
 	f.mu.Unlock()
 	if last != nil {
@@ -481,6 +489,38 @@ func (f *Frame) detachToAsk() error {
 
 // Detached tells whether the request has become a task.
 func (f *Frame) Detached() bool { return f.taskNote() != nil }
+
+// Run returns which run of its task the request is, from 1, and a token: a number
+// that is greater than that of every run before, in whichever replica. A task whose
+// replica is lost may be run again (mcp.TaskOptions.Replay), while the run before
+// does not know yet that it is over; who writes to a system that can refuse smaller
+// tokens than it has seen is safe from that. Both are 0 until the request is a
+// task: see Detach.
+func (f *Frame) Run() (run int, token int64) {
+	f.mu.Lock()
+	of := f.run
+	f.mu.Unlock()
+	if of == nil {
+		return 0, 0
+	}
+	return of()
+}
+
+// keep makes later rounds and runs of the request recall a value. A request that
+// becomes a task takes what was kept with it, and waits for that here.
+func (f *Frame) keep(key string, value json.RawMessage) error {
+	f.detaching.Lock()
+	asker := f.asker()
+	if asker == nil || f.Detached() {
+		f.detaching.Unlock()
+	} else {
+		defer f.detaching.Unlock()
+	}
+	if asker == nil {
+		return nil
+	}
+	return asker.Keep(key, value)
+}
 
 // taskNote returns what takes notes of progress, nil unless f is detached. It
 // must be called without f.mu, and what it returns, too, because it may use a

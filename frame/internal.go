@@ -2,6 +2,7 @@ package frame
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -52,6 +53,9 @@ func (internals) Ask(f *Frame, questions []*Question) error { return ask(f, ques
 
 // Asker returns the Asker of f, nil if the client cannot be asked.
 func (internals) Asker(f *Frame) upcall.Asker { return f.asker() }
+
+// Keep makes later rounds and runs of the request of f recall a value.
+func (internals) Keep(f *Frame, key string, value json.RawMessage) error { return f.keep(key, value) }
 
 // Asked tells whether the handler has asked the client something so far, or
 // kept something with Once: what it returns may then depend on the answer.

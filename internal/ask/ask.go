@@ -37,6 +37,9 @@ func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err
 	if raw, err = json.Marshal(value); err != nil {
 		return value, fmt.Errorf("mcp: what Once got for %q does not encode: %w", key, err)
 	}
-	asker.Keep(key, raw)
+	if err := frame.Internal(call.Private{}).Keep(f, key, raw); err != nil {
+		var none T
+		return none, fmt.Errorf("mcp: what Once got for %q could not be kept: %w", key, err)
+	}
 	return value, nil
 }

@@ -29,7 +29,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
+	"maps"
 	"sync"
 	"time"
 
@@ -89,44 +89,15 @@ func (a *Askers) Asker(of upcall.Asking) upcall.Asker {
 type state struct {
 	Expires int64                      `json:"e"` // Unix seconds
 	Round   int                        `json:"r"`
-	Asked   map[string]digest          `json:"q,omitempty"` // in the round that the client answers next
+	Asked   map[string]wire.Digest     `json:"q,omitempty"` // in the round that the client answers next
 	Answers map[string]answer          `json:"a,omitempty"`
 	Kept    map[string]json.RawMessage `json:"k,omitempty"`
 }
 
 // answer is what the client has said to one question.
 type answer struct {
-	To   digest          `json:"q"`
+	To   wire.Digest     `json:"q"`
 	Text json.RawMessage `json:"v"`
-}
-
-// digest tells a question from another one under the same key. It is the first
-// 96 bits of a SHA-256: the text of a question can be long, and the state has
-// to stay small.
-type digest [12]byte
-
-// digestOf returns the digest of the method and the params of a question. The
-// key is not part of it: digests are only compared under the same key.
-func digestOf(q protocol.InputRequest) (d digest) {
-	h := sha256.New()
-	writeParts(h, []byte(q.Method), q.Params)
-	copy(d[:], h.Sum(nil))
-	return d
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (d digest) MarshalText() ([]byte, error) {
-	return base64.RawURLEncoding.AppendEncode(nil, d[:]), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *digest) UnmarshalText(text []byte) error {
-	n, err := base64.RawURLEncoding.Strict().Decode(make([]byte, base64.RawURLEncoding.DecodedLen(len(text))), text)
-	if err != nil || n != len(d) {
-		return errNotOurs
-	}
-	_, err = base64.RawURLEncoding.Decode(d[:], text)
-	return err
 }
 
 // request is the upcall.Asker of one request. It opens the client's state when
@@ -183,7 +154,7 @@ func (r *request) Ask(_ context.Context, questions []protocol.InputRequest) ([]j
 // client gave ahead of its first round is taken for one to this question, as
 // nothing tells which one it was meant for. r.mu is held.
 func (r *request) answer(q protocol.InputRequest) (json.RawMessage, bool) {
-	own := digestOf(q)
+	own := wire.DigestOf(q)
 	if text, ok := r.ahead[q.Key]; ok {
 		r.keep(q.Key, answer{own, text})
 	}
@@ -225,13 +196,28 @@ func (r *request) Recall(key string) (json.RawMessage, bool, error) {
 
 // Keep implements upcall.Asker. The value reaches the next round only if this
 // one ends with a question. Its size is checked then, by Required.
-func (r *request) Keep(key string, value json.RawMessage) {
+func (r *request) Keep(key string, value json.RawMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state.Kept == nil {
 		r.state.Kept = make(map[string]json.RawMessage)
 	}
 	r.state.Kept[key] = value
+	return nil
+}
+
+// Known implements upcall.Asker. A state that cannot be opened knows nothing.
+func (r *request) Known() upcall.Known {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open() != nil {
+		return upcall.Known{}
+	}
+	known := upcall.Known{Kept: maps.Clone(r.state.Kept), Asked: make(map[string]wire.Digest), Answers: make(map[string]json.RawMessage)}
+	for key, a := range r.state.Answers {
+		known.Asked[key], known.Answers[key] = a.To, a.Text
+	}
+	return known
 }
 
 // Required implements upcall.Asker. It is called once, when the handler has
@@ -247,9 +233,9 @@ func (r *request) Required() (protocol.Result, error) {
 	if r.state.Round++; r.state.Round > r.asker.config.MaxRounds {
 		return nil, fmt.Errorf("mcp: the request was asked in %d rounds, which is the limit; a question that is another one each time is asked each time: keep with Once what it is made of", r.asker.config.MaxRounds)
 	}
-	r.state.Asked = make(map[string]digest, len(r.asked))
+	r.state.Asked = make(map[string]wire.Digest, len(r.asked))
 	for _, q := range r.asked {
-		r.state.Asked[q.Key] = digestOf(q)
+		r.state.Asked[q.Key] = wire.DigestOf(q)
 	}
 	r.state.Expires = time.Now().Add(r.asker.config.Expiry).Unix()
 	text, err := json.Marshal(r.state)
@@ -343,16 +329,8 @@ func refused(format string, args ...any) error {
 // every round, and for whoever asks.
 func (r *request) binding() []byte {
 	h := sha256.New()
-	writeParts(h, []byte(principal.Of(r.of.Context)), []byte(r.of.Method), []byte(r.of.Params.Name), canonical(r.of.Params.Arguments))
+	wire.WriteParts(h, []byte(principal.Of(r.of.Context)), []byte(r.of.Method), []byte(r.of.Params.Name), canonical(r.of.Params.Arguments))
 	return h.Sum(nil)
-}
-
-// writeParts writes each part with its length, so that no two lists are one.
-func writeParts(h hash.Hash, parts ...[]byte) {
-	for _, part := range parts {
-		fmt.Fprintf(h, "%d:", len(part))
-		h.Write(part)
-	}
 }
 
 // canonical returns JSON text with its members sorted and its space removed,

@@ -9,17 +9,19 @@
 //     record: progress, questions, the end.
 //   - [Handle] and [State] are the results that tell a client of a task.
 //   - [Store] keeps the records: [Memory] for a server alone, [Shared] for all
-//     replicas of one.
+//     replicas of one, of which a sweeper takes the tasks that nobody runs.
 //
 // Package mcp is the only user: it runs the handler, and calls Task.Finish with
 // what that returned. With Shared, a task of another replica can be looked at,
-// answered and cancelled here; if its replica is gone, it fails.
+// answered and cancelled here. If its replica is gone, it is run again from its
+// beginning, by whoever finds it, or it fails, if Keep was given no [Call].
 //
 // A record is saved after each change, and told to Manager's changed after
 // that, both in the order of the changes. Once its status is final it does not
 // change again. It is deleted when its TTL is over, and work that still runs is
 // cancelled then. Each task that clients know of has a timer; there are no
-// other goroutines but those that run the Store's code.
+// other goroutines but those that run the Store's code, and with Shared those of
+// the sweeper.
 //
 // Locks: that of a Manager may be taken while that of a Task is held, never the
 // other way round. No lock of either is held while the Store runs; a Task's
@@ -34,7 +36,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -71,13 +72,21 @@ type Config struct {
 	// StoreFailed is told of panics of Store, and of errors of which no client
 	// hears. nil means that the Server logs them.
 	StoreFailed func(error)
+	// Replay runs the handler of a task again, from the call that Keep was given,
+	// with t as its task, and returns when it has begun. ctx ends with the task, with
+	// the cause. The error is that of a task that does not run here: ErrElsewhere if
+	// it may on another replica, or one with the code CodeBusy if it may later.
+	Replay func(ctx context.Context, t *Task, call []byte) error
 }
 
 // ErrCancelled is the cause of the context of a task that its client
 // cancelled, ErrExpired of one that outlived its TTL.
+// ErrLost is that of a run whose task this replica has lost: it could not renew it
+// in time, has given it away, or another has taken it.
 var (
 	ErrCancelled = errors.New("tasks: cancelled by the client")
 	ErrExpired   = errors.New("tasks: the task outlived its time")
+	ErrLost      = errors.New("tasks: the task is no longer this replica's")
 )
 
 // Manager runs tasks. It is safe for concurrent use. mu guards the fields below
@@ -92,10 +101,8 @@ type Manager struct {
 	kept    *share.Shares // tasks, also those that have ended
 	bytes   *share.Shares // of what is kept; who has much of it begins no more tasks
 
-	shared    *Shared         // Config.Store, if it is one; nil else
-	ctx       context.Context // of Share
-	stop      context.CancelFunc
-	answering sync.WaitGroup // goroutines of Share and Delivered
+	shared *Shared // Config.Store, if it is one; nil else
+	*sweeper
 
 	mu   sync.Mutex
 	live map[string]*Task
@@ -137,7 +144,7 @@ func NewManager(config Config, changed func(State)) *Manager {
 		bytes:   share.New("bytes of tasks", config.Memory, -1, share.Always),
 	}
 	m.shared, _ = config.Store.(*Shared)
-	m.ctx, m.stop = context.WithCancel(context.Background())
+	m.sweeper = newSweeper(m)
 	return m
 }
 
@@ -148,7 +155,7 @@ func (m *Manager) Create(owner string, ttl, poll time.Duration, cancel context.C
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Keep(); err != nil {
+	if err := t.Keep(nil); err != nil {
 		t.Drop()
 		return nil, err
 	}
@@ -162,14 +169,19 @@ func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.
 	if ttl <= 0 {
 		ttl = m.config.TTL
 	}
-	t := &Task{manager: m, cancel: cancel, used: map[string]int{}, answers: map[string]chan json.RawMessage{}, saving: make(chan struct{}, 1), record: Record{
-		ID: opaque.NewID(), Owner: owner, Status: protocol.TaskWorking,
-		TTL: ttl, PollInterval: poll,
-	}}
+	t := m.newTask(Record{ID: opaque.NewID(), Owner: owner, Status: protocol.TaskWorking, TTL: ttl, PollInterval: poll}, cancel)
 	if err := m.enter(t); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// newTask returns a task that has no place yet.
+func (m *Manager) newTask(r Record, cancel context.CancelCauseFunc) *Task {
+	return &Task{
+		manager: m, cancel: cancel, record: r, saving: make(chan struct{}, 1),
+		asked: make(map[string]bool), answers: make(map[string]chan json.RawMessage),
+	}
 }
 
 // enter takes the places of a task that is to run: one among those that run,
@@ -212,7 +224,7 @@ func busy(full *share.FullError, state string) error {
 func (m *Manager) leave(t *Task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := m.live[t.record.ID]; ok {
+	if m.live[t.record.ID] == t {
 		delete(m.live, t.record.ID)
 		m.running.Give(t.record.Owner, 1)
 		if t.kept {
@@ -243,8 +255,10 @@ func (m *Manager) Told(id string) {
 }
 
 // Drain returns when no task runs and the client of each that ended was Told
-// so, or has not asked for longer than its interval; or when ctx ends.
+// so, or has not asked for longer than its interval; or when ctx ends. From now on
+// the server takes no task of another replica's.
 func (m *Manager) Drain(ctx context.Context) {
+	m.draining.Store(true)
 	for {
 		m.mu.Lock()
 		var last time.Time
@@ -308,13 +322,56 @@ func (m *Manager) resize(t *Task, bytes int) bool {
 }
 
 // expire ends and forgets a task whose time is up. It runs on the goroutine of
-// the timer that Keep has started. The order matters: after gone no change is
-// saved any more, so that nothing brings back what discard deletes.
+// the timer that begun has started. The order matters: after end no change is
+// saved any more, so that nothing brings back what discard deletes. What has
+// become another replica's is not this one's to delete.
 func (m *Manager) expire(t *Task) {
-	t.cancel(ErrExpired)
-	t.gone()
-	t.discard()
+	if m.end(t, ErrExpired) {
+		t.discard()
+	}
 	m.forget(t)
+}
+
+// end ends a run that is over for that reason, and reports whether it was not so
+// before.
+func (m *Manager) end(t *Task, cause error) bool {
+	first := t.end(cause)
+	m.leave(t)
+	t.cancel(cause)
+	t.mu.Lock()
+	expiry := t.expiry
+	t.mu.Unlock()
+	if first && cause == ErrLost && expiry != nil && expiry.Stop() {
+		m.forget(t) // others keep it now
+	}
+	return first
+}
+
+// renewable returns the tasks that run here and that clients know of.
+func (m *Manager) renewable() (tasks []*Task) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.live {
+		if t.kept {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// rename gives a task that is not kept another id, and returns the one it had.
+func (m *Manager) rename(t *Task) (before string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before = t.record.ID
+	if m.live[before] == t {
+		delete(m.live, before)
+		t.record.ID = opaque.NewID()
+		m.live[t.record.ID] = t
+	}
+	return before
 }
 
 // use runs code of the Store, on a goroutine of its own: it may be at the end of
@@ -341,7 +398,7 @@ func (m *Manager) failed(err error) {
 }
 
 // keep saves a record.
-func (m *Manager) keep(r Record) error {
+func (m *Manager) keep(r *Record) error {
 	return m.useSoon(func(ctx context.Context) error { return m.config.Store.Save(ctx, r) })
 }
 
@@ -375,7 +432,8 @@ func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
 	return r, nil
 }
 
-// Update gives answers to a task. Those that it did not ask for are ignored.
+// Update gives answers to a task. Those that it did not ask for are ignored. When
+// it returns nil they are kept, so that whoever runs the task gets them.
 func (m *Manager) Update(ctx context.Context, owner, id string, answers map[string]json.RawMessage) error {
 	if _, err := m.Get(ctx, owner, id); err != nil {
 		return err
@@ -386,9 +444,9 @@ func (m *Manager) Update(ctx context.Context, owner, id string, answers map[stri
 	if m.shared == nil {
 		return nil
 	}
-	err := m.use(func() error { return m.shared.answer(ctx, id, answers) })
+	err := m.elsewhere(ctx, id, letterAnswers, func(r *Record) bool { return r.take(answers) })
 	if err != nil {
-		return wire.Unavailable("the answers cannot be handed to the replica that runs the task", err)
+		return wire.Unavailable("the answers cannot be kept", err)
 	}
 	return nil
 }
@@ -408,109 +466,23 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 	if m.shared == nil {
 		return nil
 	}
-	var r Record
-	var node string
-	err := m.use(func() (err error) {
-		r, node, err = m.shared.end(ctx, id, func(r *Record) { r.Status = protocol.TaskCancelled })
-		return err
-	})
+	err := m.elsewhere(ctx, id, letterCancel, func(r *Record) bool { r.end(protocol.TaskCancelled, nil, nil); return true })
 	if err != nil {
 		return wire.Unavailable("the task cannot be cancelled", err)
-	}
-	if node != "" {
-		m.changed(State{Record: r})
-		body, _ := json.Marshal(letter{ID: id})
-		// The replica finds out with its next renewal, if it is not told.
-		_ = m.use(func() error { return m.shared.Post.Send(ctx, node, letterCancel, body) })
 	}
 	return nil
 }
 
-// Delivered handles a message of another replica, and reports whether it is one
-// of tasks.
-func (m *Manager) Delivered(message post.Message) bool {
-	if message.Kind != letterAnswers && message.Kind != letterCancel {
-		return false
-	}
-	var l letter
-	if err := json.Unmarshal(message.Body, &l); err != nil {
-		m.failed(err)
-		return true
-	}
-	t := m.task(l.ID)
-	switch {
-	case t == nil: // it has ended meanwhile
-	case message.Kind == letterAnswers:
-		// It waits for the store, which whoever brings messages must not.
-		m.answering.Go(func() { m.failed(t.answer(l.Answers)) })
-	default:
-		m.over(t)
-	}
-	return true
-}
-
-// over ends the work of a task that another replica has ended.
-func (m *Manager) over(t *Task) {
-	t.end()
-	m.leave(t)
-	m.Told(t.record.ID)
-	t.cancel(ErrCancelled)
-}
-
-// Share begins to renew the tasks that run here, and to end those whose replica
-// is gone, on a goroutine that ends with Close. It must be called once, and only
-// with a *Shared.
-func (m *Manager) Share() {
-	m.answering.Go(m.keepShared)
-}
-
-// Close ends what Share has begun.
-func (m *Manager) Close() {
-	m.stop()
-	m.answering.Wait()
-}
-
-// keepShared renews and ends tasks until Close.
-func (m *Manager) keepShared() {
-	timer := time.NewTicker(beat)
-	defer timer.Stop()
-	var answers time.Time // since when the store does without a gap
-	for part := 0; ; part++ {
-		select {
-		case <-m.ctx.Done():
-			return
-		case <-timer.C:
-		}
-		err := m.use(func() error { return m.roundShared(part, !answers.IsZero() && time.Since(answers) >= lease) })
-		switch {
-		case err != nil && m.ctx.Err() == nil:
-			m.failed(err)
-			answers = time.Time{}
-		case answers.IsZero():
-			answers = time.Now()
-		}
-	}
-}
-
-// roundShared is one round of keepShared. It ends no task before the store has
-// answered for a lease: nobody could renew what is due.
-func (m *Manager) roundShared(part int, sweep bool) error {
-	ctx, stop := context.WithTimeout(m.ctx, storeTimeout)
-	defer stop()
-	over, err := m.shared.renew(ctx)
-	for _, id := range over {
-		m.shared.note(id, 0)
-		if t := m.task(id); t != nil {
-			m.over(t)
-		}
-	}
-	if err != nil || !sweep {
-		return err
-	}
-	ended, unread, err := m.shared.endLost(ctx, partOf(part))
-	m.failed(unread)
-	for _, r := range ended {
+// elsewhere changes a task that another replica runs, or nobody, and tells the
+// replica.
+func (m *Manager) elsewhere(ctx context.Context, id, kind string, fn func(r *Record) bool) error {
+	var r Record
+	var node string
+	var done bool
+	err := m.use(func() (err error) { r, node, done, err = m.shared.change(ctx, id, fn); return err })
+	if done {
 		m.changed(State{Record: r})
+		_ = m.use(func() error { return m.shared.tell(ctx, node, kind, id) }) // it finds out anyway
 	}
 	return err
 }

@@ -311,7 +311,7 @@ func TestLimitPerOwner(t *testing.T) {
 
 type failing struct{ Memory }
 
-func (*failing) Save(context.Context, Record) error { return errors.New("disk full") }
+func (*failing) Save(context.Context, *Record) error { return errors.New("disk full") }
 
 func TestStoreFails(t *testing.T) {
 	m := NewManager(Config{Store: &failing{}}, nil)

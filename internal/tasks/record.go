@@ -37,7 +37,16 @@ func size(r *Record) (n int) {
 	for _, q := range r.Requests {
 		n += len(q.Key) + len(q.Params)
 	}
-	return n + len(r.StatusMessage) + len(r.Result) + len(r.Fault)
+	for key, value := range r.Answers {
+		n += len(key) + len(value)
+	}
+	for key, value := range r.Kept {
+		n += len(key) + len(value)
+	}
+	for key := range r.Asked {
+		n += len(key)
+	}
+	return n + len(r.StatusMessage) + len(r.Result) + len(r.Fault) + r.Call
 }
 
 // members returns the members of the record, without braces, as tasks/get and

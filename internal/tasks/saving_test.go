@@ -31,7 +31,7 @@ func (s *noteStore) note(what string) {
 	s.mu.Unlock()
 }
 
-func (s *noteStore) Save(ctx context.Context, r tasks.Record) error {
+func (s *noteStore) Save(ctx context.Context, r *tasks.Record) error {
 	s.note(strings.TrimSpace(fmt.Sprint(r.Status, " ", r.StatusMessage)))
 	return s.Memory.Save(ctx, r)
 }

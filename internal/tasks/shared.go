@@ -5,97 +5,131 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
 
 const (
-	slots = 4                // parts of the store, over which tasks are spread
-	index = "running"        // of tasks whose replica has to renew them
-	lease = 15 * time.Second // a task that was not renewed for so long has lost its replica
-	beat  = 2 * time.Second  // between two rounds of Shared.keep
-	batch = 256              // tasks that are renewed at once
+	slots   = 4                // parts of the store, over which tasks are spread
+	running = "running"        // the index of tasks whose replica has to renew them
+	queued  = "queued"         // the index of those that wait for a worker
+	lease   = 15 * time.Second // a task that was not renewed for so long has lost its replica
+	giveUp  = lease * 8 / 10   // a replica that could not renew one for so long runs it no more, if another may
+	beat    = 2 * time.Second  // between two rounds of Manager.keepShared
+	batch   = 256              // tasks that are renewed at once
+	retry   = 2 * time.Second  // after which a task that one replica cannot run is another's
+	atOnce  = time.Millisecond // after which one is due that a replica gives away
+	seek    = time.Minute      // for so long a task may wait for a replica that has its tool
+	maxLost = 3                // runs of a task that may lose their replica
 )
 
 // The kinds of messages between replicas, whose bodies are letters.
 const (
-	letterAnswers = "task answers"
-	letterCancel  = "task cancel"
+	letterAnswers = "task answers" // to the runner: there are some in the store
+	letterCancel  = "task cancel"  // to the runner: it has been ended
+	letterQueued  = "task queued"  // to all: a worker is wanted
 )
 
 // letter is what a replica tells the one that runs a task.
 type letter struct {
-	ID      string                     `json:"id"`
-	Answers map[string]json.RawMessage `json:"answers,omitempty"`
+	ID string `json:"id"`
 }
 
-// errOver is the error of saving a task that another replica has ended.
-var errOver = errors.New("tasks: the task has ended elsewhere")
+// overError tells a run that the task is no longer its own.
+type overError struct{ cause error }
 
-// Shared is a Store for all replicas of a server. A task is run by one of them,
-// which owns its entry, renews it, and alone changes it; but any replica cancels
-// one, and ends one whose replica does not renew it. Whoever writes names the
-// state that the change was made from, so that a task has one end.
+// Error implements error.
+func (e *overError) Error() string { return "tasks: the run is over: " + e.cause.Error() }
+
+// Call is what a replica needs to run a task from its beginning: the call as it
+// came, in a form that package mcp makes and reads.
+type Call struct {
+	Text   []byte
+	Known  upcall.Known // what it has learned since
+	Worker bool         // leaves it to a replica in Manager.Work
+}
+
+// Shared is a Store for all replicas of a server. A task is run by one of them at
+// a time, which owns its entry, renews it, and alone changes it, but for answers,
+// which any replica puts there, and for its end: any replica cancels one.
 //
-// Saves of one task come one after the other. Its methods are safe for
-// concurrent use.
+// Whoever writes names the state that the change was made from, and none is made
+// from a final one: the writes of a task form one chain, with one end. Who takes
+// a task from a replica that does not renew it gives it a new state first, so that
+// nothing that the run before still does can follow. A run knows its own writes,
+// whose answer was lost, by the owner and the number of the run.
+//
+// Its methods are safe for concurrent use. It has no state of its own.
 type Shared struct {
 	Store scale.Store
 	Seal  *seal.Sealer
 	Post  *post.Office
-
-	mu      sync.Mutex
-	running map[string]scale.Rev // of the tasks that run here, by id
 }
 
 var _ Store = (*Shared)(nil)
 
-// keyOf returns where a task is.
-func keyOf(id string) scale.Key { return opaque.Key("task", id, slots) }
+// keyOf returns where a task is, and callOf where its call is.
+func keyOf(id string) scale.Key  { return opaque.Key("task", id, slots) }
+func callOf(id string) scale.Key { return opaque.Key("task-call", id, slots) }
 
 // partOf returns the name of a part, counting around.
 func partOf(n int) string { return opaque.Part("task", n%slots) }
 
-// rev returns the state of a task that runs here; 0 if it is new.
-func (s *Shared) rev(id string) scale.Rev {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running[id]
+// errLong is the error of what has no place in an entry.
+func errLong(what string, bytes int) *protocol.Error {
+	return protocol.Errorf(protocol.CodeInternal, "%d bytes of %s are more than replicas can share, which is %d", bytes, what, scale.MaxValue)
 }
 
-// note keeps the state of a task that runs here; 0 if it does so no more.
-func (s *Shared) note(id string, rev scale.Rev) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running == nil {
-		s.running = make(map[string]scale.Rev)
-	}
-	if rev == 0 {
-		delete(s.running, id)
-		return
-	}
-	s.running[id] = rev
+// lifetime is how long entries of a task are kept from now on.
+func lifetime(r *Record) time.Duration {
+	return max(time.Until(r.Created.Add(r.TTL)), time.Second)
 }
 
-// follow is note unless the state is another than before meanwhile.
-func (s *Shared) follow(id string, before, rev scale.Rev) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[id] == before {
-		s.running[id] = rev
+// describe notes in a new record who may run the task. A call that is too long to
+// be shared is run here alone.
+func (s *Shared) describe(r *Record, call *Call) error {
+	if len(call.Text)+64 > scale.MaxValue {
+		if call.Worker {
+			return errLong("a call", len(call.Text))
+		}
+		return nil
 	}
+	r.Replay, r.Call = true, len(call.Text)
+	r.Asked, r.Answers, r.Kept = call.Known.Asked, call.Known.Answers, call.Known.Kept
+	if call.Worker {
+		r.Worker, r.Run = true, 0
+		r.wait(atOnce)
+	}
+	return nil
+}
+
+// keepCall keeps a call for as long as its task.
+func (s *Shared) keepCall(ctx context.Context, r *Record, call *Call) error {
+	key := callOf(r.ID)
+	_, err := s.Store.Put(ctx, scale.Write{Key: key, Prev: scale.Any, Value: s.Seal.Seal(nil, call.Text, seal.Binding("call", key.Name)), TTL: lifetime(r)})
+	return err
+}
+
+// call returns what keepCall has kept; ok is false if that is nothing.
+func (s *Shared) call(ctx context.Context, id string) (text []byte, ok bool, err error) {
+	key := callOf(id)
+	found, err := s.Store.Get(ctx, scale.Look{Key: key})
+	if err != nil || found[0].Rev == 0 {
+		return nil, false, err
+	}
+	text, _, err = s.Seal.Open(found[0].Value, seal.Binding("call", key.Name))
+	return text, err == nil, err
 }
 
 // write returns the write that makes r what the store has, in place of prev. A
-// task that has ended has no owner.
+// task that has ended has no owner, nor has one that waits.
 func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -104,20 +138,24 @@ func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 	key := keyOf(r.ID)
 	value := s.Seal.Seal(nil, text, seal.Binding(key.Name))
 	if len(value) > scale.MaxValue {
-		tooLong := protocol.Errorf(protocol.CodeInternal, "%d bytes of a task are more than replicas can share, which is %d", len(text), scale.MaxValue)
+		tooLong := errLong("a task", len(text))
 		if r.Status != protocol.TaskCompleted {
 			return scale.Write{}, tooLong
 		}
 		short := *r
-		short.Status, short.StatusMessage, short.Result, short.Fault = protocol.TaskFailed, tooLong.Message, nil, wire.AppendError(nil, tooLong)
+		short.end(protocol.TaskFailed, nil, wire.AppendError(nil, tooLong))
 		return s.write(&short, prev)
 	}
-	w := scale.Write{
-		Key: key, Prev: prev, Value: value,
-		TTL: max(time.Until(r.Created.Add(r.TTL)), time.Second), In: -1,
-	}
-	if !r.Status.Final() {
-		w.Owner, w.In, w.Index = s.Post.Node(), lease, index
+	w := scale.Write{Key: key, Prev: prev, Value: value, TTL: lifetime(r), In: -1}
+	switch {
+	case r.Status.Final():
+	case !r.Waiting:
+		w.Owner, w.In, w.Index = s.Post.Node(), lease, running
+	default:
+		w.In, w.Index = max(r.in, atOnce), running
+		if r.Worker {
+			w.Index = queued
+		}
 	}
 	return w, nil
 }
@@ -131,46 +169,66 @@ func (s *Shared) read(e scale.Entry) (r Record, err error) {
 	if err = json.Unmarshal(text, &r); err == nil && keyOf(r.ID) != e.Key {
 		err = errors.New("tasks: the store has another task")
 	}
+	r.rev = e.Rev
 	return r, err
 }
 
-// Save implements Store, for a task that runs here. The error is errOver if it
-// has been ended.
-func (s *Shared) Save(ctx context.Context, r Record) error {
-	err := s.save(ctx, &r)
-	if err != nil && r.Status.Final() {
-		s.note(r.ID, 0) // nobody renews it, so that it fails soon
+// own returns the record of an entry, if it is that of this replica's run with
+// that number, and else an *overError.
+func (s *Shared) own(e scale.Entry, run int) (r Record, err error) {
+	if e.Rev == 0 {
+		return r, &overError{ErrExpired}
 	}
-	return err
+	if r, err = s.read(e); err != nil {
+		return r, err
+	}
+	switch {
+	case r.Status == protocol.TaskCancelled:
+		return r, &overError{ErrCancelled}
+	case r.Status.Final() || r.Run != run || e.Owner != s.Post.Node():
+		return r, &overError{ErrLost}
+	}
+	return r, nil
 }
 
-// save is Save but for what becomes of a task whose end could not be saved.
-func (s *Shared) save(ctx context.Context, r *Record) error {
-	for prev := s.rev(r.ID); ; {
-		w, err := s.write(r, prev)
+// Save implements Store, for a run of this replica's.
+func (s *Shared) Save(ctx context.Context, r *Record) error {
+	for {
+		w, err := s.write(r, r.rev)
 		if err != nil {
 			return err
 		}
 		written, err := s.Store.Put(ctx, w)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case errors.Is(written[0].Err, scale.ErrChanged) && written[0].Rev != 0 && written[0].Owner == s.Post.Node():
-			// A write of this replica whose answer was lost, or its own Due.
-			prev = written[0].Rev
-			continue
-		case errors.Is(written[0].Err, scale.ErrChanged):
-			s.note(r.ID, 0)
-			return errOver
-		case written[0].Err != nil:
-			return written[0].Err
-		case r.Status.Final():
-			s.note(r.ID, 0)
-		default:
-			s.note(r.ID, written[0].Rev)
 		}
+		switch e := written[0]; {
+		case e.Err == nil:
+			r.rev = e.Rev
+			return nil
+		case !errors.Is(e.Err, scale.ErrChanged):
+			return e.Err
+		default: // answers have come, or a write of this run's was made and not answered
+			now, err := s.own(e, r.Run)
+			if err != nil {
+				return s.saved(e, r, err)
+			}
+			r.merge(&now)
+		}
+	}
+}
+
+// saved returns err, unless what the store has is r itself: its write was made, and
+// its answer lost.
+func (s *Shared) saved(e scale.Entry, r *Record, err error) error {
+	if e.Rev == 0 || !r.Status.Final() && !r.Waiting {
+		return err
+	}
+	if now, fault := s.read(e); fault == nil && now.Run == r.Run && now.Status == r.Status && now.Waiting == r.Waiting && now.Updated.Equal(r.Updated) {
+		r.rev = e.Rev
 		return nil
 	}
+	return err
 }
 
 // Load implements Store.
@@ -183,39 +241,50 @@ func (s *Shared) Load(ctx context.Context, id string) (r Record, ok bool, err er
 	return r, err == nil, err
 }
 
-// Delete implements Store.
+// Delete implements Store. With a task goes its call.
 func (s *Shared) Delete(ctx context.Context, id string) error {
-	s.note(id, 0)
-	_, err := s.Store.Put(ctx, scale.Write{Key: keyOf(id), Prev: scale.Any})
+	_, err := s.Store.Put(ctx, scale.Write{Key: keyOf(id), Prev: scale.Any}, scale.Write{Key: callOf(id), Prev: scale.Any})
 	return err
 }
 
-// end makes end of a task that runs elsewhere, unless it has ended, and returns
-// what it is then. node is who ran it, "" if nobody did.
-func (s *Shared) end(ctx context.Context, id string, end func(r *Record)) (r Record, node string, err error) {
+// change makes fn of a task, whoever runs it, unless it has ended, and returns
+// what it is then. done is false if there is no such task, it has ended, or fn says
+// that there is nothing to change. node is who runs it, "" if nobody does.
+//
+// Its lease stays as it was: only its runner renews it.
+func (s *Shared) change(ctx context.Context, id string, fn func(r *Record) bool) (r Record, node string, done bool, err error) {
 	for {
 		found, err := s.Store.Get(ctx, scale.Look{Key: keyOf(id)})
+		if err != nil || found[0].Rev == 0 {
+			return r, "", false, err
+		}
+		e := found[0]
+		if r, err = s.read(e); err != nil || r.Status.Final() || !fn(&r) {
+			return r, e.Owner, false, err
+		}
+		r.Updated = time.Now()
+		w, err := s.write(&r, e.Rev)
 		if err != nil {
-			return r, "", err
+			return r, "", false, err
 		}
-		if found[0].Rev == 0 {
-			return r, "", nil // its time is over
+		if !r.Status.Final() {
+			w.Owner, w.In, w.Index = e.Owner, 0, ""
 		}
-		if r, err = s.read(found[0]); err != nil || r.Status.Final() {
-			return r, "", err
+		written, err := s.Store.Put(ctx, w)
+		if err != nil {
+			return r, "", false, err
 		}
-		done, err := s.replace(ctx, &r, found[0], end)
-		if done || err != nil {
-			return r, found[0].Owner, err
+		if err := written[0].Err; !errors.Is(err, scale.ErrChanged) {
+			return r, e.Owner, err == nil, err
 		}
 	}
 }
 
-// replace writes what end makes of r, unless another has changed it since e.
-func (s *Shared) replace(ctx context.Context, r *Record, e scale.Entry, end func(r *Record)) (done bool, err error) {
-	end(r)
-	r.Requests, r.Updated = nil, time.Now()
-	w, err := s.write(r, e.Rev)
+// replace writes r, which was read from the store, in its place, unless another
+// has changed it since. done tells whether it was written.
+func (s *Shared) replace(ctx context.Context, r *Record) (done bool, err error) {
+	r.Updated = time.Now()
+	w, err := s.write(r, r.rev)
 	if err != nil {
 		return false, err
 	}
@@ -223,85 +292,26 @@ func (s *Shared) replace(ctx context.Context, r *Record, e scale.Entry, end func
 	if err != nil || errors.Is(written[0].Err, scale.ErrChanged) {
 		return false, err
 	}
-	return true, written[0].Err
+	r.rev = written[0].Rev
+	return written[0].Err == nil, written[0].Err
 }
 
-// answer hands answers to the replica that runs a task.
-func (s *Shared) answer(ctx context.Context, id string, answers map[string]json.RawMessage) error {
-	found, err := s.Store.Get(ctx, scale.Look{Key: keyOf(id)})
-	if err != nil || found[0].Owner == "" {
-		return err
+// tell sends a letter about a task to the replica that runs it, which finds out by
+// its next renewal if it is not told.
+func (s *Shared) tell(ctx context.Context, node, kind, id string) error {
+	if node == "" {
+		return nil
 	}
-	body, err := json.Marshal(letter{id, answers})
+	body, err := json.Marshal(letter{id})
 	if err != nil {
 		return err
 	}
-	return s.Post.Send(ctx, found[0].Owner, letterAnswers, body)
+	return s.Post.Send(ctx, node, kind, body)
 }
 
-// renew lets the tasks that run here go on. It returns those that have ended
-// elsewhere.
-func (s *Shared) renew(ctx context.Context) (over []string, err error) {
-	s.mu.Lock()
-	ids := make([]string, 0, len(s.running))
-	looks := make([]scale.Look, 0, len(s.running))
-	for id, rev := range s.running {
-		ids = append(ids, id)
-		looks = append(looks, scale.Look{Key: keyOf(id), Known: rev, In: lease})
-	}
-	s.mu.Unlock()
-	for chunk := range slices.Chunk(looks, batch) {
-		found, err := s.Store.Get(ctx, chunk...)
-		if err != nil {
-			return over, err
-		}
-		for i, e := range found {
-			switch {
-			case e.Rev == chunk[i].Known || s.rev(ids[i]) != chunk[i].Known: // or a save was faster
-			case e.Rev != 0 && e.Owner == s.Post.Node():
-				// A save whose answer has not come, or never will.
-				s.follow(ids[i], chunk[i].Known, e.Rev)
-			default:
-				over = append(over, ids[i])
-			}
-		}
-		ids = ids[len(chunk):]
-	}
-	return over, nil
-}
-
-// lost is the error of a task whose replica has gone.
-var lost = &protocol.Error{
-	Code: protocol.CodeInternal, Message: "the replica that ran the task is gone",
-	Data: map[string]any{"reason": "replica lost", "executed": "unknown"},
-}
-
-// endLost ends the tasks of a part whose replicas did not renew them. unread is
-// why one could not be read, which keeps nobody from the others.
-func (s *Shared) endLost(ctx context.Context, part string) (ended []Record, unread, err error) {
-	due, err := s.Store.Due(ctx, part, index, s.Post.Node(), 100, lease)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, e := range due {
-		r, err := s.read(e)
-		if err != nil {
-			unread = err
-			continue
-		}
-		if s.rev(r.ID) != 0 { // it runs here, and was not renewed for long
-			s.note(r.ID, e.Rev)
-			continue
-		}
-		done, err := s.replace(ctx, &r, e, func(r *Record) {
-			r.Status, r.StatusMessage, r.Fault = protocol.TaskFailed, lost.Message, wire.AppendError(nil, lost)
-		})
-		if err != nil {
-			return ended, unread, err
-		}
-		if done {
-			ended = append(ended, r)
-		}
-	}
-	return ended, unread, nil
+// lost returns the error of a task that nobody runs to its end, as clients get it.
+func lost(why, reason string) json.RawMessage {
+	return wire.AppendError(nil, &protocol.Error{
+		Code: protocol.CodeInternal, Message: why, Data: map[string]any{"reason": reason, "executed": "unknown"},
+	})
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Task is a task that runs. It is reserved at first, and known to nobody; Keep
-// makes it one that clients can ask for; it ends with Finish, or when its TTL
-// is over. Its methods are safe for concurrent use.
+// Task is one run of a task, which this process runs. It is reserved at first,
+// and known to nobody; Keep makes it one that clients can ask for; it ends with
+// Finish, when its TTL is over, or when the task is another replica's. Its methods
+// are safe for concurrent use.
 type Task struct {
 	manager *Manager
 	cancel  context.CancelCauseFunc
@@ -23,9 +24,12 @@ type Task struct {
 
 	mu      sync.Mutex
 	record  Record
-	changes int // so many have made it what it is
-	deleted bool
-	used    map[string]int // how often a key was asked
+	changes int         // so many have made it what it is
+	token   int64       // see Run
+	over    error       // why it is changed and saved no more; nil while it may be
+	lapse   *time.Timer // gives it up
+	expiry  *time.Timer
+	asked   map[string]bool // keys of the questions of this run
 	answers map[string]chan json.RawMessage
 
 	saving  chan struct{} // has one element while the Store saves the record, or deletes it; mu is free then
@@ -41,6 +45,15 @@ func (t *Task) Record() Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.copy()
+}
+
+// Run returns which run of the task this is, from 1, and a number that is greater
+// than that of every run before: a system that has seen a greater one can refuse
+// what an overtaken run wants of it.
+func (t *Task) Run() (run int, token int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.record.Run, t.token
 }
 
 // copy returns the record with a list of requests of its own, as the Store and
@@ -68,21 +81,91 @@ func (t *Task) change(fn func(r *Record)) error {
 func (t *Task) save(r Record, change int, tell func(State)) error {
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
-	if change <= t.saved || t.isDeleted() {
+	if change <= t.saved {
 		return t.saveErr
 	}
-	t.saved, t.saveErr = change, t.manager.keep(r)
-	if errors.Is(t.saveErr, errOver) {
+	t.saved = change
+	return t.put(r, tell)
+}
+
+// saveAgain is save for a state whose save has failed.
+func (t *Task) saveAgain() error {
+	t.saving <- struct{}{}
+	defer func() { <-t.saving }()
+	if t.saveErr == nil {
+		return nil
+	}
+	return t.put(t.Record(), t.manager.changed)
+}
+
+// put is save for who may save, whichever state r is.
+func (t *Task) put(r Record, tell func(State)) error {
+	if !t.refresh(&r) {
+		t.saveErr = nil
+		return nil
+	}
+	began := time.Now()
+	t.saveErr = t.manager.keep(&r)
+	if over, ok := errors.AsType[*overError](t.saveErr); ok {
 		t.saveErr = nil // what it has become here, nobody hears of
-		t.end()
-		t.manager.leave(t)
-		t.cancel(ErrCancelled)
+		t.manager.end(t, over.cause)
 		return nil
 	}
 	if t.saveErr == nil {
+		t.follow(&r, began)
 		tell(State{Record: r})
 	}
 	return t.saveErr
+}
+
+// refresh gives a copy that is to be saved what others have added since it was
+// made. It tells false if the task is over.
+func (t *Task) refresh(r *Record) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.merge(&t.record)
+	return t.over == nil
+}
+
+// follow takes over what the Store has of this run, as of that time, and gives
+// the work the answers that have come.
+func (t *Task) follow(now *Record, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record.merge(now)
+	for key, wait := range t.answers {
+		if value, ok := t.record.Answers[key]; ok {
+			wait <- value // which has room for it
+			delete(t.answers, key)
+		}
+	}
+	if !t.record.Replay && !t.record.Status.Final() {
+		t.record.Answers = nil // nobody needs them again
+	}
+	t.holds(at)
+}
+
+// confirm notes that the task was this run's at that time.
+func (t *Task) confirm(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holds(at)
+}
+
+// holds is confirm with t.mu held. A task that may be replayed is given up in
+// time, so that there are not two runs of it where the first heeds its context.
+// Others need not be: nobody repeats them, and what they come to counts only if
+// they still have the task.
+func (t *Task) holds(at time.Time) {
+	if t.manager.shared == nil || !t.record.Replay || t.over != nil || t.record.Status.Final() {
+		return
+	}
+	left := time.Until(at.Add(giveUp))
+	if t.lapse == nil {
+		t.lapse = time.AfterFunc(left, func() { t.manager.end(t, ErrLost) })
+		return
+	}
+	t.lapse.Reset(left)
 }
 
 // discard makes the Store forget the task, which is gone. A Store that fails to
@@ -96,13 +179,6 @@ func (t *Task) discard() {
 	}
 }
 
-// isDeleted tells whether the time of the task is up; see gone.
-func (t *Task) isDeleted() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.deleted
-}
-
 // apply changes the record with fn, and returns what it has become and the
 // number of the change; 0 if there was none. If there is no room for what the
 // record would keep, the change fails and the record is as before; but a task
@@ -110,7 +186,7 @@ func (t *Task) isDeleted() bool {
 func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.deleted || t.record.Status.Final() {
+	if t.over != nil || t.record.Status.Final() {
 		return r, 0, nil
 	}
 	before := t.record
@@ -125,6 +201,9 @@ func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 		t.record.Result, t.record.Fault = nil, wire.AppendError(nil, tooLong)
 		t.manager.resize(t, 0)
 	}
+	if t.record.Status.Final() && t.lapse != nil {
+		t.lapse.Stop()
+	}
 	t.record.Updated = time.Now()
 	t.changes++
 	return t.copy(), t.changes, nil
@@ -133,22 +212,101 @@ func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 // Keep makes a reserved task one that clients can ask for. From now on its TTL
 // runs, and its record is in the Store. If the Store fails, the task stays
 // reserved and Keep may be tried again.
-func (t *Task) Keep() error {
+//
+// With a call, which is not nil, another replica may run the task again, if there
+// are others: it gets the call then. What the work has asked and kept so far is
+// known.
+func (t *Task) Keep(call *Call) error {
 	t.mu.Lock()
+	t.record.Replay, t.record.Worker, t.record.Waiting, t.record.Call = false, false, false, 0
 	t.record.Created = time.Now()
 	t.record.Updated = t.record.Created
+	t.record.Run, t.token = 1, t.record.Created.UnixMicro()
+	var err error
+	if call != nil && t.manager.shared != nil {
+		err = t.manager.shared.describe(&t.record, call)
+	}
 	t.changes++
 	r, change := t.copy(), t.changes
 	t.mu.Unlock()
-	if err := t.save(r, change, func(State) {}); err != nil {
+	if err != nil {
+		return err
+	}
+	if bytes := size(&r); !t.manager.resize(t, bytes) {
+		return protocol.Errorf(protocol.CodeBusy, "%d bytes of a call are more than the server has room to keep", bytes)
+	}
+	err = t.keepCall(&r, call)
+	if err == nil {
+		err = t.save(r, change, func(State) {})
+	}
+	if err != nil {
+		t.manager.unmake(t)
 		return protocol.Errorf(protocol.CodeInternal, "the task could not be kept: %w", err)
 	}
+	t.begun()
+	return nil
+}
+
+// keepCall keeps the call of a task, before anybody can find the task.
+func (t *Task) keepCall(r *Record, call *Call) error {
+	if r.Call == 0 {
+		return nil
+	}
+	return t.manager.useSoon(func(ctx context.Context) error { return t.manager.shared.keepCall(ctx, r, call) })
+}
+
+// begun makes the task one that has its time, and that this process renews.
+func (t *Task) begun() {
+	t.mu.Lock()
+	if t.record.rev != 0 {
+		t.token = int64(t.record.rev)
+	}
+	left := time.Until(t.record.Created.Add(t.record.TTL))
+	t.expiry = time.AfterFunc(left, func() { t.manager.expire(t) })
+	t.mu.Unlock()
 	t.manager.mu.Lock()
 	t.kept = true
 	t.manager.mu.Unlock()
-	time.AfterFunc(r.TTL, func() { t.manager.expire(t) })
-	return nil
 }
+
+// claimed makes a task that this replica has taken, as of that time, one that it
+// runs.
+func (t *Task) claimed(r *Record, at time.Time) {
+	t.mu.Lock()
+	t.record = *r
+	t.holds(at)
+	t.mu.Unlock()
+	t.begun()
+}
+
+// adopt makes the run go on with what the store has, if that is its own. It tells
+// false if the run is over.
+func (t *Task) adopt(now *Record, at time.Time) bool {
+	t.mu.Lock()
+	goesOn := t.over == nil && t.record.Run == now.Run
+	t.mu.Unlock()
+	if goesOn {
+		t.follow(now, at)
+	}
+	return goesOn
+}
+
+// found notes that this replica has what the task needs.
+func (t *Task) found() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record.Seeking = time.Time{}
+}
+
+// Leave gives a task that was kept for a worker to whoever finds it.
+func (t *Task) Leave() {
+	t.manager.end(t, errLeft)
+	t.manager.Told(t.record.ID)
+	t.manager.queue()
+}
+
+// errLeft is the cause of a task that was left to a worker.
+var errLeft = errors.New("tasks: left to a worker")
 
 // Drop gives back the place of a reserved task that was not kept.
 func (t *Task) Drop() {
@@ -174,46 +332,60 @@ func (t *Task) Note(p wire.Progress) error {
 // of the state, or cancelled. What comes after the first end counts no more.
 func (t *Task) Finish(status protocol.TaskStatus, result, fault json.RawMessage) error {
 	t.manager.leave(t) // first: who sees the end may start the next at once
-	return t.change(func(r *Record) {
-		r.Status, r.Result, r.Fault, r.Requests = status, result, fault, nil
-		if status == protocol.TaskFailed {
-			var wire struct{ Message string }
-			_ = json.Unmarshal(fault, &wire) // without one there is no message
-			r.StatusMessage = wire.Message
-		}
-	})
+	err := t.change(func(r *Record) { r.end(status, result, fault) })
+	if err != nil && t.manager.shared != nil {
+		t.manager.keepTrying(t)
+	}
+	return err
 }
 
-// gone keeps the task from being saved again.
-func (t *Task) gone() {
-	t.end()
+// Release leaves the task to another replica, which runs it again at once. It
+// tells false, and does nothing, if none may.
+func (t *Task) Release() bool {
+	if !t.Record().Replay {
+		return false
+	}
+	t.release(func(r *Record) { r.wait(atOnce) })
+	return true
+}
+
+// release leaves the task to others, with what fn makes of it.
+func (t *Task) release(fn func(r *Record)) {
 	t.manager.leave(t)
+	if err := t.change(fn); err != nil {
+		t.manager.failed(err) // others find it when its lease is over
+	}
+	t.manager.end(t, ErrLost)
 }
 
-// end keeps the task from being changed and saved again.
-func (t *Task) end() {
+// end keeps the task from being changed and saved again, and reports whether it
+// was not so before. The cause is what its work is told.
+func (t *Task) end(cause error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.deleted = true
+	if t.over != nil {
+		return false
+	}
+	t.over = cause
+	if t.lapse != nil {
+		t.lapse.Stop()
+	}
+	return true
 }
 
 // Ask puts questions to the client and waits for the answers, which
 // tasks/update brings in any order. It returns them in the order of the
-// questions. When ctx ends first, the questions are withdrawn and the error is
-// the cause of ctx. On a task that has ended it returns ErrCancelled at once.
+// questions. What an earlier run has asked is not asked again. When ctx ends
+// first, the questions are withdrawn and the error is the cause of ctx. On a task
+// that has ended it returns ErrCancelled at once.
 func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
 	waits := make([]chan json.RawMessage, len(questions))
 	err := t.change(func(r *Record) {
 		for i, q := range questions {
-			// A key may be used once in the life of a task.
-			if t.used[q.Key]++; t.used[q.Key] > 1 {
-				q.Key = uniqueKey(t.used, q.Key)
-			}
 			waits[i] = make(chan json.RawMessage, 1)
-			t.answers[q.Key] = waits[i]
-			r.Requests = append(r.Requests, q)
+			t.ask(r, q, waits[i])
 		}
-		r.Status = protocol.TaskInputRequired
+		r.settle()
 	})
 	if err != nil {
 		return nil, err
@@ -236,64 +408,92 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 	return answers, nil
 }
 
-// withdraw takes back the questions whose answers were to come to waits. Their
-// keys stay used: an answer that is under way must not reach a later question.
+// ask makes the answer to q come to wait. The key of a question stays that of
+// this question for the life of the task: another one, of a run that went
+// another way, or of the same run, gets another key, as an answer that is on its
+// way must not reach it. t.mu is held.
+func (t *Task) ask(r *Record, q protocol.InputRequest, wait chan json.RawMessage) {
+	digest, key := wire.DigestOf(q), q.Key
+	for n := 2; ; n++ {
+		before, was := r.Asked[q.Key]
+		if !t.asked[q.Key] && (!was || before == digest) {
+			break
+		}
+		if !t.asked[q.Key] { // nobody will ask this one again
+			r.drop(q.Key)
+		}
+		q.Key = fmt.Sprintf("%s-%d", key, n)
+	}
+	t.asked[q.Key], r.Asked = true, with(r.Asked, q.Key, digest)
+	if value, ok := r.Answers[q.Key]; ok {
+		wait <- value
+		return
+	}
+	t.answers[q.Key] = wait
+	if !slices.ContainsFunc(r.Requests, func(open protocol.InputRequest) bool { return open.Key == q.Key }) {
+		r.Requests = append(r.Requests, q)
+	}
+}
+
+// withdraw takes back the questions whose answers were to come to waits.
 func (t *Task) withdraw(waits []chan json.RawMessage) error {
 	return t.change(func(r *Record) {
-		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
-			wait, ok := t.answers[q.Key]
-			if ok = ok && slices.Contains(waits, wait); ok {
-				delete(t.answers, q.Key)
+		for key, wait := range t.answers {
+			if slices.Contains(waits, wait) {
+				delete(t.answers, key)
+				r.drop(key)
 			}
-			return ok
-		})
-		if len(r.Requests) == 0 {
-			r.Status = protocol.TaskWorking
 		}
+		r.settle()
 	})
 }
 
-// answer gives answers to the questions that wait for them. The channels have
-// room for one, and a question leaves the table with its answer, so that
-// nothing here blocks. Nothing is saved if none of the answers is to a question
-// of the task.
+// answer gives answers to the questions that wait for them. It returns when they
+// are kept, so that the next run has them if this one is lost. Nothing is saved
+// if none of the answers is to a question of the task.
 func (t *Task) answer(answers map[string]json.RawMessage) error {
 	if !t.waitsFor(answers) {
 		return nil
 	}
-	return t.change(func(r *Record) {
-		r.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q protocol.InputRequest) bool {
-			value, ok := answers[q.Key]
-			if ok {
-				t.answers[q.Key] <- value
-				delete(t.answers, q.Key)
-			}
-			return ok
-		})
-		if len(r.Requests) == 0 {
-			r.Status = protocol.TaskWorking
-		}
-	})
+	return t.change(func(r *Record) { r.take(answers) })
 }
 
-// waitsFor tells whether any of the answers is to a question of the task.
+// waitsFor tells whether any of the answers is to a question of the task, or to
+// one whose answer is here and could not be kept yet.
 func (t *Task) waitsFor(answers map[string]json.RawMessage) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range answers {
-		if _, ok := t.answers[key]; ok {
+		_, waits := t.answers[key]
+		if waits || slices.ContainsFunc(t.record.Requests, func(open protocol.InputRequest) bool { return open.Key == key }) {
 			return true
 		}
 	}
 	return false
 }
 
-// uniqueKey returns a key like key that was not used, and notes that it is.
-func uniqueKey(used map[string]int, key string) string {
-	for n := used[key]; ; n++ {
-		if next := fmt.Sprintf("%s-%d", key, n); used[next] == 0 {
-			used[next] = 1
-			return next
-		}
+// Recall returns what an earlier run, or this one, has kept under a key.
+func (t *Task) Recall(key string) (value json.RawMessage, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	value, ok = t.record.Kept[key]
+	return value, ok
+}
+
+// Remember keeps a value for the runs after this one. It returns when the Store
+// has it, or with the reason why not, which may be that the task is no longer
+// this run's.
+func (t *Task) Remember(key string, value json.RawMessage) error {
+	if t.manager.shared == nil || !t.Record().Replay {
+		return nil // there is none
 	}
+	if err := t.change(func(r *Record) { r.Kept = with(r.Kept, key, value) }); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over == nil && t.record.Status.Final() {
+		return ErrCancelled
+	}
+	return t.over
 }

@@ -28,7 +28,7 @@ func (s *trapStore) spring() {
 	}
 }
 
-func (s *trapStore) Save(ctx context.Context, r tasks.Record) error {
+func (s *trapStore) Save(ctx context.Context, r *tasks.Record) error {
 	s.spring()
 	return s.Memory.Save(ctx, r)
 }
@@ -101,7 +101,7 @@ func TestStoreThatDoesNotReturn(t *testing.T) {
 // slowStore waits for as long as it may.
 type slowStore struct{ tasks.Memory }
 
-func (*slowStore) Save(ctx context.Context, _ tasks.Record) error {
+func (*slowStore) Save(ctx context.Context, _ *tasks.Record) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -46,6 +47,14 @@ type Askers interface {
 	Asker(of Asking) Asker
 }
 
+// Known is what a request has learned: the answers to its questions, which have
+// these digests, and what it kept, all by keys.
+type Known struct {
+	Asked   map[string]wire.Digest
+	Answers map[string]json.RawMessage
+	Kept    map[string]json.RawMessage
+}
+
 // Asker carries the questions of one request to the client, and the answers
 // back.
 type Asker interface {
@@ -54,8 +63,11 @@ type Asker interface {
 	Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error)
 	// Recall returns what Keep kept under a key, in this round or before.
 	Recall(key string) (value json.RawMessage, ok bool, err error)
-	// Keep makes later rounds of the request recall a value.
-	Keep(key string, value json.RawMessage)
+	// Keep makes later rounds of the request recall a value, and later runs of a
+	// task. It returns when they would.
+	Keep(key string, value json.RawMessage) error
+	// Known returns what a request has learned so far, for the task that it becomes.
+	Known() Known
 	// Required returns the result that tells the client what was asked.
 	Required() (protocol.Result, error)
 }

@@ -160,9 +160,10 @@ type Stream interface {
 // Detacher turns a request into a task; the server brings it for tools that may
 // run as one.
 type Detacher interface {
-	// Detach makes the request a task. It returns nil if there is to be none,
-	// since the client takes none or the answer is on its way.
-	Detach() (*Detachment, error)
+	// Detach makes the request a task, which knows what the request has learned. It
+	// returns nil if there is to be none, since the client takes none or the answer
+	// is on its way.
+	Detach(known Known) (*Detachment, error)
 	// Asks tells whether a request that asks its client becomes a task first, so
 	// that its handler waits for the answer and does not run again.
 	Asks() bool
@@ -172,6 +173,7 @@ type Detacher interface {
 type Detachment struct {
 	Asker  Asker                       // takes its questions
 	Note   func(p wire.Progress) error // takes its progress, whose token is not set
+	Run    func() (int, int64)         // which run of the task this is, and its token
 	Answer func()                      // answers the request; from then on nothing else can be sent for it
 }
 

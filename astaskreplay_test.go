@@ -1,0 +1,372 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// mortalStore is a scale.Store that a replica can be cut off from, as if killed:
+// nothing that it does reaches anybody.
+type mortalStore struct {
+	scale.Store
+	dead atomic.Bool
+}
+
+func (s *mortalStore) err() error {
+	if s.dead.Load() {
+		return scale.ErrUnavailable
+	}
+	return nil
+}
+
+func (s *mortalStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return s.Store.Get(ctx, looks...)
+}
+
+func (s *mortalStore) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return s.Store.Put(ctx, writes...)
+}
+
+func (s *mortalStore) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return s.Store.Due(ctx, part, index, owner, max, lease)
+}
+
+// taskReplica is a server that shares its tasks, and a client of it alone.
+type taskReplica struct {
+	*mcp.Server
+	taskClient
+	store *mortalStore
+	ran   atomic.Int64 // handlers that began here
+}
+
+// kill cuts a replica off.
+func (r *taskReplica) kill() { r.store.dead.Store(true) }
+
+// taskWeb is a conversation over HTTP without a network, as ann, or as who the
+// identity says.
+type taskWeb struct {
+	t *testing.T
+	h http.Handler
+	*frame.Identity
+}
+
+func (c *taskWeb) say(text string) []string {
+	c.t.Helper()
+	var m struct {
+		Method string
+		Params struct{ Name, TaskID string }
+	}
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		c.t.Fatal(err)
+	}
+	ctx := principal.With(c.t.Context(), "ann")
+	if c.Identity != nil {
+		ctx = mcp.WithIdentity(c.t.Context(), c.Identity)
+	}
+	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(text))
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {m.Method}, "Mcp-Name": {m.Params.Name + m.Params.TaskID}}
+	res := httptest.NewRecorder()
+	c.h.ServeHTTP(res, req)
+	var all []string
+	for line := range strings.Lines(res.Body.String()) {
+		if line = strings.TrimSpace(strings.TrimPrefix(line, "data: ")); strings.HasPrefix(line, "{") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// taskReplicas runs test with n servers, in a bubble, which have been in touch with
+// their store for long. tool is the one that all of them have.
+func taskReplicas(t *testing.T, n int, o *mcp.TaskOptions, tool func(r *taskReplica, f *mcp.Frame) (string, error), test func(t *testing.T, all []*taskReplica)) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		var all []*taskReplica
+		for range n {
+			r := &taskReplica{store: &mortalStore{Store: store}}
+			r.Server = fixture(t, &mcp.Options{Store: r.store, StateKeys: sharedKeys})
+			r.MustAdd(mcp.Tool("work", func(f *mcp.Frame, _ empty) (string, error) {
+				r.ran.Add(1)
+				return tool(r, f)
+			}, mcp.AsTask(o)))
+			r.taskClient = taskClient{t: t, c: &taskWeb{t: t, h: r.Handler()}}
+			all = append(all, r)
+		}
+		time.Sleep(time.Minute)
+		test(t, all)
+	})
+}
+
+// state returns the state of a task at a replica.
+func (r *taskReplica) state(id string) taskAnswer {
+	r.t.Helper()
+	return r.ask("tasks/get", fmt.Sprintf(`"taskId":%q`, id))
+}
+
+// A task whose replica is killed goes on at another one: what was answered and kept
+// is known there, and the rest happens again.
+func TestTaskReplayed(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"a task at once": -1, "a call at first": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			var once, priced atomic.Int64
+			var mu sync.Mutex
+			var runs []string
+			var last int64
+			taskReplicas(t, 3, &mcp.TaskOptions{Wait: wait, Replay: true}, func(r *taskReplica, f *mcp.Frame) (string, error) {
+				order, err := mcp.Once(f, "order", func() (int64, error) { return once.Add(1), nil })
+				if err != nil {
+					return "", err
+				}
+				sure, err := mcp.Elicit[yesForm](f, "sure", "Sure?")
+				if err != nil {
+					return "", err
+				}
+				run, token := f.Run()
+				mu.Lock()
+				runs = append(runs, fmt.Sprintln(run, token > last, f.Principal(), f.HTTPRequest() != nil))
+				last = token
+				mu.Unlock()
+				select {
+				case <-time.After(10 * time.Second):
+				case <-f.Done():
+					return "", f.Err()
+				}
+				// Another price, and so another question.
+				price, err := mcp.Elicit[yesForm](f, "price", fmt.Sprintf("Pay %d?", priced.Add(1)))
+				return fmt.Sprintf("order %d, %v %v", order, sure.Value.Yes, price.Value.Yes), err
+			}, func(t *testing.T, all []*taskReplica) {
+				a, b := all[0], all[1]
+				id := a.ask("tools/call", `"name":"work"`).Result.TaskID
+				a.until(id, "input_required")
+				answer := func(r *taskReplica, key string) {
+					t.Helper()
+					if got := r.ask("tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{%q:{"action":"accept","content":{"yes":true}}}`, id, key)); got.Error != nil {
+						t.Fatal(got.Error)
+					}
+				}
+				answer(b, "sure")
+				synctest.Wait()
+				time.Sleep(11 * time.Second)
+				if got := b.state(id).Result; got.Status != "input_required" || got.InputRequests["price"] == nil {
+					t.Fatalf("%+v", got)
+				}
+				a.kill()
+				time.Sleep(15*time.Second + 2500*time.Millisecond) // a lease and the time to find it
+				if got := b.state(id).Result; b.ran.Load()+all[2].ran.Load() != 1 || got.Status != "input_required" {
+					t.Fatalf("%d runs after the lease: %+v", b.ran.Load()+all[2].ran.Load(), got)
+				}
+				time.Sleep(10 * time.Second)
+				if got := b.state(id).Result; len(got.InputRequests) != 1 || got.InputRequests["price-2"] == nil {
+					t.Fatalf("%+v", got)
+				}
+				answer(b, "price") // that nobody asks any more
+				if got := b.state(id).Result; got.Status != "input_required" {
+					t.Errorf("%+v", got)
+				}
+				answer(all[2], "price-2")
+				synctest.Wait()
+				if got := b.state(id).Result; got.Status != "completed" || got.Result.Content[0].Text != "order 1, true true" {
+					t.Errorf("%+v", got)
+				}
+				if got := strings.Join(runs, ""); got != "1 true ann true\n2 true ann false\n" {
+					t.Errorf("runs %q", got)
+				}
+				if a.ran.Load() != 1 || once.Load() != 1 {
+					t.Errorf("%d runs at the first, %d times Once", a.ran.Load(), once.Load())
+				}
+			})
+		})
+	}
+}
+
+// A server that shuts down leaves its tasks to others, which begin at once; that
+// counts for nothing.
+func TestTaskHandedOver(t *testing.T) {
+	taskReplicas(t, 5, &mcp.TaskOptions{Wait: -1, Replay: true}, func(r *taskReplica, f *mcp.Frame) (string, error) {
+		select {
+		case <-time.After(time.Minute):
+			return "done", nil
+		case <-f.Done():
+			return "", fmt.Errorf("cut short: %w", context.Cause(f))
+		}
+	}, func(t *testing.T, all []*taskReplica) {
+		at := all[0]
+		id := at.ask("tools/call", `"name":"work"`).Result.TaskID
+		gone := map[*taskReplica]bool{}
+		for range 4 {
+			time.Sleep(time.Second)
+			for _, r := range all {
+				if r.ran.Load() > 0 && !gone[r] {
+					at = r
+				}
+			}
+			gone[at] = true
+			end, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := at.Shutdown(end); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Shutdown: %v", err)
+			}
+			cancel()
+			time.Sleep(4 * time.Second)
+		}
+		for _, r := range all {
+			if !gone[r] {
+				if got := r.until(id, "working", "failed", "completed").Result; got.Status != "working" {
+					t.Fatalf("%+v", got)
+				}
+				time.Sleep(time.Minute)
+				if got := r.state(id).Result; got.Status != "completed" || got.Result.Content[0].Text != "done" {
+					t.Errorf("%+v", got)
+				}
+			}
+		}
+	})
+}
+
+// Where a task cannot run again it fails, and says why.
+func TestTaskNotReplayed(t *testing.T) {
+	work := func(r *taskReplica, f *mcp.Frame) (string, error) {
+		<-f.Done()
+		return "", f.Err()
+	}
+	fails := func(t *testing.T, r *taskReplica, id, why string) {
+		t.Helper()
+		got := r.state(id)
+		text, _ := json.Marshal(got.Result)
+		if got.Result.Status != "failed" || !bytes.Contains(text, []byte(why)) {
+			t.Errorf("%s, want %q", text, why)
+		}
+	}
+	replay := &mcp.TaskOptions{Wait: -1, Replay: true}
+	t.Run("not asked for", func(t *testing.T) {
+		taskReplicas(t, 2, &mcp.TaskOptions{Wait: -1}, work, func(t *testing.T, all []*taskReplica) {
+			id := all[0].ask("tools/call", `"name":"work"`).Result.TaskID
+			all[0].kill()
+			time.Sleep(15*time.Second + 2500*time.Millisecond)
+			fails(t, all[1], id, "the replica that ran the task is gone")
+		})
+	})
+	t.Run("too often", func(t *testing.T) {
+		taskReplicas(t, 4, replay, work, func(t *testing.T, all []*taskReplica) {
+			id := all[0].ask("tools/call", `"name":"work"`).Result.TaskID
+			left := all
+			for range 3 {
+				for i, r := range left {
+					if r.ran.Load() > 0 {
+						r.kill()
+						left = append(append([]*taskReplica{}, left[:i]...), left[i+1:]...)
+						break
+					}
+				}
+				time.Sleep(15*time.Second + 2500*time.Millisecond)
+			}
+			fails(t, left[0], id, "the task was run 3 times")
+		})
+	})
+	t.Run("another schema", func(t *testing.T) {
+		taskReplicas(t, 3, replay, work, func(t *testing.T, all []*taskReplica) {
+			id := all[0].ask("tools/call", `"name":"work"`).Result.TaskID
+			for i, r := range all[1:] {
+				r.Remove(mcp.KindTool, "work")
+				if i == 0 {
+					r.MustAdd(mcp.Tool("work", func(*mcp.Frame, yesForm) (string, error) { return "", nil }, mcp.AsTask(replay)))
+				}
+			}
+			all[0].kill()
+			time.Sleep(time.Minute)
+			if got := all[1].state(id).Result; got.Status != "working" {
+				t.Errorf("%+v", got)
+			}
+			time.Sleep(time.Minute)
+			fails(t, all[1], id, "not on this replica")
+		})
+	})
+	t.Run("token", func(t *testing.T) {
+		taskReplicas(t, 2, replay, work, func(t *testing.T, all []*taskReplica) {
+			for _, r := range all {
+				r.c.(*taskWeb).Identity = &frame.Identity{Issuer: "https://a.example", Subject: "ann", Expiry: time.Now().Add(10 * time.Second)}
+			}
+			id := all[0].ask("tools/call", `"name":"work"`).Result.TaskID
+			all[0].kill()
+			time.Sleep(15*time.Second + 2500*time.Millisecond)
+			fails(t, all[1], id, "the access token")
+		})
+	})
+}
+
+// A worker runs what others leave to it, and they run what is lost of others.
+func TestWorker(t *testing.T) {
+	taskReplicas(t, 3, &mcp.TaskOptions{Worker: true}, func(r *taskReplica, f *mcp.Frame) (string, error) {
+		select {
+		case <-time.After(5 * time.Second):
+			return "worked for " + f.Principal(), nil
+		case <-f.Done():
+			return "", f.Err()
+		}
+	}, func(t *testing.T, all []*taskReplica) {
+		web, one, two := all[0], all[1], all[2]
+		id := web.ask("tools/call", `"name":"work"`).Result.TaskID
+		time.Sleep(5 * time.Minute)
+		if got := web.state(id).Result; got.Status != "working" {
+			t.Fatalf("%+v", got)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan error, 2)
+		go func() { ended <- one.Work(ctx) }()
+		time.Sleep(time.Second)
+		if one.ran.Load() != 1 {
+			t.Fatal("the worker does not begin")
+		}
+		one.kill()
+		go func() { ended <- two.Work(t.Context()) }()
+		time.Sleep(30 * time.Second)
+		if got := web.state(id).Result; got.Status != "completed" || got.Result.Content[0].Text != "worked for ann" {
+			t.Fatalf("%+v", got)
+		}
+		for range 20 {
+			id = web.ask("tools/call", `"name":"work"`).Result.TaskID
+		}
+		time.Sleep(time.Minute) // one user has 16 at a time
+		if got := web.state(id).Result; got.Status != "completed" || web.ran.Load() != 0 || two.ran.Load() != 21 {
+			t.Errorf("%+v, %d at the web, %d at the worker", got, web.ran.Load(), two.ran.Load())
+		}
+		cancel(errors.New("enough"))
+		if err := <-ended; err.Error() != "enough" {
+			t.Errorf("Work returned %v", err)
+		}
+		if err := two.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; !errors.Is(err, mcp.ErrServerClosed) {
+			t.Errorf("Work returned %v", err)
+		}
+		if err := mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, nil).Work(t.Context()); err == nil {
+			t.Error("a worker without a store")
+		}
+	})
+}

@@ -1,0 +1,383 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	leases "github.com/talaria-go/mcp/internal/lease"
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// sweeper is the part of a Manager that shares its tasks with other replicas: it
+// renews those that run here, and takes those whose replica is gone, or that were
+// left to others. It does nothing before Share.
+type sweeper struct {
+	m        *Manager
+	ctx      context.Context
+	stop     context.CancelFunc
+	ended    sync.WaitGroup // goroutines of Share, Delivered and of tasks that begin
+	draining atomic.Bool
+	contact  [slots]leases.Contact // with the parts of the store
+	workers  atomic.Int32          // calls of Work
+	wake     chan struct{}         // tells Work of a task that waits; has room for one
+
+	mu     sync.Mutex
+	unmade []string       // tasks of which nobody was told, and which may be in the store
+	unkept map[*Task]bool // ends that the store does not have yet
+}
+
+func newSweeper(m *Manager) *sweeper {
+	s := &sweeper{m: m, wake: make(chan struct{}, 1), unkept: make(map[*Task]bool)}
+	for i := range s.contact {
+		s.contact[i].Lease = lease
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// ErrElsewhere is wrapped by the errors of Config.Replay that say that this
+// replica has not what the task needs, but another one may.
+var ErrElsewhere = errors.New("tasks: not on this replica")
+
+// Delivered handles a message of another replica, and reports whether it is one
+// of tasks.
+func (s *sweeper) Delivered(message post.Message) bool {
+	switch message.Kind {
+	case letterQueued:
+		s.knock()
+		return true
+	case letterAnswers, letterCancel:
+	default:
+		return false
+	}
+	var l letter
+	if err := json.Unmarshal(message.Body, &l); err != nil {
+		s.m.failed(err)
+		return true
+	}
+	t := s.m.task(l.ID)
+	switch {
+	case t == nil: // it has ended meanwhile
+	case message.Kind == letterAnswers:
+		// It waits for the store, which whoever brings messages must not.
+		s.ended.Go(func() { s.renew([]*Task{t}) })
+	default:
+		s.m.end(t, ErrCancelled)
+		s.m.Told(l.ID)
+	}
+	return true
+}
+
+// Share begins to renew the tasks that run here, and to take those that nobody
+// runs, on a goroutine that ends with Close. It must be called once, and only with
+// a *Shared.
+func (s *sweeper) Share() { s.ended.Go(s.keepShared) }
+
+// Close ends what Share has begun.
+func (s *sweeper) Close() {
+	s.stop()
+	s.ended.Wait()
+}
+
+// keepShared renews and takes tasks until Close.
+func (s *sweeper) keepShared() {
+	timer := time.NewTicker(beat)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if s.renew(s.m.renewable()) {
+			s.saveAgain()
+		}
+		for part := range slots {
+			// Before, what is due may be so because nobody could renew it.
+			if s.contact[part].Held() && !s.draining.Load() {
+				s.sweep(part, running, 100)
+			}
+		}
+	}
+}
+
+// Work runs tasks that were left to workers, as many as there is room for, until
+// ctx ends, whose cause it returns, or the server drains, for which it returns
+// drains.
+func (s *sweeper) Work(ctx context.Context, drains error) error {
+	s.workers.Add(1)
+	defer s.workers.Add(-1)
+	timer := time.NewTicker(beat / 4)
+	defer timer.Stop()
+	for !s.draining.Load() {
+		for part := range slots {
+			if room := min(s.m.config.MaxRunning-s.m.running.Used(), 16); room > 0 {
+				s.sweep(part, queued, room)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.wake:
+		case <-timer.C:
+		}
+	}
+	return drains
+}
+
+// knock wakes Work.
+func (s *sweeper) knock() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// queue tells workers of a task.
+func (s *sweeper) queue() {
+	s.knock()
+	_ = s.m.useSoon(func(ctx context.Context) error { return s.m.shared.Post.Tell(ctx, letterQueued, nil) }) // they look anyway
+}
+
+// use is Manager.useSoon, unless the sweeper is closed, and until then. It returns
+// the time before.
+func (s *sweeper) use(fn func(ctx context.Context) error) (began time.Time, err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
+	defer cancel()
+	began = time.Now()
+	if err = s.m.use(func() error { return fn(ctx) }); s.ctx.Err() == nil {
+		s.m.failed(err)
+	}
+	return began, err
+}
+
+// renew lets tasks that run here go on, takes over what others have added to them,
+// and ends those that have ended elsewhere. It tells whether the store answered.
+func (s *sweeper) renew(tasks []*Task) (answered bool) {
+	looks := make([]scale.Look, 0, slots+len(tasks))
+	for part := range slots {
+		looks = append(looks, scale.Look{Key: scale.Key{Part: partOf(part), Name: "contact"}})
+	}
+	for _, t := range tasks {
+		r := t.Record()
+		looks = append(looks, scale.Look{Key: keyOf(r.ID), Known: r.rev, In: lease})
+	}
+	answered = true
+	at := 0
+	for chunk := range slices.Chunk(looks, batch) {
+		var found []scale.Entry
+		began, err := s.use(func(ctx context.Context) (err error) { found, err = s.m.shared.Store.Get(ctx, chunk...); return err })
+		answered = answered && err == nil
+		for i := range chunk {
+			ok := len(found) == len(chunk) && found[i].Err == nil && (err == nil || found[i].Key == chunk[i].Key)
+			switch {
+			case at+i < slots:
+				s.contact[at+i].Note(ok)
+			case ok:
+				s.renewed(tasks[at+i-slots], chunk[i].Known, found[i], began)
+			}
+		}
+		at += len(chunk)
+	}
+	return answered
+}
+
+// renewed handles what a look at a task has found.
+func (s *sweeper) renewed(t *Task, known scale.Rev, e scale.Entry, began time.Time) {
+	if e.Rev == known {
+		t.confirm(began)
+		return
+	}
+	run, _ := t.Run()
+	now, err := s.m.shared.own(e, run)
+	if over, ok := errors.AsType[*overError](err); ok {
+		if r := t.Record(); !r.Status.Final() { // by itself, just now
+			s.m.end(t, over.cause)
+			s.m.Told(r.ID)
+		}
+		return
+	}
+	if err != nil {
+		s.m.failed(err)
+		return
+	}
+	t.follow(&now, began)
+	s.m.changed(State{Record: t.Record()})
+}
+
+// saveAgain saves ends that the store does not have, and deletes what should not be
+// there.
+func (s *sweeper) saveAgain() {
+	s.mu.Lock()
+	unmade := s.unmade
+	s.unmade = nil
+	tasks := make([]*Task, 0, len(s.unkept))
+	for t := range s.unkept {
+		tasks = append(tasks, t)
+	}
+	s.mu.Unlock()
+	for i, id := range unmade {
+		if _, err := s.use(func(ctx context.Context) error { return s.m.shared.Delete(ctx, id) }); err != nil {
+			s.mu.Lock()
+			s.unmade = append(s.unmade, unmade[i:]...)
+			s.mu.Unlock()
+			return
+		}
+	}
+	for _, t := range tasks {
+		if t.saveAgain() == nil {
+			s.mu.Lock()
+			delete(s.unkept, t)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// unmake makes a task that could not be kept another one: the store may have that
+// one, and nobody may run it.
+func (s *sweeper) unmake(t *Task) {
+	if s.m.shared == nil {
+		return
+	}
+	id := s.m.rename(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unmade) < DefaultMax {
+		s.unmade = append(s.unmade, id)
+	}
+}
+
+// keepTrying has the end of a task saved when the store answers again. Nobody takes
+// the task before: that takes a lease in which the store answers.
+func (s *sweeper) keepTrying(t *Task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unkept[t] = true
+}
+
+// sweep takes tasks of a part that are due in an index.
+func (s *sweeper) sweep(part int, index string, most int) {
+	var due []scale.Entry
+	began, err := s.use(func(ctx context.Context) (err error) {
+		due, err = s.m.shared.Store.Due(ctx, partOf(part), index, s.m.shared.Post.Node(), most, lease)
+		return err
+	})
+	if err != nil {
+		s.contact[part].Note(false)
+	}
+	for _, e := range due {
+		r, err := s.m.shared.read(e)
+		if err != nil {
+			s.m.failed(err) // which keeps nobody from the others
+			continue
+		}
+		if t := s.m.task(r.ID); t != nil && t.adopt(&r, began) {
+			continue // it runs here, and was not renewed for long
+		}
+		s.take(&r)
+	}
+}
+
+// take runs a task that nobody runs, leaves it to others, or ends it. Its Rev is
+// new, so that whoever ran it can change it no more.
+func (s *sweeper) take(r *Record) {
+	if !r.Waiting {
+		r.Lost++
+	}
+	switch {
+	case !r.Replay:
+		s.fail(r, lost("the replica that ran the task is gone", "replica lost"))
+	case r.Lost >= maxLost:
+		s.fail(r, lost(fmt.Sprintf("the task was run %d times, and each time the replica that ran it was lost", r.Lost), "replica lost"))
+	case r.Worker && s.workers.Load() == 0 || s.m.config.Replay == nil:
+		s.pass(r)
+	default:
+		s.again(*r)
+	}
+}
+
+// fail ends a task that nobody runs.
+func (s *sweeper) fail(r *Record, fault json.RawMessage) {
+	r.end(protocol.TaskFailed, nil, fault)
+	done := false
+	_, _ = s.use(func(ctx context.Context) (err error) { done, err = s.m.shared.replace(ctx, r); return err })
+	if done {
+		s.m.changed(State{Record: *r})
+	}
+}
+
+// pass leaves a task that nobody runs to others.
+func (s *sweeper) pass(r *Record) {
+	r.wait(retry)
+	_, _ = s.use(func(ctx context.Context) error { _, err := s.m.shared.replace(ctx, r); return err }) // it is due again anyway
+}
+
+// again runs a task from its beginning.
+func (s *sweeper) again(r Record) {
+	var text []byte
+	var ok bool
+	_, err := s.use(func(ctx context.Context) (err error) { text, ok, err = s.m.shared.call(ctx, r.ID); return err })
+	switch {
+	case err != nil:
+		return // it is due again
+	case !ok:
+		s.fail(&r, lost("the call that the task was made for is not kept any more", "call lost"))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.Background()) // of the task, which may outlive the sweeper
+	t := s.m.newTask(r, cancel)
+	if err := s.m.enter(t); err != nil {
+		cancel(err)
+		s.pass(&r)
+		return
+	}
+	r.Run++
+	r.Waiting, r.Progress = false, nil
+	done := false
+	began, err := s.use(func(ctx context.Context) (err error) { done, err = s.m.shared.replace(ctx, &r); return err })
+	if err != nil || !done {
+		t.Drop()
+		cancel(err)
+		return
+	}
+	t.claimed(&r, began)
+	s.ended.Go(func() {
+		err := safely.Try(func() error { return s.m.config.Replay(ctx, t, text) })
+		if err != nil {
+			s.refused(t, err)
+			return
+		}
+		t.found()
+	})
+}
+
+// refused handles a task that does not run here after all.
+func (s *sweeper) refused(t *Task, err error) {
+	fault, ok := errors.AsType[*protocol.Error](err)
+	seeking := t.Record().Seeking
+	switch {
+	case errors.Is(err, ErrElsewhere) && (seeking.IsZero() || time.Since(seeking) < seek):
+		t.release(func(r *Record) {
+			r.wait(retry)
+			if r.Seeking.IsZero() {
+				r.Seeking = time.Now()
+			}
+		})
+	case ok && (fault.Code == protocol.CodeBusy || fault.Code == protocol.CodeUnavailable):
+		t.release(func(r *Record) { r.wait(retry) })
+	case ok:
+		s.m.failed(t.Finish(protocol.TaskFailed, nil, wire.AppendError(nil, fault)))
+	default:
+		s.m.failed(t.Finish(protocol.TaskFailed, nil, lost("the task cannot be run again: "+err.Error(), "replica lost")))
+	}
+}
