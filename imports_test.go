@@ -105,6 +105,7 @@ var importGraph = map[string][]string{
 	"internal/needs":               {},
 	"internal/testserver":          {},
 	"internal/undertest":           {"", "scale", "transport/websocket"},
+	"internal/tasks/taskstest":     {"internal/tasks", "internal/opaque", "internal/post", "internal/seal", "protocol", "scale"},
 	"internal/programs/hello":      {""},
 	"internal/programs/order":      {"", "schema/civil"},
 	"internal/programs/chart":      {""},

@@ -473,7 +473,9 @@ func (a *taskAsker) Recall(key string) (value json.RawMessage, ok bool, err erro
 }
 
 // Keep implements upcall.Asker.
-func (a *taskAsker) Keep(key string, value json.RawMessage) error { return a.task.Remember(key, value) }
+func (a *taskAsker) Keep(ctx context.Context, key string, value json.RawMessage) error {
+	return a.task.Remember(ctx, key, value)
+}
 
 // Known implements upcall.Asker: what a task knows, it has.
 func (a *taskAsker) Known() upcall.Known { return upcall.Known{} }

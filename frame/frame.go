@@ -519,7 +519,7 @@ func (f *Frame) keep(key string, value json.RawMessage) error {
 	if asker == nil {
 		return nil
 	}
-	return asker.Keep(key, value)
+	return asker.Keep(f, key, value)
 }
 
 // taskNote returns what takes notes of progress, nil unless f is detached. It

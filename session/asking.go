@@ -66,7 +66,7 @@ func (a *asker) Recall(string) (json.RawMessage, bool, error) { return nil, fals
 
 // Keep implements upcall.Asker. It drops the value:
 // the handler that has it is the only one to run.
-func (a *asker) Keep(string, json.RawMessage) error { return nil }
+func (a *asker) Keep(context.Context, string, json.RawMessage) error { return nil }
 
 // Known implements upcall.Asker: no legacy request becomes a task.
 func (a *asker) Known() upcall.Known { return upcall.Known{} }

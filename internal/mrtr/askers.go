@@ -196,7 +196,7 @@ func (r *request) Recall(key string) (json.RawMessage, bool, error) {
 
 // Keep implements upcall.Asker. The value reaches the next round only if this
 // one ends with a question. Its size is checked then, by Required.
-func (r *request) Keep(key string, value json.RawMessage) error {
+func (r *request) Keep(_ context.Context, key string, value json.RawMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state.Kept == nil {

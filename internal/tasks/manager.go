@@ -179,7 +179,7 @@ func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.
 // newTask returns a task that has no place yet.
 func (m *Manager) newTask(r Record, cancel context.CancelCauseFunc) *Task {
 	return &Task{
-		manager: m, cancel: cancel, record: r, saving: make(chan struct{}, 1),
+		manager: m, cancel: cancel, record: r, saving: make(chan struct{}, 1), done: make(chan struct{}),
 		asked: make(map[string]bool), answers: make(map[string]chan json.RawMessage),
 	}
 }
@@ -424,7 +424,7 @@ func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
 	var ok bool
 	err := m.use(func() (err error) { r, ok, err = m.config.Store.Load(ctx, id); return err })
 	if err != nil {
-		return Record{}, err
+		return Record{}, m.away("the task cannot be looked up", err)
 	}
 	if !ok || r.Owner != owner {
 		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: %s", id)
@@ -439,16 +439,12 @@ func (m *Manager) Update(ctx context.Context, owner, id string, answers map[stri
 		return err
 	}
 	if t := m.task(id); t != nil {
-		return t.answer(answers)
+		return m.away("the answers cannot be kept", t.answer(answers))
 	}
 	if m.shared == nil {
 		return nil
 	}
-	err := m.elsewhere(ctx, id, letterAnswers, func(r *Record) bool { return r.take(answers) })
-	if err != nil {
-		return wire.Unavailable("the answers cannot be kept", err)
-	}
-	return nil
+	return m.away("the answers cannot be kept", m.elsewhere(ctx, id, letterAnswers, func(r *Record) bool { return r.take(answers) }))
 }
 
 // Cancel asks a task to end. One that has ended is left as it is.
@@ -461,16 +457,24 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 		err := t.Finish(protocol.TaskCancelled, nil, nil)
 		m.Told(id) // by itself
 		t.cancel(ErrCancelled)
-		return err
+		return m.away("the task cannot be cancelled", err)
 	}
 	if m.shared == nil {
 		return nil
 	}
-	err := m.elsewhere(ctx, id, letterCancel, func(r *Record) bool { r.end(protocol.TaskCancelled, nil, nil); return true })
-	if err != nil {
-		return wire.Unavailable("the task cannot be cancelled", err)
+	return m.away("the task cannot be cancelled", m.elsewhere(ctx, id, letterCancel, func(r *Record) bool {
+		r.end(protocol.TaskCancelled, nil, nil)
+		return true
+	}))
+}
+
+// away returns the error for a client whose request could not be served because
+// the store that replicas share did not answer; others as they are.
+func (m *Manager) away(what string, err error) error {
+	if err == nil || m.shared == nil {
+		return err
 	}
-	return nil
+	return wire.Unavailable(what, err)
 }
 
 // elsewhere changes a task that another replica runs, or nobody, and tells the

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,15 +21,27 @@ const (
 	slots   = 4                // parts of the store, over which tasks are spread
 	running = "running"        // the index of tasks whose replica has to renew them
 	queued  = "queued"         // the index of those that wait for a worker
-	lease   = 15 * time.Second // a task that was not renewed for so long has lost its replica
-	giveUp  = lease * 8 / 10   // a replica that could not renew one for so long runs it no more, if another may
-	beat    = 2 * time.Second  // between two rounds of Manager.keepShared
 	batch   = 256              // tasks that are renewed at once
-	retry   = 2 * time.Second  // after which a task that one replica cannot run is another's
 	atOnce  = time.Millisecond // after which one is due that a replica gives away
-	seek    = time.Minute      // for so long a task may wait for a replica that has its tool
 	maxLost = 3                // runs of a task that may lose their replica
 )
+
+// DefaultLease is how long a task that was not renewed still has its replica.
+const DefaultLease = 15 * time.Second
+
+// lease is Lease or its default.
+func (s *Shared) lease() time.Duration { return cmp.Or(s.Lease, DefaultLease) }
+
+// beat is the time between two rounds of the sweeper, and that after which a task
+// that one replica cannot run is another's.
+func (s *Shared) beat() time.Duration { return s.lease() * 2 / 15 }
+
+// giveUp is after how long a replica runs a task no more that it could not renew, if
+// another may.
+func (s *Shared) giveUp() time.Duration { return s.lease() * 8 / 10 }
+
+// seek is for how long a task may wait for a replica that has its tool.
+func (s *Shared) seek() time.Duration { return 4 * s.lease() }
 
 // The kinds of messages between replicas, whose bodies are letters.
 const (
@@ -71,6 +84,7 @@ type Shared struct {
 	Store scale.Store
 	Seal  *seal.Sealer
 	Post  *post.Office
+	Lease time.Duration // 0 means DefaultLease; the same for all replicas
 }
 
 var _ Store = (*Shared)(nil)
@@ -150,7 +164,7 @@ func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 	switch {
 	case r.Status.Final():
 	case !r.Waiting:
-		w.Owner, w.In, w.Index = s.Post.Node(), lease, running
+		w.Owner, w.In, w.Index = s.Post.Node(), s.lease(), running
 	default:
 		w.In, w.Index = max(r.in, atOnce), running
 		if r.Worker {

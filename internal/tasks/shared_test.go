@@ -18,6 +18,8 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
+const lease = DefaultLease
+
 // replica is a Manager that shares its tasks with others.
 type replica struct {
 	*Manager
@@ -213,7 +215,7 @@ func TestSharedReplicaLost(t *testing.T) {
 		time.Sleep(3 * lease) // the others have been in touch with the store for long
 		a.Close()             // renews nothing any more
 		want(t, id, protocol.TaskWorking, b, c)
-		time.Sleep(lease + beat + beat/4)
+		time.Sleep(lease + 2500*time.Millisecond)
 		r, err := b.Get(t.Context(), "ann", id)
 		if err != nil || r.Status != protocol.TaskFailed || !strings.Contains(string(r.Fault), "replica lost") {
 			t.Errorf("%q %s, %v", r.Status, r.Fault, err)

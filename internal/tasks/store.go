@@ -120,11 +120,18 @@ func (r *Record) settle() {
 
 // merge takes over what others have added to the task: now is the same run of it,
 // at the same time or later. A task has one runner, who alone changes it, but for
-// answers, which come from anywhere, and for its end.
+// answers, which come from anywhere, and for its end. Of two answers to a question
+// that of now counts: somebody may have been told so.
 func (r *Record) merge(now *Record) {
 	r.rev = max(r.rev, now.rev)
-	if !r.Status.Final() {
-		r.take(now.Answers)
+	if r.Status.Final() {
+		return
+	}
+	r.take(now.Answers)
+	for key, value := range now.Answers {
+		if _, ok := r.Answers[key]; ok {
+			r.Answers = with(r.Answers, key, value)
+		}
 	}
 }
 

@@ -39,7 +39,9 @@ type sweeper struct {
 func newSweeper(m *Manager) *sweeper {
 	s := &sweeper{m: m, wake: make(chan struct{}, 1), unkept: make(map[*Task]bool)}
 	for i := range s.contact {
-		s.contact[i].Lease = lease
+		if m.shared != nil {
+			s.contact[i].Lease = m.shared.lease()
+		}
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
@@ -85,13 +87,15 @@ func (s *sweeper) Share() { s.ended.Go(s.keepShared) }
 
 // Close ends what Share has begun.
 func (s *sweeper) Close() {
+	s.mu.Lock()
 	s.stop()
+	s.mu.Unlock()
 	s.ended.Wait()
 }
 
 // keepShared renews and takes tasks until Close.
 func (s *sweeper) keepShared() {
-	timer := time.NewTicker(beat)
+	timer := time.NewTicker(s.m.shared.beat())
 	defer timer.Stop()
 	for {
 		select {
@@ -115,9 +119,17 @@ func (s *sweeper) keepShared() {
 // ctx ends, whose cause it returns, or the server drains, for which it returns
 // drains.
 func (s *sweeper) Work(ctx context.Context, drains error) error {
+	s.mu.Lock()
+	if s.ctx.Err() != nil {
+		s.mu.Unlock()
+		return drains
+	}
+	s.ended.Add(1) // Close waits for what this begins
+	s.mu.Unlock()
+	defer s.ended.Done()
 	s.workers.Add(1)
 	defer s.workers.Add(-1)
-	timer := time.NewTicker(beat / 4)
+	timer := time.NewTicker(s.m.shared.beat() / 4)
 	defer timer.Stop()
 	for !s.draining.Load() {
 		for part := range slots {
@@ -128,6 +140,8 @@ func (s *sweeper) Work(ctx context.Context, drains error) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-s.ctx.Done():
+			return drains
 		case <-s.wake:
 		case <-timer.C:
 		}
@@ -170,7 +184,7 @@ func (s *sweeper) renew(tasks []*Task) (answered bool) {
 	}
 	for _, t := range tasks {
 		r := t.Record()
-		looks = append(looks, scale.Look{Key: keyOf(r.ID), Known: r.rev, In: lease})
+		looks = append(looks, scale.Look{Key: keyOf(r.ID), Known: r.rev, In: s.m.shared.lease()})
 	}
 	answered = true
 	at := 0
@@ -269,7 +283,7 @@ func (s *sweeper) keepTrying(t *Task) {
 func (s *sweeper) sweep(part int, index string, most int) {
 	var due []scale.Entry
 	began, err := s.use(func(ctx context.Context) (err error) {
-		due, err = s.m.shared.Store.Due(ctx, partOf(part), index, s.m.shared.Post.Node(), most, lease)
+		due, err = s.m.shared.Store.Due(ctx, partOf(part), index, s.m.shared.Post.Node(), most, s.m.shared.lease())
 		return err
 	})
 	if err != nil {
@@ -318,7 +332,7 @@ func (s *sweeper) fail(r *Record, fault json.RawMessage) {
 
 // pass leaves a task that nobody runs to others.
 func (s *sweeper) pass(r *Record) {
-	r.wait(retry)
+	r.wait(s.m.shared.beat())
 	_, _ = s.use(func(ctx context.Context) error { _, err := s.m.shared.replace(ctx, r); return err }) // it is due again anyway
 }
 
@@ -366,15 +380,15 @@ func (s *sweeper) refused(t *Task, err error) {
 	fault, ok := errors.AsType[*protocol.Error](err)
 	seeking := t.Record().Seeking
 	switch {
-	case errors.Is(err, ErrElsewhere) && (seeking.IsZero() || time.Since(seeking) < seek):
+	case errors.Is(err, ErrElsewhere) && (seeking.IsZero() || time.Since(seeking) < s.m.shared.seek()):
 		t.release(func(r *Record) {
-			r.wait(retry)
+			r.wait(s.m.shared.beat())
 			if r.Seeking.IsZero() {
 				r.Seeking = time.Now()
 			}
 		})
 	case ok && (fault.Code == protocol.CodeBusy || fault.Code == protocol.CodeUnavailable):
-		t.release(func(r *Record) { r.wait(retry) })
+		t.release(func(r *Record) { r.wait(s.m.shared.beat()) })
 	case ok:
 		s.m.failed(t.Finish(protocol.TaskFailed, nil, wire.AppendError(nil, fault)))
 	default:

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // Task is one run of a task, which this process runs. It is reserved at first,
@@ -24,10 +26,11 @@ type Task struct {
 
 	mu      sync.Mutex
 	record  Record
-	changes int         // so many have made it what it is
-	token   int64       // see Run
-	over    error       // why it is changed and saved no more; nil while it may be
-	lapse   *time.Timer // gives it up
+	changes int           // so many have made it what it is
+	token   int64         // see Run
+	over    error         // why it is changed and saved no more; nil while it may be
+	done    chan struct{} // closed when over is set
+	lapse   *time.Timer   // gives it up
 	expiry  *time.Timer
 	asked   map[string]bool // keys of the questions of this run
 	answers map[string]chan json.RawMessage
@@ -74,6 +77,23 @@ func (t *Task) change(fn func(r *Record)) error {
 		return err
 	}
 	return t.save(r, change, t.manager.changed)
+}
+
+// insist is change for what the work cannot go on without: while replicas share
+// the task and their store is away, it tries again until ctx or the run is over.
+func (t *Task) insist(ctx context.Context, fn func(r *Record)) error {
+	err := t.change(fn)
+	for t.manager.shared != nil && (errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) {
+		select {
+		case <-time.After(time.Second):
+			err = t.saveAgain()
+		case <-ctx.Done():
+			return err
+		case <-t.done:
+			return nil // as change of a run that is over
+		}
+	}
+	return err
 }
 
 // save keeps what the record has become by that change, and tells of it, unless
@@ -133,14 +153,15 @@ func (t *Task) follow(now *Record, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.record.merge(now)
-	for key, wait := range t.answers {
-		if value, ok := t.record.Answers[key]; ok {
+	for key, value := range now.Answers {
+		if wait, ok := t.answers[key]; ok {
 			wait <- value // which has room for it
 			delete(t.answers, key)
 		}
-	}
-	if !t.record.Replay && !t.record.Status.Final() {
-		t.record.Answers = nil // nobody needs them again
+		if _, ok := t.record.Answers[key]; ok && !t.record.Replay { // nobody needs it again
+			t.record.Answers = maps.Clone(t.record.Answers)
+			delete(t.record.Answers, key)
+		}
 	}
 	t.holds(at)
 }
@@ -160,7 +181,7 @@ func (t *Task) holds(at time.Time) {
 	if t.manager.shared == nil || !t.record.Replay || t.over != nil || t.record.Status.Final() {
 		return
 	}
-	left := time.Until(at.Add(giveUp))
+	left := time.Until(at.Add(t.manager.shared.giveUp()))
 	if t.lapse == nil {
 		t.lapse = time.AfterFunc(left, func() { t.manager.end(t, ErrLost) })
 		return
@@ -367,6 +388,7 @@ func (t *Task) end(cause error) bool {
 		return false
 	}
 	t.over = cause
+	close(t.done)
 	if t.lapse != nil {
 		t.lapse.Stop()
 	}
@@ -380,7 +402,7 @@ func (t *Task) end(cause error) bool {
 // that has ended it returns ErrCancelled at once.
 func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
 	waits := make([]chan json.RawMessage, len(questions))
-	err := t.change(func(r *Record) {
+	err := t.insist(ctx, func(r *Record) {
 		for i, q := range questions {
 			waits[i] = make(chan json.RawMessage, 1)
 			t.ask(r, q, waits[i])
@@ -482,12 +504,12 @@ func (t *Task) Recall(key string) (value json.RawMessage, ok bool) {
 
 // Remember keeps a value for the runs after this one. It returns when the Store
 // has it, or with the reason why not, which may be that the task is no longer
-// this run's.
-func (t *Task) Remember(key string, value json.RawMessage) error {
+// this run's. While the Store is away it waits, until ctx ends.
+func (t *Task) Remember(ctx context.Context, key string, value json.RawMessage) error {
 	if t.manager.shared == nil || !t.Record().Replay {
 		return nil // there is none
 	}
-	if err := t.change(func(r *Record) { r.Kept = with(r.Kept, key, value) }); err != nil {
+	if err := t.insist(ctx, func(r *Record) { r.Kept = with(r.Kept, key, value) }); err != nil {
 		return err
 	}
 	t.mu.Lock()

@@ -65,7 +65,7 @@ type Asker interface {
 	Recall(key string) (value json.RawMessage, ok bool, err error)
 	// Keep makes later rounds of the request recall a value, and later runs of a
 	// task. It returns when they would.
-	Keep(key string, value json.RawMessage) error
+	Keep(ctx context.Context, key string, value json.RawMessage) error
 	// Known returns what a request has learned so far, for the task that it becomes.
 	Known() Known
 	// Required returns the result that tells the client what was asked.

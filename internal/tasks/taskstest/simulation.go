@@ -1,0 +1,510 @@
+// Package taskstest runs the tasks of several replicas through failures, and judges
+// what their store has seen of it: with the store of the process in the bubble of a
+// test, thousands of times in a minute, and with engines.
+package taskstest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// Simulation is a fleet that runs tasks while replicas die and stop, and while calls
+// of the store are lost, late, or answered by nobody.
+type Simulation struct {
+	Seed     uint64
+	Store    scale.Store
+	Lease    time.Duration // of tasks; 0 means that of servers
+	Replicas int           // at a time
+	Tasks    int
+	Kills    int     // replicas, each of which another one follows
+	Faults   float64 // share of calls of the store that fail in some way
+
+	lease   time.Duration
+	sealer  *seal.Sealer
+	history history
+	ended   sync.WaitGroup // clients and handlers
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	replicas []*replica
+	faults   []string
+	counter  int64
+	acked    map[string]bool // "id kind key": what somebody was told is there
+
+	Finals, Takeovers atomic.Int64
+}
+
+// owner is whose all tasks are.
+const owner = "ann"
+
+// Run runs the simulation, and returns everything that must not be.
+func (s *Simulation) Run(ctx context.Context) []string {
+	s.random = rand.New(rand.NewPCG(s.Seed, 1))
+	s.acked = make(map[string]bool)
+	s.lease = s.Lease
+	if s.lease == 0 {
+		s.lease = tasks.DefaultLease
+	}
+	var err error
+	if s.sealer, err = seal.New("task", []byte("a secret of 16 bytes or more")); err != nil {
+		return []string{err.Error()}
+	}
+	s.history = history{Store: s.Store, sim: s, chains: make(map[string][]state)}
+	for range s.Replicas {
+		s.start()
+	}
+	time.Sleep(s.lease * 3 / 2) // nobody takes a task before it was in touch for a lease
+	for i := range s.Tasks {
+		s.ended.Go(func() { s.client(ctx, i) })
+	}
+	for range s.Kills {
+		time.Sleep(s.upTo(s.lease))
+		s.disturb()
+	}
+	s.mu.Lock()
+	s.Faults = 0
+	for _, r := range s.replicas {
+		r.store.resume()
+	}
+	s.mu.Unlock()
+	s.ended.Wait()
+	s.mu.Lock()
+	all := s.replicas
+	s.mu.Unlock()
+	for _, r := range all {
+		r.end()
+	}
+	s.history.late.Wait()
+	s.judge()
+	return s.faults
+}
+
+// disturb kills a replica or stops it for a while.
+func (s *Simulation) disturb() {
+	r := s.any()
+	if s.chance(0.5) {
+		s.start()
+		r.kill()
+		return
+	}
+	r.store.stop()
+	time.Sleep(s.upTo(3 * s.lease))
+	r.store.resume()
+}
+
+// chance is true with a probability.
+func (s *Simulation) chance(p float64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.Float64() < p
+}
+
+// faulty is chance of Faults.
+func (s *Simulation) faulty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.Float64() < s.Faults
+}
+
+// upTo returns a time between 0 and d.
+func (s *Simulation) upTo(d time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Duration(s.random.Int64N(int64(d)))
+}
+
+// fault notes what must not be.
+func (s *Simulation) fault(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.faults) < 20 {
+		s.faults = append(s.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// ack notes what somebody was told is there.
+func (s *Simulation) ack(id, kind, key, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acked[strings.Join([]string{id, kind, key, value}, " ")] = true
+}
+
+// next returns a value that there was not before.
+func (s *Simulation) next() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counter++
+	return json.RawMessage(fmt.Sprint(s.counter))
+}
+
+// any returns a replica that lives.
+func (s *Simulation) any() *replica {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if r := s.replicas[s.random.IntN(len(s.replicas))]; r.ctx.Err() == nil {
+			return r
+		}
+	}
+}
+
+// client has a task made, answers what it asks, may cancel it, and looks until it
+// has ended.
+func (s *Simulation) client(ctx context.Context, n int) {
+	time.Sleep(s.upTo(4 * s.lease))
+	id := ""
+	for id == "" {
+		id = s.any().create(n)
+	}
+	s.ack(id, "made", "", "")
+	cancels := s.chance(0.1)
+	for begin := time.Now(); ; time.Sleep(s.upTo(s.lease / 2)) {
+		if time.Since(begin) > 60*s.lease {
+			s.fault("task %s has not ended", id)
+			return
+		}
+		r, err := s.any().Get(ctx, owner, id)
+		switch {
+		case err != nil && strings.Contains(err.Error(), "not found"):
+			s.fault("task %s is gone", id)
+			return
+		case err != nil:
+		case r.Status.Final():
+			s.ack(id, "end", string(r.Status), string(r.Result))
+			return
+		case cancels && s.chance(0.1):
+			if s.any().Cancel(ctx, owner, id) == nil {
+				s.ack(id, "ended", "", "")
+			}
+		case len(r.Requests) > 0:
+			key, value := r.Requests[0].Key, s.next()
+			for range 1 + n%2 { // some send it twice
+				if s.any().Update(ctx, owner, id, map[string]json.RawMessage{key: value}) == nil {
+					s.ack(id, "answer", key, "")
+				}
+			}
+		}
+	}
+}
+
+// replica is one of the fleet.
+type replica struct {
+	*tasks.Manager
+	sim    *Simulation
+	post   *post.Office
+	store  *faultyStore
+	ctx    context.Context // until it is killed
+	stop   context.CancelFunc
+	closed sync.Once
+}
+
+// start starts a replica.
+func (s *Simulation) start() {
+	r := &replica{sim: s, store: &faultyStore{Store: &s.history, sim: s}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	box, _ := seal.New("post", []byte("a secret of 16 bytes or more"))
+	r.post = post.New(post.Config{Store: r.store, Seal: box})
+	r.Manager = tasks.NewManager(tasks.Config{
+		Store: &tasks.Shared{Store: r.store, Seal: s.sealer, Post: r.post, Lease: s.Lease}, MaxPerOwner: -1, MaxRunning: 1 << 20, MaxRunningPerOwner: -1,
+		Replay: func(ctx context.Context, t *tasks.Task, call []byte) error {
+			if r.sim.chance(0.02) {
+				return protocol.Errorf(protocol.CodeBusy, "not now")
+			}
+			s.Takeovers.Add(1)
+			s.ended.Go(func() { r.handle(ctx, t, string(call)) })
+			return nil
+		},
+	}, nil)
+	r.post.Start(func(m post.Message) { r.Delivered(m) })
+	r.Share()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas = append(s.replicas, r)
+}
+
+// kill ends a replica at once: nothing that it does reaches anybody.
+func (r *replica) kill() {
+	r.store.die()
+	r.end()
+}
+
+// end ends a replica.
+func (r *replica) end() {
+	r.closed.Do(func() {
+		r.stop()
+		r.store.resume()
+		r.post.Close(context.Background())
+		r.Close()
+	})
+}
+
+// create makes a task, and returns its id once the client would know it.
+func (r *replica) create(n int) (id string) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	t, err := r.Reserve(owner, 0, 0, cancel)
+	if err != nil {
+		r.sim.fault("Reserve: %v", err)
+		return ""
+	}
+	call := fmt.Sprintf("steps %d", n)
+	if err := t.Keep(&tasks.Call{Text: []byte(call)}); err != nil {
+		t.Drop()
+		time.Sleep(time.Millisecond)
+		return ""
+	}
+	r.sim.ended.Go(func() { r.handle(ctx, t, call) })
+	if r.ctx.Err() != nil {
+		return "" // nobody was told
+	}
+	return t.Record().ID
+}
+
+// handle is the handler of all tasks. What it does depends on the call alone, so
+// that a second run does what the first did.
+func (r *replica) handle(ctx context.Context, t *tasks.Task, call string) {
+	var n int
+	_, _ = fmt.Sscanf(call, "steps %d", &n)
+	steps := rand.New(rand.NewPCG(r.sim.Seed, uint64(n)))
+	id := t.Record().ID
+	var result []string
+	for i := range 2 + steps.IntN(5) {
+		key := fmt.Sprintf("step%d", i)
+		kind := steps.IntN(3)
+		select {
+		case <-r.ctx.Done():
+			return // with its process
+		case <-time.After(r.sim.upTo(r.sim.lease)):
+		}
+		if ctx.Err() != nil && i%2 == 0 { // every other one does not notice
+			return
+		}
+		switch kind {
+		case 0:
+			value, ok := t.Recall(key)
+			if !ok {
+				value = r.sim.next()
+				if t.Remember(ctx, key, value) != nil {
+					return // it is over
+				}
+				r.sim.ack(id, "kept", key, string(value))
+			}
+			result = append(result, string(value))
+		case 1:
+			answers, err := t.Ask(ctx, []protocol.InputRequest{{Key: key, Method: "m", Params: json.RawMessage(`{}`)}})
+			if err != nil {
+				if ctx.Err() == nil && r.ctx.Err() == nil && !errors.Is(err, tasks.ErrCancelled) {
+					r.sim.fault("Ask: %v", err)
+				}
+				return
+			}
+			result = append(result, string(answers[0]))
+		default:
+			run, token := t.Run()
+			r.sim.history.effect(id, run, token)
+		}
+	}
+	text, _ := json.Marshal(strings.Join(result, " "))
+	_ = t.Finish(protocol.TaskCompleted, text, nil)
+}
+
+// faultyStore is the store as one replica reaches it.
+type faultyStore struct {
+	scale.Store
+	sim *Simulation
+
+	mu      sync.Mutex
+	stopped chan struct{} // closed when it goes on; nil if it does
+	dead    bool
+}
+
+func (f *faultyStore) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped == nil {
+		f.stopped = make(chan struct{})
+	}
+}
+
+func (f *faultyStore) resume() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped != nil {
+		close(f.stopped)
+		f.stopped = nil
+	}
+}
+
+func (f *faultyStore) die() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dead = true
+}
+
+// call calls the store, or does not, or does so when nobody waits for it any more.
+func (f *faultyStore) call(ctx context.Context, fn func(ctx context.Context) error) error {
+	f.mu.Lock()
+	stopped, dead := f.stopped, f.dead
+	f.mu.Unlock()
+	if dead {
+		return scale.ErrUnavailable
+	}
+	if stopped != nil {
+		select {
+		case <-stopped:
+		case <-ctx.Done():
+			return scale.ErrUnavailable
+		}
+	}
+	if !f.sim.faulty() {
+		return fn(ctx)
+	}
+	switch wait := f.sim.upTo(2 * f.sim.lease); int(wait) % 4 {
+	case 0: // lost on the way there
+	case 1: // lost on the way back
+		_ = fn(ctx)
+	case 2: // made when nobody waits for it
+		f.sim.history.late.Go(func() {
+			time.Sleep(wait)
+			_ = fn(context.Background())
+		})
+	default: // slow
+		select {
+		case <-time.After(wait / 4):
+			return fn(ctx)
+		case <-ctx.Done():
+		}
+	}
+	return scale.ErrUnavailable
+}
+
+// Get implements scale.Store.
+func (f *faultyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	var result []scale.Entry
+	err := f.call(ctx, func(ctx context.Context) error {
+		found, err := f.Store.Get(ctx, looks...)
+		if ctx.Err() == nil {
+			result = found
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Put implements scale.Store.
+func (f *faultyStore) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	result := make(chan []scale.Entry, 1)
+	err := f.call(ctx, func(ctx context.Context) error {
+		written, err := f.Store.Put(ctx, writes...)
+		result <- written
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-result, nil
+}
+
+// Due implements scale.Store.
+func (f *faultyStore) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+	result := make(chan []scale.Entry, 1)
+	err := f.call(ctx, func(ctx context.Context) error {
+		due, err := f.Store.Due(ctx, part, index, owner, max, lease)
+		result <- due
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-result, nil
+}
+
+// history is the store below all replicas, with the states that tasks had.
+type history struct {
+	scale.Store
+	sim  *Simulation
+	late sync.WaitGroup // calls that nobody waits for
+
+	mu      sync.Mutex
+	chains  map[string][]state // by the name of the entry
+	effects map[string][]effect
+}
+
+// state is one of a task's, as it was written.
+type state struct {
+	rev    scale.Rev
+	record tasks.Record
+}
+
+// effect is what a run did elsewhere.
+type effect struct {
+	run   int
+	token int64
+}
+
+// effect notes that a run did something elsewhere.
+func (h *history) effect(id string, run int, token int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.effects == nil {
+		h.effects = make(map[string][]effect)
+	}
+	h.effects[id] = append(h.effects[id], effect{run, token})
+}
+
+// Put implements scale.Store.
+func (h *history) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	written, err := h.Store.Put(ctx, writes...)
+	if err != nil {
+		return written, err
+	}
+	for i, w := range writes {
+		if !strings.HasPrefix(w.Key.Part, "task-") || strings.HasPrefix(w.Key.Part, "task-call") || w.Value == nil || written[i].Err != nil {
+			continue
+		}
+		text, _, err := h.sim.sealer.Open(w.Value, seal.Binding(w.Key.Name))
+		st := state{rev: written[i].Rev}
+		if err == nil {
+			err = json.Unmarshal(text, &st.record)
+		}
+		if err != nil {
+			h.sim.fault("an entry: %v", err)
+			continue
+		}
+		h.mu.Lock()
+		h.chains[w.Key.Name] = append(h.chains[w.Key.Name], st)
+		h.mu.Unlock()
+	}
+	return written, nil
+}
+
+// of returns the states of a task, in their order.
+func (h *history) of(id string) []state {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return inOrder(h.chains[opaque.Key("task", id, 4).Name])
+}
+
+// inOrder sorts states by when they were written.
+func inOrder(chain []state) []state {
+	slices.SortFunc(chain, func(a, b state) int { return cmp.Compare(a.rev, b.rev) })
+	return chain
+}

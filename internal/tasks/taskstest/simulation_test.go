@@ -1,0 +1,43 @@
+package taskstest_test
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/tasks/taskstest"
+	"github.com/talaria-go/mcp/scale"
+)
+
+var (
+	seeds = flag.Int("seeds", 200, "simulations to run")
+	first = flag.Uint64("seed", 1, "the seed of the first")
+)
+
+// Whatever fails meanwhile, a task ends once, no run writes after the next has
+// begun, and nothing that somebody was told is lost.
+func TestSimulation(t *testing.T) {
+	var finals, takeovers atomic.Int64
+	begin := time.Now()
+	for i := range *seeds {
+		synctest.Test(t, func(t *testing.T) {
+			s := &taskstest.Simulation{Seed: *first + uint64(i), Store: scale.NewLocal(), Replicas: 3, Tasks: 6, Kills: 4, Faults: 0.05}
+			if faults := s.Run(t.Context()); len(faults) > 0 {
+				t.Errorf("seed %d:\n%s", s.Seed, strings.Join(faults, "\n"))
+			}
+			finals.Add(s.Finals.Load())
+			takeovers.Add(s.Takeovers.Load())
+		})
+		if t.Failed() {
+			break
+		}
+	}
+	t.Log(fmt.Sprintf("%d seeds, %d tasks ended, %d runs taken over, in %v", *seeds, finals.Load(), takeovers.Load(), time.Since(begin)))
+	if finals.Load() < int64(*seeds) || takeovers.Load() < int64(*seeds)/10 {
+		t.Error("too little has happened")
+	}
+}
