@@ -2,6 +2,9 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
@@ -57,10 +60,33 @@ func (h *host) newPost() {
 	}
 	h.post = post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Failed: logStore(&h.logger, "post")})
 	h.topics = topics.New(topics.Config{
-		Store: h.opts.Store, Now: h.post.Now, Failed: logStore(&h.logger, "changes"),
+		Store: h.opts.Store, Seal: h.opts.sealer("topics"), Node: h.post.Node(), Lives: h.post.Lives, Now: h.post.Now,
+		Catalogue: h.catalogue, Failed: logStore(&h.logger, "changes"),
 		Changed: func(topic string) { h.subscriptions.heard(topic) },
 		Told:    func(who any, topic string) { h.subscriptions.heardLate(who.(*session.Session), topic) },
 	})
+}
+
+// catalogue returns a digest of each list, by the method that tells of it; nil
+// until the server serves, as it may not be complete before. Components that
+// encode themselves are code of users: where that fails, there is no digest, and
+// two that fail do not differ.
+func (h *host) catalogue() map[string]string {
+	if h.dispatcher.Load() == nil {
+		return nil
+	}
+	digests := make(map[string]string, len(kindsOfLists))
+	for _, list := range kindsOfLists {
+		digests[list.method] = ""
+		err := safely.Try(func() (err error) {
+			digests[list.method], err = h.server().catalog.Internal(call.Private{}).Digest(list.kinds...)
+			return err
+		})
+		if err != nil {
+			safely.Log(h.logger.Error().Err(visible.Error(err)).Str("list", list.method), "a list does not encode")
+		}
+	}
+	return digests
 }
 
 // share begins to hear of other replicas, and to renew what they share.
@@ -68,7 +94,7 @@ func (h *host) share() {
 	if h.post != nil {
 		replicas := (*conn.Replicas)(h.connections)
 		h.post.Start(func(m post.Message) {
-			if !h.tasks.Delivered(m) && !h.sessions.Delivered(m) {
+			if !h.notified(m) && !h.tasks.Delivered(m) && !h.sessions.Delivered(m) {
 				replicas.Delivered(m)
 			}
 		})
@@ -76,6 +102,68 @@ func (h *host) share() {
 		h.sessions.Share(replicas.SessionChanged)
 		h.tasks.Share()
 	}
+}
+
+// notify sends a notification to the sessions that are here.
+func (h *host) notify(n *notification) {
+	h.sessions.Each(func(x *session.Session) {
+		if n.wanted(x) {
+			x.Send(n.text)
+		}
+	})
+}
+
+// kindNotify is the kind of messages to all replicas that have a notification for
+// every session.
+const kindNotify = "notify"
+
+// shared is such a notification.
+type shared struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// notifyOthers makes the other replicas send a notification to their sessions.
+func (h *host) notifyOthers(method string, params []byte) error {
+	if h.post == nil {
+		return nil
+	}
+	body, err := json.Marshal(shared{method, params})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
+	defer cancel()
+	if err := h.post.Tell(ctx, kindNotify, body); err != nil {
+		return fmt.Errorf("mcp: notification %q: %w", method, err)
+	}
+	return nil
+}
+
+// notifyTimeout bounds how long NotifyAll waits for the store.
+const notifyTimeout = 5 * time.Second
+
+// notified handles a message of notifyOthers.
+func (h *host) notified(m post.Message) bool {
+	if m.Kind != kindNotify {
+		return false
+	}
+	var s shared
+	err := json.Unmarshal(m.Body, &s)
+	if err == nil {
+		var n notification
+		var params any
+		if s.Params != nil {
+			params = s.Params
+		}
+		if n, err = newNotification(s.Method, params); err == nil {
+			h.notify(&n)
+		}
+	}
+	if err != nil {
+		safely.Log(h.logger.Error().Err(visible.Error(err)), "a notification of another replica cannot be read")
+	}
+	return true
 }
 
 // newConnections makes what serves clients. NewServer calls it when the options

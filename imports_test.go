@@ -67,7 +67,7 @@ var importGraph = map[string][]string{
 	"internal/dispatch":   {"internal/wire", "internal/call", "internal/safely", "protocol", "frame"},
 	"session":             {"internal/wire", "internal/opaque", "internal/share", "internal/safely", "protocol", "internal/assigns", "internal/upcall", "frame", "internal/inflight", "internal/jsonx", "internal/pause", "internal/post", "internal/seal", "internal/topics", "scale"},
 	"internal/post":       {"internal/call", "internal/safely", "internal/seal", "scale"},
-	"internal/topics":     {"internal/opaque", "protocol", "scale"},
+	"internal/topics":     {"internal/opaque", "internal/seal", "protocol", "scale"},
 	"internal/conn": {"internal/wire", "internal/call", "internal/facts", "internal/principal", "internal/upcall", "frame", "internal/dispatch", "internal/guard", "internal/broadcast", "internal/inflight", "internal/safely", "internal/share", "internal/streamable",
 		"internal/visible", "protocol", "session", "transport", "internal/post", "scale"},
 	"": {"internal/wire", "internal/principal", "internal/upcall", "internal/conn", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/inflight", "internal/broadcast",

@@ -129,17 +129,21 @@ func featuresOf(entries []*registry.Entry) (all feature) {
 	return all
 }
 
+// kindsOfLists has the kinds of components of which each method tells that their
+// list has changed.
+var kindsOfLists = []struct {
+	method string
+	kinds  []Kind
+}{
+	{protocol.MethodToolsChanged, []Kind{KindTool}},
+	{protocol.MethodResourcesChanged, []Kind{KindResource, KindTemplate}},
+	{protocol.MethodPromptsChanged, []Kind{KindPrompt}},
+}
+
 // listsOf returns the methods that tell of changes of the lists that entries are
 // in, each once.
 func listsOf(entries []*registry.Entry) (methods []string) {
-	for _, list := range []struct {
-		method string
-		kinds  []Kind
-	}{
-		{protocol.MethodToolsChanged, []Kind{KindTool}},
-		{protocol.MethodResourcesChanged, []Kind{KindResource, KindTemplate}},
-		{protocol.MethodPromptsChanged, []Kind{KindPrompt}},
-	} {
+	for _, list := range kindsOfLists {
 		if slices.ContainsFunc(entries, func(e *registry.Entry) bool { return slices.Contains(list.kinds, e.Kind()) }) {
 			methods = append(methods, list.method)
 		}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // mount is one server within another. It is known to the child's mounts from the
@@ -19,6 +21,11 @@ type mount struct {
 	parent, child *Server
 	prefix        string // with its dot; "" has none
 	unmount       func() // nil until the mount is done; guarded by mounts.mu
+}
+
+// sameStore reports whether two servers have one store.
+func sameStore(one, other scale.Store) bool {
+	return one != nil && other != nil && reflect.ValueOf(one).Comparable() && reflect.ValueOf(other).Comparable() && one == other
 }
 
 // mounts are those of one server into others, one for each Mount that has not

@@ -14,9 +14,10 @@ import (
 // notification is one that belongs to no request, encoded once for all sessions
 // that get it.
 type notification struct {
-	text  []byte
-	uri   string         // of the resource that it is about, or ""
-	level protocol.Level // of a log message, or 0
+	text   []byte
+	params []byte         // encoded; nil if there are none
+	uri    string         // of the resource that it is about, or ""
+	level  protocol.Level // of a log message, or 0
 }
 
 // wanted tells whether a session wants it.
@@ -65,7 +66,7 @@ func newNotification(method string, params any) (n notification, err error) {
 			return refuse("%s", faults[0])
 		}
 	}
-	n.text = wire.AppendNotification(nil, method, text)
+	n.text, n.params = wire.AppendNotification(nil, method, text), text
 	return n, nil
 }
 

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -381,5 +382,131 @@ func TestHerdOfSubscriptions(t *testing.T) {
 		if n := e.read.Load() - before; n != 0 {
 			t.Errorf("%d reads when all have left", n)
 		}
+	})
+}
+
+// While one release takes the place of another, with other tools, each client is
+// told of it, at least once and at most three times, and of no other list; also
+// one whose stream moves from replica to replica.
+func TestRollingDeploy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		release := func(n int) *mcp.Server {
+			s := fixture(t, &mcp.Options{Store: e, StateKeys: sharedKeys})
+			if n > 1 {
+				s.MustAdd(tool("next_release"))
+			}
+			initialized(t, s)
+			return s
+		}
+		servers := []*mcp.Server{release(1), release(1), release(1)}
+		time.Sleep(10 * time.Minute)
+		type client struct {
+			session string
+			ear     *ear
+			lists   int
+			others  int
+		}
+		var clients []*client
+		for i := range 12 {
+			c := &client{session: initialized(t, servers[i%3])}
+			clients = append(clients, c)
+		}
+		connect := func() {
+			for i, c := range clients {
+				if c.ear == nil {
+					c.ear = onStream(servers[(i/3)%3], c.session)
+				}
+			}
+		}
+		connect()
+		time.Sleep(time.Minute)
+		for i, old := range servers {
+			servers[i] = release(2)
+			time.Sleep(10 * time.Second)
+			// Its streams end, and their clients come back.
+			go func() { _ = old.Shutdown(context.Background()) }()
+			time.Sleep(time.Second)
+			for j, c := range clients {
+				if (j/3)%3 == i {
+					c.ear.end()
+					c.lists, c.others = c.lists+c.ear.took(toolsChanged), c.others+c.ear.took("list_changed")
+					c.ear = nil
+				}
+			}
+			connect()
+			time.Sleep(10 * time.Second)
+		}
+		time.Sleep(10 * time.Minute)
+		for i, c := range clients {
+			c.ear.end()
+			lists, others := c.lists+c.ear.took(toolsChanged), c.others+c.ear.took("list_changed")
+			if lists < 1 || lists > 3 || others > 0 {
+				t.Errorf("client %d: told %d times of the tools, %d times of other lists", i, lists, others)
+			}
+		}
+		for _, s := range servers {
+			_ = s.Shutdown(context.Background())
+		}
+	})
+}
+
+// What is mounted is told by the server that it is mounted into, once.
+func TestMountedChange(t *testing.T) {
+	fleetOf(t, 2, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		var children []*mcp.Server
+		for _, s := range servers {
+			child := weather(mcp.Options{})
+			if err := s.Mount("child", child); err != nil {
+				t.Fatal(err)
+			}
+			children = append(children, child)
+			same := weather(mcp.Options{Store: e, StateKeys: sharedKeys})
+			if err := s.Mount("same", same); err == nil || !strings.Contains(err.Error(), "Options.Store") {
+				t.Errorf("mounted with the same store: %v", err)
+			}
+			_ = same.Shutdown(t.Context())
+		}
+		time.Sleep(time.Minute)
+		ears := earsOf(t, servers[1])
+		children[0].ResourceUpdated(changedURI)
+		children[0].MustAdd(tool("more"))
+		time.Sleep(time.Minute)
+		for kind, ear := range ears {
+			if lists, resources := ear.took(toolsChanged), ear.took(resourceUpdated); lists != 1 || resources != 1 {
+				t.Errorf("%s: told of %d lists and %d resources", kind, lists, resources)
+			}
+			ear.end()
+		}
+	})
+}
+
+// NotifyAll reaches the sessions of all replicas.
+func TestNotifyAllReplicas(t *testing.T) {
+	fleetOf(t, 2, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		ears := earsOf(t, servers[1])
+		if err := servers[0].NotifyAll("notifications/acme/news", map[string]int{"n": 7}); err != nil {
+			t.Error(err)
+		}
+		if err := servers[0].NotifyAll("notifications/acme/nothing", nil); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		for kind, ear := range ears {
+			want := 1
+			if kind == "connection, modern" {
+				want = 0
+			}
+			if news, nothing := ear.took(`"notifications/acme/news","params":{"n":7}`), ear.took(`"notifications/acme/nothing"`); news != want || nothing != want {
+				t.Errorf("%s: told %d and %d times, want %d", kind, news, nothing, want)
+			}
+			ear.end()
+		}
+		e.away.Store(true)
+		if err := servers[0].NotifyAll("notifications/acme/news", nil); !errors.Is(err, scale.ErrUnavailable) {
+			t.Errorf("while the store is away: %v", err)
+		}
+		e.away.Store(false)
+		time.Sleep(time.Minute)
 	})
 }

@@ -268,11 +268,15 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 // into several servers.
 //
 // A name that is taken or too long, or a circle of mounts, is an error, and
-// nothing is mounted then. If such a name comes later, s goes without it and
+// nothing is mounted then. So is a child with the Options.Store of s: it needs
+// none, unless it serves by itself, and then one of its own. If such a name comes later, s goes without it and
 // logs the error. Unmount takes everything back.
 func (s *Server) Mount(prefix string, child *Server) error {
 	if child == nil {
 		return fmt.Errorf("mcp: mount %q: the server is nil", prefix)
+	}
+	if child != s && sameStore(s.opts.Store, child.opts.Store) {
+		return fmt.Errorf("mcp: mount %q: both servers have the same Options.Store, and clients would be told of each change twice; leave it out of the mounted one, which needs none", prefix)
 	}
 	if prefix != "" && !validName(prefix) {
 		return fmt.Errorf("mcp: mount %q: a prefix has 1 to 128 letters, digits, '_', '-' or '.', or is empty", prefix)
@@ -375,6 +379,9 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 		MaskErrors: s.opts.MaskErrors, OnPanic: logPanic(&s.logger),
 	})
 	s.dispatcher.Store(d)
+	if s.topics != nil {
+		s.topics.Serve()
+	}
 	return d
 }
 
@@ -541,6 +548,10 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 // that are too far behind go without it. Changes of lists and resources go to
 // the subscriptions of modern clients, too; nothing else does, because the
 // specification lets servers tell them nothing that they did not ask for.
+//
+// With Options.Store the sessions are those of all replicas. Then those go without
+// other notifications that have no stream open at this moment, and NotifyAll waits
+// for the store: an error of it says that other replicas may not have been told.
 func (s *Server) NotifyAll(method string, params any) error {
 	n, err := newNotification(method, params)
 	if err != nil {
@@ -552,11 +563,8 @@ func (s *Server) NotifyAll(method string, params any) error {
 	case protocol.MethodResourceUpdated:
 		s.ResourceUpdated(n.uri)
 	default:
-		s.sessions.Each(func(x *session.Session) {
-			if n.wanted(x) {
-				x.Send(n.text)
-			}
-		})
+		(*host)(s).notify(&n)
+		return (*host)(s).notifyOthers(method, n.params)
 	}
 	return nil
 }

@@ -402,3 +402,39 @@ func TestCatalogKinds(t *testing.T) {
 		t.Errorf("what is no component was added: %v", err)
 	}
 }
+
+// Catalogs that offer the same have the same digest, in whatever order it came.
+func TestDigest(t *testing.T) {
+	digest := func(entries ...*Entry) string {
+		t.Helper()
+		c := New(Config{})
+		for _, e := range entries {
+			if err := c.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, err := c.Internal(call.Private{}).Digest(KindTool, KindPrompt)
+		again, _ := c.Internal(call.Private{}).Digest(KindTool, KindPrompt)
+		if err != nil || again != first {
+			t.Errorf("%q, then %q, %v", first, again, err)
+		}
+		return first
+	}
+	tool := func(name, doc string) *Entry {
+		return &Entry{Definition: &protocol.Tool{Name: name, Description: doc, InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	}
+	one := digest(tool("a", ""), tool("b", "x"))
+	if digest(tool("b", "x"), tool("a", "")) != one {
+		t.Error("the order matters")
+	}
+	scoped := tool("a", "")
+	scoped.Scopes = []string{"admin"}
+	for what, other := range map[string]string{
+		"nothing": digest(), "one of two": digest(tool("a", "")), "another text": digest(tool("a", ""), tool("b", "y")), "a scope": digest(scoped, tool("b", "x")),
+		"a prompt": digest(tool("a", ""), tool("b", "x"), &Entry{Definition: &protocol.Prompt{Name: "p"}}),
+	} {
+		if other == one {
+			t.Errorf("%s makes no difference", what)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,7 @@ type list struct {
 	restricted, scoped bool
 
 	mu          sync.RWMutex
+	digest      []byte // nil until somebody has asked
 	pages       map[pageKey]protocol.RawResult
 	definitions map[protocol.Revision][]json.RawMessage // for pages of some entries; made when asked for
 }
@@ -99,6 +101,29 @@ func (l *list) start(cursor []byte) (int, error) {
 // A cursor is the key of the last entry of its page, so that it keeps its
 // place while entries come and go. The first letter is its version.
 const cursorVersion = "a"
+
+// sum returns a digest of what all clients together may get to see of the list.
+// What a component encodes by itself is users' code, and may panic.
+func (l *list) sum() ([]byte, error) {
+	l.mu.RLock()
+	digest := l.digest
+	l.mu.RUnlock()
+	if digest != nil {
+		return digest, nil
+	}
+	hash := sha256.New()
+	for _, e := range l.entries {
+		text, err := e.define(protocol.Latest)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(hash, "%d %s%d %q %v\n", len(text), text, len(e.Scopes), e.Scopes, e.Visible != nil)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.digest = hash.Sum(nil)
+	return l.digest, nil
+}
 
 // encodeCursor returns the cursor of the page after key, a text that is opaque
 // to clients (server/utilities/pagination).

@@ -173,6 +173,11 @@ func (b *outbox) withdraw() (messages []json.RawMessage) {
 	return messages
 }
 
+// empty tells whether no message waits.
+func (b *outbox) empty() bool {
+	return len(b.waiting) == 0 && !slices.ContainsFunc(b.open, func(out *line) bool { return len(out.queue) > 0 })
+}
+
 // take takes the next message from a stream; nil if none waits.
 func (b *outbox) take(out *line) (message []byte) {
 	if len(out.queue) == 0 {

@@ -419,7 +419,7 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 	return out, func() {
 		s.mu.Lock()
 		s.outbox.leave(out)
-		marked := len(s.outbox.open) == 0 && s.subscriptions.leave(len(s.outbox.waiting) == 0)
+		marked := len(s.outbox.open) == 0 && s.subscriptions.leave(s.outbox.empty())
 		last := s.mailbox != nil && s.mailbox.state == holding && len(s.outbox.open) == 0
 		s.mu.Unlock()
 		if marked && s.save != nil {
@@ -452,6 +452,9 @@ func (s *Session) hears() bool {
 func (s *Session) endStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.subscriptions.leave(s.outbox.empty()) {
+		s.changed.Store(true) // Manager.Close saves it
+	}
 	s.outbox.endStreams()
 }
 

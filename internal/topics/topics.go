@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -55,6 +56,13 @@ const (
 // Config is what a Hub needs.
 type Config struct {
 	Store scale.Store
+	Seal  *seal.Sealer
+	Node  string // the name of this replica; no other one ever has it
+	// Lives reports whether the replica of a name is there. See post.Office.
+	Lives func(ctx context.Context, node string) (bool, error)
+	// Catalogue returns a digest of each list that this replica offers, by its
+	// topic; nil while it serves nobody.
+	Catalogue func() map[string]string
 	// Now returns the time of the store's clock, or a little less; 0 if that is
 	// not known.
 	Now func() scale.Rev
@@ -72,6 +80,7 @@ type Config struct {
 // Hub is the topics of one replica. It is safe for concurrent use.
 type Hub struct {
 	config  Config
+	fleet   fleet
 	watcher scale.Watcher
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -90,7 +99,9 @@ type Hub struct {
 	gap     bool      // hints may be missing
 	looked  scale.Rev // all that was raised before is told, or in news
 	synced  scale.Rev // all that was raised before is told
-	away    bool      // the store does not answer
+	away    bool      // the store does not answer, or has not yet
+	answers time.Time // since when it does
+	enters  bool      // this replica begins to serve
 
 	// What the goroutine that reads has alone.
 	watched map[string]bool
@@ -121,8 +132,36 @@ func New(c Config) *Hub {
 		topics: make(map[scale.Key]*topic), groups: make(map[string]int), unread: make(map[scale.Key]struct{}),
 		raising: make(map[string]struct{}), news: make(map[string]struct{}), watched: make(map[string]bool),
 	}
+	h.fleet.hub, h.away = h, true
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
+}
+
+// Serve tells that this replica begins to serve: Catalogue is not nil any more.
+func (h *Hub) Serve() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.enters = true
+	knock(h.read)
+}
+
+// answeredFor returns for how long the store has answered without a failure.
+func (h *Hub) answeredFor() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.away {
+		return 0
+	}
+	return time.Since(h.answers)
+}
+
+// raiseForAll raises a topic of which nobody here has been told either.
+func (h *Hub) raiseForAll(name string) {
+	_ = h.Raise(name) // there is room for the few lists, or else the log has it of others
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.news[name] = struct{}{}
+	knock(h.tell)
 }
 
 // Start begins to tell and to hear. It is called once.
@@ -136,6 +175,7 @@ func (h *Hub) Start() {
 // Close raises what waits to be raised, and ends the Hub, which must have been
 // started. ctx bounds how long that takes.
 func (h *Hub) Close(ctx context.Context) {
+	_ = h.fleet.leave(ctx) // or others find out
 	h.last <- ctx
 	h.stop()
 	ended := make(chan struct{})
@@ -442,13 +482,23 @@ func (h *Hub) use(ctx context.Context, fn func(ctx context.Context) error) error
 	defer cancel()
 	err := fn(ctx)
 	h.mu.Lock()
-	first := err != nil && !h.away && h.ctx.Err() == nil
+	first := err != nil && (!h.away || h.answers.IsZero()) && h.ctx.Err() == nil
+	if h.away || err != nil {
+		h.answers = time.Now()
+	}
 	h.away = err != nil
 	h.mu.Unlock()
-	if first && h.config.Failed != nil {
-		h.config.Failed(err)
+	if first {
+		h.failed(err)
 	}
 	return err
+}
+
+// failed tells of an error.
+func (h *Hub) failed(err error) {
+	if h.config.Failed != nil {
+		h.config.Failed(err)
+	}
 }
 
 // readAll reads topics: those that were joined, all after a gap, and in turns.
@@ -464,7 +514,7 @@ func (h *Hub) readAll() {
 		case <-timer.C:
 			due = true
 		}
-		for h.readRound(due) != nil {
+		for h.readRound(due) != nil || h.lookAround(due) != nil {
 			due = true // others may have raised something while the store was away
 			if !h.wait(again) {
 				return
@@ -516,6 +566,23 @@ func (h *Hub) readRound(due bool) error {
 		knock(h.tell)
 	}
 	return nil
+}
+
+// lookAround looks at what other replicas offer, if it is time to.
+func (h *Hub) lookAround(due bool) error {
+	h.mu.Lock()
+	due = due || h.enters
+	h.enters = false
+	h.mu.Unlock()
+	if !due {
+		return nil
+	}
+	err := h.fleet.look(h.ctx)
+	if err != nil && !errors.Is(err, scale.ErrUnavailable) && h.ctx.Err() == nil {
+		h.failed(err) // it is no better when it is tried again soon
+		return nil
+	}
+	return err
 }
 
 // watch makes the Watcher watch the groups of which there are topics, and no

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -21,6 +22,7 @@ type engine struct {
 	lost        atomic.Bool // replies of Put are lost
 	read, wrote atomic.Int64
 	slow        atomic.Int64 // time that Put takes
+	dead        sync.Map     // names of replicas that were killed
 }
 
 func newEngine() *engine { return &engine{Store: scale.NewLocal()} }
@@ -60,14 +62,36 @@ type hub struct {
 	mu     sync.Mutex
 	told   []string
 	failed int
+	offers map[string]string
+	dead   *sync.Map // names of replicas that are gone
 }
 
 // open starts a Hub in a bubble, whose clock is the store's.
 func open(t *testing.T, store scale.Store) *hub {
 	t.Helper()
-	h := &hub{}
+	keys, err := seal.New("topics", []byte("a secret of 16 bytes or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hub{dead: &sync.Map{}}
+	if e, ok := store.(*engine); ok {
+		h.dead = &e.dead
+	}
 	h.Hub = New(Config{
-		Store: store, Now: func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) },
+		Store: store, Seal: keys, Node: fmt.Sprintf("%p", h),
+		Lives: func(ctx context.Context, node string) (bool, error) {
+			if _, err := store.Get(ctx); err != nil {
+				return false, err
+			}
+			_, dead := h.dead.Load(node)
+			return !dead, nil
+		},
+		Catalogue: func() map[string]string {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.offers
+		},
+		Now: func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) },
 		Changed: func(topic string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -113,8 +137,8 @@ func raise(t *testing.T, h *hub, topics ...string) {
 	synctest.Wait()
 }
 
-// fleet runs fn in a bubble with some hubs that share an engine.
-func fleet(t *testing.T, n int, fn func(t *testing.T, e *engine, hubs []*hub)) {
+// together runs fn in a bubble with some hubs that share an engine.
+func together(t *testing.T, n int, fn func(t *testing.T, e *engine, hubs []*hub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine()
@@ -133,7 +157,7 @@ func fleet(t *testing.T, n int, fn func(t *testing.T, e *engine, hubs []*hub)) {
 // What is raised at one replica is told at the others that have joined it, once,
 // and not where it was raised.
 func TestRaise(t *testing.T) {
-	fleet(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b, c := hubs[0], hubs[1], hubs[2]
 		for _, h := range hubs {
 			h.Join(nil, "x", 0)
@@ -165,7 +189,7 @@ func TestRaise(t *testing.T) {
 
 // Many changes within a short time are one.
 func TestGather(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		hubs[1].Join(nil, "x", 0)
 		synctest.Wait()
 		before := e.wrote.Load()
@@ -185,7 +209,7 @@ func TestGather(t *testing.T) {
 
 // A hint that is lost costs the time until the next look.
 func TestLostHints(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		hubs[1].Join(nil, "x", 0)
 		synctest.Wait()
 		e.deaf.Store(true)
@@ -204,7 +228,7 @@ func TestLostHints(t *testing.T) {
 
 // What changes while the store is away is told within a second after.
 func TestAway(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b := hubs[0], hubs[1]
 		b.Join(nil, "x", 0)
 		synctest.Wait()
@@ -227,7 +251,7 @@ func TestAway(t *testing.T) {
 
 // A write whose reply was lost is made again.
 func TestLostReply(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		hubs[0].Join(nil, "x", 0)
 		hubs[1].Join(nil, "x", 0)
 		synctest.Wait()
@@ -242,7 +266,7 @@ func TestLostReply(t *testing.T) {
 
 // Who joins while a topic is raised is told, unless it was raised long before.
 func TestJoin(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b := hubs[0], hubs[1]
 		raise(t, a, "old")
 		time.Sleep(time.Minute)
@@ -286,7 +310,7 @@ func TestJoin(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	for _, slow := range []time.Duration{0, time.Second} {
 		t.Run(slow.String(), func(t *testing.T) {
-			fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+			together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 				for _, h := range hubs {
 					h.Join(nil, "x", 0)
 				}
@@ -313,7 +337,7 @@ func TestAtOnce(t *testing.T) {
 // A thousand streams of one topic cost one read, and a look costs one for each
 // topic.
 func TestHerd(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		before := e.read.Load()
 		for i := range 1000 {
 			hubs[0].Join(nil, fmt.Sprint("topic ", i%3), 0)
@@ -344,7 +368,7 @@ func TestHerd(t *testing.T) {
 
 // Many topics take turns at being looked at, and all of them are after a gap.
 func TestTurns(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		var all []string
 		for i := range 3 * mostLooked {
 			all = append(all, fmt.Sprint("topic ", i))
@@ -370,7 +394,7 @@ func TestTurns(t *testing.T) {
 // Mark follows the store's clock where there is something to tell, and stands
 // still while the store is away.
 func TestMark(t *testing.T) {
-	fleet(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		h := hubs[0]
 		h.Join(nil, "x", 0)
 		h.Join(nil, "y", 0)
@@ -411,7 +435,7 @@ func TestMark(t *testing.T) {
 
 // What nobody takes is bounded.
 func TestFull(t *testing.T) {
-	fleet(t, 1, func(t *testing.T, e *engine, hubs []*hub) {
+	together(t, 1, func(t *testing.T, e *engine, hubs []*hub) {
 		e.away.Store(true)
 		var err error
 		n := 0

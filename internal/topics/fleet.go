@@ -1,0 +1,190 @@
+package topics
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/scale"
+)
+
+const (
+	grace     = 15 * time.Second // so long the store has to answer before a replica is taken for gone that does not show
+	witnesses = 3                // replicas of which a look finds out whether they are there
+)
+
+// catalogues is where the store has what each replica offers.
+var catalogues = scale.Key{Part: "catalogues", Name: "all"}
+
+// fleet is what the replicas of a server offer: a digest of each list, by the
+// topic of the list, by the name of the replica. They differ while one release
+// takes the place of another, when no list changes anywhere, and still a client
+// may get one list or the other. So a list counts as changed when a replica comes
+// that has one that no other has, and when the last leaves that had it. What
+// changes within a replica is raised there.
+//
+// One entry of the store has all of it, since there is no other way to find out
+// which replicas there are. It is written when one comes, changes, or goes, and
+// otherwise each reads it once in a look.
+type fleet struct {
+	hub *Hub
+
+	mu    sync.Mutex // held while the store works
+	rev   scale.Rev
+	known map[string]map[string]string
+	left  bool // this replica does not belong to it any more
+}
+
+// look makes the fleet know this replica, and forget some that are gone.
+func (f *fleet) look(ctx context.Context) error {
+	mine := f.hub.config.Catalogue()
+	if mine == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left {
+		return nil
+	}
+	if err := f.read(ctx); err != nil {
+		return err
+	}
+	var gone []string
+	if f.hub.answeredFor() >= grace {
+		var err error
+		if gone, err = f.gone(ctx); err != nil {
+			return err
+		}
+	}
+	return f.change(ctx, func(all map[string]map[string]string) {
+		for _, node := range gone {
+			delete(all, node)
+		}
+		all[f.hub.config.Node] = mine
+	})
+}
+
+// leave makes the fleet forget this replica.
+func (f *fleet) leave(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left = true
+	if f.rev == 0 {
+		return nil
+	}
+	return f.change(ctx, func(all map[string]map[string]string) { delete(all, f.hub.config.Node) })
+}
+
+// read reads what the store has. f.mu is held.
+func (f *fleet) read(ctx context.Context) error {
+	var found []scale.Entry
+	err := f.hub.use(ctx, func(ctx context.Context) (err error) {
+		found, err = f.hub.config.Store.Get(ctx, scale.Look{Key: catalogues, Known: f.rev, TTL: keep})
+		return err
+	})
+	if err != nil || found[0].Rev == f.rev {
+		return err
+	}
+	return f.open(found[0])
+}
+
+// open takes in what the store has. f.mu is held.
+func (f *fleet) open(e scale.Entry) error {
+	known := map[string]map[string]string{}
+	if e.Rev != 0 {
+		text, _, err := f.hub.config.Seal.Open(e.Value, seal.Binding(catalogues.Name))
+		if err == nil {
+			err = json.Unmarshal(text, &known)
+		}
+		if err != nil {
+			return fmt.Errorf("topics: what the replicas offer does not open: %w", err)
+		}
+	}
+	f.rev, f.known = e.Rev, known
+	return nil
+}
+
+// gone returns which of some replicas are not there. f.mu is held.
+func (f *fleet) gone(ctx context.Context) (nodes []string, err error) {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(f.known)), func(node string) bool { return node == f.hub.config.Node })
+	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	for _, node := range others[:min(len(others), witnesses)] {
+		var lives bool
+		err := f.hub.use(ctx, func(ctx context.Context) (err error) { lives, err = f.hub.config.Lives(ctx, node); return err })
+		if err != nil {
+			return nil, err
+		}
+		if !lives {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes, nil
+}
+
+// change makes a change of what the store has, unless it changes nothing, and
+// raises the lists that are others for some client. f.mu is held.
+func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]string)) error {
+	for {
+		next := make(map[string]map[string]string, len(f.known)+1)
+		maps.Copy(next, f.known)
+		fn(next)
+		before, err := json.Marshal(f.known)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(next)
+		if err != nil || bytes.Equal(text, before) {
+			return err
+		}
+		var written []scale.Entry
+		err = f.hub.use(ctx, func(ctx context.Context) (err error) {
+			written, err = f.hub.config.Store.Put(ctx, scale.Write{
+				Key: catalogues, Prev: f.rev, TTL: keep, Value: f.hub.config.Seal.Seal(nil, text, seal.Binding(catalogues.Name)),
+			})
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case errors.Is(written[0].Err, scale.ErrChanged):
+			if err := f.open(written[0]); err != nil {
+				return err
+			}
+		case written[0].Err != nil:
+			return written[0].Err
+		default:
+			for _, topic := range f.differ(next) {
+				f.hub.raiseForAll(topic)
+			}
+			f.rev, f.known = written[0].Rev, next
+			return nil
+		}
+	}
+}
+
+// differ returns the lists that a replica which has come, or gone, had alone. The
+// first replica of all makes no difference to anybody.
+func (f *fleet) differ(next map[string]map[string]string) (topics []string) {
+	alone := func(one, other map[string]map[string]string, topic string) bool {
+		for node, lists := range one {
+			if _, stays := other[node]; !stays && !slices.ContainsFunc(slices.Collect(maps.Values(other)), func(l map[string]string) bool { return l[topic] == lists[topic] }) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, topic := range Lists {
+		if len(f.known) > 0 && (alone(f.known, next, topic) || alone(next, f.known, topic)) {
+			topics = append(topics, topic)
+		}
+	}
+	return topics
+}

@@ -1,0 +1,112 @@
+package topics
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serves makes a hub serve lists of which all have the digest, but for tools.
+func (h *hub) serves(release, tools string) {
+	h.mu.Lock()
+	h.offers = map[string]string{Lists[0]: tools, Lists[1]: release, Lists[2]: release}
+	h.mu.Unlock()
+	h.Serve()
+	synctest.Wait()
+}
+
+// kill ends a hub as a signal does that cannot be caught.
+func (h *hub) kill(e *engine) {
+	h.fleet.mu.Lock()
+	h.fleet.left, h.fleet.rev = true, 0
+	h.fleet.mu.Unlock()
+	e.dead.Store(h.config.Node, true)
+	h.Close(context.Background())
+}
+
+// When one release takes the place of another, each replica that stays is told
+// twice of the lists that differ: when the first new one comes, and when the last
+// old one has gone.
+func TestReleases(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint("killed=", killed), func(t *testing.T) {
+			together(t, 4, func(t *testing.T, e *engine, hubs []*hub) {
+				old, tester := hubs[:3], hubs[3]
+				tester.Join(nil, Lists[0], 0)
+				tester.Join(nil, Lists[1], 0)
+				told := func(when string, lists ...string) {
+					t.Helper()
+					time.Sleep(time.Minute)
+					tester.want(t, when, lists...)
+				}
+				for _, h := range old {
+					h.serves("1", "a")
+				}
+				told("one release")
+				var next []*hub
+				for i, h := range old {
+					come := open(t, e)
+					come.serves("1", "b")
+					if next = append(next, come); i == 0 {
+						told("the first of the next", Lists[0])
+						come.want(t, "the first of the next itself", Lists[0])
+					}
+					if killed {
+						h.kill(e)
+					} else {
+						h.Close(context.Background())
+					}
+					if i == len(old)-1 {
+						told("the last has gone", Lists[0])
+					} else {
+						told("between")
+					}
+				}
+				for _, h := range next {
+					h.Close(context.Background())
+				}
+			})
+		})
+	}
+}
+
+// What a replica changes by itself it raises by itself; and nobody is taken for
+// gone because the store was away.
+func TestFleetIsQuiet(t *testing.T) {
+	together(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
+		for _, h := range hubs {
+			h.Join(nil, Lists[0], 0)
+			h.serves("1", h.config.Node)
+		}
+		time.Sleep(time.Minute)
+		for _, h := range hubs {
+			synctest.Wait()
+			h.mu.Lock()
+			h.told = nil
+			h.mu.Unlock()
+		}
+		quiet := func(when string) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			for _, h := range hubs {
+				h.want(t, when)
+			}
+		}
+		quiet("they differ for long")
+		hubs[0].serves("1", "changed")
+		quiet("one has changed")
+		e.away.Store(true)
+		time.Sleep(time.Minute)
+		for _, h := range hubs {
+			e.dead.Store(h.config.Node, true)
+		}
+		e.away.Store(false)
+		time.Sleep(grace - 5*time.Second)
+		for _, h := range hubs {
+			e.dead.Delete(h.config.Node)
+		}
+		quiet("the store was away")
+	})
+}
