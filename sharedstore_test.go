@@ -54,7 +54,7 @@ type shakyStore struct {
 }
 
 func (s *shakyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	if looks[0].Key.Part != "node" { // of sessions
+	if strings.HasPrefix(looks[0].Key.Part, "session-") {
 		s.looks.Add(1)
 	}
 	if s.down.Load() {

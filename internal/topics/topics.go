@@ -15,8 +15,31 @@
 // one group lie together. So a thousand streams of one topic cost what one does.
 // Topics to raise wait while the store is away, up to maxWaiting.
 //
+// # Marks
+//
 // Who leaves takes a mark along, a time of the store's clock; see [Hub.Mark]. He
-// shows it where he joins next, and is told of what was raised since.
+// shows it where he joins next, and is told of what was raised since. A mark is
+// not the time at which he left: a hint may have been lost until then. It is that
+// of the last look that had been told in full, less what the clocks of an engine
+// may differ by.
+//
+// # Nothing is lost
+//
+//   - What is raised while somebody joins: the group is watched first and the
+//     entry read after that. Whatever came before the one shows in the other.
+//   - What is raised here while somebody joins here: those who were here have been
+//     told before the entry was written. Who comes between, with a mark, is told at
+//     once, and without one has not asked yet.
+//   - What others raise while it is raised here: the hints wait until the store has
+//     answered, since only its answer tells which of them is the own one.
+//   - A write whose reply was lost is made again, and is news to those who are here.
+//   - After a gap, and when the store is back, all is read.
+//
+// # Locks and goroutines
+//
+// There are three goroutines: one writes, one reads, and one tells, so that a slow
+// store keeps nobody from hearing, and a slow rule of visibility, which is users'
+// code, keeps nobody from raising.
 //
 // Hub.mu is held for short steps that wait for nothing. Join and Leave may be
 // called with locks held under which a [Config.Changed] waits: that is called on a
