@@ -45,12 +45,13 @@ type Server struct {
 	// composing is taken before adding, and adding before the locks of
 	// catalogs. None of them is held while a handler runs.
 	catalog       *registry.Catalog
-	has           atomic.Uint32 // the features of what was ever in a catalog
-	mounts        mounts        // of this server into others
-	adding        sync.Mutex    // makes Add all or nothing
-	customs       customs       // adding is held
-	post          *post.Office  // to other replicas; nil if there are none
-	topics        *topics.Hub   // changes at those; nil, too
+	has           atomic.Uint32       // the features of what was ever in a catalog
+	mounts        mounts              // of this server into others
+	adding        sync.Mutex          // makes Add all or nothing
+	customs       customs             // adding is held
+	sets          map[string][]string // by name, the lists that change with a set; adding is held
+	post          *post.Office        // to other replicas; nil if there are none
+	topics        *topics.Hub         // changes at those; nil, too
 	sessions      *session.Manager
 	rounds        *mrtr.Askers
 	tasks         *taskExtension
@@ -165,14 +166,14 @@ func (s *Server) MustAdd(components ...Component) {
 // returns how many there were. Clients that want to know are told.
 func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remove(kind, names...) }
 
-// errNoSession is the error of AddToSession and RemoveFromSession for a request
-// that has no session.
+// errNoSession is the error of AddToSession, RemoveFromSession, Enable and Disable
+// for a request that has no session.
 var errNoSession = errors.New("mcp: components for one client need a legacy session: " +
 	"in modern revisions lists must not differ between requests; add them to the Server")
 
 // errShared is the error of AddToSession with Options.Store.
 var errShared = errors.New("mcp: components for one client cannot be added with Options.Store: the next request may reach a replica that does not know them; " +
-	"add them to the Server, and show them with VisibleTo")
+	"register them with Server.Set, and show them with Server.Enable")
 
 // AddToSession adds components to what the legacy session of f's request is
 // offered. Other clients do not see them, and they go with the session. All are
@@ -181,8 +182,8 @@ var errShared = errors.New("mcp: components for one client cannot be added with 
 // change.
 //
 // In modern revisions, where lists must not differ between requests, it is an
-// error: add components to the Server there. With Options.Store it is one, too.
-// Methods cannot be added.
+// error: add components to the Server there. With Options.Store it is one, too:
+// use Set and Enable. Methods cannot be added.
 func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	s = outermost(f, s)
 	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
@@ -224,6 +225,110 @@ func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, e
 		return 0, nil
 	}
 	return own.Remove(kind, names...), nil
+}
+
+// setsKey is where a session has the sets that are enabled in it. All replicas
+// share it.
+var setsKey = frame.NewKey[[]string](call.Private{}, "talaria sets", true)
+
+// setName returns what sessions have for a set of s: a server that is mounted has
+// sets of its own.
+func (s *Server) setName(name string) string { return s.info.Name + " " + name }
+
+// Set registers components that are there for those sessions alone in which
+// Enable has been called for the name: for none at first. All are registered, or
+// none; the error is that of Add, as names are those of the server as a whole. Set
+// may be called again for further components of the same name, and Remove takes
+// them away. With Options.Store all replicas need the same sets. Methods cannot be
+// in a set.
+func (s *Server) Set(name string, components ...Component) error {
+	if !validName(name) {
+		return fmt.Errorf("mcp: set %q: a name has 1 to 128 letters, digits, '_', '-' or '.'", name)
+	}
+	c := &compiler{server: s}
+	if err := c.compile(components); err != nil {
+		return err
+	}
+	if len(c.methods) > 0 {
+		return fmt.Errorf("mcp: set %q: method %q cannot be in a set; add it to the Server", name, c.methods[0].Name)
+	}
+	full := s.setName(name)
+	for _, e := range c.entries {
+		visible := e.Visible
+		e.Visible = func(f *Frame) bool {
+			enabled, _ := setsKey.Get(f)
+			return slices.Contains(enabled, full) && (visible == nil || visible(f))
+		}
+	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	if err := s.catalog.Add(c.entries...); err != nil {
+		return fmt.Errorf("mcp: set %q: %w", name, err)
+	}
+	if s.sets == nil {
+		s.sets = make(map[string][]string)
+	}
+	s.sets[name] = append(s.sets[name], listsOf(c.entries)...)
+	return nil
+}
+
+// Enable makes the components of sets there for the legacy session of f's
+// request, until Disable or the end of the session, at whichever replica. The
+// client is told that its lists have changed. A set that is enabled already stays
+// so; for one that nobody has registered nothing is enabled, and it is an error.
+//
+// In modern revisions, which have no sessions and where lists must not differ
+// between requests, it is an error. With Options.Store it is one, too, if the store
+// does not answer, and the client gets that in place of the handler's result, as
+// Key.Update says.
+func (s *Server) Enable(f *Frame, sets ...string) error { return s.setSets(f, sets, true) }
+
+// Disable takes back what Enable did.
+func (s *Server) Disable(f *Frame, sets ...string) error { return s.setSets(f, sets, false) }
+
+// setSets enables or disables sets.
+func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
+	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
+	if !ok {
+		return errNoSession
+	}
+	var lists []string
+	s.adding.Lock()
+	for _, name := range sets {
+		methods, known := s.sets[name]
+		if !known {
+			s.adding.Unlock()
+			return fmt.Errorf("mcp: there is no set %q; register it with Server.Set", name)
+		}
+		lists = append(lists, methods...)
+	}
+	s.adding.Unlock()
+	changed := false
+	setsKey.Update(f, func(old []string) []string {
+		enabled := slices.Clone(old)
+		for _, name := range sets {
+			full := s.setName(name)
+			if at := slices.Index(enabled, full); enable && at < 0 {
+				enabled = append(enabled, full)
+			} else if !enable && at >= 0 {
+				enabled = slices.Delete(enabled, at, at+1)
+			}
+		}
+		changed = len(enabled) != len(old)
+		return enabled
+	})
+	if err := frame.Internal(call.Private{}).Unkept(f); err != nil {
+		return fmt.Errorf("mcp: the sets of a session cannot be kept: %w", err)
+	}
+	if changed && f.Request().Method != protocol.MethodInitialize { // until then the client has no lists
+		slices.Sort(lists)
+		for _, method := range slices.Compact(lists) {
+			if _, err := x.Post(f, wire.AppendNotification(nil, method, nil)); err != nil {
+				return fmt.Errorf("mcp: the sets of the session are others, but its client could not be told: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // newCatalogOf returns a Catalog for what one session has of its own. It runs
