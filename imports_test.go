@@ -65,7 +65,7 @@ var importGraph = map[string][]string{
 	"internal/tasks":      {"internal/wire", "internal/upcall", "internal/lease", "internal/opaque", "internal/safely", "internal/share", "internal/post", "internal/seal", "scale", "protocol"},
 	"registry":            {"internal/wire", "internal/call", "internal/facts", "internal/jsonx", "protocol", "frame"},
 	"internal/dispatch":   {"internal/wire", "internal/call", "internal/safely", "protocol", "frame"},
-	"session":             {"internal/wire", "internal/opaque", "internal/share", "internal/safely", "protocol", "internal/assigns", "internal/upcall", "frame", "internal/inflight", "internal/jsonx", "internal/pause", "internal/post", "internal/seal", "internal/topics", "scale"},
+	"session":             {"internal/wire", "internal/opaque", "internal/lease", "internal/share", "internal/safely", "protocol", "internal/assigns", "internal/upcall", "frame", "internal/inflight", "internal/jsonx", "internal/pause", "internal/post", "internal/seal", "internal/topics", "scale"},
 	"internal/post":       {"internal/call", "internal/safely", "internal/seal", "scale"},
 	"internal/topics":     {"internal/opaque", "internal/seal", "protocol", "scale"},
 	"internal/conn": {"internal/wire", "internal/call", "internal/facts", "internal/principal", "internal/upcall", "frame", "internal/dispatch", "internal/guard", "internal/broadcast", "internal/inflight", "internal/safely", "internal/share", "internal/streamable",

@@ -179,8 +179,8 @@ type Limits struct {
 	// TasksRunning, at least one. Anonymous clients, who are one owner, have none
 	// until the first client with a name has come.
 	TasksRunningPerOwner int
-	// TaskMemory is how many bytes tasks keep of results, errors and questions;
-	// 256 MiB. What exceeds it is not kept: a task with such a result fails and
+	// TaskMemory is how many bytes tasks keep of results, errors and questions, and,
+	// with TaskOptions.Replay, of calls, answers and what Once kept; 256 MiB. What exceeds it is not kept: a task with such a result fails and
 	// says so, and no task begins while three quarters are used, or by a principal
 	// who uses a tenth.
 	TaskMemory int

@@ -8,9 +8,9 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/lease"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -109,7 +109,7 @@ type Manager struct {
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
 	tell     func(id string, ended bool)
-	answers  atomic.Int64 // since when the Store does, in nanoseconds since 1970; 0 if it failed last
+	contact  lease.Contact // with the Store
 }
 
 // NewManager returns a Manager without sessions.
@@ -125,6 +125,7 @@ func NewManager(config Config) *Manager {
 		config.History = defaultHistory
 	}
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
+	m.contact.Lease = endLease
 	m.budget.limit, m.uris.limit = config.Memory, config.Memory
 	m.places = share.New("sessions", config.Max, config.MaxPerPrincipal, share.Always)
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)

@@ -72,9 +72,9 @@ func (m *Manager) use(ctx context.Context, fn func(ctx context.Context) error) e
 	err := fn(ctx)
 	switch {
 	case err == nil:
-		m.answers.CompareAndSwap(0, time.Now().UnixNano())
+		m.contact.Note(true)
 	case !errors.Is(err, context.Canceled):
-		m.answers.Store(0)
+		m.contact.Note(false)
 		m.failed(err)
 	}
 	return err
@@ -437,11 +437,10 @@ func (m *Manager) keepShared() {
 		case <-timer.C:
 		}
 		m.renew()
-		if since := m.answers.Load(); since == 0 {
-			_, _ = m.get(m.ctx, scale.Look{Key: keyOf("")}) // does the store answer again?
-		} else if time.Since(time.Unix(0, since)) >= endLease {
-			// Before, what is due may be so because nobody could renew it.
+		if m.contact.Held() { // before, what is due may be so because nobody could renew it
 			m.endDue(partOf(part))
+		} else {
+			_, _ = m.get(m.ctx, scale.Look{Key: keyOf("")}) // does the store answer?
 		}
 	}
 }

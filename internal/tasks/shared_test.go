@@ -89,6 +89,7 @@ func shared(t *testing.T, test func(t *testing.T, store *leaky, a, b, c *replica
 type leaky struct {
 	scale.Store
 	away, lose atomic.Bool // lose: what it writes it does not say
+	puts       atomic.Int64
 }
 
 func (s *leaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
@@ -101,6 +102,9 @@ func (s *leaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, er
 func (s *leaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
 	if s.away.Load() {
 		return nil, scale.ErrUnavailable
+	}
+	if writes[0].Key.Part != "node" {
+		s.puts.Add(1)
 	}
 	written, err := s.Store.Put(ctx, writes...)
 	if s.lose.Load() && writes[0].Key.Part != "node" {
@@ -292,5 +296,25 @@ func TestSharedStoreAway(t *testing.T) {
 			t.Errorf("Finish: %v", err)
 		}
 		want(t, task.Record().ID, protocol.TaskCompleted, a, b, c)
+	})
+}
+
+// Progress costs a write a second, however often it is told, and the last is kept.
+func TestSharedNotes(t *testing.T) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, _ func() error) {
+		before := store.puts.Load()
+		for i := range 1000 {
+			if err := task.Note(wire.Progress{Progress: float64(i + 1)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(noteEvery)
+		if n := store.puts.Load() - before; n < 10 || n > 12 {
+			t.Errorf("%d writes in 10 s", n)
+		}
+		if r, err := b.Get(t.Context(), "ann", task.Record().ID); err != nil || r.Progress.Progress != 1000 {
+			t.Errorf("%+v, %v", r, err)
+		}
 	})
 }

@@ -108,8 +108,10 @@ func (s *sweeper) keepShared() {
 		}
 		for part := range slots {
 			// Before, what is due may be so because nobody could renew it.
-			if s.contact[part].Held() && !s.draining.Load() {
-				s.sweep(part, running, 100)
+			for range 10 {
+				if !s.contact[part].Held() || s.draining.Load() || s.sweep(part, running, 100) < 100 {
+					break
+				}
 			}
 		}
 	}
@@ -279,8 +281,8 @@ func (s *sweeper) keepTrying(t *Task) {
 	s.unkept[t] = true
 }
 
-// sweep takes tasks of a part that are due in an index.
-func (s *sweeper) sweep(part int, index string, most int) {
+// sweep takes tasks of a part that are due in an index, and returns how many were.
+func (s *sweeper) sweep(part int, index string, most int) int {
 	var due []scale.Entry
 	began, err := s.use(func(ctx context.Context) (err error) {
 		due, err = s.m.shared.Store.Due(ctx, partOf(part), index, s.m.shared.Post.Node(), most, s.m.shared.lease())
@@ -300,6 +302,7 @@ func (s *sweeper) sweep(part int, index string, most int) {
 		}
 		s.take(&r)
 	}
+	return len(due)
 }
 
 // take runs a task that nobody runs, leaves it to others, or ends it. Its Rev is

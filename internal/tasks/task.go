@@ -32,6 +32,8 @@ type Task struct {
 	done    chan struct{} // closed when over is set
 	lapse   *time.Timer   // gives it up
 	expiry  *time.Timer
+	notes   *time.Timer     // keeps notes; nil if there are none to keep
+	noted   time.Time       // when notes were kept last
 	asked   map[string]bool // keys of the questions of this run
 	answers map[string]chan json.RawMessage
 
@@ -189,6 +191,15 @@ func (t *Task) holds(at time.Time) {
 	t.lapse.Reset(left)
 }
 
+// stopTimers stops what only a run needs that goes on. t.mu is held.
+func (t *Task) stopTimers() {
+	for _, timer := range []*time.Timer{t.lapse, t.notes} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
 // discard makes the Store forget the task, which is gone. A Store that fails to
 // keeps what it has.
 func (t *Task) discard() {
@@ -222,8 +233,8 @@ func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 		t.record.Result, t.record.Fault = nil, wire.AppendError(nil, tooLong)
 		t.manager.resize(t, 0)
 	}
-	if t.record.Status.Final() && t.lapse != nil {
-		t.lapse.Stop()
+	if t.record.Status.Final() {
+		t.stopTimers()
 	}
 	t.record.Updated = time.Now()
 	t.changes++
@@ -336,9 +347,10 @@ func (t *Task) Drop() {
 }
 
 // Note sets how far a task has come, and the message of its state if p has one.
-// What was overtaken meanwhile is left out.
+// What was overtaken meanwhile is left out. What replicas share is kept once a
+// second at most, and after that second, or with the next change, if it was not.
 func (t *Task) Note(p wire.Progress) error {
-	return t.change(func(r *Record) {
+	r, change, err := t.apply(func(r *Record) {
 		if r.Progress != nil && p.Progress < r.Progress.Progress {
 			return
 		}
@@ -347,6 +359,38 @@ func (t *Task) Note(p wire.Progress) error {
 			r.StatusMessage = p.Message
 		}
 	})
+	if change == 0 || t.holdsBack() {
+		return err
+	}
+	return t.save(r, change, t.manager.changed)
+}
+
+// noteEvery is how often a Shared gets notes of one task.
+const noteEvery = time.Second
+
+// holdsBack tells whether a note comes too soon after one that was kept. It will be
+// kept then.
+func (t *Task) holdsBack() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := time.Until(t.noted.Add(noteEvery))
+	if t.manager.shared == nil || left <= 0 {
+		t.noted = time.Now()
+		return false
+	}
+	if t.notes == nil {
+		t.notes = time.AfterFunc(left, t.keepNotes)
+	}
+	return true
+}
+
+// keepNotes keeps what notes have come since one was kept.
+func (t *Task) keepNotes() {
+	t.mu.Lock()
+	t.notes, t.noted = nil, time.Now()
+	r, change := t.copy(), t.changes
+	t.mu.Unlock()
+	t.manager.failed(t.save(r, change, t.manager.changed))
 }
 
 // Finish ends the task: with a result, or an error, whose message becomes that
@@ -389,9 +433,7 @@ func (t *Task) end(cause error) bool {
 	}
 	t.over = cause
 	close(t.done)
-	if t.lapse != nil {
-		t.lapse.Stop()
-	}
+	t.stopTimers()
 	return true
 }
 

@@ -80,7 +80,7 @@ func (s *Simulation) judgeAcknowledged(id, kind, key, value string) {
 			s.fault("task %s: %s was kept as %s, which is nowhere", id, key, value)
 		}
 	case "answer": // the first of them counts
-		if !slices.ContainsFunc(chain, func(st state) bool { return st.record.Answers[key] != nil }) && !slices.ContainsFunc(chain, func(st state) bool { return st.record.Status == protocol.TaskCancelled }) {
+		if !answered(chain, key) {
 			s.fault("task %s: the answer to %s is nowhere", id, key)
 		}
 	case "end":
@@ -91,6 +91,11 @@ func (s *Simulation) judgeAcknowledged(id, kind, key, value string) {
 	if last.Status == protocol.TaskCompleted {
 		s.judgeResult(chain)
 	}
+}
+
+// answered tells whether a task got an answer, or ended.
+func answered(chain []state, key string) bool {
+	return slices.ContainsFunc(chain, func(st state) bool { return st.record.Answers[key] != nil || st.record.Status.Final() })
 }
 
 // judgeResult judges whether the result of a task is made of what was kept and

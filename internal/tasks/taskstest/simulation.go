@@ -32,8 +32,10 @@ type Simulation struct {
 	Lease    time.Duration // of tasks; 0 means that of servers
 	Replicas int           // at a time
 	Tasks    int
-	Kills    int     // replicas, each of which another one follows
-	Faults   float64 // share of calls of the store that fail in some way
+	Kills    int // replicas, each of which another one follows
+	// Faults is the share of calls of the store that fail in some way. With 0
+	// replicas are only killed, with a lease between, and never stopped.
+	Faults float64
 
 	lease   time.Duration
 	sealer  *seal.Sealer
@@ -48,6 +50,7 @@ type Simulation struct {
 	acked    map[string]bool // "id kind key": what somebody was told is there
 
 	Finals, Takeovers atomic.Int64
+	slowest           atomic.Int64 // from the loss of a replica to the next run
 }
 
 // owner is whose all tasks are.
@@ -73,8 +76,12 @@ func (s *Simulation) Run(ctx context.Context) []string {
 	for i := range s.Tasks {
 		s.ended.Go(func() { s.client(ctx, i) })
 	}
+	calm := s.Faults == 0
 	for range s.Kills {
 		time.Sleep(s.upTo(s.lease))
+		if calm {
+			time.Sleep(s.lease)
+		}
 		s.disturb()
 	}
 	s.mu.Lock()
@@ -98,8 +105,9 @@ func (s *Simulation) Run(ctx context.Context) []string {
 // disturb kills a replica or stops it for a while.
 func (s *Simulation) disturb() {
 	r := s.any()
-	if s.chance(0.5) {
+	if s.Faults == 0 || s.chance(0.5) {
 		s.start()
+		r.lost.Store(time.Now().UnixNano())
 		r.kill()
 		return
 	}
@@ -107,6 +115,26 @@ func (s *Simulation) disturb() {
 	time.Sleep(s.upTo(3 * s.lease))
 	r.store.resume()
 }
+
+// tookOver notes that a run follows one of another replica.
+func (s *Simulation) tookOver(id string) {
+	chain := s.history.of(id)
+	if len(chain) < 2 {
+		return
+	}
+	before := chain[len(chain)-2].owner
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.replicas {
+		if at := r.lost.Load(); at != 0 && r.post.Node() == before {
+			s.slowest.Store(max(s.slowest.Load(), time.Now().UnixNano()-at))
+		}
+	}
+}
+
+// Slowest returns the longest time from the loss of a replica to the next run of a
+// task of it.
+func (s *Simulation) Slowest() time.Duration { return time.Duration(s.slowest.Load()) }
 
 // chance is true with a probability.
 func (s *Simulation) chance(p float64) bool {
@@ -197,6 +225,9 @@ func (s *Simulation) client(ctx context.Context, n int) {
 			for range 1 + n%2 { // some send it twice
 				if s.any().Update(ctx, owner, id, map[string]json.RawMessage{key: value}) == nil {
 					s.ack(id, "answer", key, "")
+					if !answered(s.history.of(id), key) { // at once, as nobody sends it again
+						s.fault("task %s: the answer to %s was taken, and is nowhere", id, key)
+					}
 				}
 			}
 		}
@@ -212,6 +243,7 @@ type replica struct {
 	ctx    context.Context // until it is killed
 	stop   context.CancelFunc
 	closed sync.Once
+	lost   atomic.Int64 // when it was killed; 0 if it was not
 }
 
 // start starts a replica.
@@ -221,12 +253,13 @@ func (s *Simulation) start() {
 	box, _ := seal.New("post", []byte("a secret of 16 bytes or more"))
 	r.post = post.New(post.Config{Store: r.store, Seal: box})
 	r.Manager = tasks.NewManager(tasks.Config{
-		Store: &tasks.Shared{Store: r.store, Seal: s.sealer, Post: r.post, Lease: s.Lease}, MaxPerOwner: -1, MaxRunning: 1 << 20, MaxRunningPerOwner: -1,
+		Store: &tasks.Shared{Store: r.store, Seal: s.sealer, Post: r.post, Lease: s.Lease}, MaxPerOwner: -1, Max: 1 << 20, MaxRunning: 1 << 20, MaxRunningPerOwner: -1,
 		Replay: func(ctx context.Context, t *tasks.Task, call []byte) error {
-			if r.sim.chance(0.02) {
+			if r.sim.faulty() {
 				return protocol.Errorf(protocol.CodeBusy, "not now")
 			}
 			s.Takeovers.Add(1)
+			s.tookOver(t.Record().ID)
 			s.ended.Go(func() { r.handle(ctx, t, string(call)) })
 			return nil
 		},
@@ -451,6 +484,7 @@ type history struct {
 // state is one of a task's, as it was written.
 type state struct {
 	rev    scale.Rev
+	owner  string
 	record tasks.Record
 }
 
@@ -481,7 +515,7 @@ func (h *history) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry
 			continue
 		}
 		text, _, err := h.sim.sealer.Open(w.Value, seal.Binding(w.Key.Name))
-		st := state{rev: written[i].Rev}
+		st := state{rev: written[i].Rev, owner: w.Owner}
 		if err == nil {
 			err = json.Unmarshal(text, &st.record)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/tasks/taskstest"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -16,6 +17,7 @@ import (
 var (
 	seeds = flag.Int("seeds", 200, "simulations to run")
 	first = flag.Uint64("seed", 1, "the seed of the first")
+	many  = flag.Int("tasks", 100, "tasks of one large simulation")
 )
 
 // Whatever fails meanwhile, a task ends once, no run writes after the next has
@@ -39,5 +41,31 @@ func TestSimulation(t *testing.T) {
 	t.Log(fmt.Sprintf("%d seeds, %d tasks ended, %d runs taken over, in %v", *seeds, finals.Load(), takeovers.Load(), time.Since(begin)))
 	if finals.Load() < int64(*seeds) || takeovers.Load() < int64(*seeds)/10 {
 		t.Error("too little has happened")
+	}
+}
+
+// So it is for many tasks at once.
+func TestManyTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &taskstest.Simulation{Seed: *first, Store: scale.NewLocal(), Replicas: 4, Tasks: *many, Kills: 20, Faults: 0.02}
+		if faults := s.Run(t.Context()); len(faults) > 0 {
+			t.Errorf("%s", strings.Join(faults, "\n"))
+		}
+		t.Logf("%d tasks ended, %d runs taken over, the slowest %v after its replica was lost", s.Finals.Load(), s.Takeovers.Load(), s.Slowest())
+	})
+}
+
+// A task goes on at another replica a lease and 2.5 s after its own was lost.
+func TestFailover(t *testing.T) {
+	for seed := range uint64(5) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &taskstest.Simulation{Seed: seed, Store: scale.NewLocal(), Replicas: 4, Tasks: 40, Kills: 6}
+			if faults := s.Run(t.Context()); len(faults) > 0 {
+				t.Errorf("%s", strings.Join(faults, "\n"))
+			}
+			if s.Takeovers.Load() == 0 || s.Slowest() > tasks.DefaultLease+2500*time.Millisecond {
+				t.Errorf("seed %d: %d runs taken over, the slowest after %v", seed, s.Takeovers.Load(), s.Slowest())
+			}
+		})
 	}
 }
