@@ -25,6 +25,8 @@ var exempt = map[string]string{
 	"go test ./...":                       "the gate runs it",
 	"go test work":                        "the gate runs it",
 
+	`redis-cli ACL SETUSER shop on ">$PASSWORD" $(go run ./scale/redis/example -acl)`: "an engine; tests of scale/redis do the same",
+
 	"talaria login http://127.0.0.1:8080/mcp":                         "a browser; tests of cmd/talaria try it",
 	"talaria http http://127.0.0.1:8080/mcp":                          "a terminal; tests of cmd/talaria try it",
 	"talaria serve-proxy --http 127.0.0.1:8080 -- ./workbench -stdio": "it runs until it is stopped; tests of cmd/talaria try it",

@@ -20,6 +20,7 @@ const readme = "../README.md"
 var elsewhere = map[string][]string{
 	"from-go-sdk.md":  {"../examples/notes/*.go", "../e2e/servers/notes/gosdk/*.go"},
 	"from-mcp-go.md":  {"../examples/notes/*.go", "../e2e/servers/notes/mcpgo/*.go"},
+	"scale.md":        {"../scale/redis/example/*.go"},
 	"from-fastmcp.md": {"../examples/notes/*.go", "../e2e/python/notes.py"},
 }
 

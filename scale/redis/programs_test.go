@@ -86,3 +86,11 @@ func TestReplicaEnds(t *testing.T) {
 	o := user(t, start(t))
 	launch(t, true, nil, build(t, "./cmd/replica"), "-http", "127.0.0.1:0", "-redis", o.URL, "-prefix", o.Prefix).end(t)
 }
+
+// The rights that the documentation shows are those that the tests use.
+func TestDocumentedACL(t *testing.T) {
+	page, err := os.ReadFile("../../docs/scale.md")
+	if err != nil || !strings.Contains(string(page), "\n"+ACL("shop")+"\n") {
+		t.Errorf("docs/scale.md has not the line %s: %v", ACL("shop"), err)
+	}
+}
