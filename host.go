@@ -62,7 +62,7 @@ func (h *host) newPost() {
 	h.topics = topics.New(topics.Config{
 		Store: h.opts.Store, Seal: h.opts.sealer("topics"), Node: h.post.Node(), Lives: h.post.Lives, Now: h.post.Now,
 		Catalogue: h.catalogue, Failed: logStore(&h.logger, "changes"),
-		Changed: func(topic string) { h.subscriptions.heard(topic) },
+		Changed: func(topic string) bool { return h.subscriptions.heard(topic) },
 		Told:    func(who any, topic string) { h.subscriptions.heardLate(who.(*session.Session), topic) },
 	})
 }

@@ -510,3 +510,66 @@ func TestNotifyAllReplicas(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// Who has subscribed to a task hears of it at another replica than the one that
+// runs it: of each state, the last one included, and of none twice.
+func TestTaskChangesAtAnotherReplica(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		steps := make(chan string, 3)
+		for _, s := range servers {
+			s.MustAdd(mcp.Tool("long", func(f *mcp.Frame, _ empty) (string, error) {
+				n := 0.0
+				for step := range steps {
+					if n++; step == "" {
+						break
+					}
+					if err := f.Progress(n, 0, step); err != nil {
+						return "", err
+					}
+				}
+				return "the end", nil
+			}, mcp.AsTask(&mcp.TaskOptions{Wait: -1})))
+		}
+		const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+		caller := onConn(servers[0], `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"long",`+meta+`}}`)
+		synctest.Wait()
+		_, id, _ := strings.Cut(strings.Join(caller.told, ""), `"taskId":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		time.Sleep(time.Minute)
+		listen := fmt.Sprintf(`{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"taskIds":[%q]},%s}}`, id, meta)
+		here, there := onConn(servers[0], listen), onConn(servers[2], listen)
+		synctest.Wait()
+		want := func(part string, n int, when string) {
+			t.Helper()
+			for where, ear := range map[string]*ear{"here": here, "there": there} {
+				ear.mu.Lock()
+				all := strings.Join(ear.told, "\n")
+				ear.mu.Unlock()
+				if got := ear.took(part); got != n {
+					t.Errorf("%s, %s: told %d times of %s, want %d; all: %s", when, where, got, part, n, all)
+				}
+			}
+		}
+		want("acknowledged", 1, "at first")
+		steps <- "one third"
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		want("one third", 1, "by a hint")
+		e.deaf.Store(true)
+		steps <- "two thirds"
+		time.Sleep(5 * time.Second)
+		want("two thirds", 1, "by a look")
+		e.deaf.Store(false)
+		time.Sleep(time.Minute)
+		want("notifications/tasks", 0, "later")
+		steps <- ""
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		want("the end", 1, "at the end")
+		time.Sleep(time.Minute)
+		want("notifications/tasks", 0, "after the end")
+		for _, ear := range []*ear{caller, here, there} {
+			ear.end()
+		}
+	})
+}

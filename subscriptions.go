@@ -102,8 +102,10 @@ func (u *subscriptions) raise(topic string) {
 
 // interest makes changes of a topic at other replicas be heard here.
 func (u *subscriptions) interest(topic string, wanted bool) {
+	id, isTask := strings.CutPrefix(topic, taskTopic(""))
 	switch {
-	case strings.HasPrefix(topic, taskTopic("")):
+	case isTask:
+		u.server.tasks.interest(id, wanted)
 	case wanted:
 		u.server.topics.Join(nil, topic, 0)
 	default:
@@ -111,13 +113,17 @@ func (u *subscriptions) interest(topic string, wanted bool) {
 	}
 }
 
-// heard tells the clients of this replica of what another has raised.
-func (u *subscriptions) heard(topic string) {
+// heard tells the clients of this replica of what another has raised. It returns
+// false if it could not find out what to tell.
+func (u *subscriptions) heard(topic string) (ok bool) {
 	if uri, ok := topics.ResourceOf(topic); ok {
 		u.resourceChangedHere(uri)
 	} else if list := u.lists[topic]; list != nil {
 		list.changed()
+	} else if id, ok := strings.CutPrefix(topic, taskTopic("")); ok {
+		return u.server.tasks.heard(id)
 	}
+	return true
 }
 
 // heardLate tells a session of what was raised while its client was not there.

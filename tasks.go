@@ -20,6 +20,7 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // TaskOptions say how a tool runs as a task. The zero value is the default.
@@ -492,17 +493,20 @@ func (a *taskAsker) Required() (protocol.Result, error) {
 type taskExtension struct {
 	*tasks.Manager
 	server *Server
+
+	mu   sync.Mutex
+	told map[string]told // by the ids of tasks that somebody here has subscribed to; with Options.Store
 }
 
 // newTaskExtension makes the tasks of s, whose options must be complete.
 func newTaskExtension(s *Server) *taskExtension {
-	x := &taskExtension{server: s}
+	x := &taskExtension{server: s, told: make(map[string]told)}
 	config := s.opts.tasks(logStore(&s.logger, "task store"))
 	if s.post != nil {
 		config.Replay = x.replay
 		config.Store = &tasks.Shared{Store: s.opts.Store, Seal: s.opts.sealer("task"), Post: s.post}
 	}
-	x.Manager = tasks.NewManager(config, x.changed)
+	x.Manager = tasks.NewManager(config, func(state tasks.State) { x.changed(state.Record) })
 	return x
 }
 
@@ -556,18 +560,71 @@ func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.R
 // taskTopic returns the topic of one task in the Broker.
 func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
 
-// changed tells the subscribers of a task. The Manager calls it after each
-// change. If there are any, their clients count as told how the task ended, for
-// which a shutdown waits.
-func (x *taskExtension) changed(state tasks.State) {
+// changed tells the subscribers of a task, unless they know that or better
+// already. The Manager calls it after each change here, and heard after one at
+// another replica. If there are any, their clients count as told how the task
+// ended, for which a shutdown waits.
+func (x *taskExtension) changed(r tasks.Record) {
+	state := tasks.State{Record: r}
 	change, err := state.Change()
 	if err != nil {
 		safely.Log(x.server.logger.Error().Err(visible.Error(err)), "the state of a task does not encode")
 		return
 	}
-	if x.server.subscriptions.broker.Publish(taskTopic(state.Record.ID), change) && state.Record.Status.Final() {
-		x.Told(state.Record.ID)
+	if x.isNews(&r, change) && x.server.subscriptions.broker.Publish(taskTopic(r.ID), change) && r.Status.Final() {
+		x.Told(r.ID)
 	}
+}
+
+// told is what the subscribers of a task here have been told last.
+type told struct {
+	updated time.Time
+	text    []byte
+}
+
+// isNews reports whether a state of a task is none that its subscribers have been
+// told, and no older one: what a task does at another replica is told by hints,
+// in any order, and what it does here by these, too.
+func (x *taskExtension) isNews(r *tasks.Record, change *wire.Change) bool {
+	if x.server.topics == nil {
+		return true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	last, wanted := x.told[r.ID]
+	if !wanted || r.Updated.Before(last.updated) || bytes.Equal(last.text, change.Plain()) {
+		return false
+	}
+	x.told[r.ID] = told{r.Updated, change.Plain()}
+	return true
+}
+
+// interest makes changes of a task at other replicas be heard here.
+func (x *taskExtension) interest(id string, wanted bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if wanted {
+		x.told[id] = told{}
+		x.server.topics.Follow(taskTopic(id), tasks.EntryOf(id))
+	} else {
+		delete(x.told, id)
+		x.server.topics.Unfollow(tasks.EntryOf(id))
+	}
+}
+
+// heard tells the subscribers of a task that it may be another. It returns false
+// while the store is away.
+func (x *taskExtension) heard(id string) (ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
+	defer cancel()
+	r, there, err := x.Look(ctx, id)
+	if err != nil && !errors.Is(err, scale.ErrUnavailable) {
+		safely.Log(x.server.logger.Error().Err(visible.Error(err)), "the subscribers of a task are not told of a change")
+	}
+	if there {
+		x.changed(r)
+	}
+	return !errors.Is(err, scale.ErrUnavailable)
 }
 
 // accept returns which of the tasks are the caller's, and their topics

@@ -432,6 +432,13 @@ func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
 	return r, nil
 }
 
+// Look returns the record of a task, whoever owns it; ok is false if there is
+// none.
+func (m *Manager) Look(ctx context.Context, id string) (r Record, ok bool, err error) {
+	err = m.use(func() (err error) { r, ok, err = m.config.Store.Load(ctx, id); return err })
+	return r, ok, err
+}
+
 // Update gives answers to a task. Those that it did not ask for are ignored. When
 // it returns nil they are kept, so that whoever runs the task gets them.
 func (m *Manager) Update(ctx context.Context, owner, id string, answers map[string]json.RawMessage) error {

@@ -93,6 +93,10 @@ var _ Store = (*Shared)(nil)
 func keyOf(id string) scale.Key  { return opaque.Key("task", id, slots) }
 func callOf(id string) scale.Key { return opaque.Key("task-call", id, slots) }
 
+// EntryOf returns where a task is. Its Part is the subject of those who want to
+// hear when it is another.
+func EntryOf(id string) scale.Key { return keyOf(id) }
+
 // partOf returns the name of a part, counting around.
 func partOf(n int) string { return opaque.Part("task", n%slots) }
 
@@ -160,7 +164,7 @@ func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 		short.end(protocol.TaskFailed, nil, wire.AppendError(nil, tooLong))
 		return s.write(&short, prev)
 	}
-	w := scale.Write{Key: key, Prev: prev, Value: value, TTL: lifetime(r), In: -1}
+	w := scale.Write{Key: key, Prev: prev, Value: value, TTL: lifetime(r), In: -1, Tell: key.Part}
 	switch {
 	case r.Status.Final():
 	case !r.Waiting:

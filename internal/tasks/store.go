@@ -44,8 +44,8 @@ type Record struct {
 	PollInterval  time.Duration // how often a client should ask; 0 leaves it to the client
 	Progress      *Progress     // the newest that its work has told; nil if it told none
 	Requests      []protocol.InputRequest
-	Result        json.RawMessage // of a completed task
-	Fault         json.RawMessage // of a failed one: a JSON-RPC error
+	Result        json.RawMessage `json:",omitempty"` // of a completed task
+	Fault         json.RawMessage `json:",omitempty"` // of a failed one: a JSON-RPC error
 
 	Asked   map[string]wire.Digest     `json:",omitempty"` // every question so far, by its key
 	Answers map[string]json.RawMessage `json:",omitempty"` // by key; of a task that is not replayed, those that its work has not taken

@@ -90,8 +90,8 @@ type Config struct {
 	// not known.
 	Now func() scale.Rev
 	// Changed is called with a topic that somebody joined, when another replica
-	// has raised it.
-	Changed func(topic string)
+	// has raised it. Where it returns false it is called again soon.
+	Changed func(topic string) (ok bool)
 	// Told is called with who joined a topic and has not been told that it was
 	// raised.
 	Told func(who any, topic string)
@@ -256,8 +256,14 @@ var ErrFull = errors.New("topics: as many changes wait for the store as there ma
 // Join makes Changed be called for the topic, until Leave was called as often as
 // Join. since is the time up to which who joins has been told of it; 0 is now. If
 // it was raised after that, Told is called, or, if that turns out later, Changed.
-func (h *Hub) Join(who any, name string, since scale.Rev) {
-	key, now := keyOf(name), h.now()
+func (h *Hub) Join(who any, name string, since scale.Rev) { h.join(who, name, keyOf(name), since) }
+
+// Follow is Join, from now on, for a topic that is somebody else's entry: he who
+// writes it tells the subject that is its Part. Raise is not for such a topic.
+func (h *Hub) Follow(name string, key scale.Key) { h.join(nil, name, key, 0) }
+
+func (h *Hub) join(who any, name string, key scale.Key, since scale.Rev) {
+	now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topics[key]
@@ -294,8 +300,10 @@ type late struct {
 }
 
 // Leave takes back one Join.
-func (h *Hub) Leave(name string) {
-	key := keyOf(name)
+func (h *Hub) Leave(name string) { h.Unfollow(keyOf(name)) }
+
+// Unfollow takes back one Follow.
+func (h *Hub) Unfollow(key scale.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topics[key]
@@ -392,15 +400,19 @@ func (h *Hub) tellAll() {
 		news, late, looked := h.news, h.late, h.looked
 		h.news, h.late = make(map[string]struct{}), nil
 		h.mu.Unlock()
-		for name := range news {
-			h.config.Changed(name)
-		}
+		maps.DeleteFunc(news, func(name string, _ struct{}) bool { return h.config.Changed(name) })
 		for _, l := range late {
 			h.config.Told(l.who, l.topic)
 		}
+		failed := len(news) > 0
 		h.mu.Lock()
-		h.synced = max(h.synced, looked)
+		if maps.Copy(h.news, news); !failed {
+			h.synced = max(h.synced, looked)
+		}
 		h.mu.Unlock()
+		if failed && h.wait(again) {
+			knock(h.tell)
+		}
 	}
 }
 

@@ -59,11 +59,12 @@ func (e *engine) Watch(fn func(string, scale.Message), gap func()) scale.Watcher
 // hub is a Hub, and what it was told.
 type hub struct {
 	*Hub
-	mu     sync.Mutex
-	told   []string
-	failed int
-	offers map[string]string
-	dead   *sync.Map // names of replicas that are gone
+	mu      sync.Mutex
+	told    []string
+	failed  int
+	offers  map[string]string
+	refuses bool      // to be told
+	dead    *sync.Map // names of replicas that are gone
 }
 
 // open starts a Hub in a bubble, whose clock is the store's.
@@ -92,10 +93,14 @@ func open(t *testing.T, store scale.Store) *hub {
 			return h.offers
 		},
 		Now: func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) },
-		Changed: func(topic string) {
+		Changed: func(topic string) bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
+			if h.refuses {
+				return false
+			}
 			h.told = append(h.told, topic)
+			return true
 		},
 		Told: func(who any, topic string) {
 			h.mu.Lock()
@@ -472,5 +477,37 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 		b.Close(t.Context()) // gives up
+	})
+}
+
+// What could not be told is told again, and entries of others can be followed.
+func TestFollow(t *testing.T) {
+	together(t, 1, func(t *testing.T, e *engine, hubs []*hub) {
+		h, key := hubs[0], scale.Key{Part: "others", Name: "one"}
+		refuse := func(refuses bool) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.refuses = refuses
+		}
+		write := func() {
+			if _, err := e.Put(t.Context(), scale.Write{Key: key, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour, Tell: key.Part}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.Follow("the one", key)
+		synctest.Wait()
+		write()
+		h.want(t, "written", "the one")
+		refuse(true)
+		write()
+		time.Sleep(10 * time.Second)
+		h.want(t, "nobody takes it")
+		refuse(false)
+		time.Sleep(time.Second)
+		h.want(t, "somebody takes it", "the one")
+		h.Unfollow(key)
+		write()
+		time.Sleep(time.Minute)
+		h.want(t, "after Unfollow")
 	})
 }
