@@ -174,6 +174,9 @@ func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string
 		return true
 	}
 	c.Method, c.Params.Name = protocol.MethodResourceUpdated, uri
+	// OnSessionAttach may be what has made the change, and waits for its end here.
+	ctx, cancel := context.WithTimeout(ctx, mayHearTimeout)
+	defer cancel()
 	f := frame.Internal(call.Private{}).New(ctx, c)
 	// It is users' code, and whoever tells of a change has more to do.
 	_ = safely.Apart(func() { // a failure is in the log
@@ -189,6 +192,10 @@ func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string
 	})
 	return may
 }
+
+// mayHearTimeout bounds how long the rules of one client hold up who tells of a
+// change, as far as they heed their context.
+const mayHearTimeout = 5 * time.Second
 
 // listen serves subscriptions/listen (basic/patterns/subscriptions of
 // 2026-07-28) and returns the result that will end the subscription. It does not
