@@ -204,7 +204,9 @@ func (d *detachedCall) run(call frame.Handler) (protocol.Result, error) {
 		defer func() { d.end(inner, o) }()
 		o.result, o.err = d.server.dispatch().Guard(inner, func(inner *frame.Frame) (protocol.Result, error) {
 			if d.again != nil || !d.options.Manual && d.options.Wait < 0 {
-				if err := inner.Detach(); err != nil {
+				if err := inner.Detach(); errors.Is(err, scale.ErrUnavailable) {
+					return nil, wire.Unavailable("a task cannot begin", err) // and has not
+				} else if err != nil {
 					return nil, err
 				}
 			}

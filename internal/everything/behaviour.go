@@ -1,6 +1,7 @@
 package everything
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/talaria-go/mcp"
@@ -11,6 +12,9 @@ import (
 // step is the pause between the notifications of one call.
 const step = 50 * time.Millisecond
 
+// counted is how often count was called in a session.
+var counted = mcp.NewStoredKey[int]("talaria.test/counted")
+
 // behaviourTools send notifications while they work, or look at the client.
 func behaviourTools() []mcp.Component {
 	return []mcp.Component{
@@ -19,6 +23,7 @@ func behaviourTools() []mcp.Component {
 		mcp.Tool("test_logging_tool", logging, mcp.Doc("Logs once")),
 		mcp.Tool("test_streaming_elicitation", streaming, mcp.Doc("Streams before it answers")),
 		mcp.Tool("test_reconnection", reconnection, mcp.Doc("Lets its connection go and answers when the client is back")),
+		mcp.Tool("test_count", count, mcp.Doc("Counts its calls in the session")),
 		mcp.Tool("test_missing_capability", needsSampling, mcp.Doc("Needs a client that can sample")),
 	}
 }
@@ -73,6 +78,12 @@ func reconnection(f *mcp.Frame, _ none) (string, error) {
 		return "", err
 	}
 	return "Reconnection test completed", nil
+}
+
+// count is for tests with several replicas; the suite does not know it.
+func count(f *mcp.Frame, _ none) (string, error) {
+	n := counted.Update(f, func(n int) int { return n + 1 })
+	return strconv.Itoa(n), nil
 }
 
 func needsSampling(f *mcp.Frame, _ none) (string, error) {

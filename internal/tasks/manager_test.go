@@ -311,12 +311,14 @@ func TestLimitPerOwner(t *testing.T) {
 
 type failing struct{ Memory }
 
-func (*failing) Save(context.Context, *Record) error { return errors.New("disk full") }
+var errFull = errors.New("disk full")
+
+func (*failing) Save(context.Context, *Record) error { return errFull }
 
 func TestStoreFails(t *testing.T) {
 	m := NewManager(Config{Store: &failing{}}, nil)
-	if _, err := m.Create("", 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("err = %v", err)
+	if _, err := m.Create("", 0, 0, func(error) {}); !errors.Is(err, errFull) || strings.Contains(err.Error(), "disk full") {
+		t.Errorf("err = %v, which should be %v and not tell it to clients", err, errFull)
 	}
 	if m.kept.Used() != 0 || m.running.Used() != 0 || m.bytes.Used() != 0 {
 		t.Errorf("kept %d, running %d, bytes %d", m.kept.Used(), m.running.Used(), m.bytes.Used())

@@ -273,7 +273,9 @@ func (t *Task) Keep(call *Call) error {
 	}
 	if err != nil {
 		t.manager.unmake(t)
-		return protocol.Errorf(protocol.CodeInternal, "the task could not be kept: %w", err)
+		return &protocol.Error{ // its call may have begun, and must not look as if it might be sent again
+			Code: protocol.CodeInternal, Message: "the task could not be kept", Data: map[string]bool{"executed": true}, Err: err,
+		}
 	}
 	t.begun()
 	return nil

@@ -3,6 +3,7 @@ module github.com/talaria-go/mcp/scale/redis
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/redis/rueidis v1.0.79
 	github.com/rs/zerolog v1.35.1
 	github.com/talaria-go/mcp v0.1.0

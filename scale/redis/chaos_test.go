@@ -1,0 +1,430 @@
+//go:build unix
+
+package redis
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/talaria-go/mcp/internal/testserver"
+	"github.com/talaria-go/mcp/internal/undertest"
+)
+
+var chaos = flag.Duration("chaos", 0, "how long TestChaos lasts; 0 leaves it out")
+
+// What happens in it, and how often.
+const (
+	chaosSessions = 16               // clients with sessions
+	chaosTasks    = 8                // clients with tasks
+	killReplica   = 5 * time.Second  // kill -9, and a new one at once
+	killEngine    = 23 * time.Second // kill -9, and a new one a second later
+	pauseReplica  = 7 * time.Second  // SIGSTOP for two seconds
+	pauseEngine   = 11 * time.Second // SIGSTOP for a second and a half
+	unanswered    = 30 * time.Second // no request may take so long
+	settling      = 60 * time.Second // for tasks to end when all is quiet again
+)
+
+// fate is what became of a request, as far as its client knows.
+type fate int
+
+const (
+	done    fate = iota // it was answered
+	refused             // it was refused with 503, and so was not begun
+	unknown             // the connection broke, or the error says that it may have run
+	gone                // what it is about is not there
+)
+
+// operation is what a client does: with the session or the task of a number.
+type operation struct {
+	about int
+	name  string
+}
+
+// answer is what it gets.
+type answer struct {
+	fate
+	count int    // of a session
+	final string // of a task
+}
+
+// counters is a session: whoever increments it gets the next number. One that may
+// not have happened is there all the same at the end of the history, where nobody
+// sees it.
+var counters = porcupine.Model{
+	Partition: byWhatItIsAbout,
+	Init:      func() any { return 0 },
+	Step: func(state, input, output any) (bool, any) {
+		n, a := state.(int), output.(answer)
+		switch {
+		case a.fate == refused:
+			return true, n
+		case input.(operation).name == "end":
+			return n >= 0 || a.fate == unknown, -1
+		case a.fate == gone:
+			return n < 0, n
+		case a.fate == unknown:
+			if n < 0 {
+				return true, n // the session had ended
+			}
+			return true, n + 1
+		}
+		return n >= 0 && a.count == n+1, n + 1
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprint(input, output) },
+}
+
+// endings is a task: how it has ended once, it has ended for ever.
+var endings = porcupine.Model{
+	Partition: byWhatItIsAbout,
+	Init:      func() any { return "" },
+	Step: func(state, _, output any) (bool, any) {
+		ended, a := state.(string), output.(answer)
+		if a.fate != done {
+			return a.fate != gone, ended
+		}
+		return ended == "" || a.final == ended, a.final
+	},
+}
+
+func byWhatItIsAbout(history []porcupine.Operation) [][]porcupine.Operation {
+	parts := map[int][]porcupine.Operation{}
+	for _, o := range history {
+		about := o.Input.(operation).about
+		parts[about] = append(parts[about], o)
+	}
+	var all [][]porcupine.Operation
+	for _, part := range parts {
+		all = append(all, part)
+	}
+	return all
+}
+
+// disturbed is a server of four replicas, to which things happen.
+type disturbed struct {
+	t     *testing.T
+	url   string
+	ids   atomic.Int64
+	began time.Time
+
+	mu       sync.Mutex
+	sessions []porcupine.Operation
+	tasks    []porcupine.Operation
+	count    map[string]int
+}
+
+// note adds to a history. What is unknown may happen until its end.
+func (d *disturbed) note(history *[]porcupine.Operation, client int, o operation, called time.Time, a answer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	returned := time.Since(d.began)
+	if a.fate == unknown {
+		returned = 1 << 62
+	}
+	*history = append(*history, porcupine.Operation{ClientId: client, Input: o, Output: a, Call: int64(called.Sub(d.began)), Return: int64(returned)})
+	d.count[o.name+": "+[]string{"done", "refused", "unknown", "gone"}[a.fate]]++
+}
+
+// reply is a message of the server.
+type reply struct {
+	Result struct {
+		Content []struct{ Text string }
+		TaskID  string
+		Status  string
+		Result  json.RawMessage
+		Error   json.RawMessage
+	}
+	Error *struct {
+		Code    int
+		Message string
+		Data    struct{ Executed any }
+	}
+}
+
+// send sends a request and says what became of it.
+func (d *disturbed) send(ctx context.Context, method, session, rpc, params string) (r reply, header http.Header, o fate) {
+	modern := strings.Contains(params, "2026-07-28")
+	body := ""
+	if method == http.MethodPost {
+		body = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, d.ids.Add(1), rpc, params)
+	}
+	ctx, cancel := context.WithTimeout(ctx, unanswered)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, d.url, strings.NewReader(body))
+	if err != nil {
+		d.t.Error(err)
+		return r, nil, unknown
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	if modern {
+		req.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+		req.Header.Set("Mcp-Method", rpc)
+		_, name, _ := strings.Cut(params, `:"`)
+		name, _, _ = strings.Cut(name, `"`)
+		req.Header.Set("Mcp-Name", name)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			d.t.Errorf("%s %s has no answer after %v", method, rpc, unanswered)
+		}
+		return r, nil, unknown
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	switch {
+	case res.StatusCode == http.StatusServiceUnavailable:
+		return r, nil, refused
+	case res.StatusCode == http.StatusNotFound:
+		return r, nil, gone
+	case err != nil || res.StatusCode == http.StatusBadGateway:
+		return r, nil, unknown
+	case res.StatusCode == http.StatusNoContent:
+		return r, nil, done
+	}
+	for line := range bytes.Lines(text) { // of an event stream, or JSON
+		line = bytes.TrimPrefix(line, []byte("data: "))
+		if bytes.Contains(line, []byte(`"result"`)) || bytes.Contains(line, []byte(`"error"`)) {
+			text = line
+		}
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, nil, unknown // the stream broke
+	}
+	if r.Error != nil {
+		switch {
+		case r.Error.Code == 503 || r.Error.Code == 429:
+			return r, nil, refused
+		case r.Error.Data.Executed != nil:
+			return r, nil, unknown
+		}
+		d.t.Errorf("%s: %d %s", rpc, res.StatusCode, text)
+		return r, nil, unknown
+	}
+	return r, res.Header, done
+}
+
+// session is a client that counts in one session after the other.
+func (d *disturbed) session(ctx context.Context, client int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		about := client<<16 + n
+		_, header, o := d.send(context.Background(), http.MethodPost, "", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"chaos","version":"1"}}`)
+		if o != done {
+			pauseFor(ctx)
+			continue
+		}
+		id := header.Get("Mcp-Session-Id")
+		for range 40 {
+			called := time.Now()
+			r, _, o := d.send(context.Background(), http.MethodPost, id, "tools/call", `{"name":"test_count"}`)
+			a := answer{fate: o}
+			if o == done {
+				_, _ = fmt.Sscan(r.Result.Content[0].Text, &a.count)
+			}
+			d.note(&d.sessions, client, operation{about, "count"}, called, a)
+			pauseFor(ctx)
+		}
+		for o := unknown; o == unknown || o == refused; {
+			called := time.Now()
+			_, _, o = d.send(context.Background(), http.MethodDelete, id, "", "")
+			if o == gone { // by one before, of which nobody heard
+				break
+			}
+			d.note(&d.sessions, client, operation{about, "end"}, called, answer{fate: o})
+			pauseFor(ctx)
+		}
+		called := time.Now()
+		_, _, o = d.send(context.Background(), http.MethodPost, id, "tools/call", `{"name":"test_count"}`)
+		d.note(&d.sessions, client, operation{about, "count"}, called, answer{fate: o})
+	}
+}
+
+const taskMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}`
+
+// task is a client that begins tasks, answers what they ask or cancels them, and
+// looks at them until they have ended, and once more.
+func (d *disturbed) task(ctx context.Context, client int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		about := client<<16 + n
+		begun, _, o := d.send(context.Background(), http.MethodPost, "", "tools/call", `{"name":"confirm_delete","arguments":{"filename":"f"}`+taskMeta)
+		if o != done || begun.Result.TaskID == "" {
+			pauseFor(ctx)
+			continue
+		}
+		named := `{"taskId":"` + begun.Result.TaskID + `"`
+		more := 3 // looks after the end
+		for last := time.Now(); more > 0; pauseFor(context.Background()) {
+			called := time.Now()
+			r, _, o := d.send(context.Background(), http.MethodPost, "", "tasks/get", named+taskMeta)
+			a := answer{fate: o}
+			if o == done {
+				switch r.Result.Status {
+				case "input_required":
+					method, rest := "tasks/update", `,"inputResponses":{"confirm":{"action":"accept","content":{"confirm":true}}}`
+					if rand.IntN(4) == 0 {
+						method, rest = "tasks/cancel", ""
+					}
+					_, _, _ = d.send(context.Background(), http.MethodPost, "", method, named+rest+taskMeta)
+				case "working":
+				default:
+					a.final = r.Result.Status + string(r.Result.Result) + string(r.Result.Error)
+					more--
+				}
+			}
+			d.note(&d.tasks, client, operation{about, "tasks/get"}, called, a)
+			if ctx.Err() == nil {
+				last = time.Now()
+			} else if time.Since(last) > settling {
+				d.t.Errorf("a task has not ended after %v: %s, %+v", settling, r.Result.Status, r.Error)
+				break
+			}
+		}
+	}
+}
+
+// The models accept what can happen, and nothing else.
+func TestChaosModels(t *testing.T) {
+	type seen struct {
+		name string
+		answer
+	}
+	for _, test := range []struct {
+		model porcupine.Model
+		seen  []seen
+		want  bool
+	}{
+		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: refused}}, {"count", answer{count: 2}}, {"end", answer{}}, {"count", answer{fate: gone}}}, true},
+		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: unknown}}, {"count", answer{count: 3}}}, true},
+		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: unknown}}, {"count", answer{count: 2}}}, true},
+		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{count: 1}}}, false},
+		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: refused}}, {"count", answer{count: 3}}}, false},
+		{counters, []seen{{"count", answer{fate: gone}}}, false},
+		{counters, []seen{{"end", answer{}}, {"count", answer{count: 1}}}, false},
+		{endings, []seen{{"", answer{}}, {"", answer{fate: refused}}, {"", answer{final: "completed"}}, {"", answer{final: "completed"}}}, true},
+		{endings, []seen{{"", answer{final: "completed"}}, {"", answer{final: "failed"}}}, false},
+		{endings, []seen{{"", answer{final: "completed"}}, {"", answer{}}}, false},
+		{endings, []seen{{"", answer{fate: gone}}}, false},
+	} {
+		d := &disturbed{t: t, began: time.Now(), count: map[string]int{}}
+		var history []porcupine.Operation
+		for _, s := range test.seen {
+			d.note(&history, 0, operation{0, s.name}, time.Now(), s.answer)
+		}
+		if got := porcupine.CheckOperations(test.model, history); got != test.want {
+			t.Errorf("%+v: %t, want %t", test.seen, got, test.want)
+		}
+	}
+}
+
+func pauseFor(ctx context.Context) {
+	select {
+	case <-time.After(time.Duration(rand.IntN(40)) * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+// TestChaos kills and stops replicas and the engine while clients use sessions and
+// tasks, and asks whether what the clients saw could have happened at one server
+// that does one thing after another.
+func TestChaos(t *testing.T) {
+	if *chaos == 0 {
+		t.Skip("without -chaos 60s")
+	}
+	engine := start(t, "--appendonly", "yes")
+	program := build(t, "./cmd/replica")
+	var replicas [4]*process
+	var handlers []http.Handler
+	var run [4]func()
+	for i := range replicas {
+		address := testserver.Address(t)
+		run[i] = func() {
+			replicas[i] = launch(t, false, []string{"GOMAXPROCS=1"}, program, "-http", address, "-redis", "redis://"+engine.address())
+		}
+		run[i]()
+		handlers = append(handlers, undertest.Proxy(&url.URL{Scheme: "http", Host: address}))
+		eventually(t, "a replica serves", func() bool {
+			res, err := http.Get("http://" + address + "/healthz")
+			return err == nil && res.Body.Close() == nil
+		})
+	}
+	web := httptest.NewServer(undertest.RoundRobin(handlers...))
+	defer web.Close()
+	d := &disturbed{t: t, url: web.URL + "/mcp", began: time.Now(), count: map[string]int{}}
+	ctx, cancel := context.WithTimeout(t.Context(), *chaos)
+	defer cancel()
+	var clients sync.WaitGroup
+	for i := range chaosSessions {
+		clients.Go(func() { d.session(ctx, i) })
+	}
+	for i := range chaosTasks {
+		clients.Go(func() { d.task(ctx, i) })
+	}
+	begun := time.Now()
+	next := map[string]time.Time{"kill a replica": begun.Add(killReplica), "kill the engine": begun.Add(killEngine), "stop a replica": begun.Add(pauseReplica), "stop the engine": begun.Add(pauseEngine)}
+	every := map[string]time.Duration{"kill a replica": killReplica, "kill the engine": killEngine, "stop a replica": pauseReplica, "stop the engine": pauseEngine}
+	for ctx.Err() == nil {
+		for what, at := range next {
+			if time.Now().Before(at) {
+				continue
+			}
+			next[what] = at.Add(every[what])
+			i := rand.IntN(len(replicas))
+			t.Logf("%.1f s: %s %d", time.Since(begun).Seconds(), what, i)
+			switch what {
+			case "kill a replica":
+				_ = replicas[i].Process.Kill()
+				<-replicas[i].ended
+				replicas[i].ended <- nil
+				run[i]()
+			case "kill the engine":
+				engine.kill()
+				time.Sleep(time.Second)
+				engine.run()
+			case "stop a replica":
+				_ = replicas[i].Process.Signal(syscall.SIGSTOP)
+				time.Sleep(2 * time.Second)
+				_ = replicas[i].Process.Signal(syscall.SIGCONT)
+			case "stop the engine":
+				goOn := engine.stop()
+				time.Sleep(1500 * time.Millisecond)
+				goOn()
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	clients.Wait()
+	t.Logf("%v", d.count)
+	for name, history := range map[string][]porcupine.Operation{"sessions": d.sessions, "tasks": d.tasks} {
+		model := counters
+		if name == "tasks" {
+			model = endings
+		}
+		for _, part := range model.Partition(history) {
+			if result := porcupine.CheckOperationsTimeout(model, part, time.Minute); result != porcupine.Ok {
+				t.Errorf("%s: %s", name, result)
+				for _, o := range part {
+					t.Logf("    %d to %d: %v %+v", o.Call/1e6, o.Return/1e6, o.Input, o.Output)
+				}
+			}
+		}
+	}
+}
