@@ -254,10 +254,11 @@ func (f *Frame) Header(name string) string {
 }
 
 // HTTPRequest returns the HTTP request, or nil on other transports. Its body
-// is read already. For a WebSocket and HTTP+SSE it is the one that opened the
-// connection, whose headers, URL and context stand for all that comes over it;
-// the headers of a POST of HTTP+SSE are used to check who sends it, and are then
-// gone.
+// is read already. For a WebSocket it is the one that opened the connection,
+// whose headers, URL and context stand for all that comes over it. For HTTP+SSE
+// it is the POST that brought the message. If that came to another replica, its
+// credentials, and the values of its context but for who it comes from, stayed
+// there.
 func (f *Frame) HTTPRequest() *http.Request { return f.transport.HTTP }
 
 // String names the request without showing any of its content.

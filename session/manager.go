@@ -199,7 +199,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 		s.assigns.Share(func(key any, fn func(old any, ok bool) any) (any, error) { return m.change(s, key, fn) })
 		s.begin(m.config.Node, &m.numbers)
 		s.relay = m.relay
-		s.history.late = func(answer record) { _ = m.relay.keepLate(context.WithoutCancel(m.ctx), s, answer) }
+		s.history.late = func(answer record) { m.relay.keepLate(s, answer) }
 		s.mailbox = newMailbox(m.courier, s, s.id)
 	}
 	m.sessions[s.id] = s

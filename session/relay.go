@@ -56,18 +56,21 @@ const (
 	endLong    = "long"    // what follows is too long to be kept, or to be handed on
 	endBehind  = "behind"  // too much waits: the client has to come back
 	endBusy    = "busy"    // there are too many tails
-	endClosed  = "closed"  // the session, or the replica, ends
+	endClosed  = "closed"  // the replica ends
 )
 
 const (
-	maxTails   = 16               // of a session, at each replica and from each
-	allTails   = 4096             // at a replica
-	maxTailed  = 1<<20 - 4<<10    // bytes of a message that can be handed on; a header fits beside it
-	tailWindow = 256 << 10        // bytes of messages that are on the way to a client
-	tailBatch  = 256              // events that are handed on at once
-	askTimeout = 2 * time.Second  // bounds how long a tail is asked for
-	firstWord  = time.Second      // is waited for an answer to that, twice
-	sourceLife = 30 * time.Second // a tail of which nothing was heard for so long is left
+	maxTails   = 16                     // of a session, at each replica and from each
+	allTails   = 4096                   // at a replica
+	maxTailed  = 1<<20 - 4<<10          // bytes of a message that can be handed on; a header fits beside it
+	tailWindow = 256 << 10              // bytes of messages that are on the way to a client
+	tailQueue  = 2 << 20                // bytes that wait for a tail, and recordSize for each event
+	tailBatch  = 256                    // events that are handed on at once
+	askTimeout = 2 * time.Second        // bounds how long a tail is asked for
+	firstWord  = time.Second            // is waited for an answer to that, twice
+	seldom     = 8 * time.Second        // a tail of which nothing comes asks so often
+	sourceLife = 30 * time.Second       // a tail of which nothing was heard for so long is left
+	lastAnswer = 100 * time.Millisecond // is waited for one that is on its way when the replica ends
 )
 
 const (
@@ -166,14 +169,11 @@ func (r *relay) endTails() {
 	}
 }
 
-// ending returns why a stream ends whose session has ended here.
-func (r *relay) ending() string {
+// isClosed tells whether close was called.
+func (r *relay) isClosed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return endClosed
-	}
-	return endOver // the client hears of it when it comes back
+	return r.closed
 }
 
 // close lets no tail and no source begin.
@@ -258,29 +258,26 @@ func lateKey(session string, node, stream uint64) scale.Key {
 	return scale.Key{Part: opaque.Key("late", session, slots).Part, Name: opaque.Key("late", name, slots).Name}
 }
 
-// keepLate keeps answers in the store whose clients are away, or may be, so that
-// they get them when this replica is gone. What is too long for an entry is not
-// kept, nor are more than maxLate of a session.
-func (r *relay) keepLate(ctx context.Context, s *Session, answers ...record) error {
-	var writes []scale.Write
-	for _, a := range answers {
-		if len(a.message) > maxTailed {
-			continue
-		}
-		key := lateKey(s.id, s.history.node, a.stream)
-		text := append([]byte(s.history.idOf(a.stream, a.event, a.request)+"\n"), a.message...)
-		writes = append(writes, scale.Write{
-			Key: key, Prev: scale.Any, Value: r.m.config.Seal.Seal(nil, text, seal.Binding(key.Name)), TTL: r.lateTTL(),
-			Limit: "late:" + keyOf(s.id).Name, Max: maxLate,
-		})
+// keepLate keeps an answer in the store whose client is away, so that it gets it
+// when this replica is gone. What is too long for an entry is not kept, nor are
+// more than maxLate of a session.
+func (r *relay) keepLate(s *Session, answer record) {
+	if w, ok := r.lateWrite(s, answer); ok {
+		_, _ = r.m.put(context.WithoutCancel(r.m.ctx), w) // this replica has it, too
 	}
-	if len(writes) == 0 {
-		return nil
+}
+
+// lateWrite returns what keeps an answer. It is not ok if that is too long.
+func (r *relay) lateWrite(s *Session, a record) (w scale.Write, ok bool) {
+	if len(a.message) > maxTailed {
+		return w, false
 	}
-	return r.m.use(ctx, func(ctx context.Context) error {
-		_, err := r.m.config.Store.Put(ctx, writes...)
-		return err
-	})
+	key := lateKey(s.id, s.history.node, a.stream)
+	text := append([]byte(s.history.idOf(a.stream, a.event, a.request)+"\n"), a.message...)
+	return scale.Write{
+		Key: key, Prev: scale.Any, Value: r.m.config.Seal.Seal(nil, text, seal.Binding(key.Name)), TTL: r.lateTTL(),
+		Limit: "late:" + keyOf(s.id).Name, Max: maxLate,
+	}, true
 }
 
 // lateTTL is how long a late answer is kept: no longer than its session.
@@ -328,16 +325,30 @@ func (r *relay) sendLate(s *Session, from eventID, to upcall.Sink) (found bool, 
 func (r *relay) keepAllLate(sessions map[string]*Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.m.ctx), storeTimeout)
 	defer cancel()
-	room := lastLate
-	for _, s := range sessions {
-		answers := s.history.answers(maxLate)
-		for _, a := range answers {
-			room -= len(a.message)
+	var writes []scale.Write
+	size, room := 0, lastLate
+	flush := func() bool {
+		if len(writes) == 0 {
+			return true
 		}
-		if len(answers) > 0 && (room < 0 || r.keepLate(ctx, s, answers...) != nil) {
-			return
+		err := r.m.use(ctx, func(ctx context.Context) error { _, err := r.m.config.Store.Put(ctx, writes...); return err })
+		writes, size = nil, 0
+		return err == nil
+	}
+	for _, s := range sessions {
+		for _, a := range s.history.answers(maxLate) {
+			w, ok := r.lateWrite(s, a)
+			if !ok || len(w.Value) > room {
+				continue
+			}
+			room -= len(w.Value)
+			size += len(w.Value)
+			if writes = append(writes, w); (len(writes) == batch || size > scale.MaxValue) && !flush() {
+				return
+			}
 		}
 	}
+	flush()
 }
 
 // errReplicaGone answers a call whose replica is gone.

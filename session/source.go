@@ -34,7 +34,7 @@ type source struct {
 	mu      sync.Mutex
 	queue   []tailed  // what the client has not got
 	got     uint64    // number of the event before these
-	bytes   int       // of these, in the budget
+	bytes   int       // that these count for in the budget
 	reply   bool      // the tail wants to hear something
 	again   bool      // and what was sent after got
 	left    bool      // it is gone
@@ -67,10 +67,8 @@ func (src *source) run() {
 	timer := time.NewTimer(sourceLife)
 	defer timer.Stop()
 	for {
-		if !attached() {
-			src.finish(endOver)
-		} else if src.session.Ended() {
-			src.finish(src.relay.ending())
+		if !attached() || src.session.Ended() && !src.relay.isClosed() {
+			src.finish(endOver) // of a session that has ended the client hears when it comes back
 		}
 		err := src.send(ctx)
 		life := src.life()
@@ -85,13 +83,29 @@ func (src *source) run() {
 		case <-src.news:
 		case <-timer.C:
 		case <-ctx.Done():
-			src.finish(endClosed)
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
-			defer cancel()
-			_ = src.send(last) // the tail finds out by itself
+			src.last(attached)
 			return
 		}
 	}
+}
+
+// last sends the rest when the replica ends. The calls have returned, but the
+// answer of one may be on its way here.
+func (src *source) last(attached func() bool) {
+	timer := time.NewTimer(lastAnswer)
+	defer timer.Stop()
+	for over := false; !over && attached(); {
+		select {
+		case <-src.news:
+		case <-timer.C:
+			over = true
+			src.finish(endClosed)
+		}
+	}
+	src.finish(endOver)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(src.relay.m.ctx), askTimeout)
+	defer cancel()
+	_ = src.send(ctx) // the tail finds out by itself
 }
 
 // finish says that nothing follows what waits, unless that was said before.
@@ -131,7 +145,7 @@ func (src *source) asked(a *tailAsk) {
 
 // release gives back what an event counts for. src.mu is held.
 func (src *source) release(e tailed) {
-	src.bytes -= len(e.message)
+	src.bytes -= recordSize + len(e.message)
 	src.relay.m.budget.release(recordSize + len(e.message))
 }
 
@@ -163,13 +177,13 @@ func (src *source) Event(id string, message []byte) error {
 
 // add puts an event into the queue. src.mu is held.
 func (src *source) add(e tailed) error {
-	full := len(src.queue) >= maxRecords || len(src.queue) > 0 && src.bytes+len(e.message) > maxTailed
-	if full || !src.relay.m.budget.reserve(recordSize+len(e.message)) {
+	size := recordSize + len(e.message)
+	if src.bytes+size > tailQueue || !src.relay.m.budget.reserve(size) {
 		src.end = endBehind
 		return errTailBehind
 	}
 	src.queue = append(src.queue, e)
-	src.bytes += len(e.message)
+	src.bytes += size
 	src.wake()
 	return nil
 }
@@ -259,7 +273,7 @@ func (src *source) close() {
 		return
 	}
 	from, _ := parseEventID(src.after)
-	if answer, ok := src.session.history.answer(from.stream); ok && src.relay.ending() == endOver {
-		_ = src.relay.keepLate(src.relay.m.ctx, src.session, answer) // then this replica has it alone
+	if answer, ok := src.session.history.answer(from.stream); ok && !src.relay.isClosed() {
+		src.relay.keepLate(src.session, answer)
 	}
 }

@@ -32,10 +32,11 @@ type tail struct {
 	// What only the goroutine of serve uses.
 	opened bool
 	got    uint64 // number of the last event that the client has got
-	fresh  int    // bytes that it got since the last ask
+	fresh  int    // bytes that it got since the last ask, and recordSize for each event
 	silent int    // asks since something came
-	wait   time.Duration
-	due    atomic.Bool // the time to ask again has come
+	asked  time.Time
+	wait   time.Duration // until it asks again
+	due    atomic.Bool   // the time to ask again has come
 	timer  *time.Timer
 
 	mu     sync.Mutex
@@ -109,7 +110,7 @@ func (t *tail) ask(again bool) error {
 		a.After = t.last
 	}
 	t.mu.Unlock()
-	t.fresh = 0
+	t.fresh, t.asked = 0, time.Now()
 	t.silent++
 	return t.send(t.relay.m.ctx, &a)
 }
@@ -134,7 +135,7 @@ func (t *tail) askAgain() error {
 			return post.ErrNobody
 		}
 		if t.silent == 0 {
-			t.wait = min(2*t.wait, 8*firstWord) // it answers, and has nothing to say
+			t.wait = min(2*t.wait, seldom) // it answers, and has nothing to say
 		} else {
 			t.wait = firstWord
 		}
@@ -156,7 +157,7 @@ func (t *tail) deliver() (over bool, err error) {
 	}
 	for _, e := range events {
 		t.opened = true
-		t.fresh += len(e.message)
+		t.fresh += recordSize + len(e.message)
 		t.relay.m.budget.release(len(e.message))
 		if err != nil || over {
 			continue // what it counts for is given back
@@ -175,7 +176,7 @@ func (t *tail) deliver() (over bool, err error) {
 		return true, nil
 	case end != "":
 		return true, t.finish(end)
-	case len(events) > 0 && !gap:
+	case len(events) > 0 && !gap && time.Since(t.asked) < seldom: // or it would be taken for gone
 		t.wait = firstWord
 		t.timer.Reset(t.wait)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,32 @@ type deaf struct {
 	scale.Store
 	deaf    *atomic.Bool
 	nowhere atomic.Bool
+	fails   *atomic.Pointer[func() int] // 1: what is asked fails, 2: it is done and fails; nil is never
+}
+
+// failing does something, or fails, or both.
+func (d *deaf) failing(fn func() error) error {
+	how := 0
+	if fails := d.fails.Load(); fails != nil {
+		how = (*fails)()
+	}
+	if how == 1 {
+		return errDown
+	}
+	if err := fn(); err != nil || how == 0 {
+		return err
+	}
+	return errDown
+}
+
+func (d *deaf) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+	err = d.failing(func() (err error) { found, err = d.Store.Get(ctx, looks...); return err })
+	return found, err
+}
+
+func (d *deaf) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+	err = d.failing(func() (err error) { rev, reader, err = d.Store.Append(ctx, p); return err })
+	return rev, reader, err
 }
 
 func (d *deaf) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
@@ -49,6 +76,7 @@ type team struct {
 	store   *shaky
 	stores  []*deaf // of each
 	deaf    atomic.Bool
+	fails   atomic.Pointer[func() int]
 	all     []*Manager
 	offices []*post.Office
 	gone    []bool
@@ -67,7 +95,7 @@ func newTeam(t *testing.T, n int) *team {
 	}
 	f := &team{t: t, store: newShaky(), gone: make([]bool, n)}
 	for range n {
-		store := &deaf{Store: f.store, deaf: &f.deaf}
+		store := &deaf{Store: f.store, deaf: &f.deaf, fails: &f.fails}
 		office := post.New(post.Config{Store: store, Seal: keys("post")})
 		m := NewManager(Config{Store: store, Seal: keys("session"), Node: office.Node(), Post: office, Idle: idle})
 		office.Start(func(message post.Message) { m.Delivered(message) })
@@ -208,7 +236,7 @@ func (l *listener) wants(t *testing.T, events ...string) {
 		got = append(got, fmt.Sprint(event.event, "=", message))
 	}
 	if !slices.Equal(got, events) {
-		t.Errorf("events %q, want %q", got, events)
+		t.Errorf("%d events %.1000q, want %d %.1000q", len(got), got, len(events), events)
 	}
 	l.got = nil
 }
@@ -629,12 +657,40 @@ func TestTailFlood(t *testing.T) {
 			}
 		}
 	})
+	// Slow, but never silent.
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		var want []string
+		for i := range 300 {
+			sendAll(t, st, "m")
+			want = append(want, fmt.Sprint(i+2, "=m"))
+			time.Sleep(500 * time.Millisecond)
+		}
+		l.wants(t, want...)
+		l.ended(t, false)
+	})
+	// Many that are short.
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		var want []string
+		for i := range 5000 {
+			sendAll(t, st, "m")
+			want = append(want, fmt.Sprint(i+2, "=m"))
+			if i%500 == 0 {
+				synctest.Wait()
+			}
+		}
+		l.wants(t, want...)
+		l.ended(t, false)
+	})
 	// Faster than the store: the client comes back for the rest.
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
 		f.deaf.Store(true)
-		for i := range 3000 {
+		for i := range 20000 {
 			sendAll(t, st, fmt.Sprint(i))
 		}
 		time.Sleep(10 * time.Second)
@@ -646,6 +702,87 @@ func TestTailFlood(t *testing.T) {
 			t.Errorf("got %d events", got)
 		}
 	})
+}
+
+// Whatever fails, a client that comes back, here and there, gets each event once
+// and in order, and the answer in the end.
+func TestTailSimulation(t *testing.T) {
+	for seed := range uint64(60) {
+		together(t, func(t *testing.T, f *team) {
+			var mu sync.Mutex
+			dice := rand.New(rand.NewPCG(seed, 1))
+			roll := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return dice.IntN(n)
+			}
+			st := f.call()
+			last := f.event(1)
+			fails := func() int {
+				if n := roll(20); n < 3 {
+					return n
+				}
+				return 0
+			}
+			f.fails.Store(&fails)
+			const events = 100
+			go func() {
+				for i := range events {
+					if st.Send(fmt.Append(nil, i)) != nil {
+						t.Error("not sent")
+					}
+					time.Sleep(time.Duration(roll(1000)) * time.Millisecond)
+					f.deaf.Store(roll(4) == 0)
+				}
+				st.End([]byte("answer"))
+			}()
+			got := 0
+			deadline := time.Now().Add(10 * time.Minute)
+			for got <= events && time.Now().Before(deadline) {
+				i := roll(3)
+				s, err := f.all[i].Get(t.Context(), f.id)
+				if s == nil && err == nil {
+					t.Fatalf("seed %d: the session is gone", seed)
+				}
+				if err != nil {
+					time.Sleep(100 * time.Millisecond)
+					continue
+				}
+				l := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+				go func() {
+					defer close(l.done)
+					l.err = s.Serve(last, l)
+				}()
+				select {
+				case <-l.done:
+				case <-time.After(time.Duration(roll(20)) * time.Second):
+				}
+				l.leave()
+				for _, e := range l.got {
+					id, message, _ := strings.Cut(e, "=")
+					want := fmt.Sprint(got)
+					if got == events {
+						want = "answer"
+					}
+					if message != want {
+						t.Fatalf("seed %d: %s comes in place of %s", seed, message, want)
+					}
+					last = id
+					got++
+				}
+				if fault, _ := errors.AsType[*protocol.Error](l.err); fault != nil && fault.Code != protocol.CodeUnavailable {
+					t.Fatalf("seed %d: %v", seed, fault)
+				}
+			}
+			if got <= events {
+				t.Errorf("seed %d: %d events of %d", seed, got, events)
+			}
+			f.fails.Store(nil)
+			f.deaf.Store(false)
+			time.Sleep(time.Minute)
+			f.empty()
+		})
+	}
 }
 
 // A handler may let the connection of its call go while that is elsewhere.

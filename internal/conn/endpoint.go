@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"time"
@@ -391,7 +392,7 @@ func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *prot
 // stream. A message that is POSTed to it runs with the token of the POST, which
 // may differ from the one that opened the stream but must belong to the same
 // principal.
-func (e *endpoint) Connect(r *http.Request, open func(ours func(*http.Request) bool) (streamable.Posted, error)) *protocol.Error {
+func (e *endpoint) Connect(r *http.Request, open func(o streamable.Opening) (streamable.Posted, error)) *protocol.Error {
 	m := e.manager()
 	if m.IsDown() {
 		return errShutsDown
@@ -402,7 +403,15 @@ func (e *endpoint) Connect(r *http.Request, open func(ours func(*http.Request) b
 		return protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
 	defer leave()
-	conn, err := open(func(post *http.Request) bool { return principal.Of(post.Context()) == owner })
+	opening := streamable.Opening{
+		ID: rand.Text(), Ours: func(post *http.Request) bool { return principal.Of(post.Context()) == owner }, Entered: func(streamable.Posted) {},
+	}
+	if m.Post != nil {
+		opening.ID = m.Post.Node() + "." + opening.ID
+		opening.Entered = func(stream streamable.Posted) { m.streams.Store(opening.ID, stream) }
+		defer m.streams.Delete(opening.ID)
+	}
+	conn, err := open(opening)
 	if err != nil {
 		return nil // the client is gone
 	}
@@ -412,4 +421,9 @@ func (e *endpoint) Connect(r *http.Request, open func(ours func(*http.Request) b
 	ctx := principal.With(context.WithoutCancel(r.Context()), owner)
 	m.logEnd(via, m.serveConn(ctx, conn, options{via: via, legacy: true, by: conn.By}))
 	return nil
+}
+
+// Post implements streamable.Backend.
+func (e *endpoint) Post(stream string, r *http.Request, message []byte) *protocol.Error {
+	return (*Replicas)(e).handOver(stream, r, message)
 }

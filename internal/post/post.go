@@ -49,6 +49,9 @@ var (
 	ErrSilent = fmt.Errorf("%w: it was not heard of for %v", ErrNobody, life)
 )
 
+// ErrUnsure is wrapped by the error of a message that may arrive all the same.
+var ErrUnsure = errors.New("post: whether the message arrives is not known")
+
 // Message is what one replica tells another.
 type Message struct {
 	From string // the replica
@@ -152,9 +155,9 @@ func IsNode(text string) bool {
 }
 
 // Send gives a message to the replica of that name. The error is ErrNobody if
-// there is none, ErrSilent, or wraps scale.ErrFull or scale.ErrUnavailable. After
-// the last of these the message may arrive all the same. It looks first whether
-// the replica is known: names come from clients, who could otherwise fill the
+// there is none, ErrSilent, or wraps scale.ErrFull or scale.ErrUnavailable, and
+// ErrUnsure if the message may arrive all the same. It looks first whether the
+// replica is known: names come from clients, who could otherwise fill the
 // store with boxes that nobody reads.
 func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error {
 	known, lives, err := o.find(ctx, node)
@@ -167,6 +170,8 @@ func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error
 	box := "node:" + node
 	_, _, err = o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
 	switch {
+	case errors.Is(err, scale.ErrUnavailable), err != nil && ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
 	case err != nil:
 		return fmt.Errorf("post: message to another replica: %w", err)
 	case !lives:
@@ -215,8 +220,14 @@ func (o *Office) find(ctx context.Context, node string) (known, lives bool, err 
 }
 
 // Close makes the replica unknown, handles what has arrived, and ends the
-// Office, which must have been started. ctx bounds how long it uses the store.
+// Office, which must have been started. ctx bounds how long it uses the store; it
+// gets a second all the same, or others would wait for this replica.
 func (o *Office) Close(ctx context.Context) {
+	if ctx.Err() != nil {
+		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		ctx = short
+	}
 	o.stop()
 	<-o.done
 	o.watcher.Close()

@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
@@ -36,9 +37,12 @@ type Backend interface {
 	// before it opens to is the answer.
 	Listen(x Session, to *Events) *protocol.Error
 	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
-	// open begins its stream and returns it; ours tells which other requests
-	// are of the same client. A fault before that is the answer.
-	Connect(r *http.Request, open func(ours func(*http.Request) bool) (Posted, error)) *protocol.Error
+	// open begins its stream and returns it. A fault before that is the answer.
+	Connect(r *http.Request, open func(o Opening) (Posted, error)) *protocol.Error
+	// Post takes a message that r brings for a stream of HTTP+SSE that this process
+	// does not have: another replica may. A fault says why it was not taken, and is
+	// the answer.
+	Post(stream string, r *http.Request, message []byte) *protocol.Error
 	// HeaderParams tells which arguments of the tool that c calls are mirrored
 	// into headers: none if there is no such tool for its client.
 	HeaderParams(c *Call) []facts.Header
@@ -48,6 +52,13 @@ type Backend interface {
 // revision and hands it back.
 type Session interface{ Revision() protocol.Revision }
 
+// Opening is what the Backend knows of a stream of HTTP+SSE that is about to open.
+type Opening struct {
+	ID      string                   // where the client POSTs to; nobody can guess it
+	Ours    func(*http.Request) bool // tells whether a request is of the same client
+	Entered func(Posted)             // called before the client hears of the stream
+}
+
 // Posted is a connection whose client sends each message with an HTTP request
 // of its own, as HTTP+SSE does.
 type Posted interface {
@@ -56,6 +67,10 @@ type Posted interface {
 	// identity is that of the message, and its context does not end. It is for the
 	// goroutine that reads.
 	By() *http.Request
+	// Take takes a message that by brings. It waits up to wait for room. A fault
+	// says why it was not taken: CodeSessionNotFound for another client's, or when
+	// the stream is over, or CodeBusy.
+	Take(by *http.Request, message []byte, wait time.Duration) *protocol.Error
 }
 
 // Line is the client's end of a stream that waits for something to send. One

@@ -2,7 +2,6 @@ package streamable
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
 	"net/url"
 	"strings"
@@ -67,26 +66,39 @@ func (c *sseConn) Read() ([]byte, error) {
 	}
 }
 
-// post hands a message to Read. It returns false if there is no room for it
-// within postTime, or if client or connection end before. The values of r's
-// context, such as the identity, stay; its end does not.
-func (c *sseConn) post(r *http.Request, message []byte) bool {
-	p := posted{message, r.WithContext(context.WithoutCancel(r.Context()))} // which ends with the response
+// Take implements Posted: it hands a message to Read. The values of by's context,
+// such as the identity, stay; its end does not.
+func (c *sseConn) Take(by *http.Request, message []byte, wait time.Duration) *protocol.Error {
+	if !c.ours(by) {
+		return StreamNotFound()
+	}
 	select {
-	case c.posted <- p:
-		return true
+	case <-c.closed:
+		return StreamNotFound()
 	default:
 	}
-	timer := time.NewTimer(postTime)
+	p := posted{message, by.WithContext(context.WithoutCancel(by.Context()))} // which ends with the response
+	select {
+	case c.posted <- p:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case c.posted <- p:
-		return true
+		return nil
 	case <-timer.C:
-	case <-r.Context().Done():
+	case <-by.Context().Done():
 	case <-c.closed:
 	}
-	return false
+	return protocol.Errorf(protocol.CodeBusy, "%d messages of the session wait, which is the limit", maxPosted)
+}
+
+// StreamNotFound is the error for a stream of HTTP+SSE that has ended or never
+// was, or is another client's.
+func StreamNotFound() *protocol.Error {
+	return protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: open a new stream with GET")
 }
 
 // Write implements transport.Conn. A client that does not take a message within
@@ -151,7 +163,8 @@ func (c *sseConn) keepAlive(every time.Duration) {
 
 // sseStreams serves HTTP+SSE. It holds its open connections by their ids. An id
 // is in the URL that the client POSTs to; it is random and cannot be guessed,
-// and yet a POST must also come from the same client.
+// and yet a POST must also come from the same client. What is POSTed for other
+// ids goes to the Backend.
 type sseStreams struct {
 	backend Backend
 	opts    *Options // of the Handler
@@ -189,15 +202,13 @@ func (s *sseStreams) remove(id string) {
 // ended.
 func (s *sseStreams) connect(w http.ResponseWriter, r *http.Request) {
 	out := &exchange{w: w, timeout: s.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true}
-	c := &sseConn{
-		id: rand.Text(), out: out, posted: make(chan posted, maxPosted),
-		gone: r.Context().Done(), closed: make(chan struct{}),
-	}
+	c := &sseConn{out: out, posted: make(chan posted, maxPosted), gone: r.Context().Done(), closed: make(chan struct{})}
 	opened := false
-	fault := s.backend.Connect(r, func(ours func(*http.Request) bool) (Posted, error) {
+	fault := s.backend.Connect(r, func(o Opening) (Posted, error) {
 		opened = true
-		c.ours = ours
+		c.id, c.ours = o.ID, o.Ours
 		s.add(c)
+		o.Entered(c)
 		if err := out.announce(s.endpoint(r, c.id)); err != nil {
 			return nil, err
 		}
@@ -248,20 +259,22 @@ func (s *sseStreams) of(r *http.Request) string {
 // post takes a message for a connection and answers 202; the answer to the
 // message itself travels on the stream.
 func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
-	c, ok := s.get(id)
-	if !ok || !c.ours(r) {
-		refuse(w, http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: open a new stream with GET"))
-		return
-	}
-	select {
-	case <-c.closed:
-		refuse(w, http.StatusNotFound, protocol.Errorf(protocol.CodeSessionNotFound, "the session ended"))
-		return
-	default:
-	}
-	if c.post(r, body) {
-		w.WriteHeader(http.StatusAccepted)
+	var fault *protocol.Error
+	if c, ok := s.get(id); ok {
+		fault = c.Take(r, body, postTime)
 	} else {
-		refuse(w, http.StatusServiceUnavailable, protocol.Errorf(protocol.CodeBusy, "%d messages of the session wait, which is the limit", maxPosted))
+		fault = s.backend.Post(id, r, body)
 	}
+	if fault == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	status := statusOf(fault, 0, true)
+	switch fault.Code {
+	case protocol.CodeInvalidRequest:
+		status = http.StatusRequestEntityTooLarge
+	case protocol.CodeInternal:
+		status = http.StatusInternalServerError
+	}
+	refuse(w, status, fault)
 }

@@ -21,8 +21,8 @@ type connecting struct {
 	serve func(conn transport.Conn)
 }
 
-func (c *connecting) Connect(_ *http.Request, open func(func(*http.Request) bool) (Posted, error)) *protocol.Error {
-	conn, err := open(func(*http.Request) bool { return true })
+func (c *connecting) Connect(_ *http.Request, open func(Opening) (Posted, error)) *protocol.Error {
+	conn, err := open(Opening{ID: "x", Ours: func(*http.Request) bool { return true }, Entered: func(Posted) {}})
 	if err == nil {
 		c.serve(conn)
 		_ = conn.Close()
