@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/upcall"
 )
 
@@ -72,7 +71,7 @@ func (src *source) run() {
 		}
 		err := src.send(ctx)
 		life := src.life()
-		if life <= 0 || errors.Is(err, post.ErrNobody) {
+		if life <= 0 {
 			return
 		}
 		if err != nil {
@@ -214,7 +213,7 @@ func (src *source) send(ctx context.Context) error {
 			body = append(body, m...)
 		}
 		sending, cancel := context.WithTimeout(ctx, storeTimeout)
-		err = src.relay.m.config.Post.Send(sending, src.key.node, letterEvents, body)
+		err = src.relay.m.config.Post.Reply(sending, src.key.node, letterEvents, body) // it has asked
 		cancel()
 		if err != nil {
 			src.mu.Lock()

@@ -272,7 +272,7 @@ func (r *Replicas) posted(message post.Message) {
 		defer task.End()
 		ctx, cancel := context.WithTimeout(task, takenWithin)
 		defer cancel()
-		if err := r.Post.Send(ctx, message.From, letterTaken, body); err != nil {
+		if err := r.Post.Reply(ctx, message.From, letterTaken, body); err != nil {
 			safely.Log(r.Logger.Debug().Err(visible.Error(err)), "a replica was not told what has become of its message")
 		}
 	}()

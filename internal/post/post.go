@@ -167,15 +167,22 @@ func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error
 	case !known:
 		return ErrNobody
 	}
+	if err = o.Reply(ctx, node, kind, body); err == nil && !lives {
+		return ErrSilent
+	}
+	return err
+}
+
+// Reply is Send to a replica that was heard of within the last seconds: it does
+// not look whether that is there.
+func (o *Office) Reply(ctx context.Context, node, kind string, body []byte) error {
 	box := "node:" + node
-	_, _, err = o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
+	_, _, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
 	switch {
 	case errors.Is(err, scale.ErrUnavailable), err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrUnsure, err)
 	case err != nil:
 		return fmt.Errorf("post: message to another replica: %w", err)
-	case !lives:
-		return ErrSilent
 	}
 	return nil
 }
