@@ -18,6 +18,12 @@ var errTailBehind = errors.New("session: too much waits for the replica that the
 // at another replica: it keeps the events until that one has got them. It lives
 // until its tail leaves, or is not heard of for sourceLife; after the end of the
 // stream it only repeats what it has.
+//
+// Whoever sends on the stream holds the lock of that, and a store may be slow: so
+// Event only puts into the queue, and the goroutine of run sends. An event stays
+// in the queue until the tail says that its client has it, since the history may
+// have dropped it by then. Where the queue is full the stream loses this
+// connection, as it would one whose client does not read.
 type source struct {
 	relay   *relay
 	key     sourceKey

@@ -18,6 +18,18 @@ import (
 // replica has. It asks that one for what follows, and again when it has heard
 // nothing for a while; what comes has numbers, so that nothing is sent twice or
 // left out.
+//
+// It is new until the first word of the other replica, or for two seconds: what
+// is wrong until then is the status of the response. Then it is open, and what is
+// wrong is an event that answers the request. It ends with the answer, when
+// another connection has taken the stream over, when its client leaves, or when
+// the other replica is gone; only the last needs the store for more than
+// messages.
+//
+// The goroutine of the request serves it. What comes is put into its queue by the
+// one that brings messages, which waits for nothing; so a client that reads
+// slowly holds up nobody else, and the other replica sends no more than
+// tailWindow ahead.
 type tail struct {
 	relay   *relay
 	session *Session
