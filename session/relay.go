@@ -96,6 +96,7 @@ type relay struct {
 	sources   map[sourceKey]*source
 	tailsOf   map[string]int // how many, by session
 	sourcesOf map[string]int
+	refused   map[sourceKey]bool // who is to hear that there is no room
 }
 
 // sourceKey is a tail of another replica.
@@ -106,12 +107,19 @@ type sourceKey struct {
 
 // newRelay returns a relay without tails.
 func newRelay(m *Manager) *relay {
-	return &relay{m: m, tails: make(map[uint64]*tail), sources: make(map[sourceKey]*source), tailsOf: make(map[string]int), sourcesOf: make(map[string]int)}
+	return &relay{m: m, tails: make(map[uint64]*tail), sources: make(map[sourceKey]*source), tailsOf: make(map[string]int), sourcesOf: make(map[string]int), refused: make(map[sourceKey]bool)}
 }
 
-// errCrowdedTails is the error of a client that has come back for too many
-// streams at once.
-var errCrowdedTails = protocol.Errorf(protocol.CodeBusy, "the session has %d streams of other replicas open, which is the limit", maxTails)
+// crowdedTails is the error of a client that has come back for too many streams
+// at once.
+func crowdedTails() *protocol.Error {
+	fault := protocol.Errorf(protocol.CodeBusy, "the session has %d streams of other replicas open, or a replica has %d, which is the limit", maxTails, allTails)
+	fault.RetryAfter = again
+	return fault
+}
+
+// errEnds is why no stream goes on at a replica that ends.
+var errEnds = errors.New("this replica ends")
 
 // serve goes on, on the connection to, with a stream that another replica has.
 // last is from as the client has sent it.
@@ -123,25 +131,28 @@ func (r *relay) serve(s *Session, last string, from eventID, to upcall.Connectio
 		relay: r, session: s, last: last, from: from, node: strconv.FormatUint(from.node, 36), to: to,
 		word: make(chan struct{}, 1), wake: to.Waker(),
 	}
-	if !r.enter(t) {
-		return errCrowdedTails
+	if fault := r.enter(t); fault != nil {
+		return fault
 	}
 	defer r.leave(t)
 	return t.serve()
 }
 
-// enter gives a tail its number. It returns false if there are too many.
-func (r *relay) enter(t *tail) bool {
+// enter gives a tail its number. The error says that there is to be none.
+func (r *relay) enter(t *tail) *protocol.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || len(r.tails) >= allTails || r.tailsOf[t.session.id] >= maxTails {
-		return false
+	switch {
+	case r.closed:
+		return unavailable(errEnds)
+	case len(r.tails) >= allTails || r.tailsOf[t.session.id] >= maxTails:
+		return crowdedTails()
 	}
 	r.last++
 	t.number = r.last
 	r.tails[t.number] = t
 	r.tailsOf[t.session.id]++
-	return true
+	return nil
 }
 
 // leave forgets a tail, and tells the replica that has the stream.
@@ -230,7 +241,8 @@ func (r *relay) asked(from string, a *tailAsk) {
 	src = &source{relay: r, key: key, session: s, id: a.Session, after: a.After, news: make(chan struct{}, 1), reply: true, heardOf: time.Now()}
 	switch {
 	case len(r.sources) >= 2*allTails:
-		return // it asks again
+		r.refuse(key)
+		return
 	case len(r.sources) >= allTails || r.sourcesOf[a.Session] >= maxTails:
 		src.end = endBusy
 	case a.After == "": // its source was given up
@@ -241,6 +253,35 @@ func (r *relay) asked(from string, a *tailAsk) {
 	r.sources[key] = src
 	r.sourcesOf[a.Session]++
 	r.m.sweeping.Go(src.run)
+}
+
+// refuse tells a tail that there is no room for a source. There is one goroutine
+// for that, and who finds no room with it either asks again. r.mu is held.
+func (r *relay) refuse(key sourceKey) {
+	if len(r.refused) >= allTails || r.refused[key] {
+		return
+	}
+	if r.refused[key] = true; len(r.refused) > 1 {
+		return // it runs
+	}
+	r.m.sweeping.Go(func() {
+		for more := true; more; {
+			src := &source{relay: r, key: key, end: endBusy}
+			_ = src.send(r.m.ctx) // it asks again
+			key, more = r.nextRefused(key)
+		}
+	})
+}
+
+// nextRefused returns who is refused after one that has heard of it.
+func (r *relay) nextRefused(done sourceKey) (key sourceKey, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.refused, done)
+	for key = range r.refused {
+		return key, true
+	}
+	return key, false
 }
 
 // forget drops a source.

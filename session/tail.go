@@ -46,6 +46,7 @@ type tail struct {
 	got    uint64 // number of the last event that the client has got
 	fresh  int    // bytes that it got since the last ask, and recordSize for each event
 	silent int    // asks since something came
+	tried  bool   // an ask may have arrived
 	asked  time.Time
 	wait   time.Duration // until it asks again
 	due    atomic.Bool   // the time to ask again has come
@@ -123,8 +124,14 @@ func (t *tail) ask(again bool) error {
 	}
 	t.mu.Unlock()
 	t.fresh, t.asked = 0, time.Now()
-	t.silent++
-	return t.send(t.relay.m.ctx, &a)
+	err := t.send(t.relay.m.ctx, &a)
+	if err == nil {
+		t.silent++ // what was not sent is not answered
+	}
+	if err == nil || errors.Is(err, post.ErrUnsure) {
+		t.tried = true
+	}
+	return err
 }
 
 // send sends an ask.
@@ -222,7 +229,7 @@ func (t *tail) finish(end string) error {
 	case end == endLong:
 		return t.fail(errTooLong)
 	case end == endBusy && !t.opened:
-		return errCrowdedTails
+		return crowdedTails()
 	}
 	t.open()
 	return nil
@@ -261,8 +268,12 @@ func (t *tail) instead() error {
 	return t.fail(errReplicaGone)
 }
 
-// fail answers the request with an error.
+// fail answers the request with an error. If its id is not known, being too long
+// for those of events, the client hears of it by the status, if it can yet.
 func (t *tail) fail(fault *protocol.Error) error {
+	if t.from.request.IsZero() && !t.opened {
+		return fault
+	}
 	t.opened = true
 	_ = t.to.Event("", wire.AppendErrorResponse(nil, t.from.request, fault, t.session.revision))
 	return nil
@@ -297,7 +308,7 @@ func (t *tail) take(e *tailEvents, messages []byte) {
 		t.queue = append(t.queue, tailed{event, message})
 		t.came++
 	}
-	if e.End != "" && e.First+uint64(len(e.Events)) == t.came+1 {
+	if e.End != "" && e.First+uint64(len(e.Events)) <= t.came+1 { // less, of a source that knows nothing of the one before
 		t.end = e.End
 	}
 	select {
@@ -322,13 +333,12 @@ func (t *tail) stop() {
 func (t *tail) close() {
 	t.mu.Lock()
 	t.closed = true
-	known := t.known
 	for _, e := range t.queue {
 		t.relay.m.budget.release(len(e.message))
 	}
 	t.queue = nil
 	t.mu.Unlock()
-	if known {
+	if t.tried {
 		_ = t.send(context.WithoutCancel(t.relay.m.ctx), &tailAsk{Session: t.session.id, Tail: t.number, Got: t.got, Left: true})
 	}
 }
