@@ -45,6 +45,7 @@ type history struct {
 	budget   *budget // of all sessions; nil without a Manager
 	node     uint64  // of this replica, for the ids of events; 0 without a Store
 	numbers  *numbers
+	lates    *lates              // nil without a Store
 	late     func(answer record) // keeps an answer whose client is away; nil without a Store
 
 	mu      sync.Mutex
@@ -54,6 +55,7 @@ type history struct {
 	place   *list.Element      // there; nil if nothing is kept
 	records []record           // oldest first
 	lost    []record           // questions that are kept no more
+	begun   uint64             // streams of answers
 	open    map[uint64]*stream // streams that are not over; nil until there is one
 }
 
@@ -333,6 +335,7 @@ type stream struct {
 	to    upcall.Sink // nil while there is no connection
 	left  func()      // called when to is no longer this stream's; may be nil
 	over  bool
+	kept  bool // the answer is; nobody has to wait for it any more
 }
 
 // begin begins the stream of an answer on the connection to; see
@@ -346,7 +349,13 @@ func (h *history) begin(to upcall.Sink, request protocol.ID) upcall.Stream {
 		h.mu.Unlock()
 		return nil
 	}
-	st := &stream{history: h, number: h.numbers.answers.Add(1), request: request, to: to}
+	number := h.numbers.answers.Add(1)
+	if h.node != 0 { // streams of a session that are near each other have different places among its lates
+		number = number*maxLate + h.begun%maxLate
+		h.begun++
+	}
+	st := &stream{history: h, number: number, request: request, to: to, kept: h.lates == nil}
+	h.lates.begin()
 	if h.open == nil {
 		h.open = make(map[uint64]*stream)
 	}
@@ -390,6 +399,17 @@ func (st *stream) End(answer []byte) {
 	if away := st.end(answer); away && answer != nil && h.late != nil {
 		h.late(record{stream: st.number, event: st.event, message: answer, request: st.request})
 	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.keep()
+}
+
+// keep notes that the answer is kept, as far as it will be. st.mu is held.
+func (st *stream) keep() {
+	if !st.kept {
+		st.kept = true
+		st.history.lates.end()
+	}
 }
 
 // end is End, and reports whether there is no connection.
@@ -418,6 +438,9 @@ func (st *stream) put(e record) {
 	r.event, r.message = st.event, bytes.Clone(r.message)
 	r.answer, r.question, r.request = e.answer, e.question, st.request
 	h.keep(r, room)
+	if r.answer && r.message != nil {
+		st.keep() // also if the client keeps the connection waiting
+	}
 	if st.to != nil && st.to.Event(h.idOf(st.number, st.event, st.request), e.message) != nil {
 		st.leave()
 	}

@@ -199,7 +199,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 		s.assigns.Share(func(key any, fn func(old any, ok bool) any) (any, error) { return m.change(s, key, fn) })
 		s.begin(m.config.Node, &m.numbers)
 		s.relay = m.relay
-		s.history.late = func(answer record) { m.relay.keepLate(s, answer) }
+		s.history.lates, s.history.late = m.relay.late, func(answer record) { m.relay.late.keep(s, answer) }
 		s.mailbox = newMailbox(m.courier, s, s.id)
 	}
 	m.sessions[s.id] = s
@@ -443,6 +443,9 @@ func (m *Manager) EndStreams() {
 // Close closes every session for that reason and opens no more. Sessions that
 // a Store has are only let go.
 func (m *Manager) Close(reason error) {
+	if m.relay != nil {
+		m.relay.close()
+	}
 	m.mu.Lock()
 	m.closed = true
 	sessions := m.sessions
@@ -453,8 +456,7 @@ func (m *Manager) Close(reason error) {
 	m.sweep = nil
 	m.mu.Unlock()
 	if m.relay != nil {
-		m.relay.close()
-		m.relay.keepAllLate(sessions)
+		m.relay.late.keepAll(sessions)
 	}
 	answers := true // the Store
 	for _, s := range sessions {

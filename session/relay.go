@@ -2,16 +2,13 @@ package session
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
-	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -60,34 +57,28 @@ const (
 )
 
 const (
-	maxTails   = 16                     // of a session, at each replica and from each
-	allTails   = 4096                   // at a replica
-	maxTailed  = 1<<20 - 4<<10          // bytes of a message that can be handed on; a header fits beside it
-	tailWindow = 256 << 10              // bytes of messages that are on the way to a client
-	tailQueue  = 2 << 20                // bytes that wait for a tail, and recordSize for each event
-	tailBatch  = 256                    // events that are handed on at once
-	askTimeout = 2 * time.Second        // bounds how long a tail is asked for
-	firstWord  = time.Second            // is waited for an answer to that, twice
-	seldom     = 8 * time.Second        // a tail of which nothing comes asks so often
-	sourceLife = 30 * time.Second       // a tail of which nothing was heard for so long is left
-	lastAnswer = 100 * time.Millisecond // is waited for one that is on its way when the replica ends
-)
-
-const (
-	lateFor  = 15 * time.Minute // is an answer kept in the store whose client is away
-	maxLate  = 8                // of them for a session
-	lastLate = 32 << 20         // bytes of them when the server shuts down
+	maxTails   = 16               // of a session, at each replica and from each
+	allTails   = 4096             // at a replica
+	maxTailed  = 1<<20 - 4<<10    // bytes of a message that can be handed on; a header fits beside it
+	tailWindow = 256 << 10        // bytes of messages that are on the way to a client
+	tailQueue  = 2 << 20          // bytes that wait for a tail, and recordSize for each event
+	tailBatch  = 256              // events that are handed on at once
+	askTimeout = 2 * time.Second  // bounds how long a tail is asked for
+	firstWord  = time.Second      // is waited for an answer to that, twice
+	seldom     = 8 * time.Second  // a tail of which nothing comes asks so often
+	sourceLife = 30 * time.Second // a tail of which nothing was heard for so long is left
 )
 
 // relay brings the answers of calls to clients that come back at another
 // replica, of a Manager with a Store. The replica where a client has come back
 // has a tail, the one that has the stream a source for it. When the latter is
 // gone, what is left is an answer that it kept in the store because nobody was
-// there for it.
+// there for it; see lates.
 //
 // Its mu is taken before that of a source, and is held with no other lock.
 type relay struct {
-	m *Manager
+	m    *Manager
+	late *lates
 
 	mu        sync.Mutex
 	closed    bool
@@ -107,7 +98,7 @@ type sourceKey struct {
 
 // newRelay returns a relay without tails.
 func newRelay(m *Manager) *relay {
-	return &relay{m: m, tails: make(map[uint64]*tail), sources: make(map[sourceKey]*source), tailsOf: make(map[string]int), sourcesOf: make(map[string]int), refused: make(map[sourceKey]bool)}
+	return &relay{m: m, late: newLates(m), tails: make(map[uint64]*tail), sources: make(map[sourceKey]*source), tailsOf: make(map[string]int), sourcesOf: make(map[string]int), refused: make(map[sourceKey]bool)}
 }
 
 // crowdedTails is the error of a client that has come back for too many streams
@@ -187,8 +178,11 @@ func (r *relay) isClosed() bool {
 	return r.closed
 }
 
-// close lets no tail and no source begin.
+// close lets no tail and no source begin. The answers of calls that have returned
+// may be on their way to their streams, which sources and clients that come back
+// need before that.
 func (r *relay) close() {
+	r.late.wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
@@ -290,106 +284,6 @@ func (r *relay) forget(src *source) {
 	defer r.mu.Unlock()
 	delete(r.sources, src.key)
 	drop(r.sourcesOf, src.id)
-}
-
-// lateKey returns where the answer of a stream is that nobody was there for.
-// Those of a session are in one part, where they are counted.
-func lateKey(session string, node, stream uint64) scale.Key {
-	name := session + " " + eventID{node: node, stream: stream}.String()
-	return scale.Key{Part: opaque.Key("late", session, slots).Part, Name: opaque.Key("late", name, slots).Name}
-}
-
-// keepLate keeps an answer in the store whose client is away, so that it gets it
-// when this replica is gone. What is too long for an entry is not kept, nor are
-// more than maxLate of a session.
-func (r *relay) keepLate(s *Session, answer record) {
-	if w, ok := r.lateWrite(s, answer); ok {
-		_, _ = r.m.put(context.WithoutCancel(r.m.ctx), w) // this replica has it, too
-	}
-}
-
-// lateWrite returns what keeps an answer. It is not ok if that is too long.
-func (r *relay) lateWrite(s *Session, a record) (w scale.Write, ok bool) {
-	if len(a.message) > maxTailed {
-		return w, false
-	}
-	key := lateKey(s.id, s.history.node, a.stream)
-	text := append([]byte(s.history.idOf(a.stream, a.event, a.request)+"\n"), a.message...)
-	return scale.Write{
-		Key: key, Prev: scale.Any, Value: r.m.config.Seal.Seal(nil, text, seal.Binding(key.Name)), TTL: r.lateTTL(),
-		Limit: "late:" + keyOf(s.id).Name, Max: maxLate,
-	}, true
-}
-
-// lateTTL is how long a late answer is kept: no longer than its session.
-func (r *relay) lateTTL() time.Duration {
-	if idle := r.m.config.Idle; idle > 0 {
-		return min(idle, lateFor)
-	}
-	return lateFor
-}
-
-// late returns the answer that the store has of a stream, and its id, which are
-// empty if there is none.
-func (r *relay) late(ctx context.Context, s *Session, from eventID) (id string, answer []byte, err error) {
-	key := lateKey(s.id, from.node, from.stream)
-	e, err := r.m.get(ctx, scale.Look{Key: key})
-	if err != nil || e.Rev == 0 {
-		return "", nil, err
-	}
-	text, _, err := r.m.config.Seal.Open(e.Value, seal.Binding(key.Name))
-	if err != nil {
-		r.m.failed(err)
-		return "", nil, err
-	}
-	header, answer, _ := bytes.Cut(text, []byte("\n"))
-	return string(header), answer, nil
-}
-
-// sendLate sends the answer that the store has of a stream to a client that has
-// got what comes up to from; nothing, if the client has it. found is false if
-// there is none.
-func (r *relay) sendLate(s *Session, from eventID, to upcall.Sink) (found bool, err error) {
-	id, answer, err := r.late(r.m.ctx, s, from)
-	if err != nil || id == "" {
-		return false, err
-	}
-	if at, ok := parseEventID(id); ok && at.event > from.event {
-		_ = to.Event(id, answer) // a client that is gone may come back
-	}
-	return true, nil
-}
-
-// keepAllLate keeps, when the server shuts down, the answers that the clients of
-// sessions may not have got, the newest of each session first, as far as there
-// is room and time.
-func (r *relay) keepAllLate(sessions map[string]*Session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.m.ctx), storeTimeout)
-	defer cancel()
-	var writes []scale.Write
-	size, room := 0, lastLate
-	flush := func() bool {
-		if len(writes) == 0 {
-			return true
-		}
-		err := r.m.use(ctx, func(ctx context.Context) error { _, err := r.m.config.Store.Put(ctx, writes...); return err })
-		writes, size = nil, 0
-		return err == nil
-	}
-	for _, s := range sessions {
-		for _, a := range s.history.answers(maxLate) {
-			w, ok := r.lateWrite(s, a)
-			if !ok || len(w.Value) > room {
-				continue
-			}
-			room -= len(w.Value)
-			size += len(w.Value)
-			if writes = append(writes, w); (len(writes) == batch || size > scale.MaxValue) && !flush() {
-				return
-			}
-		}
-	}
-	flush()
 }
 
 // errReplicaGone answers a call whose replica is gone.

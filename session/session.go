@@ -560,7 +560,7 @@ func (s *Session) serveAnswer(last string, to upcall.Connection) error {
 	}
 	attached, lost, err := s.history.resume(last, to, to.Waker())
 	if errors.Is(err, errUnknownStream) && s.relay != nil {
-		found, failed := s.relay.sendLate(s, from, to)
+		found, failed := s.relay.late.send(s, from, to)
 		switch {
 		case failed != nil:
 			return unavailable(failed)

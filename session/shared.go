@@ -361,6 +361,7 @@ func (m *Manager) claim(ctx context.Context, s *Session, reason error) (mine boo
 // finish deletes a session whose end is over. If the Store fails, renew tries
 // again; otherwise another replica would end it once more.
 func (m *Manager) finish(s *Session) {
+	m.relay.late.over(s.id)
 	err := m.use(context.WithoutCancel(m.ctx), func(ctx context.Context) error {
 		_, err := m.config.Store.Put(ctx, scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())}, scale.Write{Key: mailKey(s.id), Prev: scale.Any})
 		return err
@@ -386,6 +387,7 @@ func (m *Manager) Changed(id string, ended bool) {
 
 // ended lets a session go that has ended at another replica.
 func (m *Manager) ended(id string) {
+	m.relay.late.over(id)
 	if s := m.Here(id); s != nil && !s.claimed.Load() {
 		m.letGo(s, upcall.ErrSessionDeleted)
 	}
@@ -437,6 +439,7 @@ func (m *Manager) keepShared() {
 		case <-timer.C:
 		}
 		m.renew()
+		m.relay.late.sweep()
 		if m.contact.Held() { // before, what is due may be so because nobody could renew it
 			m.endDue(partOf(part))
 		} else {

@@ -94,18 +94,11 @@ func (src *source) run() {
 	}
 }
 
-// last sends the rest when the replica ends. The calls have returned, but the
-// answer of one may be on its way here.
+// last sends the rest when the replica ends. Who is attached yet gets no answer
+// from here.
 func (src *source) last(attached func() bool) {
-	timer := time.NewTimer(lastAnswer)
-	defer timer.Stop()
-	for over := false; !over && attached(); {
-		select {
-		case <-src.news:
-		case <-timer.C:
-			over = true
-			src.finish(endClosed)
-		}
+	if attached() {
+		src.finish(endClosed)
 	}
 	src.finish(endOver)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(src.relay.m.ctx), askTimeout)
@@ -279,6 +272,6 @@ func (src *source) close() {
 	}
 	from, _ := parseEventID(src.after)
 	if answer, ok := src.session.history.answer(from.stream); ok && !src.relay.isClosed() {
-		src.relay.keepLate(src.session, answer)
+		src.relay.late.keep(src.session, answer)
 	}
 }

@@ -247,7 +247,7 @@ func (t *tail) open() {
 // sendLate sends the answer that the store has. It tells whether that was all
 // that can be done.
 func (t *tail) sendLate() (over bool, err error) {
-	found, err := t.relay.sendLate(t.session, t.from, t.to)
+	found, err := t.relay.late.send(t.session, t.from, t.to)
 	switch {
 	case err != nil && !t.opened:
 		return true, unavailable(err)

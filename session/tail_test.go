@@ -16,6 +16,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -163,7 +164,7 @@ func (f *team) at(i int) *Session {
 // id returns the id of an event of a stream of 0, which answers request 7.
 func (f *team) event(n int) string {
 	h := &f.all[0].Here(f.id).history
-	return h.idOf(h.numbers.answers.Load(), uint64(n), protocol.NewID(7))
+	return h.idOf(h.numbers.answers.Load()*maxLate+(h.begun-1)%maxLate, uint64(n), protocol.NewID(7))
 }
 
 // call begins the stream of an answer at 0. Its client has event 1, and leaves.
@@ -291,7 +292,7 @@ func TestTail(t *testing.T) {
 		st.End([]byte("answer"))
 		l.wants(t, "7=answer")
 		l.ended(t, true)
-		if f.event(7) != f.all[0].Here(f.id).history.idOf(1, 7, protocol.NewID(7)) {
+		if f.event(7) != f.all[0].Here(f.id).history.idOf(maxLate, 7, protocol.NewID(7)) {
 			t.Error("the id is another one")
 		}
 
@@ -455,6 +456,199 @@ func TestTailLate(t *testing.T) {
 		l := f.back(1, last)
 		l.wants(t, goneError)
 	})
+}
+
+// answers has a session's calls answered at 0 whose clients are away, and returns
+// the ids of the events that these have.
+func (f *team) answers(id string, texts ...string) (last []string) {
+	f.t.Helper()
+	f.id = id
+	for _, text := range texts {
+		st := f.call()
+		last = append(last, f.event(1))
+		st.End([]byte(text))
+	}
+	return last
+}
+
+// stored returns how many late answers the store has of a session, from 0.
+func (f *team) stored(id string) (n int) {
+	f.t.Helper()
+	for place := range uint64(maxLate) {
+		e, err := f.store.Get(f.t.Context(), scale.Look{Key: lateKey(id, f.all[0].relay.late.node, place)})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if e[0].Rev != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// The newest answers of a session are in the store, and no other's are in their
+// way.
+func TestLateNewest(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		id, other := f.id, f.open()
+		var texts []string
+		for i := range 3 * maxLate {
+			texts = append(texts, fmt.Sprint("answer", i))
+		}
+		var last []string
+		for _, text := range texts {
+			last = append(last, f.answers(id, text)...)
+			f.answers(other, text)
+		}
+		f.id = id
+		if n := f.stored(id); n != maxLate {
+			t.Errorf("the store has %d answers", n)
+		}
+		f.kill(0)
+		for i, from := range last {
+			l := f.back(1, from)
+			if i < len(last)-maxLate {
+				l.wants(t, goneError)
+			} else {
+				l.wants(t, "2="+texts[i])
+			}
+			l.ended(t, true)
+		}
+	})
+}
+
+// The end of a session takes its answers out of the store.
+func TestLateEnds(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		id, other := f.id, f.open()
+		f.answers(other, "x")
+		f.answers(id, "a", "b", "c")
+		if n := f.stored(id); n != 3 {
+			t.Errorf("the store has %d answers", n)
+		}
+		if err := f.all[2].Stop(f.at(2), upcall.ErrSessionDeleted); err != nil {
+			t.Fatal(err)
+		}
+		f.all[0].Changed(id, true)
+		time.Sleep(time.Minute)
+		if n, others := f.stored(id), f.stored(other); n != 0 || others != 1 {
+			t.Errorf("the store has %d answers, and %d of another session", n, others)
+		}
+		l := f.all[0].relay.late
+		if len(l.of) != 1 || l.bytes.Used() != 1+lateSize {
+			t.Errorf("%d sessions have %d bytes", len(l.of), l.bytes.Used())
+		}
+		time.Sleep(lateFor)
+		if len(l.of) != 0 || l.bytes.Used() != 0 {
+			t.Errorf("%d sessions have %d bytes", len(l.of), l.bytes.Used())
+		}
+	})
+	// One that ends where its calls were.
+	together(t, func(t *testing.T, f *team) {
+		f.answers(f.id, "a", "b")
+		if err := f.all[0].Stop(f.at(0), upcall.ErrSessionDeleted); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := f.stored(f.id); n != 0 {
+			t.Errorf("the store has %d answers", n)
+		}
+	})
+}
+
+// What the answers count has a limit, however many sessions there are.
+func TestLateBytes(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		l := f.all[0].relay.late
+		l.bytes = share.New("bytes", 10*(1000+lateSize), 0, share.Half)
+		sum := 0
+		var ids []string
+		for range 30 {
+			id := f.open()
+			ids = append(ids, id)
+			f.answers(id, strings.Repeat("x", 1000))
+			sum += f.stored(id)
+		}
+		if sum != 10 {
+			t.Errorf("the store has %d answers", sum)
+		}
+		f.answers(ids[0], strings.Repeat("y", 500)) // no room beside the one before
+		if n := f.stored(ids[0]); n != 1 {
+			t.Errorf("the store has %d answers", n)
+		}
+		time.Sleep(lateFor + time.Minute)
+		f.id = f.open()
+		f.answers(f.id, "z")
+		if n := f.stored(f.id); n != 1 {
+			t.Errorf("then the store has %d answers", n)
+		}
+	})
+}
+
+// An answer that comes while the server shuts down is kept before that is over: on
+// its way to its stream, and on its way into the store.
+func TestLateShutdown(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		other := f.call()
+		last := f.event(1)
+		go func() {
+			time.Sleep(2 * time.Second) // its session is saved
+			other.End([]byte("answer"))
+		}()
+		l := f.back(2, last)
+		st.End([]byte("first"))
+		f.shutdown(0)
+		l.wants(t, "2=answer")
+		l = f.back(1, last)
+		l.wants(t, "2=answer")
+		l.ended(t, true)
+	})
+	// No history has it.
+	together(t, func(t *testing.T, f *team) {
+		f.all[0].Here(f.id).history.maxEvent = 1
+		st := f.call()
+		last := f.event(1)
+		f.store.beforePut = func() { time.Sleep(2 * time.Second) }
+		go st.End([]byte("answer"))
+		synctest.Wait()
+		f.shutdown(0)
+		f.store.beforePut = nil
+		l := f.back(1, last)
+		l.wants(t, "2=answer")
+	})
+	// A client that does not read holds nothing up.
+	together(t, func(t *testing.T, f *team) {
+		stuck := &stuckSink{until: make(chan struct{})}
+		st := f.at(0).OpenStream(stuck, protocol.NewID(7))
+		last := f.event(1)
+		stuck.stuck.Store(true)
+		go st.End([]byte("answer"))
+		synctest.Wait()
+		before := time.Now()
+		f.shutdown(0)
+		if took := time.Since(before); took >= storeTimeout {
+			t.Errorf("it took %v", took)
+		}
+		l := f.back(1, last)
+		l.wants(t, "2=answer")
+		close(stuck.until)
+	})
+}
+
+// stuckSink is a connection whose client does not read.
+type stuckSink struct {
+	sink
+	stuck atomic.Bool
+	until chan struct{}
+}
+
+func (s *stuckSink) Event(id string, message []byte) error {
+	if s.stuck.Load() {
+		<-s.until
+		return errors.New("not read")
+	}
+	return s.sink.Event(id, message)
 }
 
 // A client that leaves a tail before it has the answer finds it, too.
