@@ -157,7 +157,9 @@ type Limits struct {
 	// again is for the URIs of resources that they subscribed to; beyond that no
 	// session subscribes. And as much for what clients say of themselves, beyond
 	// 2 KiB each, of which a principal may have a tenth: where there is no room,
-	// sessions that were never used after initialize end.
+	// sessions that were never used after initialize end. And as much, of which a
+	// principal may have a tenth, for answers that Options.Store keeps since their
+	// clients are away; beyond that it keeps none.
 	SessionMemory int
 
 	Subscriptions int // subscriptions of all clients at a time; 20,000

@@ -441,12 +441,21 @@ func (st *stream) put(e record) {
 	if r.answer && r.message != nil {
 		st.keep() // also if the client keeps the connection waiting
 	}
-	if st.to != nil && st.to.Event(h.idOf(st.number, st.event, st.request), e.message) != nil {
+	if st.to != nil && h.send(st.to, record{stream: st.number, event: st.event, request: st.request, message: e.message, answer: e.answer}) != nil {
 		st.leave()
 	}
 	if st.to == nil && r.message == nil && !r.question.IsZero() {
 		h.pending.Fail(r.question, errLost)
 	}
+}
+
+// send sends an event. A source is told which one is the answer: nothing follows it.
+func (h *history) send(to upcall.Sink, r record) error {
+	id := h.idOf(r.stream, r.event, r.request)
+	if src, ok := to.(*source); ok && r.answer {
+		return src.answered(id, r.message)
+	}
+	return to.Event(id, r.message)
 }
 
 // leave lets the connection go, and tells whoever holds that one open for the
@@ -522,6 +531,9 @@ func (h *history) resume(id string, to upcall.Sink, wake func()) (attached func(
 	if st.over {
 		return h.replay(number, event, to)
 	}
+	if src, ok := to.(*source); ok && src.isLeft() {
+		return func() bool { return false }, func() {}, nil // another connection may have come while this one waited
+	}
 	missed, err := h.missed(number, event)
 	if errors.Is(err, errNotKept) {
 		return nil, nil, err
@@ -529,7 +541,7 @@ func (h *history) resume(id string, to upcall.Sink, wake func()) (attached func(
 	st.leave()
 	st.to, st.left = to, wake
 	for _, r := range missed {
-		if to.Event(h.idOf(r.stream, r.event, r.request), r.message) != nil {
+		if h.send(to, r) != nil {
 			st.leave()
 			break
 		}
@@ -545,7 +557,7 @@ func (h *history) replay(number, event uint64, to upcall.Sink) (attached func() 
 		return nil, nil, err
 	}
 	for _, r := range missed {
-		if to.Event(h.idOf(r.stream, r.event, r.request), r.message) != nil {
+		if h.send(to, r) != nil {
 			break
 		}
 	}
@@ -558,19 +570,6 @@ func (h *history) missed(number, event uint64) (missed []record, err error) {
 	defer h.mu.Unlock()
 	h.missing(number, event)
 	return h.after(number, event)
-}
-
-// answer returns what answered the request of a stream. ok is false if it is not
-// kept.
-func (h *history) answer(stream uint64) (r record, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, r := range h.records {
-		if r.stream == stream && r.answer && r.message != nil {
-			return r, true
-		}
-	}
-	return r, false
 }
 
 // answers returns up to max answers, the newest first.

@@ -54,7 +54,9 @@ type Config struct {
 	// for the URIs of resources that they subscribed to; beyond that no session
 	// subscribes. And as much for what clients say of themselves, beyond 2 KiB each,
 	// of which a principal may have a tenth: where there is no room, sessions that
-	// were never used after initialize end. 0 means no limit.
+	// were never used after initialize end. And as much, of which a principal may have
+	// a tenth, for answers that the Store keeps since their clients are away; beyond
+	// that it keeps none. 0 means no limit.
 	Memory int
 	// Store keeps the state of sessions for all replicas. nil means that they
 	// are this process's, and end with it. With a Store, Max is about how many

@@ -32,7 +32,7 @@ type source struct {
 	after   string   // the event that the client has
 	news    chan struct{}
 
-	// What only the goroutine of run uses.
+	// What only the goroutine of run uses, or that of resume meanwhile.
 	sent uint64 // number of the last event that was sent
 	told bool   // the end was
 
@@ -57,7 +57,7 @@ func (src *source) run() {
 		defer src.session.hold()()
 		defer src.close()
 		defer context.AfterFunc(src.session.Context(), src.wake)()
-		on, lost, err := src.session.history.resume(src.after, src, src.wake)
+		on, lost, err := src.resume()
 		switch {
 		case errors.Is(err, errNotKept):
 			src.finish(endLong)
@@ -92,6 +92,30 @@ func (src *source) run() {
 			return
 		}
 	}
+}
+
+// resume attaches src to the stream. The connection before may hold that for as
+// long as a write may take, when it has lost its client: the tail hears meanwhile
+// that the stream is here.
+func (src *source) resume() (attached func() bool, lost func(), err error) {
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		timer := time.NewTimer(firstWord / 2)
+		defer timer.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-timer.C:
+				_ = src.send(src.relay.m.ctx) // it asks again
+				timer.Reset(firstWord)
+			}
+		}
+	})
+	defer waiting.Wait()
+	defer close(done)
+	return src.session.history.resume(src.after, src, src.wake)
 }
 
 // last sends the rest when the replica ends. Who is attached yet gets no answer
@@ -159,6 +183,32 @@ func (src *source) wake() {
 func (src *source) Event(id string, message []byte) error {
 	src.mu.Lock()
 	defer src.mu.Unlock()
+	return src.event(id, message)
+}
+
+// answered is Event for the answer. That nothing follows it goes with it: of two
+// messages the second might be lost with this replica, and the call would seem to
+// be.
+func (src *source) answered(id string, message []byte) error {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if err := src.event(id, message); err != nil {
+		return err
+	}
+	src.queue[len(src.queue)-1].answer = true
+	src.end = endOver
+	return nil
+}
+
+// isLeft reports whether the tail is gone.
+func (src *source) isLeft() bool {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	return src.left
+}
+
+// event is Event while src.mu is held.
+func (src *source) event(id string, message []byte) error {
 	switch {
 	case src.end != "":
 		return errTailBehind
@@ -170,7 +220,7 @@ func (src *source) Event(id string, message []byte) error {
 	if message == nil {
 		size = -1
 	}
-	return src.add(tailed{tailEvent{ID: id, Size: size}, bytes.Clone(message)})
+	return src.add(tailed{tailEvent: tailEvent{ID: id, Size: size}, message: bytes.Clone(message)})
 }
 
 // add puts an event into the queue. src.mu is held.
@@ -261,17 +311,13 @@ func (src *source) next() (e *tailEvents, messages [][]byte) {
 func (src *source) close() {
 	src.mu.Lock()
 	src.end, src.left = endOver, true
-	waits := len(src.queue) > 0
-	for _, e := range src.queue {
-		src.release(e)
+	var last tailed
+	for _, last = range src.queue {
+		src.release(last)
 	}
 	src.queue = nil
 	src.mu.Unlock()
-	if !waits {
-		return
-	}
-	from, _ := parseEventID(src.after)
-	if answer, ok := src.session.history.answer(from.stream); ok && !src.relay.isClosed() {
-		src.relay.late.keep(src.session, answer)
+	if at, ok := parseEventID(last.ID); ok && last.answer {
+		src.relay.late.keep(src.session, record{stream: at.stream, event: at.event, request: at.request, message: last.message})
 	}
 }

@@ -66,6 +66,7 @@ type tail struct {
 type tailed struct {
 	tailEvent
 	message []byte // nil if Size is negative
+	answer  bool   // it is what the stream was for; only a source knows
 }
 
 // serve carries the stream until it ends, or the client is gone. An error comes
@@ -305,7 +306,7 @@ func (t *tail) take(e *tailEvents, messages []byte) {
 			t.gap = true
 			break
 		}
-		t.queue = append(t.queue, tailed{event, message})
+		t.queue = append(t.queue, tailed{tailEvent: event, message: message})
 		t.came++
 	}
 	if e.End != "" && e.First+uint64(len(e.Events)) <= t.came+1 { // less, of a source that knows nothing of the one before

@@ -29,6 +29,7 @@ type deaf struct {
 	deaf    *atomic.Bool
 	nowhere atomic.Bool
 	full    atomic.Bool                 // the boxes of all others are
+	last    atomic.Bool                 // after the next message
 	fails   *atomic.Pointer[func() int] // 1: what is asked fails, 2: it is done and fails; nil is never
 }
 
@@ -55,6 +56,9 @@ func (d *deaf) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entr
 func (d *deaf) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
 	if d.full.Load() {
 		return 0, "", scale.ErrFull
+	}
+	if d.last.Swap(false) {
+		d.full.Store(true)
 	}
 	err = d.failing(func() (err error) { rev, reader, err = d.Store.Append(ctx, p); return err })
 	return rev, reader, err
@@ -649,6 +653,123 @@ func (s *stuckSink) Event(id string, message []byte) error {
 		return errors.New("not read")
 	}
 	return s.sink.Event(id, message)
+}
+
+// Who has the answer hears nothing of it that its replica is gone then.
+func TestTailAnsweredOnce(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		src := &source{relay: f.all[0].relay, news: make(chan struct{}, 1)}
+		if err := f.all[0].Here(f.id).history.send(src, record{stream: 8, event: 2, message: []byte("answer"), answer: true}); err != nil {
+			t.Fatal(err)
+		}
+		if e, _ := src.next(); e == nil || len(e.Events) != 1 || e.End != endOver {
+			t.Errorf("%+v is sent, and the end with another message", e)
+		}
+	})
+	for range 10 {
+		together(t, func(t *testing.T, f *team) {
+			st := f.call()
+			l := f.back(1, f.event(1))
+			f.stores[0].last.Store(true)
+			st.End([]byte("answer"))
+			synctest.Wait()
+			f.kill(0)
+			time.Sleep(time.Minute)
+			l.wants(t, "2=answer")
+			l.ended(t, true)
+		})
+	}
+}
+
+// An answer that its session has no room for is kept for a client that leaves
+// before it has it.
+func TestTailLeavesLong(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		f.all[0].Here(f.id).history.maxEvent = 1
+		st := f.call()
+		l := f.back(1, f.event(1))
+		l.mu.Lock()
+		l.broken = true // it is gone, and nobody knows
+		l.mu.Unlock()
+		st.End([]byte("answer"))
+		l.ended(t, true)
+		last := f.event(1)
+		f.kill(0)
+		l = f.back(2, last)
+		l.wants(t, "2=answer")
+		l.ended(t, true)
+	})
+}
+
+// The connection before may wait for a client that is gone: the one that has come
+// back at another replica is not left without a word meanwhile.
+func TestTailHeld(t *testing.T) {
+	keys, err := seal.New("post", []byte("a secret of 16 bytes or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := scale.NewLocal()
+	heard := make(chan string, 100)
+	offices := [2]*post.Office{post.New(post.Config{Store: store, Seal: keys}), post.New(post.Config{Store: store, Seal: keys})}
+	m := NewManager(Config{Store: store, Seal: keys, Node: offices[0].Node(), Post: offices[0], Idle: idle})
+	m.Share(func(string, bool) {})
+	offices[0].Start(func(message post.Message) { m.Delivered(message) })
+	offices[1].Start(func(message post.Message) { heard <- string(message.Body) })
+	s, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := &stuckSink{until: make(chan struct{})}
+	st := s.OpenStream(stuck, protocol.NewID(7))
+	last := s.history.idOf(st.(*stream).number, 1, protocol.NewID(7))
+	stuck.stuck.Store(true)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_ = st.Send([]byte("a"))
+	}()
+	for st.(*stream).mu.TryLock() {
+		st.(*stream).mu.Unlock()
+	}
+	ask := func(a tailAsk) {
+		t.Helper()
+		a.Session, a.Tail, a.After = s.ID(), 1, last
+		body, _ := json.Marshal(a)
+		if err := offices[1].Send(t.Context(), offices[0].Node(), letterTail, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(want string) {
+		t.Helper()
+		select {
+		case got := <-heard:
+			if !strings.Contains(got, want) {
+				t.Errorf("heard %s, want %s", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("nothing is heard, not %s", want)
+		}
+	}
+	ask(tailAsk{Again: true})
+	wants(`{"tail":1,"first":1}`)
+	ask(tailAsk{Again: true})
+	wants(`{"tail":1,"first":1}`)
+	ask(tailAsk{Left: true})
+	for left := false; !left; { // it has come
+		m.relay.mu.Lock()
+		for _, src := range m.relay.sources {
+			left = src.isLeft()
+		}
+		m.relay.mu.Unlock()
+	}
+	close(stuck.until)
+	<-sent
+	wants(endOver)
+	st.End([]byte("answer"))
+	m.Close(upcall.ErrSessionClosed)
+	for _, office := range offices {
+		office.Close(t.Context())
+	}
 }
 
 // A client that leaves a tail before it has the answer finds it, too.
