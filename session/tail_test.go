@@ -539,13 +539,17 @@ func TestLateEnds(t *testing.T) {
 			t.Errorf("the store has %d answers, and %d of another session", n, others)
 		}
 		l := f.all[0].relay.late
-		if len(l.of) != 1 || l.bytes.Used() != 1+lateSize {
-			t.Errorf("%d sessions have %d bytes", len(l.of), l.bytes.Used())
+		counts := func(sessions, bytes int) {
+			t.Helper()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if len(l.of) != sessions || l.bytes.Used() != bytes {
+				t.Errorf("%d sessions have %d bytes", len(l.of), l.bytes.Used())
+			}
 		}
+		counts(1, 1+lateSize)
 		time.Sleep(lateFor)
-		if len(l.of) != 0 || l.bytes.Used() != 0 {
-			t.Errorf("%d sessions have %d bytes", len(l.of), l.bytes.Used())
-		}
+		counts(0, 0)
 	})
 	// One that ends where its calls were.
 	together(t, func(t *testing.T, f *team) {
@@ -564,7 +568,9 @@ func TestLateEnds(t *testing.T) {
 func TestLateBytes(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		l := f.all[0].relay.late
+		l.mu.Lock()
 		l.bytes = share.New("bytes", 10*(1000+lateSize), 0, share.Half)
+		l.mu.Unlock()
 		sum := 0
 		var ids []string
 		for range 30 {
