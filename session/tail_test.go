@@ -661,6 +661,18 @@ func (s *stuckSink) Event(id string, message []byte) error {
 	return s.sink.Event(id, message)
 }
 
+// A client that leaves before it heard a word leaves nothing behind.
+func TestTailLeavesUnheard(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		f.call()
+		f.stores[0].full.Store(true)
+		l := f.back(1, f.event(1))
+		time.Sleep(3 * time.Second)
+		l.leave()
+		f.empty()
+	})
+}
+
 // Who has the answer hears nothing of it that its replica is gone then.
 func TestTailAnsweredOnce(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
