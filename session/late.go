@@ -21,6 +21,22 @@ const (
 	lastLate = 32 << 20         // bytes of them when the server shuts down
 )
 
+// This file has what is left of a call when its replica is gone: the answer, if
+// nobody was there for it.
+//
+// The entry of one holds the id of its event, a newline, and the answer, sealed.
+// Its key is made of the session, the replica and a place, so that a session never
+// has more than maxLate entries from each replica, whatever becomes of them: what
+// is written overwrites. A stream's place is its number modulo maxLate, which
+// history.begin gives out in turn; the id inside tells whose answer it is.
+//
+// An entry goes with its session, if the replica that wrote it hears of the end,
+// or else when its time is over. That its client has got it is not known: a client
+// that loses the answer once more comes back once more.
+//
+// What a replica has in the store counts there until then. After an error of the
+// store it counts as well, as the write may have happened.
+
 // lates keeps answers in the store whose clients are away, or may be, so that
 // they get them when this replica is gone. Those of a session have maxLate
 // places, of which the newest answer takes one from an older one. What they count
@@ -52,8 +68,9 @@ func newLates(m *Manager) *lates {
 	return &lates{m: m, node: node, bytes: share.New("bytes of answers whose clients are away", m.config.Memory, own, share.Half), of: make(map[string]*late)}
 }
 
-// begin notes that there will be an answer. end must be called when it is kept.
-// l may be nil.
+// begin notes that there will be an answer, which the end of this replica waits
+// for. end must be called when it is kept: in the history, from which keepAll takes
+// it, or in the store. l may be nil, without a Store.
 func (l *lates) begin() {
 	if l == nil {
 		return
@@ -77,7 +94,8 @@ func (l *lates) end() {
 }
 
 // wait waits until no answer is to come, since all calls have returned, but no
-// longer than the store may need for one.
+// longer than the store may need for one: between the return of a call and its
+// answer the session is saved.
 func (l *lates) wait() {
 	l.mu.Lock()
 	if l.to == 0 {
@@ -137,7 +155,9 @@ func (l *lates) write(s *Session, a record) (w scale.Write, ok bool) {
 	return scale.Write{Key: key, Prev: scale.Any, Value: l.m.config.Seal.Seal(nil, text, seal.Binding(key.Name)), TTL: l.ttl()}, true
 }
 
-// take makes a place of a session count size, if there is room for that.
+// take makes a place of a session count size, if there is room for that. If there is
+// none, what was there stays: an older answer is kept in place of a newer one, as
+// its client may come back, too.
 func (l *lates) take(s *Session, place uint64, size int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
