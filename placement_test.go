@@ -275,12 +275,36 @@ var scenarios = []struct {
 			p.Errorf("below the level: %s", text)
 		}
 	}},
-	{"resource", hasSessions, 3, func(p *placed) {
+	{"resource", hasSessions, 4, func(p *placed) {
 		p.initialize()
 		p.request("resources/subscribe", `"uri":"config://app"`).ends(http.StatusOK, `"result"`)
 		listening := p.send(http.MethodGet, "", nil)
-		p.servers[p.last].ResourceUpdated("config://app")
+		p.server().ResourceUpdated("config://app")
 		listening.has("resources/updated")
+	}},
+	{"list", hasSessions, 3, func(p *placed) {
+		p.initialize()
+		listening := p.send(http.MethodGet, "", nil)
+		p.request("ping", "").ends(http.StatusOK, `"result"`) // the replica begins to serve, if it has not yet
+		p.servers[p.last].Remove(mcp.KindTool, "choose")
+		listening.has("tools/list_changed")
+	}},
+	{"message", hasSessions, 3, func(p *placed) {
+		p.initialize()
+		listening := p.send(http.MethodGet, "", nil)
+		if err := p.server().Notify(p.session, "notifications/message", map[string]any{"level": "info", "data": "a notice"}); err != nil {
+			p.Error(err)
+		}
+		listening.has("a notice")
+	}},
+	{"stream taken over", hasSessions, 4, func(p *placed) {
+		p.initialize()
+		p.send(http.MethodGet, "", nil)
+		listening := p.send(http.MethodGet, "", nil)
+		if err := p.server().Notify(p.session, "notifications/message", map[string]any{"level": "info", "data": "a notice"}); err != nil {
+			p.Error(err)
+		}
+		listening.has("a notice")
 	}},
 	{"resumption", wire.ResumableStreams.In, 4, func(p *placed) {
 		p.initialize()
@@ -319,6 +343,7 @@ func TestPlacements(t *testing.T) {
 			}
 			for _, placement := range placements(scenario.steps) {
 				t.Run(fmt.Sprintf("%s/%s/%v", scenario.name, rev, placement), func(t *testing.T) {
+					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						began := time.Now()
 						p := newPlaced(t, rev, placement)
