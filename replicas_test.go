@@ -325,3 +325,35 @@ func TestBatchInAStore(t *testing.T) {
 	first.want(first.do(http.MethodPost, count), http.StatusOK, `"text":"50"`)
 	second.want(second.do(http.MethodPost, count), http.StatusOK, `"text":"50"`)
 }
+
+// Whatever replica a change happens at, and whichever has the stream of a client,
+// the client is told, in every revision.
+func TestReplicasTellOfChanges(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			r := newReplicas(t, 3, mcp.Options{}, func(int, *mcp.Server) {})
+			c := r.connect(t, rev)
+			for range r.servers { // each has served something
+				if _, err := c.Call(t.Context(), "nothing", nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			told := make(chan string, 100)
+			filter := client.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{"config://app"}}
+			if _, err := c.Listen(t.Context(), filter, func(n client.Notification) { told <- n.Method }); err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range r.servers {
+				s.ResourceUpdated("config://app")
+				for method := ""; method != protocol.MethodResourceUpdated; {
+					select {
+					case method = <-told:
+					case <-time.After(time.Minute):
+						t.Fatalf("the client was not told of a change at replica %d", i)
+					}
+				}
+			}
+		})
+	}
+}
