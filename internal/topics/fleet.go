@@ -72,7 +72,8 @@ func (f *fleet) look(ctx context.Context) error {
 	})
 }
 
-// leave makes the fleet forget this replica.
+// leave makes the fleet forget this replica, unless it is the last: what comes
+// next differs from that, or does not.
 func (f *fleet) leave(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +81,11 @@ func (f *fleet) leave(ctx context.Context) error {
 	if f.rev == 0 {
 		return nil
 	}
-	return f.change(ctx, func(all map[string]map[string]string) { delete(all, f.hub.config.Node) })
+	return f.change(ctx, func(all map[string]map[string]string) {
+		if len(all) > 1 {
+			delete(all, f.hub.config.Node)
+		}
+	})
 }
 
 // read reads what the store has. f.mu is held.
