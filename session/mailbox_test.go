@@ -201,6 +201,14 @@ type get struct {
 	done chan struct{} // closed when Serve has returned
 	err  error
 	left bool
+	full chan struct{} // nil, or what a client that does not read holds up
+}
+
+func (g *get) Event(id string, message []byte) error {
+	if g.full != nil {
+		<-g.full
+	}
+	return g.sink.Event(id, message)
 }
 
 func (g *get) Open() error { return nil }
@@ -467,5 +475,250 @@ func TestPostInterleavings(t *testing.T) {
 			}
 			synctest.Wait()
 		}
+	})
+}
+
+// ids returns the ids that a stream has brought.
+func (g *get) ids() []string { _, ids := g.messages(); return ids }
+
+// A client that comes back at another replica gets what followed the event that it
+// had, from the one that it was at, if that is there.
+func TestPostComingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 3, local())
+		defer r.close()
+		id := r.open(0)
+		first := r.get(0, id, "")
+		synctest.Wait()
+		r.post(1, id, "a")
+		synctest.Wait()
+		r.post(0, id, "b")
+		r.post(2, id, "c")
+		synctest.Wait()
+		first.wantMessages(t, "a", "b", "c") // of which only a has reached the client
+		second := r.get(1, id, first.ids()[0])
+		synctest.Wait()
+		second.wantMessages(t, "b", "c")
+		first.leave()
+
+		second.breakOff()
+		r.post(2, id, "d") // the client does not get it, and the stream ends
+		synctest.Wait()
+		<-second.done
+		third := r.get(2, id, second.ids()[1])
+		synctest.Wait()
+		third.wantMessages(t, "d")
+		third.leave()
+
+		r.office[2].Close(t.Context()) // and with it what it has sent
+		fourth := r.get(0, id, third.ids()[0])
+		synctest.Wait()
+		r.post(1, id, "e")
+		synctest.Wait()
+		fourth.wantMessages(t, "e")
+		fourth.leave()
+	})
+}
+
+// Messages for a replica that is gone wait for the next stream. One that was only
+// not heard of for a while listens again.
+func TestPostToDeadReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 3, local())
+		defer r.close()
+		id := r.open(0)
+		dead := r.get(0, id, "")
+		synctest.Wait()
+		r.office[0].Close(t.Context())
+		r.post(1, id, "a", "b")
+		next := r.get(2, id, "")
+		synctest.Wait()
+		next.wantMessages(t, "a", "b")
+		dead.wantMessages(t)
+
+		// To the others, it is gone.
+		node := scale.Key{Part: "node", Name: r.all[2].config.Node}
+		if _, err := r.store.Put(t.Context(), scale.Write{Key: node, Prev: scale.Any}); err != nil {
+			t.Fatal(err)
+		}
+		r.post(1, id, "c")
+		time.Sleep(6 * time.Second)
+		next.wantMessages(t, "a", "b", "c")
+		r.post(1, id, "d")
+		synctest.Wait()
+		next.wantMessages(t, "a", "b", "c", "d")
+		next.leave()
+		dead.leave()
+	})
+}
+
+// While the store is away a stream stays open, and what is made beside it goes out.
+// Afterwards all is as before, and nothing that was accepted is lost.
+func TestPostStoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 2, local())
+		defer r.close()
+		id := r.open(0)
+		at0, at1 := r.at(0, id), r.at(1, id)
+		g := r.get(0, id, "")
+		synctest.Wait()
+		r.store.down.Store(true)
+		if sent, err := at0.Post(t.Context(), []byte(`"a"`)); !sent || err != nil {
+			t.Errorf("here: %v, %v", sent, err)
+		}
+		if sent, err := at1.Post(t.Context(), []byte(`"b"`)); sent || !errors.Is(err, scale.ErrUnavailable) {
+			t.Errorf("elsewhere: %v, %v", sent, err)
+		}
+		other := &get{wake: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+		fault, ok := errors.AsType[*protocol.Error](at1.Serve("", other))
+		if !ok || fault.Code != protocol.CodeUnavailable {
+			t.Errorf("a stream elsewhere: %v", fault)
+		}
+		g.wantMessages(t, "a")
+		time.Sleep(30 * time.Second)
+		if sent, err := at0.Post(t.Context(), []byte(`"c"`)); !sent || err != nil {
+			t.Errorf("here: %v, %v", sent, err)
+		}
+		g.wantMessages(t, "a", "c")
+		r.store.down.Store(false)
+		r.post(1, id, "d")
+		synctest.Wait()
+		g.wantMessages(t, "a", "c", "d")
+
+		// The stream ends while the store is away, and leaves something.
+		g.mu.Lock()
+		if sent, err := at0.Post(t.Context(), []byte(`"e"`)); !sent || err != nil {
+			t.Errorf("here: %v, %v", sent, err)
+		}
+		if sent, err := at0.Post(t.Context(), []byte(`"f"`)); !sent || err != nil {
+			t.Errorf("here: %v, %v", sent, err)
+		}
+		r.store.down.Store(true)
+		g.broken = true
+		g.mu.Unlock()
+		<-g.done
+		time.Sleep(30 * time.Second)
+		r.store.down.Store(false)
+		time.Sleep(30 * time.Second)
+		next := r.get(1, id, g.ids()[2])
+		synctest.Wait()
+		if got, _ := next.messages(); !slices.Contains(got, "e") || !slices.Contains(got, "f") || len(got) != 2 {
+			t.Errorf("the next stream has brought %q, want e and f", got)
+		}
+		next.leave()
+	})
+}
+
+// What waits in the store is bounded, and who sends hears of it.
+func TestPostFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 2, local())
+		defer r.close()
+		for _, size := range []int{10, mailBytes / 3} {
+			id := r.open(0)
+			var want []string
+			for n := range maxMail + 1 {
+				m := fmt.Sprint(n, strings.Repeat("x", size))
+				sent, err := r.at(1, id).Post(t.Context(), []byte(`"`+m+`"`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !sent {
+					break
+				}
+				want = append(want, m)
+			}
+			if size == 10 && len(want) != maxMail || size > 10 && len(want) != 2 {
+				t.Errorf("%d messages of %d bytes wait", len(want), size)
+			}
+			g := r.get(0, id, "")
+			g.wantMessages(t, want...)
+			g.leave()
+		}
+	})
+}
+
+// A session that is deleted at one replica ends its stream at another, and nothing
+// of it stays in the store.
+func TestPostDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 2, local())
+		defer r.close()
+		id := r.open(0)
+		g := r.get(0, id, "")
+		synctest.Wait()
+		if err := r.all[1].Stop(r.at(1, id), upcall.ErrSessionDeleted); err != nil {
+			t.Fatal(err)
+		}
+		<-g.done
+		synctest.Wait()
+		if found, err := r.store.Store.Get(t.Context(), scale.Look{Key: mailKey(id)}); err != nil || found[0].Rev != 0 {
+			t.Errorf("the store has who listened: %v", err)
+		}
+	})
+}
+
+// A flood of messages from another replica reaches a client that reads, in its
+// order, and what replicas have to tell each other besides.
+func TestPostFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 2, local())
+		defer r.close()
+		id := r.open(0)
+		g := r.get(0, id, "")
+		synctest.Wait()
+		asked := r.at(0, id)
+		answered := make(chan error, 1)
+		var question protocol.ID
+		go func() {
+			_, err := asked.Pending.Call(t.Context(), func(message []byte) error { question = questionOf(message); return nil }, "roots/list", nil)
+			answered <- err
+		}()
+		synctest.Wait()
+		at1 := r.at(1, id)
+		var want []string
+		for n := range 1000 {
+			m := fmt.Sprint(n)
+			if sent, err := at1.Post(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+				t.Fatal(m, sent, err)
+			}
+			want = append(want, m)
+			if n == 500 {
+				asked.Pending.Answer(&protocol.Message{ID: question, Result: []byte("{}")})
+			}
+		}
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		g.wantMessages(t, want...)
+		g.leave()
+	})
+}
+
+// A replica that shuts down leaves what its clients have not got.
+func TestPostShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 2, local())
+		defer r.close()
+		id := r.open(0)
+		g := r.get(0, id, "")
+		synctest.Wait()
+		g.full = make(chan struct{})
+		at0 := r.at(0, id)
+		for _, m := range []string{"a", "b", "c"} {
+			if sent, err := at0.Post(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+				t.Fatal(sent, err)
+			}
+		}
+		r.all[0].Close(upcall.ErrSessionClosed)
+		next := r.get(1, id, "")
+		synctest.Wait()
+		got, _ := next.messages()
+		close(g.full)
+		<-g.done
+		if len(got) < 2 || got[len(got)-1] != "c" { // the first one may be on its way
+			t.Errorf("the next stream has brought %q", got)
+		}
+		next.leave()
 	})
 }
