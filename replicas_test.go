@@ -357,3 +357,72 @@ func TestReplicasTellOfChanges(t *testing.T) {
 		})
 	}
 }
+
+// What any replica tells a session, and asks its client, reaches the client on the
+// one stream that it has, wherever that is.
+func TestReplicasReachStream(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		if rev.Modern() {
+			continue
+		}
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			r := newReplicas(t, 4, mcp.Options{}, func(_ int, s *mcp.Server) {
+				s.MustAdd(mcp.Tool("id", func(f *mcp.Frame, _ empty) (string, error) { return f.SessionID(), nil }))
+			})
+			heard := make(chan string, 100)
+			c, err := client.Connect(t.Context(), client.HTTP(r.url, nil), &client.Options{
+				Revisions: []protocol.Revision{rev}, Timeout: time.Minute, Roots: []client.Root{{URI: "file:///a"}, {URI: "file:///b"}},
+				OnNotification: func(n client.Notification) { heard <- n.Method },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, err := client.Call[string](t.Context(), c, "id", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for round := range 3 {
+				left := map[string]bool{}
+				for i, s := range r.servers {
+					method := fmt.Sprintf("notifications/example/%d/%d", round, i)
+					if err := s.Notify(id, method, nil); err != nil {
+						t.Fatalf("%s: %v", method, err)
+					}
+					left[method] = true
+				}
+				for len(left) > 0 {
+					method := <-heard
+					if !left[method] {
+						t.Errorf("heard %s, which was not sent, or twice", method)
+					}
+					delete(left, method)
+				}
+			}
+			var asking sync.WaitGroup
+			for i, s := range r.servers {
+				asking.Go(func() {
+					err := s.Do(t.Context(), id, func(f *mcp.Frame) error {
+						roots, err := frame.Roots(f, "roots")
+						if len(roots) != 2 {
+							t.Errorf("replica %d: roots %v", i, roots)
+						}
+						return err
+					})
+					if err != nil {
+						t.Errorf("replica %d asks: %v", i, err)
+					}
+				})
+			}
+			asking.Wait()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			for i, s := range r.servers {
+				if err := s.Notify(id, "notifications/example", nil); !errors.Is(err, mcp.ErrSessionNotFound) {
+					t.Errorf("replica %d tells a session that has ended: %v", i, err)
+				}
+			}
+		})
+	}
+}
