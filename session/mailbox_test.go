@@ -722,3 +722,49 @@ func TestPostShutdown(t *testing.T) {
 		next.leave()
 	})
 }
+
+// A replica that shuts down ends its streams one after another, and has their
+// clients come back at different times.
+func TestEndStreamsPace(t *testing.T) {
+	const n = 400
+	for _, hurried := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newReplicas(t, 1, local())
+			defer r.close()
+			var streams []*get
+			for range n {
+				streams = append(streams, r.get(0, r.open(0), ""))
+			}
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			want := n * time.Second / endRate
+			if hurried {
+				cancel()
+				want = 0
+			}
+			begun := time.Now()
+			r.all[0].EndStreams(ctx)
+			if took := time.Since(begun); took != want {
+				t.Errorf("hurried %v: the streams ended within %v, want %v", hurried, took, want)
+			}
+			times := map[string]bool{}
+			late := 0
+			for _, g := range streams {
+				<-g.done
+				said, _ := g.messages()
+				d, err := time.ParseDuration(strings.Join(said, " "))
+				if err != nil || d <= 0 || d > 5*time.Second+time.Millisecond {
+					t.Fatalf("a client is told %q", said)
+				}
+				times[said[0]] = true
+				if d > 2500*time.Millisecond {
+					late++
+				}
+			}
+			if len(times) < n*9/10 || late < n/4 || late > n*3/4 {
+				t.Errorf("%d different times, %d of %d in the second half", len(times), late, n)
+			}
+		})
+	}
+}

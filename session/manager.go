@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/lease"
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -79,6 +81,9 @@ type Config struct {
 	// is nothing.
 	RestoredEnd func(s *Session, reason error)
 }
+
+// endRate is how many streams end in a second when a replica shuts down.
+const endRate = 2000
 
 // storeTimeout bounds each use of the Store, for which a client waits.
 const storeTimeout = 5 * time.Second
@@ -430,15 +435,34 @@ func (m *Manager) Each(fn func(*Session)) {
 
 // EndStreams ends the open streams of the sessions; these live on. That of a
 // connection is left to the connection: no other one comes for what waits in it.
-func (m *Manager) EndStreams() {
+//
+// With a Store the clients come back at other replicas, which are not to get all of
+// them at once: streams end one after the other, 2,000 of them in a second or more
+// where half of the time that ctx has is not enough, and each client is told to
+// come back at some time within five seconds, or longer if there are many.
+func (m *Manager) EndStreams(ctx context.Context) {
 	m.mu.Lock()
 	list := slices.Collect(maps.Values(m.sessions))
 	m.mu.Unlock()
-	for _, s := range list {
-		s.endStreams()
+	if m.config.Store == nil {
+		for _, s := range list {
+			s.endStreams(0)
+		}
+		return
 	}
-	if m.relay != nil {
-		m.relay.endTails()
+	m.relay.endTails()
+	list = slices.DeleteFunc(list, func(s *Session) bool { return !s.listened() })
+	took := time.Duration(len(list)) * time.Second / endRate
+	spread := max(took, 5*time.Second)
+	if deadline, ok := ctx.Deadline(); ok {
+		took = min(took, time.Until(deadline)/2)
+	}
+	const some = endRate / 100
+	for i, s := range list {
+		s.endStreams(time.Millisecond + rand.N(spread))
+		if i%some == some-1 {
+			_ = pause.For(ctx, took*some/time.Duration(len(list))) // the rest ends at once
+		}
 	}
 }
 

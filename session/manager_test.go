@@ -119,7 +119,7 @@ func TestManagerEndStreams(t *testing.T) {
 	one, two := mustOpen(t, m), mustOpen(t, m)
 	first, leave := listen(one, "")
 	defer leave()
-	m.EndStreams()
+	m.EndStreams(t.Context())
 	if !over(one, first) {
 		t.Error("the stream is still open")
 	}
@@ -243,7 +243,7 @@ func TestManagerConcurrent(t *testing.T) {
 			for range 100 {
 				s, err := m.Open(context.Background(), upcall.Client{})
 				if err != nil {
-					m.EndStreams()
+					m.EndStreams(t.Context())
 					continue
 				}
 				s.Use()

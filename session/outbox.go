@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"time"
 )
 
 // outboxSize is how many messages wait for a client that reads slowly, or
@@ -40,6 +41,7 @@ type line struct {
 	number uint64   // in the ids of events; 0 until it has one. It is for who calls next.
 	queue  [][]byte // what its client has not got yet, oldest first
 	over   bool
+	retry  time.Duration // after which the client is to come back when it is over; 0 if nobody says
 }
 
 // listen opens a stream, which gets what waits, and ends the oldest if there are
@@ -93,9 +95,11 @@ func (b *outbox) leave(out *line) {
 	}
 }
 
-// endStreams ends the streams that are open, once they have sent what they have.
-func (b *outbox) endStreams() {
+// endStreams ends the streams that are open, once they have sent what they have;
+// see Session.endStreams.
+func (b *outbox) endStreams(retry time.Duration) {
 	for _, out := range b.open {
+		out.retry = retry
 		out.end()
 	}
 	b.open = nil
@@ -106,7 +110,7 @@ func (b *outbox) close() {
 	b.closed = true
 	b.budget.release(b.bytes)
 	b.waiting, b.bytes = nil, 0
-	b.endStreams()
+	b.endStreams(0)
 }
 
 // put queues a message that the budget has room for, and tells whether the

@@ -448,14 +448,15 @@ func (s *Session) hears() bool {
 	return s.subscriptions.topics == nil || s.subscriptions.joined
 }
 
-// endStreams ends all streams, once they have sent what they have.
-func (s *Session) endStreams() {
+// endStreams ends all streams, once they have sent what they have. Their clients
+// are told to come back after retry, unless that is 0.
+func (s *Session) endStreams(retry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.subscriptions.leave(s.outbox.empty()) {
 		s.changed.Store(true) // Manager.Close saves it
 	}
-	s.outbox.endStreams()
+	s.outbox.endStreams(retry)
 }
 
 // Send puts a message that belongs to no request on the session's stream, or
@@ -538,7 +539,11 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 	for {
 		id, message, over := s.next(out)
 		if message == nil {
-			if over || !to.Wait() {
+			if over {
+				s.sayWhen(out, to)
+				return nil
+			}
+			if !to.Wait() {
 				return nil
 			}
 			continue
@@ -547,6 +552,17 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 			s.history.unsent(message)
 			return nil
 		}
+	}
+}
+
+// sayWhen tells the client of a stream that is over when to come back, if that is
+// known.
+func (s *Session) sayWhen(out *line, to upcall.Connection) {
+	s.mu.Lock()
+	retry := out.retry
+	s.mu.Unlock()
+	if retry > 0 {
+		_ = to.Pause(retry) // a client that is gone comes back anyway
 	}
 }
 

@@ -141,7 +141,7 @@ func (f *team) close() {
 func (f *team) shutdown(i int) {
 	if !f.gone[i] {
 		f.gone[i] = true
-		f.all[i].EndStreams()
+		f.all[i].EndStreams(context.Background())
 		f.all[i].Close(upcall.ErrSessionClosed)
 		f.offices[i].Close(f.t.Context())
 	}

@@ -378,7 +378,12 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 // session is told. If Last-Event-ID names the stream of an answer, that is
 // resumed instead. It returns when the client is gone or the session ends; an
 // error is returned only if nothing was sent yet.
+//
+// With other replicas, none begins here during a shutdown: it would end at once.
 func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
+	if e.Post != nil && e.manager().IsDown() {
+		return errShutsDown
+	}
 	err := found.(*session.Session).Serve(to.Last, to)
 	if errors.Is(err, upcall.ErrSessionClosed) {
 		return sessionNotFound()
