@@ -178,6 +178,9 @@ func (l *mailbox) put(ctx context.Context, prev scale.Rev, owner string, waiting
 func (l *mailbox) take(ctx context.Context, last string, ifFree bool) error {
 	other, taken, rest, err := l.takeOver(ctx, ifFree)
 	if err != nil {
+		if other != "" && nodeOf(other) != l.manager.config.Node {
+			l.tell(nodeOf(other), noteLeft, note{Session: l.id}) // perhaps: he asks the store
+		}
 		return err
 	}
 	l.passOn(rest)
@@ -205,10 +208,19 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 		return "", false, nil, err
 	}
 	defer l.unlock()
+	if there, err := l.holds(ctx); there {
+		if !ifFree {
+			err = nil // the stream is one of those that there are
+		}
+		return "", false, nil, err
+	}
 	s.mu.Lock()
-	if l.state == holding || s.reason != nil || len(s.outbox.open) == 0 {
-		s.mu.Unlock()
-		return "", false, nil, nil
+	if s.reason != nil || len(s.outbox.open) == 0 {
+		defer s.mu.Unlock()
+		if l.state == away {
+			rest = s.outbox.withdraw() // of a stream that has left meanwhile
+		}
+		return "", false, rest, nil
 	}
 	l.begin()
 	s.mu.Unlock()
@@ -218,7 +230,7 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 	switch {
 	case err != nil:
 		l.state, l.unsure = away, true
-		return "", false, nil, err
+		return before, false, nil, err
 	case e.Owner != l.token:
 		l.state = away
 		return e.Owner, false, s.outbox.withdraw(), nil
@@ -229,6 +241,25 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 	l.state, l.unsure, l.rev, l.before, l.others = holding, false, e.Rev, before, before != ""
 	s.outbox.bring(messages, true)
 	return before, true, nil, nil
+}
+
+// holds tells whether this replica listens, as the store says: what tells of
+// another one may be under way. If the store does not answer, it listens on.
+func (l *mailbox) holds(ctx context.Context) (there bool, err error) {
+	s := l.session
+	if there, _ = s.listens(); !there {
+		return false, nil
+	}
+	e, err := l.manager.get(ctx, scale.Look{Key: mailKey(l.id)})
+	if err != nil {
+		return true, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.state == holding && e.Owner != l.token {
+		l.state = away
+	}
+	return l.state == holding, nil
 }
 
 // begin gives this replica a new token, unless it has one. The mu of the session is
@@ -246,7 +277,7 @@ func (l *mailbox) claim(ctx context.Context, ifFree bool) (e scale.Entry, before
 	var waiting []byte
 	for prev := scale.Rev(0); ; prev = e.Rev {
 		if e, err = l.put(ctx, prev, l.token, waiting); err != nil {
-			return e, "", nil, err
+			return e, before, nil, err
 		}
 		if e.Err == nil {
 			break
@@ -260,7 +291,8 @@ func (l *mailbox) claim(ctx context.Context, ifFree bool) (e scale.Entry, before
 		return e, before, nil, nil
 	}
 	if messages, err = l.open(scale.Entry{Key: e.Key, Value: waiting}); err != nil {
-		l.manager.failed(err) // nobody can read them
+		l.manager.failed(err)
+		return e, before, nil, nil // they stay for one who has the key
 	}
 	switch cleared, err := l.put(ctx, e.Rev, l.token, nil); {
 	case err != nil:
@@ -328,40 +360,19 @@ func (l *mailbox) letGo(token, last string) {
 func (l *mailbox) left(token string) {
 	s := l.session
 	s.mu.Lock()
+	lost := false
 	switch {
 	case l.token != token:
 	case l.state == taking:
 		l.state = outrun
 	case l.state == holding:
-		l.state = away
+		l.state, lost = away, true
 	}
-	streams := len(s.outbox.open) > 0
+	lost = lost || len(s.outbox.open) > 0
 	s.mu.Unlock()
-	if streams {
-		l.manager.insist(l.retake)
+	if lost { // also if this replica listens: it may be about to hear that it does not
+		l.manager.insist(func(ctx context.Context) error { return l.take(ctx, "", true) })
 	}
-}
-
-// retake takes over if nobody listens. Whether this replica does, it asks the store:
-// what tells of another one may be under way.
-func (l *mailbox) retake(ctx context.Context) error {
-	s := l.session
-	if here, _ := s.listens(); here {
-		if err := l.lock(ctx); err != nil {
-			return err
-		}
-		e, err := l.manager.get(ctx, scale.Look{Key: mailKey(l.id)})
-		l.unlock()
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		if l.state == holding && e.Owner != l.token {
-			l.state = away
-		}
-		s.mu.Unlock()
-	}
-	return l.take(ctx, "", true)
 }
 
 // awaited notes that another replica would listen if this one, of that token, did
@@ -463,6 +474,9 @@ func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known
 			known = &e
 		}
 		e := *known
+		if e.Rev == 0 && l.session == nil {
+			return nil // the session has ended
+		}
 		if e.Owner != gone && nodeOf(e.Owner) != m.config.Node {
 			err := m.sendMail(ctx, nodeOf(e.Owner), l.id, messages)
 			if !errors.Is(err, post.ErrNobody) {

@@ -27,15 +27,17 @@ type roads struct {
 	mu    sync.Mutex
 	rand  *rand.Rand
 	most  time.Duration // on the way
+	lost  float64       // of calls, and of replies
 	deaf  bool          // hints are lost
 	down  atomic.Bool
 	calls atomic.Int64
 }
 
-func (r *roads) within(most time.Duration) {
+// within sets how long calls and replies take at most, and how many are lost.
+func (r *roads) within(most time.Duration, lost float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.most = most
+	r.most, r.lost = most, lost
 }
 
 func (r *roads) travel(ctx context.Context) error {
@@ -44,13 +46,14 @@ func (r *roads) travel(ctx context.Context) error {
 	if r.most > 0 {
 		d = time.Duration(r.rand.Int64N(int64(r.most)))
 	}
+	lost := r.lost > 0 && r.rand.Float64() < r.lost
 	r.mu.Unlock()
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", scale.ErrUnavailable, ctx.Err())
 	case <-time.After(d):
 	}
-	if r.down.Load() {
+	if lost || r.down.Load() {
 		return errDown
 	}
 	return nil
@@ -234,13 +237,27 @@ func (g *get) Wait() bool {
 // get opens a stream at replica i.
 func (r *replicas) get(i int, id, last string) *get {
 	r.t.Helper()
+	return serve(r.at(i, id), last)
+}
+
+// serve opens a stream of a session.
+func serve(s *Session, last string) *get {
 	g := &get{wake: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
-	s := r.at(i, id)
 	go func() {
 		defer close(g.done)
 		g.err = s.Serve(last, g)
 	}()
 	return g
+}
+
+// over reports whether Serve has returned.
+func (g *get) over() bool {
+	select {
+	case <-g.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // leave ends a stream from the side of its client.
@@ -382,100 +399,135 @@ func TestPostCosts(t *testing.T) {
 }
 
 // Streams come and go at several replicas while messages are made: afterwards
-// there is one listener, and each message has gone out once.
+// there is one listener, and each message has gone out once; or at least once, where
+// the store loses commands and replies.
 func TestPostInterleavings(t *testing.T) {
-	rounds, seed := 1000, rand.Uint64()
-	if testing.Short() {
-		rounds = 100
-	}
-	t.Logf("seed %d", seed)
-	synctest.Test(t, func(t *testing.T) {
-		store := local()
-		store.rand = rand.New(rand.NewPCG(seed, 1))
-		r := newReplicas(t, 3, store)
-		defer r.close()
-		dice := rand.New(rand.NewPCG(seed, 2))
-		for round := range rounds {
-			// A mutex is held while the state of a session is written, for which a bubble
-			// does not let time pass.
-			store.within(0)
-			id := r.open(dice.IntN(3))
-			store.within(10 * time.Millisecond)
-			var mu sync.Mutex
-			var streams []*get
-			var running sync.WaitGroup
-			var accepted []string
-			apart := func(most int, do func()) {
-				d := time.Duration(dice.IntN(most)) * time.Millisecond
-				running.Go(func() {
-					time.Sleep(d)
-					do()
-				})
+	for _, tt := range []struct {
+		name   string
+		rounds int
+		deaf   bool
+		lost   float64       // of commands, and of replies
+		wait   time.Duration // until all is settled
+	}{
+		{"as it is", 1000, false, 0, 6 * time.Second},
+		{"without hints", 300, true, 0, 40 * time.Second},
+		{"lost commands and replies", 300, false, 0.05, 3 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			if testing.Short() {
+				tt.rounds /= 10
 			}
-			for range 2 + dice.IntN(3) {
-				i, stays := dice.IntN(3), time.Duration(dice.IntN(40))*time.Millisecond
-				leaves := dice.IntN(2) == 0
-				apart(40, func() {
-					g := r.get(i, id, "")
-					mu.Lock()
-					streams = append(streams, g)
-					mu.Unlock()
-					if leaves {
-						time.Sleep(stays)
-						g.leave()
+			synctest.Test(t, func(t *testing.T) {
+				store := local()
+				store.rand, store.deaf = rand.New(rand.NewPCG(seed, 1)), tt.deaf
+				r := newReplicas(t, 3, store)
+				defer r.close()
+				dice := rand.New(rand.NewPCG(seed, 2))
+				for round := range tt.rounds {
+					r.interleave(dice, tt.lost, tt.wait)
+					if t.Failed() {
+						t.Logf("in round %d", round)
+						return
 					}
-				})
-			}
-			for n := range 12 {
-				i, m := dice.IntN(3), fmt.Sprint("m", n)
-				apart(80, func() {
-					r.post(i, id, m)
-					mu.Lock()
-					accepted = append(accepted, m)
-					mu.Unlock()
-				})
-			}
-			running.Wait()
-			time.Sleep(6 * time.Second)
-			open := slices.ContainsFunc(streams, func(g *get) bool { return !g.left })
-			if n := len(r.holders(id)); open && n != 1 || !open && n != 0 {
-				t.Errorf("round %d: %d listeners; a stream is open: %v", round, n, open)
-			}
-			streams = append(streams, r.get(dice.IntN(3), id, ""))
-			time.Sleep(6 * time.Second)
-			if n := len(r.holders(id)); n != 1 {
-				t.Errorf("round %d: %d listeners at last", round, n)
-			}
-			var got []string
-			ids := map[string]bool{}
-			for _, g := range streams {
-				messages, names := g.messages()
-				got = append(got, messages...)
-				for _, name := range names {
-					if name == "" || ids[name] {
-						t.Errorf("round %d: the id %q twice", round, name)
-					}
-					ids[name] = true
 				}
-			}
-			slices.Sort(got)
-			slices.Sort(accepted)
-			if !slices.Equal(got, accepted) {
-				t.Errorf("round %d: got %q, want %q", round, got, accepted)
-			}
-			for _, g := range streams {
+			})
+		})
+	}
+}
+
+// interleave is one round of TestPostInterleavings.
+func (r *replicas) interleave(dice *rand.Rand, lost float64, wait time.Duration) {
+	t, store := r.t, r.store
+	// A mutex is held while the state of a session is written, for which a bubble
+	// does not let time pass.
+	store.within(0, 0)
+	id := r.open(dice.IntN(3))
+	copies := []*Session{r.at(0, id), r.at(1, id), r.at(2, id)}
+	store.within(10*time.Millisecond, lost)
+	var mu sync.Mutex
+	var streams []*get
+	var running sync.WaitGroup
+	var accepted []string
+	apart := func(most int, do func()) {
+		d := time.Duration(dice.IntN(most)) * time.Millisecond
+		running.Go(func() {
+			time.Sleep(d)
+			do()
+		})
+	}
+	for range 2 + dice.IntN(3) {
+		s, stays := copies[dice.IntN(3)], time.Duration(dice.IntN(40))*time.Millisecond
+		leaves := dice.IntN(2) == 0
+		apart(40, func() {
+			g := serve(s, "")
+			mu.Lock()
+			streams = append(streams, g)
+			mu.Unlock()
+			if leaves {
+				time.Sleep(stays)
 				g.leave()
 			}
-			if t.Failed() {
-				return
+		})
+	}
+	for n := range 12 {
+		s, m := copies[dice.IntN(3)], fmt.Sprint("m", n)
+		apart(80, func() {
+			sent, err := s.Post(t.Context(), []byte(`"`+m+`"`))
+			if lost == 0 && (!sent || err != nil) {
+				t.Errorf("post %s: %v, %v", m, sent, err)
 			}
-			store.within(0)
-			if err := r.all[0].Stop(r.at(0, id), upcall.ErrSessionDeleted); err != nil {
-				t.Error(err)
+			if sent {
+				mu.Lock()
+				accepted = append(accepted, m)
+				mu.Unlock()
 			}
-			synctest.Wait()
+		})
+	}
+	running.Wait()
+	time.Sleep(wait)
+	store.within(10*time.Millisecond, 0)
+	time.Sleep(wait)
+	open := slices.ContainsFunc(streams, func(g *get) bool { return !g.over() })
+	if n := len(r.holders(id)); open && n != 1 && lost == 0 || n > 1 || !open && n != 0 {
+		t.Errorf("%d listeners; a stream is open: %v", n, open)
+	}
+	streams = append(streams, serve(copies[dice.IntN(3)], ""))
+	time.Sleep(wait)
+	if n := len(r.holders(id)); n != 1 {
+		t.Errorf("%d listeners at last", n)
+	}
+	var got []string
+	ids := map[string]bool{}
+	for _, g := range streams {
+		messages, names := g.messages()
+		got = append(got, messages...)
+		for _, name := range names {
+			if name == "" || ids[name] {
+				t.Errorf("the id %q twice", name)
+			}
+			ids[name] = true
 		}
-	})
+	}
+	slices.Sort(got)
+	slices.Sort(accepted)
+	if lost == 0 && !slices.Equal(got, accepted) {
+		t.Errorf("got %q, want %q", got, accepted)
+	}
+	for _, m := range accepted {
+		if !slices.Contains(got, m) {
+			t.Errorf("got %q, without %s", got, m)
+		}
+	}
+	for _, g := range streams {
+		g.leave()
+	}
+	store.within(0, 0)
+	if err := r.all[0].Stop(r.at(0, id), upcall.ErrSessionDeleted); err != nil {
+		t.Error(err)
+	}
+	synctest.Wait()
 }
 
 // ids returns the ids that a stream has brought.
