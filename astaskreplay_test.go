@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -364,6 +365,10 @@ func TestWorker(t *testing.T) {
 		}
 		if err := <-ended; !errors.Is(err, mcp.ErrServerClosed) {
 			t.Errorf("Work returned %v", err)
+		}
+		web.kill()
+		if got := web.ask("tools/call", `"name":"work"`); got.Error == nil || got.Error.Code != protocol.CodeUnavailable {
+			t.Errorf("without the store: %+v", got.Error)
 		}
 		if err := mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, nil).Work(t.Context()); err == nil {
 			t.Error("a worker without a store")

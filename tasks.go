@@ -321,6 +321,9 @@ func (d *detachedCall) leave() (protocol.Result, error) {
 	}
 	if err != nil {
 		task.Drop()
+		if errors.Is(err, scale.ErrUnavailable) {
+			err = wire.Unavailable("a task cannot begin", err) // and has not
+		}
 		return nil, err
 	}
 	handle := tasks.Handle{Record: task.Record()}
