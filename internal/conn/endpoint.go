@@ -381,7 +381,7 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 //
 // With other replicas, none begins here during a shutdown: it would end at once.
 func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
-	if e.Post != nil && e.manager().IsDown() {
+	if e.manager().Post != nil && e.manager().IsDown() {
 		return errShutsDown
 	}
 	err := found.(*session.Session).Serve(to.Last, to)
