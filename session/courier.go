@@ -44,20 +44,34 @@ func (m *courier) send(ctx context.Context, node, kind string, n note) error {
 	return m.config.Post.Send(ctx, node, kind, body)
 }
 
-// sendMail sends messages for the stream of a session to the replica that has it.
-func (m *courier) sendMail(ctx context.Context, node, id string, messages []json.RawMessage) error {
+// sendMail sends messages for the stream of a session to the replica that has it,
+// and returns those that it has not sent.
+//
+// It looks first whether that is heard of. If not, nothing is put into its box: it
+// would have it when it goes on, and so would who finds it in the store.
+func (m *courier) sendMail(ctx context.Context, node, id string, messages []json.RawMessage) (rest []json.RawMessage, err error) {
+	if m.config.Post == nil {
+		return messages, post.ErrNobody
+	}
+	switch lives, err := m.config.Post.Lives(ctx, node); {
+	case err != nil:
+		return messages, err
+	case !lives:
+		return messages, post.ErrNobody
+	}
 	for len(messages) > 0 {
 		n, size := 0, 0
 		for n < len(messages) && (n == 0 || size+len(messages[n]) <= partBytes) {
 			size += len(messages[n])
 			n++
 		}
-		if err := m.send(ctx, node, noteMail, note{Session: id, Messages: messages[:n]}); err != nil {
-			return err
+		err := m.send(ctx, node, noteMail, note{Session: id, Messages: messages[:n]})
+		if err != nil && !errors.Is(err, post.ErrSilent) { // then it has them
+			return messages, err
 		}
 		messages = messages[n:]
 	}
-	return nil
+	return nil, nil
 }
 
 // tellAll sends a note to all other replicas, and to this one.

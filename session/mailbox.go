@@ -194,7 +194,7 @@ func (l *mailbox) take(ctx context.Context, last string, ifFree bool) error {
 
 // takeOver is take but for what the other replicas have to hear. other is the token
 // of who has listened until now, or, if it was not taken, does so. rest are
-// messages that are for somebody else after all.
+// messages that are for somebody else after all, or that have no room here.
 func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, taken bool, rest []json.RawMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -239,8 +239,7 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 		return before, true, append(messages, s.outbox.withdraw()...), nil
 	}
 	l.state, l.unsure, l.rev, l.before, l.others = holding, false, e.Rev, before, before != ""
-	s.outbox.bring(messages, true)
-	return before, true, nil, nil
+	return before, true, s.outbox.bring(messages, true), nil
 }
 
 // holds tells whether this replica listens, as the store says: what tells of
@@ -309,7 +308,10 @@ func (l *mailbox) claim(ctx context.Context, ifFree bool) (e scale.Entry, before
 // passOn passes messages on that have been accepted, and returns at once.
 func (l *mailbox) passOn(messages []json.RawMessage) {
 	if len(messages) > 0 {
-		l.manager.insist(func(ctx context.Context) error { return l.route(ctx, messages) })
+		l.manager.insist(func(ctx context.Context) (err error) {
+			messages, err = l.route(ctx, messages)
+			return err
+		})
 	}
 }
 
@@ -392,17 +394,24 @@ func (l *mailbox) awaited(token string) {
 // not gone out. all does so even if streams are left. If the store fails, renew
 // tries again.
 func (l *mailbox) release(ctx context.Context, all bool) error {
+	rest, err := l.giveUp(ctx, all)
+	l.passOn(rest) // a stream may be opened before that is given up
+	return err
+}
+
+// giveUp is release but for what the store has no room for, which it returns.
+func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if err := l.lock(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	defer l.unlock()
 	s := l.session
 	s.mu.Lock()
 	if l.state == away && !l.unsure || !all && (len(s.outbox.open) > 0 || s.reason != nil) {
 		s.mu.Unlock()
-		return nil
+		return nil, nil
 	}
 	var known *scale.Entry
 	if l.state == holding {
@@ -412,17 +421,17 @@ func (l *mailbox) release(ctx context.Context, all bool) error {
 	before, others := l.before, l.others
 	messages := s.outbox.withdraw()
 	s.mu.Unlock()
-	if err := l.deliver(ctx, messages, known); err != nil {
+	rest, err = l.deliver(ctx, messages, known)
+	if err != nil && !errors.Is(err, scale.ErrFull) {
 		s.mu.Lock()
+		defer s.mu.Unlock()
 		l.unsure = true
-		s.outbox.bring(messages, true)
-		s.mu.Unlock()
-		return err
+		return s.outbox.bring(rest, true), err
 	}
 	if others {
 		l.tellLeft(before)
 	}
-	return nil
+	return rest, nil
 }
 
 // tellLeft tells the replicas that nobody listens any more, nor does who had token:
@@ -446,12 +455,13 @@ func (l *mailbox) tell(node, kind string, n note) {
 }
 
 // route passes messages on to whoever listens, or lets them wait in the store.
-// The error is that of the store, or scale.ErrFull.
-func (l *mailbox) route(ctx context.Context, messages []json.RawMessage) error {
+// The error is that of the store, or wraps scale.ErrFull; rest are the messages
+// that it holds for.
+func (l *mailbox) route(ctx context.Context, messages []json.RawMessage) (rest []json.RawMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if err := l.lock(ctx); err != nil {
-		return err
+		return messages, err
 	}
 	defer l.unlock()
 	return l.deliver(ctx, messages, nil)
@@ -459,61 +469,61 @@ func (l *mailbox) route(ctx context.Context, messages []json.RawMessage) error {
 
 // deliver is route with storing held. known is the entry, nil if it is not known;
 // without messages it only makes nobody listen here.
-func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known *scale.Entry) error {
+func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known *scale.Entry) (rest []json.RawMessage, err error) {
 	m := l.manager
 	gone := "" // the owner, if its replica is
 	for {
 		if x := m.Here(l.id); x != nil && x.mailbox.arrived(messages) {
-			return nil
+			return nil, nil
 		}
 		if known == nil {
 			e, err := m.get(ctx, scale.Look{Key: mailKey(l.id)})
 			if err != nil {
-				return err
+				return messages, err
 			}
 			known = &e
 		}
 		e := *known
 		if e.Rev == 0 && l.session == nil {
-			return nil // the session has ended
+			return nil, nil // the session has ended
 		}
 		if e.Owner != gone && nodeOf(e.Owner) != m.config.Node {
-			err := m.sendMail(ctx, nodeOf(e.Owner), l.id, messages)
+			messages, err = m.sendMail(ctx, nodeOf(e.Owner), l.id, messages)
 			if !errors.Is(err, post.ErrNobody) {
-				return err
+				return messages, err
 			}
 			gone = e.Owner
 		}
-		waiting, added, full, err := l.add(e, messages)
+		waiting, added, rest, err := l.add(e, messages)
 		if err != nil {
-			return err
+			return messages, err
 		}
 		if added || e.Owner != "" {
 			if e, err = l.put(ctx, e.Rev, "", waiting); err != nil {
-				return err
+				return messages, err
 			}
 		}
 		switch {
 		case e.Err != nil:
 			e.Err, known = nil, &e
 			continue
-		case full:
-			err = scale.ErrFull
+		case len(rest) > 0:
+			err = fmt.Errorf("session: %d messages for a client that has no stream open are too much: %w", len(rest), scale.ErrFull)
 		}
 		if gone != "" { // perhaps it was only not heard of for a while
 			l.tellLeft(gone)
 		}
-		return err
+		return rest, err
 	}
 }
 
 // add returns what waits in an entry together with messages, those that wait
-// already once. added tells whether there are more, and full that some have no
+// already once. added tells whether there are more, and rest are those that have no
 // room.
-func (l *mailbox) add(e scale.Entry, messages []json.RawMessage) (sealed []byte, added, full bool, err error) {
+func (l *mailbox) add(e scale.Entry, messages []json.RawMessage) (sealed []byte, added bool, rest []json.RawMessage, err error) {
 	waiting, err := l.open(e)
 	if err != nil {
-		return nil, false, false, err
+		return nil, false, nil, err
 	}
 	size := 0
 	for _, m := range waiting {
@@ -523,17 +533,17 @@ func (l *mailbox) add(e scale.Entry, messages []json.RawMessage) (sealed []byte,
 		switch {
 		case slices.ContainsFunc(waiting, func(other json.RawMessage) bool { return bytes.Equal(m, other) }):
 		case len(waiting) >= maxMail || size+len(m) > mailBytes:
-			full = true
+			rest = append(rest, m)
 		default:
 			waiting, added = append(waiting, m), true
 			size += len(m)
 		}
 	}
 	if !added {
-		return e.Value, false, full, nil
+		return e.Value, false, rest, nil
 	}
 	text, err := encodeNote(waiting)
-	return l.manager.config.Seal.Seal(nil, text, seal.Binding(e.Key.Name)), true, full, err
+	return l.manager.config.Seal.Seal(nil, text, seal.Binding(e.Key.Name)), true, rest, err
 }
 
 // arrived puts messages of another replica where they go out, if that is here.
@@ -543,15 +553,16 @@ func (l *mailbox) arrived(messages []json.RawMessage) bool {
 		return false
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !l.here() || s.reason != nil {
-		return false
+	here := l.here() && s.reason == nil
+	dropped := 0
+	if here {
+		dropped = len(s.outbox.bring(messages, false))
 	}
-	if dropped := s.outbox.bring(messages, false); dropped > 0 {
-		// What a client does not read is not kept for ever.
-		defer l.manager.failed(fmt.Errorf("session: %d messages of another replica are dropped: the client does not read its stream", dropped))
+	s.mu.Unlock()
+	if dropped > 0 { // what a client does not read is not kept for ever
+		l.manager.failed(fmt.Errorf("session: %d messages of another replica are dropped: the client does not read its stream", dropped))
 	}
-	return true
+	return here
 }
 
 // encodeNote encodes what one replica tells another. Messages stay as they are.

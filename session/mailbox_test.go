@@ -380,7 +380,7 @@ func TestPostCosts(t *testing.T) {
 				synctest.Wait()
 			}
 		})
-		cost("elsewhere", 3, func() { send(at1, `"b"`) })
+		cost("elsewhere", 4, func() { send(at1, `"b"`) })
 		cost("the end", 1, g.leave)
 		g = r.get(0, id, "")
 		synctest.Wait()

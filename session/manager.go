@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -485,12 +486,20 @@ func (m *Manager) Close(reason error) {
 		m.relay.late.keepAll(sessions)
 	}
 	answers := true // the Store
+	ask := func(err error) {
+		away := errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+		if answers = answers && !away; !away {
+			m.failed(err)
+		}
+	}
 	for _, s := range sessions {
 		if m.config.Store != nil {
-			// What requests have changed was saved with them, unless the Store was
-			// away then.
-			answers = answers && m.save(context.WithoutCancel(m.ctx), s) == nil
-			answers = answers && s.mailbox.release(context.WithoutCancel(m.ctx), true) == nil
+			if ctx := context.WithoutCancel(m.ctx); answers {
+				// What requests have changed was saved with them, unless the Store was
+				// away then.
+				ask(m.save(ctx, s))
+				ask(s.mailbox.release(ctx, true))
+			}
 			s.OnEnd(nil)
 		}
 		s.Close(reason)

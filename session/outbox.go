@@ -15,6 +15,10 @@ const (
 	outboxBytes = 4 << 20
 )
 
+// maxBrought is how many messages wait for a client if other replicas have accepted
+// them: more, as those who send them do not hear that it reads slowly.
+const maxBrought = 16 * outboxSize
+
 // maxStreams is how many streams of a session are open at a time.
 const maxStreams = 8
 
@@ -133,16 +137,24 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 }
 
 // bring queues messages that were accepted elsewhere, in front of others or behind
-// them, and returns how many have no room. Their number does not count.
-func (b *outbox) bring(messages []json.RawMessage, front bool) (dropped int) {
+// them, and returns those that have no room.
+func (b *outbox) bring(messages []json.RawMessage, front bool) (rest []json.RawMessage) {
+	if len(messages) == 0 {
+		return nil
+	}
 	queue := b.queue()
+	waits := make(map[string]bool, len(*queue)+len(messages))
+	for _, m := range *queue {
+		waits[string(m)] = true
+	}
 	var brought [][]byte
 	for _, message := range messages {
 		switch {
-		case slices.ContainsFunc(*queue, func(m []byte) bool { return bytes.Equal(m, message) }):
-		case b.closed || b.bytes+len(message) > outboxBytes || !b.budget.reserve(len(message)):
-			dropped++
+		case waits[string(message)]:
+		case b.closed || len(*queue)+len(brought) >= maxBrought || b.bytes+len(message) > outboxBytes || !b.budget.reserve(len(message)):
+			rest = append(rest, message)
 		default:
+			waits[string(message)] = true
 			brought = append(brought, message)
 			b.bytes += len(message)
 		}
@@ -155,7 +167,7 @@ func (b *outbox) bring(messages []json.RawMessage, front bool) (dropped int) {
 	if out := b.newest(); out != nil {
 		out.wake()
 	}
-	return dropped
+	return rest
 }
 
 // withdraw takes out all messages that wait, of all streams.

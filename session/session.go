@@ -479,7 +479,7 @@ func (s *Session) Post(ctx context.Context, message []byte) (sent bool, err erro
 	if here {
 		return sent, nil
 	}
-	err = s.mailbox.route(ctx, []json.RawMessage{message})
+	_, err = s.mailbox.route(ctx, []json.RawMessage{message})
 	if errors.Is(err, scale.ErrFull) {
 		return false, nil
 	}
