@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,14 +51,8 @@ func (m *courier) send(ctx context.Context, node, kind string, n note) error {
 // It looks first whether that is heard of. If not, nothing is put into its box: it
 // would have it when it goes on, and so would who finds it in the store.
 func (m *courier) sendMail(ctx context.Context, node, id string, messages []json.RawMessage) (rest []json.RawMessage, err error) {
-	if m.config.Post == nil {
-		return messages, post.ErrNobody
-	}
-	switch lives, err := m.config.Post.Lives(ctx, node); {
-	case err != nil:
-		return messages, err
-	case !lives:
-		return messages, post.ErrNobody
+	if lives, err := m.lives(ctx, node); err != nil || !lives {
+		return messages, cmp.Or(err, post.ErrNobody)
 	}
 	for len(messages) > 0 {
 		n, size := 0, 0
@@ -74,9 +69,8 @@ func (m *courier) sendMail(ctx context.Context, node, id string, messages []json
 	return nil, nil
 }
 
-// tellAll sends a note to all other replicas, and to this one.
+// tellAll sends a note to all other replicas.
 func (m *courier) tellAll(ctx context.Context, kind string, n note) error {
-	m.handle(kind, n)
 	body, err := encodeNote(n)
 	if err != nil || m.config.Post == nil {
 		return err
@@ -111,7 +105,7 @@ func (m *courier) handle(kind string, n note) {
 		case noteMail:
 			l.passOn(n.Messages)
 		case noteWaits:
-			l.tellLeft("")
+			l.free(n.Token)
 		}
 		return
 	}
@@ -155,16 +149,19 @@ func (m *courier) insist(do func(ctx context.Context) error) {
 	})
 }
 
-// renew keeps what the store has of who listens, and finds out what no
-// message has told.
-func (m *courier) renew(sessions []*Session) {
+// check keeps what the store has of who listens to sessions that have a stream open
+// here, and finds out what no message has told.
+func (m *courier) check(sessions []*Session) {
+	lives := make(map[string]bool)
 	for chunk := range slices.Chunk(sessions, batch) {
-		looks := make([]scale.Look, len(chunk))
-		tokens := make([]string, len(chunk))
+		looks, tokens := make([]scale.Look, len(chunk)), make([]string, len(chunk))
 		for i, s := range chunk {
+			l := s.mailbox
 			s.mu.Lock()
-			looks[i] = scale.Look{Key: mailKey(s.id), Known: s.mailbox.rev, TTL: m.ttl()}
-			tokens[i] = s.mailbox.token
+			l.checked, looks[i] = time.Now(), scale.Look{Key: mailKey(s.id), TTL: m.ttl()}
+			if l.state == holding { // else what is under way is not judged
+				looks[i].Known, tokens[i] = l.rev, l.token
+			}
 			s.mu.Unlock()
 		}
 		var found []scale.Entry
@@ -174,12 +171,29 @@ func (m *courier) renew(sessions []*Session) {
 		}
 		for i, e := range found {
 			switch l := chunk[i].mailbox; {
-			case e.Err != nil || e.Rev == looks[i].Known:
-			case e.Rev == 0 || e.Owner == "":
+			case e.Err != nil || e.Rev != 0 && e.Rev == looks[i].Known:
+			case tokens[i] != "":
 				l.left(tokens[i])
-			case e.Owner != tokens[i]:
-				l.letGo(tokens[i], "")
+			case e.Owner == "" || nodeOf(e.Owner) == m.config.Node:
+				l.left("")
+			default:
+				node := nodeOf(e.Owner)
+				if _, ok := lives[node]; !ok {
+					there, err := m.lives(m.ctx, node)
+					lives[node] = there || err != nil
+				}
+				if !lives[node] {
+					l.free(e.Owner)
+				}
 			}
 		}
 	}
+}
+
+// lives tells whether a replica is there.
+func (m *courier) lives(ctx context.Context, node string) (there bool, err error) {
+	if m.config.Post != nil {
+		err = m.use(ctx, func(ctx context.Context) error { there, err = m.config.Post.Lives(ctx, node); return err })
+	}
+	return there, err
 }

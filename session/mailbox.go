@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -72,7 +73,9 @@ type mailbox struct {
 	rev    scale.Rev // of the entry, while state is holding
 	before string    // the token that this one has taken over from, "" if none
 	others bool      // other replicas have streams that are open in silence
-	unsure bool      // what the store has may be another state than away: renew sees to it
+	unsure bool      // what the store has may be another state than this: renew sees to it
+
+	checked time.Time // when it was looked up last who listens, or a stream was opened
 }
 
 // listening is a state of a mailbox.
@@ -99,6 +102,10 @@ const (
 	noteLeft  = "stream closed" // the replica that has taken over listens no more
 	noteWaits = "stream waits"  // another replica would listen if this one did not
 )
+
+// checkEvery is how often it is looked up who listens to a session that has a stream
+// open: what no message has told.
+const checkEvery = 150 * time.Second
 
 // note is what one replica tells another of the streams of a session.
 type note struct {
@@ -203,7 +210,7 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if l.state == taking { // who has begun to claim it ends as he would
-			l.state, l.unsure = away, true
+			l.state, l.unsure, l.others = away, true, true
 		}
 		return "", false, nil, err
 	}
@@ -229,16 +236,17 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 	defer s.mu.Unlock()
 	switch {
 	case err != nil:
-		l.state, l.unsure = away, true
+		l.state, l.unsure, l.others = away, true, true
 		return before, false, nil, err
 	case e.Owner != l.token:
-		l.state = away
+		l.state, l.unsure = away, false
 		return e.Owner, false, s.outbox.withdraw(), nil
 	case l.state == outrun:
 		l.state = away
 		return before, true, append(messages, s.outbox.withdraw()...), nil
 	}
-	l.state, l.unsure, l.rev, l.before, l.others = holding, false, e.Rev, before, before != ""
+	l.state, l.unsure, l.rev, l.before, l.others = holding, false, e.Rev, before, l.others || before != ""
+	s.subscriptions.rejoin(s) // what was raised meanwhile may have been sent to nobody
 	return before, true, s.outbox.bring(messages, true), nil
 }
 
@@ -246,7 +254,7 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 // another one may be under way. If the store does not answer, it listens on.
 func (l *mailbox) holds(ctx context.Context) (there bool, err error) {
 	s := l.session
-	if there, _ = s.listens(); !there {
+	if !s.listens() {
 		return false, nil
 	}
 	e, err := l.manager.get(ctx, scale.Look{Key: mailKey(l.id)})
@@ -258,12 +266,14 @@ func (l *mailbox) holds(ctx context.Context) (there bool, err error) {
 	if l.state == holding && e.Owner != l.token {
 		l.state = away
 	}
+	l.unsure = l.unsure && l.state != holding
 	return l.state == holding, nil
 }
 
 // begin gives this replica a new token, unless it has one. The mu of the session is
 // held.
 func (l *mailbox) begin() {
+	l.checked = time.Now()
 	if l.state == away {
 		l.state, l.token = taking, l.manager.token()
 	}
@@ -382,12 +392,57 @@ func (l *mailbox) left(token string) {
 func (l *mailbox) awaited(token string) {
 	s := l.session
 	s.mu.Lock()
-	listens := l.state == holding && l.token == token
+	listens := l.here() && l.token == token
 	l.others = l.others || listens
 	s.mu.Unlock()
 	if !listens {
-		l.tellLeft("")
+		l.free(token)
 	}
+}
+
+// free makes nobody listen, if by the store token still does, which nobody has any
+// more. It returns at once. The other replicas hear of it when the store no longer
+// names the token: until then each would only ask again.
+func (l *mailbox) free(token string) {
+	l.manager.insist(func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		if err := l.lock(ctx); err != nil {
+			return err
+		}
+		defer l.unlock()
+		e, err := l.manager.get(ctx, scale.Look{Key: mailKey(l.id)})
+		if err == nil && e.Rev != 0 && e.Owner == token {
+			_, err = l.put(ctx, e.Rev, "", e.Value) // if it has changed, somebody else listens
+		}
+		if err == nil && e.Rev != 0 {
+			l.tellLeft(token)
+		}
+		return err
+	})
+}
+
+// due tells whether it has to be settled who listens, and whether it is time to look
+// that up.
+func (l *mailbox) due(now time.Time) (settle, look bool) {
+	s := l.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != nil || l.state == taking || l.state == outrun {
+		return false, false
+	}
+	return l.unsure, (len(s.outbox.open) > 0 || l.state == holding) && now.Sub(l.checked) >= checkEvery
+}
+
+// settle finds out who listens after a store that has not answered.
+func (l *mailbox) settle(ctx context.Context) error {
+	l.session.mu.Lock()
+	open := len(l.session.outbox.open) > 0
+	l.session.mu.Unlock()
+	if open {
+		return l.take(ctx, "", true)
+	}
+	return l.release(ctx, false)
 }
 
 // release makes nobody listen, if no stream is left here, and passes on what has
@@ -403,11 +458,14 @@ func (l *mailbox) release(ctx context.Context, all bool) error {
 func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
+	s := l.session
 	if err := l.lock(ctx); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l.unsure = true
 		return nil, err
 	}
 	defer l.unlock()
-	s := l.session
 	s.mu.Lock()
 	if l.state == away && !l.unsure || !all && (len(s.outbox.open) > 0 || s.reason != nil) {
 		s.mu.Unlock()
@@ -419,13 +477,14 @@ func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage,
 	}
 	l.state, l.unsure = away, false
 	before, others := l.before, l.others
+	l.others = false
 	messages := s.outbox.withdraw()
 	s.mu.Unlock()
 	rest, err = l.deliver(ctx, messages, known)
 	if err != nil && !errors.Is(err, scale.ErrFull) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		l.unsure = true
+		l.unsure, l.others = true, others
 		return s.outbox.bring(rest, true), err
 	}
 	if others {
@@ -438,9 +497,9 @@ func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage,
 // another one had taken over from him, of which he may hear later only, or he was
 // taken for gone.
 func (l *mailbox) tellLeft(token string) {
-	l.manager.insist(func(ctx context.Context) error {
-		return l.manager.tellAll(ctx, noteLeft, note{Session: l.id, Token: token})
-	})
+	n := note{Session: l.id, Token: token}
+	l.manager.handle(noteLeft, n)
+	l.manager.insist(func(ctx context.Context) error { return l.manager.tellAll(ctx, noteLeft, n) })
 }
 
 // tell tells another replica. If that is gone, what it had is lost.

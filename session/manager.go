@@ -487,10 +487,10 @@ func (m *Manager) Close(reason error) {
 	}
 	answers := true // the Store
 	ask := func(err error) {
-		away := errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
-		if answers = answers && !away; !away {
-			m.failed(err)
+		if errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+			answers, err = false, nil
 		}
+		m.failed(err)
 	}
 	for _, s := range sessions {
 		if m.config.Store != nil {

@@ -139,9 +139,6 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 // bring queues messages that were accepted elsewhere, in front of others or behind
 // them, and returns those that have no room.
 func (b *outbox) bring(messages []json.RawMessage, front bool) (rest []json.RawMessage) {
-	if len(messages) == 0 {
-		return nil
-	}
 	queue := b.queue()
 	waits := make(map[string]bool, len(*queue)+len(messages))
 	for _, m := range *queue {

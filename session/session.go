@@ -338,12 +338,11 @@ func (s *Session) listened() bool {
 	return s.streams > 0
 }
 
-// listens tells whether the messages of the session go out here, and whether it
-// is not known what the Store has of that.
-func (s *Session) listens() (here, unsure bool) {
+// listens tells whether the messages of the session go out here.
+func (s *Session) listens() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mailbox.state == holding, s.mailbox.unsure && len(s.outbox.open) == 0
+	return s.mailbox.state == holding
 }
 
 // idleSince returns when the session was last used, or ok false while it is.

@@ -467,27 +467,26 @@ func (m *Manager) renew() {
 	}
 	for _, s := range m.sessions {
 		used, idle := s.idleSince()
-		listens, unsure := s.listens()
-		if unsure {
+		switch settle, look := s.mailbox.due(now); {
+		case settle:
 			unsettled = append(unsettled, s)
+		case look:
+			listening = append(listening, s)
 		}
 		switch {
 		case m.config.Idle > 0 && idle && now.Sub(used) >= m.config.Idle/2:
 			leave = append(leave, s)
 		case m.config.Idle > 0 && s.wantsRenewal(now, m.config.Idle/4):
 			add(s, m.lifetime(m.config.Idle))
-			if listens {
-				listening = append(listening, s)
-			}
 		}
 	}
 	m.mu.Unlock()
 	for _, s := range unsettled {
-		if s.mailbox.release(m.ctx, false) != nil {
+		if s.mailbox.settle(m.ctx) != nil {
 			break
 		}
 	}
-	m.courier.renew(listening)
+	m.courier.check(listening)
 	for _, s := range leave {
 		m.letGo(s, upcall.ErrSessionIdle)
 	}

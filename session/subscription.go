@@ -39,6 +39,15 @@ func (u *subscriptions) join(s *Session, since scale.Rev) {
 	}
 }
 
+// rejoin makes a session that has joined the topics hear once more of what was
+// raised since the mark.
+func (u *subscriptions) rejoin(s *Session) {
+	if u.joined {
+		u.leave(false)
+		u.join(s, max(u.mark, 1))
+	}
+}
+
 // leave leaves the topics. It tells whether that changed the mark, which the
 // replica needs that joins them next. all tells whether the client got what was
 // sent.
