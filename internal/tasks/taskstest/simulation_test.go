@@ -2,7 +2,6 @@ package taskstest_test
 
 import (
 	"flag"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,7 +37,7 @@ func TestSimulation(t *testing.T) {
 			break
 		}
 	}
-	t.Log(fmt.Sprintf("%d seeds, %d tasks ended, %d runs taken over, in %v", *seeds, finals.Load(), takeovers.Load(), time.Since(begin)))
+	t.Logf("%d seeds, %d tasks ended, %d runs taken over, in %v", *seeds, finals.Load(), takeovers.Load(), time.Since(begin))
 	if finals.Load() < int64(*seeds) || takeovers.Load() < int64(*seeds)/10 {
 		t.Error("too little has happened")
 	}
