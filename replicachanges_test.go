@@ -557,7 +557,7 @@ func TestTaskChangesAtAnotherReplica(t *testing.T) {
 		want("one third", 1, "by a hint")
 		e.deaf.Store(true)
 		steps <- "two thirds"
-		time.Sleep(5 * time.Second)
+		time.Sleep(7 * time.Second) // of which progress that follows progress waits one
 		want("two thirds", 1, "by a look")
 		e.deaf.Store(false)
 		time.Sleep(time.Minute)
