@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -124,8 +123,8 @@ func TestStoreFails(t *testing.T) {
 // log with each request.
 func TestStoreFailsQuietly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		logger := zerolog.New(zerolog.SyncWriter(&out))
+		var out logText
+		logger := zerolog.New(&out)
 		store := &shakyStore{Store: scale.NewLocal()}
 		s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store, Logger: &logger})
 		c := &bareClient{t: t, h: s.Handler(), rev: protocol.V20251125}
@@ -145,7 +144,7 @@ func TestStoreFailsQuietly(t *testing.T) {
 		c.want(c.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusServiceUnavailable, `"code":503`)
 		// The others look for what is due as well.
 		if n := lines(); n != 2 || !regexp.MustCompile(`"skipped":(49|5\d)`).MatchString(out.String()) {
-			t.Errorf("later: %s", &out)
+			t.Errorf("later: %s", out.String())
 		}
 	})
 }
