@@ -81,6 +81,7 @@ func TestSecrets(t *testing.T) {
 	o := user(t, engine)
 	var mu sync.Mutex
 	var answers bytes.Buffer
+	session := ""
 	secrets := map[string]string{
 		"principal": "the-principal-alice", "argument": "the-argument-of-a-call", "answer": "the-answer-to-a-question",
 		"result": "the-result-of-a-call", "client": "the-name-of-a-client", "key": "a secret of 16 bytes or more", "resource": "config://the-resource",
@@ -92,7 +93,7 @@ func TestSecrets(t *testing.T) {
 		s.MustAdd(
 			mcp.Tool("keep", func(f *mcp.Frame, in secretIn) (string, error) {
 				mu.Lock()
-				secrets["session"] = cmp.Or(f.SessionID(), secrets["session"]) // modern requests have none
+				session = cmp.Or(f.SessionID(), session) // modern requests have none
 				mu.Unlock()
 				kept.Set(f, in.Argument)
 				answer, err := mcp.Elicit[secretForm](f, "question", "Which?")
@@ -160,9 +161,10 @@ func TestSecrets(t *testing.T) {
 	}
 	mu.Lock()
 	task := regexp.MustCompile(`"taskId":"([^"]+)"`).FindSubmatch(answers.Bytes())
+	secrets["session"] = session
 	mu.Unlock()
-	if task == nil || secrets["session"] == "" {
-		t.Fatalf("no task, or no session: %q", secrets["session"])
+	if task == nil || session == "" {
+		t.Fatalf("no task, or no session: %q", session)
 	}
 	secrets["task"] = string(task[1])
 	for place, content := range seen {
