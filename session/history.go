@@ -240,6 +240,10 @@ type eventID struct {
 	request protocol.ID
 }
 
+// maxEventID is longer, in bytes, than any id of an event: three numbers, and the
+// id of a request in base64.
+const maxEventID = 256
+
 // maxNamed is how many bytes the id of a request may have that is to be in the
 // ids of events: clients choose it, and each event carries it.
 const maxNamed = 64
@@ -272,6 +276,9 @@ func (id eventID) String() string {
 // parseEventID reads what String returns. Clients send the text, so it may be
 // anything; ok is false for what is no id.
 func parseEventID(text string) (id eventID, ok bool) {
+	if len(text) > maxEventID {
+		return eventID{}, false
+	}
 	text, node, shared := strings.Cut(text, ".")
 	node, request, named := strings.Cut(node, ".")
 	stream, event, _ := strings.Cut(text, "-")

@@ -45,6 +45,7 @@ type line struct {
 	number uint64   // in the ids of events; 0 until it has one. It is for who calls next.
 	queue  [][]byte // what its client has not got yet, oldest first
 	over   bool
+	broken bool          // a message was lost on it
 	retry  time.Duration // after which the client is to come back when it is over; 0 if nobody says
 }
 

@@ -418,12 +418,14 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 	return out, func() {
 		s.mu.Lock()
 		s.outbox.leave(out)
-		marked := len(s.outbox.open) == 0 && s.subscriptions.leave(s.outbox.empty())
-		last := s.mailbox != nil && s.mailbox.state == holding && len(s.outbox.open) == 0
-		s.mu.Unlock()
-		if marked && s.save != nil {
+		if len(s.outbox.open) == 0 && s.subscriptions.leave(s.allSent() && !out.broken) {
 			s.changed.Store(true)
-			_ = s.save(s) // or the next request does
+		}
+		last := s.mailbox != nil && s.mailbox.state == holding && len(s.outbox.open) == 0
+		left := len(s.outbox.open) == 0
+		s.mu.Unlock()
+		if left && s.save != nil {
+			_ = s.save(s) // what has changed, or the next request does
 		}
 		if last {
 			_ = s.mailbox.release(context.WithoutCancel(s.parent), false) // renew tries again
@@ -452,10 +454,16 @@ func (s *Session) hears() bool {
 func (s *Session) endStreams(retry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.subscriptions.leave(s.outbox.empty()) {
-		s.changed.Store(true) // Manager.Close saves it
+	if s.subscriptions.leave(s.allSent()) {
+		s.changed.Store(true) // the stream saves it
 	}
 	s.outbox.endStreams(retry)
+}
+
+// allSent tells whether nothing waits for a stream, and what was told here has
+// gone out here. s.mu is held.
+func (s *Session) allSent() bool {
+	return s.outbox.empty() && (s.mailbox == nil || s.mailbox.state == holding)
 }
 
 // Send puts a message that belongs to no request on the session's stream, or
@@ -549,6 +557,9 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 		}
 		if to.Event(id, message) != nil {
 			s.history.unsent(message)
+			s.mu.Lock()
+			out.broken = true
+			s.mu.Unlock()
 			return nil
 		}
 	}

@@ -230,7 +230,10 @@ func (r *Replicas) handOver(stream string, by *http.Request, message []byte) *pr
 	// It gets the message at its next look.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), takenWithin)
 	defer cancel()
-	if lives, err := r.Post.Lives(ctx, node); err == nil && !lives {
+	switch lives, err := r.Post.Lives(ctx, node); {
+	case err != nil:
+		return notSure(err)
+	case !lives:
 		return notSure(post.ErrSilent)
 	}
 	return nil

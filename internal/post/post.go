@@ -90,8 +90,9 @@ type Office struct {
 	since  time.Time // the store has answered live ever since; zero if it always has
 
 	// What the goroutine alone uses: the newest message of each box that was
-	// handled.
-	read map[string]scale.Rev
+	// handled, and bytes that the own one has not been told of.
+	read   map[string]scale.Rev
+	untold int
 }
 
 // hint is a message that a Watcher brought.
@@ -355,6 +356,9 @@ func (o *Office) handleHints() {
 		default:
 			o.handle(h.box, h.Message)
 		}
+		if o.untold > keepOwn/8 { // or those who send would wait for the next look
+			o.readBox(o.ctx, o.own)
+		}
 	}
 	if gap {
 		o.readAll(o.ctx)
@@ -372,7 +376,7 @@ func (o *Office) readAll(ctx context.Context) {
 func (o *Office) readBox(ctx context.Context, box string) {
 	reader, take := "", time.Duration(0)
 	if box == o.own {
-		reader, take = o.node, keepFor
+		reader, take, o.untold = o.node, keepFor, 0
 	}
 	for {
 		messages, _, err := o.config.Store.Read(ctx, box, o.read[box], reader, take)
@@ -392,6 +396,9 @@ func (o *Office) readBox(ctx context.Context, box string) {
 // handle opens one message and passes it on. What does not open is dropped.
 func (o *Office) handle(box string, m scale.Message) {
 	o.read[box] = m.Rev
+	if box == o.own {
+		o.untold += len(m.Data)
+	}
 	message, err := o.unwrap(box, m.Data)
 	if err != nil {
 		o.failed(err)

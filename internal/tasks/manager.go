@@ -445,8 +445,10 @@ func (m *Manager) Update(ctx context.Context, owner, id string, answers map[stri
 	if _, err := m.Get(ctx, owner, id); err != nil {
 		return err
 	}
-	if t := m.task(id); t != nil {
-		return m.away("the answers cannot be kept", t.answer(answers))
+	if t := m.ours(id); t != nil {
+		if err := t.answer(answers); err != nil || !t.lost() {
+			return m.away("the answers cannot be kept", err)
+		}
 	}
 	if m.shared == nil {
 		return nil
@@ -459,12 +461,14 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 	if _, err := m.Get(ctx, owner, id); err != nil {
 		return err
 	}
-	if t := m.task(id); t != nil {
+	if t := m.ours(id); t != nil {
 		// Its state first: the work may be quick to end, and to call that its result.
 		err := t.Finish(protocol.TaskCancelled, nil, nil)
 		m.Told(id) // by itself
 		t.cancel(ErrCancelled)
-		return m.away("the task cannot be cancelled", err)
+		if err != nil || !t.lost() {
+			return m.away("the task cannot be cancelled", err)
+		}
 	}
 	if m.shared == nil {
 		return nil
@@ -504,4 +508,15 @@ func (m *Manager) task(id string) *Task {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.live[id]
+}
+
+// ours is task for clients: one that replicas share, and that is being taken
+// here, is not this replica's yet.
+func (m *Manager) ours(id string) *Task {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t := m.live[id]; t != nil && (t.kept || m.shared == nil) {
+		return t
+	}
+	return nil
 }

@@ -237,8 +237,8 @@ func TestSharedAnswerLost(t *testing.T) {
 	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error) {
 		id := task.Record().ID
 		store.lose.Store(true)
-		if err := task.Note(wire.Progress{Progress: 1}); err == nil {
-			t.Error("a lost answer is no error")
+		if err := task.Note(wire.Progress{Progress: 1}); err != nil { // is kept later
+			t.Error(err)
 		}
 		store.lose.Store(false)
 		time.Sleep(4 * lease)
@@ -315,6 +315,40 @@ func TestSharedNotes(t *testing.T) {
 		}
 		if r, err := b.Get(t.Context(), "ann", task.Record().ID); err != nil || r.Progress.Progress != 1000 {
 			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// A question that is open when a replica hands its task over stays open: what its
+// client answers meanwhile, the next run gets.
+func TestHandOverKeepsQuestion(t *testing.T) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, _ *replica, _ *Task, _ func() error) {
+		task, err := a.Create("ann", 0, 0, func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := task.Keep(&Call{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := make(chan error, 1)
+		go func() {
+			_, err := task.Ask(ctx, []protocol.InputRequest{{Key: "x", Method: protocol.MethodRoots}})
+			asked <- err
+		}()
+		synctest.Wait()
+		a.draining.Store(true)
+		cancel()
+		if err := <-asked; !errors.Is(err, context.Canceled) {
+			t.Errorf("Ask: %v", err)
+		}
+		id := task.Record().ID
+		if err := b.Update(t.Context(), "ann", id, map[string]json.RawMessage{"x": json.RawMessage(`{"roots":[]}`)}); err != nil {
+			t.Error(err)
+		}
+		r, ok, err := b.Look(t.Context(), id)
+		if err != nil || !ok || string(r.Answers["x"]) != `{"roots":[]}` {
+			t.Errorf("the answer is not kept: %+v, %v", r, err)
 		}
 	})
 }

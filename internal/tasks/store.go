@@ -123,7 +123,7 @@ func (r *Record) settle() {
 // answers, which come from anywhere, and for its end. Of two answers to a question
 // that of now counts: somebody may have been told so.
 func (r *Record) merge(now *Record) {
-	r.rev = max(r.rev, now.rev)
+	r.rev = now.rev // which may be less, after the engine has lost its newest writes
 	if r.Status.Final() {
 		return
 	}

@@ -227,8 +227,8 @@ func (s *sweeper) renewed(t *Task, known scale.Rev, e scale.Entry, began time.Ti
 		s.m.failed(err)
 		return
 	}
-	t.follow(&now, began)
-	s.m.changed(State{Record: t.Record()})
+	t.follow(&now, time.Time{}) // its time goes on from the next look
+	s.m.changed(State{Record: now})
 }
 
 // saveAgain saves ends that the store does not have, and deletes what should not be

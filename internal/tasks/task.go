@@ -149,8 +149,8 @@ func (t *Task) refresh(r *Record) bool {
 	return t.over == nil
 }
 
-// follow takes over what the Store has of this run, as of that time, and gives
-// the work the answers that have come.
+// follow takes over what the Store has of this run, and gives the work the answers
+// that have come. The task was this run's at that time, unless that is zero.
 func (t *Task) follow(now *Record, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,7 +165,9 @@ func (t *Task) follow(now *Record, at time.Time) {
 			delete(t.record.Answers, key)
 		}
 	}
-	t.holds(at)
+	if !at.IsZero() {
+		t.holds(at)
+	}
 }
 
 // confirm notes that the task was this run's at that time.
@@ -269,7 +271,9 @@ func (t *Task) Keep(call *Call) error {
 	}
 	err = t.keepCall(&r, call)
 	if err == nil {
-		err = t.save(r, change, func(State) {})
+		if err = t.save(r, change, func(State) {}); err != nil && r.Waiting {
+			err = fmt.Errorf("a worker may have found the task: %v", err) // not as one that may pass
+		}
 	}
 	if err != nil {
 		t.manager.unmake(t)
@@ -364,7 +368,16 @@ func (t *Task) Note(p wire.Progress) error {
 	if change == 0 || t.holdsBack() {
 		return err
 	}
-	return t.save(r, change, t.manager.changed)
+	err = t.save(r, change, t.manager.changed)
+	if t.manager.shared == nil || !errors.Is(err, scale.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.notes == nil && t.over == nil { // a store that is away is no reason for the work to fail
+		t.notes = time.AfterFunc(noteEvery, t.keepNotes)
+	}
+	return nil
 }
 
 // noteEvery is how often a Shared gets notes of one task.
@@ -464,6 +477,9 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 		select {
 		case answers[i] = <-wait:
 		case <-ctx.Done():
+			if t.goesOn() { // the client answers the next run
+				return nil, context.Cause(ctx)
+			}
 			// What the work waits for no more, the client need not answer.
 			if err := t.withdraw(waits); err != nil {
 				return nil, errors.Join(context.Cause(ctx), err)
@@ -472,6 +488,19 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 		}
 	}
 	return answers, nil
+}
+
+// goesOn tells whether another replica is to run the task as soon as its work
+// here has ended.
+func (t *Task) goesOn() bool {
+	return t.manager.shared != nil && t.manager.draining.Load() && t.Record().Replay
+}
+
+// lost tells whether the task is another run's.
+func (t *Task) lost() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Is(t.over, ErrLost)
 }
 
 // ask makes the answer to q come to wait. The key of a question stays that of
