@@ -4,6 +4,7 @@
 package undertest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -89,7 +90,7 @@ func RoundRobin(handlers ...http.Handler) http.Handler {
 // answers are passed on while they come. It is what stands between clients and
 // replicas in tests, with RoundRobin.
 func Proxy(to *url.URL) http.Handler {
-	return &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
 			r.Out.Host = r.In.Host
@@ -97,6 +98,18 @@ func Proxy(to *url.URL) http.Handler {
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The body as a whole: net/http closes that of r with the first word of the
+		// answer, and if the transport has not seen its end by then, it closes the
+		// connection that the answer comes on.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	})
 }
 
 // serveReplicas serves n servers that share a store, each request by the next.
