@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -89,21 +90,23 @@ func shared(t *testing.T, test func(t *testing.T, store *leaky, a, b, c *replica
 type leaky struct {
 	scale.Store
 	away, lose atomic.Bool // lose: what it writes it does not say
+	readOnly   atomic.Bool
 	puts       atomic.Int64
 }
 
 func (s *leaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	if s.away.Load() {
+	renews := func(l scale.Look) bool { return l.In > 0 || l.TTL > 0 }
+	if s.away.Load() || s.readOnly.Load() && slices.ContainsFunc(looks, renews) {
 		return nil, scale.ErrUnavailable
 	}
 	return s.Store.Get(ctx, looks...)
 }
 
 func (s *leaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
-	if s.away.Load() {
+	if s.away.Load() || s.readOnly.Load() {
 		return nil, scale.ErrUnavailable
 	}
-	if writes[0].Key.Part != "node" {
+	if writes[0].Key.Part != "node" && writes[0].Key.Name != "contact" {
 		s.puts.Add(1)
 	}
 	written, err := s.Store.Put(ctx, writes...)
@@ -114,7 +117,7 @@ func (s *leaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 }
 
 func (s *leaky) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
-	if s.away.Load() {
+	if s.away.Load() || s.readOnly.Load() {
 		return nil, scale.ErrUnavailable
 	}
 	return s.Store.Due(ctx, part, index, owner, max, lease)
@@ -351,4 +354,22 @@ func TestHandOverKeepsQuestion(t *testing.T) {
 			t.Errorf("the answer is not kept: %+v, %v", r, err)
 		}
 	})
+}
+
+// While the store can be read and not written, nobody can renew a task: whoever
+// could look at it all the time knows no more of who runs it than others.
+func TestSharedReadOnly(t *testing.T) {
+	for n := range 40 { // when whose turn comes afterwards differs
+		shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error) {
+			time.Sleep(3 * lease)
+			store.readOnly.Store(true)
+			time.Sleep(lease + time.Duration(n)*250*time.Millisecond)
+			store.readOnly.Store(false)
+			time.Sleep(4 * lease)
+			want(t, task.Record().ID, protocol.TaskWorking, a, b, c)
+			if err := cause(); err != nil {
+				t.Errorf("the work was told %v", err)
+			}
+		})
+	}
 }

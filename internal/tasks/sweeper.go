@@ -103,6 +103,7 @@ func (s *sweeper) keepShared() {
 			return
 		case <-timer.C:
 		}
+		s.touch()
 		if s.renew(s.m.renewable()) {
 			s.saveAgain()
 		}
@@ -177,13 +178,33 @@ func (s *sweeper) use(fn func(ctx context.Context) error) (began time.Time, err 
 	return began, err
 }
 
+// touch notes which parts of the store can be written: one that can only be read
+// lets nobody renew anything.
+func (s *sweeper) touch() {
+	writes := make([]scale.Write, slots)
+	for part := range slots {
+		writes[part] = scale.Write{Key: scale.Key{Part: partOf(part), Name: "contact"}, Prev: scale.Any, Value: []byte{}, TTL: s.m.shared.lease()}
+	}
+	var written []scale.Entry
+	_, err := s.use(func(ctx context.Context) (err error) { written, err = s.m.shared.Store.Put(ctx, writes...); return err })
+	for part := range slots {
+		s.contact[part].Note(len(written) == slots && written[part].Err == nil && (err == nil || written[part].Rev != 0))
+	}
+}
+
+// lostTouch notes that a part could not be used.
+func (s *sweeper) lostTouch(name string) {
+	for part := range slots {
+		if partOf(part) == name {
+			s.contact[part].Note(false)
+		}
+	}
+}
+
 // renew lets tasks that run here go on, takes over what others have added to them,
 // and ends those that have ended elsewhere. It tells whether the store answered.
 func (s *sweeper) renew(tasks []*Task) (answered bool) {
-	looks := make([]scale.Look, 0, slots+len(tasks))
-	for part := range slots {
-		looks = append(looks, scale.Look{Key: scale.Key{Part: partOf(part), Name: "contact"}})
-	}
+	looks := make([]scale.Look, 0, len(tasks))
 	for _, t := range tasks {
 		r := t.Record()
 		looks = append(looks, scale.Look{Key: keyOf(r.ID), Known: r.rev, In: s.m.shared.lease()})
@@ -195,12 +216,10 @@ func (s *sweeper) renew(tasks []*Task) (answered bool) {
 		began, err := s.use(func(ctx context.Context) (err error) { found, err = s.m.shared.Store.Get(ctx, chunk...); return err })
 		answered = answered && err == nil
 		for i := range chunk {
-			ok := len(found) == len(chunk) && found[i].Err == nil && (err == nil || found[i].Key == chunk[i].Key)
-			switch {
-			case at+i < slots:
-				s.contact[at+i].Note(ok)
-			case ok:
-				s.renewed(tasks[at+i-slots], chunk[i].Known, found[i], began)
+			if len(found) == len(chunk) && found[i].Err == nil && (err == nil || found[i].Key == chunk[i].Key) {
+				s.renewed(tasks[at+i], chunk[i].Known, found[i], began)
+			} else {
+				s.lostTouch(chunk[i].Key.Part)
 			}
 		}
 		at += len(chunk)

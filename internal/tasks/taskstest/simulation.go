@@ -511,7 +511,7 @@ func (h *history) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry
 		return written, err
 	}
 	for i, w := range writes {
-		if !strings.HasPrefix(w.Key.Part, "task-") || strings.HasPrefix(w.Key.Part, "task-call") || w.Value == nil || written[i].Err != nil {
+		if !strings.HasPrefix(w.Key.Part, "task-") || strings.HasPrefix(w.Key.Part, "task-call") || len(w.Value) == 0 || written[i].Err != nil {
 			continue
 		}
 		text, _, err := h.sim.sealer.Open(w.Value, seal.Binding(w.Key.Name))
