@@ -397,7 +397,7 @@ func (m *Manager) Attach(s *Session, stop func(reason error)) (detach func()) {
 		delete(m.attached, s)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.subscriptions.leave(false)
+		s.subscriptions.leave(s, false)
 	}
 }
 

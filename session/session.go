@@ -244,7 +244,7 @@ func (s *Session) Close(reason error) {
 		s.cancel(reason)
 	}
 	s.history.close()
-	s.subscriptions.clear()
+	s.subscriptions.clear(s)
 	s.outbox.close()
 	ended := s.takeEnd()
 	s.mu.Unlock()
@@ -418,7 +418,7 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 	return out, func() {
 		s.mu.Lock()
 		s.outbox.leave(out)
-		if len(s.outbox.open) == 0 && s.subscriptions.leave(s.allSent() && !out.broken) {
+		if len(s.outbox.open) == 0 && s.subscriptions.leave(s, s.allSent() && !out.broken) {
 			s.changed.Store(true)
 		}
 		last := s.mailbox != nil && s.mailbox.state == holding && len(s.outbox.open) == 0
@@ -454,7 +454,7 @@ func (s *Session) hears() bool {
 func (s *Session) endStreams(retry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.subscriptions.leave(s.allSent()) {
+	if s.subscriptions.leave(s, s.allSent()) {
 		s.changed.Store(true) // the stream saves it
 	}
 	s.outbox.endStreams(retry)

@@ -43,21 +43,21 @@ func (u *subscriptions) join(s *Session, since scale.Rev) {
 // raised since the mark.
 func (u *subscriptions) rejoin(s *Session) {
 	if u.joined {
-		u.leave(false)
+		u.leave(s, false)
 		u.join(s, max(u.mark, 1))
 	}
 }
 
-// leave leaves the topics. It tells whether that changed the mark, which the
+// leave leaves the topics for a session. It tells whether that changed the mark, which the
 // replica needs that joins them next. all tells whether the client got what was
 // sent.
-func (u *subscriptions) leave(all bool) (marked bool) {
+func (u *subscriptions) leave(s *Session, all bool) (marked bool) {
 	if !u.joined {
 		return false
 	}
 	u.joined = false
 	names := u.names()
-	if mark := u.topics.Mark(u.mark, names...); all && mark > u.mark {
+	if mark := u.topics.Mark(s, u.mark, names...); all && mark > u.mark {
 		u.mark, marked = mark, true
 	}
 	for _, topic := range names {
@@ -110,9 +110,9 @@ func (u *subscriptions) remove(uri string) bool {
 	return true
 }
 
-// clear removes all URIs.
-func (u *subscriptions) clear() {
-	u.leave(false)
+// clear removes all URIs of a session.
+func (u *subscriptions) clear(s *Session) {
+	u.leave(s, false)
 	for uri := range u.uris {
 		u.budget.release(uriCost(uri))
 	}
@@ -138,7 +138,7 @@ func (u *subscriptions) change(s *Session, from, to []string, since scale.Rev) {
 // no room are dropped. No topics have been joined for them yet.
 func (u *subscriptions) countIn(all *budget) {
 	uris := u.uris
-	u.clear()
+	u.clear(nil)
 	u.budget = all
 	for uri := range uris {
 		u.add(nil, uri, len(uris), 0)

@@ -118,13 +118,14 @@ type Hub struct {
 	unread  map[scale.Key]struct{} // of those, not read since they were joined
 	raising map[string]struct{}
 	news    map[string]struct{} // topics that others have raised
-	late    []late
-	gap     bool      // hints may be missing
-	looked  scale.Rev // all that was raised before is told, or in news
-	synced  scale.Rev // all that was raised before is told
-	away    bool      // the store does not answer, or has not yet
-	answers time.Time // since when it does
-	enters  bool      // this replica begins to serve
+	late    map[late]struct{}   // who has to be told of what, as it was changed before they came
+	behind  map[any]int         // how many of those there are of one, with those who are being told
+	gap     bool                // hints may be missing
+	looked  scale.Rev           // all that was raised before is told, or in news
+	synced  scale.Rev           // all that was raised before is told
+	away    bool                // the store does not answer, or has not yet
+	answers time.Time           // since when it does
+	enters  bool                // this replica begins to serve
 
 	// What the goroutine that reads has alone.
 	watched map[string]bool
@@ -153,7 +154,7 @@ func New(c Config) *Hub {
 		config: c, last: make(chan context.Context, 1),
 		write: make(chan struct{}, 1), read: make(chan struct{}, 1), tell: make(chan struct{}, 1),
 		topics: make(map[scale.Key]*topic), groups: make(map[string]int), unread: make(map[scale.Key]struct{}),
-		raising: make(map[string]struct{}), news: make(map[string]struct{}), watched: make(map[string]bool),
+		raising: make(map[string]struct{}), news: make(map[string]struct{}), late: make(map[late]struct{}), behind: make(map[any]int), watched: make(map[string]bool),
 	}
 	h.fleet.hub, h.away = h, true
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -282,7 +283,11 @@ func (h *Hub) join(who any, name string, key scale.Key, since scale.Rev) {
 		t.from = min(t.from, now)
 	case since == 0: // what he will ask for now is what it is now
 	case t.known > since || waits || t.flying || since <= now-scale.Rev(keep.Microseconds()):
-		h.late = append(h.late, late{who, name})
+		l := late{who, name}
+		if _, there := h.late[l]; !there { // who comes and goes is told once
+			h.late[l] = struct{}{}
+			h.behind[who]++
+		}
 		knock(h.tell)
 	case unread:
 		t.from = min(t.from, since)
@@ -324,11 +329,11 @@ func (h *Hub) Unfollow(key scale.Key) {
 // Mark returns since when somebody who has joined these topics here, and leaves
 // them, has to be told of them: everything that was raised before has been told
 // here. It is mark, which says that of another replica, unless there was
-// something to tell or it is old.
-func (h *Hub) Mark(mark scale.Rev, names ...string) scale.Rev {
+// something to tell or it is old; and while Told has still to be called for who.
+func (h *Hub) Mark(who any, mark scale.Rev, names ...string) scale.Rev {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.synced <= mark {
+	if h.synced <= mark || h.behind[who] > 0 {
 		return mark
 	}
 	if h.synced-mark > scale.Rev(keep.Microseconds())/2 {
@@ -397,12 +402,13 @@ func (h *Hub) tellAll() {
 		case <-h.tell:
 		}
 		h.mu.Lock()
-		news, late, looked := h.news, h.late, h.looked
-		h.news, h.late = make(map[string]struct{}), nil
+		news, coming, looked := h.news, h.late, h.looked
+		h.news, h.late = make(map[string]struct{}), make(map[late]struct{})
 		h.mu.Unlock()
 		maps.DeleteFunc(news, func(name string, _ struct{}) bool { return h.config.Changed(name) })
-		for _, l := range late {
+		for l := range coming {
 			h.config.Told(l.who, l.topic)
+			h.told(l.who)
 		}
 		failed := len(news) > 0
 		h.mu.Lock()
@@ -413,6 +419,15 @@ func (h *Hub) tellAll() {
 		if failed && h.wait(again) {
 			knock(h.tell)
 		}
+	}
+}
+
+// told notes that one of those who came late has been told of something.
+func (h *Hub) told(who any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.behind[who]--; h.behind[who] == 0 {
+		delete(h.behind, who)
 	}
 }
 

@@ -408,31 +408,31 @@ func TestMark(t *testing.T) {
 		age := func(mark scale.Rev) time.Duration { return time.Since(time.UnixMicro(int64(mark))) }
 		mark := now()
 		time.Sleep(time.Minute)
-		if m := h.Mark(mark, "x", "y"); m != mark {
+		if m := h.Mark(nil, mark, "x", "y"); m != mark {
 			t.Errorf("nothing was raised: the mark is %v old", age(m))
 		}
 		raise(t, hubs[1], "y")
-		if m := h.Mark(mark, "x", "y"); age(m) > slack+look+gather {
+		if m := h.Mark(nil, mark, "x", "y"); age(m) > slack+look+gather {
 			t.Errorf("the mark is %v old", age(m))
 		}
-		if m := h.Mark(mark, "x"); m != mark {
+		if m := h.Mark(nil, mark, "x"); m != mark {
 			t.Errorf("another topic was raised: the mark is %v old", age(m))
 		}
-		if m := h.Mark(now(), "x", "y"); age(m) != 0 {
+		if m := h.Mark(nil, now(), "x", "y"); age(m) != 0 {
 			t.Errorf("a mark of now gets %v old", age(m))
 		}
 		e.away.Store(true)
 		time.Sleep(time.Minute)
-		if m := h.Mark(mark, "x", "y"); age(m) < time.Minute {
+		if m := h.Mark(nil, mark, "x", "y"); age(m) < time.Minute {
 			t.Errorf("while the store is away, the mark is %v old", age(m))
 		}
 		e.away.Store(false)
 		time.Sleep(time.Second)
-		if m := h.Mark(mark, "x", "y"); age(m) > slack+look {
+		if m := h.Mark(nil, mark, "x", "y"); age(m) > slack+look {
 			t.Errorf("after that, the mark is %v old", age(m))
 		}
 		time.Sleep(keep)
-		if m := h.Mark(mark, "x"); age(m) > slack+look {
+		if m := h.Mark(nil, mark, "x"); age(m) > slack+look {
 			t.Errorf("a day later, the mark is %v old", age(m))
 		}
 	})
