@@ -482,8 +482,8 @@ func (m *Manager) Cancel(ctx context.Context, owner, id string) error {
 // away returns the error for a client whose request could not be served because
 // the store that replicas share did not answer; others as they are.
 func (m *Manager) away(what string, err error) error {
-	if err == nil || m.shared == nil {
-		return err
+	if _, ok := errors.AsType[*protocol.Error](err); ok || err == nil || m.shared == nil {
+		return err // it says more
 	}
 	return wire.Unavailable(what, err)
 }

@@ -105,6 +105,10 @@ func errLong(what string, bytes int) *protocol.Error {
 	return protocol.Errorf(protocol.CodeInternal, "%d bytes of %s are more than replicas can share, which is %d", bytes, what, scale.MaxValue)
 }
 
+// maxShared is how many bytes a task may have that replicas share and that has not
+// ended: what its entry has beside them, and what other replicas add, fits as well.
+const maxShared = scale.MaxValue * 3 / 4
+
 // lifetime is how long entries of a task are kept from now on.
 func lifetime(r *Record) time.Duration {
 	return max(time.Until(r.Created.Add(r.TTL)), time.Second)
@@ -157,7 +161,7 @@ func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 	value := s.Seal.Seal(nil, text, seal.Binding(key.Name))
 	if len(value) > scale.MaxValue {
 		tooLong := errLong("a task", len(text))
-		if r.Status != protocol.TaskCompleted {
+		if !r.Status.Final() {
 			return scale.Write{}, tooLong
 		}
 		short := *r

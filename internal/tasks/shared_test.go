@@ -373,3 +373,30 @@ func TestSharedReadOnly(t *testing.T) {
 		})
 	}
 }
+
+// An answer that is too long for an entry is refused, wherever it comes, and the
+// task waits for a shorter one.
+func TestSharedAnswerTooLong(t *testing.T) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, _ *replica, task *Task, _ func() error) {
+		answered := make(chan string, 1)
+		go func() {
+			got, err := task.Ask(t.Context(), []protocol.InputRequest{{Key: "x", Method: protocol.MethodRoots}})
+			answered <- fmt.Sprintf("%s %v", got, err)
+		}()
+		synctest.Wait()
+		id := task.Record().ID
+		long := json.RawMessage(`"` + strings.Repeat("x", scale.MaxValue+1) + `"`)
+		for _, r := range []*replica{a, b} {
+			err := r.Update(t.Context(), "ann", id, map[string]json.RawMessage{"x": long})
+			if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Code == protocol.CodeUnavailable {
+				t.Errorf("a long answer: %v", err)
+			}
+		}
+		if err := a.Update(t.Context(), "ann", id, map[string]json.RawMessage{"x": json.RawMessage(`1`)}); err != nil {
+			t.Errorf("a short one: %v", err)
+		}
+		if got := <-answered; got != "[1] <nil>" {
+			t.Errorf("the work got %s", got)
+		}
+	})
+}

@@ -225,7 +225,12 @@ func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 	}
 	before := t.record
 	fn(&t.record)
-	if bytes := size(&t.record); !t.manager.resize(t, bytes) {
+	bytes := size(&t.record)
+	if t.manager.shared != nil && bytes-t.record.Call > maxShared && !t.record.Status.Final() { // or it could not be saved any more
+		t.record = before
+		return r, 0, protocol.Errorf(protocol.CodeInvalidParams, "%d bytes of questions, answers and values of a task are more than replicas can share, which is %d", bytes, maxShared)
+	}
+	if !t.manager.resize(t, bytes) {
 		tooLong := protocol.Errorf(protocol.CodeBusy, "%d bytes of a task are more than the server has room to keep", bytes)
 		if !t.record.Status.Final() {
 			t.record = before
