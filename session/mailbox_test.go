@@ -114,6 +114,20 @@ type replicas struct {
 	failed []error
 }
 
+// withStream calls test, in a bubble, with n replicas, and a session whose stream is
+// open at the first.
+func withStream(t *testing.T, n int, test func(t *testing.T, r *replicas, id string, g *get)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, n, local())
+		defer r.close()
+		id := r.open(0)
+		g := r.get(0, id, "")
+		synctest.Wait()
+		test(t, r, id, g)
+	})
+}
+
 // newReplicas makes replicas in a bubble; close must be called in it.
 func newReplicas(t *testing.T, n int, store *roads) *replicas {
 	t.Helper()
@@ -203,12 +217,37 @@ func (r *replicas) holders(id string) (list []int) {
 // get is a stream that a client has opened.
 type get struct {
 	sink
-	wake chan struct{}
-	gone chan struct{} // closed when the client leaves
+	client
 	done chan struct{} // closed when Serve has returned
 	err  error
 	left bool
 	full chan struct{} // nil, or what a client that does not read holds up
+}
+
+// client is what a stream waits for: to be woken, or that its client leaves.
+type client struct {
+	wakes chan struct{}
+	gone  chan struct{} // closed when it leaves
+}
+
+func newClient() client { return client{make(chan struct{}, 1), make(chan struct{})} }
+
+func (c client) Waker() func() {
+	return func() {
+		select {
+		case c.wakes <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (c client) Wait() bool {
+	select {
+	case <-c.wakes:
+		return true
+	case <-c.gone:
+		return false
+	}
 }
 
 func (g *get) Event(id string, message []byte) error {
@@ -220,24 +259,6 @@ func (g *get) Event(id string, message []byte) error {
 
 func (g *get) Open() error { return nil }
 
-func (g *get) Waker() func() {
-	return func() {
-		select {
-		case g.wake <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (g *get) Wait() bool {
-	select {
-	case <-g.wake:
-		return true
-	case <-g.gone:
-		return false
-	}
-}
-
 // get opens a stream at replica i.
 func (r *replicas) get(i int, id, last string) *get {
 	r.t.Helper()
@@ -246,7 +267,7 @@ func (r *replicas) get(i int, id, last string) *get {
 
 // serve opens a stream of a session.
 func serve(s *Session, last string) *get {
-	g := &get{wake: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+	g := &get{client: newClient(), done: make(chan struct{})}
 	go func() {
 		defer close(g.done)
 		g.err = s.Serve(last, g)
@@ -541,12 +562,7 @@ func (g *get) ids() []string { _, ids := g.messages(); return ids }
 // A client that comes back at another replica gets what followed the event that it
 // had, from the one that it was at, if that is there.
 func TestPostComingBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 3, local())
-		defer r.close()
-		id := r.open(0)
-		first := r.get(0, id, "")
-		synctest.Wait()
+	withStream(t, 3, func(t *testing.T, r *replicas, id string, first *get) {
 		r.post(1, id, "a")
 		synctest.Wait()
 		r.post(0, id, "b")
@@ -580,12 +596,7 @@ func TestPostComingBack(t *testing.T) {
 // Messages for a replica that is gone wait for the next stream. One that was only
 // not heard of for a while listens again.
 func TestPostToDeadReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 3, local())
-		defer r.close()
-		id := r.open(0)
-		dead := r.get(0, id, "")
-		synctest.Wait()
+	withStream(t, 3, func(t *testing.T, r *replicas, id string, dead *get) {
 		r.office[0].Close(t.Context())
 		r.post(1, id, "a", "b")
 		next := r.get(2, id, "")
@@ -626,7 +637,7 @@ func TestPostStoreAway(t *testing.T) {
 		if sent, err := at1.Post(t.Context(), []byte(`"b"`)); sent || !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("elsewhere: %v, %v", sent, err)
 		}
-		other := &get{wake: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+		other := &get{client: newClient(), done: make(chan struct{})}
 		fault, ok := errors.AsType[*protocol.Error](at1.Serve("", other))
 		if !ok || fault.Code != protocol.CodeUnavailable {
 			t.Errorf("a stream elsewhere: %v", fault)
@@ -698,12 +709,7 @@ func TestPostFull(t *testing.T) {
 // A session that is deleted at one replica ends its stream at another, and nothing
 // of it stays in the store.
 func TestPostDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
-		defer r.close()
-		id := r.open(0)
-		g := r.get(0, id, "")
-		synctest.Wait()
+	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
 		if err := r.all[1].Stop(r.at(1, id), upcall.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
@@ -718,12 +724,7 @@ func TestPostDeleted(t *testing.T) {
 // A flood of messages from another replica reaches a client that reads, in its
 // order, and what replicas have to tell each other besides.
 func TestPostFlood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
-		defer r.close()
-		id := r.open(0)
-		g := r.get(0, id, "")
-		synctest.Wait()
+	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
 		asked := r.at(0, id)
 		answered := make(chan error, 1)
 		var question protocol.ID
@@ -754,12 +755,7 @@ func TestPostFlood(t *testing.T) {
 
 // A replica that shuts down leaves what its clients have not got.
 func TestPostShutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
-		defer r.close()
-		id := r.open(0)
-		g := r.get(0, id, "")
-		synctest.Wait()
+	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
 		g.full = make(chan struct{})
 		at0 := r.at(0, id)
 		for _, m := range []string{"a", "b", "c"} {

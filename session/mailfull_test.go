@@ -67,12 +67,7 @@ func TestPostToSlowClient(t *testing.T) {
 // What a stream leaves, more than waits in the store, comes once.
 func TestPostLeavesMuch(t *testing.T) {
 	const count = 60
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
-		defer r.close()
-		id := r.open(0)
-		g := r.get(0, id, "")
-		synctest.Wait()
+	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
 		stuck(r.at(0, id))
 		r.postLong(0, id, count)
 		g.breakOff()

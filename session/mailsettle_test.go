@@ -99,12 +99,7 @@ func TestListensAgain(t *testing.T) {
 
 // A stream that leaves while the mailbox is in use leaves nobody who listens.
 func TestLeavesLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
-		defer r.close()
-		id := r.open(0)
-		g := r.get(0, id, "")
-		synctest.Wait()
+	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
 		l := r.at(0, id).mailbox
 		l.storing <- struct{}{}
 		go g.leave()

@@ -180,8 +180,7 @@ func (f *team) call() upcall.Stream {
 // listener is a client that has come back.
 type listener struct {
 	sink
-	wakes chan struct{}
-	gone  chan struct{}
+	client
 	done  chan struct{} // closed when it was served
 	once  sync.Once
 	err   error
@@ -189,24 +188,6 @@ type listener struct {
 }
 
 func (l *listener) Open() error { l.opens.Add(1); return nil }
-
-func (l *listener) Waker() func() {
-	return func() {
-		select {
-		case l.wakes <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (l *listener) Wait() bool {
-	select {
-	case <-l.wakes:
-		return true
-	case <-l.gone:
-		return false
-	}
-}
 
 // leave hangs up.
 func (l *listener) leave() {
@@ -222,7 +203,7 @@ func (l *listener) leave() {
 // back has the client come back at one of them.
 func (f *team) back(i int, last string) *listener {
 	f.t.Helper()
-	l := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+	l := &listener{client: newClient(), done: make(chan struct{})}
 	s := f.at(i)
 	go func() {
 		defer close(l.done)
@@ -366,7 +347,7 @@ func TestTailTakesOver(t *testing.T) {
 			var both [2]*listener
 			for i := range both {
 				s := f.at(i + 1)
-				l := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+				l := &listener{client: newClient(), done: make(chan struct{})}
 				both[i] = l
 				go func() { defer close(l.done); l.err = s.Serve(f.event(1), l) }()
 			}
@@ -889,7 +870,7 @@ func TestTailStoreAway(t *testing.T) {
 		l := f.back(1, f.event(1))
 		other := f.at(2)
 		f.store.down.Store(true)
-		refused := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+		refused := &listener{client: newClient(), done: make(chan struct{})}
 		fault, _ := errors.AsType[*protocol.Error](other.Serve(f.event(1), refused))
 		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || refused.opens.Load() != 0 {
 			t.Errorf("refused with %+v", fault)
@@ -983,7 +964,7 @@ func TestTailEnds(t *testing.T) {
 		f.call()
 		s := f.at(1)
 		f.all[1].relay.close()
-		l := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+		l := &listener{client: newClient(), done: make(chan struct{})}
 		fault, _ := errors.AsType[*protocol.Error](s.Serve(f.event(1), l))
 		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || l.opens.Load() > 0 {
 			t.Errorf("refused with %+v", fault)
@@ -1173,7 +1154,7 @@ func TestTailSimulation(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 					continue
 				}
-				l := &listener{wakes: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{})}
+				l := &listener{client: newClient(), done: make(chan struct{})}
 				go func() {
 					defer close(l.done)
 					l.err = s.Serve(last, l)
