@@ -92,7 +92,7 @@ func TestSessionComponents(t *testing.T) {
 				{mine, "tools/call", `{"name":"twice"}`, `\"first\" is registered already`, ""},
 				{mine, "tools/list", `{}`, `"name":"own"`, `"name":"never"`},
 				{mine, "tools/call", `{"name":"wrong"}`, "component 0 is nil", ""},
-				{mine, "tools/call", `{"name":"method"}`, "a session has no methods of its own", ""},
+				{mine, "tools/call", `{"name":"method"}`, "method \\\"own/method\\\" cannot be in a session", ""},
 
 				{other, "tools/list", `{}`, `"name":"first"`, `"name":"own"`},
 				{other, "tools/call", `{"name":"own"}`, "Unknown tool: own", ""},

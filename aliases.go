@@ -21,6 +21,15 @@ func FromContext(ctx context.Context) (f *Frame, ok bool) {
 	return frame.Internal(call.Private{}).From(ctx)
 }
 
+// Observer hears of every message that a server serves; see frame.Observer.
+type Observer = frame.Observer
+
+// Outcome is how a message ended; see frame.Outcome.
+type Outcome = frame.Outcome
+
+// Event is something that belongs to no one message; see frame.Event.
+type Event = frame.Event
+
 // Key is a typed place for a value that handlers keep; see frame.Key.
 type Key[T any] = frame.Key[T]
 

@@ -73,8 +73,8 @@ func ElicitURL(f *Frame, key, message, address string) (Elicited[struct{}], erro
 // would be taken for that of the second. In the modern revision a question whose
 // text, form or address is another one when the handler runs again is a new
 // question, which is asked anew: an answer is to what the user has seen. What
-// differs by itself, such as a time or a random part of a URL, is for Once. A client that did not declare the
-// capability is not asked: that is an error.
+// differs by itself, such as a time or a random part of a URL, is for Once. A client
+// that did not declare the capability is not asked: that is an error.
 func Ask(f *Frame, questions ...*Question) error { return ask.All(f, questions...) }
 
 // Once runs fn once per request, however often its handler runs again for

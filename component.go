@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -18,8 +19,9 @@ import (
 )
 
 // Component is something that a Server offers: what [Tool], [Resource],
-// [Template], [Prompt], [Method], [File], [Bytes] and [Directory] return. The
-// interface is sealed, since a Server has to know each kind.
+// [Template], [Prompt], [Method], [File], [Bytes], [Directory] and [Extension]
+// return, skill.Directory and app.View. The interface is sealed, since a Server has to know
+// each kind.
 type Component interface {
 	// compile adds what the component is to c, checked and ready.
 	compile(c *compiler) error
@@ -59,7 +61,32 @@ func (c *compiler) compile(components []Component) error {
 			faults = append(faults, err)
 		}
 	}
+	for _, e := range c.entries {
+		if e.View != "" && !c.offers(e.View) {
+			faults = append(faults, fmt.Errorf("mcp: tool %q: there is no view at %s; add it with app.View, before the tool or with it", e.Key(), e.View))
+		}
+	}
 	return errors.Join(faults...)
+}
+
+// offers reports whether the server has a view, or gets it now.
+func (c *compiler) offers(view string) bool {
+	e, ok := c.server.catalog.Internal(call.Private{}).Get(KindResource, view)
+	return ok && e.IsView() || slices.ContainsFunc(c.entries, func(e *registry.Entry) bool { return e.IsView() && e.Key() == view })
+}
+
+// forServer returns an error if something is compiled that belongs to a server as
+// a whole, and not to where, which is a part of it.
+func (c *compiler) forServer(where string) error {
+	if len(c.methods) > 0 {
+		return fmt.Errorf("method %q cannot be in %s; add it to the Server", c.methods[0].Name, where)
+	}
+	for _, e := range c.entries {
+		if x, ok := e.Definition.(*wire.Extension); ok {
+			return fmt.Errorf("extension %q cannot be in %s; add it to the Server", x.ID, where)
+		}
+	}
+	return nil
 }
 
 // schemaOptions returns a copy of Options.Schema.
@@ -289,9 +316,9 @@ func Timeout(limit time.Duration) Option {
 // Scopes makes a component be for those clients alone that were granted all of
 // scopes. Lists leave it out for others, and are then private. Who uses it all
 // the same is refused before any handler runs, and before any middleware does but
-// for custom methods: over HTTP with the challenge by which clients ask their user for more and come again (step-up,
-// basic/authorization of 2025-11-25 and 2026-07-28), elsewhere with a JSON-RPC
-// error.
+// for custom methods: over HTTP with the challenge by which clients ask their user for
+// more and come again (step-up, basic/authorization of 2025-11-25 and 2026-07-28),
+// elsewhere with a JSON-RPC error.
 //
 //	mcp.Tool("add_note", addNote, mcp.Scopes("notes:write"))
 //
@@ -361,7 +388,7 @@ func VisibleTo(fn func(f *Frame) bool) Option {
 // and out is a pointer to its result. It calls decode once, before the func; an
 // error of decode is returned as it is, and the func does not run. Out must not
 // be used if there is an error. Several goroutines may run one at once.
-type runner func(f *frame.Frame, decode func(in any) error) (out any, err error)
+type runner func(f *frame.Frame, decode func(f *frame.Frame, in any) error) (out any, err error)
 
 // erase takes the types of a handler away. Its context is a *Frame or a
 // context.Context, as handlerFaults makes sure; both are the Frame.
@@ -370,9 +397,9 @@ func erase[Ctx context.Context, In, Out any](fn func(ctx Ctx, in In) (Out, error
 		in  In
 		out Out
 	}
-	return func(f *frame.Frame, decode func(in any) error) (any, error) {
+	return func(f *frame.Frame, decode func(f *frame.Frame, in any) error) (any, error) {
 		c := new(call) // input and result in one piece of memory
-		if err := decode(&c.in); err != nil {
+		if err := decode(f, &c.in); err != nil {
 			return nil, err
 		}
 		var err error

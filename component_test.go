@@ -21,7 +21,7 @@ func TestOptionsAreTyped(t *testing.T) {
 	for kindsOf, options := range map[string][]any{
 		"ToolOption ResourceOption PromptOption MethodOption": {mcp.Doc, mcp.Title, mcp.Icons, mcp.Meta, mcp.Scopes, mcp.VisibleTo, mcp.Timeout, func() mcp.Bundle { return nil }},
 		"ToolOption": {mcp.ReadOnly, mcp.Destructive, mcp.Idempotent, mcp.OpenWorld, mcp.InputSchema, mcp.OutputSchema,
-			mcp.Strict, mcp.StructuredOnly, mcp.AsTask, func() mcp.ToolOptions { return nil }},
+			mcp.Strict, mcp.StructuredOnly, mcp.Text[sized], mcp.AsTask, func() mcp.ToolOptions { return nil }},
 		"ResourceOption":              {mcp.MIME, mcp.Name, mcp.Annotated, mcp.Cache, mcp.CachePublic, mcp.Size, mcp.Unconfined},
 		"ResourceOption PromptOption": {mcp.Complete, mcp.CompleteFrom},
 	} {

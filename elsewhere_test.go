@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/talaria-go/mcp"
@@ -257,6 +259,59 @@ func TestSSEElsewhere(t *testing.T) {
 		}
 	}
 	t.Error("the stream has ended, and is found")
+}
+
+// What a replica is told late, as hints are lost, is accepted when that replica has
+// taken it, and not if its stream has ended until then.
+func TestSSEElsewhereLate(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEngine()
+			var servers []*mcp.Server
+			for range 2 {
+				servers = append(servers, fixture(t, &mcp.Options{Store: e, StateKeys: sharedKeys, HTTP: mcp.HTTPOptions{SSE: true}}))
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			stream := &pipeWriter{header: http.Header{}, status: make(chan int, 1)}
+			in, out := io.Pipe()
+			stream.out = out
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				servers[0].Handler().ServeHTTP(stream, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/", nil))
+				_ = out.Close()
+			}()
+			lines := bufio.NewScanner(in)
+			for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
+			}
+			_, id, _ := strings.Cut(lines.Text(), "sessionId=")
+			go func() { _, _ = io.Copy(io.Discard, in) }()
+			time.Sleep(time.Minute)
+			e.deaf.Store(true)
+			status := make(chan int)
+			go func() {
+				w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/?sessionId="+id, strings.NewReader(initLine))
+				r.Header.Set("Content-Type", "application/json")
+				servers[1].Handler().ServeHTTP(w, r)
+				status <- w.Code
+			}()
+			synctest.Wait()
+			want := http.StatusAccepted
+			if ends {
+				want = http.StatusNotFound
+				leave()
+				<-over
+			}
+			if got := <-status; got != want {
+				t.Errorf("the stream ends: %v, status %d, want %d", ends, got, want)
+			}
+			leave()
+			<-over
+			for _, s := range servers {
+				_ = s.Shutdown(context.Background())
+			}
+		})
+	}
 }
 
 // The replica that has the stream is gone: there is no session any more.

@@ -18,15 +18,19 @@ func extensionsServer(t *testing.T) *mcp.Server {
 	s := fixture(t, &mcp.Options{
 		Instructions: "Use the tools.",
 		Discover: func(_ *mcp.Frame, d *mcp.Discovery) {
-			d.Capabilities.Extensions = map[string]any{
-				"io.modelcontextprotocol/ui": struct{}{},
-				"com.example/conformance":    json.RawMessage(`{"nested":{"enabled":true,"limit":3},"values":["b",4]}`),
-				"com.example/empty":          struct{}{},
-				wire.TasksExtension:          struct{}{}, // of a table that is the same for every client
-			}
+			d.Capabilities.Extensions[wire.TasksExtension] = struct{}{} // of a table that is the same for every client
 		},
 	})
+	child := mcp.NewServer(mcp.Info{Name: "child", Version: "1"}, &mcp.Options{
+		Filter: func(*mcp.Frame, mcp.Kind, string) bool { return false },
+	})
+	child.MustAdd(mcp.Extension("com.example/empty", nil))
+	if err := s.Mount("child", child); err != nil {
+		t.Fatal(err)
+	}
 	s.MustAdd(
+		mcp.Extension("io.modelcontextprotocol/ui", struct{}{}),
+		mcp.Extension("com.example/conformance", json.RawMessage(`{"nested":{"enabled":true,"limit":3},"values":["b",4]}`)),
 		mcp.Tool("task", func(*mcp.Frame, empty) (string, error) { return "done", nil }, mcp.AsTask(nil)),
 		mcp.Tool("extensions", func(f *mcp.Frame, _ empty) (string, error) {
 			text, err := json.Marshal(f.ClientCapabilities().Extensions)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,9 +50,7 @@ type file struct {
 // compile implements Component.
 func (f *file) compile(c *compiler) error {
 	dir, base := filepath.Split(f.name)
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	own := []ResourceOption{oneFile}
 	if kind := typeOf(f.name, nil); kind != "" {
 		own = append(own, MIME(kind))
@@ -123,10 +122,7 @@ const listingType = "application/json"
 // listing of a directory, for which a slash at the end makes no difference. name
 // was decoded from a URI; a path that fs does not take for valid is not found.
 func (d *directory) read(name, mediaType string, limit int) (ResourceContents, error) {
-	name = strings.TrimSuffix(name, "/")
-	if name == "" {
-		name = "."
-	}
+	name = cmp.Or(strings.TrimSuffix(name, "/"), ".")
 	if !fs.ValidPath(name) {
 		return ResourceContents{}, ErrNotFound
 	}
@@ -182,10 +178,7 @@ func (d *directory) uriOf(name string) string {
 // complete finds the entries that begin with what was typed.
 func (d *directory) complete(typed string) (Completion, error) {
 	dir, base := path.Split(typed)
-	name := strings.TrimSuffix(dir, "/")
-	if name == "" {
-		name = "."
-	}
+	name := cmp.Or(strings.TrimSuffix(dir, "/"), ".")
 	if !fs.ValidPath(name) {
 		return Completion{}, nil
 	}

@@ -43,9 +43,11 @@ func init() {
 	}
 	tell("test:TestDoorsOfAServer",
 		"mcp.Options.OnSessionStart", "mcp.Options.OnSessionAttach", "mcp.Options.Filter", "mcp.Options.Discover", "mcp.Options.Logger", "slogwriter.New(h)", "mcp.Complete(fn)",
-		"mcp.Prompt(fn)", "mcp.Resource(read)", "mcp.Template(read)", "mcp.VisibleTo(fn)", "mcp.Method(fn)", "mcp.Once(fn)",
+		"mcp.Prompt(fn)", "mcp.Resource(read)", "mcp.Template(read)", "mcp.VisibleTo(fn)", "mcp.Text(fn)", "mcp.Method(fn)", "mcp.Once(fn)",
 		"mcp.Directory(fsys)", "frame.Handler", "frame.Middleware", "middleware.CacheOptions.Only", "middleware.Logging(logger)",
 		"middleware.RateLimitOptions.Client", "middleware.Timing(report)", "schema.Options.Localize")
+	tell("test:TestObserversAreUnwound", "frame.Observer.Begin")
+	tell("test:TestObserverEndsThatDoNotReturn", "frame.Observer.End", "frame.Observer.Event")
 	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
 	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)")
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
@@ -55,7 +57,8 @@ func init() {
 	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.Refused")
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
-	tell("test:TestCallbacksThatDoNotReturn", "client.Options.Trace", "client.Options.OnState", "client.Options.OnNotification", "client.Options.OnLog", "client.Options.Elicit")
+	tell("test:TestCallbacksThatDoNotReturn", "client.Options.Inject", "client.Options.Trace", "client.Options.OnState", "client.Options.OnNotification", "client.Options.OnLog", "client.Options.Elicit")
+	tell("test:TestOptionsThatDoNotReturn", "telemetry.Options.Trust", "telemetry.Options.Attributes")
 	tell("test:TestDoorsOfAClient", "client.HTTPOptions.Client", "client.HTTPOptions.HeaderFunc", "client.Options.Logger", "client.Conn(dial)",
 		"client.OnProgress(fn)")
 	tell("test:TestLocal", "client.Local(serve)")
@@ -72,19 +75,19 @@ func init() {
 	tell("sealed: only package oauth implements it", "oauth.Grant")
 	tell("asked by rules.Ask, in its guard", "schema.Validator")
 	tell("called before anything is served or connected, by whoever registers or configures",
-		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "config.Options.Env",
+		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "skill.Directory(fsys)", "config.Options.Env",
 		"config.Options.Input", "mcptest.Option")
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
 		"authtest.Options.Client", "authtest.Server.Middleware(next)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
-		"pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
+		"client.Options.Around", "pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
 		"transporttest.Run(open)", "transporttest.Link.HalfClose")
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
 		"registry.Entry.Completers", "registry.Config.Coming", "registry.Config.Filter",
-		"registry.Entry.Match", "registry.Entry.Visible",
+		"registry.Entry.Directory", "registry.Entry.Match", "registry.Entry.Under", "registry.Entry.Visible",
 		"session.Manager.Attach(stop)", "session.Config.RestoredEnd", "session.Manager.Share(tell)", "session.Session.OnEnd(fn)",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")
@@ -200,6 +203,9 @@ var serverDoors = []serverDoor{
 		log := zerolog.New(slogwriter.New(trapHandler{slog.Default().Handler(), a}))
 		o.Logger = &log
 	}, method: "tools/call", members: `"name":"handler","arguments":{"way":"panic"}`},
+	{name: "Text", add: func(s *mcp.Server, a *trap) {
+		s.MustAdd(mcp.Tool("told", func(*mcp.Frame, empty) (int, error) { return 1, nil }, mcp.Text(func(int) string { a.spring(); return "" })))
+	}, method: "tools/call", members: `"name":"told"`},
 	{name: "Prompt", add: func(s *mcp.Server, a *trap) {
 		s.MustAdd(mcp.Prompt("p", func(*mcp.Frame, empty) (string, error) { a.spring(); return "", nil }))
 	}, method: "prompts/get", members: `"name":"p"`},

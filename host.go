@@ -3,7 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -44,7 +46,7 @@ var _ conn.Host = (*host)(nil)
 // that come from a store have not passed Opened in this process, so that the
 // table is told what to do when one ends.
 func (h *host) newSessions() *session.Manager {
-	config := h.opts.sessions(logStore(&h.logger, "session store"))
+	config := h.opts.sessions(h.storeFailed("session store", "sessions"))
 	if h.post != nil {
 		config.Seal, config.Post, config.Node, config.Topics = h.opts.sealer("session"), h.post, h.post.Node(), h.topics
 	}
@@ -58,10 +60,10 @@ func (h *host) newPost() {
 	if h.opts.Store == nil {
 		return
 	}
-	h.post = post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Failed: logStore(&h.logger, "post")})
+	h.post = post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Failed: h.storeFailed("post", "post")})
 	h.topics = topics.New(topics.Config{
 		Store: h.opts.Store, Seal: h.opts.sealer("topics"), Node: h.post.Node(), Lives: h.post.Lives, Now: h.post.Now,
-		Catalogue: h.catalogue, Failed: logStore(&h.logger, "changes"),
+		Catalogue: h.catalogue, Failed: h.storeFailed("changes", "changes"),
 		Changed: func(topic string) bool { return h.subscriptions.heard(topic) },
 		Told:    func(who any, topic string) { h.subscriptions.heardLate(who.(*session.Session), topic) },
 	})
@@ -104,6 +106,21 @@ func (h *host) share() {
 	}
 }
 
+// notifyOne sends a notification to one session that is here, or in the store.
+func (h *host) notifyOne(id string, n *notification) error {
+	x, err := h.connections.Session(context.Background(), id)
+	if err != nil {
+		return err
+	}
+	if n.uri != "" && !h.subscriptions.sessionMayHear(x, n.uri) {
+		return nil // as if it had not subscribed
+	}
+	if !n.wanted(x) {
+		return nil
+	}
+	return conn.Post(context.Background(), x, n.text)
+}
+
 // notify sends a notification to the sessions that are here.
 func (h *host) notify(n *notification) {
 	h.sessions.Each(func(x *session.Session) {
@@ -113,14 +130,15 @@ func (h *host) notify(n *notification) {
 	})
 }
 
-// kindNotify is the kind of messages to all replicas that have a notification for
-// every session.
+// kindNotify is the kind of messages to other replicas that have a notification
+// for their sessions.
 const kindNotify = "notify"
 
 // shared is such a notification.
 type shared struct {
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params,omitempty"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Session string          `json:"session,omitempty"` // of a connection; "" for every session
 }
 
 // notifyOthers makes the other replicas send a notification to their sessions.
@@ -128,22 +146,40 @@ func (h *host) notifyOthers(method string, params []byte) error {
 	if h.post == nil {
 		return nil
 	}
-	body, err := json.Marshal(shared{method, params})
+	return h.hand(shared{Method: method, Params: params}, h.post.Tell)
+}
+
+// notifyElsewhere makes the replica that has the connection of a session send a
+// notification to it. The error wraps post.ErrNobody if there is no such replica.
+func (h *host) notifyElsewhere(id, method string, params []byte) error {
+	node, ok := h.connections.Elsewhere(id)
+	if !ok {
+		return post.ErrNobody
+	}
+	return h.hand(shared{method, params, id}, func(ctx context.Context, kind string, body []byte) error {
+		return h.post.Send(ctx, node, kind, body)
+	})
+}
+
+// hand gives a notification to other replicas.
+func (h *host) hand(s shared, give func(ctx context.Context, kind string, body []byte) error) error {
+	body, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
 	defer cancel()
-	if err := h.post.Tell(ctx, kindNotify, body); err != nil {
-		return fmt.Errorf("mcp: notification %q: %w", method, err)
+	if err := give(ctx, kindNotify, body); err != nil {
+		return fmt.Errorf("mcp: notification %q: %w", s.Method, err)
 	}
 	return nil
 }
 
-// notifyTimeout bounds how long NotifyAll waits for the store.
+// notifyTimeout bounds how long Notify and NotifyAll wait for the store.
 const notifyTimeout = 5 * time.Second
 
-// notified handles a message of notifyOthers.
+// notified handles a message of hand. One for a resource waits for
+// rules of visibility, which are users' code: what comes after it may overtake it.
 func (h *host) notified(m post.Message) bool {
 	if m.Kind != kindNotify {
 		return false
@@ -156,8 +192,19 @@ func (h *host) notified(m post.Message) bool {
 		if s.Params != nil {
 			params = s.Params
 		}
-		if n, err = newNotification(s.Method, params); err == nil {
+		switch n, err = newNotification(s.Method, params); {
+		case err != nil:
+		case s.Session == "":
 			h.notify(&n)
+		case n.uri == "":
+			_ = h.notifyOne(s.Session, &n) // who has left hears no more
+		default:
+			if task, ok := h.running.Begin(context.Background()); ok {
+				go func() {
+					defer task.End()
+					_ = h.notifyOne(s.Session, &n)
+				}()
+			}
 		}
 	}
 	if err != nil {
@@ -175,7 +222,7 @@ func (h *host) newConnections() *conn.Manager {
 		Guard: guard.New(o.AllowedHosts, o.AllowedOrigins), Post: h.post,
 		Max: o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
 		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.PerConnection, Batch: o.Limits.Batch,
-		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, Polling: o.HTTP.Polling,
+		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, StreamAge: o.Timeouts.Stream, Polling: o.HTTP.Polling,
 	})
 }
 
@@ -187,12 +234,75 @@ func (h *host) Dispatcher() *dispatch.Dispatcher { return h.server().dispatch() 
 
 // InitializesSlowly implements conn.Host.
 func (h *host) InitializesSlowly() bool {
-	return h.opts.OnSessionStart != nil || h.opts.OnSessionAttach != nil || h.opts.Discover != nil || len(h.middleware) > 0
+	return h.opts.OnSessionStart != nil || h.opts.OnSessionAttach != nil || h.opts.Discover != nil || len(h.middleware) > 0 || h.Dispatcher().Observed()
+}
+
+// maxLabels is how many names of components Frame.Labels tells.
+const maxLabels = 500
+
+// toolLabel returns the name of the tool that f calls, if that fits labels.
+func (h *host) toolLabel(f *frame.Frame) string {
+	if name := f.Request().Params.Name; h.Names(protocol.MethodToolsCall, name) {
+		return name
+	}
+	return "_OTHER"
+}
+
+// Names implements conn.Host. Names are counted when they are first asked for, and
+// stay counted when their components go: what was told once is a series of a
+// metric for ever.
+func (h *host) Names(method, name string) bool {
+	kind := KindTool
+	if method == protocol.MethodPromptsGet {
+		kind = KindPrompt
+	}
+	if _, ok := h.catalog.Internal(call.Private{}).Get(kind, name); !ok {
+		return false
+	}
+	as := label{kind, name}
+	for { // without a lock: it is called from wherever observers are
+		known := h.labels.Load()
+		if known != nil && ((*known)[as] || len(*known) >= maxLabels) {
+			return (*known)[as]
+		}
+		all := map[label]bool{as: true}
+		if known != nil {
+			maps.Copy(all, *known)
+		}
+		if h.labels.CompareAndSwap(known, &all) {
+			return true
+		}
+	}
+}
+
+// label is a component whose name Frame.Labels tells.
+type label struct {
+	kind Kind
+	name string
+}
+
+// storeFailed returns what logs errors of the store, as logStore does, and tells
+// the observers of each, soon. which is for the log, why for the Event.
+func (h *host) storeFailed(which, why string) func(error) {
+	log := logStore(&h.logger, which)
+	return func(err error) {
+		log(err)
+		h.failures.Add(Event{Kind: "store.failed", Why: why, Err: err}, h.tell)
+	}
+}
+
+// tell tells the observers of an event. What happens before the server serves is
+// told to nobody: observers may still come.
+func (h *host) tell(e Event) {
+	if d := h.dispatcher.Load(); d != nil {
+		d.Tell(e)
+	}
 }
 
 // Opened implements conn.Host: Options.OnSessionEnd runs when x ends.
 func (h *host) Opened(x *session.Session) {
-	if h.opts.OnSessionEnd != nil {
+	if h.opts.OnSessionEnd != nil || h.Dispatcher().Observed() {
+		h.tell(Event{Kind: "session.opened", ID: x.ID()})
 		x.OnEnd(func(reason error) { h.sessionEnded(x, reason) })
 	}
 }
@@ -214,15 +324,29 @@ func (h *host) Offers(f *frame.Frame, name string) (ok bool) {
 	return ok && err == nil
 }
 
+// whyEnded returns the word for why a session has ended.
+func whyEnded(reason error) string {
+	switch {
+	case errors.Is(reason, ErrSessionDeleted):
+		return "deleted"
+	case errors.Is(reason, ErrSessionIdle):
+		return "idle"
+	case errors.Is(reason, ErrServerClosed):
+		return "down"
+	}
+	return "closed"
+}
+
 // sessionEnded runs Options.OnSessionEnd for x, which has ended and whose last
 // request is over, with a Frame that has the session and no peer: nothing
 // reaches the client any more. A panic costs nothing but itself.
 func (h *host) sessionEnded(x *session.Session, reason error) {
+	h.Dispatcher().Tell(Event{Kind: "session.ended", Why: whyEnded(reason), ID: x.ID(), Err: reason})
 	if h.opts.OnSessionEnd == nil {
 		return
 	}
 	ctx := principal.With(context.Background(), x.Principal())
-	f := frame.Internal(call.Private{}).New(ctx, upcall.Config{Method: methodSessionEnd, Revision: x.Revision(), Session: x})
+	f := frame.Internal(call.Private{}).New(ctx, upcall.Config{Request: &upcall.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x})
 	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		h.opts.OnSessionEnd(f, reason)
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 const module = "github.com/talaria-go/mcp"
@@ -25,6 +28,7 @@ var importGraph = map[string][]string{
 	"internal/pause":            {},
 	"internal/visible":          {"internal/safely"},
 	"internal/facts":            {},
+	"internal/recording":        {},
 	"transport":                 {"internal/facts", "internal/safely", "internal/visible"},
 	"transport/transporttest":   {"transport"},
 	"uritemplate":               {"internal/call"},
@@ -62,15 +66,21 @@ var importGraph = map[string][]string{
 	"scale":               {},
 	"scale/scaletest":     {"scale"},
 	"scale/redis":         {"scale", "internal/call", "internal/safely"},
+	"telemetry":           {"", "client", "frame", "protocol"},
+	"telemetry/example":   {"", "client", "telemetry"},
 	"internal/tasks":      {"internal/wire", "internal/upcall", "internal/lease", "internal/opaque", "internal/safely", "internal/share", "internal/post", "internal/seal", "scale", "protocol"},
 	"registry":            {"internal/wire", "internal/call", "internal/facts", "internal/jsonx", "protocol", "frame"},
-	"internal/dispatch":   {"internal/wire", "internal/call", "internal/safely", "protocol", "frame"},
+	"internal/dispatch":   {"internal/wire", "internal/call", "internal/facts", "internal/inflight", "internal/safely", "protocol", "frame"},
 	"session":             {"internal/wire", "internal/opaque", "internal/lease", "internal/share", "internal/safely", "protocol", "internal/assigns", "internal/upcall", "frame", "internal/inflight", "internal/jsonx", "internal/pause", "internal/post", "internal/seal", "internal/topics", "scale"},
 	"internal/post":       {"internal/call", "internal/safely", "internal/seal", "scale"},
-	"internal/topics":     {"internal/opaque", "internal/seal", "protocol", "scale"},
+	"internal/topics":     {"internal/lease", "internal/opaque", "internal/seal", "protocol", "scale"},
 	"internal/conn": {"internal/wire", "internal/call", "internal/facts", "internal/principal", "internal/upcall", "frame", "internal/dispatch", "internal/guard", "internal/broadcast", "internal/inflight", "internal/safely", "internal/share", "internal/streamable",
 		"internal/visible", "protocol", "session", "transport", "internal/post", "scale"},
-	"": {"internal/wire", "internal/principal", "internal/upcall", "internal/conn", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/inflight", "internal/broadcast",
+	"internal/option":    {"frame", "protocol", "registry"},
+	"internal/skillhead": {},
+	"skill":              {"", "frame", "internal/option", "internal/skillhead", "internal/wire", "protocol", "registry"},
+	"app":                {"", "frame", "internal/option", "internal/wire", "protocol", "registry"},
+	"": {"internal/option", "internal/wire", "internal/principal", "internal/upcall", "internal/conn", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/inflight", "internal/broadcast",
 		"internal/guard", "internal/streamable", "registry", "uritemplate", "internal/dispatch", "internal/mrtr", "internal/seal", "internal/post", "internal/topics", "scale", "internal/tasks", "session"},
 
 	"client/internal/link":     {"internal/visible", "protocol"},
@@ -84,6 +94,7 @@ var importGraph = map[string][]string{
 	"client": {"internal/wire", "internal/facts", "client/internal/callback", "internal/safely", "internal/visible", "internal/pause", "internal/jsonx", "transport", "protocol", "schema/raw", "internal/inflight", "client/internal/link",
 		"client/internal/connlink", "client/internal/httplink", "client/internal/sselink", "client/internal/origin", "transport/websocket"},
 	"client/internal/reconnector":  {"internal/pause", "client", "protocol"},
+	"client/skills":                {"client", "internal/facts", "internal/skillhead", "internal/visible", "internal/wire", "protocol"},
 	"client/config":                {"client"},
 	"client/pool":                  {"client", "client/internal/callback", "client/internal/reconnector", "protocol"},
 	"client/group":                 {"client", "client/config", "client/internal/callback", "client/internal/reconnector", "protocol"},
@@ -93,18 +104,24 @@ var importGraph = map[string][]string{
 	"auth/oauth/internal/outbound": {},
 	"auth/oauth":                   {"internal/wire", "protocol", "auth/oauth/internal/outbound"},
 	"middleware":                   {"internal/wire", "internal/call", "frame", "", "internal/opaque", "internal/post", "internal/safely", "internal/seal", "internal/visible", "protocol", "scale"},
-	"mcptest":                      {"internal/wire", "", "internal/jsonx", "client", "protocol", "transport"},
-	"cmd/example":                  {"", "auth", "auth/authtest", "schema", "schema/civil", "transport/websocket"},
+	"mcptest":                      {"internal/recording", "internal/wire", "", "internal/jsonx", "client", "protocol", "transport"},
+	"cmd/example":                  {"", "app", "auth", "auth/authtest", "schema", "schema/civil", "transport/websocket"},
+	"examples/audit":               {"", "protocol"},
 	"examples/notes":               {""},
-	"internal/everything":          {"internal/pause", "", "frame", "protocol", "schema"},
+	"examples/service":             {""},
+	"examples/skills":              {"", "skill"},
+	"examples/apps":                {"", "app"},
+	"examples/bundle":              {""},
+	"internal/everything":          {"internal/pause", "", "frame", "protocol", "schema", "skill"},
 	"conformance/server":           {"internal/undertest", "internal/everything"},
 	"conformance/roundrobin":       {"internal/undertest"},
 	"scale/redis/example":          {"", "scale/redis"},
-	"scale/redis/cmd/replica":      {"internal/undertest", "internal/everything", "", "scale/redis"},
+	"internal/trial":               {"", "frame", "protocol"},
+	"scale/redis/cmd/replica":      {"internal/undertest", "internal/everything", "internal/trial", "", "scale/redis"},
 	"internal/alone":               {},
 	"internal/needs":               {},
 	"internal/testserver":          {},
-	"internal/undertest":           {"", "scale", "transport/websocket"},
+	"internal/undertest":           {"", "transport/websocket"},
 	"internal/tasks/taskstest":     {"internal/tasks", "internal/opaque", "internal/post", "internal/seal", "protocol", "scale"},
 	"internal/programs/hello":      {""},
 	"internal/programs/order":      {"", "schema/civil"},
@@ -116,29 +133,35 @@ var importGraph = map[string][]string{
 	"internal/programs/notes":      {"", "auth"},
 	"internal/programs/forecast":   {"client"},
 	"conformance/bridge":           {"internal/undertest"},
-	"conformance/client":           {"auth/oauth", "client", "protocol"},
+	"conformance/client":           {"auth/oauth", "client", "client/skills", "protocol"},
 	"conformance/tally":            {},
 	"internal/count":               {},
-	"e2e/server":                   {"internal/undertest", "", "frame", "protocol"},
+	"e2e/server":                   {"internal/undertest", "internal/trial", ""},
 
 	"cmd/talaria/internal/subscriptions": {"client"},
 	"cmd/talaria/internal/shellwords":    {},
 	"cmd/talaria/internal/console":       {"internal/visible"},
 	"cmd/talaria/internal/hosts":         {},
-	"cmd/talaria/internal/scaffold":      {},
-	"cmd/talaria/internal/arguments":     {"schema", "schema/raw"},
-	"cmd/talaria/internal/form":          {"protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
-	"cmd/talaria/internal/editor":        {"cmd/talaria/internal/console", "cmd/talaria/internal/form"},
-	"cmd/talaria/internal/render":        {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/browser":       {},
+	"cmd/talaria/internal/bundle":        {"schema"},
+	"cmd/talaria/internal/statedir":      {},
+	"cmd/talaria/internal/record":        {"internal/recording", "internal/visible", "cmd/talaria/internal/statedir"},
+	"cmd/talaria/internal/inspector": {"client", "internal/wire", "uritemplate", "protocol", "transport", "schema", "schema/raw", "internal/recording", "internal/visible",
+		"cmd/talaria/internal/arguments", "cmd/talaria/internal/record", "cmd/talaria/internal/statedir"},
+	"cmd/talaria/internal/scaffold":  {},
+	"cmd/talaria/internal/arguments": {"schema", "schema/raw"},
+	"cmd/talaria/internal/form":      {"protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/editor":    {"cmd/talaria/internal/console", "cmd/talaria/internal/form", "cmd/talaria/internal/statedir"},
+	"cmd/talaria/internal/render":    {"client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
 	"cmd/talaria/internal/terminal": {"client", "protocol", "cmd/talaria/internal/console", "cmd/talaria/internal/editor",
 		"cmd/talaria/internal/form", "internal/safely"},
 	"cmd/talaria/internal/shell": {"internal/wire", "internal/tasks", "client", "cmd/talaria/internal/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal",
 		"cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/shellwords"},
 	"cmd/talaria/internal/proxy": {"internal/wire", "", "cmd/talaria/internal/subscriptions", "internal/visible", "client", "protocol", "transport"},
 	"cmd/talaria/internal/login": {"auth/oauth", "cmd/talaria/internal/shellwords", "protocol"},
-	"cmd/talaria": {"internal/wire", "auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
+	"cmd/talaria": {"internal/recording", "cmd/talaria/internal/statedir", "cmd/talaria/internal/record", "cmd/talaria/internal/browser", "cmd/talaria/internal/inspector", "client/skills", "internal/wire", "auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
 		"cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor",
-		"cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy"},
+		"cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy", "cmd/talaria/internal/bundle"},
 }
 
 // thirdParty says which packages may import which modules of others.
@@ -150,8 +173,9 @@ var thirdParty = map[string][]string{
 	"golang.org/x/time":                     {"middleware"},
 	"github.com/rs/zerolog":                 {"", "internal/conn", "slogwriter", "client", "client/internal/callback", "middleware", "cmd/example", "cmd/talaria", "cmd/talaria/internal/proxy", "scale/redis", "scale/redis/cmd/replica"},
 	"github.com/redis/rueidis":              {"scale/redis"},
+	"go.opentelemetry.io/otel":              {"telemetry", "telemetry/example"},
 	"github.com/go-chi/chi":                 {"internal/programs/notes", "cmd/example"},
-	"golang.org/x/text":                     {"schema/internal/wording"},
+	"golang.org/x/text":                     {"schema/internal/wording", "skill"},
 	"github.com/go-jose/go-jose":            {"auth", "auth/authtest", "auth/oauth"},
 	"golang.org/x/oauth2":                   {"auth/oauth"},
 	"code.dny.dev/ssrf":                     {"auth/authtest", "auth/oauth/internal/outbound"},
@@ -159,8 +183,8 @@ var thirdParty = map[string][]string{
 	"github.com/hashicorp/golang-lru":       {"auth"},
 	"github.com/spf13/cobra":                {"cmd/talaria"},
 	"github.com/spf13/pflag":                {"cmd/talaria"},
-	"github.com/aymanbagabas/go-udiff":      {"cmd/talaria"},
-	"github.com/tailscale/hujson":           {"cmd/talaria/internal/hosts"},
+	"github.com/aymanbagabas/go-udiff":      {"cmd/talaria", "cmd/talaria/internal/inspector"},
+	"github.com/tailscale/hujson":           {"cmd/talaria/internal/hosts", "cmd/talaria/internal/bundle"},
 	"github.com/peterh/liner":               {"cmd/talaria/internal/editor"},
 	"github.com/jedib0t/go-pretty":          {"cmd/talaria/internal/console"},
 	"github.com/schollz/progressbar":        {"cmd/talaria/internal/console"},
@@ -189,7 +213,7 @@ func TestImportGraph(t *testing.T) {
 }
 
 // TestServerLinks: a server without WebSocket does not link what serves it, nor a
-// client.
+// client, and one without skills not what reads them.
 func TestServerLinks(t *testing.T) {
 	imports := packageImports(t)
 	seen := map[string]bool{}
@@ -206,8 +230,39 @@ func TestServerLinks(t *testing.T) {
 		}
 	}
 	visit("")
-	if seen["transport/websocket"] || seen["client"] || !seen["internal/conn"] {
+	if seen["transport/websocket"] || seen["client"] || seen["skill"] || seen["internal/skillhead"] || !seen["internal/conn"] {
 		t.Errorf("package mcp links %v", slices.Sorted(maps.Keys(seen)))
+	}
+}
+
+// TestOpenTelemetryStaysOut: who uses the library or the command links nothing of
+// OpenTelemetry, and who uses telemetry links its API, but no SDK.
+func TestOpenTelemetryStaysOut(t *testing.T) {
+	tool := needs.Program(t, "go")
+	workspace, err := filepath.Abs("go.work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pattern, without := range map[string]string{
+		"./...":               "go.opentelemetry.io/",
+		module + "/cmd/...":   "go.opentelemetry.io/",
+		module + "/telemetry": "go.opentelemetry.io/otel/sdk",
+	} {
+		list := exec.Command(tool, "list", "-deps", pattern)
+		list.Env = append(os.Environ(), "GOWORK="+workspace) // whatever the test itself is run with
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages := strings.Fields(string(out))
+		if len(packages) < 100 {
+			t.Errorf("%s has %d packages only", pattern, len(packages))
+		}
+		for _, name := range packages {
+			if strings.HasPrefix(name, without) {
+				t.Errorf("%s links %s", pattern, name)
+			}
+		}
 	}
 }
 
@@ -262,7 +317,7 @@ func packageImports(t *testing.T) map[string][]string {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && name != "." && (name == "bench" || name == "e2e/servers" || name == "e2e/oidc" || name == "testdata" || strings.HasPrefix(d.Name(), ".")) {
+		if d.IsDir() && name != "." && (name == "bench" || name == "e2e/apps" || name == "e2e/deploy" || name == "cmd/talaria/browsertest" || name == "e2e/servers" || name == "e2e/oidc" || name == "e2e/prometheus" || name == "testdata" || strings.HasPrefix(d.Name(), ".")) {
 			return filepath.SkipDir // another module, or no code
 		}
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {

@@ -231,7 +231,7 @@ func keepLimits(t *testing.T) (any, int) {
 		for n := range 300 {
 			for _, length := range []int{120, 5000} {
 				f := frame.Internal(call.Private{}).New(principal.With(t.Context(), fmt.Sprint(c)), upcall.Config{
-					Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", length, n)},
+					Request: &upcall.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", length, n)}},
 				})
 				_, _ = h(f)
 			}
@@ -248,7 +248,7 @@ func keepManyLimits(t *testing.T) (any, int) {
 	for c := range clients {
 		for n := range 200 {
 			f := frame.Internal(call.Private{}).New(principal.With(t.Context(), fmt.Sprint(c)), upcall.Config{
-				Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", 120, n)},
+				Request: &upcall.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", 120, n)}},
 			})
 			_, _ = h(f)
 		}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -72,14 +73,24 @@ func logRequests(logger *zerolog.Logger) Middleware {
 // return.
 func logPanic(logger *zerolog.Logger) func(*frame.Frame, *safely.Failure) {
 	return func(f *frame.Frame, failure *safely.Failure) {
-		e := logger.Error().Str("method", visible.Line(f.Request().Method, visible.Name)).Str("name", visible.Line(f.Request().Params.Name, visible.Name))
+		e := logger.Error()
+		if f != nil {
+			e = e.Str("method", visible.Line(f.Request().Method, visible.Name)).Str("name", visible.Line(f.Request().Params.Name, visible.Name))
+		}
 		safely.Log(withFailure(e, failure), "handler panicked")
 	}
 }
 
+// logRefused returns what logs why an observer has refused a message.
+func logRefused(logger *zerolog.Logger) func(*frame.Frame, error) {
+	return func(f *frame.Frame, err error) {
+		safely.Log(logger.Error().Str("method", visible.Line(f.Request().Method, visible.Name)).Err(visible.Error(err)), "an observer refused a message")
+	}
+}
+
 // logStore returns what logs the errors of a store, with the stack if it
-// panicked. which says whose store it is. While a store is unavailable every
-// request may find that out, so that only one line in storePause says so.
+// panicked. which says whose store it is. While a store is unavailable, or takes too
+// long, every request may find that out, so that only one line in storePause says so.
 func logStore(logger *zerolog.Logger, which string) func(error) {
 	var mu sync.Mutex
 	var last time.Time
@@ -96,7 +107,7 @@ func logStore(logger *zerolog.Logger, which string) func(error) {
 	}
 	return func(err error) {
 		before := 0
-		if errors.Is(err, scale.ErrUnavailable) {
+		if errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			skipping := false
 			if skipping, before = skip(); skipping {
 				return

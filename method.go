@@ -99,9 +99,9 @@ var rawType = reflect.TypeFor[json.RawMessage]()
 // what it returned. A nil pointer, map or slice is the empty result, since null
 // would be none.
 func (m *method) handler(decode func(ctx context.Context, params []byte, in any) error) frame.Handler {
+	own := func(f *frame.Frame, in any) error { return decode(f, ownParams(f.Request().Params.Raw), in) }
 	return func(f *frame.Frame) (protocol.Result, error) {
-		params := ownParams(f.Request().Params.Raw)
-		out, err := m.run(f, func(in any) error { return decode(f, params, in) })
+		out, err := m.run(f, own)
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			return nil, bad.invalidParams(fmt.Sprintf("method %q", m.name), "")
 		}
@@ -245,7 +245,7 @@ func (c *customs) check(methods []dispatch.Method) error {
 // specification or to JSON-RPC.
 var specified = []string{
 	"initialize", "ping", "completion/", "elicitation/", "logging/", notificationPrefix, "prompts/", "resources/",
-	"roots/", "sampling/", "server/", "subscriptions/", "tasks/", "tools/", "rpc.",
+	"roots/", "sampling/", "server/", "skills/", "subscriptions/", "tasks/", "tools/", "rpc.",
 }
 
 // methodFaults says what is wrong with the name of a custom method.

@@ -22,6 +22,7 @@ type talker struct {
 	t    testing.TB
 	rev  protocol.Revision
 	last int
+	met  string // the answer to initialize or server/discover
 }
 
 // everywhere runs a test for a client of each transport and revision.
@@ -37,8 +38,10 @@ func everywhere(t *testing.T, server func(t *testing.T) *mcp.Server, test func(t
 
 func greet(t testing.TB, over transportUnderTest, s *mcp.Server, rev protocol.Revision) *talker {
 	c := &talker{conversation: over.open(t, s, rev), t: t, rev: rev}
-	if !rev.Modern() {
-		c.ask("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, rev))
+	if rev.Modern() {
+		c.met = c.ask("server/discover", "{}")
+	} else {
+		c.met = c.ask("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, rev))
 		c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	}
 	return c

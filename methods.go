@@ -43,6 +43,7 @@ func (s *Server) methods() []dispatch.Method {
 	}
 	table = append(table, s.subscriptions.methods()...)
 	table = append(table, s.tasks.methods()...)
+	table = append(table, skillMethods(s)...)
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	return s.customs.appendTo(table)
@@ -104,17 +105,24 @@ const (
 	hasPrompts
 	hasCompletions
 	hasTasks
+	hasSkills
+	hasViews
 	hasScopes
 )
 
 // featuresOf returns all that entries together have.
 func featuresOf(entries []*registry.Entry) (all feature) {
 	for _, e := range entries {
-		switch e.Kind() {
-		case KindResource, KindTemplate:
+		switch e.Definition.(type) {
+		case *protocol.Resource, *protocol.ResourceTemplate:
 			all |= hasResources
-		case KindPrompt:
+			if e.IsView() {
+				all |= hasViews
+			}
+		case *protocol.Prompt:
 			all |= hasPrompts
+		case *wire.Skill:
+			all |= hasSkills
 		}
 		if len(e.Completers) > 0 {
 			all |= hasCompletions
@@ -158,7 +166,7 @@ func listsOf(entries []*registry.Entry) (methods []string) {
 // Catalog, that of a session too, on any goroutine.
 func (s *Server) declare(entries []*registry.Entry) { s.has.Or(uint32(featuresOf(entries))) }
 
-// had reports whether the server has, or once had, what x says.
+// had reports whether the server has, or once had, some of what x says.
 func (s *Server) had(x feature) bool { return feature(s.has.Load())&x != 0 }
 
 // gate is the outermost middleware. It refuses what needs scopes that were not
@@ -248,6 +256,10 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 		e, _ = view.Get(KindPrompt, params.Name)
 	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return scopesOf(view, params.Name)
+	case wire.MethodSkillsGet:
+		e, _ = view.Internal(call.Private{}).Skill(params.Name)
+	case wire.MethodDirectoryRead:
+		e, _ = view.Internal(call.Private{}).Directory(params.Name)
 	case protocol.MethodComplete:
 		if about, fault := wire.ParseCompleteParams(params.Raw); fault == nil && (about.Ref.Type == wire.RefPrompt || len(about.Ref.URI) <= wire.MaxURI) {
 			e, _ = completed(view, about)
@@ -317,11 +329,27 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 	if s.had(hasCompletions) {
 		c.Completions = &struct{}{}
 	}
-	if s.had(hasTasks) {
-		c.Extensions = map[string]any{wire.TasksExtension: struct{}{}}
-	}
+	c.Extensions = s.extensions()
 	c.Logging = &struct{}{}
 	return wire.ServerCapabilitiesFor(c, rev)
+}
+
+// extensions returns those that the server declares, with their settings.
+func (s *Server) extensions() map[string]any {
+	all := s.catalog.Internal(call.Private{}).Extensions()
+	if all == nil && s.had(hasTasks|hasSkills|hasViews) {
+		all = map[string]any{}
+	}
+	if s.had(hasTasks) {
+		all[wire.TasksExtension] = struct{}{}
+	}
+	if s.had(hasSkills) {
+		all[wire.SkillsExtension] = skillSettings{DirectoryRead: true}
+	}
+	if s.had(hasViews) && all[wire.AppsExtension] == nil { // who has views by hand may have declared it
+		all[wire.AppsExtension] = struct{}{}
+	}
+	return all
 }
 
 // discovery returns what the server says of itself to the client of f, in the
@@ -369,6 +397,9 @@ type identifiedResult struct {
 	protocol.Result
 	meta []byte
 }
+
+// Unwrap implements wire.Wrapper.
+func (r *identifiedResult) Unwrap() protocol.Result { return r.Result }
 
 // Append implements wire.Result.
 func (r *identifiedResult) Append(dst []byte, to wire.To) ([]byte, error) {

@@ -65,12 +65,12 @@ type Options struct {
 	// store have had it where they were opened.
 	OnSessionStart func(f *Frame) error
 	// OnSessionAttach runs when a process meets a legacy session, before
-	// middleware and components see the request: after OnSessionStart in the one that opens it, and,
-	// with a Store, at the first request in each other one, and again when it comes
-	// back after it was not used there for half of Timeouts.Session. It keeps in the
-	// session what cannot be encoded, such as a connection to a database, under a key
-	// of NewKey. Nothing tells it when the process lets go of the session: what has to
-	// be closed belongs to the program. An error refuses the request, as that of
+	// middleware and components see the request: after OnSessionStart in the one that opens
+	// it, and, with a Store, at the first request in each other one, and again when it
+	// comes back after it was not used there for half of Timeouts.Session. It keeps in the
+	// session what cannot be encoded, such as a connection to a database, under a key of
+	// NewKey. Nothing tells it when the process lets go of the session: what has to be
+	// closed belongs to the program. An error refuses the request, as that of
 	// OnSessionStart does, and the next one tries again.
 	OnSessionAttach func(f *Frame) error
 	// OnSessionEnd runs once for each session that OnSessionStart let in, when it
@@ -132,7 +132,9 @@ type Limits struct {
 	// some 15,000 small calls, and 256 MiB of all connections: what comes beyond
 	// that is refused with CodeBusy, as are further requests of a session over
 	// HTTP. Pings, cancellations, answers to questions and the end of the
-	// connection are seen at once all the same.
+	// connection are seen at once all the same. Modern requests over HTTP are not
+	// counted: they have no connection of their own, and the http.Server or a proxy
+	// limits them.
 	Concurrent int
 
 	Sessions int // legacy sessions over HTTP; 10,000
@@ -182,9 +184,9 @@ type Limits struct {
 	// until the first client with a name has come.
 	TasksRunningPerOwner int
 	// TaskMemory is how many bytes tasks keep of results, errors and questions, and,
-	// with TaskOptions.Replay, of calls, answers and what Once kept; 256 MiB. What exceeds it is not kept: a task with such a result fails and
-	// says so, and no task begins while three quarters are used, or by a principal
-	// who uses a tenth.
+	// with TaskOptions.Replay, of calls, answers and what Once kept; 256 MiB. What exceeds
+	// it is not kept: a task with such a result fails and says so, and no task begins while
+	// three quarters are used, or by a principal who uses a tenth.
 	TaskMemory int
 
 	Rounds    int // how often one request may ask its client, in modern revisions; 10
@@ -214,6 +216,12 @@ type Timeouts struct {
 	Session  time.Duration // a session that is unused for so long ends; 30 min
 	Task     time.Duration // how long a task is kept, if TaskOptions do not say; 1 h
 	Question time.Duration // how long a client may take to answer one; 15 min
+
+	// Stream ends every stream that a client listens on, and every connection but
+	// those of standard input and output and of ServeConn, at about that age, 10 %
+	// more or less: clients that come back find replicas that were started since.
+	// Calls that a connection has under way end first. The default is never.
+	Stream time.Duration
 }
 
 // HTTPOptions are what belongs to the endpoint that Server.Handler returns.

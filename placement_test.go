@@ -33,9 +33,8 @@ type placed struct {
 }
 
 // newPlaced starts replicas that share a store.
-func newPlaced(t *testing.T, rev protocol.Revision, placement []int) *placed {
+func newPlaced(t *testing.T, rev protocol.Revision, store scale.Store, placement []int) *placed {
 	p := &placed{T: t, rev: rev, next: placement, ended: make(chan error, 1)}
-	store := scale.NewLocal()
 	for range 4 {
 		s := fixture(t, &mcp.Options{Store: store, StateKeys: sharedKeys})
 		s.MustAdd(
@@ -233,14 +232,16 @@ func (w *pipeWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
 func hasSessions(rev protocol.Revision) bool { return !rev.Modern() }
 
-// scenarios are what a client does in some steps, of which any may reach any
-// replica.
-var scenarios = []struct {
+// scenario is what a client does in some steps, of which any may reach any replica.
+type scenario struct {
 	name  string
 	in    func(rev protocol.Revision) bool
 	steps int
 	run   func(p *placed)
-}{
+}
+
+// scenarios are all of them.
+var scenarios = []scenario{
 	{"state", hasSessions, 4, func(p *placed) {
 		p.initialize()
 		p.call("visit").ends(http.StatusOK, "visit 1")
@@ -337,26 +338,49 @@ var scenarios = []struct {
 // Wherever the steps of a client go, it meets one server.
 func TestPlacements(t *testing.T) {
 	for _, scenario := range scenarios {
-		for _, rev := range protocol.Revisions() {
-			if !scenario.in(rev) {
-				continue
-			}
-			for _, placement := range placements(scenario.steps) {
-				t.Run(fmt.Sprintf("%s/%s/%v", scenario.name, rev, placement), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						began := time.Now()
-						p := newPlaced(t, rev, placement)
-						scenario.run(p)
-						if len(p.next) > 0 {
-							t.Errorf("%d steps are left", len(p.next))
-						}
-						if took := time.Since(began); took > time.Second {
-							t.Errorf("it took %v: a message was lost, and found by a look at the store", took)
-						}
-					})
+		runPlaced(t, scenario, func() scale.Store { return scale.NewLocal() }, time.Second)
+	}
+}
+
+// deafStore is a Store whose hints are lost.
+type deafStore struct{ scale.Store }
+
+func (s deafStore) Watch(func(string, scale.Message), func()) scale.Watcher {
+	return s.Store.Watch(func(string, scale.Message) {}, func() {})
+}
+
+// Answers and cancellations whose hints are lost reach the replica of their call all
+// the same.
+func TestPlacementsWithoutHints(t *testing.T) {
+	for _, scenario := range scenarios {
+		if scenario.name == "answer" || scenario.name == "cancel" {
+			runPlaced(t, scenario, func() scale.Store { return deafStore{scale.NewLocal()} }, 5500*time.Millisecond)
+		}
+	}
+}
+
+// runPlaced runs a scenario at all placements in all its revisions, each of which may
+// take so long.
+func runPlaced(t *testing.T, s scenario, store func() scale.Store, most time.Duration) {
+	for _, rev := range protocol.Revisions() {
+		if !s.in(rev) {
+			continue
+		}
+		for _, placement := range placements(s.steps) {
+			t.Run(fmt.Sprintf("%s/%s/%v", s.name, rev, placement), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					began := time.Now()
+					p := newPlaced(t, rev, store(), placement)
+					s.run(p)
+					if len(p.next) > 0 {
+						t.Errorf("%d steps are left", len(p.next))
+					}
+					if took := time.Since(began); took > most {
+						t.Errorf("it took %v: a message was lost, or looked for too late", took)
+					}
 				})
-			}
+			})
 		}
 	}
 }

@@ -68,8 +68,9 @@ func (p *prompt) compile(c *compiler) error {
 	if err := append(faults, more...).of("prompt", p.name); err != nil {
 		return err
 	}
+	decode := input{plan: plan}.arguments
 	e.Serve = c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
-		out, err := p.run(f, func(in any) error { return input{plan: plan}.decode(f, f.Request().Params.Arguments, in) })
+		out, err := p.run(f, decode)
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			return nil, bad.invalidParams(fmt.Sprintf("prompt %q", p.name), "")
 		}

@@ -338,6 +338,7 @@ func TestSubscribeAtAnotherReplica(t *testing.T) {
 		defer ear.end()
 		change := func(want int, when string) {
 			t.Helper()
+			synctest.Wait() // until the replica of the stream has heard of what was asked
 			b.ResourceUpdated(changedURI)
 			time.Sleep(10 * time.Second)
 			if n := ear.took(resourceUpdated); n != want {
@@ -508,6 +509,61 @@ func TestNotifyAllReplicas(t *testing.T) {
 		}
 		e.away.Store(false)
 		time.Sleep(time.Minute)
+	})
+}
+
+// Notify reaches the connection of a session at another replica, in order, as long
+// as that is there.
+func TestNotifyConnectionElsewhere(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, e *engine, servers []*mcp.Server) {
+		a, b := servers[0], servers[1]
+		b.MustAdd(mcp.Tool("id", func(f *mcp.Frame, _ empty) (string, error) { return "id=" + f.SessionID() + "=", nil }))
+		ear := onConn(b, initLine, `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+			`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"`+changedURI+`"}}`,
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"id"}}`)
+		synctest.Wait()
+		parts := strings.Split(strings.Join(ear.told, ""), "=")
+		if len(parts) != 3 {
+			t.Fatalf("no id in %q", ear.told)
+		}
+		id := parts[1]
+		for n := range 20 {
+			if err := a.Notify(id, "notifications/acme/news", map[string]int{"n": n}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.Notify(id, "notifications/resources/updated", map[string]string{"uri": changedURI}); err != nil {
+			t.Error(err)
+		}
+		if err := a.Notify(id, "notifications/resources/updated", map[string]string{"uri": "file:///other"}); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		next := 0
+		for _, message := range ear.told {
+			if strings.Contains(message, fmt.Sprintf(`"notifications/acme/news","params":{"n":%d}`, next)) {
+				next++
+			}
+		}
+		if updates := ear.took(resourceUpdated); next != 20 || updates != 1 {
+			t.Errorf("%d messages came in their order, and %d changes", next, updates)
+		}
+		for _, nobody := range []string{"zzzz." + id, "0.x", id[strings.Index(id, "."):], "x"} {
+			if err := a.Notify(nobody, "notifications/acme/news", nil); !errors.Is(err, mcp.ErrSessionNotFound) {
+				t.Errorf("Notify(%q) = %v", nobody, err)
+			}
+		}
+		e.away.Store(true)
+		if err := a.Notify(id, "notifications/acme/news", nil); !errors.Is(err, scale.ErrUnavailable) {
+			t.Errorf("while the store is away: %v", err)
+		}
+		e.away.Store(false)
+		time.Sleep(time.Minute)
+		ear.end()
+		time.Sleep(time.Minute)
+		if err := a.Notify(id, "notifications/acme/news", nil); err != nil {
+			t.Errorf("after it has left: %v", err)
+		}
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/talaria-go/mcp"
@@ -262,6 +263,45 @@ func TestUpdateIsNotKept(t *testing.T) {
 	if runs != 7 {
 		t.Errorf("it ran %d times", runs)
 	}
+}
+
+// An observer that hears that the store has failed may use the session that could not
+// be saved, and the store. Shutdown waits until it has returned.
+func TestObserverOfFailureUsesSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &readOnly{Store: scale.NewLocal()}
+		s := fixture(t, &mcp.Options{Store: store, StateKeys: sharedKeys})
+		var f atomic.Pointer[mcp.Frame]
+		s.MustAdd(mcp.Tool("ticket", func(now *mcp.Frame, _ empty) (int, error) {
+			f.Store(now)
+			return tickets.Update(now, func(n int) int { return n + 1 }), nil
+		}))
+		var told atomic.Int64
+		s.Observe(mcp.Observer{Event: func(e mcp.Event) {
+			if e.Kind != "store.failed" {
+				return
+			}
+			tickets.Update(f.Load(), func(n int) int { return n + 1 }) // which fails as well, and is told
+			_ = s.NotifyAll("notifications/x", nil)
+			time.Sleep(time.Second)
+			told.Add(1)
+		}})
+		d := &bareClient{t: t, h: s.Handler(), rev: protocol.LatestLegacy}
+		d.initialize()
+		store.refuses.Store(true)
+		call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ticket"}}`
+		d.want(d.do(http.MethodPost, call), http.StatusOK, `"code":-32603`)
+		time.Sleep(time.Minute)
+		store.refuses.Store(false)
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		before := told.Load()
+		time.Sleep(time.Minute)
+		if after := told.Load(); before == 0 || after != before {
+			t.Errorf("told %d times before the shutdown had returned, %d times in all", before, after)
+		}
+	})
 }
 
 // A batch looks at its session once, and saves it once.

@@ -234,7 +234,7 @@ func (set *resourceSettings) nameOr(uri string) string {
 func (r *resource) reader(c *compiler, form contentsForm, late lateAnswer, decode func(f *frame.Frame, in any) error) frame.Handler {
 	set := r.settings
 	return c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
-		out, err := r.run(f, func(in any) error { return decode(f, in) })
+		out, err := r.run(f, decode)
 		if err != nil {
 			return nil, err
 		}

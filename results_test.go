@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -166,4 +167,60 @@ func TestResultOf(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Text is in place of what repeats the structured content, in every revision and
+// before all other items; a result that failed has none.
+func TestText(t *testing.T) {
+	s := fixture(t, nil)
+	say := mcp.Text(func(out sized) string { return fmt.Sprintf("%d pieces", out.Size) })
+	s.MustAdd(
+		mcp.Tool("plain", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }, say),
+		mcp.Tool("bare", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }, say, mcp.StructuredOnly()),
+		mcp.Tool("pointer", func(*mcp.Frame, empty) (*sized, error) { return &sized{3}, nil },
+			mcp.Text(func(out *sized) string { return fmt.Sprintf("%d pieces", out.Size) })),
+		mcp.Tool("chart", func(*mcp.Frame, empty) (*mcp.ResultOf[sized], error) {
+			r := &mcp.ResultOf[sized]{Value: sized{3}}
+			r.Image([]byte("png"), "image/png").Meta("a/b", 1)
+			return r, nil
+		}, say),
+		mcp.Tool("failed", func(*mcp.Frame, empty) (*mcp.ResultOf[sized], error) {
+			r := &mcp.ResultOf[sized]{}
+			r.Text("no data").Fail()
+			return r, nil
+		}, say),
+	)
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		for name, want := range map[string]string{
+			"plain":   `"content":[{"type":"text","text":"3 pieces"}]`,
+			"bare":    `"content":[{"type":"text","text":"3 pieces"}]`,
+			"pointer": `"content":[{"type":"text","text":"3 pieces"}]`,
+			"chart":   `"content":[{"type":"text","text":"3 pieces"},{"type":"image"`,
+			"failed":  `"content":[{"type":"text","text":"no data"}]`,
+		} {
+			r := c.Call(name, nil)
+			if !strings.Contains(string(r.Raw), want) {
+				t.Errorf("%s: got %s, want %s", name, r.Raw, want)
+			}
+			if has := strings.Contains(string(r.Raw), `"structuredContent":{"size":3}`); has != (name != "failed" && wire.StructuredContent.In(rev)) {
+				t.Errorf("%s: got %s", name, r.Raw)
+			}
+		}
+	})
+}
+
+// A Text that does not fit the tool is a fault of Add, with both types.
+func TestTextFaults(t *testing.T) {
+	say := mcp.Text(func(sized) string { return "" })
+	for want, tool := range map[string]mcp.Component{
+		"the func takes mcp_test.sized, but the structured content of the tool is *mcp_test.sized": mcp.Tool("a", func(*mcp.Frame, empty) (*sized, error) { return nil, nil }, say),
+		"but the structured content of the tool is int":                                            mcp.Tool("a", func(*mcp.Frame, empty) (*mcp.ResultOf[int], error) { return nil, nil }, say),
+		"returns no type that is structured content":                                               mcp.Tool("a", func(*mcp.Frame, empty) (string, error) { return "", nil }, say),
+		"tool returns no type that is structured content; leave Text out":                          mcp.Tool("a", func(*mcp.Frame, empty) (*mcp.Result, error) { return nil, nil }, say, mcp.OutputSchema([]byte(`{"type":"object"}`))),
+		"Text: the func is nil": mcp.Tool("a", func(*mcp.Frame, empty) (sized, error) { return sized{}, nil }, mcp.Text[sized](nil)),
+	} {
+		if err := bare(mcp.Options{}).Add(tool); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `tool "a"`) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 }

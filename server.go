@@ -45,13 +45,14 @@ type Server struct {
 	// composing is taken before adding, and adding before the locks of
 	// catalogs. None of them is held while a handler runs.
 	catalog       *registry.Catalog
-	has           atomic.Uint32       // the features of what was ever in a catalog
-	mounts        mounts              // of this server into others
-	adding        sync.Mutex          // makes Add all or nothing
-	customs       customs             // adding is held
-	sets          map[string][]string // by name, the lists that change with a set; adding is held
-	post          *post.Office        // to other replicas; nil if there are none
-	topics        *topics.Hub         // changes at those; nil, too
+	has           atomic.Uint32                  // the features of what was ever in a catalog
+	mounts        mounts                         // of this server into others
+	adding        sync.Mutex                     // makes Add all or nothing
+	customs       customs                        // adding is held
+	sets          map[string][]string            // by name, the lists that change with a set; adding is held
+	labels        atomic.Pointer[map[label]bool] // replaced as a whole
+	post          *post.Office                   // to other replicas; nil if there are none
+	topics        *topics.Hub                    // changes at those; nil, too
 	sessions      *session.Manager
 	rounds        *mrtr.Askers
 	tasks         *taskExtension
@@ -59,9 +60,12 @@ type Server struct {
 	connections   *conn.Manager
 	handler       *streamable.Handler
 	subscriptions *subscriptions
+	draining      atomic.Bool
+	failures      dispatch.Failures // of the store
 
 	composing  sync.Mutex
 	middleware []Middleware                        // composing is held
+	observers  []Observer                          // composing is held
 	dispatcher atomic.Pointer[dispatch.Dispatcher] // made when serving begins
 }
 
@@ -163,7 +167,8 @@ func (s *Server) MustAdd(components ...Component) {
 }
 
 // Remove removes components of one kind by name, URI or URI template, and
-// returns how many there were. Clients that want to know are told.
+// returns how many there were. Clients that want to know are told. Of a skill the
+// SKILL.md is removed, as a resource, and all else goes with it.
 func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remove(kind, names...) }
 
 // errNoSession is the error of AddToSession, RemoveFromSession, Enable and Disable
@@ -183,7 +188,7 @@ var errShared = errors.New("mcp: components for one client cannot be added with 
 //
 // In modern revisions, where lists must not differ between requests, it is an
 // error: add components to the Server there. With Options.Store it is one, too:
-// use Set and Enable. Methods cannot be added.
+// use Set and Enable. Methods and extensions cannot be added.
 func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	s = outermost(f, s)
 	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
@@ -197,8 +202,8 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	if err := c.compile(components); err != nil {
 		return err
 	}
-	if len(c.methods) > 0 {
-		return fmt.Errorf("mcp: method %q: a session has no methods of its own; add it to the Server", c.methods[0].Name)
+	if err := c.forServer("a session"); err != nil {
+		return fmt.Errorf("mcp: %w", err)
 	}
 	own := x.Assigns().SetNew(catalogKey{}, func() any { return s.newCatalogOf(x) }).(*registry.Catalog)
 	err := s.catalog.Internal(call.Private{}).Check(c.entries...)
@@ -239,8 +244,8 @@ func (s *Server) setName(name string) string { return s.info.Name + " " + name }
 // Enable has been called for the name: for none at first. All are registered, or
 // none; the error is that of Add, as names are those of the server as a whole. Set
 // may be called again for further components of the same name, and Remove takes
-// them away. With Options.Store all replicas need the same sets. Methods cannot be
-// in a set.
+// them away. With Options.Store all replicas need the same sets. Methods and
+// extensions cannot be in a set.
 func (s *Server) Set(name string, components ...Component) error {
 	if !validName(name) {
 		return fmt.Errorf("mcp: set %q: a name has 1 to 128 letters, digits, '_', '-' or '.'", name)
@@ -249,8 +254,8 @@ func (s *Server) Set(name string, components ...Component) error {
 	if err := c.compile(components); err != nil {
 		return err
 	}
-	if len(c.methods) > 0 {
-		return fmt.Errorf("mcp: set %q: method %q cannot be in a set; add it to the Server", name, c.methods[0].Name)
+	if err := c.forServer("a set"); err != nil {
+		return fmt.Errorf("mcp: set %q: %w", name, err)
 	}
 	full := s.setName(name)
 	for _, e := range c.entries {
@@ -360,8 +365,8 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 }
 
 // Mount offers what child offers, too: its tools and prompts with prefix and a
-// dot before their names, as in "weather.forecast", its resources and
-// templates by their own URIs. An empty prefix leaves names as they are. What
+// dot before their names, as in "weather.forecast", its resources, skills and
+// templates by their own URIs, and its extensions. An empty prefix leaves names as they are. What
 // child gets or loses later comes and goes here as well, and who subscribes to
 // a resource here hears of child's ResourceUpdated.
 //
@@ -374,8 +379,8 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 //
 // A name that is taken or too long, or a circle of mounts, is an error, and
 // nothing is mounted then. So is a child with the Options.Store of s: it needs
-// none, unless it serves by itself, and then one of its own. If such a name comes later, s goes without it and
-// logs the error. Unmount takes everything back.
+// none, unless it serves by itself, and then one of its own. If such a name comes
+// later, s goes without it and logs the error. Unmount takes everything back.
 func (s *Server) Mount(prefix string, child *Server) error {
 	if child == nil {
 		return fmt.Errorf("mcp: mount %q: the server is nil", prefix)
@@ -460,6 +465,23 @@ func (s *Server) Use(middleware ...Middleware) {
 	s.middleware = append(s.middleware, middleware...)
 }
 
+// Observe adds an observer of every message, outside of all middleware: what is
+// added first begins first and is told the end last. Those of a mounted server are
+// called for what is called of it, within those of the server that it is mounted
+// into, as its middleware is. Without observers messages cost nothing more. It panics
+// if o has no func, and once the server serves.
+func (s *Server) Observe(o Observer) {
+	if o.Begin == nil && o.End == nil && o.Event == nil {
+		panic("mcp: Observe: the observer has no func; leave it out")
+	}
+	s.composing.Lock()
+	defer s.composing.Unlock()
+	if s.dispatcher.Load() != nil {
+		panic("mcp: Observe after the server began to serve; call it before")
+	}
+	s.observers = append(s.observers, o)
+}
+
 // dispatch returns the dispatcher, which it makes at the first request. From
 // then on the middleware and the table of methods do not change; making them
 // waits for a Use or an Add that is under way. The gate is always there, and the
@@ -480,8 +502,8 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 	}
 	// Middleware composes itself under the lock, once: it must not call Use.
 	d := dispatch.New(dispatch.Config{
-		Methods: s.methods(), Middleware: chain, Meta: metaOf(s.info),
-		MaskErrors: s.opts.MaskErrors, OnPanic: logPanic(&s.logger),
+		Methods: s.methods(), Middleware: chain, Observers: s.observers, Meta: metaOf(s.info),
+		MaskErrors: s.opts.MaskErrors, OnPanic: logPanic(&s.logger), OnRefused: logRefused(&s.logger),
 	})
 	s.dispatcher.Store(d)
 	if s.topics != nil {
@@ -564,6 +586,50 @@ func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade fu
 	s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrade(s.opts.socket()) })
 }
 
+// Stats tells what the server does now. It may be called often.
+func (s *Server) Stats() Stats {
+	waiting, streams, connections := s.connections.Loads()
+	l := &s.opts.Limits
+	stats := Stats{
+		Draining: s.draining.Load(), Waiting: Load{waiting, conn.MaxWaiting}, Sessions: Load{s.sessions.Count(), l.Sessions},
+		Streams: Load{streams, 0}, Connections: Load{connections, l.Connections}, Tasks: Load{s.tasks.Running(), l.TasksRunning},
+	}
+	if d := s.dispatcher.Load(); d != nil {
+		stats.Requests.Now = d.Serving()
+	}
+	return stats
+}
+
+// Drain prepares for Shutdown while everything is still served: Stats says
+// Draining, by which a balancer can be told; connections of HTTP are closed after
+// their answers; new streams are refused with 503 and a time to come back; and the
+// streams that there are, of every kind, end evenly until the deadline of ctx, each
+// with a time at which its client comes back, so that other replicas do not get all
+// of them at once. Connections end when their calls have. Tasks that another replica
+// can run again (TaskOptions.Replay) go there at once, and this one takes no more.
+//
+// It returns at the deadline, with nil; without one, when all streams were told to
+// end, 2,000 a second, and those tasks were left to others. If ctx is cancelled the
+// rest ends at once, and its cause is the error. Half of the time that there is until
+// the process is killed is good, and Shutdown gets the rest; what is under way belongs
+// to that.
+func (s *Server) Drain(ctx context.Context) error {
+	s.drains()
+	handed := make(chan struct{})
+	s.running.Go(func() { // beside the streams: the store may take its time, and Shutdown waits for what is left
+		defer close(handed)
+		s.tasks.HandOver()
+	})
+	return s.connections.Drain(ctx, handed)
+}
+
+// drains notes that the server drains, and tells of it the first time.
+func (s *Server) drains() {
+	if s.draining.CompareAndSwap(false, true) {
+		(*host)(s).tell(Event{Kind: "draining"})
+	}
+}
+
 // Shutdown ends the server in order: new requests are refused with 503, open
 // streams end, connections end when their calls have, running calls may finish
 // until ctx ends and are then cancelled. Requests about tasks are served, and
@@ -576,6 +642,7 @@ func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade fu
 // end 2,000 a second, each with a time to come back within five seconds. Call it before
 // http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.drains()
 	s.subscriptions.announceLast()
 	s.connections.Shutdown()
 	s.sessions.EndStreams(ctx)
@@ -591,6 +658,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.post.Close(ctx)
 	}
 	s.tasks.Close()
+	s.failures.Close(ctx) // of all that use the store
 	return err
 }
 
@@ -624,7 +692,9 @@ func (s *Server) ResourceUpdated(uri string) {
 // names. params encode to a JSON object; nil leaves them out. It does not wait
 // for the client: what cannot go out yet waits in a bounded queue, in which
 // equal messages count as one. The errors are ErrSessionNotFound, ErrSlowClient, and
-// those of a notification that a server must not send.
+// those of a notification that a server must not send. With Options.Store the client
+// may be at another replica: that of a connection, as of WebSocket, may leave
+// before it gets the message, and nobody hears of that.
 //
 // Modern clients have no session: what they are told of goes through
 // subscriptions, to which only changes of lists and resources belong.
@@ -637,17 +707,13 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	x, err := s.connections.Session(context.Background(), sessionID)
-	if err != nil {
-		return err
+	err = (*host)(s).notifyOne(sessionID, &n)
+	if errors.Is(err, ErrSessionNotFound) {
+		if elsewhere := (*host)(s).notifyElsewhere(sessionID, method, n.params); !errors.Is(elsewhere, post.ErrNobody) {
+			return elsewhere
+		}
 	}
-	if n.uri != "" && !s.subscriptions.sessionMayHear(x, n.uri) {
-		return nil // as if it had not subscribed
-	}
-	if !n.wanted(x) {
-		return nil
-	}
-	return conn.Post(context.Background(), x, n.text)
+	return err
 }
 
 // NotifyAll sends a notification to every legacy session; see Notify. Sessions

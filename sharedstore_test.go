@@ -49,6 +49,7 @@ func TestStoreNeedsStateKeys(t *testing.T) {
 type shakyStore struct {
 	scale.Store
 	down  atomic.Bool
+	slow  atomic.Bool // fails as one that was not waited for
 	looks atomic.Int64
 }
 
@@ -56,7 +57,10 @@ func (s *shakyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entr
 	if strings.HasPrefix(looks[0].Key.Part, "session-") {
 		s.looks.Add(1)
 	}
-	if s.down.Load() {
+	switch {
+	case s.slow.Load():
+		return nil, fmt.Errorf("redis: %w", context.DeadlineExceeded)
+	case s.down.Load():
 		return nil, fmt.Errorf("%w: connection refused by 10.1.2.3", scale.ErrUnavailable)
 	}
 	return s.Store.Get(ctx, looks...)
@@ -122,31 +126,34 @@ func TestStoreFails(t *testing.T) {
 // Whoever asks for a session while the store is away would write a line of the
 // log with each request.
 func TestStoreFailsQuietly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out logText
-		logger := zerolog.New(&out)
-		store := &shakyStore{Store: scale.NewLocal()}
-		s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store, Logger: &logger})
-		c := &bareClient{t: t, h: s.Handler(), rev: protocol.V20251125}
-		c.initialize()
-		store.down.Store(true)
-		lines := func() int {
-			synctest.Wait()
-			return strings.Count(out.String(), `"session store"`)
-		}
-		for range 50 {
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var out logText
+			logger := zerolog.New(&out)
+			store := &shakyStore{Store: scale.NewLocal()}
+			s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: store, Logger: &logger})
+			c := &bareClient{t: t, h: s.Handler(), rev: protocol.V20251125}
+			c.initialize()
+			store.down.Store(!slow)
+			store.slow.Store(slow)
+			lines := func() int {
+				synctest.Wait()
+				return strings.Count(out.String(), `"session store"`)
+			}
+			for range 50 {
+				c.want(c.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusServiceUnavailable, `"code":503`)
+			}
+			if n := lines(); n != 1 {
+				t.Errorf("%d lines", n)
+			}
+			time.Sleep(11 * time.Second)
 			c.want(c.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusServiceUnavailable, `"code":503`)
-		}
-		if n := lines(); n != 1 {
-			t.Errorf("%d lines", n)
-		}
-		time.Sleep(11 * time.Second)
-		c.want(c.do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusServiceUnavailable, `"code":503`)
-		// The others look for what is due as well.
-		if n := lines(); n != 2 || !regexp.MustCompile(`"skipped":(49|5\d)`).MatchString(out.String()) {
-			t.Errorf("later: %s", out.String())
-		}
-	})
+			// The others look for what is due as well.
+			if n := lines(); n != 2 || !regexp.MustCompile(`"skipped":(49|5\d)`).MatchString(out.String()) {
+				t.Errorf("later: %s", out.String())
+			}
+		})
+	}
 }
 
 // Two processes that serve one session ask its client under different ids, so

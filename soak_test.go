@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -40,6 +41,13 @@ func runSoak(t *testing.T, concurrent int) {
 		Limits:   mcp.Limits{Concurrent: concurrent},
 		Timeouts: mcp.Timeouts{Write: time.Second, Grace: 200 * time.Millisecond},
 	})
+	var begun, ended atomic.Int64
+	var events eventLog
+	events.observe(s)
+	s.Observe(mcp.Observer{
+		Begin: func(f *mcp.Frame) (context.Context, error) { begun.Add(1); return f, nil },
+		End:   func(*mcp.Frame, mcp.Outcome) { ended.Add(1) },
+	})
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Handler())
 	mux.Handle("/ws", websocket.Handler(s))
@@ -73,6 +81,16 @@ func runSoak(t *testing.T, concurrent int) {
 	}
 	if afterHeap > heap+8<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", heap, afterHeap)
+	}
+	stats := s.Stats()
+	t.Logf("%d messages, %d sessions, %d streams; %+v", begun.Load(), events.of("session.opened", ""), events.of("stream.opened", ""), stats)
+	if begun.Load() != ended.Load() || stats.Requests.Now != 0 {
+		t.Errorf("%d messages began, %d ended, %d go on", begun.Load(), ended.Load(), stats.Requests.Now)
+	}
+	for kind, now := range map[string]int{"session": stats.Sessions.Now, "stream": stats.Streams.Now} {
+		if opened, ended := events.of(kind+".opened", ""), events.of(kind+".ended", ""); opened == 0 || opened != ended+now {
+			t.Errorf("of %ss, %d were opened, %d ended, and %d are there", kind, opened, ended, now)
+		}
 	}
 }
 

@@ -74,18 +74,18 @@ func benchServer(tools int) *Server {
 // call is what a transport does with a message: bytes in, bytes out.
 func serveOnce(s *Server, text, dst []byte) ([]byte, error) {
 	var m protocol.Message
-	var p protocol.Params
+	var r upcall.Request
 	if fault := wire.Scan(text, &m); fault != nil {
 		return nil, fault
 	}
-	if fault := wire.ScanParams(&m, &p); fault != nil {
+	if fault := r.Read(&m); fault != nil {
 		return nil, fault
 	}
-	rev, fault := wire.CheckModern(&p.Meta, s.opts.Revisions)
+	rev, fault := wire.CheckModern(&r.Params.Meta, s.opts.Revisions)
 	if fault != nil {
 		return nil, fault
 	}
-	f, fault := s.connections.Frame(context.Background(), &m, &p, rev, nil, upcall.Config{})
+	f, fault := s.connections.Frame(context.Background(), nil, upcall.Config{Request: &r, Revision: rev})
 	if fault != nil {
 		return nil, fault
 	}
@@ -231,8 +231,8 @@ func BenchmarkStage(b *testing.B) {
 			return v.Struct(&in)
 		}},
 		{"dispatch", func() error {
-			m := protocol.Message{ID: protocol.NewID(1), Method: "server/discover"}
-			f, _ := s.connections.Frame(context.Background(), &m, &protocol.Params{}, protocol.Latest, nil, upcall.Config{})
+			r := upcall.Request{ID: protocol.NewID(1), Method: "server/discover"}
+			f, _ := s.connections.Frame(context.Background(), nil, upcall.Config{Request: &r, Revision: protocol.Latest})
 			s.dispatch().Serve(f, dst)
 			return nil
 		}},

@@ -173,7 +173,7 @@ func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string
 	if u.server.catalog.View(nil, catalogOf(c.Session)).Internal(call.Private{}).Open(KindResource, KindTemplate) {
 		return true
 	}
-	c.Method, c.Params.Name = protocol.MethodResourceUpdated, uri
+	c.Request = &upcall.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
 	// OnSessionAttach may be what has made the change, and waits for its end here.
 	ctx, cancel := context.WithTimeout(ctx, mayHearTimeout)
 	defer cancel()

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,6 +164,7 @@ type detachedCall struct {
 	takes   bool         // the client takes tasks
 	handle  chan tasks.Handle
 	ended   chan outcome
+	began   time.Time
 	ctx     context.Context // of the handler: the request's until detached
 	cancel  context.CancelCauseFunc
 	follow  func() bool // ends following the request's context
@@ -182,6 +184,7 @@ func (d *detachedCall) run(call frame.Handler) (protocol.Result, error) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 	}
 	d.ctx, d.cancel = context.WithCancelCause(work)
+	d.began = time.Now()
 	switch {
 	case d.again != nil:
 		// The task ends it, and not the middleware around it, whose part is over soon.
@@ -282,7 +285,14 @@ func (d *detachedCall) Detach(known upcall.Known) (*upcall.Detachment, error) {
 	}
 	return &upcall.Detachment{
 		Asker: &taskAsker{d.task}, Note: d.task.Note, Run: d.task.Run,
-		Answer: func() { d.handle <- tasks.Handle{Record: d.task.Record()} },
+		Answer: func() {
+			d.handle <- tasks.Handle{Record: d.task.Record()}
+			e := Event{Kind: "task.started", ID: d.task.Record().ID, Name: (*host)(d.server).toolLabel(d.call)}
+			if run, _ := d.task.Run(); run > 1 {
+				e.Why = "replay"
+			}
+			(*host)(d.server).tell(e)
+		},
 	}, nil
 }
 
@@ -337,7 +347,9 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		d.ended <- o
 		return
 	}
+	ended := Event{Kind: "task.ended", Why: "released", ID: d.task.Record().ID, Name: (*host)(d.server).toolLabel(f), Took: time.Since(d.began)}
 	if d.cutShort(o) && d.task.Release() {
+		(*host)(d.server).tell(ended)
 		return
 	}
 	// What the task ends with if its result, or its error, ends the goroutine.
@@ -346,6 +358,9 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		if err := d.task.Finish(status, text, fault); err != nil {
 			safely.Log(d.server.logger.Error().Err(visible.Error(err)).Str("name", visible.Line(f.Request().Params.Name, visible.Name)), "the state of a task could not be kept")
 		}
+		// Its client may have cancelled it, or there is no room for its result.
+		ended.Why = cmp.Or(string(d.task.Ended()), ended.Why)
+		(*host)(d.server).tell(ended)
 	}()
 	status, text, fault = d.encode(f, o)
 }
@@ -440,7 +455,7 @@ func (x *taskExtension) replay(ctx context.Context, task *tasks.Task, text []byt
 	}
 	again := &replay{ctx: ctx, task: task, digest: c.Digest}
 	f := frame.Internal(call.Private{}).New(principal.WithGrant(context.WithValue(ctx, replayKey{}, again), grant), upcall.Config{
-		ID: c.ID, Method: protocol.MethodToolsCall, Params: params, Revision: revision,
+		Request: &upcall.Request{ID: c.ID, Method: protocol.MethodToolsCall, Params: params}, Revision: revision, Server: x.server.connections.Upcalls(),
 	})
 	err := safely.Try(func() error { return x.server.dispatch().Notify(f) }) // there is nobody to answer
 	switch {
@@ -506,7 +521,7 @@ type taskExtension struct {
 // newTaskExtension makes the tasks of s, whose options must be complete.
 func newTaskExtension(s *Server) *taskExtension {
 	x := &taskExtension{server: s, told: make(map[string]told)}
-	config := s.opts.tasks(logStore(&s.logger, "task store"))
+	config := s.opts.tasks((*host)(s).storeFailed("task store", "tasks"))
 	if s.post != nil {
 		config.Replay = x.replay
 		config.Store = &tasks.Shared{Store: s.opts.Store, Seal: s.opts.sealer("task"), Post: s.post}
@@ -583,8 +598,8 @@ func (x *taskExtension) changed(r tasks.Record) {
 
 // told is what the subscribers of a task here have been told last.
 type told struct {
-	updated time.Time
-	text    []byte
+	rev  scale.Rev
+	text []byte
 }
 
 // isNews reports whether a state of a task is none that its subscribers have been
@@ -597,10 +612,10 @@ func (x *taskExtension) isNews(r *tasks.Record, change *wire.Change) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	last, wanted := x.told[r.ID]
-	if !wanted || r.Updated.Before(last.updated) || bytes.Equal(last.text, change.Plain()) {
+	if !wanted || r.Rev() < last.rev || bytes.Equal(last.text, change.Plain()) {
 		return false
 	}
-	x.told[r.ID] = told{r.Updated, change.Plain()}
+	x.told[r.ID] = told{r.Rev(), change.Plain()}
 	return true
 }
 

@@ -64,6 +64,8 @@ type toolSettings struct {
 	task           *TaskOptions
 	strict         bool
 	structuredOnly bool
+	text           *modelText
+	ui             wire.ToolUI // what package app says
 	inputSchema    json.RawMessage
 	outputSchema   json.RawMessage
 }
@@ -137,6 +139,33 @@ func StructuredOnly() ToolOption {
 	return tools(func(set *toolSettings) { set.structuredOnly = true })
 }
 
+// Text gives the text of a structured result, in place of the JSON that repeats
+// it; other items of content come after it. Out is the type that the tool returns,
+// or the T of its *ResultOf[T]; any other is a fault of Server.Add.
+//
+// Whoever gets the result gets all of it: hosts show some of it to their user and
+// give models what they like of it. So no part hides anything: have no secret in
+// structured content or in _meta. And the text holds all that a model needs, as one
+// may be given nothing else.
+//
+// fn runs for each result that is no failure, where the tool's func does. With
+// StructuredOnly the text is there all the same.
+func Text[Out any](fn func(out Out) string) ToolOption {
+	return tools(func(set *toolSettings) {
+		if fn == nil {
+			set.fault("Text: the func is nil")
+			return
+		}
+		set.text = &modelText{reflect.TypeFor[Out](), func(out any) string { return fn(*out.(*Out)) }}
+	})
+}
+
+// modelText is what Text says: write takes a pointer to a value of a type.
+type modelText struct {
+	of    reflect.Type
+	write func(out any) string
+}
+
 // compile implements Component.
 func (t *tool) compile(c *compiler) error {
 	set := t.settings
@@ -149,14 +178,27 @@ func (t *tool) compile(c *compiler) error {
 	faults.note(err)
 	output, err := t.compileOutput(c)
 	faults.note(err)
+	if err == nil && set.text != nil && set.text.of != output.of {
+		faults = append(faults, fmt.Sprintf("Text: the func takes %v, but %s", set.text.of, output.structure()))
+	}
+	meta := set.meta
+	if set.ui.View != "" || set.ui.Visibility != nil {
+		if _, taken := meta[wire.MetaUI]; taken {
+			faults = append(faults, fmt.Sprintf("Meta(%q): package app writes it; leave one of them out", wire.MetaUI))
+		}
+		if set.ui.View != "" && set.structuredOnly && set.text == nil {
+			faults = append(faults, "StructuredOnly: hosts that show no views have nothing to show then, nor models to read; leave it out, or say with Text what there is")
+		}
+		meta = wire.MetaWithUI(meta, set.ui)
+	}
 	if err := faults.of("tool", t.name); err != nil {
 		return err
 	}
 	e := set.entry(&protocol.Tool{
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
-		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: set.meta,
+		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: meta,
 	})
-	e.Task = set.task != nil
+	e.Task, e.View = set.task != nil, set.ui.View
 	if input.plan != nil {
 		known := input.plan.Internal(call.Private{})
 		for _, h := range known.Headers {
@@ -175,9 +217,9 @@ type schemaDigest [sha256.Size]byte
 // around them either the time limit or the task, which has a time of its own.
 // digest is that of the tool.
 func (t *tool) caller(c *compiler, input input, output *output, digest schemaDigest) frame.Handler {
-	s := c.server
+	s, decode := c.server, input.arguments
 	call := func(f *frame.Frame) (protocol.Result, error) {
-		out, err := t.run(f, func(dst any) error { return input.decode(f, f.Request().Params.Arguments, dst) })
+		out, err := t.run(f, decode)
 		if err != nil {
 			return t.failed(s, err)
 		}
@@ -186,8 +228,10 @@ func (t *tool) caller(c *compiler, input input, output *output, digest schemaDig
 	if t.settings.task != nil {
 		return s.tasks.detachable(t.settings.task, digest, call)
 	}
-	return c.limited(t.settings.timeout, call, func(limit time.Duration, _ error) (protocol.Result, error) {
-		return errorResult(fmt.Sprintf("Tool %q timed out after %v.", t.name, limit)), nil
+	return c.limited(t.settings.timeout, call, func(limit time.Duration, err error) (protocol.Result, error) {
+		r := errorResult(fmt.Sprintf("Tool %q timed out after %v.", t.name, limit))
+		r.Err = err
+		return r, nil
 	})
 }
 
@@ -199,12 +243,14 @@ func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
 	}
 	if bad, ok := errors.AsType[*inputError](err); ok {
 		r := errorResult(bad.faults.Text(fmt.Sprintf("tool %q", t.name)))
-		r.Meta = map[string]any{issuesKey: bad.faults.Issues}
+		r.Meta, r.Err = map[string]any{issuesKey: bad.faults.Issues}, bad
 		return r, nil
 	}
 	if s.opts.MaskErrors {
 		safely.Log(s.logger.Error().Err(visible.Error(err)).Str("tool", t.name), "tool failed")
-		return errorResult(fmt.Sprintf("Tool %q failed.", t.name)), nil
+		r := errorResult(fmt.Sprintf("Tool %q failed.", t.name))
+		r.Err = err
+		return r, nil
 	}
 	r := errorResult(err.Error())
 	r.Err = err
@@ -222,6 +268,12 @@ type inputError struct{ faults *schema.Error }
 // Error implements error.
 func (e *inputError) Error() string { return e.faults.Error() }
 
+// Unwrap returns what is known of the faults.
+func (e *inputError) Unwrap() error { return e.faults }
+
+// Is makes it facts.ErrArguments.
+func (e *inputError) Is(target error) bool { return target == facts.ErrArguments }
+
 // invalidParams returns the protocol error of what is not a tool; uri is that of
 // a resource, or "".
 func (e *inputError) invalidParams(what, uri string) error {
@@ -232,7 +284,7 @@ func (e *inputError) invalidParams(what, uri string) error {
 			URI    string         `json:"uri,omitempty"`
 			Issues []schema.Issue `json:"issues"`
 		}{uri, e.faults.Issues},
-		Err: e.faults,
+		Err: e,
 	}
 }
 
@@ -274,6 +326,11 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 	return in, in.plan.JSON(), nil
 }
 
+// arguments is decode for what f calls with.
+func (in input) arguments(f *frame.Frame, dst any) error {
+	return in.decode(f, f.Request().Params.Arguments, dst)
+}
+
 // noArguments is the JSON of arguments that a client has left out. It is only
 // read.
 var noArguments = []byte("{}")
@@ -304,7 +361,16 @@ func (in input) decode(ctx context.Context, args []byte, dst any) error {
 // output turns what a func returned, behind a pointer, into a result.
 type output struct {
 	schema json.RawMessage // nil for results that are not structured
+	of     reflect.Type    // whose values are structured content, where the framework encodes them
 	result func(out any) (protocol.Result, error)
+}
+
+// structure says what the func of the tool returns, for a fault.
+func (o *output) structure() string {
+	if o.of == nil {
+		return "the tool returns no type that is structured content; leave Text out"
+	}
+	return fmt.Sprintf("the structured content of the tool is %v", o.of)
 }
 
 var (
@@ -337,20 +403,31 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	repeat := !t.settings.structuredOnly
-	return &output{schema: definition, result: func(out any) (protocol.Result, error) {
-		return &protocol.CallToolResult{RepeatStructured: repeat, AppendStructured: func(dst []byte) ([]byte, error) { return encode(dst, out) }}, nil
+	return &output{schema: definition, of: t.out, result: func(out any) (protocol.Result, error) {
+		return t.withStructured(&protocol.CallToolResult{}, out, encode), nil
 	}}, nil
+}
+
+// withStructured adds structured content to a result, and the text for it: that of
+// Text, or else what repeats it, unless the tool wants none.
+func (t *tool) withStructured(r *protocol.CallToolResult, value any, encode func(dst []byte, out any) ([]byte, error)) *protocol.CallToolResult {
+	r.AppendStructured = func(dst []byte) ([]byte, error) { return encode(dst, value) }
+	if text := t.settings.text; text != nil {
+		r.Content = append([]protocol.Content{protocol.TextContent{Text: text.write(value)}}, r.Content...)
+		return r
+	}
+	r.RepeatStructured = !t.settings.structuredOnly
+	return r
 }
 
 // typedOutput is that of a *ResultOf.
 func (t *tool) typedOutput(c *compiler) (*output, error) {
-	encode, definition, err := t.structured(c, reflect.Zero(t.out).Interface().(typedResult).valueType())
+	of := reflect.Zero(t.out).Interface().(typedResult).valueType()
+	encode, definition, err := t.structured(c, of)
 	if err != nil {
 		return nil, err
 	}
-	repeat := !t.settings.structuredOnly
-	return &output{schema: definition, result: func(out any) (protocol.Result, error) {
+	return &output{schema: definition, of: of, result: func(out any) (protocol.Result, error) {
 		r, value := reflect.ValueOf(out).Elem().Interface().(typedResult).parts()
 		switch {
 		case r == nil:
@@ -360,11 +437,11 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 		case r.err != nil:
 			return nil, r.err
 		}
-		result := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta, RepeatStructured: repeat}
-		if !r.isError {
-			result.AppendStructured = func(dst []byte) ([]byte, error) { return encode(dst, value) }
+		result := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta}
+		if r.isError {
+			return result, nil
 		}
-		return result, nil
+		return t.withStructured(result, value, encode), nil
 	}}, nil
 }
 

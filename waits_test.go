@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/session"
@@ -140,6 +142,12 @@ var waits = []struct {
 		if res, err = http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusOK {
 			t.Fatal(res, err)
 		}
+		body := bufio.NewReader(res.Body)
+		for line := "id"; line != "\n"; { // the first event, which has no data
+			if line, err = body.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
 		<-web.closed
 	}},
 	{"the answer to a question", 15 * time.Minute, func(t *testing.T) {
@@ -175,6 +183,14 @@ var waits = []struct {
 			t.Error("there is a session")
 		}
 		m.Close(mcp.ErrSessionClosed)
+	}},
+	{"a store of rates", 250 * time.Millisecond, func(t *testing.T) {
+		s := fixture(t, nil, middleware.RateLimit(&middleware.RateLimitOptions{Store: stuckStore{Store: scale.NewLocal()}, Secret: []byte("a secret of 16 bytes or more")}))
+		w := httptest.NewRecorder()
+		do(s, t.Context(), http.MethodPost, initialized(t, s), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing"}}`, w)
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"result"`) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
 	}},
 }
 
@@ -216,6 +232,11 @@ func TestQuietSocket(t *testing.T) {
 type stuckStore struct{ scale.Store }
 
 func (stuckStore) Get(ctx context.Context, _ ...scale.Look) ([]scale.Entry, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (stuckStore) Put(ctx context.Context, _ ...scale.Write) ([]scale.Entry, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

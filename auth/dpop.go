@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/hmac"
@@ -297,9 +298,7 @@ func bareURL(u *url.URL) string {
 	case "http":
 		host = strings.TrimSuffix(host, ":80")
 	}
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	return scheme + "://" + host + path
 }
 

@@ -47,7 +47,7 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = append(body, r.encode(conn, p.id, round{}, p.progress != nil)...)
+		body = append(body, r.encode(ctx, conn, p.id, round{}, p.progress != nil)...)
 	}
 	var waiting sync.WaitGroup
 	var sent error

@@ -242,7 +242,7 @@ func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
 		// A request that was never written is not cancelled, but that it was
 		// not is known of none that ran into its timeout.
 		if c.conn.cancels(c.method) {
-			done := c.conn.sendSoon(protocol.MethodCancelled, cancelledBody(c.id, cancelReason(failure)))
+			done := c.conn.sendSoon(ctx, protocol.MethodCancelled, cancelledBody(c.id, cancelReason(failure)))
 			if c.sub != nil {
 				<-done // so that no other subscription overtakes it
 			}

@@ -91,8 +91,8 @@ func Meta(key string, value any) CallOption {
 func Retry(n int) CallOption { return func(o *callOptions) { o.attempts = max(n, 0) } }
 
 // Idempotent says that sending the call twice is harmless, so that it is sent
-// again when the connection or the session was lost, and where Retry asks for it. Reading methods, and tools
-// whose hints say readOnly or idempotent, need no telling.
+// again when the connection or the session was lost, and where Retry asks for it.
+// Reading methods, and tools whose hints say readOnly or idempotent, need no telling.
 func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true } }
 
 // NoCache asks the server even if an answer is in the cache.

@@ -145,7 +145,21 @@ func (c *Client) Tool(ctx context.Context, name string) (Tool, error) {
 // Call calls a tool. args encode to a JSON object, or are nil. A tool that
 // fails is a result with IsError, not an error. A tool that the server refuses
 // and does not list is ErrNotFound.
-func (c *Client) Call(ctx context.Context, tool string, args any, options ...CallOption) (*CallToolResult, error) {
+func (c *Client) Call(ctx context.Context, tool string, args any, options ...CallOption) (result *CallToolResult, err error) {
+	err = c.within(ctx, protocol.MethodToolsCall, tool, func(ctx context.Context) error {
+		if result, err = c.call(ctx, tool, args, options); err == nil && result.IsError {
+			c.note(ctx, func(info *CallInfo) { info.ToolFailed = true })
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// call is Call within Options.Around.
+func (c *Client) call(ctx context.Context, tool string, args any, options []CallOption) (*CallToolResult, error) {
 	members := named("name", tool)
 	op := "call " + tool
 	start := 0

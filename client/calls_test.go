@@ -397,7 +397,7 @@ func TestManyCalls(t *testing.T) {
 		for i := range calls {
 			running.Go(func() {
 				n := 0
-				r, err := c.Call(t.Context(), "echo", map[string]int{"N": i}, Timeout(time.Minute))
+				r, err := c.Call(t.Context(), "echo", map[string]int{"N": i}, Timeout(5*time.Minute))
 				if err == nil {
 					_, err = fmt.Sscan(r.Text(), &n)
 				}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -204,7 +205,7 @@ func (c *Client) Cancel(id protocol.ID, reason string) error {
 		p.abort(failure)
 	}
 	if p.conn.cancels(p.method) {
-		p.conn.sendSoon(protocol.MethodCancelled, cancelledBody(p.id, reason))
+		p.conn.sendSoon(c.life.ctx, protocol.MethodCancelled, cancelledBody(p.id, reason))
 	}
 	return nil
 }
@@ -299,3 +300,100 @@ const notifyTimeout = 5 * time.Second
 
 // notesTimeout is how long Close waits for such messages to be sent.
 const notesTimeout = time.Second
+
+// aroundOf returns what the requests of ctx at c are counted in; nil if nobody
+// counts.
+func (c *Client) aroundOf(ctx context.Context) *around {
+	if c.opts.Around == nil {
+		return nil
+	}
+	a, _ := ctx.Value(aroundKey{}).(*around)
+	if a == nil || a.client != c {
+		return nil
+	}
+	return a
+}
+
+// note changes what is known of the call of which ctx is a part.
+func (c *Client) note(ctx context.Context, change func(*CallInfo)) {
+	if a := c.aroundOf(ctx); a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		change(&a.info)
+	}
+}
+
+// within makes a call of the API with do, within Options.Around if there is one
+// and the call is not itself a part of another.
+func (c *Client) within(ctx context.Context, method, name string, do func(context.Context) error) error {
+	if c.opts.Around == nil || c.aroundOf(ctx) != nil {
+		return do(ctx)
+	}
+	info := &CallInfo{URL: c.server, Method: method, Name: name}
+	if conn := c.life.conn.Load(); conn != nil {
+		info.Server = conn.server.Info.Name
+	}
+	a := &around{client: c, info: *info}
+	failure := errors.New("client: Options.Around has not called next")
+	err := c.opts.Around(ctx, info, func(ctx context.Context) error {
+		failure = do(context.WithValue(ctx, aroundKey{}, a))
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		*info = a.info
+		return failure
+	})
+	if err != nil {
+		return err
+	}
+	return failure // without a result the call has not succeeded, whatever Around says
+}
+
+// injectInto returns a notification with what Options.Inject adds to its _meta.
+func (c *Client) injectInto(ctx context.Context, method string, body []byte) []byte {
+	if c.opts.Inject == nil {
+		return body
+	}
+	params := jsonx.Lookup(body, []string{"params"})
+	meta := jsonx.Lookup(params, []string{"_meta"})
+	if params != nil && params[0] != '{' || meta != nil && meta[0] != '{' {
+		return body
+	}
+	var kept, there []byte
+	_ = members(params, func(name []byte, s *jsonx.Scanner) error { // which we have made
+		key, text := string(name), value(s)
+		if key != "_meta" {
+			kept = append(append(jsonx.AppendString(comma(kept), key), ':'), text...)
+		}
+		return nil
+	})
+	if meta != nil {
+		there = bytes.TrimSpace(meta[1 : len(meta)-1])
+	}
+	with := c.inject(ctx, bytes.Clone(there))
+	if len(with) == len(there) {
+		return body
+	}
+	kept = append(append(append(comma(kept), `"_meta":{`...), with...), '}')
+	return wire.AppendNotification(nil, method, braces(kept))
+}
+
+// inject returns members of _meta with those that Options.Inject adds.
+func (c *Client) inject(ctx context.Context, members []byte) []byte {
+	if c.opts.Inject == nil {
+		return members
+	}
+	added := make(map[string]any)
+	if err := c.guard("Inject", func() { c.opts.Inject(ctx, func(key, value string) { added[key] = value }) }); err != nil {
+		return members // which is logged
+	}
+	for key := range added {
+		if len(members) > 0 && jsonx.Lookup(braces(members), []string{key}) != nil {
+			delete(added, key) // the caller has said it
+		}
+	}
+	more, err := c.encoders.metaMembers(added)
+	if err != nil {
+		return members // texts encode
+	}
+	return join(members, more)
+}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -272,6 +273,7 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 
 // send sends a notification.
 func (conn *connection) send(ctx context.Context, method string, body []byte) error {
+	body = conn.client.injectInto(ctx, method, body)
 	return conn.carry(ctx, &link.Message{
 		Body: body, Method: method, Revision: conn.revision(), Modern: conn.revision().Modern(),
 	})
@@ -298,13 +300,13 @@ func (conn *connection) trace(fromServer bool, message []byte) {
 	}
 }
 
-// sendSoon sends a notification on a goroutine of the client; done is closed
-// afterwards, whatever became of it.
-func (conn *connection) sendSoon(method string, body []byte) (done <-chan struct{}) {
+// sendSoon sends a notification on a goroutine of the client, with the values of
+// about; done is closed afterwards, whatever became of it.
+func (conn *connection) sendSoon(about context.Context, method string, body []byte) (done <-chan struct{}) {
 	ended := make(chan struct{})
 	if !conn.client.life.note(func(ctx context.Context) {
 		defer close(ended)
-		if err := conn.send(ctx, method, body); err != nil {
+		if err := conn.send(lasting{ctx, about}, method, body); err != nil {
 			safely.Log(conn.client.opts.Logger.Debug().Err(visible.Error(err)).Str("method", visible.Line(method, visible.Name)), "a message was not sent")
 		}
 	}) {
@@ -458,10 +460,7 @@ func (conn *connection) gaveUp(params []byte) {
 	if c == nil {
 		return
 	}
-	reason := p.Reason
-	if reason == "" {
-		reason = "no reason given"
-	}
+	reason := cmp.Or(p.Reason, "no reason given")
 	err := &Error{kind: ErrCancelled, Err: &serverCancelled{reason}}
 	if sub := c.subscription(); sub != nil {
 		err = &Error{kind: ErrClosed, Err: &serverCancelled{reason}}

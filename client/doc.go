@@ -41,12 +41,12 @@
 //
 // A Client consists of parts that have a lock of their own. They call users'
 // code outside of it; the one exception is the progress callback, which a call
-// runs under its own lock so that it is never called after the call has ended. lifecycle owns the current connection and its
-// state; it reconnects and renews sessions. calls is the table of requests
-// under way, which all connections share, so that request ids are never used
-// twice. A connection is one link to the server, from opening to end, and is
-// used once: after a loss there is a new one. handshake makes connections.
-// handlers answer the server's questions, notifications delivers what the
+// runs under its own lock so that it is never called after the call has ended.
+// lifecycle owns the current connection and its state; it reconnects and renews
+// sessions. calls is the table of requests under way, which all connections share, so
+// that request ids are never used twice. A connection is one link to the server, from
+// opening to end, and is used once: after a loss there is a new one. handshake makes
+// connections. handlers answer the server's questions, notifications delivers what the
 // server reports, subscriptions are those of Listen, and toolIndex remembers
 // definitions of tools.
 //

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,12 +125,7 @@ func Retriable(err error) bool {
 		}
 		return false
 	}
-	for _, kind := range []error{ErrConnection, ErrTimeout, ErrSessionExpired, ErrBusy} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{ErrConnection, ErrTimeout, ErrSessionExpired, ErrBusy}, func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // retryAfter returns how long the server wants to be left alone, from the
@@ -389,12 +385,7 @@ func ofNetwork(err error) bool {
 		return true
 	}
 	text := err.Error()
-	for _, hidden := range hiddenErrors {
-		if strings.Contains(text, hidden) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(hiddenErrors[:], func(hidden string) bool { return strings.Contains(text, hidden) })
 }
 
 // hiddenErrors are the texts of errors of net/http for a broken connection that

@@ -23,6 +23,7 @@ type forgetful struct {
 	mu       sync.Mutex
 	sessions map[string]bool // true until forgotten
 	inits    int
+	stale    int      // initializations with the id of a session
 	calls    []string // tools that were called, whatever the answer
 	stubborn bool     // forgets each session right after initialize
 }
@@ -38,6 +39,9 @@ func (s *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if strings.Contains(string(body), `"initialize"`) {
 		s.inits++
+		if id != "" {
+			s.stale++
+		}
 	}
 	known := id == "" || s.sessions[id] && !(s.stubborn && call)
 	s.mu.Unlock()
@@ -126,6 +130,32 @@ func TestSessionForgotten(t *testing.T) {
 				t.Errorf("%d initializations, want 1", inits)
 			}
 		})
+	}
+}
+
+// In every revision with sessions, a 404 for one leads to an initialize without its
+// id, and what follows is said in the new session.
+func TestSessionRenegotiated(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20250326, protocol.V20250618, protocol.V20251125} {
+		s := &forgetful{inner: fixture(t, nil).Handler(), sessions: map[string]bool{}}
+		c := connect(t, HTTP(handler(t, s), nil), only(rev))
+		if _, err := c.Call(t.Context(), "sum", sumIn{1, 2}); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		before := s.calls[0]
+		s.mu.Unlock()
+		s.forget()
+		for range 2 {
+			if _, err := c.Call(t.Context(), "sum", sumIn{1, 2}, Idempotent()); err != nil {
+				t.Fatalf("%s: %v", rev, err)
+			}
+		}
+		s.mu.Lock()
+		if s.inits != 1 || s.stale != 0 || len(s.calls) != 3 || s.calls[0] != before || s.calls[1] == before || s.calls[1] != s.calls[2] {
+			t.Errorf("%s: %d initializations, %d with an old session; %q was the session, and then the calls had %q", rev, s.inits, s.stale, before, s.calls)
+		}
+		s.mu.Unlock()
 	}
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -177,6 +178,8 @@ func (h *handlers) answerRound(ctx context.Context, conn *connection, asks *Inpu
 // answerAll returns the object with the answers to questions, by their keys. It
 // stops at the first question without an answer.
 func (h *handlers) answerAll(ctx context.Context, conn *connection, questions []protocol.InputRequest) ([]byte, error) {
+	begin, asked := time.Now(), context.WithValue(ctx, aroundKey{}, (*around)(nil)) // what handlers call is no part of the call
+	defer func() { h.client.note(ctx, func(info *CallInfo) { info.Waited += time.Since(begin) }) }()
 	answers := []byte{'{'}
 	for _, q := range questions {
 		var answer []byte
@@ -184,7 +187,7 @@ func (h *handlers) answerAll(ctx context.Context, conn *connection, questions []
 		if q.Method == protocol.MethodPing {
 			err = wire.MethodNotFound(q.Method) // it is not among those that a result may ask
 		} else {
-			answer, err = h.answer(ctx, conn, q.Method, q.Params)
+			answer, err = h.answer(asked, conn, q.Method, q.Params)
 		}
 		if err != nil {
 			return nil, &Error{kind: askKind(err), Err: fmt.Errorf("no answer to the server's question %q (%s): %w", q.Key, q.Method, err)}
@@ -232,16 +235,7 @@ func (h *handlers) answerSample(ctx context.Context, params json.RawMessage) ([]
 // appendSample appends the answer to sampling/createMessage. Zero fields are
 // filled in: the role of the assistant, and the end of its turn.
 func appendSample(dst []byte, r *protocol.SampleResult) ([]byte, error) {
-	role, stop, model := r.Role, r.StopReason, r.Model
-	if role == "" {
-		role = protocol.RoleAssistant
-	}
-	if stop == "" {
-		stop = "endTurn"
-	}
-	if model == "" {
-		model = "unknown"
-	}
+	role, stop, model := cmp.Or(r.Role, protocol.RoleAssistant), cmp.Or(r.StopReason, "endTurn"), cmp.Or(r.Model, "unknown")
 	if len(r.Content) == 0 {
 		return nil, errors.New("the client's handler gave an answer without content")
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,20 @@ import (
 
 // page is one page of a list.
 type page[T any] struct {
-	items []T
-	next  string // the cursor of the next page, "" on the last
+	items  []T
+	broken []error // of entries that are left out
+	next   string  // the cursor of the next page, "" on the last
 }
+
+// brokenError is the error of a list with entries that are none.
+type brokenError struct{ entries []error }
+
+func (e *brokenError) Error() string {
+	return "the server's list has entries that do not decode: " + errors.Join(e.entries...).Error()
+}
+
+// maxBroken is how many broken entries an error names.
+const maxBroken = 20
 
 // maxPages is how many pages a list may have, as the guard against a server
 // that never ends.
@@ -26,13 +38,15 @@ const maxPages = 10000
 // list iterates over all pages of a list, whose items are in the member with
 // that name. check, if not nil, removes items from a page. The sequence ends
 // after an error, on a cursor that occurs twice, and when the server has taken
-// more than Options.MaxTimeout for all pages together.
+// more than Options.MaxTimeout for all pages together. Entries that do not decode
+// hide no other: they are left out, and the sequence ends with an error for them.
 func list[T any](ctx context.Context, c *Client, method, member string, options []CallOption, check func([]T) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		op, cursor, most := "list "+member, "", c.most()
 		hash, seen := maphash.MakeSeed(), map[uint64]bool{} // hashes of cursors, which may be long
 		var took time.Duration
+		var broken []error
 		for {
 			begin := time.Now()
 			page, err := pageOf[T](ctx, c, op, method, member, cursor, options)
@@ -56,7 +70,11 @@ func list[T any](ctx context.Context, c *Client, method, member string, options 
 					return
 				}
 			}
+			broken = append(broken, page.broken[:min(len(page.broken), maxBroken-len(broken))]...)
 			if page.next == "" {
+				if len(broken) > 0 {
+					yield(none, wrap(op, method, "", invalid(&brokenError{broken})))
+				}
 				return
 			}
 			cursor = page.next
@@ -89,6 +107,34 @@ func pageOf[T any](ctx context.Context, c *Client, op, method, member, cursor st
 	return page, wrap(op, method, "", invalid(err))
 }
 
+// each reads the items one by one, after one of them has failed.
+func (p *page[T]) each(list []byte) error {
+	var texts []json.RawMessage
+	if err := json.Unmarshal(list, &texts); err != nil {
+		return err
+	}
+	p.items = make([]T, 0, len(texts))
+	for i, text := range texts {
+		var item T
+		if err := json.Unmarshal(text, &item); err != nil {
+			p.broken = append(p.broken, fmt.Errorf("number %d%s: %w", i+1, nameOf(text), err))
+			continue
+		}
+		p.items = append(p.items, item)
+	}
+	return nil
+}
+
+// nameOf returns the name of an entry, for an error.
+func nameOf(text []byte) string {
+	var named struct{ Name, URI string }
+	_ = json.Unmarshal(text, &named) // members of other types do not matter
+	if name := cmp.Or(named.Name, named.URI); name != "" {
+		return fmt.Sprintf(" (%.100q)", name)
+	}
+	return ""
+}
+
 // decodePage reads the result of a list method, whose items are under the name
 // of member.
 func decodePage[T any](raw []byte, member string) (*page[T], error) {
@@ -99,7 +145,10 @@ func decodePage[T any](raw []byte, member string) (*page[T], error) {
 		switch string(name) {
 		case member:
 			found = true
-			return json.Unmarshal(text, &p.items)
+			if json.Unmarshal(text, &p.items) == nil {
+				return nil
+			}
+			return p.each(text)
 		case "nextCursor":
 			return json.Unmarshal(text, &p.next)
 		}

@@ -88,6 +88,19 @@ type Options struct {
 	// done with it, one to the server before it is sent. It is called by several
 	// goroutines at once.
 	Trace func(fromServer bool, message []byte)
+	// Around is called around each call of the API that asks the server something,
+	// on the goroutine of its caller: next makes the call, with all that it takes:
+	// rounds, attempts, looks at its task. The error that Around returns is the
+	// call's; where it returns none, that of next counts. What a list reads is a call
+	// for each page; a subscription, and what the client does by itself, is none.
+	Around func(ctx context.Context, call *CallInfo, next func(context.Context) error) error
+	// Inject adds members to the _meta of every request and notification that goes
+	// to the server, those of the handshake and of lists included, by calling set,
+	// which it must not do later. What the caller or the protocol has put there
+	// stays. The Cache does not look at it. It is called by several goroutines at
+	// once, just before a message is sent, with the context of the call if there is
+	// one.
+	Inject func(ctx context.Context, set func(key, value string))
 	// Logger gets the client's own warnings and the server's log messages; nil
 	// means none.
 	Logger *zerolog.Logger

@@ -60,7 +60,19 @@ const attempts = 3
 
 // do sends a request and returns its result: from the cache, after as many
 // rounds as the server wants, and repeatedly where that is safe.
-func (r *request) do(ctx context.Context) (json.RawMessage, error) {
+func (r *request) do(ctx context.Context) (result json.RawMessage, err error) {
+	err = r.client.within(ctx, r.method, r.name, func(ctx context.Context) error {
+		result, err = r.insist(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// insist is do within Options.Around.
+func (r *request) insist(ctx context.Context) (json.RawMessage, error) {
 	began := time.Now()
 	for n := 1; ; n++ {
 		result, err := r.attempt(ctx)
@@ -270,9 +282,13 @@ func (r *request) roundTrip(ctx context.Context, conn *connection, more round) (
 	ctx, end := p.begin(ctx, cmp.Or(o.timeout, r.client.opts.Timeout), cmp.Or(o.maxTimeout, r.client.most()))
 	defer end()
 	r.client.calls.enter(p)
+	r.client.note(ctx, func(info *CallInfo) {
+		info.Sent++
+		info.ID, info.Revision = protocol.NewID(p.id), conn.revision()
+	})
 	token := o.progress != nil || o.maxTimeout > 0 || r.client.opts.MaxTimeout > 0 && r.method == protocol.MethodToolsCall
 	m := &link.Message{
-		Body: r.encode(conn, p.id, more, token), ID: protocol.NewID(p.id),
+		Body: r.encode(ctx, conn, p.id, more, token), ID: protocol.NewID(p.id),
 		Method: r.method, Name: r.name, Revision: conn.revision(), Modern: conn.revision().Modern(),
 		Header: r.headers(conn),
 	}
@@ -344,22 +360,24 @@ func (r *request) offered(conn *connection) error {
 }
 
 // encode returns the message for a request. token asks for progress.
-func (r *request) encode(conn *connection, id int64, more round, token bool) []byte {
-	dst := make([]byte, 0, 160+len(r.method)+len(r.members)+len(r.meta)+len(*conn.meta.Load())+len(more.responses)+len(more.state))
+func (r *request) encode(ctx context.Context, conn *connection, id int64, more round, token bool) []byte {
+	meta := r.client.inject(ctx, r.meta)
+	dst := make([]byte, 0, 160+len(r.method)+len(r.members)+len(meta)+len(*conn.meta.Load())+len(more.responses)+len(more.state))
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = jsonx.AppendInt(dst, id)
 	dst = append(dst, `,"method":`...)
 	dst = jsonx.AppendString(dst, r.method)
-	dst = r.appendParams(dst, conn, id, more, token)
+	dst = r.appendParams(dst, conn, meta, id, more, token)
 	return append(dst, '}')
 }
 
 // appendParams appends the params. A modern request always has some, since its
 // _meta says what the handshake says in older revisions; a legacy request
-// without params has no such member.
-func (r *request) appendParams(dst []byte, conn *connection, id int64, more round, token bool) []byte {
+// without params has no such member. meta is what the caller, and Options.Inject,
+// want in _meta.
+func (r *request) appendParams(dst []byte, conn *connection, meta []byte, id int64, more round, token bool) []byte {
 	modern := conn.revision().Modern()
-	inMeta := modern || len(r.meta) > 0 || len(r.token) > 0 || token
+	inMeta := modern || len(meta) > 0 || len(r.token) > 0 || token
 	if !inMeta && len(r.members) == 0 {
 		return dst
 	}
@@ -384,8 +402,8 @@ func (r *request) appendParams(dst []byte, conn *connection, id int64, more roun
 		} else if len(r.token) > 0 {
 			dst = append(append(comma(dst), `"progressToken":`...), r.token...)
 		}
-		if len(r.meta) > 0 {
-			dst = append(comma(dst), r.meta...)
+		if len(meta) > 0 {
+			dst = append(comma(dst), meta...)
 		}
 		dst = append(dst, '}')
 	}

@@ -41,6 +41,22 @@ type Subscription struct {
 	err      error
 }
 
+// lasting is a context that ends as one does, and has the values of another, too: of
+// who began what goes on in it.
+type lasting struct {
+	context.Context
+	values context.Context
+}
+
+// Value implements context.Context. How values ends, package context finds as a value
+// as well, and must not.
+func (l lasting) Value(key any) any {
+	if v := context.WithoutCancel(l.values).Value(key); v != nil {
+		return v
+	}
+	return l.Context.Value(key)
+}
+
 // start opens the subscription on a connection and waits until the server has
 // agreed, ctx ends or Options.Timeout is over.
 func (s *Subscription) start(ctx context.Context, conn *connection) error {
@@ -53,9 +69,10 @@ func (s *Subscription) start(ctx context.Context, conn *connection) error {
 	s.over = over
 	s.mu.Unlock()
 	ended := make(chan error, 1)
+	within := lasting{s.client.life.ctx, ctx}
 	if !s.client.life.spawn(func() {
 		defer close(over)
-		ended <- s.run(conn)
+		ended <- s.run(within, conn)
 	}) {
 		close(over)
 		return &Error{kind: ErrClosed, Err: errClientClosed}
@@ -87,12 +104,12 @@ func (s *Subscription) start(ctx context.Context, conn *connection) error {
 // run sends subscriptions/listen and waits until it ends. A server that ends it
 // in order ends the subscription (basic/patterns/subscriptions of 2026-07-28);
 // after a loss it is opened again.
-func (s *Subscription) run(conn *connection) error {
+func (s *Subscription) run(ctx context.Context, conn *connection) error {
 	c := s.client
 	members := append([]byte(`"notifications":`), filterText(&s.wanted)...)
 	r := &request{client: c, op: "listen", method: protocol.MethodListen, members: members, options: &callOptions{timeout: -1, maxTimeout: -1}}
 	p := &call{method: r.method, conn: conn, sub: s}
-	ctx, end := p.begin(c.life.ctx, 0, 0)
+	ctx, end := p.begin(ctx, 0, 0)
 	defer end()
 	c.calls.enter(p)
 	s.mu.Lock()
@@ -103,7 +120,7 @@ func (s *Subscription) run(conn *connection) error {
 	if closed {
 		p.abort(errSubscriptionClosed)
 	} else {
-		m := &link.Message{Body: r.encode(conn, p.id, round{}, false), ID: protocol.NewID(p.id), Method: r.method,
+		m := &link.Message{Body: r.encode(ctx, conn, p.id, round{}, false), ID: protocol.NewID(p.id), Method: r.method,
 			Revision: conn.revision(), Modern: true}
 		if err = conn.carry(ctx, m); err == nil && !conn.sync {
 			p.wait(ctx)

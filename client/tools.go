@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -255,6 +256,9 @@ func (t *toolIndex) readAll(ctx context.Context) error {
 	count := 0
 	names := map[string]bool{}
 	for tool, err := range t.client.Tools(ctx) {
+		if _, broken := errors.AsType[*brokenError](err); broken {
+			break // the others are known
+		}
 		if err != nil {
 			t.stale()
 			return err

@@ -55,6 +55,7 @@ func TestCallbacksThatDoNotReturn(t *testing.T) {
 			go func() { served <- s.ServeConn(t.Context(), there) }()
 			c, err := client.Connect(t.Context(), client.Conn(func(context.Context) (transport.Conn, error) { return here, nil }), &client.Options{
 				Logger: &logger, Revisions: []protocol.Revision{protocol.LatestLegacy},
+				Inject:         func(context.Context, func(key, value string)) { way() },
 				Trace:          func(bool, []byte) { way() },
 				OnState:        func(client.State, error) { way() },
 				OnNotification: func(client.Notification) { way() },
@@ -83,7 +84,7 @@ func TestCallbacksThatDoNotReturn(t *testing.T) {
 			<-served
 			log.mu.Lock()
 			defer log.mu.Unlock()
-			for _, what := range []string{"Trace", "OnState", "elicitation/create", "goroutine"} {
+			for _, what := range []string{"Inject", "Trace", "OnState", "elicitation/create", "goroutine"} {
 				if !strings.Contains(log.text.String(), what) {
 					t.Errorf("the log does not tell of %s", what)
 				}

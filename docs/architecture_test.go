@@ -16,6 +16,7 @@ const architecture = "../ARCHITECTURE.md"
 var (
 	firstCell = regexp.MustCompile("(?m)^\\| (`[^|]*) \\|")
 	quoted    = regexp.MustCompile("`([^`]*)`")
+	namesIn   = regexp.MustCompile("`([^`]*\\.go)`(?:: | \\()((?:`\\w+`(?:, | and )?)+)")
 )
 
 // wholes have one row for themselves and all that is below them, as programs
@@ -94,8 +95,25 @@ func TestArchitectureNamesFiles(t *testing.T) {
 	}
 }
 
+// TestArchitectureNamesFuncs: what the page says to be in a file is declared there.
+func TestArchitectureNamesFuncs(t *testing.T) {
+	total := 0
+	for _, place := range namesIn.FindAllStringSubmatch(page(t, architecture), -1) {
+		code := page(t, filepath.Join("..", filepath.FromSlash(place[1])))
+		for _, name := range quoted.FindAllStringSubmatch(place[2], -1) {
+			total++
+			if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type )` + name[1] + `\b`).MatchString(code) {
+				t.Errorf("ARCHITECTURE.md says that %s is in %s", name[1], place[1])
+			}
+		}
+	}
+	if total < 15 {
+		t.Errorf("found %d names only", total)
+	}
+}
+
 // TestArchitectureHasAllDependencies: the tables of modules name those that the
-// library, the command and the store on Redis require themselves, and no others.
+// modules of the workspace require themselves, and no others.
 func TestArchitectureHasAllDependencies(t *testing.T) {
 	_, tables, _ := strings.Cut(page(t, architecture), "\n## Dependencies\n")
 	named := map[string]bool{}
@@ -104,7 +122,7 @@ func TestArchitectureHasAllDependencies(t *testing.T) {
 	}
 	required := map[string]bool{}
 	direct := regexp.MustCompile(`(?m)^(?:require )?\t?(\S+\.\S+/\S+) v\S+$`)
-	for _, file := range []string{"../go.mod", "../cmd/talaria/go.mod", "../scale/redis/go.mod"} {
+	for _, file := range []string{"../go.mod", "../cmd/talaria/go.mod", "../scale/redis/go.mod", "../telemetry/go.mod"} {
 		for _, line := range direct.FindAllStringSubmatch(page(t, file), -1) {
 			if line[1] != "github.com/talaria-go/mcp" {
 				required[line[1]] = true

@@ -27,20 +27,30 @@ var exempt = map[string]string{
 
 	`redis-cli ACL SETUSER shop on ">$PASSWORD" $(go run ./scale/redis/example -acl)`: "an engine; tests of scale/redis do the same",
 
+	"talaria pack examples/bundle examples/bundle/terms.json --target windows/amd64 --out glossary.mcpb": "it compiles everything for another system",
+
 	"talaria login http://127.0.0.1:8080/mcp":                         "a browser; tests of cmd/talaria try it",
 	"talaria http http://127.0.0.1:8080/mcp":                          "a terminal; tests of cmd/talaria try it",
 	"talaria serve-proxy --http 127.0.0.1:8080 -- ./workbench -stdio": "it runs until it is stopped; tests of cmd/talaria try it",
 	"talaria serve-proxy --stdio http://127.0.0.1:8080/mcp":           "it runs until it is stopped; tests of cmd/talaria try it",
+	`talaria inspect "./workbench -stdio" -b`:                         "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect http://127.0.0.1:8080/mcp -b --no-open":          "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect -b --config .mcp.json":                           "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect notes -b --config .mcp.json":                     "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect -b --file calls.jsonl":                           "it runs until it is stopped; tests of its inspector try it",
+	"talaria tap --http 127.0.0.1:8090 http://127.0.0.1:8080/mcp":     "it runs until it is stopped; tests of cmd/talaria try it",
 }
 
 // printed is what commands print, among other things; those that are not here
 // must end well, and that is all.
 var printed = map[string]string{
-	"talaria call http://127.0.0.1:8080/mcp split_bill total=90 people=3":       "33",
-	`talaria tools "./workbench -stdio"`:                                        "calculate",
-	`talaria call "./workbench -stdio" calculate operation=add a=40 b=2`:        "42",
-	`talaria call "./workbench -stdio" calculate operation=add a=40 b=2 --json`: `"structuredContent"`,
-	`talaria complete "./workbench -stdio" summarize_notes style p`:             "p",
+	"talaria call http://127.0.0.1:8080/mcp split_bill total=90 people=3":              "33",
+	`talaria tools "./workbench -stdio"`:                                               "calculate",
+	`talaria call "./workbench -stdio" calculate operation=add a=40 b=2`:               "42",
+	`talaria call "./workbench -stdio" calculate operation=add a=40 b=2 --json`:        `"structuredContent"`,
+	`talaria complete "./workbench -stdio" summarize_notes style p`:                    "p",
+	"talaria pack examples/bundle examples/bundle/terms.json":                          "everybody who gets it can read",
+	"talaria link --host vscode --name weather https://example.com/mcp --header X-Key": "vscode:mcp/install?",
 }
 
 // TestCommands runs the commands of the pages, or finds them among those that
@@ -62,6 +72,14 @@ func TestCommands(t *testing.T) {
 			t.Fatalf("go build %s: %v\n%s", from, err, out)
 		}
 	}
+	// The example is packed where it is; what is written is below dir.
+	examples, err := filepath.Abs("../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
 	build("talaria", "./cmd/talaria")
 	build("workbench", "./cmd/example")
 	address := testserver.Address(t)
@@ -72,7 +90,12 @@ func TestCommands(t *testing.T) {
 	build("bills", source)
 	testserver.Start(t, filepath.Join(dir, "bills"), address)
 
-	home := append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	caches, err := exec.CommandContext(t.Context(), tool, "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
+	home := append(os.Environ(), "GOCACHE="+cache, "GOMODCACHE="+modules, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	seen := map[string]bool{}
 	for _, name := range pages(t) {
 		for _, command := range commands(page(t, name)) {
@@ -91,6 +114,7 @@ func TestCommands(t *testing.T) {
 			}
 		}
 	}
+	packed(t, filepath.Join(dir, "glossary-1.0.0-"+runtime.GOOS+"-"+runtime.GOARCH+".mcpb"), filepath.Join(dir, ".mcp.json"))
 	for command := range exempt {
 		if !seen[command] {
 			t.Errorf("no page has the command that is exempt: %s", command)

@@ -18,9 +18,12 @@ const readme = "../README.md"
 
 // elsewhere are the files that hold the code of a page besides its test.
 var elsewhere = map[string][]string{
+	"bundles.md":      {"../examples/bundle/*.go"},
 	"from-go-sdk.md":  {"../examples/notes/*.go", "../e2e/servers/notes/gosdk/*.go"},
 	"from-mcp-go.md":  {"../examples/notes/*.go", "../e2e/servers/notes/mcpgo/*.go"},
+	"operations.md":   {"../examples/service/*.go"},
 	"scale.md":        {"../scale/redis/example/*.go"},
+	"telemetry.md":    {"../telemetry/*_test.go", "../e2e/prometheus/*.go"},
 	"from-fastmcp.md": {"../examples/notes/*.go", "../e2e/python/notes.py"},
 }
 

@@ -57,6 +57,10 @@ func chart(ctx context.Context, in ChartIn) (*mcp.ResultOf[Stats], error) {
 	return r, nil
 }
 
+func chartTool() mcp.Component {
+	return mcp.Tool("chart", chart, mcp.Text(func(out Stats) string { return fmt.Sprintf("The mean is %.1f.", out.Mean) }))
+}
+
 type Payment interface{ pay() string }
 
 type Card struct {
@@ -156,7 +160,7 @@ func TestToolsSchema(t *testing.T) {
 func TestTools(t *testing.T) {
 	s := payments()
 	s.MustAdd(
-		mcp.Tool("chart", chart),
+		chartTool(),
 		mcp.Tool("transfer", transfer(&struct{}{})),
 		mcp.Tool("transfer_without", transfer(nil)),
 		mcp.Tool("pay", func(_ context.Context, in PayIn) (string, error) { return in.Payment.pay(), nil }),
@@ -184,7 +188,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.payment, got, tt.want)
 		}
 	}
-	if legacy := mcptest.New(t, s, mcptest.Revision(protocol.V20241105)).Call("chart", ChartIn{[]float64{1, 2}}); legacy.Value != nil {
+	if legacy := mcptest.New(t, s, mcptest.Revision(protocol.V20241105)).Call("chart", ChartIn{[]float64{1, 2}}); legacy.Value != nil || legacy.Text() != "The mean is 1.5." {
 		t.Errorf("got %s", legacy.Raw)
 	}
 }

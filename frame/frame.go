@@ -78,13 +78,13 @@ type Frame struct {
 type state struct {
 	first Frame // which newFrame returned
 
-	request   Request
+	request   *Request // never nil; it may be shared with who has read it
 	revision  protocol.Revision
 	transport upcall.Transport
 	peer      upcall.Peer
 	session   upcall.Session
 	askers    upcall.Askers
-	ender     upcall.Ender
+	server    upcall.Server
 	level     protocol.Level
 
 	detaching sync.Mutex // serialises Detach
@@ -133,9 +133,12 @@ var ErrNotDetachable = errors.New("frame: only calls of tools with the option As
 // newFrame returns the Frame of one request.
 func newFrame(ctx context.Context, c upcall.Config) *Frame {
 	s := &state{
-		request: Request{c.ID, c.Method, c.Params}, revision: c.Revision, transport: c.Transport,
+		request: (*Request)(c.Request), revision: c.Revision, transport: c.Transport,
 		peer: c.Peer, session: c.Session, askers: c.Askers, level: c.LogLevel,
-		ender: c.Ender,
+		server: c.Server,
+	}
+	if s.request == nil {
+		s.request = &Request{}
 	}
 	if s.revision == 0 {
 		s.revision = protocol.Latest
@@ -177,7 +180,7 @@ func (f *Frame) Request() *Request {
 	if f.as != nil {
 		return f.as
 	}
-	return &f.request
+	return f.request
 }
 
 // Revision returns the protocol revision of the request.
@@ -239,9 +242,10 @@ func (f *Frame) modernClient() *client {
 func (f *Frame) Transport() Transport { return Transport(f.transport.Kind) }
 
 // RemoteAddr returns the client's address as net/http has it, "" where there is
-// none. That of a WebSocket, and of HTTP+SSE, is that of the request that opened
-// the connection. A proxy's forwarding headers are not believed: who trusts a
-// proxy reads them with Header.
+// none. That of a client on a Unix socket begins with "unix:", and no other does. That
+// of a WebSocket, and of HTTP+SSE, is that of the request that opened the connection. A
+// proxy's forwarding headers are not believed: who trusts a proxy reads them with
+// Header.
 func (f *Frame) RemoteAddr() string { return f.transport.RemoteAddr() }
 
 // Header returns the first value of an HTTP request header, whatever the case
@@ -273,10 +277,36 @@ func (f *Frame) String() string {
 // mcp.ErrSessionClosed. Where there is no session, or the session has ended, it
 // does nothing and returns an error.
 func (f *Frame) EndSession(reason error) error {
-	if f.ender == nil || f.session == nil {
+	if f.server == nil || f.session == nil {
 		return errors.New("mcp: the request has no session that it could end")
 	}
-	return f.ender.EndSession(f.session, reason)
+	return f.server.EndSession(f.session, reason)
+}
+
+// other is the label of what is not known.
+const other = "_OTHER"
+
+// Labels returns what the request may be called in a log, a metric or the name of
+// a span, where names must not be a client's choice: the method, and the tool or
+// prompt that it names, "" for all other methods. What the server does not have is
+// "_OTHER", and so is a name after the first 500 that were asked for in the life of
+// the server. Nothing else of a request is fit for labels.
+func (f *Frame) Labels() (method, target string) {
+	asked := f.request
+	method, target = other, ""
+	knowsMethod, knowsName := false, false
+	if f.server != nil {
+		knowsMethod, knowsName = f.server.Knows(asked.Method, asked.Params.Name)
+	}
+	if knowsMethod {
+		method = asked.Method
+	}
+	if asked.Method == protocol.MethodToolsCall || asked.Method == protocol.MethodPromptsGet {
+		if target = other; knowsName {
+			target = f.Request().Params.Name
+		}
+	}
+	return method, target
 }
 
 // CloseStream ends the connection that waits for the answer, if the client can
@@ -413,7 +443,7 @@ func (f *Frame) asker() upcall.Asker {
 	defer f.mu.Unlock()
 	if f.asking == nil && f.askers != nil && f.peer != nil {
 		f.asking = f.askers.Asker(upcall.Asking{Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params,
-			Revision: f.revision, HTTP: f.transport.HTTP, Send: f.peer.Send})
+			Revision: f.revision, Session: f.session, HTTP: f.transport.HTTP, Send: f.peer.Send})
 	}
 	return f.asking
 }

@@ -88,8 +88,8 @@ func TestFrom(t *testing.T) {
 func TestWithContext(t *testing.T) {
 	sent := &sink{}
 	f := newFrame(t.Context(), upcall.Config{
-		ID: protocol.NewID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}},
-		Peer: sent, LogLevel: protocol.LevelInfo,
+		Request: &upcall.Request{ID: protocol.NewID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}}},
+		Peer:    sent, LogLevel: protocol.LevelInfo,
 	})
 	ctx, cancel := context.WithCancel(f)
 	g := f.WithContext(ctx).WithContext(context.WithValue(ctx, contextKey{}, "inner"))
@@ -138,7 +138,7 @@ func TestClientOfSession(t *testing.T) {
 	s := &session{id: "s1", info: &protocol.Implementation{Name: "old"}}
 	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20250618, Session: s,
 		// Modern metadata in a legacy request says nothing.
-		Params: protocol.Params{Meta: protocol.Meta{ClientInfo: []byte(`{"name":"new"}`)}},
+		Request: &upcall.Request{Params: protocol.Params{Meta: protocol.Meta{ClientInfo: []byte(`{"name":"new"}`)}}},
 	})
 	if f.SessionID() != "s1" || f.session != upcall.Session(s) || f.ClientInfo() != s.info || f.ClientCapabilities() != &s.capabilities {
 		t.Error("what the session says is not what the frame says")
@@ -167,7 +167,7 @@ func TestClientOfModernRequest(t *testing.T) {
 		if tt.info != "" {
 			meta.ClientInfo = []byte(tt.info)
 		}
-		f := newFrame(t.Context(), upcall.Config{Params: protocol.Params{Meta: meta}})
+		f := newFrame(t.Context(), upcall.Config{Request: &upcall.Request{Params: protocol.Params{Meta: meta}}})
 		if got := f.ClientInfo(); !reflect.DeepEqual(got, tt.wantInfo) {
 			t.Errorf("%s: info %+v, want %+v", tt.name, got, tt.wantInfo)
 		}
@@ -184,7 +184,7 @@ func TestClientOfModernRequest(t *testing.T) {
 // String is for logs: it shows no content.
 func TestString(t *testing.T) {
 	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20251125,
-		ID: protocol.NewID("a"), Method: "tools/call", Params: protocol.Params{Name: "secret"},
+		Request: &upcall.Request{ID: protocol.NewID("a"), Method: "tools/call", Params: protocol.Params{Name: "secret"}},
 	})
 	if got, want := f.String(), `frame(tools/call "a", 2025-11-25)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)

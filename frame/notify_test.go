@@ -32,9 +32,9 @@ func (s *sink) Send(message []byte) error {
 // asking returns a frame whose client wants progress under token, "" for none.
 func asking(t *testing.T, rev protocol.Revision, token string, to *sink) *Frame {
 	t.Helper()
-	c := upcall.Config{Revision: rev, Peer: to}
+	c := upcall.Config{Revision: rev, Peer: to, Request: &upcall.Request{}}
 	if token != "" {
-		c.Params.Meta.ProgressToken = []byte(token)
+		c.Request.Params.Meta.ProgressToken = []byte(token)
 	}
 	return newFrame(t.Context(), c)
 }
@@ -130,7 +130,7 @@ func TestProgressConcurrent(t *testing.T) {
 func TestAnswered(t *testing.T) {
 	to := &sink{fail: ErrAnswered}
 	f := newFrame(t.Context(), upcall.Config{Peer: to, LogLevel: protocol.LevelDebug,
-		Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("1")}},
+		Request: &upcall.Request{Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("1")}}},
 	})
 	if err := f.Progress(1, 2); !errors.Is(err, ErrAnswered) {
 		t.Errorf("Progress: %v, want ErrAnswered", err)

@@ -215,8 +215,8 @@ func plain(ctx context.Context, err error) error {
 // no message fails the test, though a client would go on.
 func (c *Client) hear(fromServer bool, text []byte) {
 	text = bytes.Clone(text)
-	if c.conf.trace != nil {
-		c.conf.trace(fromServer, text)
+	for _, trace := range c.conf.traces {
+		trace(fromServer, text)
 	}
 	if !fromServer {
 		return

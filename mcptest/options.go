@@ -28,7 +28,7 @@ type config struct {
 	capabilities *protocol.ClientCapabilities
 	headers      map[string]string
 	answers      map[string]answerer
-	trace        func(fromServer bool, message []byte)
+	traces       []func(fromServer bool, message []byte)
 	identity     *mcp.Identity
 }
 
@@ -184,4 +184,10 @@ func OnRequest(method string, fn func(params json.RawMessage) (result any, err e
 
 // Trace calls fn with each message that goes back or forth. It may be called
 // by several goroutines at once.
-func Trace(fn func(fromServer bool, message []byte)) Option { return func(c *config) { c.trace = fn } }
+func Trace(fn func(fromServer bool, message []byte)) Option {
+	return func(c *config) {
+		if fn != nil {
+			c.traces = append(c.traces, fn)
+		}
+	}
+}

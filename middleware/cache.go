@@ -173,7 +173,7 @@ func (c *cache) get(key cacheKey) protocol.Result {
 // the same bytes and nothing is encoded twice. A limit around the result stays
 // around it; what exceeds that limit is not kept.
 func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protocol.Result, error) {
-	called, ok := unwrap(result).(*protocol.CallToolResult)
+	called, ok := wire.Unwrap(result).(*protocol.CallToolResult)
 	if !ok || called.IsError || frame.Internal(call.Private{}).Asked(f) {
 		return result, nil
 	}

@@ -77,7 +77,7 @@ func ResultSizeLimit(limit int) mcp.Middleware {
 
 // sized is a result with a limit, which is applied when it is encoded: how long
 // a result is depends on the revision, and encoding it here as well would do
-// the work twice. Other middleware that looks at results has to unwrap it.
+// the work twice. Other middleware that looks at results has to unwrap it (wire.Unwrap).
 type sized struct {
 	protocol.Result
 	limit  int
@@ -99,14 +99,5 @@ func (r *sized) Append(dst []byte, to wire.To) ([]byte, error) {
 	return nil, protocol.Errorf(protocol.CodeInternal, "%s", text)
 }
 
-// unwrap returns the result that the handler returned, out of as many limits as
-// there are around it; a nil result stays nil.
-func unwrap(result protocol.Result) protocol.Result {
-	for {
-		r, ok := result.(*sized)
-		if !ok {
-			return result
-		}
-		result = r.Result
-	}
-}
+// Unwrap implements wire.Wrapper.
+func (r *sized) Unwrap() protocol.Result { return r.Result }

@@ -17,8 +17,8 @@ import (
 // done: method, name of the tool or prompt, revision, duration in milliseconds
 // ("ms"), the code of a JSON-RPC error ("code"), and whether a tool said that it
 // failed ("failed"). A subscription is logged when it is open ("opened"), with
-// the time that opening took: it goes on for as long as its client stays. Nothing of what messages and results hold is logged, and
-// no URIs of resources.
+// the time that opening took: it goes on for as long as its client stays. Nothing of
+// what messages and results hold is logged, and no URIs of resources.
 func Logging(logger zerolog.Logger) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return func(f *mcp.Frame) (result protocol.Result, err error) {
@@ -49,10 +49,10 @@ func logDone(logger zerolog.Logger, f *mcp.Frame, took time.Duration, result pro
 	case err != nil:
 		e = e.Int("code", int(protocol.CodeInternal))
 	}
-	if call, ok := unwrap(result).(*protocol.CallToolResult); ok && call.IsError {
+	if call, ok := wire.Unwrap(result).(*protocol.CallToolResult); ok && call.IsError {
 		e = e.Bool("failed", true)
 	}
-	if _, ok := unwrap(result).(wire.ListenResult); ok && err == nil {
+	if _, ok := wire.Unwrap(result).(wire.ListenResult); ok && err == nil {
 		e = e.Bool("opened", true)
 	}
 	safely.Log(e, "handled")

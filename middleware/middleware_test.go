@@ -26,8 +26,7 @@ import (
 // request returns the frame of a request; args may be "".
 func request(ctx context.Context, method, name, args string) *mcp.Frame {
 	return frame.Internal(call.Private{}).New(ctx, upcall.Config{
-		ID: protocol.NewID(1), Method: method,
-		Params: protocol.Params{Raw: []byte("{}"), Name: name, Arguments: []byte(args)},
+		Request: &upcall.Request{ID: protocol.NewID(1), Method: method, Params: protocol.Params{Raw: []byte("{}"), Name: name, Arguments: []byte(args)}},
 	})
 }
 

@@ -112,7 +112,7 @@ func index(names []string, name []byte) int {
 // be led to let pass what the server takes for another tool.
 func nameMember(method string) (member string, text bool) {
 	switch group, _, _ := strings.Cut(method, "/"); group {
-	case "resources":
+	case "resources", "skills":
 		return "uri", true
 	case "tasks":
 		return "taskId", true

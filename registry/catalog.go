@@ -44,6 +44,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -72,7 +73,7 @@ type Catalog struct {
 
 	mu       sync.Mutex // serialises changes; no watcher runs with it
 	watchers map[int]func(changed []*Entry)
-	lastID   int
+	lastID   int // of a watcher, or of a mount into this Catalog
 }
 
 // New returns an empty Catalog.
@@ -103,8 +104,15 @@ func (c *Catalog) list(kind Kind) *list {
 	return newList(&c.config, kind, nil)
 }
 
-// get finds a component, whoever may see it.
-func (c *Catalog) get(kind Kind, key string) (*Entry, bool) { return c.list(kind).get(key) }
+// get finds a component, whoever may see it. Resources are found in lists or not.
+func (c *Catalog) get(kind Kind, key string) (*Entry, bool) {
+	kind = kind.names()
+	e, ok := c.list(kind).get(key)
+	if !ok && kind == KindResource {
+		e, ok = c.list(kindUnlisted).get(key)
+	}
+	return e, ok
+}
 
 // View returns what there is for the client of f, whose session has own
 // besides; nil means nothing. It is made for one request.
@@ -117,11 +125,11 @@ func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 	if e.Visible != nil && !e.Visible(f) {
 		return false
 	}
-	if c.config.Filter == nil {
-		return true
-	}
 	kind, key := e.place()
-	return c.config.Filter(f, kind, key)
+	if e.Root != "" {
+		kind, key = KindResource, e.Root
+	}
+	return c.config.Filter == nil || kind == kindExtension || c.config.Filter(f, kind, key)
 }
 
 // has reports whether e is there, and not another in its place. It tells entries
@@ -138,19 +146,38 @@ func (c *Catalog) Add(entries ...*Entry) error {
 	return c.change(func() (set, []*Entry, error) { return nil, entries, c.check(entries, nil) })
 }
 
-// Remove removes components of a kind, and returns how many there were.
+// Remove removes components of a kind, and returns how many there were. With the
+// resource that stands for others, as the SKILL.md of a skill does, those go, too;
+// alone they cannot be removed.
 func (c *Catalog) Remove(kind Kind, keys ...string) int {
-	gone := set{}
+	named, gone := set{}, set{}
 	// The error is the callback's, and this one has none.
 	_ = c.change(func() (set, []*Entry, error) {
 		for _, key := range keys {
-			if e, ok := c.get(kind, key); ok {
-				gone[e] = true
+			e, ok := c.list(kind).get(key)
+			switch {
+			case !ok || e.Root != "" && e.Root != key:
+			case e.Root != "":
+				named[e] = true
+				c.below(e.Root, gone)
+			default:
+				named[e], gone[e] = true, true
 			}
 		}
 		return gone, nil, nil
 	})
-	return len(gone)
+	return len(named)
+}
+
+// below adds to found all components that root stands for, itself too.
+func (c *Catalog) below(root string, found set) {
+	for _, kind := range kinds {
+		for _, e := range c.list(kind).entries {
+			if e.Root == root {
+				found[e] = true
+			}
+		}
+	}
 }
 
 // Internal returns what other packages of this module need of a Catalog and
@@ -180,6 +207,22 @@ func (c internals) Digest(kinds ...Kind) (string, error) {
 
 // Get finds a component, whoever may see it.
 func (c internals) Get(kind Kind, key string) (*Entry, bool) { return c.get(kind, key) }
+
+// Extensions returns the settings of the extensions that are declared, by their
+// identifiers; nil if there are none. One that came by several mounts has the same
+// settings in all of them, which clash has seen to. The map is the caller's.
+func (c internals) Extensions() map[string]any {
+	entries := c.list(kindExtension).entries
+	if len(entries) == 0 {
+		return nil
+	}
+	all := make(map[string]any, len(entries))
+	for _, e := range entries {
+		d := e.Definition.(*wire.Extension)
+		all[d.ID] = d.Settings
+	}
+	return all
+}
 
 // Watch calls fn after every change, on the goroutine that made it, with what
 // has come or gone, until stop is called. Who watches first is told first. fn
@@ -213,14 +256,17 @@ func (c *Catalog) check(entries []*Entry, gone set) error {
 	taken := map[Kind]map[string]bool{}
 	for _, e := range entries {
 		kind, key := e.place()
+		kind = kind.names()
 		if old, ok := c.get(kind, key); ok && !gone[old] || taken[kind][key] {
 			faults[kind] = append(faults[kind], fmt.Sprintf("%q is registered already; choose another name, or remove that one first", key))
+		} else if err := c.clash(e, entries, gone); err != nil {
+			faults[kind] = append(faults[kind], err.Error())
 		}
 		if taken[kind] == nil {
 			taken[kind] = map[string]bool{}
 		}
 		taken[kind][key] = true
-		if _, err := e.define(protocol.Latest); err != nil {
+		if _, err := e.define(protocol.Latest, true); err != nil {
 			faults[kind] = append(faults[kind], fmt.Sprintf("%q: %v", key, err))
 		}
 	}
@@ -231,6 +277,39 @@ func (c *Catalog) check(entries []*Entry, gone set) error {
 		}
 	}
 	return errors.Join(all...)
+}
+
+// clash returns why e cannot be there beside what is when gone has gone, or beside
+// the others that come: an extension with other settings, or a skill within
+// another one, whose list of files would have to name it.
+func (c *Catalog) clash(e *Entry, come []*Entry, gone set) error {
+	kind := e.Kind()
+	if kind != kindExtension && (kind != kindSkill || e.Root != e.Key()) {
+		return nil
+	}
+	for _, other := range slices.Concat(c.list(kind).entries, come) {
+		if other == e || gone[other] || other.Kind() != kind {
+			continue
+		}
+		switch d := e.Definition.(type) {
+		case *wire.Extension:
+			if there := other.Definition.(*wire.Extension); there.ID == d.ID && string(there.Settings) != string(d.Settings) {
+				return fmt.Errorf("%q is declared with the settings %s already, and not with %s; a client is told one", d.ID, there.Settings, d.Settings)
+			}
+		case *wire.Skill:
+			if other.Root != other.Key() {
+				continue
+			}
+			outer, inner := strings.TrimSuffix(d.URI, "SKILL.md"), other.Key()
+			if !strings.HasPrefix(inner, outer) {
+				outer, inner = strings.TrimSuffix(inner, "SKILL.md"), d.URI
+			}
+			if strings.HasPrefix(inner, outer) && inner != outer+"SKILL.md" {
+				return fmt.Errorf("%q is inside of another skill, %sSKILL.md, which has to list its files: serve both from one directory", inner, outer)
+			}
+		}
+	}
+	return nil
 }
 
 // change does what plan says, and tells the watchers if anything is new. plan
@@ -264,6 +343,10 @@ func (c *Catalog) replace(plan func() (gone set, come []*Entry, err error)) (cha
 		added[e.Kind()] = append(added[e.Kind()], e)
 	}
 	next := maps.Clone(*c.current.Load())
+	if _, ok := added[KindResource]; ok && next[KindTool].views {
+		changed = append(changed, showing(next[KindTool].entries, slices.Concat(changed, come))...)
+		added[KindTool] = added[KindTool][:len(added[KindTool]):len(added[KindTool])] // a new list, without the pages of this one
+	}
 	for kind, more := range added {
 		left := slices.DeleteFunc(slices.Clone(next[kind].entries), func(e *Entry) bool { return gone[e] })
 		next[kind] = newList(&c.config, kind, sorted(append(left, more...)))
@@ -276,6 +359,17 @@ func (c *Catalog) replace(plan func() (gone set, come []*Entry, err error)) (cha
 		watchers = append(watchers, c.watchers[id])
 	}
 	return append(changed, come...), watchers, nil
+}
+
+// showing returns the tools whose view is among changed: what lists say of them is
+// another now.
+func showing(tools, changed []*Entry) (found []*Entry) {
+	for _, tool := range tools {
+		if tool.View != "" && slices.ContainsFunc(changed, func(e *Entry) bool { return e.IsView() && e.Key() == tool.View }) {
+			found = append(found, tool)
+		}
+	}
+	return found
 }
 
 // sorted sorts entries by key, in place, and returns them. No two have the same

@@ -22,8 +22,26 @@ const (
 	KindPrompt   Kind = "prompt"
 )
 
+// The kinds that packages of this module add, so that they come and go with a
+// mount as the others do. They have no exported names: what users list, filter and
+// remove are the four above, and a skill is removed as the resource that its SKILL.md
+// is.
+const (
+	kindUnlisted  Kind = "unlistedResource" // read as a resource, and in no list; its key is the URI
+	kindSkill     Kind = "skill"            // its key is the URI of its SKILL.md
+	kindExtension Kind = "extension"        // its key is the identifier, and by which mount it came
+)
+
 // kinds are all of them.
-var kinds = [...]Kind{KindTool, KindResource, KindTemplate, KindPrompt}
+var kinds = [...]Kind{KindTool, KindResource, KindTemplate, KindPrompt, kindUnlisted, kindSkill, kindExtension}
+
+// names returns the kind among whose keys those of kind are unique.
+func (kind Kind) names() Kind {
+	if kind == kindUnlisted {
+		return KindResource
+	}
+	return kind
+}
 
 // plural returns the name of the member that holds a list of kind.
 func plural(kind Kind) string {
@@ -37,7 +55,22 @@ func plural(kind Kind) string {
 type Entry struct {
 	// Definition is what lists say of it: a *protocol.Tool, *protocol.Resource,
 	// *protocol.ResourceTemplate or *protocol.Prompt, which decides the kind.
+	// Packages of this module have two more: a skill and an extension.
 	Definition any
+	// Unlisted keeps a resource out of lists; it is read as any other.
+	Unlisted bool
+	// Root is the resource that Config.Filter is asked about in place of this
+	// component, which is a part of what that stands for; "" is none.
+	Root string
+	// Directory returns the resources and directories right below the directory at
+	// uri, if the component has it; nil means that it has no directories.
+	Directory func(uri string) (children []protocol.Resource, ok bool)
+	// View is the URI of the view that hosts show for results of the tool; "" is none.
+	// Where that is not there, the tool is described without it.
+	View string
+	// Under returns what reads a resource of which the text differs below a prefix
+	// that the names of tools have by a mount; nil is Serve, wherever it is.
+	Under func(prefix string) frame.Handler
 	// Serve calls a tool, reads a resource or gets a prompt for the request of f.
 	Serve frame.Handler
 	// Visible reports whether the component is there for the client of f; nil means
@@ -64,6 +97,14 @@ type Entry struct {
 	// Completers find values for arguments; not every argument has one. value is
 	// what was typed, arguments are the others that are known.
 	Completers map[string]func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error)
+
+	from string // the mounts that it came by; "" is the server itself
+}
+
+// IsView reports whether the component is a view, which hosts can show.
+func (e *Entry) IsView() bool {
+	d, ok := e.Definition.(*protocol.Resource)
+	return ok && d.MIMEType == wire.ViewType
 }
 
 // Kind returns the kind of the component; "" if there is none for what the
@@ -87,26 +128,42 @@ func (e *Entry) place() (kind Kind, key string) {
 	case *protocol.Tool:
 		return KindTool, d.Name
 	case *protocol.Resource:
+		if e.Unlisted {
+			return kindUnlisted, d.URI
+		}
 		return KindResource, d.URI
 	case *protocol.ResourceTemplate:
 		return KindTemplate, d.URITemplate
 	case *protocol.Prompt:
 		return KindPrompt, d.Name
+	case *wire.Skill:
+		return kindSkill, d.URI
+	case *wire.Extension:
+		return kindExtension, d.ID + e.from
 	}
 	return "", ""
 }
 
-// define returns the JSON object that describes the component in rev.
-func (e *Entry) define(rev protocol.Revision) (json.RawMessage, error) {
+// define returns the JSON object that describes the component in rev: with the view
+// of a tool, or without it.
+func (e *Entry) define(rev protocol.Revision, viewed bool) (json.RawMessage, error) {
 	switch d := e.Definition.(type) {
 	case *protocol.Tool:
-		return encode(wire.ToolFor(*d, rev))
+		tool := wire.ToolFor(*d, rev)
+		if e.View != "" && !viewed {
+			tool.Meta = wire.MetaWithoutView(tool.Meta)
+		}
+		return encode(tool)
 	case *protocol.Resource:
 		return encode(wire.ResourceFor(*d, rev))
 	case *protocol.ResourceTemplate:
 		return encode(wire.ResourceTemplateFor(*d, rev))
 	case *protocol.Prompt:
 		return encode(wire.PromptFor(*d, rev))
+	case *wire.Skill:
+		return encode(d)
+	case *wire.Extension:
+		return d.Settings, nil
 	}
 	return nil, fmt.Errorf("a %T describes no component", e.Definition)
 }

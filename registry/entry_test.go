@@ -24,7 +24,7 @@ func TestToolDefine(t *testing.T) {
 		{protocol.V20251125, `{"name":"search","title":"Search","description":"a < b & c","inputSchema":{"type":"object","pattern":"^<a>$"},"outputSchema":{"type":"object"}}`},
 	}
 	for _, tt := range tests {
-		got, err := entry.define(tt.rev)
+		got, err := entry.define(tt.rev, true)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%v: %s, %v\nwant %s", tt.rev, got, err, tt.want)
 		}

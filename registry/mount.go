@@ -26,7 +26,7 @@ const maxName = 128
 // everything back. from must not hold what c does, or neither would come to an
 // end.
 func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) frame.Handler, fault func(error)) (unmount func(), err error) {
-	m := &mount{into: c.Catalog, from: from, prefix: prefix, wrap: wrap, here: map[*Entry]*Entry{}}
+	m := &mount{into: c.Catalog, from: from, prefix: prefix, name: c.nextMount(), wrap: wrap, here: map[*Entry]*Entry{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// What changes from here on waits for m.mu.
@@ -42,6 +42,14 @@ func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) 
 	return m.end, nil
 }
 
+// nextMount returns what tells the next mount into c from all others.
+func (c *Catalog) nextMount() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastID++
+	return fmt.Sprintf("#%d", c.lastID)
+}
+
 // mount keeps what a Catalog holds of another in step with it. It compares the
 // two in place of following single changes: the notes of two changes may
 // overtake each other, and a comparison that comes too often finds nothing to
@@ -54,6 +62,7 @@ func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) 
 type mount struct {
 	into, from *Catalog
 	prefix     string
+	name       string // unlike that of any other mount into the Catalog
 	wrap       func(frame.Handler) frame.Handler
 
 	mu    sync.Mutex // serialises syncs
@@ -101,14 +110,26 @@ func (m *mount) sync(strict bool) (faults []error) {
 			}
 		}
 		var come []*Entry
-		for _, e := range fresh {
+		// Roots of which a part does not fit: a skill comes as a whole or not at all, as
+		// a client would find that a file differs from what was announced.
+		broken := map[string]bool{}
+		for i, e := range fresh {
 			mounted := m.graft(e)
 			if err := m.fits(mounted, gone); err != nil {
 				faults = append(faults, err)
+				broken[e.Root], fresh[i] = e.Root != "", nil
 				continue
 			}
-			come = append(come, mounted)
 			next[e] = mounted
+		}
+		for _, e := range fresh {
+			switch {
+			case e == nil:
+			case broken[e.Root]:
+				delete(next, e)
+			default:
+				come = append(come, next[e])
+			}
 		}
 		if strict && faults != nil {
 			return nil, nil, nil
@@ -131,7 +152,7 @@ func (m *mount) fits(mounted *Entry, gone set) error {
 	if other, ok := m.into.get(kind, key); ok && !gone[other] {
 		return fmt.Errorf("%q is registered already; choose another prefix, or remove that one first", key)
 	}
-	return nil
+	return m.into.clash(mounted, nil, gone)
 }
 
 // end takes everything back, but not what stands in its place. What from has
@@ -174,14 +195,20 @@ func (m *mount) graft(e *Entry) *Entry {
 		renamed.Name, known = m.prefix+d.Name, d.Name
 		mounted.Definition = &renamed
 	}
+	mounted.from += m.name
 	as := func(f *frame.Frame) *frame.Frame {
 		if m.prefix == "" || known == "" {
 			return f
 		}
 		return frame.Internal(call.Private{}).Renamed(f, known)
 	}
-	if e.Serve != nil {
-		serve := m.wrap(e.Serve)
+	plain := e.Serve
+	if e.Under != nil {
+		plain = e.Under(m.prefix)
+		mounted.Under = func(prefix string) frame.Handler { return m.wrap(e.Under(prefix + m.prefix)) }
+	}
+	if plain != nil {
+		serve := m.wrap(plain)
 		mounted.Serve = func(f *frame.Frame) (protocol.Result, error) { return serve(as(f)) }
 	}
 	if e.Match != nil {

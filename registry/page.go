@@ -25,11 +25,12 @@ type list struct {
 	// restricted is set if some entry has a rule who may see it, scoped if some
 	// entry needs scopes.
 	restricted, scoped bool
+	views              bool // some tool has one
 
 	mu          sync.RWMutex
 	digest      []byte // nil until somebody has asked
-	pages       map[pageKey]protocol.RawResult
-	definitions map[protocol.Revision][]json.RawMessage // for pages of some entries; made when asked for
+	pages       map[pageKey]keptPage
+	definitions map[definitionKey][]json.RawMessage // for pages of some entries; made when asked for
 }
 
 // pageKey names a page that is the same for everybody: start is the index of its
@@ -39,13 +40,27 @@ type pageKey struct {
 	start int
 }
 
+// definitionKey names the definitions of all entries, with the views of tools or
+// without.
+type definitionKey struct {
+	rev    protocol.Revision
+	viewed bool
+}
+
+// keptPage is a page, and where the one after it starts; 0 is nowhere.
+type keptPage struct {
+	text protocol.RawResult
+	next int
+}
+
 // newList returns the list of entries, which are sorted by key.
 func newList(config *Config, kind Kind, entries []*Entry) *list {
-	l := &list{config: config, member: plural(kind), entries: entries, index: make(map[string]*Entry, len(entries)), pages: make(map[pageKey]protocol.RawResult)}
+	l := &list{config: config, member: plural(kind), entries: entries, index: make(map[string]*Entry, len(entries)), pages: make(map[pageKey]keptPage)}
 	for _, e := range entries {
 		l.index[e.Key()] = e
 		l.restricted = l.restricted || e.Visible != nil
 		l.scoped = l.scoped || len(e.Scopes) > 0
+		l.views = l.views || e.View != ""
 	}
 	return l
 }
@@ -57,10 +72,11 @@ func (l *list) get(key string) (*Entry, bool) {
 	return e, ok
 }
 
-// page returns the page after cursor for clients that see every entry. It is
+// page returns the page after cursor for clients that see every entry; viewed
+// reports whether the view of a tool is there, for each of them alike. It is
 // kept for each revision and place, and shared. Two requests at once may both
 // encode it; what they make is equal, so that it does not matter which is kept.
-func (l *list) page(cursor []byte, rev protocol.Revision) (protocol.RawResult, error) {
+func (l *list) page(cursor []byte, rev protocol.Revision, viewed func(*Entry) bool) (protocol.RawResult, error) {
 	start, err := l.start(cursor)
 	if err != nil {
 		return nil, err
@@ -70,19 +86,34 @@ func (l *list) page(cursor []byte, rev protocol.Revision) (protocol.RawResult, e
 	page, ok := l.pages[key]
 	l.mu.RUnlock()
 	if ok {
-		return page, nil
+		return page.text, nil
 	}
-	if page, err = l.encode(start, rev, nil); err != nil {
+	if page.text, page.next, err = l.encode(start, rev, nil, viewed); err != nil {
 		return nil, err
 	}
-	// Only pages that a walk from the front meets are kept: a client that
-	// makes cursors up must not fill the memory.
-	if start%l.config.PageSize == 0 {
-		l.mu.Lock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.met(key) {
 		l.pages[key] = page
-		l.mu.Unlock()
 	}
-	return page, nil
+	return page.text, nil
+}
+
+// met reports whether a walk from the front meets a page: only such pages are kept,
+// as a client that makes cursors up must not fill the memory. Where a page starts is
+// said by the one before it alone, since some end where their bytes do. The caller
+// holds l.mu.
+func (l *list) met(key pageKey) bool {
+	for at := (pageKey{rev: key.rev}); at.start < key.start; {
+		next := l.pages[at].next
+		if next == 0 {
+			return false
+		}
+		if at.start = next; next > key.start {
+			return false
+		}
+	}
+	return true
 }
 
 // start returns the index of the first entry after cursor; nil is the first of
@@ -113,7 +144,7 @@ func (l *list) sum() ([]byte, error) {
 	}
 	hash := sha256.New()
 	for _, e := range l.entries {
-		text, err := e.define(protocol.Latest)
+		text, err := e.define(protocol.Latest, true)
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +155,10 @@ func (l *list) sum() ([]byte, error) {
 	l.digest = hash.Sum(nil)
 	return l.digest, nil
 }
+
+// maxSkillsPage is how many bytes of skills a page has, of which each may name
+// 512 files. One that is longer by itself is a page of its own.
+const maxSkillsPage = 1 << 20
 
 // encodeCursor returns the cursor of the page after key, a text that is opaque
 // to clients (server/utilities/pagination).
@@ -148,8 +183,9 @@ func decodeCursor(raw []byte) (key string, err error) {
 }
 
 // encode writes the page that starts at start, of those entries that keep
-// wants; nil wants all.
-func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) (protocol.RawResult, error) {
+// wants; nil wants all. viewed is asked about tools that have a view, and nil if
+// none has one. next is the index after the last entry, 0 if it is the last page.
+func (l *list) encode(start int, rev protocol.Revision, keep, viewed func(*Entry) bool) (page protocol.RawResult, next int, err error) {
 	dst := []byte{'{'}
 	if wire.ResultType.In(rev) {
 		dst = append(dst, `"resultType":"complete",`...)
@@ -164,9 +200,13 @@ func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) 
 			more = true
 			continue
 		}
-		definition, err := l.define(i, rev, keep != nil)
+		definition, err := l.define(i, definitionKey{rev, l.entries[i].View == "" || viewed(l.entries[i])}, keep != nil)
 		if err != nil {
-			return nil, fmt.Errorf("%s %q: %w", l.member, l.entries[i].Key(), err)
+			return nil, 0, fmt.Errorf("%s %q: %w", l.member, l.entries[i].Key(), err)
+		}
+		if l.member == plural(kindSkill) && count > 0 && len(dst)+len(definition) > maxSkillsPage {
+			more = true
+			continue
 		}
 		if count > 0 {
 			dst = append(dst, ',')
@@ -178,6 +218,7 @@ func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) 
 	if more {
 		dst = append(dst, `,"nextCursor":`...)
 		dst = jsonx.AppendString(dst, encodeCursor(l.entries[last].Key()))
+		next = last + 1
 	}
 	if wire.CacheHints.In(rev) {
 		cache := l.config.Cache
@@ -189,44 +230,44 @@ func (l *list) encode(start int, rev protocol.Revision, keep func(*Entry) bool) 
 	if wire.PerRequestMeta.In(rev) && len(l.config.Meta) > 0 {
 		dst = append(append(append(dst, `,"_meta":{`...), l.config.Meta...), '}')
 	}
-	return append(dst, '}'), nil
+	return append(dst, '}'), next, nil
 }
 
 // define returns the definition of entry i. With again, that of all entries is
 // made and kept: it is for pages that are not kept themselves, since they differ
 // from client to client, so that each of their requests costs no more than the
 // check who may see what. Pages that are kept need it once.
-func (l *list) define(i int, rev protocol.Revision, again bool) (json.RawMessage, error) {
+func (l *list) define(i int, key definitionKey, again bool) (json.RawMessage, error) {
 	if !again {
-		return l.entries[i].define(rev)
+		return l.entries[i].define(key.rev, key.viewed)
 	}
 	l.mu.RLock()
-	all := l.definitions[rev]
+	all := l.definitions[key]
 	l.mu.RUnlock()
 	if all == nil {
 		var err error
-		if all, err = l.defineAll(rev); err != nil {
+		if all, err = l.defineAll(key); err != nil {
 			return nil, err
 		}
 	}
 	return all[i], nil
 }
 
-// defineAll encodes all entries for rev and keeps them. Two requests at once may
+// defineAll encodes all entries and keeps them. Two requests at once may
 // both do so; the results are equal.
-func (l *list) defineAll(rev protocol.Revision) ([]json.RawMessage, error) {
+func (l *list) defineAll(key definitionKey) ([]json.RawMessage, error) {
 	all := make([]json.RawMessage, len(l.entries))
 	for i, e := range l.entries {
 		var err error
-		if all[i], err = e.define(rev); err != nil {
+		if all[i], err = e.define(key.rev, key.viewed); err != nil {
 			return nil, err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.definitions == nil {
-		l.definitions = make(map[protocol.Revision][]json.RawMessage)
+		l.definitions = make(map[definitionKey][]json.RawMessage)
 	}
-	l.definitions[rev] = all
+	l.definitions[key] = all
 	return all, nil
 }

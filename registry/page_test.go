@@ -10,6 +10,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -155,6 +157,49 @@ func TestPagesAreKeptAsBytes(t *testing.T) {
 	}
 }
 
+// Pages of skills end where their bytes do, and those that a walk meets are kept.
+func TestPagesOfSkillsAreKept(t *testing.T) {
+	l := New(Config{PageSize: 100})
+	for i := range 5 {
+		head := fmt.Appendf(nil, `{"name":"s%d","description":%q}`, i, strings.Repeat("x", maxSkillsPage*2/5))
+		if err := l.Add(&Entry{Definition: &wire.Skill{URI: fmt.Sprintf("skill://s%d/SKILL.md", i), Frontmatter: head, Resources: []wire.SkillFile{}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := viewOf(l)
+	var walk [][]byte
+	for _, round := range []string{"made", "kept"} {
+		var cursor []byte
+		for at := 0; at == 0 || cursor != nil; at++ {
+			text, err := v.Page(kindSkill, cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == "made" {
+				walk = append(walk, text)
+			} else if unsafe.SliceData(text) != unsafe.SliceData(walk[at]) {
+				t.Errorf("page %d was made twice", at)
+			}
+			var page struct{ NextCursor json.RawMessage }
+			if err := json.Unmarshal(text, &page); err != nil {
+				t.Fatal(err)
+			}
+			cursor = page.NextCursor
+		}
+	}
+	if len(walk) != 3 {
+		t.Errorf("got %d pages, want 3 of two skills at most", len(walk))
+	}
+	for i := range 5 {
+		if _, err := v.Page(kindSkill, fmt.Appendf(nil, "%q", encodeCursor(fmt.Sprintf("skill://s%d/", i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(l.list(kindSkill).pages); got != 3 {
+		t.Errorf("%d pages are kept, want the 3 of a walk", got)
+	}
+}
+
 // Cursors that a client makes up cost a page each, but leave nothing behind.
 func TestMadeUpCursorsLeaveNothing(t *testing.T) {
 	l := newItems(t, 10)
@@ -207,4 +252,35 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("cursor %q: %s is not JSON", cursor, got)
 		}
 	})
+}
+
+// Lists of tools with views are as fast as others: they are kept whole, and for
+// clients that do not see everything each definition is.
+func BenchmarkViews(b *testing.B) {
+	for _, filtered := range []bool{false, true} {
+		for _, view := range []string{"", "ui://a/b"} {
+			c := New(Config{})
+			if filtered {
+				c.config.Filter = func(*frame.Frame, Kind, string) bool { return true }
+			}
+			all := []*Entry{{Definition: &protocol.Resource{URI: "ui://a/b", Name: "b", MIMEType: wire.ViewType}}}
+			for i := range 100 {
+				d := &protocol.Tool{Name: fmt.Sprint("tool", i), InputSchema: []byte(`{"type":"object"}`), Meta: map[string]any{"a": 1}}
+				if view != "" {
+					d.Meta = wire.MetaWithUI(d.Meta, wire.ToolUI{View: view})
+				}
+				all = append(all, &Entry{Definition: d, View: view})
+			}
+			if err := c.Add(all...); err != nil {
+				b.Fatal(err)
+			}
+			b.Run(fmt.Sprintf("filtered=%v/views=%v", filtered, view != ""), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := c.View(in(protocol.Latest), nil).Page(KindTool, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
 }

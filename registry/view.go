@@ -2,9 +2,11 @@ package registry
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -75,8 +77,8 @@ func (v View) whole(kind Kind) *list {
 		}
 	}
 	return &list{
-		config: shared.config, member: shared.member, entries: sorted(all), pages: map[pageKey]protocol.RawResult{},
-		restricted: shared.restricted || own.restricted, scoped: shared.scoped || own.scoped,
+		config: shared.config, member: shared.member, entries: sorted(all), pages: map[pageKey]keptPage{},
+		restricted: shared.restricted || own.restricted, scoped: shared.scoped || own.scoped, views: shared.views || own.views,
 	}
 }
 
@@ -91,14 +93,47 @@ func (v View) shows(e *Entry) bool { return v.catalog.shows(v.f, e) }
 // A cursor that is not one is a protocol error, -32602.
 func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
 	whole := v.whole(kind)
-	if v.catalog.config.Filter == nil && !whole.restricted && !whole.scoped {
-		return whole.page(cursor, v.f.Revision())
+	var viewed func(*Entry) bool
+	if whole.views {
+		viewed = v.viewed()
+	}
+	if v.uniform(whole) {
+		return whole.page(cursor, v.f.Revision(), viewed)
 	}
 	start, err := whole.start(cursor)
 	if err != nil {
 		return nil, err
 	}
-	return whole.encode(start, v.f.Revision(), func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) })
+	page, _, err := whole.encode(start, v.f.Revision(), func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) }, viewed)
+	return page, err
+}
+
+// uniform reports whether a list is the same for every client: all of it is there for
+// everybody, and so are the views of tools, which it names.
+func (v View) uniform(l *list) bool {
+	if v.catalog.config.Filter != nil || l.restricted || l.scoped {
+		return false
+	}
+	if !l.views {
+		return true
+	}
+	resources := v.whole(KindResource)
+	return !resources.restricted && !resources.scoped
+}
+
+// viewed returns what reports whether the view of a tool is there for the client. It
+// has to come from where the tool does: at its URI there could be that of another
+// server. Tools of one view often stand together, and it is looked for once then.
+func (v View) viewed() func(tool *Entry) bool {
+	var last *Entry
+	there := false
+	return func(tool *Entry) bool {
+		if last == nil || last.View != tool.View || last.from != tool.from {
+			e, ok := v.Get(KindResource, tool.View)
+			last, there = tool, ok && e.IsView() && e.from == tool.from && v.f.HasScope(e.Scopes...)
+		}
+		return there
+	}
 }
 
 // Internal returns what other packages of this module need of a View and users
@@ -119,6 +154,37 @@ func (v viewInternals) Open(kinds ...Kind) bool {
 		}
 	}
 	return true
+}
+
+// Skills is Page for skills.
+func (v viewInternals) Skills(cursor []byte) (protocol.RawResult, error) {
+	return v.Page(kindSkill, cursor)
+}
+
+// Skill finds the skill whose SKILL.md is at uri.
+func (v viewInternals) Skill(uri string) (*Entry, bool) { return v.Get(kindSkill, uri) }
+
+// Directory finds the component that has directories, of which one may be at uri:
+// the outermost skill around it. It asks for a skill at each part of the path, from
+// the left, so that it takes no longer with many skills; who cannot see the
+// outermost one sees no directory below it.
+func (v viewInternals) Directory(uri string) (*Entry, bool) {
+	if len(uri) > wire.MaxURI {
+		return nil, false // whatever its path, it is not looked for part by part
+	}
+	_, path, _ := strings.Cut(uri, "://")
+	for at := range len(path) + 1 {
+		if at < len(path) && path[at] != '/' {
+			continue
+		}
+		if e, ok := v.find(kindSkill, uri[:len(uri)-len(path)+at]+"/SKILL.md"); ok && e.Directory != nil {
+			if !v.shows(e) {
+				return nil, false
+			}
+			return e, true
+		}
+	}
+	return nil, false
 }
 
 // Private reports whether e may be there for some clients alone.

@@ -28,8 +28,9 @@ type fault struct {
 // NewStructRule makes a rule that needs no tag, from a function that checks each
 // T, a struct; there may be several for one type. It runs after every other rule
 // has passed. describe says in English what it demands and becomes part of the
-// schema, which has no keyword for that. An error made by FieldError is reported at that field, any other error at the object;
-// errors.Join reports several. The function must be safe for concurrent use.
+// schema, which has no keyword for that. An error made by FieldError is reported at
+// that field, any other error at the object; errors.Join reports several. The function
+// must be safe for concurrent use.
 func NewStructRule[T any](describe string, check func(ctx context.Context, v *T) error) Rule {
 	return Rule{whole: &structRule{typ: reflect.TypeFor[T](), describe: describe,
 		run: func(ctx context.Context, v reflect.Value) ([]fault, error) {

@@ -24,15 +24,22 @@ const insistFor = time.Minute
 // Notes are kept in the boxes of their replicas until these have them. So one
 // whose hint is lost is late by five seconds at most, and one that a replica could
 // not send, as the store was away, is sent when that is back.
-type courier struct{ *Manager }
+type courier struct {
+	*Manager
+	judged time.Time // when it was looked up last whether those live who listen; for renew
+}
+
+// judgeEvery is how often that is looked up, of each replica once.
+const judgeEvery = 5 * time.Second
 
 // token returns a name that no mailbox ever has had.
 func (m *courier) token() string {
 	return m.config.Node + "." + strconv.FormatUint(m.numbers.tokens.Add(1), 36)
 }
 
-// send sends a note to another replica. The error is that of the Office.
-func (m *courier) send(ctx context.Context, node, kind string, n note) error {
+// send sends a note to another replica, by Reply of the Office if that lives. The
+// error is that of the Office.
+func (m *courier) send(ctx context.Context, node string, lives bool, kind string, n note) error {
 	if m.config.Post == nil {
 		return post.ErrNobody
 	}
@@ -40,16 +47,20 @@ func (m *courier) send(ctx context.Context, node, kind string, n note) error {
 	if err != nil {
 		return err
 	}
+	by := m.config.Post.Send
+	if lives {
+		by = m.config.Post.Reply
+	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return m.config.Post.Send(ctx, node, kind, body)
+	return by(ctx, node, kind, body)
 }
 
 // sendMail sends messages for the stream of a session to the replica that has it,
 // and returns those that it has not sent.
 //
-// It looks first whether that is heard of. If not, nothing is put into its box: it
-// would have it when it goes on, and so would who finds it in the store.
+// It looks first, and once, whether that is heard of. If not, nothing is put into
+// its box: it would have it when it goes on, and so would who finds it in the store.
 func (m *courier) sendMail(ctx context.Context, node, id string, messages []json.RawMessage) (rest []json.RawMessage, err error) {
 	if lives, err := m.lives(ctx, node); err != nil || !lives {
 		return messages, cmp.Or(err, post.ErrNobody)
@@ -60,8 +71,7 @@ func (m *courier) sendMail(ctx context.Context, node, id string, messages []json
 			size += len(messages[n])
 			n++
 		}
-		err := m.send(ctx, node, noteMail, note{Session: id, Messages: messages[:n]})
-		if err != nil && !errors.Is(err, post.ErrSilent) { // then it has them
+		if err := m.send(ctx, node, true, noteMail, note{Session: id, Messages: messages[:n]}); err != nil {
 			return messages, err
 		}
 		messages = messages[n:]
@@ -93,12 +103,12 @@ func (m *courier) delivered(message post.Message) bool {
 		m.failed(fmt.Errorf("session: a message of another replica cannot be read: %w", err))
 		return true
 	}
-	m.handle(message.Kind, n)
+	m.handle(message.From, message.Kind, n)
 	return true
 }
 
 // handle handles what a replica tells of the streams of a session.
-func (m *courier) handle(kind string, n note) {
+func (m *courier) handle(from, kind string, n note) {
 	s := m.Here(n.Session)
 	if s == nil {
 		switch l := newMailbox(m, nil, n.Session); kind {
@@ -115,7 +125,7 @@ func (m *courier) handle(kind string, n note) {
 			s.mailbox.passOn(n.Messages)
 		}
 	case noteTaken:
-		s.mailbox.letGo(n.Token, n.Last)
+		s.mailbox.letGo(cmp.Or(n.Listener, from), n.Token, n.Last)
 	case noteLeft:
 		s.mailbox.left(n.Token)
 	case noteWaits:
@@ -158,9 +168,12 @@ func (m *courier) check(sessions []*Session) {
 		for i, s := range chunk {
 			l := s.mailbox
 			s.mu.Lock()
-			l.checked, looks[i] = time.Now(), scale.Look{Key: mailKey(s.id), TTL: m.ttl()}
+			l.checked, looks[i] = time.Now(), scale.Look{Key: mailKey(s.id)}
 			if l.state == holding { // else what is under way is not judged
 				looks[i].Known, tokens[i] = l.rev, l.token
+				if l.checked.Sub(l.kept) >= keepNews {
+					looks[i].TTL, l.kept = m.ttl(), l.checked
+				}
 			}
 			s.mu.Unlock()
 		}
@@ -178,6 +191,7 @@ func (m *courier) check(sessions []*Session) {
 				l.left("")
 			default:
 				node := nodeOf(e.Owner)
+				l.letGo(node, "", "")
 				if _, ok := lives[node]; !ok {
 					there, err := m.lives(m.ctx, node)
 					lives[node] = there || err != nil
@@ -188,6 +202,24 @@ func (m *courier) check(sessions []*Session) {
 			}
 		}
 	}
+}
+
+// orphans returns those of the sessions whose listener is gone. They come by the
+// replica that has it.
+func (m *courier) orphans(silent map[string][]*Session) (sessions []*Session) {
+	if m.config.Post == nil || time.Since(m.judged) < judgeEvery {
+		return nil
+	}
+	m.judged = time.Now()
+	for node, some := range silent {
+		switch lives, err := m.lives(m.ctx, node); {
+		case err != nil:
+			return nil // nobody is judged while the store is away
+		case !lives:
+			sessions = append(sessions, some...)
+		}
+	}
+	return sessions
 }
 
 // lives tells whether a replica is there.

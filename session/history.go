@@ -651,20 +651,43 @@ func (h *history) forget() {
 	}
 }
 
-// ownEvent keeps a message of one of the session's own streams under the id
-// that it returns, "" if nothing is kept. number is that of the stream, set with
-// its first event; the goroutine that carries the stream calls.
-func (h *history) ownEvent(number *uint64, message []byte) (id string) {
+// prime sends the first event of one of the session's own streams, which has no
+// message, so that its client comes back for what follows even if nothing has come;
+// not on a stream that goes on, whose client can do so already. What that is after is
+// in the id: nothing is kept. The error is that of the connection.
+func (h *history) prime(number *uint64, to upcall.Connection) error {
+	if *number != 0 || !wire.PrimedStreams.In(h.revision) {
+		return nil
+	}
+	event, ok := h.nextOwn(number)
+	if !ok {
+		return nil
+	}
+	return to.Event(h.idOf(*number, event, protocol.ID{}), nil)
+}
+
+// nextOwn returns the number of the next event on one of the session's own streams,
+// and gives the stream one unless it has; not ok if nothing is kept. The goroutine
+// that carries the stream calls.
+func (h *history) nextOwn(number *uint64) (event uint64, ok bool) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if !h.keeps() {
-		h.mu.Unlock()
-		return ""
+		return 0, false
 	}
 	if *number == 0 {
 		*number = ownStream | (h.numbers.own.Add(1) - 1)
 	}
-	event := h.numbers.unasked.Add(1)
-	h.mu.Unlock()
+	return h.numbers.unasked.Add(1), true
+}
+
+// ownEvent keeps a message of one of the session's own streams under the id
+// that it returns, "" if nothing is kept. number is that of the stream; see nextOwn.
+func (h *history) ownEvent(number *uint64, message []byte) (id string) {
+	event, ok := h.nextOwn(number)
+	if !ok {
+		return ""
+	}
 	r, room := h.reserved(*number, message)
 	r.event, r.question = event, questionOf(message)
 	h.keep(r, room)

@@ -69,13 +69,17 @@ type mailbox struct {
 	// The mu of the session guards these. They are written with storing held, but
 	// for what letGo does.
 	state  listening
+	claims bool      // somebody is about to write the token
 	token  string    // while state is not away
 	rev    scale.Rev // of the entry, while state is holding
 	before string    // the token that this one has taken over from, "" if none
+	sealed []byte    // what waits in the store all the same while state is holding: this replica has not the key
 	others bool      // other replicas have streams that are open in silence
+	other  string    // the replica that is known to listen while this one does not; "" if none is
 	unsure bool      // what the store has may be another state than this: renew sees to it
 
 	checked time.Time // when it was looked up last who listens, or a stream was opened
+	kept    time.Time // when the store was told last how long it keeps the entry
 }
 
 // listening is a state of a mailbox.
@@ -110,8 +114,9 @@ const checkEvery = 150 * time.Second
 // note is what one replica tells another of the streams of a session.
 type note struct {
 	Session  string            `json:"session"`
-	Token    string            `json:"token,omitempty"` // of the listener that it is about
-	Last     string            `json:"last,omitempty"`  // the id of the event that the client has got
+	Token    string            `json:"token,omitempty"`    // of the listener that it is about
+	Last     string            `json:"last,omitempty"`     // the id of the event that the client has got
+	Listener string            `json:"listener,omitempty"` // the replica that has taken over, if it is not the sender
 	Messages []json.RawMessage `json:"messages,omitempty"`
 }
 
@@ -128,24 +133,36 @@ func nodeOf(token string) string {
 	return node
 }
 
+// errSealed is wrapped by the error of messages in the store that do not open:
+// another replica has sealed them with a key that this one does not have yet. They
+// stay as they are, and others cannot be added.
+var errSealed = fmt.Errorf("%w: the messages of a session in the store do not open", scale.ErrUnavailable)
+
+// errBusyStore is the error of who waits in vain for others that use the store for
+// the same session.
+var errBusyStore = fmt.Errorf("%w: messages of the session that came before wait for it", scale.ErrUnavailable)
+
 // newMailbox returns that of a session, of which s is the copy here; nil if there
 // is none.
 func newMailbox(m *courier, s *Session, id string) *mailbox {
 	return &mailbox{manager: m, session: s, id: id, storing: make(chan struct{}, 1)}
 }
 
-// lock waits until nobody else uses the store for the session.
-func (l *mailbox) lock(ctx context.Context) error {
+// lock waits until nobody else uses the store for the session, and returns a context
+// for who uses it then: he is given as long as who has used it before.
+func (l *mailbox) lock(ctx context.Context) (_ context.Context, unlock func(), err error) {
+	timer := time.NewTimer(2 * storeTimeout)
+	defer timer.Stop()
 	select {
 	case l.storing <- struct{}{}:
-		return nil
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		return ctx, func() { cancel(); <-l.storing }, nil
 	case <-ctx.Done():
-		return fmt.Errorf("session: %w", ctx.Err())
+		return nil, nil, fmt.Errorf("session: %w", ctx.Err())
+	case <-timer.C:
+		return nil, nil, errBusyStore
 	}
 }
-
-// unlock takes lock back.
-func (l *mailbox) unlock() { <-l.storing }
 
 // here tells whether messages go out here, or will in a moment. The mu of the
 // session is held.
@@ -161,7 +178,7 @@ func (l *mailbox) open(e scale.Entry) (messages []json.RawMessage, err error) {
 		err = json.Unmarshal(text, &messages)
 	}
 	if err != nil {
-		err = fmt.Errorf("session: the messages in the store do not open: %w", err)
+		err = fmt.Errorf("%w: %w", errSealed, err)
 	}
 	return messages, err
 }
@@ -203,18 +220,17 @@ func (l *mailbox) take(ctx context.Context, last string, ifFree bool) error {
 // of who has listened until now, or, if it was not taken, does so. rest are
 // messages that are for somebody else after all, or that have no room here.
 func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, taken bool, rest []json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	s := l.session
-	if err := l.lock(ctx); err != nil {
+	ctx, unlock, err := l.lock(ctx)
+	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if l.state == taking { // who has begun to claim it ends as he would
+		if !l.claims && (l.state == taking || l.state == outrun) { // nobody writes the token
 			l.state, l.unsure, l.others = away, true, true
 		}
 		return "", false, nil, err
 	}
-	defer l.unlock()
+	defer unlock()
 	if there, err := l.holds(ctx); there {
 		if !ifFree {
 			err = nil // the stream is one of those that there are
@@ -230,22 +246,31 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 		return "", false, rest, nil
 	}
 	l.begin()
+	l.claims = true
 	s.mu.Unlock()
 	e, before, messages, err := l.claim(ctx, ifFree)
+	ended := err == nil && e.Owner == l.token && s.Ended() && !l.manager.relay.isClosed()
+	if ended { // the entry may have been deleted with the session, and made again
+		l.drop(e.Rev)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	l.claims = false
 	switch {
 	case err != nil:
 		l.state, l.unsure, l.others = away, true, true
 		return before, false, nil, err
-	case e.Owner != l.token:
+	case ended:
 		l.state, l.unsure = away, false
+		return "", false, messages, nil
+	case e.Owner != l.token:
+		l.state, l.unsure, l.other = away, false, nodeOf(e.Owner)
 		return e.Owner, false, s.outbox.withdraw(), nil
 	case l.state == outrun:
 		l.state = away
 		return before, true, append(messages, s.outbox.withdraw()...), nil
 	}
-	l.state, l.unsure, l.rev, l.before, l.others = holding, false, e.Rev, before, l.others || before != ""
+	l.state, l.unsure, l.rev, l.before, l.others, l.sealed = holding, false, e.Rev, before, l.others || before != "", e.Value
 	s.subscriptions.rejoin(s) // what was raised meanwhile may have been sent to nobody
 	return before, true, s.outbox.bring(messages, true), nil
 }
@@ -264,7 +289,7 @@ func (l *mailbox) holds(ctx context.Context) (there bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.state == holding && e.Owner != l.token {
-		l.state = away
+		l.state, l.other = away, nodeOf(e.Owner)
 	}
 	l.unsure = l.unsure && l.state != holding
 	return l.state == holding, nil
@@ -301,7 +326,8 @@ func (l *mailbox) claim(ctx context.Context, ifFree bool) (e scale.Entry, before
 	}
 	if messages, err = l.open(scale.Entry{Key: e.Key, Value: waiting}); err != nil {
 		l.manager.failed(err)
-		return e, before, nil, nil // they stay for one who has the key
+		e.Value = waiting // they stay for one who has the key
+		return e, before, nil, nil
 	}
 	switch cleared, err := l.put(ctx, e.Rev, l.token, nil); {
 	case err != nil:
@@ -341,12 +367,27 @@ func (l *mailbox) tellTaken(before, last string) {
 	}
 }
 
-// letGo handles that another replica has taken over from token, and that the
-// client comes back there with last.
-func (l *mailbox) letGo(token, last string) {
+// letGo handles that another replica has taken over, from token, "" if from none of
+// this mailbox, and that the client comes back there with last. Who has listened
+// before this replica did hears of it from here: its streams may be open still.
+func (l *mailbox) letGo(other, token, last string) {
 	s := l.session
+	var waiting []json.RawMessage
+	s.mu.Lock()
+	before, news := nodeOf(l.before), l.other != other
+	l.other = other
+	if token != "" && token == l.token {
+		switch l.state {
+		case taking:
+			l.state = outrun
+		case holding:
+			l.state = away
+			waiting = s.outbox.withdraw()
+		}
+	}
+	s.mu.Unlock()
 	var messages []json.RawMessage
-	if from, ok := s.history.ours(last); ok {
+	if from, ok := s.history.ours(last); ok { // after that, or one would be in neither
 		missed, _ := s.history.missed(from.stream, from.event) // what is too long is a gap
 		for _, r := range missed {
 			if r.message != nil {
@@ -354,18 +395,11 @@ func (l *mailbox) letGo(token, last string) {
 			}
 		}
 	}
-	s.mu.Lock()
-	if token != "" && token == l.token {
-		switch l.state {
-		case taking:
-			l.state = outrun
-		case holding:
-			l.state = away
-			messages = append(messages, s.outbox.withdraw()...)
-		}
-	}
-	s.mu.Unlock()
+	messages = append(messages, waiting...)
 	l.passOn(messages)
+	if news && before != "" && before != other && before != l.manager.config.Node {
+		l.tell(before, noteTaken, note{Session: l.id, Listener: other})
+	}
 }
 
 // left handles what tellLeft tells.
@@ -405,12 +439,11 @@ func (l *mailbox) awaited(token string) {
 // names the token: until then each would only ask again.
 func (l *mailbox) free(token string) {
 	l.manager.insist(func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-		defer cancel()
-		if err := l.lock(ctx); err != nil {
+		ctx, unlock, err := l.lock(ctx)
+		if err != nil {
 			return err
 		}
-		defer l.unlock()
+		defer unlock()
 		e, err := l.manager.get(ctx, scale.Look{Key: mailKey(l.id)})
 		if err == nil && e.Rev != 0 && e.Owner == token {
 			_, err = l.put(ctx, e.Rev, "", e.Value) // if it has changed, somebody else listens
@@ -422,16 +455,19 @@ func (l *mailbox) free(token string) {
 	})
 }
 
-// due tells whether it has to be settled who listens, and whether it is time to look
-// that up.
-func (l *mailbox) due(now time.Time) (settle, look bool) {
+// due tells whether it has to be settled who listens, whether it is time to look
+// that up, and which replica has to live for a stream to be open in silence here.
+func (l *mailbox) due(now time.Time) (settle, look bool, other string) {
 	s := l.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reason != nil || l.state == taking || l.state == outrun {
-		return false, false
+		return false, false, ""
 	}
-	return l.unsure, (len(s.outbox.open) > 0 || l.state == holding) && now.Sub(l.checked) >= checkEvery
+	if l.state == away && len(s.outbox.open) > 0 {
+		other = l.other
+	}
+	return l.unsure, (len(s.outbox.open) > 0 || l.state == holding) && now.Sub(l.checked) >= checkEvery, other
 }
 
 // settle finds out who listens after a store that has not answered.
@@ -456,32 +492,42 @@ func (l *mailbox) release(ctx context.Context, all bool) error {
 
 // giveUp is release but for what the store has no room for, which it returns.
 func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	s := l.session
-	if err := l.lock(ctx); err != nil {
+	ctx, unlock, err := l.lock(ctx)
+	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		l.unsure = true
 		return nil, err
 	}
-	defer l.unlock()
+	defer unlock()
+	closed := l.manager.relay.isClosed()
 	s.mu.Lock()
-	if l.state == away && !l.unsure || !all && (len(s.outbox.open) > 0 || s.reason != nil) {
+	ended := s.reason != nil && !closed
+	if l.state == away && !l.unsure || !all && !ended && (len(s.outbox.open) > 0 || s.reason != nil) {
 		s.mu.Unlock()
+		return nil, nil
+	}
+	if ended {
+		held := l.state == holding && !s.claimed.Load() // else the end here deletes it
+		l.state, l.unsure = away, false
+		s.mu.Unlock()
+		if held {
+			l.drop(l.rev)
+		}
 		return nil, nil
 	}
 	var known *scale.Entry
 	if l.state == holding {
-		known = &scale.Entry{Key: mailKey(l.id), Rev: l.rev, Owner: l.token}
+		known = &scale.Entry{Key: mailKey(l.id), Rev: l.rev, Owner: l.token, Value: l.sealed}
 	}
-	l.state, l.unsure = away, false
+	l.state, l.unsure, l.sealed = away, false, nil
 	before, others := l.before, l.others
 	l.others = false
 	messages := s.outbox.withdraw()
 	s.mu.Unlock()
 	rest, err = l.deliver(ctx, messages, known)
-	if err != nil && !errors.Is(err, scale.ErrFull) {
+	if err != nil && !errors.Is(err, scale.ErrFull) && !errors.Is(err, errSealed) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		l.unsure, l.others = true, others
@@ -493,19 +539,41 @@ func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage,
 	return rest, nil
 }
 
+// judge deletes an entry that was made just now, if the session has ended. Who ends
+// it deletes what was made before, so that it has to be asked after. It returns at
+// once.
+func (l *mailbox) judge(rev scale.Rev) {
+	l.manager.insist(func(ctx context.Context) error {
+		lives, err := l.manager.stands(ctx, l.id, l.session)
+		if err == nil && !lives {
+			l.drop(rev)
+		}
+		return err
+	})
+}
+
+// drop deletes the entry of a session that has ended, which was made again by who
+// had not heard of that yet. It returns at once.
+func (l *mailbox) drop(rev scale.Rev) {
+	l.manager.insist(func(ctx context.Context) error {
+		_, err := l.manager.put(ctx, scale.Write{Key: mailKey(l.id), Prev: rev})
+		return err
+	})
+}
+
 // tellLeft tells the replicas that nobody listens any more, nor does who had token:
 // another one had taken over from him, of which he may hear later only, or he was
 // taken for gone.
 func (l *mailbox) tellLeft(token string) {
 	n := note{Session: l.id, Token: token}
-	l.manager.handle(noteLeft, n)
+	l.manager.handle(l.manager.config.Node, noteLeft, n)
 	l.manager.insist(func(ctx context.Context) error { return l.manager.tellAll(ctx, noteLeft, n) })
 }
 
 // tell tells another replica. If that is gone, what it had is lost.
 func (l *mailbox) tell(node, kind string, n note) {
 	l.manager.insist(func(ctx context.Context) error {
-		err := l.manager.send(ctx, node, kind, n)
+		err := l.manager.send(ctx, node, false, kind, n)
 		if errors.Is(err, post.ErrNobody) {
 			return nil
 		}
@@ -517,12 +585,11 @@ func (l *mailbox) tell(node, kind string, n note) {
 // The error is that of the store, or wraps scale.ErrFull; rest are the messages
 // that it holds for.
 func (l *mailbox) route(ctx context.Context, messages []json.RawMessage) (rest []json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	if err := l.lock(ctx); err != nil {
+	ctx, unlock, err := l.lock(ctx)
+	if err != nil {
 		return messages, err
 	}
-	defer l.unlock()
+	defer unlock()
 	return l.deliver(ctx, messages, nil)
 }
 
@@ -543,9 +610,7 @@ func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known
 			known = &e
 		}
 		e := *known
-		if e.Rev == 0 && l.session == nil {
-			return nil, nil // the session has ended
-		}
+		made := e.Rev == 0 // by this: nobody has listened yet, or the session has ended
 		if e.Owner != gone && nodeOf(e.Owner) != m.config.Node {
 			messages, err = m.sendMail(ctx, nodeOf(e.Owner), l.id, messages)
 			if !errors.Is(err, post.ErrNobody) {
@@ -553,10 +618,7 @@ func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known
 			}
 			gone = e.Owner
 		}
-		waiting, added, rest, err := l.add(e, messages)
-		if err != nil {
-			return messages, err
-		}
+		waiting, added, rest, failed := l.add(e, messages)
 		if added || e.Owner != "" {
 			if e, err = l.put(ctx, e.Rev, "", waiting); err != nil {
 				return messages, err
@@ -566,6 +628,12 @@ func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known
 		case e.Err != nil:
 			e.Err, known = nil, &e
 			continue
+		case made && e.Rev != 0:
+			l.judge(e.Rev)
+		}
+		switch {
+		case failed != nil:
+			err = failed
 		case len(rest) > 0:
 			err = fmt.Errorf("session: %d messages for a client that has no stream open are too much: %w", len(rest), scale.ErrFull)
 		}
@@ -578,11 +646,14 @@ func (l *mailbox) deliver(ctx context.Context, messages []json.RawMessage, known
 
 // add returns what waits in an entry together with messages, those that wait
 // already once. added tells whether there are more, and rest are those that have no
-// room.
+// room. With an error, what waits stays as it is.
 func (l *mailbox) add(e scale.Entry, messages []json.RawMessage) (sealed []byte, added bool, rest []json.RawMessage, err error) {
+	if len(messages) == 0 {
+		return e.Value, false, nil, nil
+	}
 	waiting, err := l.open(e)
 	if err != nil {
-		return nil, false, nil, err
+		return e.Value, false, messages, err
 	}
 	size := 0
 	for _, m := range waiting {
@@ -602,7 +673,10 @@ func (l *mailbox) add(e scale.Entry, messages []json.RawMessage) (sealed []byte,
 		return e.Value, false, rest, nil
 	}
 	text, err := encodeNote(waiting)
-	return l.manager.config.Seal.Seal(nil, text, seal.Binding(e.Key.Name)), true, rest, err
+	if err != nil {
+		return e.Value, false, messages, err
+	}
+	return l.manager.config.Seal.Seal(nil, text, seal.Binding(e.Key.Name)), true, rest, nil
 }
 
 // arrived puts messages of another replica where they go out, if that is here.

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -32,6 +33,7 @@ type roads struct {
 	down  atomic.Bool
 	calls atomic.Int64
 	mails atomic.Int64 // looks at who listens
+	keeps atomic.Int64 // looks that tell how long an entry is kept
 }
 
 // within sets how long calls and replies take at most, and how many are lost.
@@ -49,10 +51,8 @@ func (r *roads) travel(ctx context.Context) error {
 	}
 	lost := r.lost > 0 && r.rand.Float64() < r.lost
 	r.mu.Unlock()
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", scale.ErrUnavailable, ctx.Err())
-	case <-time.After(d):
+	if err := pause.For(ctx, d); err != nil {
+		return fmt.Errorf("%w: %w", scale.ErrUnavailable, err)
 	}
 	if lost || r.down.Load() {
 		return errDown
@@ -64,6 +64,11 @@ func (r *roads) Get(ctx context.Context, looks ...scale.Look) (found []scale.Ent
 	r.calls.Add(1)
 	if strings.HasPrefix(looks[0].Key.Name, "mail:") {
 		r.mails.Add(1)
+	}
+	for _, l := range looks {
+		if l.TTL > 0 {
+			r.keeps.Add(1)
+		}
 	}
 	if err = r.travel(ctx); err == nil {
 		found, err = r.Store.Get(ctx, looks...)
@@ -218,10 +223,11 @@ func (r *replicas) holders(id string) (list []int) {
 type get struct {
 	sink
 	client
-	done chan struct{} // closed when Serve has returned
-	err  error
-	left bool
-	full chan struct{} // nil, or what a client that does not read holds up
+	done   chan struct{} // closed when Serve has returned
+	err    error
+	left   bool
+	primed []string      // ids of events without a message
+	full   chan struct{} // nil, or what a client that does not read holds up
 }
 
 // client is what a stream waits for: to be woken, or that its client leaves.
@@ -254,7 +260,13 @@ func (g *get) Event(id string, message []byte) error {
 	if g.full != nil {
 		<-g.full
 	}
-	return g.sink.Event(id, message)
+	if message != nil {
+		return g.sink.Event(id, message)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.primed = append(g.primed, id)
+	return nil
 }
 
 func (g *get) Open() error { return nil }
@@ -396,7 +408,8 @@ func TestPostCosts(t *testing.T) {
 				t.Error(sent, err)
 			}
 		}
-		cost("nobody listens", 2, func() { send(at1, `"a"`) })
+		cost("nobody has listened yet", 3, func() { send(at1, `"a"`) })
+		cost("nobody listens", 2, func() { send(at1, `"b"`) })
 		g := r.get(0, id, "")
 		synctest.Wait()
 		cost("here", 0, func() {
@@ -405,7 +418,7 @@ func TestPostCosts(t *testing.T) {
 				synctest.Wait()
 			}
 		})
-		cost("elsewhere", 4, func() { send(at1, `"b"`) })
+		cost("elsewhere", 3, func() { send(at1, `"b"`) })
 		cost("the end", 1, g.leave)
 		g = r.get(0, id, "")
 		synctest.Wait()

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -97,6 +98,40 @@ func TestListensAgain(t *testing.T) {
 	}
 }
 
+// When the replica of the newest stream is killed, one that has another stream open
+// listens as soon as that counts as dead, also if it was not the one before.
+func TestListensWhenReplicaIsKilled(t *testing.T) {
+	for _, between := range []bool{false, true} {
+		withStream(t, 4, func(t *testing.T, r *replicas, id string, g *get) {
+			if between {
+				second := r.get(3, id, "")
+				defer second.leave()
+				synctest.Wait()
+			}
+			killed := r.get(1, id, "")
+			synctest.Wait()
+			if between { // it hears no more than that another one has taken over
+				m := r.all[3]
+				m.mu.Lock()
+				delete(m.sessions, id)
+				m.mu.Unlock()
+			}
+			r.all[1].mu.Lock()
+			delete(r.all[1].sessions, id)
+			r.all[1].mu.Unlock()
+			r.office[1].Close(t.Context())
+			record := scale.Key{Part: "node", Name: r.all[1].config.Node} // which is only not written any more
+			if _, err := r.store.Store.Put(t.Context(), scale.Write{Key: record, Prev: scale.Any, Value: []byte{}, TTL: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(30 * time.Second)
+			r.wantHolder(id, 0, 2, g)
+			g.leave()
+			killed.leave()
+		})
+	}
+}
+
 // A stream that leaves while the mailbox is in use leaves nobody who listens.
 func TestLeavesLate(t *testing.T) {
 	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
@@ -148,4 +183,50 @@ func TestListenerIsNone(t *testing.T) {
 			g.leave()
 		})
 	}
+}
+
+// slowMail is a Store that is slow to tell who listens.
+type slowMail struct{ scale.Store }
+
+func (s slowMail) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	if strings.HasPrefix(looks[0].Key.Name, "mail:") {
+		time.Sleep(storeTimeout - time.Second)
+	}
+	return s.Store.Get(ctx, looks...)
+}
+
+// While it takes long to settle who listens to sessions, nobody else ends one that
+// this replica ends.
+func TestSettlingHoldsUpNoRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := local()
+		r := newReplicas(t, 2, store)
+		defer r.close()
+		var ends atomic.Int64
+		r.all[1].config.RestoredEnd = func(*Session, error) { ends.Add(1) }
+		time.Sleep(2 * endLease) // the other one has been in touch with the store for long
+		id := r.open(0)
+		var streams []*get
+		for range 20 {
+			streams = append(streams, r.get(0, r.open(0), ""))
+		}
+		synctest.Wait()
+		for _, s := range r.all[0].sessions {
+			s.mailbox.unsure = len(s.outbox.open) > 0
+		}
+		r.all[0].config.Store = slowMail{store}
+		s := r.at(0, id)
+		s.OnEnd(func(error) { time.Sleep(3 * endLease) })
+		go func() { _ = r.all[0].Stop(s, upcall.ErrSessionDeleted) }()
+		time.Sleep(2 * endLease)
+		r.all[1].endDue(keyOf(id).Part)
+		synctest.Wait()
+		if n := ends.Load(); n != 0 {
+			t.Errorf("another replica has ended it")
+		}
+		time.Sleep(2 * endLease)
+		for _, g := range streams {
+			g.leave()
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/lease"
@@ -86,7 +87,13 @@ type Config struct {
 // endRate is how many streams end in a second when a replica shuts down.
 const endRate = 2000
 
-// storeTimeout bounds each use of the Store, for which a client waits.
+// maxAside is how many sessions use the Store at a time for what no client waits for:
+// when all hang up at once, or come back, living requests still find room in it. So
+// many calls renew sessions at a time, too.
+const maxAside = 64
+
+// storeTimeout bounds each use of a Store that does not do so by itself, for which a
+// client waits.
 const storeTimeout = 5 * time.Second
 
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
@@ -100,6 +107,7 @@ type Manager struct {
 	config  Config
 	budget  budget        // of all sessions
 	numbers numbers       // if there is a Store
+	bounded bool          // the Store bounds its calls by itself
 	relay   *relay        // nil without a Store
 	courier *courier      // the same
 	uris    budget        // the same, of what they subscribed to
@@ -114,6 +122,7 @@ type Manager struct {
 	ending   map[*Session]bool        // those that this replica ends, and that the Store still has
 	fresh    []*Session               // the oldest first: all that were never used, and others
 	attached map[*Session]func(error) // sessions of connections, and what ends them
+	besides  chan struct{}            // has an element for each that uses the Store aside
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
 	tell     func(id string, ended bool)
@@ -133,25 +142,25 @@ func NewManager(config Config) *Manager {
 		config.History = defaultHistory
 	}
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
-	m.contact.Lease = endLease
+	m.contact.Lease, m.besides = endLease, make(chan struct{}, maxAside)
 	m.budget.limit, m.uris.limit = config.Memory, config.Memory
 	m.places = share.New("sessions", config.Max, config.MaxPerPrincipal, share.Always)
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
-		m.relay, m.courier = newRelay(m), &courier{m}
+		m.relay, m.courier, m.bounded = newRelay(m), &courier{Manager: m}, post.Bounded(config.Store)
 	}
 	return m
 }
 
-// Share begins to renew what is in the Store, and to end what nobody uses, on a
-// goroutine that ends with Close. tell is called when a session has ended here,
+// Share begins to renew what is in the Store, and to end what nobody uses, on
+// goroutines that end with Close. tell is called when a session has ended here,
 // or has other subscriptions: the other replicas should hear of it. Share must be
 // called once, and only with a Store.
 func (m *Manager) Share(tell func(id string, ended bool)) {
 	m.tell = tell
-	m.sweeping.Add(1)
-	go m.keepShared()
+	m.sweeping.Go(func() { m.each(m.renew) })
+	m.sweeping.Go(m.keepShared)
 }
 
 // Open makes a session with a new id of 128 random bits. The error is
@@ -166,7 +175,7 @@ func (m *Manager) Open(ctx context.Context, c upcall.Client) (*Session, error) {
 	there, err := m.add(s)
 	if err != nil && m.config.Store != nil {
 		// If this fails it ends by itself, as one that was never used.
-		_, _ = m.put(context.WithoutCancel(ctx), scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())})
+		_, _ = m.put(context.WithoutCancel(ctx), scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())})
 	}
 	return there, err
 }
@@ -309,13 +318,13 @@ func (m *Manager) Get(ctx context.Context, id string) (*Session, error) {
 	m.mu.Lock()
 	s := m.sessions[id]
 	m.mu.Unlock()
-	if m.config.Store == nil || !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
+	if m.config.Store == nil || s == nil && !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
 		return s, nil
 	}
 	if s != nil {
 		s.touch() // so that it stays while the Store is asked
 	}
-	return m.look(ctx, id, s)
+	return m.look(ctx, id, s, true)
 }
 
 // failed tells of an error of the Store. The Store, StoreFailed, and what a
@@ -434,6 +443,14 @@ func (m *Manager) Each(fn func(*Session)) {
 	}
 }
 
+// Count returns how many sessions there are here, of which replicas may have
+// others, and of connections, too.
+func (m *Manager) Count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.sessions) + len(m.attached)
+}
+
 // EndStreams ends the open streams of the sessions; these live on. That of a
 // connection is left to the connection: no other one comes for what waits in it.
 //
@@ -447,7 +464,7 @@ func (m *Manager) EndStreams(ctx context.Context) {
 	m.mu.Unlock()
 	if m.config.Store == nil {
 		for _, s := range list {
-			s.endStreams(0)
+			s.EndStreams(0)
 		}
 		return
 	}
@@ -460,7 +477,7 @@ func (m *Manager) EndStreams(ctx context.Context) {
 	}
 	const some = endRate / 100
 	for i, s := range list {
-		s.endStreams(time.Millisecond + rand.N(spread))
+		s.EndStreams(time.Millisecond + rand.N(spread))
 		if i%some == some-1 {
 			_ = pause.For(ctx, took*some/time.Duration(len(list))) // the rest ends at once
 		}
@@ -485,27 +502,56 @@ func (m *Manager) Close(reason error) {
 	if m.relay != nil {
 		m.relay.late.keepAll(sessions)
 	}
-	answers := true // the Store
-	ask := func(err error) {
-		if errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-			answers, err = false, nil
-		}
-		m.failed(err)
+	if m.config.Store != nil {
+		m.leaveAll(sessions)
 	}
 	for _, s := range sessions {
 		if m.config.Store != nil {
-			if ctx := context.WithoutCancel(m.ctx); answers {
-				// What requests have changed was saved with them, unless the Store was
-				// away then.
-				ask(m.save(ctx, s))
-				ask(s.mailbox.release(ctx, true))
-			}
 			s.OnEnd(nil)
 		}
 		s.Close(reason)
 	}
 	m.stop(reason)
 	m.sweeping.Wait()
+}
+
+// aside does, by the Store, what no client waits for, when it has its turn. Once the
+// Manager is closed nothing is left to do: that has left all sessions.
+func (m *Manager) aside(do func()) {
+	select {
+	case m.besides <- struct{}{}:
+		defer func() { <-m.besides }()
+		do()
+	case <-m.ctx.Done():
+	}
+}
+
+// leaveAll leaves sessions to other replicas, as long as the Store answers. What
+// requests have changed was saved with them, unless it was away then.
+func (m *Manager) leaveAll(sessions map[string]*Session) {
+	ctx := context.WithoutCancel(m.ctx)
+	var away atomic.Bool // the Store
+	ask := func(do func() error) {
+		if away.Load() {
+			return
+		}
+		err := do()
+		if errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+			away.Store(true)
+			err = nil
+		}
+		m.failed(err)
+	}
+	var left sync.WaitGroup
+	for _, s := range sessions {
+		m.besides <- struct{}{}
+		left.Go(func() {
+			defer func() { <-m.besides }()
+			ask(func() error { return m.save(ctx, s) })
+			ask(func() error { return s.mailbox.release(ctx, true) })
+		})
+	}
+	left.Wait()
 }
 
 // schedule arms the one timer that ends idle sessions. keepShared does with a

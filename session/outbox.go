@@ -101,7 +101,7 @@ func (b *outbox) leave(out *line) {
 }
 
 // endStreams ends the streams that are open, once they have sent what they have;
-// see Session.endStreams.
+// see Session.EndStreams.
 func (b *outbox) endStreams(retry time.Duration) {
 	for _, out := range b.open {
 		out.retry = retry

@@ -130,7 +130,7 @@ func TestListenIsBounded(t *testing.T) {
 			t.Errorf("stream %d of %d: over %v", i+1, len(all), over(s, out))
 		}
 	}
-	s.endStreams(0)
+	s.EndStreams(0)
 	for i, out := range all {
 		if !over(s, out) {
 			t.Errorf("stream %d is open after endStreams", i+1)
@@ -142,7 +142,7 @@ func TestListenIsBounded(t *testing.T) {
 func TestListenAgain(t *testing.T) {
 	for name, end := range map[string]func(s *Session, leave func()){
 		"leave":      func(_ *Session, leave func()) { leave() },
-		"EndStreams": func(s *Session, leave func()) { s.endStreams(0); leave(); s.endStreams(0) },
+		"EndStreams": func(s *Session, leave func()) { s.EndStreams(0); leave(); s.EndStreams(0) },
 	} {
 		s := open(t)
 		out, leave := listen(s, "")
@@ -200,7 +200,7 @@ func TestSendIsBoundedAfterTheEnd(t *testing.T) {
 	for i := range outboxSize {
 		s.Send(fmt.Append(nil, "first ", i))
 	}
-	s.endStreams(0) // the stream still has what it has not sent
+	s.EndStreams(0) // the stream still has what it has not sent
 	s.Send([]byte("second"))
 	leave()
 	if s.Send([]byte("third")) {

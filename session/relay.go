@@ -299,12 +299,12 @@ var errTooLong = &protocol.Error{
 // unknownStream is the error of coming back for a stream of which nothing is
 // known.
 func unknownStream(last string) *protocol.Error {
-	return protocol.Errorf(protocol.CodeInvalidRequest, "Last-Event-ID %q names no stream of this session, or one that is too long ago", last)
+	return wire.Refused("last_event", protocol.CodeInvalidRequest, "Last-Event-ID %q names no stream of this session, or one that is too long ago", last)
 }
 
 // longStream is the error of coming back for what was too long to be kept.
 func longStream(last string) *protocol.Error {
-	return protocol.Errorf(protocol.CodeInvalidRequest,
+	return wire.Refused("last_event", protocol.CodeInvalidRequest,
 		"what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: send the request again", last)
 }
 

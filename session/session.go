@@ -45,6 +45,7 @@ import (
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -76,11 +77,12 @@ type Session struct {
 	// resubscribed says that the other replicas should hear of it when it is
 	// saved that the client has subscribed to something, or no more.
 	resubscribed atomic.Bool
-	refreshes    atomic.Int32                   // how often Manager.resubscribed was called, until that is done
+	refreshes    atomic.Int32                   // how often Manager.refresh was called, until that is done
 	identity     atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
 	assigns      assigns.Assigns
 	save         func(*Session) error // keeps the state in the Store; nil if there is none
 	relay        *relay               // of the Manager; nil without a Store
+	key          scale.Key            // of the state in the Store; set before anybody else has the session
 
 	// What the Store has: rev and base are its state when it was last read or
 	// written here. saving is held while the Store writes.
@@ -92,6 +94,7 @@ type Session struct {
 	claimed atomic.Bool  // somebody here ends it for all replicas
 	ending  string       // why the session ends, once this replica ends it; see endedClosed
 	renewed atomic.Int64 // when it was renewed in the Store last, in nanoseconds since 1970
+	kept    atomic.Int64 // when the Store was told last how long it is kept, likewise
 
 	parent  context.Context
 	history history
@@ -424,11 +427,13 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		last := s.mailbox != nil && s.mailbox.state == holding && len(s.outbox.open) == 0
 		left := len(s.outbox.open) == 0
 		s.mu.Unlock()
-		if left && s.save != nil {
-			_ = s.save(s) // what has changed, or the next request does
-		}
-		if last {
-			_ = s.mailbox.release(context.WithoutCancel(s.parent), false) // renew tries again
+		if left && s.mailbox != nil {
+			s.mailbox.manager.aside(func() {
+				_ = s.save(s) // what has changed, or the next request does
+				if last {
+					_ = s.mailbox.release(context.WithoutCancel(s.parent), false) // renew tries again
+				}
+			})
 		}
 	}
 }
@@ -449,9 +454,9 @@ func (s *Session) hears() bool {
 	return s.subscriptions.topics == nil || s.subscriptions.joined
 }
 
-// endStreams ends all streams, once they have sent what they have. Their clients
+// EndStreams ends all streams, once they have sent what they have. Their clients
 // are told to come back after retry, unless that is 0.
-func (s *Session) endStreams(retry time.Duration) {
+func (s *Session) EndStreams(retry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.subscriptions.leave(s, s.allSent()) {
@@ -536,11 +541,14 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 		}
 	}
 	s.hearTopics()
+	if s.mailbox != nil && s.subscriptions.topics != nil {
+		s.mailbox.manager.refresh(s) // nobody heard what another replica told of it since it was looked up
+	}
 	switch err := s.history.sendMissed(last, to); {
 	case errors.Is(err, errNotKept):
-		return protocol.Errorf(protocol.CodeInvalidRequest,
+		return wire.Refused("last_event", protocol.CodeInvalidRequest,
 			"some of what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: open the stream once more to go on without it", last)
-	case err != nil, to.Open() != nil:
+	case err != nil, to.Open() != nil, s.history.prime(&out.number, to) != nil:
 		return nil // the client is gone
 	}
 	for {
@@ -616,10 +624,10 @@ func (s *Session) serveAnswer(last string, to upcall.Connection) error {
 // call it for a stream.
 func (s *Session) next(out *line) (id string, message []byte, over bool) {
 	s.mu.Lock()
-	message, over = s.outbox.take(out), out.over
-	s.mu.Unlock()
+	defer s.mu.Unlock() // a message is in one of both, for who takes it to another replica
+	message = s.outbox.take(out)
 	if message == nil {
-		return "", nil, over
+		return "", nil, out.over
 	}
 	return s.history.ownEvent(&out.number, message), message, false
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/assigns"
@@ -36,6 +37,7 @@ const (
 	endLease = 30 * time.Second // of who ends a session
 	freshFor = time.Minute      // lives what was never used after initialize
 	keepDay  = 24 * time.Hour   // is the state kept after it became due, so that OnEnd gets it
+	keepNews = keepDay / 8      // of that may pass before it is told again that the state is to be kept, which costs a store most
 	batch    = 256              // sessions that are renewed at once
 	clocks   = 2 * time.Second  // by which clocks of an engine may differ
 	again    = time.Second      // between attempts to read a session that has changed
@@ -55,20 +57,38 @@ func (m *Manager) ttl() time.Duration {
 	return m.config.Idle + keepDay
 }
 
+// keeping is how long the state of s is to be kept from now on; 0 if the store was told
+// not long ago.
+func (m *Manager) keeping(s *Session, now time.Time) time.Duration {
+	if now.UnixNano()-s.kept.Load() < int64(keepNews) {
+		return 0
+	}
+	return m.ttl()
+}
+
 // lifetime is when a session becomes due that is used now and then not for idle;
-// 0 if never. Who uses it renews it within a tick, which must not be too late.
+// 0 if never. A use is told when renewing is, a tick late perhaps, and never if the
+// replica is gone by then: the session ends late rather than early.
 func (m *Manager) lifetime(idle time.Duration) time.Duration {
 	if idle <= 0 {
 		return 0
 	}
-	return idle + 3*m.tick()
+	return idle + renewing(idle) + 3*m.tick()
 }
 
-// use runs code of the Store, for which a client may wait. That the client has
-// left is no failure of the Store.
+// renewing is how long a use of a session is told to nobody: requests tell it
+// earlier.
+func renewing(idle time.Duration) time.Duration { return idle * 3 / 8 }
+
+// use runs code of the Store, for which a client may wait: no longer than
+// storeTimeout, unless the Store has a bound of its own. That the client has left is
+// no failure of the Store.
 func (m *Manager) use(ctx context.Context, fn func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
+	if !m.bounded {
+		short, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		ctx = short
+	}
 	err := fn(ctx)
 	switch {
 	case err == nil:
@@ -131,7 +151,8 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	key, in := keyOf(s.id), m.lifetime(min(m.config.Idle, freshFor))
+	s.key = keyOf(s.id)
+	key, in := s.key, m.lifetime(min(m.config.Idle, freshFor))
 	e, err := m.put(ctx, scale.Write{
 		Key: key, Value: m.sealed(key, text), TTL: m.ttl(), In: in, Index: indexFor(in),
 		Limit: "sessions", Max: m.share(),
@@ -170,11 +191,23 @@ func indexFor(in time.Duration) string {
 }
 
 // look finds a session in the store. s is the copy in the table, nil if there is
-// none.
-func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, error) {
-	look := scale.Look{Key: keyOf(id)}
+// none. For a request that uses s the look renews it, too, from time to time: then
+// renew has nothing to do.
+func (m *Manager) look(ctx context.Context, id string, s *Session, uses bool) (*Session, error) {
+	var look scale.Look
+	now := time.Now()
 	if s != nil {
-		look.Known = scale.Rev(s.rev.Load())
+		look = scale.Look{Key: s.key, Known: scale.Rev(s.rev.Load())}
+		if uses && m.config.Idle > 0 && s.renewedAgo(now) >= m.config.Idle/4 {
+			look.In, look.TTL = m.lifetime(m.config.Idle), m.keeping(s, now)
+		}
+	} else {
+		look.Key = keyOf(id)
+	}
+	if m.bounded {
+		// Every request of a session looks. To see that its client leaves meanwhile
+		// would cost more than a request does that waits for one look too long.
+		ctx = context.WithoutCancel(ctx)
 	}
 	e, err := m.get(ctx, look)
 	switch {
@@ -184,6 +217,9 @@ func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, er
 		m.ended(id)
 		return nil, nil
 	case s != nil && e.Rev <= look.Known:
+		if look.In > 0 && e.Rev == look.Known {
+			s.noteRenewed(now, look.TTL > 0)
+		}
 		return s, nil
 	}
 	text, st, err := m.open(look.Key, id, e.Value)
@@ -198,6 +234,17 @@ func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, er
 		}
 	}
 	return s, s.update(e.Rev, text, st)
+}
+
+// stands tells whether the store has a session, which nobody ends. s is the copy in
+// the table, nil if there is none.
+func (m *Manager) stands(ctx context.Context, id string, s *Session) (bool, error) {
+	look := scale.Look{Key: keyOf(id)}
+	if s != nil {
+		look.Known = scale.Rev(s.rev.Load())
+	}
+	e, err := m.get(ctx, look)
+	return e.Rev != 0 && e.Owner == "", err
 }
 
 // copyOf takes a session of the store into the table, or returns the one that
@@ -216,6 +263,7 @@ func (m *Manager) restore(st *state, rev scale.Rev, text []byte) (s *Session, er
 	if err != nil {
 		return nil, err
 	}
+	s.key = keyOf(s.id)
 	s.known(rev, text, st.old)
 	if s.subscriptions.mark == 0 {
 		s.subscriptions.mark = markAt(rev)
@@ -276,8 +324,14 @@ func (m *Manager) change(s *Session, key any, fn func(old any, ok bool) any) (va
 // resubscribed reads a session whose subscriptions another replica has changed, if
 // its client is told of changes here.
 func (m *Manager) resubscribed(id string) {
-	s := m.Here(id)
-	if s == nil || !s.hears() || s.refreshes.Add(1) > 1 {
+	if s := m.Here(id); s != nil && s.hears() {
+		m.refresh(s)
+	}
+}
+
+// refresh reads a session, again and again while the store does not answer.
+func (m *Manager) refresh(s *Session) {
+	if s.refreshes.Add(1) > 1 {
 		return
 	}
 	m.mu.Lock()
@@ -287,7 +341,8 @@ func (m *Manager) resubscribed(id string) {
 	}
 	m.sweeping.Go(func() {
 		for n := s.refreshes.Load(); ; n = s.refreshes.Load() {
-			_, err := m.look(m.ctx, id, s)
+			var err error
+			m.aside(func() { _, err = m.look(m.ctx, s.id, s, false) })
 			switch {
 			case !m.isHere(s) || m.ctx.Err() != nil:
 				return
@@ -305,7 +360,7 @@ func (m *Manager) resubscribed(id string) {
 // tells if the session ends or has ended elsewhere; then nothing is written.
 // s.saving is held.
 func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.Duration, with func() map[string]any) (gone bool, err error) {
-	key := keyOf(s.id)
+	key := s.key
 	for {
 		var values map[string]any
 		if with != nil {
@@ -328,7 +383,7 @@ func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.D
 		case e.Err == nil:
 			s.rev.Store(int64(e.Rev))
 			s.base, s.reseal = text, false
-			s.renewed.Store(time.Now().UnixNano())
+			s.noteRenewed(time.Now(), true)
 			return false, nil
 		case !errors.Is(e.Err, scale.ErrChanged):
 			return false, e.Err
@@ -363,7 +418,7 @@ func (m *Manager) claim(ctx context.Context, s *Session, reason error) (mine boo
 func (m *Manager) finish(s *Session) {
 	m.relay.late.over(s.id)
 	err := m.use(context.WithoutCancel(m.ctx), func(ctx context.Context) error {
-		_, err := m.config.Store.Put(ctx, scale.Write{Key: keyOf(s.id), Prev: scale.Rev(s.rev.Load())}, scale.Write{Key: mailKey(s.id), Prev: scale.Any})
+		_, err := m.config.Store.Put(ctx, scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())}, scale.Write{Key: mailKey(s.id), Prev: scale.Any})
 		return err
 	})
 	if err != nil {
@@ -426,58 +481,106 @@ func (m *Manager) tick() time.Duration {
 	return min(max(m.config.Idle/(4*slots), 100*time.Millisecond), endLease/3)
 }
 
-// keepShared renews sessions and ends those that are due, until the Manager is
-// closed. It runs on a goroutine of its own.
-func (m *Manager) keepShared() {
-	defer m.sweeping.Done()
+// each calls do at every tick, until the Manager is closed.
+func (m *Manager) each(do func()) {
 	timer := time.NewTicker(m.tick())
 	defer timer.Stop()
-	for part := int(time.Now().UnixNano() % slots); ; part++ {
+	for {
 		select {
 		case <-m.ctx.Done():
 			return
 		case <-timer.C:
+			do()
 		}
-		m.renew()
+	}
+}
+
+// keepShared does what waits for the store while renew does not: what that takes
+// long for must not let the leases of ends be over.
+func (m *Manager) keepShared() {
+	part := int(time.Now().UnixNano() % slots)
+	m.each(func() {
+		m.tend()
 		m.relay.late.sweep()
 		if m.contact.Held() { // before, what is due may be so because nobody could renew it
 			m.endDue(partOf(part))
 		} else {
 			_, _ = m.get(m.ctx, scale.Look{Key: keyOf("")}) // does the store answer?
 		}
-	}
+		part++
+	})
 }
 
 // renew lets sessions live on that are used here, and those that this replica
-// ends. Copies that are not used leave the table.
+// ends.
 func (m *Manager) renew() {
 	now := time.Now()
 	var looks []scale.Look
-	var sessions, leave, over, listening, unsettled []*Session
+	var sessions []*Session
 	add := func(s *Session, in time.Duration) {
-		looks = append(looks, scale.Look{Key: keyOf(s.id), Known: scale.Rev(s.rev.Load()), In: in, TTL: m.ttl()})
+		looks = append(looks, scale.Look{Key: s.key, Known: scale.Rev(s.rev.Load()), In: in, TTL: m.keeping(s, now)})
 		sessions = append(sessions, s)
 	}
 	m.mu.Lock()
 	for s := range m.ending {
 		add(s, endLease)
+	}
+	for _, s := range m.sessions {
+		if m.config.Idle > 0 && !m.leaves(s, now) && s.wantsRenewal(now, renewing(m.config.Idle)) {
+			add(s, m.lifetime(m.config.Idle))
+		}
+	}
+	m.mu.Unlock()
+	var asked sync.WaitGroup
+	room := make(chan struct{}, maxAside)
+	for chunk := range slices.Chunk(looks, batch) { // at once: the last must not be too late where each takes long
+		these := sessions[:len(chunk)]
+		sessions = sessions[len(chunk):]
+		room <- struct{}{}
+		asked.Go(func() {
+			defer func() { <-room }()
+			var found []scale.Entry
+			err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, chunk...); return err })
+			if err == nil {
+				for i, e := range found {
+					m.renewed(these[i], chunk[i], e)
+				}
+			}
+		})
+	}
+	asked.Wait()
+}
+
+// leaves tells whether the copy of a session has not been used for so long that it
+// leaves the table.
+func (m *Manager) leaves(s *Session, now time.Time) bool {
+	used, idle := s.idleSince()
+	return m.config.Idle > 0 && idle && now.Sub(used) >= m.config.Idle/2
+}
+
+// tend finds out who listens to the sessions where that is not certain, deletes
+// those whose end is over, and lets copies that are not used leave the table.
+func (m *Manager) tend() {
+	now := time.Now()
+	var leave, over, listening, unsettled []*Session
+	silent := make(map[string][]*Session) // by the replica that listens
+	m.mu.Lock()
+	for s := range m.ending {
 		if s.over.Load() {
 			over = append(over, s)
 		}
 	}
 	for _, s := range m.sessions {
-		used, idle := s.idleSince()
-		switch settle, look := s.mailbox.due(now); {
+		switch settle, look, other := s.mailbox.due(now); {
 		case settle:
 			unsettled = append(unsettled, s)
 		case look:
 			listening = append(listening, s)
+		case other != "":
+			silent[other] = append(silent[other], s)
 		}
-		switch {
-		case m.config.Idle > 0 && idle && now.Sub(used) >= m.config.Idle/2:
+		if m.leaves(s, now) {
 			leave = append(leave, s)
-		case m.config.Idle > 0 && s.wantsRenewal(now, m.config.Idle/4):
-			add(s, m.lifetime(m.config.Idle))
 		}
 	}
 	m.mu.Unlock()
@@ -486,22 +589,14 @@ func (m *Manager) renew() {
 			break
 		}
 	}
-	m.courier.check(listening)
+	m.courier.check(append(listening, m.courier.orphans(silent)...))
 	for _, s := range leave {
-		m.letGo(s, upcall.ErrSessionIdle)
+		if m.leaves(s, time.Now()) { // the store may have taken its time meanwhile
+			m.letGo(s, upcall.ErrSessionIdle)
+		}
 	}
 	for _, s := range over {
 		m.finish(s)
-	}
-	for chunk := range slices.Chunk(looks, batch) {
-		var found []scale.Entry
-		err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, chunk...); return err })
-		if err == nil {
-			for i, e := range found {
-				m.renewed(sessions[i], chunk[i], e)
-			}
-		}
-		sessions = sessions[len(chunk):]
 	}
 }
 
@@ -509,7 +604,7 @@ func (m *Manager) renew() {
 func (m *Manager) renewed(s *Session, look scale.Look, e scale.Entry) {
 	switch {
 	case e.Rev == look.Known:
-		s.renewed.Store(time.Now().UnixNano())
+		s.noteRenewed(time.Now(), look.TTL > 0)
 	case !m.isHere(s) || s.claimed.Load(): // this replica ends it
 	case e.Rev == 0 || e.Owner != "":
 		m.letGo(s, upcall.ErrSessionDeleted)

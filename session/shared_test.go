@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -345,6 +346,30 @@ func TestSharedStreamOfChanged(t *testing.T) {
 	})
 }
 
+// Who opens a stream while another replica takes on a subscription hears of it, though
+// nobody listened yet when the other told of that.
+func TestSharedStreamOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		for _, m := range f.all {
+			m.config.Topics = topics.New(topics.Config{Now: func() scale.Rev { return 1 }})
+		}
+		id := f.open(t)
+		s, err := f.all[0].Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.use(t, 1, id, func(s *Session) { s.Subscribe("u", 9) })
+		g := serve(s, "")
+		defer g.leave()
+		synctest.Wait()
+		if !s.Subscribed("u") {
+			t.Error("the stream does not hear of what its client has subscribed to")
+		}
+	})
+}
+
 // Ends that take long run once each, and keep nobody from renewing.
 func TestSharedSlowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -432,6 +457,39 @@ func TestSharedFresh(t *testing.T) {
 		}
 		time.Sleep(idle/4 + 2*freshFor)
 		f.want(t, s.ID(), "0: "+upcall.ErrSessionIdle.Error())
+	})
+}
+
+// The looks of requests renew a session, too: while they come nothing else asks
+// the store for it, and it lives for its idle time.
+func TestRequestsRenew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		id := f.open(t)
+		serve := func(times int) {
+			for range times {
+				time.Sleep(idle / 20)
+				for _, m := range f.all {
+					s, err := m.Get(t.Context(), id)
+					if err != nil || s == nil {
+						t.Fatalf("got %v, %v", s, err)
+					}
+					s.Use()
+					if err := s.Release(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		serve(20) // until both have met it, and know that the store answers
+		before := f.store.gets.Load()
+		serve(100)
+		if got := f.store.gets.Load() - before; got != 200 {
+			t.Errorf("200 requests made %d looks", got)
+		}
+		time.Sleep(idle - time.Minute)
+		serve(1)
 	})
 }
 

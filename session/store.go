@@ -213,6 +213,20 @@ func (s *Session) known(rev scale.Rev, text []byte, old bool) {
 // that was told last, and that is long ago.
 func (s *Session) wantsRenewal(now time.Time, every time.Duration) bool {
 	used, idle := s.idleSince()
-	last := time.Unix(0, s.renewed.Load())
-	return (s.used() || !idle) && (!idle || used.After(last)) && now.Sub(last) >= every
+	ago := s.renewedAgo(now)
+	return ago >= every && (!idle || s.used() && now.Sub(used) < ago)
+}
+
+// noteRenewed notes that the store was told that s is used, and with kept how long it
+// keeps the state.
+func (s *Session) noteRenewed(now time.Time, kept bool) {
+	s.renewed.Store(now.UnixNano())
+	if kept {
+		s.kept.Store(now.UnixNano())
+	}
+}
+
+// renewedAgo returns how long ago the store was told last that s is used.
+func (s *Session) renewedAgo(now time.Time) time.Duration {
+	return time.Duration(now.UnixNano() - s.renewed.Load())
 }

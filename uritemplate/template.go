@@ -190,8 +190,9 @@ func (t *Template) Expand(values Values) string {
 // Match returns the values that uri has where the template has variables; ok
 // is false if uri does not fit. A variable that the URI has nothing of is missing
 // in the values; one whose name or separator is there without a value is empty,
-// as a in ?a= and in a path that ends with the / of {/a}. Query parameters may come in any order; one that the template does
-// not have, or has once and the URI twice, does not fit.
+// as a in ?a= and in a path that ends with the / of {/a}. Query parameters may come in
+// any order; one that the template does not have, or has once and the URI twice, does
+// not fit.
 //
 // Values are percent-decoded once and may then hold anything, slashes and
 // ".." too.

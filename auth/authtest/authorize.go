@@ -1,6 +1,7 @@
 package authtest
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -129,10 +130,7 @@ var page = template.Must(template.New("consent").Parse(`<!DOCTYPE html>
 // by which consent finds the request again; what the page shows of the client
 // is what that says of itself.
 func (s *Server) show(w http.ResponseWriter, id string, req request) {
-	name, host := req.client.Name, ""
-	if name == "" {
-		name = "A client without a name"
-	}
+	name, host := cmp.Or(req.client.Name, "A client without a name"), ""
 	if u, err := url.Parse(req.redirect); err == nil {
 		host = u.Scheme + "://" + u.Host
 	}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rand"
@@ -40,10 +41,7 @@ func newDPoPKey(private *ecdsa.PrivateKey) (*dpopKey, error) {
 // proof returns a proof of possession for one request (RFC 9449, section 4.2).
 // nonce and accessToken may be "".
 func (k *dpopKey) proof(method string, u *url.URL, nonce, accessToken string) (string, error) {
-	path := u.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(u.EscapedPath(), "/")
 	claims := map[string]any{
 		"jti": rand.Text(),
 		"htm": method,

@@ -3,6 +3,7 @@ package oauth
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -74,15 +75,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // hasCode reports whether err is an *Error with one of these OAuth error codes.
 func hasCode(err error, codes ...string) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
-	}
-	for _, code := range codes {
-		if e.Code == code {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(codes, e.Code)
 }
 
 // fromEndpoint returns the Error for a failed token request. The body of the

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,10 +58,7 @@ type loopbackVisit struct {
 
 // Open implements UserAgent: it starts to listen.
 func (l *Loopback) Open(ctx context.Context, registered []string) (Visit, error) {
-	path := l.Path
-	if path == "" {
-		path = callbackPath
-	}
+	path := cmp.Or(l.Path, callbackPath)
 	listener, err := l.listen(ctx, registered, path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot wait for the redirect: %w", err)
@@ -180,10 +178,7 @@ func (m *Manual) Open(context.Context, []string) (Visit, error) {
 	if m.Ask == nil {
 		return nil, errors.New("Manual.Ask is nil")
 	}
-	uri := m.RedirectURI
-	if uri == "" {
-		uri = "http://127.0.0.1" + callbackPath
-	}
+	uri := cmp.Or(m.RedirectURI, "http://127.0.0.1"+callbackPath)
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && outbound.Loopback(u.Hostname())) {
 		return nil, fmt.Errorf("Manual.RedirectURI %q is neither https nor loopback", uri)

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -178,10 +179,7 @@ func (g *EnterpriseManaged) exchange(ctx context.Context, r *grantRequest) (stri
 	if err != nil {
 		return "", &Error{Step: StepExchange, URL: g.Provider, Problem: "there is no assertion of the user", Err: err}
 	}
-	subjectType := g.SubjectTokenType
-	if subjectType == "" {
-		subjectType = tokenTypeIDToken
-	}
+	subjectType := cmp.Or(g.SubjectTokenType, tokenTypeIDToken)
 	token, err := r.client.endpoints.requestToken(ctx, StepExchange, provider, &g.Client, nil, r.scoped(url.Values{
 		"grant_type":           {grantExchange},
 		"requested_token_type": {tokenTypeIDJAG},

@@ -253,6 +253,10 @@ func (w *world) count(note string) int {
 	return n
 }
 
+// direct makes the requests of tests. They cannot share http.DefaultTransport: each
+// httptest.Server that another test closes takes connections from it which are new.
+var direct = http.DefaultTransport.(*http.Transport).Clone()
+
 // client returns a client whose user consents at once.
 func (w *world) client(options *Options) *Client {
 	w.t.Helper()
@@ -262,11 +266,13 @@ func (w *world) client(options *Options) *Client {
 	if options.Grant == nil {
 		options.Grant = &AuthorizationCode{Agent: &consent{}}
 	}
+	if options.Transport == nil {
+		options.Transport = direct
+	}
 	c, err := New(w.server.URL+"/mcp", options)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(c.HTTPClient().CloseIdleConnections)
 	return c
 }
 
@@ -320,7 +326,7 @@ func (u *consent) Authorize(ctx context.Context, address string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	resp, err := direct.RoundTrip(req)
 	if err != nil {
 		return "", err
 	}

@@ -21,6 +21,10 @@ type kind struct {
 
 const legacyRevision, modernRevision = "2025-11-25", "2026-07-28"
 
+// modernMeta is what each modern request says of its client.
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + modernRevision + `","io.modelcontextprotocol/clientInfo":{"name":"scale","version":"1.0.0"},` +
+	`"io.modelcontextprotocol/clientCapabilities":{}}`
+
 // body returns the message of a call.
 func (k kind) body() string {
 	arguments := `{}`
@@ -29,8 +33,7 @@ func (k kind) body() string {
 	}
 	meta := ""
 	if k.modern {
-		meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + modernRevision + `","io.modelcontextprotocol/clientInfo":{"name":"scale","version":"1.0.0"},` +
-			`"io.modelcontextprotocol/clientCapabilities":{}}`
+		meta = "," + modernMeta
 	}
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + k.tool + `","arguments":` + arguments + meta + `}}`
 }
@@ -97,6 +100,9 @@ func (c *clients) do(session, body string) (header http.Header, text []byte, err
 	if text, err = io.ReadAll(res.Body); err == nil && res.StatusCode >= 300 {
 		err = fmt.Errorf("%s: %s", res.Status, text)
 	}
+	if res.StatusCode == http.StatusServiceUnavailable {
+		err = errRefused
+	}
 	return res.Header, text, err
 }
 
@@ -143,71 +149,4 @@ func (c *clients) call(n int) (p50 time.Duration, err error) {
 	}
 	slices.Sort(all)
 	return all[len(all)/2], nil
-}
-
-// openSessions opens sessions that nobody uses further.
-func openSessions(addr string, n int) error {
-	c, err := newClients(addr, kind{}, 0)
-	if err != nil {
-		return err
-	}
-	c.http.Transport.(*http.Transport).MaxIdleConnsPerHost = inflight
-	defer c.close()
-	var left atomic.Int64
-	left.Store(int64(n))
-	errs := make([]error, inflight)
-	var running sync.WaitGroup
-	for i := range inflight {
-		running.Go(func() {
-			for left.Add(-1) >= 0 {
-				if _, err := c.open(); err != nil {
-					errs[i] = err
-					return
-				}
-			}
-		})
-	}
-	running.Wait()
-	return errors.Join(errs...)
-}
-
-// streams are open answers to GET.
-type streams struct{ all []*http.Response }
-
-// openStreams opens n sessions and the stream of each.
-func openStreams(addr string, n int) (*streams, error) {
-	c, err := newClients(addr, kind{}, 0)
-	if err != nil {
-		return nil, err
-	}
-	s := &streams{}
-	for range n {
-		id, err := c.open()
-		if err != nil {
-			s.close()
-			return nil, err
-		}
-		r, err := c.request(id, "")
-		if err != nil {
-			s.close()
-			return nil, err
-		}
-		res, err := c.http.Do(r)
-		if err != nil {
-			s.close()
-			return nil, err
-		}
-		s.all = append(s.all, res)
-		if res.StatusCode != http.StatusOK {
-			s.close()
-			return nil, fmt.Errorf("a stream is answered with %s", res.Status)
-		}
-	}
-	return s, nil
-}
-
-func (s *streams) close() {
-	for _, res := range s.all {
-		_ = res.Body.Close()
-	}
 }

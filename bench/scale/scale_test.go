@@ -13,13 +13,16 @@ import (
 // TestMain makes the test's own binary the server that startReplica runs.
 func TestMain(m *testing.M) {
 	if slices.Contains(os.Args, "-serve") {
-		if err := runServer(os.Args[len(os.Args)-1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+		main()
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// few are options that take no time.
+var few = options{
+	calls: 3000, rounds: 1, sessions: 300, streams: 20, replicas: 2, subscribers: 20, changes: 40, drained: 100, idle: time.Second, minute: time.Second,
+	entries: 1000, load: time.Second,
 }
 
 // What does not depend on the machine holds for few calls as well.
@@ -30,14 +33,13 @@ func TestCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.stop()
-	r, err := startReplica(e.url())
+	r, err := startReplica(e.url(), defaultIdle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.stop()
-	o := options{calls: 3000, rounds: 1, sessions: 300, streams: 20, idle: time.Second}
 	for i, want := range []float64{0, 1, 2} {
-		with, _, err := compare(o, kinds[i], r, r, e)
+		with, _, err := compare(few, kinds[i], r, r, e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,10 +47,28 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: %.3f commands, want %v", kinds[i].name, with.commands, want)
 		}
 	}
-	if _, err := idleStreams(o, r); err != nil {
-		t.Error(err)
+}
+
+// Every case comes to its end, with all subscribers and streams told, and nothing
+// refused: measuring is theirs.
+func TestCases(t *testing.T) {
+	needs.Program(t, "redis-server")
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.measure(few, &report{}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	if bytes, err := memory(o, r, e); err != nil || bytes < 100 || bytes > 4000 {
-		t.Errorf("a session takes %.0f bytes, %v", bytes, err)
+}
+
+func TestMeasureRefuses(t *testing.T) {
+	for _, test := range []struct {
+		o    options
+		name string
+	}{{few, "nothing"}, {options{sessions: 1, streams: 2}, "calls"}} {
+		if err := measure(test.o, []string{test.name}, false); err == nil {
+			t.Errorf("%s of %v: no error", test.name, fmt.Sprint(test.o))
+		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"image"
 	"image/color"
 	"image/draw"
@@ -9,6 +10,7 @@ import (
 	"math"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/app"
 )
 
 // Bar is one bar of a chart.
@@ -30,13 +32,25 @@ type ChartIn struct {
 	Height int `json:"height,omitempty" validate:"min=120,max=2000" jsonschema:"default=360" jsonschema_description:"height of the image in pixels"`
 }
 
-func chartTool() mcp.Component {
-	return mcp.Tool("draw_bar_chart", drawChart, mcp.Title("Bar chart"),
-		mcp.Doc("Draws a bar chart as a PNG image, which has no text; the result beside it names the bars"),
-		mcp.ReadOnly(), mcp.Idempotent(), mcp.OpenWorld(false))
+// chartPage is what hosts show that have views. It draws the data itself, and calls
+// the tool again to sort it.
+//
+//go:embed chart.html
+var chartPage string
+
+const chartView = "ui://workbench/bar-chart"
+
+func chartTools() []mcp.Component {
+	return []mcp.Component{
+		app.View(chartView, chartPage, &app.ViewOptions{Title: "Bar chart"}),
+		mcp.Tool("draw_bar_chart", drawChart, app.Show(chartView), mcp.Title("Bar chart"),
+			mcp.Doc("Draws a bar chart as a PNG image, which has no text; the result beside it names the bars"),
+			mcp.ReadOnly(), mcp.Idempotent(), mcp.OpenWorld(false)),
+	}
 }
 
-// drawChart returns an image, and what is in it for clients that show none.
+// drawChart returns the data for models and the view, and an image for hosts
+// without views: always both, as a server cannot know what will be shown.
 func drawChart(_ *mcp.Frame, in ChartIn) (*mcp.ResultOf[Chart], error) {
 	var data bytes.Buffer
 	err := png.Encode(&data, plot(in.Bars, in.Width, in.Height))

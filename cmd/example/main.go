@@ -9,8 +9,8 @@
 //	go run ./cmd/example -h        explains the flags
 //
 // Read it from here: main.go has the flags and the way to the end, workbench.go
-// the server, http.go what is around it. Then come the tools: calculator.go and
-// chart.go, notebook.go with resources, a prompt and a question to the user,
+// the server, http.go what is around it. Then come the tools: calculator.go,
+// chart.go with a view (chart.html), notebook.go with resources, a prompt and a question to the user,
 // calendar.go, importing.go with progress and tasks, system.go. What they keep is
 // in file.go.
 //

@@ -64,7 +64,8 @@ func (w *workbench) server(logger *zerolog.Logger) *mcp.Server {
 		HTTP:     mcp.HTTPOptions{SSE: true}, // for clients of 2024, too
 	})
 	w.notes.updated = s.ResourceUpdated
-	s.MustAdd(calculatorTool(), chartTool(), w.importer.tool(), systemTool())
+	s.MustAdd(calculatorTool(), w.importer.tool(), systemTool())
+	s.MustAdd(chartTools()...)
 	s.MustAdd(w.notes.components()...)
 	s.MustAdd(w.calendar.components()...)
 	return s

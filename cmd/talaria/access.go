@@ -25,6 +25,10 @@ type access struct {
 	token, tokenFile string
 	terminal         *terminal.Terminal // where the user can be taken to a browser; nil means nowhere
 	authorized       bool               // set by authorize: requests have a token
+	// around is put around what makes the requests, with all their headers; nil is nothing.
+	around func(http.RoundTripper) http.RoundTripper
+	// several servers are connected to: the token of the environment is for none of them.
+	several bool
 }
 
 func (a *access) add(flags *pflag.FlagSet) {
@@ -49,7 +53,7 @@ func (a *access) bearer() (string, error) {
 		if token, from = strings.TrimSpace(string(text)), "--token-file"; token == "" {
 			return "", usage("--token-file: %s is empty", a.tokenFile)
 		}
-	case a.token == "":
+	case a.token == "" && !a.several:
 		token, from = strings.TrimSpace(os.Getenv(tokenVariable)), tokenVariable
 	}
 	token = strings.TrimPrefix(token, "Bearer ")
@@ -62,8 +66,12 @@ func (a *access) bearer() (string, error) {
 // authorize makes the client of an HTTP transport to that address, and puts the
 // token of the user, if there is one, into the headers.
 func (a *access) authorize(address string, header http.Header) (*http.Client, error) {
-	next := http.DefaultTransport.(*http.Transport).Clone()
-	next.MaxIdleConnsPerHost = 128
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	own.MaxIdleConnsPerHost = 128
+	var next http.RoundTripper = own
+	if a.around != nil {
+		next = a.around(own)
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, usage("%w", err)

@@ -52,21 +52,31 @@ type link struct {
 
 // link prepares the way to a target.
 func (f *connector) link(c *console.Console, ed *editor.Editor, k kind, target []string) (*link, error) {
-	if f.timeout < 0 {
-		return nil, usage("--timeout %v: must not be less than 0", f.timeout)
-	}
-	f.terminal = terminal.New(terminal.Options{Console: c, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose})
-	notices := console.Lines(func(line string) { f.terminal.Notice("%s", line) }) // above the prompt
-	opts, err := f.options(notices)
+	opts, notices, err := f.prepare(c, ed)
 	if err != nil {
 		return nil, err
 	}
-	f.terminal.Configure(opts)
 	t, err := f.transport(k, target, notices)
 	if err != nil {
 		return nil, err
 	}
 	return &link{k, f.terminal, t, opts}, nil
+}
+
+// prepare makes the terminal that works with servers, the options of their clients,
+// and what takes their notices.
+func (f *connector) prepare(c *console.Console, ed *editor.Editor) (*client.Options, io.Writer, error) {
+	if f.timeout < 0 {
+		return nil, nil, usage("--timeout %v: must not be less than 0", f.timeout)
+	}
+	f.terminal = terminal.New(terminal.Options{Console: c, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose})
+	notices := console.Lines(func(line string) { f.terminal.Notice("%s", line) }) // above the prompt
+	opts, err := f.options(notices)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.terminal.Configure(opts)
+	return opts, notices, nil
 }
 
 func (l *link) connect(ctx context.Context) (*client.Client, error) {

@@ -23,6 +23,7 @@ import (
 type dialer struct {
 	header, headerEnv, env []string
 	cwd, config            string
+	input                  func(config.Input) (string, error) // for what a configuration file asks; nil takes defaults
 	verbose                int
 	access
 }
@@ -162,7 +163,7 @@ func (d *dialer) process(target []string, stderr io.Writer) (client.Transport, e
 
 // configured takes the server from a configuration file.
 func (d *dialer) configured(target []string, stderr io.Writer) (client.Transport, error) {
-	config, err := config.Read(d.config, nil)
+	config, err := config.Read(d.config, &config.Options{Input: d.input})
 	if err != nil {
 		return nil, usage("--config: %w", err)
 	}

@@ -209,7 +209,8 @@ func TestHostileServer(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("BROWSER", "/bin/false")
 	web := hostileWeb(t)
-	program := os.Args[0] + " hostile"
+	// With the race detector a process sleeps a second before it ends.
+	program := "env GORACE=atexit_sleep_ms=0 " + os.Args[0] + " hostile"
 	const shellScript = "list_tools\nlist_tools tool\ncall_tool tool\ncall_tool fails\ncall_tool ask\nlist_prompts\nget_prompt p\nlist_resources\ntemplates\nread_resource x\ncomplete p a\n" +
 		"subscribe x\nunsubscribe x\nset_level debug\nrequest tools/list\nrequest none\nshow_state -v\nping\nnonsense\nhelp\nroots\ntool\n"
 	save := t.TempDir()

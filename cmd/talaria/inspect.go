@@ -15,11 +15,26 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
+const inspectHelp = `Inspect prints everything that a server offers.
+
+With -b it opens a page in the browser, in which its tools can be called: with
+forms made of their schemas, the server's questions, the messages that go over the
+wire, and what the server writes to standard error. The page is for you alone: its link has a
+code that is good once, and it listens on 127.0.0.1.
+
+With -b and --config and without TARGET the page has all servers of the file, each of
+which is connected to when you choose it. What the file asks for with ${input:NAME} is
+asked in the terminal, at the start.
+
+With -b and --file it shows a recording instead of a server: what talaria tap has
+written, or mcptest.Record in a test that failed.`
+
 func inspectCommand(c *console.Console) *cobra.Command {
-	return (&once{console: c}).command("inspect TARGET", "Show everything that a server offers", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+	o := &once{console: c}
+	return (&inBrowser{once: o}).add(o.command("inspect TARGET", "Show everything that a server offers, or try it in the browser", inspectHelp, exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
 		all, err := offerOf(ctx, s.Client)
 		return errors.Join(s.show(all, func() { all.show(s.render) }), err)
-	})
+	}))
 }
 
 // offer is everything that a server offers.
@@ -35,7 +50,7 @@ type offer struct {
 }
 
 // offerOf asks for all lists. Those that the server does not have are empty, and
-// so are those of the error.
+// those of the error have what came.
 func offerOf(ctx context.Context, c *client.Client) (*offer, error) {
 	all := &offer{Server: c.Server().Info, Revision: c.Revision().String(), Instructions: c.Server().Instructions, Capabilities: c.Server().Capabilities}
 	var faults [4]error
@@ -50,9 +65,6 @@ func offered[T any](items iter.Seq2[T, error]) ([]T, error) {
 	all, err := terminal.All(items)
 	if errors.Is(err, client.ErrUnsupported) {
 		return []T{}, nil
-	}
-	if err != nil {
-		all = []T{}
 	}
 	return all, err
 }

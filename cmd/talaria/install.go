@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/hosts"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 )
 
 // installCommand writes a server into the configuration of a host.
@@ -30,19 +32,24 @@ type installCommand struct {
 func (i *installCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install --host HOST --name NAME [flags] (URL | -- COMMAND [ARGS…])",
-		Short: "Write a server into the configuration of a desktop client", GroupID: groupMore,
-		Long: `Install writes a server into the configuration of Claude Desktop, Cursor or Visual
-Studio Code. It shows what would change and asks before it writes; everything else
-in the file stays as it is, and the old file is kept beside it.`,
+		Short: "Write a server into the configuration of a client", GroupID: groupMore,
+		Long: `Install writes a server into the configuration of Claude Desktop, Claude Code, Cursor,
+Gemini CLI, LM Studio, Visual Studio Code or Windsurf. It shows what would change and
+asks before it writes; everything else in the file stays as it is, and the old file is
+kept beside it.
+
+With --project it writes the file that a project keeps, and others get. Values of --env
+and --header are then ${NAME} or "Bearer ${NAME}", which the program fills in from its
+own environment.`,
 		Example: `  talaria install --host claude-desktop --name weather -- /usr/local/bin/weather -v
   talaria install --host cursor --name weather https://example.com/mcp --header "X-Key=secret"
-  talaria install --host vscode --project . --name weather --env KEY=1 -- weather
+  talaria install --host claude-code --project . --name weather --env 'KEY=${WEATHER_KEY}' -- weather
   talaria install --host cursor --name weather --remove`,
 		RunE: func(_ *cobra.Command, args []string) error { return i.run(args) },
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(true)
-	flags.StringVar(&i.host, "host", "", "the `program`: claude-desktop, cursor or vscode")
+	flags.StringVar(&i.host, "host", "", "the `program`: "+strings.Join(hosts.IDs(), ", "))
 	flags.StringVar(&i.name, "name", "", "what the server is `called` there")
 	flags.StringVar(&i.file, "file", "", "the configuration `file` (default: where the program has it)")
 	flags.StringVar(&i.project, "project", "", "the configuration of the project in this `directory`, not the user's")
@@ -52,7 +59,7 @@ in the file stays as it is, and the old file is kept beside it.`,
 	flags.BoolVar(&i.yes, "yes", false, "write without asking")
 	flags.BoolVar(&i.dryRun, "dry-run", false, "show what would change and write nothing")
 	flags.BoolVar(&i.remove, "remove", false, "take the server out of the file")
-	must(cmd.RegisterFlagCompletionFunc("host", cobra.FixedCompletions([]string{"claude-desktop", "cursor", "vscode"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("host", cobra.FixedCompletions(hosts.IDs(), cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -68,6 +75,9 @@ func (i *installCommand) run(args []string) error {
 		return usage("--name: %w", err)
 	}
 	path, err := i.path(host)
+	if errors.Is(err, hosts.ErrOwnFile) {
+		return usage("%w", err).with("name the directory of a project with --project, or let it do this itself: " + i.own(args))
+	}
 	if err != nil {
 		return err
 	}
@@ -91,7 +101,7 @@ func (i *installCommand) run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if len(i.env)+len(i.header) > 0 || len(args) > 0 && address(args[0]) != args[0] {
+	if !host.Shared(i.project) && (len(i.env)+len(i.header) > 0 || len(args) > 0 && address(args[0]) != args[0]) {
 		i.console.Warnf("the values of --header and --env, and the whole URL, are written into %s as they are: let nobody else read it", path)
 	}
 	return i.replace(host, path, old, text)
@@ -120,6 +130,31 @@ func (i *installCommand) path(host hosts.Host) (string, error) {
 	return path, nil
 }
 
+// own is the command of Claude Code that does the same for its user.
+func (i *installCommand) own(args []string) string {
+	if i.remove {
+		return "claude mcp remove --scope user " + i.name
+	}
+	words := []string{"claude", "mcp", "add", "--scope", "user", i.name}
+	for _, given := range []struct {
+		flag string
+		list []string
+	}{{"--env", i.env}, {"--header", i.header}} {
+		values, _ := pairs(given.flag, given.list) // a fault in them is told later
+		for _, name := range sortedKeys(values) {
+			words = append(words, given.flag, name+"=…")
+		}
+	}
+	if len(args) == 1 && isURL(args[0]) {
+		return strings.Join(append(words, "--transport", "http", address(args[0])), " ")
+	}
+	words = append(words, "--")
+	for _, arg := range args {
+		words = append(words, shellwords.Quote(arg))
+	}
+	return strings.Join(words, " ")
+}
+
 // server reads what is to be installed.
 func (i *installCommand) server(host hosts.Host, args []string) (hosts.Server, error) {
 	s := hosts.Server{Name: i.name}
@@ -134,6 +169,9 @@ func (i *installCommand) server(host hosts.Host, args []string) (hosts.Server, e
 		return s, err
 	}
 	if i.dir != "" {
+		if host.NoDir {
+			return s, usage("--cwd: %s has no directory for each server; leave it out", host.Name)
+		}
 		if s.Dir, err = filepath.Abs(i.dir); err != nil {
 			return s, err
 		}
@@ -146,7 +184,7 @@ func (i *installCommand) server(host hosts.Host, args []string) (hosts.Server, e
 		if !host.Remote {
 			return i.bridged(s, host)
 		}
-		return s, nil
+		return i.shared(s, host)
 	}
 	if len(s.Headers) > 0 {
 		return s, usage("--header is for URLs, and %s is a command", args[0])
@@ -159,6 +197,18 @@ func (i *installCommand) server(host hosts.Host, args []string) (hosts.Server, e
 	}
 	if _, err := exec.LookPath(s.Command); err != nil {
 		i.console.Warnf("%s cannot be found here: %v", s.Command, err)
+	}
+	return i.shared(s, host)
+}
+
+// shared makes a server fit for a file that others get, if this is one.
+func (i *installCommand) shared(s hosts.Server, host hosts.Host) (hosts.Server, error) {
+	if !host.Shared(i.project) {
+		return s, nil
+	}
+	s, err := hosts.Share(host, s)
+	if err != nil {
+		return s, usage("%w", err)
 	}
 	return s, nil
 }

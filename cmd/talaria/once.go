@@ -57,7 +57,7 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 
 func onceCommands(c *console.Console) []*cobra.Command {
 	return []*cobra.Command{callCommand(c), toolsCommand(c), promptsCommand(c), promptCommand(c), resourcesCommand(c),
-		readCommand(c), completeCommand(c), pingCommand(c), requestCommand(c), watchCommand(c), inspectCommand(c)}
+		readCommand(c), skillsCommand(c), skillCommand(c), completeCommand(c), pingCommand(c), requestCommand(c), watchCommand(c), inspectCommand(c)}
 }
 
 func toolsCommand(c *console.Console) *cobra.Command {
@@ -153,12 +153,19 @@ func writeOut(c *console.Console, out string, result *protocol.ReadResourceResul
 	switch {
 	case out != "-":
 		return os.WriteFile(out, data, 0o644)
-	case c.OutTerminal:
-		c.Data(string(data))
 	default:
-		_, _ = c.Write(data) // run says what failed
+		writeData(c, data)
 	}
 	return nil
+}
+
+// writeData writes bytes as they are, but to a terminal, for which they are cleaned.
+func writeData(c *console.Console, data []byte) {
+	if c.OutTerminal {
+		c.Data(string(data))
+		return
+	}
+	_, _ = c.Write(data) // run says what failed
 }
 
 func completeCommand(c *console.Console) *cobra.Command {

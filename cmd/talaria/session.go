@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 
 	"github.com/talaria-go/mcp/client"
@@ -61,8 +62,8 @@ func (s *session) unknownTool(ctx context.Context, name, beside string) error {
 // list shows a list in the form that was asked for.
 func list[T any](s *session, items iter.Seq2[T, error], plainly func([]T)) error {
 	all, err := terminal.All(items)
-	if err != nil {
+	if err != nil && len(all) == 0 {
 		return err
 	}
-	return s.show(all, func() { plainly(all) })
+	return errors.Join(s.show(all, func() { plainly(all) }), err) // those that the error leaves
 }

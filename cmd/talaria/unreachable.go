@@ -33,7 +33,9 @@ func unreachable(k kind, t client.Transport, err error) error {
 	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", t, reason(err)))
 	var dns *net.DNSError
 	var plain tls.RecordHeaderError
+	var untrusted *tls.CertificateVerificationError
 	var silent *client.SilentError
+	var exit *transport.ExitError
 	status := client.StatusCode(err)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -46,6 +48,10 @@ func unreachable(k kind, t client.Transport, err error) error {
 		f.code, f.hint = exitAuth, "the server refuses whoever asks so: check the host in the URL, and who may use it"
 	case status == http.StatusUnauthorized:
 		f.code, f.hint = exitAuth, "the server wants to know who you are: --header \"Authorization=…\", or what else it takes"
+	case status/100 == 5:
+		f.hint = "the server has failed: look at what it logs"
+	case errors.As(err, &untrusted):
+		f.hint = "this machine does not trust the certificate: SSL_CERT_FILE=FILE names the one that signed it, or use http:// where the server is on this machine"
 	case errors.As(err, &plain):
 		f.hint = "it does not speak TLS there: try http:// (or ws://) instead"
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
@@ -60,8 +66,10 @@ func unreachable(k kind, t client.Transport, err error) error {
 		f.hint = "a TARGET is a URL that begins with http:// or the like, or a command in quotes, such as \"npx -y some-server\""
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		f.hint = "it does not answer; --timeout sets how long to wait, -v shows what it writes to standard error"
+	case errors.As(err, &exit):
+		f.hint = "it ended by itself before it answered; run it alone to see why"
 	case errors.Is(err, client.ErrUnsupported):
-		f.hint = "leave --revision out to speak what the server speaks"
+		f.hint = "without --revision this program speaks what the server does; if there is none in common, one of both is to be updated"
 	}
 	return f
 }

@@ -332,13 +332,15 @@ async function tasks({ tool, tasks }, user) {
 async function changes({ client, tool, watch, watchLists, kind }, user) {
   await check("subscribes to a resource and unsubscribes", async () => {
     user.forget();
-    const [first, second] = ["e2e://watched/1", "e2e://watched/2"];
+    // Names of its own: replicas tell who subscribes of what others have just changed.
+    const [first, second] = ["first", "second"].map((name) => `e2e://words/${name}-${process.pid}`);
     const stop = await watch(first);
     await tool("touch", { uri: second });
     await tool("touch", { uri: first });
     assert.equal(await user.next("updated"), first);
     const stopSecond = await watch(second);
     await stop();
+    await new Promise((resolve) => setTimeout(resolve, 50)); // where there are replicas, the others hear of it
     await tool("touch", { uri: first });
     await tool("touch", { uri: second });
     assert.equal(await user.next("updated"), second);

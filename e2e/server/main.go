@@ -9,22 +9,10 @@ package main
 
 import (
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/trial"
 	"github.com/talaria-go/mcp/internal/undertest"
 )
 
-func main() { undertest.Server(newServer) }
-
-// newServer returns the server. Its pages are short, so that every list has
-// several.
-func newServer(opts mcp.Options) *mcp.Server {
-	opts.Instructions, opts.PageSize = "Try everything.", 3
-	opts.HTTP = mcp.HTTPOptions{SSE: true, Polling: true}
-	s := mcp.NewServer(mcp.Info{Name: "talaria-e2e", Title: "Something of everything", Version: "1.0.0"}, &opts)
-	s.MustAdd(answering()...)
-	s.MustAdd(asking()...)
-	s.MustAdd(running()...)
-	s.MustAdd(changing(s)...)
-	s.MustAdd(resources()...)
-	s.MustAdd(prompts()...)
-	return s
+func main() {
+	undertest.Server(func(opts mcp.Options) *mcp.Server { return trial.NewServers(opts)[0] })
 }

@@ -43,8 +43,8 @@ func TestFrameworks(t *testing.T) {
 		{"mcpgo server 2026-07-28 stdio", "2026-07-28", stdio(mcpgo), quirks{untagged: true}},
 		{"mcpgo server 2025-11-25 stdio", "2025-11-25", stdio(mcpgo), quirks{}},
 		{"mcpgo server 2026-07-28 http", "2026-07-28", over(mcpgo, "/mcp"), quirks{noUpdates: true}},
-		{"mcpgo server 2025-11-25 http", "2025-11-25", over(mcpgo, "/mcp"), quirks{}},
-		{"mcpgo server 2025-06-18 http", "2025-06-18", over(mcpgo, "/mcp"), quirks{}},
+		{"mcpgo server 2025-11-25 http", "2025-11-25", over(mcpgo, "/mcp"), quirks{losesLast: true}},
+		{"mcpgo server 2025-06-18 http", "2025-06-18", over(mcpgo, "/mcp"), quirks{losesLast: true}},
 		{"mcpgo server 2025-11-25 sse", "2025-11-25", over(mcpgo, "/sse", "-sse"), quirks{noQuestions: true}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
@@ -116,10 +116,9 @@ func (s session) frameworkSubscriptions(t *testing.T, q quirks) {
 		t.Fatal(err)
 	}
 	if !q.noUpdates {
-		s.call(t, "touch", args{"name": "e2e://1"})
-		s.user.hears(t, protocol.MethodResourceUpdated, "e2e://1")
-		s.call(t, "touch", args{"name": "e2e://2"})
-		s.user.hears(t, protocol.MethodResourceUpdated, "e2e://2")
+		for _, uri := range []string{"e2e://1", "e2e://2"} {
+			s.tells(t, q, protocol.MethodResourceUpdated, uri, func() { s.call(t, "touch", args{"name": uri}) }, nil)
+		}
 	}
 	if !q.noUpdates && !q.untagged {
 		if e := await(t, heard, "an update", func(client.Notification) bool { return true }); !strings.Contains(string(e.Params), "e2e://2") {
@@ -138,20 +137,20 @@ func (s session) frameworkChanges(t *testing.T, q quirks) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := func(method string) {
+	changed := func(method string, change, undo func()) {
 		t.Helper()
-		s.user.hears(t, method, "")
+		s.tells(t, q, method, "", change, undo)
 		if !q.untagged {
 			await(t, heard, method, func(e client.Notification) bool { return e.Method == method })
 		}
 	}
-	s.call(t, "grow", args{"name": "fresh"})
-	changed(protocol.MethodToolsChanged)
+	grow := func() { s.call(t, "grow", args{"name": "fresh"}) }
+	shrink := func() { s.call(t, "shrink", args{"name": "fresh"}) }
+	changed(protocol.MethodToolsChanged, grow, shrink)
 	s.says(t, "fresh", nil, "I am new")
 	includes(t, "tools", s.toolNames(t), "fresh")
 	includes(t, "resources", s.resourceURIs(t), "e2e://new/fresh")
-	s.call(t, "shrink", args{"name": "fresh"})
-	changed(protocol.MethodResourcesChanged)
+	changed(protocol.MethodResourcesChanged, shrink, grow)
 	if _, err := s.Call(within(t), "fresh", nil); code(err) != protocol.CodeInvalidParams {
 		t.Errorf("calling what is gone: got %v", err)
 	}

@@ -103,9 +103,43 @@ func (u *user) samples() []*protocol.SampleParams {
 // hears waits for a notification whose params contain text.
 func (u *user) hears(t *testing.T, method, text string) {
 	t.Helper()
-	await(t, u.events, method+" with "+text, func(e client.Notification) bool {
-		return e.Method == method && strings.Contains(string(e.Params), text)
-	})
+	if !u.heard(patience, method, text) {
+		t.Fatalf("did not hear %s with %q within %v", method, text, patience)
+	}
+}
+
+// heard says whether such a notification came in time.
+func (u *user) heard(within time.Duration, method, text string) bool {
+	limit := time.After(within)
+	for {
+		select {
+		case e := <-u.events:
+			if e.Method == method && strings.Contains(string(e.Params), text) {
+				return true
+			}
+		case <-limit:
+			return false
+		}
+	}
+}
+
+// tells changes something and waits until the user hears of it. A server that may
+// lose what it tells right before an answer gets five goes; undo, if there is
+// one, is called between two.
+func (s session) tells(t *testing.T, q quirks, method, text string, change, undo func()) {
+	t.Helper()
+	change()
+	for goes := 1; q.losesLast && goes < 5; goes++ {
+		if s.user.heard(patience/20, method, text) {
+			return
+		}
+		t.Logf("%s with %q was lost", method, text)
+		if undo != nil {
+			undo()
+		}
+		change()
+	}
+	s.user.hears(t, method, text)
 }
 
 // reads waits for a log message that contains text.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -78,6 +79,8 @@ type Conn struct {
 	mu          sync.Mutex
 	stopped     chan struct{} // closed when no request is started any more
 	inputErr    error         // why no input comes any more; nil while it may
+	drained     chan struct{} // closed when the client is to go elsewhere
+	retry       time.Duration // after which it may; set before
 	closing     chan struct{} // closed when the session is ended by a handler
 	closeReason error         // why; set before
 }
@@ -90,6 +93,9 @@ type options struct {
 	// by returns the request that brought the message that was read last; nil for
 	// a connection that brings them itself.
 	by func() *http.Request
+	// comeBack tells the client when to connect again; nil where that cannot be
+	// said.
+	comeBack func(retry time.Duration)
 }
 
 // newConn returns a Conn that carries its messages over carrier. Its context
@@ -97,7 +103,7 @@ type options struct {
 func newConn(ctx context.Context, m *Manager, carrier transport.Conn, opts options) *Conn {
 	c := &Conn{
 		manager: m, transport: carrier, opts: opts, work: make(chan *request), stopped: make(chan struct{}),
-		inputEnded: make(chan struct{}), readerDone: make(chan struct{}), flushed: make(chan struct{}), closing: make(chan struct{}),
+		inputEnded: make(chan struct{}), readerDone: make(chan struct{}), flushed: make(chan struct{}), closing: make(chan struct{}), drained: make(chan struct{}),
 	}
 	c.ctx, c.end = context.WithCancel(ctx)
 	c.grace, c.endGrace = context.WithCancel(ctx)
@@ -127,6 +133,8 @@ func (c *Conn) serve(ctx context.Context) error {
 		}
 	case <-c.inputEnded:
 	case <-ctx.Done():
+	case <-c.drained:
+		down = c.drained
 	case <-c.closing:
 	}
 	var err error
@@ -139,6 +147,9 @@ func (c *Conn) serve(ctx context.Context) error {
 	case <-down:
 		err = ErrServerClosed
 		c.stop()
+		if down == c.drained {
+			c.stream.stop() // nobody else ends the subscriptions of this connection
+		}
 	case <-c.closing:
 		err = c.closeReason
 		c.stop()
@@ -210,12 +221,12 @@ func (c *Conn) readAll() error {
 			return *gone
 		}
 		if errors.Is(err, facts.ErrHalfMessage) {
-			c.reject(&request{conn: c}, protocol.Errorf(protocol.CodeParseError, "%w", err))
+			c.reject(&request{conn: c}, wire.Refused("incomplete", protocol.CodeParseError, "%v", err))
 		}
 		if !ok {
 			return err
 		}
-		c.reject(&request{conn: c}, protocol.Errorf(protocol.CodeInvalidRequest, "%w", tooLong))
+		c.reject(&request{conn: c}, wire.Refused("too_long", protocol.CodeInvalidRequest, "%v", tooLong))
 	}
 }
 
@@ -255,6 +266,7 @@ func (c *Conn) receiveFaulty(r *request, fault *protocol.Error) {
 		c.reject(r, fault)
 		return
 	}
+	c.refused(fault)
 	if x := c.session.Load(); x != nil {
 		x.Pending.Spoil(r.message.ID, fault)
 	}
@@ -273,15 +285,20 @@ func (c *Conn) accept(r *request) {
 		r.reply(nil)
 		return
 	}
-	fault := wire.ScanParams(m, &r.params)
+	fault := r.Read(m)
 	switch {
 	case m.Kind() == protocol.KindNotification:
 		if fault == nil && m.Method == protocol.MethodCancelled {
 			c.cancel(r)
 		}
 		r.reply(nil)
-		if fault == nil && c.addRunning() {
+		switch {
+		case fault != nil:
+			c.refused(fault)
+		case c.addRunning():
 			c.enqueue(&c.queue, r)
+		default:
+			c.refused(errShutsDown)
 		}
 		return
 	case fault != nil:
@@ -320,8 +337,14 @@ func (c *Conn) inOrder(r *request, do func()) {
 		r.later = do
 		c.enqueue(&c.queue, r)
 	default:
+		c.refused(errShutsDown)
 		r.reply(nil)
 	}
+}
+
+// refused tells that a message of the client is refused.
+func (c *Conn) refused(fault *protocol.Error) {
+	c.manager.refused(frame.Transport(c.opts.via.Kind), fault)
 }
 
 // enqueue lets r wait for its turn in to. r must count as running (addRunning).
@@ -337,12 +360,13 @@ func (c *Conn) enqueue(to *requestQueue, r *request) {
 		return
 	}
 	r.offReader = false
-	busy := protocol.Errorf(protocol.CodeBusy, "too much is waiting beside the calls under way: a connection may have %d MiB of messages waiting, and all together %d MiB", maxWaiting>>20, maxWaitingAll>>20)
+	busy := protocol.Errorf(protocol.CodeBusy, "too much is waiting beside the calls under way: a connection may have %d MiB of messages waiting, and all together %d MiB", maxWaiting>>20, MaxWaiting>>20)
 	switch {
 	case r.later != nil:
 		r.refuse(c.revision(), busy)
 		c.running.Done()
 	case r.message.Kind() == protocol.KindNotification:
+		c.refused(busy)
 		if c.dropped.CompareAndSwap(false, true) {
 			safely.Log(c.manager.Logger.Warn(), "a client sends notifications faster than they are handled; some are dropped")
 		}
@@ -361,7 +385,9 @@ func (c *Conn) serveQueued(r *request) {
 		r.later()
 	case r.message.Kind() == protocol.KindNotification:
 		defer c.running.Done()
-		if r.admit() == nil {
+		if fault := r.admit(); fault != nil {
+			c.refused(fault)
+		} else {
 			r.notify()
 		}
 	case r.message.Method == protocol.MethodInitialize && !r.revision.Modern():
@@ -422,7 +448,7 @@ func (c *Conn) receiveBatch(text []byte, by *http.Request) {
 // cancel cancels the request that a cancellation names. One that still waits
 // leaves its queue and is finished at once, so that its id is free.
 func (c *Conn) cancel(r *request) {
-	id, _ := cancelRequest(&c.inflight, r.params.Raw)
+	id, _ := cancelRequest(&c.inflight, r.Params.Raw)
 	for _, q := range []*requestQueue{&c.queue, &c.pings} {
 		if waiting := q.remove(id); waiting != nil {
 			waiting.answer(nil)
@@ -524,6 +550,7 @@ func (c *Conn) finish() error {
 		c.end()
 		c.stream.sending.Wait()
 		err = c.writes.flush()
+		c.comeBack()
 	}()
 	late := time.NewTicker(facts.WriteTimeout)
 	defer late.Stop()
@@ -610,6 +637,25 @@ const settleTime = time.Second
 // ErrStillRunning is returned by ServeStdio when a call, or the writing of an
 // answer, goes on although its time is over. Its goroutine is left behind.
 var ErrStillRunning = errors.New("mcp: something under way ignored its end and was left behind")
+
+// drain ends the connection once its calls have ended, as a shutdown does. It is
+// called once at most.
+func (c *Conn) drain(retry time.Duration) {
+	c.retry = retry
+	close(c.drained)
+}
+
+// comeBack tells a client that was drained when to connect again. Writing waits for
+// it, so that this is not for the goroutine that drains.
+func (c *Conn) comeBack() {
+	select {
+	case <-c.drained:
+		if c.opts.comeBack != nil {
+			_ = safely.Try(func() error { c.opts.comeBack(c.retry); return nil }) // the connection ends anyway
+		}
+	default:
+	}
+}
 
 // closeWith ends the connection. The reason of the first call counts. It is
 // called by the session manager when the session is ended.

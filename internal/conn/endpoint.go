@@ -33,6 +33,9 @@ func (e *endpoint) manager() *Manager { return (*Manager)(e) }
 // Revisions implements streamable.Backend.
 func (e *endpoint) Revisions() []protocol.Revision { return e.manager().Config.Revisions }
 
+// Draining implements streamable.Backend.
+func (e *endpoint) Draining() bool { return e.draining.Load() }
+
 // HeaderParams implements streamable.Backend. A client that must not see a tool
 // must not learn its parameters either: there are none for it, nor if the Frame
 // that would decide cannot be made. The call itself then fails with the reason.
@@ -53,7 +56,7 @@ func (e *endpoint) HeaderParams(c *streamable.Call) []facts.Header {
 func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 	switch {
 	case e.manager().refuses(c.Message.Method):
-		return refusal(c, errShutsDown)
+		return e.refusal(c, errShutsDown)
 	case c.Revision == 0:
 		return e.open(c)
 	case c.Session == nil && c.Message.Method == protocol.MethodListen:
@@ -69,7 +72,7 @@ func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
 	task, ok := e.Running.Begin(c.HTTP.Context())
 	if !ok {
-		return refusal(c, errShutsDown)
+		return e.refusal(c, errShutsDown)
 	}
 	defer task.End()
 	return e.dispatchTo(task, c, nil)
@@ -80,11 +83,14 @@ func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
 // handler fail or panic, the deferred function undoes what it has opened.
 func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 	if !c.TakesEvents() {
-		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream"))
+		return e.refusal(c, wire.Refused("accept", protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream"))
+	}
+	if e.draining.Load() {
+		return e.refusal(c, errDrains)
 	}
 	task, ok := e.Running.Begin(c.HTTP.Context())
 	if !ok {
-		return refusal(c, errShutsDown)
+		return e.refusal(c, errShutsDown)
 	}
 	s := &Subscription{wake: c.Waker(), keepAlive: true}
 	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
@@ -96,7 +102,11 @@ func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 	}()
 	answer = e.dispatchTo(withSubscription(task, s), c, nil)
 	if answer.Fault == nil && s.IsOpen() {
-		answer.Stream, answer.End = s.carry, task.End
+		open := e.streamSet.enter(streamSubscription, frame.HTTP, "", s.end)
+		answer.Stream, answer.End = s.carry, func() {
+			open.leave(nil)
+			task.End()
+		}
 	}
 	return answer
 }
@@ -106,21 +116,22 @@ func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())
 	if !ok {
-		return refusal(c, errShutsDown)
+		return e.refusal(c, errShutsDown)
 	}
 	defer done()
 	client, fault := readClient(c.Params.Raw, e.manager().Config.Revisions)
 	if fault != nil {
-		return refusal(c, fault)
+		return e.refusal(c, fault)
 	}
 	client.Principal = principal.Of(ctx)
 	x, err := e.Sessions.Open(ctx, client)
 	switch {
 	case errors.Is(err, upcall.ErrTooManySessions):
-		return refusal(c, tooMany(err))
+		return e.refusal(c, tooMany(err))
 	case err != nil:
-		return refusal(c, wire.Unavailable("a session cannot be opened", err))
+		return e.refusal(c, wire.Unavailable("a session cannot be opened", err))
 	}
+	x.SetIdentity(frame.Internal(call.Private{}).Identity(ctx))
 	x.Use()
 	used := true
 	defer func() {
@@ -141,7 +152,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 		e.Host.Opened(x)
 		used = false
 		if err := x.Release(); err != nil {
-			answer = refusal(c, wire.Unavailable("a session cannot be opened", err))
+			answer = fails(c, wire.Unavailable("a session cannot be opened", err))
 			return answer
 		}
 		answer.Session = x.ID()
@@ -172,7 +183,7 @@ func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answe
 	x.Use()
 	answer := e.callUsed(c, x)
 	if err := x.Release(); err != nil && answer.Response != nil {
-		return refusal(c, notKept(err))
+		return fails(c, notKept(err))
 	}
 	return answer
 }
@@ -180,18 +191,19 @@ func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answe
 // callUsed is call for a session that is in use.
 func (e *endpoint) callUsed(c *streamable.Call, x *session.Session) streamable.Answer {
 	if x.Ended() {
-		return refusal(c, sessionNotFound())
+		return e.refusal(c, sessionNotFound())
 	}
 	task, ok := e.Running.BeginDetached(c.HTTP.Context())
 	if !ok {
-		return refusal(c, errShutsDown)
+		return e.refusal(c, errShutsDown)
 	}
 	defer task.End()
-	if x.Inflight.Len() >= e.Concurrent && c.Message.Method != protocol.MethodPing {
-		return refusal(c, protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", e.Concurrent))
+	limit := e.Concurrent
+	if c.Message.Method == protocol.MethodPing {
+		limit = 0
 	}
-	if !x.Inflight.Enter(c.Message.ID, task) {
-		return refusal(c, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", c.Message.ID))
+	if fault := x.Inflight.Enter(c.Message.ID, task, limit); fault != nil {
+		return e.refusal(c, fault)
 	}
 	defer x.Inflight.Leave(c.Message.ID)
 	answer := e.dispatchTo(task, c, x)
@@ -206,11 +218,11 @@ func (e *endpoint) callUsed(c *streamable.Call, x *session.Session) streamable.A
 func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *session.Session) streamable.Answer {
 	f, fault := e.frame(ctx, c, x)
 	if fault != nil {
-		return refusal(c, fault)
+		return e.refusal(c, fault)
 	}
 	response, fault := e.Host.Dispatcher().Serve(f, c.Buffer)
 	if err := frame.Internal(call.Private{}).Unkept(f); err != nil && response != nil {
-		return refusal(c, notKept(err))
+		return fails(c, notKept(err))
 	}
 	answer := streamable.Answer{Response: response, Fault: fault}
 	if fault != nil && (fault.Code == protocol.CodeInsufficientScope || fault.Code == protocol.CodeUnauthorized) {
@@ -222,11 +234,28 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 // frame makes the Frame of a message that came over HTTP.
 func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
 	via := upcall.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}
-	return e.manager().Frame(ctx, &c.Message, &c.Params, c.Revision, x, upcall.Config{Transport: via, Peer: c})
+	return e.manager().Frame(ctx, x, upcall.Config{Request: &c.Request, Revision: c.Revision, Transport: via, Peer: c})
 }
 
-// refusal is the answer to a request that no handler sees.
-func refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
+// Refused implements streamable.Backend.
+func (e *endpoint) Refused(sse bool, fault *protocol.Error) {
+	via := frame.HTTP
+	if sse {
+		via = frame.SSE
+	}
+	e.manager().refused(via, fault)
+}
+
+// refusal is the answer to a request that does not come to its handler, which is told
+// of.
+func (e *endpoint) refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
+	e.manager().refused(frame.HTTP, fault)
+	return fails(c, fault)
+}
+
+// fails is the answer to a request in place of a handler's: it did not run, or
+// what it did was not kept.
+func fails(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 	return streamable.Answer{
 		Response: wire.AppendErrorResponse(c.Buffer, c.Message.ID, fault, c.Revision), Fault: fault, Refused: true,
 	}
@@ -257,11 +286,14 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 	}
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())
 	if !ok {
+		e.Refused(false, errShutsDown)
 		return nil
 	}
 	defer done()
 	if f, fault := e.frame(ctx, c, x); fault == nil {
 		e.manager().notify(f)
+	} else {
+		e.Refused(false, fault)
 	}
 	return nil
 }
@@ -285,15 +317,17 @@ func (e *endpoint) Batch(found streamable.Session) (end func() *protocol.Error) 
 // session takes over the identity of the request, whose token may be newer.
 func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
 	x, err := e.Sessions.Get(r.Context(), id)
+	who := principal.Granted(r.Context())
 	switch {
 	case errors.Is(err, upcall.ErrTooManySessions):
 		return nil, tooMany(err)
 	case err != nil:
 		return nil, wire.Unavailable("the session cannot be looked up", err)
-	case x == nil || x.Principal() != principal.Of(r.Context()):
+	case x == nil || x.Principal() != who.Name:
 		return nil, sessionNotFound()
 	}
-	x.SetIdentity(frame.Internal(call.Private{}).Identity(r.Context()))
+	identity, _ := who.Identity.(*frame.Identity)
+	x.SetIdentity(identity)
 	return x, nil
 }
 
@@ -338,7 +372,7 @@ func resumable(c *streamable.Call, x *session.Session) {
 	if !c.TakesEvents() || !wire.ResumableStreams.In(c.Revision) {
 		return
 	}
-	c.Resumable(func(to upcall.Sink) upcall.Stream { return x.OpenStream(to, c.Message.ID) })
+	c.Resumable(x)
 }
 
 // serveApart serves a request on a goroutine of its own, so that the handler
@@ -379,12 +413,21 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 // resumed instead. It returns when the client is gone or the session ends; an
 // error is returned only if nothing was sent yet.
 //
-// With other replicas, none begins here during a shutdown: it would end at once.
+// No new one begins here after Drain, but who comes back gets what was missed, and
+// the answer of a call that is waited for. With other replicas, none begins during
+// a shutdown: it would end at once.
 func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
+	if to.Last == "" && e.draining.Load() {
+		return errDrains
+	}
 	if e.manager().Post != nil && e.manager().IsDown() {
 		return errShutsDown
 	}
-	err := found.(*session.Session).Serve(to.Last, to)
+	x := found.(*session.Session)
+	var err error
+	told := &toldStream{Events: to, note: func() *stream { return e.streamSet.note(streamSession, frame.HTTP, x.ID(), x.EndStreams) }}
+	defer func() { told.leave(err) }()
+	err = x.Serve(to.Last, told)
 	if errors.Is(err, upcall.ErrSessionClosed) {
 		return sessionNotFound()
 	}
@@ -399,7 +442,10 @@ func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *prot
 // principal.
 func (e *endpoint) Connect(r *http.Request, open func(o streamable.Opening) (streamable.Posted, error)) *protocol.Error {
 	m := e.manager()
-	if m.IsDown() {
+	switch {
+	case m.draining.Load():
+		return errDrains
+	case m.IsDown():
 		return errShutsDown
 	}
 	owner := principal.Of(r.Context())
@@ -424,7 +470,7 @@ func (e *endpoint) Connect(r *http.Request, open func(o streamable.Opening) (str
 	// The connection itself says when the client has left.
 	// Nothing runs with the token that opened the stream.
 	ctx := principal.With(context.WithoutCancel(r.Context()), owner)
-	m.logEnd(via, m.serveConn(ctx, conn, options{via: via, legacy: true, by: conn.By}))
+	m.logEnd(via, m.serveConn(ctx, conn, options{via: via, legacy: true, by: conn.By, comeBack: conn.ComeBack}))
 	return nil
 }
 

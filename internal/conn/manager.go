@@ -18,7 +18,7 @@
 //   - endpoint is the Manager as the HTTP transport in internal/streamable sees
 //     it. Every request has a goroutine of its own there, that of net/http, so
 //     that it needs no queues.
-//   - serverStream, [Subscription] and questions carry what a server sends
+//   - serverStream, [Subscription] and boundedAsker carry what a server sends
 //     without being asked: changes, subscriptions, and requests to the client.
 //
 // # Sessions and revisions
@@ -54,6 +54,7 @@ package conn
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -92,6 +93,9 @@ type Host interface {
 	// InitializesSlowly reports whether users' code, which may take its time, has a
 	// part in serving initialize.
 	InitializesSlowly() bool
+	// Names reports whether name is that of a component that a method names; see
+	// upcall.Server.
+	Names(method, name string) bool
 	// Opened is called when initialize has been served for a session.
 	Opened(x *session.Session)
 	// HeaderParams returns which arguments of a tool are mirrored into headers, none
@@ -121,6 +125,7 @@ type Config struct {
 	Questions       int // unanswered questions of a session
 	QuestionTimeout time.Duration
 	Grace           time.Duration // for calls whose client has ended its side; negative means none
+	StreamAge       time.Duration // after which streams end, about; 0 means never
 	Polling         bool          // handlers may let the connection of their request go
 }
 
@@ -140,6 +145,9 @@ type Manager struct {
 	handed  sync.Map
 	numbers atomic.Uint64
 
+	streamSet streamSet
+	draining  atomic.Bool // Drain was called, or Shutdown
+
 	down     chan struct{} // closed when the server shuts down
 	downOnce sync.Once
 	last     chan struct{} // closed when no tasks are left either that a client could ask for
@@ -152,11 +160,40 @@ type Manager struct {
 var ErrServerClosed = inflight.ErrShutdown
 
 // errShutsDown answers requests that come after Shutdown.
-var errShutsDown = protocol.Errorf(protocol.CodeBusy, "the server shuts down")
+var errShutsDown = wire.Refused("down", protocol.CodeBusy, "the server shuts down")
+
+// errDrains answers what would open a stream after Drain.
+var errDrains = &protocol.Error{Code: protocol.CodeUnavailable, Message: "the server is about to shut down and opens no streams", RetryAfter: retryAfter, Err: wire.Refusal("draining")}
 
 // NewManager returns a Manager without connections.
 func NewManager(c Config) *Manager {
-	return &Manager{Config: c, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
+	return &Manager{Config: c, streamSet: streamSet{age: c.StreamAge, tell: func(e frame.Event) { c.Host.Dispatcher().Tell(e) }}, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
+}
+
+// Drain refuses streams from now on, makes connections of HTTP close after their
+// answers, and ends all streams evenly until the deadline of ctx, for which it
+// waits; without one as fast as their clients can come back elsewhere, and then it
+// waits for others to be closed. The error is the cause of a ctx that was cancelled.
+func (m *Manager) Drain(ctx context.Context, others <-chan struct{}) error {
+	m.draining.Store(true)
+	m.streamSet.drain(ctx)
+	if _, ok := ctx.Deadline(); ok {
+		others = nil // calls are served until then
+	}
+	select {
+	case <-others:
+	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// Loads returns how many bytes wait for workers, and how many streams and
+// connections there are.
+func (m *Manager) Loads() (waiting, streams, connections int) {
+	return int(m.waiting.Load()), m.streamSet.count(), m.shares.Used()
 }
 
 // Shutdown ends the connections whose clients cannot have tasks, which are
@@ -206,7 +243,14 @@ func (m *Manager) serve(ctx context.Context, c transport.Conn, opts options) (*C
 	}
 	defer done()
 	served := newConn(ctx, m, c, opts)
-	return served, served.serve(ctx)
+	if kind := frame.Transport(opts.via.Kind); kind == frame.Stdio || kind == frame.Pipe { // of one client, who has nowhere else to go
+		return served, served.serve(ctx)
+	}
+	open := m.streamSet.enter(streamConnection, frame.Transport(opts.via.Kind), "", served.drain)
+	var err error
+	defer func() { open.leave(err) }()
+	err = served.serve(ctx)
+	return served, err
 }
 
 // ServeStdio serves one client over c. It neither closes c nor waits for
@@ -238,24 +282,28 @@ func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options)
 // that is not allowed and with 503 for a lack of room or a shutdown; upgrade
 // answers r if it fails.
 func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func() (transport.Conn, error)) {
-	if fault := m.Guard.Check(r); fault != "" {
+	if why, fault := m.Guard.Check(r); why != "" {
 		http.Error(w, fault, http.StatusForbidden)
-		m.logRefused(errors.New(fault))
+		m.upgradeRefused(wire.Refused(wire.Refusal(why), protocol.CodeInvalidRequest, "%s", fault))
 		return
 	}
-	if m.IsDown() {
-		unavailable(w, "the server shuts down")
+	switch {
+	case m.IsDown():
+		m.unavailable(w, errShutsDown)
+		return
+	case m.draining.Load():
+		m.unavailable(w, errDrains)
 		return
 	}
 	leave, err := m.enter(principal.Of(r.Context()))
 	if err != nil {
-		unavailable(w, err.Error())
+		m.unavailable(w, protocol.Errorf(protocol.CodeBusy, "%w", err))
 		return
 	}
 	defer leave()
 	made, err := upgrade()
 	if err != nil {
-		m.logRefused(err)
+		m.upgradeRefused(wire.Refused("upgrade", protocol.CodeInvalidRequest, "%v", err))
 		return
 	}
 	c := guarded{made}
@@ -272,16 +320,25 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	m.logEnd(via, served.wait(err))
 }
 
-// logRefused writes to the log, at level debug, why there was no WebSocket.
-func (m *Manager) logRefused(err error) {
-	safely.Log(m.Logger.Debug().Err(visible.Error(err)), "WebSocket refused")
+// upgradeRefused tells, and writes to the log at level debug, why there was no
+// WebSocket.
+func (m *Manager) upgradeRefused(fault *protocol.Error) {
+	m.refused(frame.WebSocket, fault)
+	safely.Log(m.Logger.Debug().Str("error", visible.Line(fault.Message, visible.Sentence)), "WebSocket refused")
 }
 
 // unavailable answers a request with 503 and asks the client to come again in a
 // second.
-func unavailable(w http.ResponseWriter, why string) {
+func (m *Manager) unavailable(w http.ResponseWriter, fault *protocol.Error) {
 	w.Header().Set("Retry-After", "1")
-	http.Error(w, why, http.StatusServiceUnavailable)
+	http.Error(w, fault.Message, http.StatusServiceUnavailable)
+	m.upgradeRefused(fault)
+}
+
+// refused tells of what does not come to the dispatcher. It must be called without a
+// lock.
+func (m *Manager) refused(via frame.Transport, fault *protocol.Error) {
+	m.Host.Dispatcher().Refused(via, fault)
 }
 
 // ServeListener serves every client that listener accepts, over the connection
@@ -372,11 +429,22 @@ func pause(ctx context.Context, down <-chan struct{}, d time.Duration) {
 // gets an error that belongs to no request, and the connection is closed.
 func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(net.Conn) transport.Conn) {
 	var remote string
-	_ = safely.Try(func() error { remote = accepted.RemoteAddr().String(); return nil }) // the connection lives without
+	_ = safely.Try(func() error { // the connection lives without
+		peer := accepted.RemoteAddr()
+		remote = strings.TrimPrefix(peer.String(), "unix:")
+		if peer.Network() == "unix" {
+			remote = "unix:" + remote
+		}
+		return nil
+	})
 	c := open(accepted)
+	if m.draining.Load() {
+		m.refuse(guarded{c}, errDrains)
+		return
+	}
 	leave, err := m.enter("") // nobody has said who it is
 	if err != nil {
-		refuse(guarded{c}, err)
+		m.refuse(guarded{c}, protocol.Errorf(protocol.CodeBusy, "%w", err))
 		return
 	}
 	defer leave()
@@ -384,9 +452,9 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 	m.logEnd(via, m.ServeConn(ctx, c, via))
 }
 
-// refuse tells a client that there are too many connections, and closes this one.
-func refuse(c transport.Conn, why error) {
-	fault := protocol.Errorf(protocol.CodeBusy, "%w", why)
+// refuse tells a client why it is not served over c, and closes that.
+func (m *Manager) refuse(c transport.Conn, fault *protocol.Error) {
+	m.refused(frame.Socket, fault)
 	// Whether the client hears it does not matter to anybody else.
 	_ = c.Write(wire.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
 	_ = c.Flush()
@@ -403,18 +471,17 @@ func (m *Manager) logEnd(via upcall.Transport, err error) {
 }
 
 // Frame makes the Frame of a message. x is the session that it belongs to, nil
-// for a modern message, whose _meta is then checked and read. c holds what the
-// caller knows of the message; Frame fills in the rest.
-func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *protocol.Params, rev protocol.Revision, x *session.Session, c upcall.Config) (*frame.Frame, *protocol.Error) {
-	c.Askers, c.Ender = m.Askers, (*ender)(m)
-	c.ID, c.Method, c.Params = message.ID, message.Method, *params
-	c.Revision = rev
+// for a modern message, whose _meta is then checked and read; that the session takes
+// over the identity of the message is left to the caller. c holds what the caller
+// knows of the message; Frame fills in the rest.
+func (m *Manager) Frame(ctx context.Context, x *session.Session, c upcall.Config) (*frame.Frame, *protocol.Error) {
+	c.Askers, c.Server = (*askers)(m), m.Upcalls()
+	meta := &c.Request.Params.Meta
 	if x != nil {
-		c.Session, c.Askers = x, questions{x, m}
-		x.SetIdentity(frame.Internal(call.Private{}).Identity(ctx))
-	} else if fault := tooMuch("the clientInfo and clientCapabilities of params._meta", params.Meta.ClientInfo, params.Meta.ClientCapabilities); fault != nil {
+		c.Session = x
+	} else if fault := tooMuch("the clientInfo and clientCapabilities of params._meta", meta.ClientInfo, meta.ClientCapabilities); fault != nil {
 		return nil, fault
-	} else if raw := params.Meta.LogLevel; raw != nil {
+	} else if raw := meta.LogLevel; raw != nil {
 		level, fault := logLevel(raw)
 		if fault != nil {
 			return nil, fault
@@ -423,6 +490,9 @@ func (m *Manager) Frame(ctx context.Context, message *protocol.Message, params *
 	}
 	return frame.Internal(call.Private{}).New(ctx, c), nil
 }
+
+// Upcalls returns m as its Frames see it.
+func (m *Manager) Upcalls() upcall.Server { return (*server)(m) }
 
 // notify serves a notification and returns when its handler has. Its error goes
 // to the log alone, since nobody is answered. The handler runs on a goroutine
@@ -454,6 +524,21 @@ func (m *Manager) Session(ctx context.Context, id string) (*session.Session, err
 	return found, nil
 }
 
+// newID returns an id for the session of a connection, which nobody can guess. It
+// begins with the name of the replica, if there are others.
+func (m *Manager) newID() string {
+	if m.Post == nil {
+		return rand.Text()
+	}
+	return m.Post.Node() + "." + rand.Text()
+}
+
+// Elsewhere returns the other replica at which a session of a connection is, or was.
+func (m *Manager) Elsewhere(id string) (node string, ok bool) {
+	node, _, ok = strings.Cut(id, ".")
+	return node, ok && m.Post != nil && node != m.Post.Node() && post.IsNode(node)
+}
+
 // Do runs fn with a Frame of the session with that id. The Frame ends with ctx,
 // with the session and with the server. The Frame has no request, so that what
 // fn sends goes out on the stream of the session.
@@ -481,7 +566,7 @@ func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) err
 		return fmt.Errorf("%w: %q", ErrSessionNotFound, id)
 	}
 	f := frame.Internal(call.Private{}).New(principal.With(ctx, x.Principal()), upcall.Config{
-		Revision: x.Revision(), Session: x, Askers: questions{x, m}, Peer: sessionPeer{x}, Ender: (*ender)(m),
+		Revision: x.Revision(), Session: x, Askers: (*askers)(m), Peer: sessionPeer{x}, Server: m.Upcalls(),
 	})
 	_, err = m.Host.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
 	return cmp.Or(err, frame.Internal(call.Private{}).Unkept(f))

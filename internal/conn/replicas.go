@@ -61,8 +61,11 @@ type taken struct {
 }
 
 const (
-	maxHanded   = 1<<20 - 4<<10   // bytes of what is handed to another replica
-	takenWithin = 2 * time.Second // is waited until it says what has become of it
+	maxHanded = 1<<20 - 4<<10 // bytes of what is handed to another replica
+	roomFor   = time.Second   // is waited there for room, as for what comes to it at once
+	// takenWithin is waited until it says what has become of it: two replicas may
+	// each find by a look alone what the other has sent.
+	takenWithin = 11*time.Second + roomFor
 )
 
 // postTimeout bounds how long a client waits until a message has been handed to
@@ -151,7 +154,7 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) *pro
 		return wire.Unavailable("the answer cannot be handed to the replica that asked", err)
 	}
 	safely.Log(r.Logger.Warn().Err(visible.Error(err)), "an answer did not reach the replica that asked")
-	return protocol.Errorf(protocol.CodeInvalidRequest, "the answer cannot be handed to the replica that asked: it may have %d bytes", scale.MaxValue/2)
+	return wire.Refused("too_long", protocol.CodeInvalidRequest, "the answer cannot be handed to the replica that asked: it may have %d bytes", scale.MaxValue/2)
 }
 
 // cancelled cancels a request of a session, wherever it is under way.
@@ -187,9 +190,9 @@ func (r *Replicas) read(message post.Message, text []byte, v any) bool {
 }
 
 // handOver gives a message for a stream of HTTP+SSE to the replica that has it.
-// nil says that it was taken, or will be: that replica has it, and is there. The
-// values of by's context do not travel, but for who it comes from; neither do
-// credentials.
+// nil says that it was taken: as long as that replica has not said so, it may
+// refuse it. The values of by's context do not travel, but for who it comes from;
+// neither do credentials.
 func (r *Replicas) handOver(stream string, by *http.Request, message []byte) *protocol.Error {
 	node, _, ok := strings.Cut(stream, ".")
 	if !ok || r.Post == nil || len(stream) > 64 || !post.IsNode(node) || node == r.Post.Node() {
@@ -207,14 +210,17 @@ func (r *Replicas) handOver(stream string, by *http.Request, message []byte) *pr
 		return &protocol.Error{Code: protocol.CodeInternal, Message: "the message cannot be handed to the replica that has the stream", Err: err}
 	}
 	if body = append(append(body, '\n'), message...); len(body) > maxHanded {
-		return protocol.Errorf(protocol.CodeInvalidRequest, "the message has to be handed to the replica that has the stream, and with the headers it has %d bytes; the limit is %d", len(body), maxHanded)
+		return wire.Refused("too_long", protocol.CodeInvalidRequest, "the message has to be handed to the replica that has the stream, and with the headers it has %d bytes; the limit is %d", len(body), maxHanded)
 	}
 	reply := make(chan *protocol.Error, 1)
 	r.handed.Store(p.Number, reply)
 	defer r.handed.Delete(p.Number)
 	ctx, cancel := context.WithTimeout(by.Context(), takenWithin)
 	defer cancel()
-	switch err := r.Post.Send(ctx, node, letterPosted, body); {
+	sending, sent := context.WithTimeout(ctx, postTimeout)
+	err = r.Post.Send(sending, node, letterPosted, body)
+	sent()
+	switch {
 	case errors.Is(err, post.ErrUnsure), errors.Is(err, post.ErrSilent):
 		return notSure(err)
 	case errors.Is(err, post.ErrNobody):
@@ -226,17 +232,8 @@ func (r *Replicas) handOver(stream string, by *http.Request, message []byte) *pr
 	case fault := <-reply:
 		return fault
 	case <-ctx.Done():
+		return notSure(ctx.Err())
 	}
-	// It gets the message at its next look.
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), takenWithin)
-	defer cancel()
-	switch lives, err := r.Post.Lives(ctx, node); {
-	case err != nil:
-		return notSure(err)
-	case !lives:
-		return notSure(post.ErrSilent)
-	}
-	return nil
 }
 
 // notSure is the error of a message that may have been taken, or may be yet.
@@ -255,27 +252,33 @@ func (r *Replicas) posted(message post.Message) {
 	if !r.read(message, header, &p) {
 		return
 	}
-	fault := streamable.StreamNotFound()
+	take := func(time.Duration) *protocol.Error { return streamable.StreamNotFound() }
 	if stream, ok := r.streams.Load(p.Stream); ok {
-		fault = stream.(streamable.Posted).Take(p.request(), text, 0)
+		take = func(wait time.Duration) *protocol.Error {
+			return stream.(streamable.Posted).Take(p.request(), text, wait)
+		}
 	}
-	answer := taken{Number: p.Number}
-	if fault != nil {
-		answer.Code, answer.Error = fault.Code, fault.Message
-	}
-	body, err := json.Marshal(answer)
-	if err != nil {
-		return
-	}
+	fault := take(0)
 	task, ok := r.Running.Begin(context.Background())
 	if !ok {
 		return // the other replica sees when this one is gone
 	}
 	go func() {
 		defer task.End()
-		ctx, cancel := context.WithTimeout(task, takenWithin)
-		defer cancel()
-		if err := r.Post.Reply(ctx, message.From, letterTaken, body); err != nil {
+		if fault != nil && fault.Code == protocol.CodeBusy { // its client waits, and sends nothing that would overtake this
+			fault = take(roomFor)
+		}
+		answer := taken{Number: p.Number}
+		if fault != nil {
+			answer.Code, answer.Error = fault.Code, fault.Message
+		}
+		body, err := json.Marshal(answer)
+		if err == nil {
+			ctx, cancel := context.WithTimeout(task, postTimeout)
+			defer cancel()
+			err = r.Post.Reply(ctx, message.From, letterTaken, body)
+		}
+		if err != nil {
 			safely.Log(r.Logger.Debug().Err(visible.Error(err)), "a replica was not told what has become of its message")
 		}
 	}()

@@ -2,12 +2,12 @@ package conn
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
@@ -25,9 +25,10 @@ import (
 // at a time: by the one that reads until it is queued or handed to a worker,
 // then by that. Only Send may be called by others.
 type request struct {
+	upcall.Request // of which its Frame is made; set when the message was accepted
+
 	conn      *Conn
 	message   protocol.Message
-	params    protocol.Params
 	revision  protocol.Revision
 	session   *session.Session
 	ctx       context.Context
@@ -79,8 +80,9 @@ func (r *request) write(message []byte) error {
 	return r.conn.writes.write(message)
 }
 
-// refuse answers r with an error, in the form of rev.
+// refuse answers r with an error, in the form of rev, and tells of it.
 func (r *request) refuse(rev protocol.Revision, fault *protocol.Error) {
+	r.conn.refused(fault)
 	r.reply(wire.AppendErrorResponse(nil, r.message.ID, fault, rev))
 }
 
@@ -88,7 +90,7 @@ func (r *request) refuse(rev protocol.Revision, fault *protocol.Error) {
 // a revision in _meta, which legacy messages do not have; server/discover, with
 // which clients probe, counts even without, unless there is a session.
 func (r *request) isModern() bool {
-	return r.params.Meta.ProtocolVersion != "" || r.message.Method == protocol.MethodDiscover && r.conn.session.Load() == nil
+	return r.Params.Meta.ProtocolVersion != "" || r.message.Method == protocol.MethodDiscover && r.conn.session.Load() == nil
 }
 
 // initialize serves an initialize request and returns when it is answered.
@@ -120,16 +122,22 @@ func (r *request) notify() {
 	r.ctx = r.within(r.conn.ctx)
 	if f, fault := r.frame(); fault == nil {
 		r.conn.manager.notify(f)
+	} else {
+		r.conn.refused(fault)
 	}
 }
 
-// frame makes the Frame of r. r.ctx must be set.
+// frame makes the Frame of r, and lets its session take over the identity of r,
+// which may be newer. r.ctx must be set.
 func (r *request) frame() (*frame.Frame, *protocol.Error) {
+	if r.session != nil {
+		r.session.SetIdentity(frame.Internal(call.Private{}).Identity(r.ctx))
+	}
 	via := r.conn.opts.via
 	if r.by != nil {
 		via.HTTP = r.by.WithContext(r.within(r.conn.ctx))
 	}
-	return r.conn.manager.Frame(r.ctx, &r.message, &r.params, r.revision, r.session, upcall.Config{Transport: via, Peer: r})
+	return r.conn.manager.Frame(r.ctx, r.session, upcall.Config{Request: &r.Request, Revision: r.revision, Transport: via, Peer: r})
 }
 
 // within returns the context that r is served in: ctx, and for a message that
@@ -173,7 +181,7 @@ func (r *request) begin() bool {
 	}
 	var ok bool
 	if r.ctx, r.finish, ok = r.conn.inflight.Start(r.within(ctx), r.message.ID); !ok {
-		r.refuse(r.revision, protocol.Errorf(protocol.CodeInvalidRequest, "a request with id %s is under way", r.message.ID))
+		r.refuse(r.revision, wire.Refused("duplicate_id", protocol.CodeInvalidRequest, "a request with id %s is under way", r.message.ID))
 		return false
 	}
 	if !r.conn.addRunning() {
@@ -188,14 +196,17 @@ func (r *request) begin() bool {
 func (r *request) skip() {
 	fault := errShutsDown
 	if !r.conn.isStopped() {
-		fault = protocol.Errorf(protocol.CodeBusy, "the connection ended before the request had its turn: %w", context.Cause(r.ctx))
+		fault = wire.Refused("down", protocol.CodeBusy, "the connection ended before the request had its turn: %v", context.Cause(r.ctx))
 	}
 	r.drop(fault)
 }
 
 // drop answers a request, for which begin has succeeded, with an error and
-// without calling a handler.
+// without calling a handler. Unless its client has cancelled it, that is told.
 func (r *request) drop(fault *protocol.Error) {
+	if !inflight.Cancelled(r.ctx) {
+		r.conn.refused(fault)
+	}
 	r.answer(wire.AppendErrorResponse(nil, r.message.ID, fault, r.revision))
 }
 
@@ -226,6 +237,7 @@ func (r *request) orPanicked(response []byte) []byte {
 func (r *request) dispatch(buffer []byte) ([]byte, *protocol.Error) {
 	f, fault := r.frame()
 	if fault != nil {
+		r.conn.refused(fault)
 		return wire.AppendErrorResponse(buffer, r.message.ID, fault, r.revision), fault
 	}
 	return r.conn.manager.Host.Dispatcher().Serve(f, buffer)
@@ -262,7 +274,7 @@ func (r *request) admit() (fault *protocol.Error) {
 		r.session = nil
 		r.revision = protocol.Latest
 		if r.message.Kind() == protocol.KindRequest {
-			rev, fault := wire.CheckModern(&r.params.Meta, r.conn.manager.Revisions)
+			rev, fault := wire.CheckModern(&r.Params.Meta, r.conn.manager.Revisions)
 			if fault != nil {
 				return fault
 			}
@@ -279,7 +291,7 @@ func (r *request) admit() (fault *protocol.Error) {
 		r.revision = protocol.LatestLegacy
 		return nil
 	}
-	return protocol.Errorf(protocol.CodeInvalidRequest,
+	return wire.Refused("no_session", protocol.CodeInvalidRequest,
 		"not initialized: send initialize first, or a request of revision %s with its _meta", protocol.Latest)
 }
 
@@ -288,15 +300,15 @@ func (r *request) admit() (fault *protocol.Error) {
 // finds its answers. If the input has ended meanwhile, questions fail at once.
 func (r *request) open() *protocol.Error {
 	if r.session != nil {
-		return protocol.Errorf(protocol.CodeInvalidRequest, "this connection is initialized already")
+		return wire.Refused("initialized", protocol.CodeInvalidRequest, "this connection is initialized already")
 	}
-	client, fault := readClient(r.params.Raw, r.conn.manager.Revisions)
+	client, fault := readClient(r.Params.Raw, r.conn.manager.Revisions)
 	if fault != nil {
 		return fault
 	}
 	client.Principal = principal.Of(r.conn.ctx)
 	r.revision = client.Revision
-	r.session = session.New(r.conn.ctx, rand.Text(), client) // nobody else can guess its id
+	r.session = session.New(r.conn.ctx, r.conn.manager.newID(), client)
 	r.conn.session.Store(r.session)
 	r.conn.stream.open(r.session)
 	r.conn.mu.Lock()
@@ -314,7 +326,7 @@ func (r *request) modernFault() *protocol.Error {
 	case r.batch != nil:
 		return wire.ErrModernInBatch()
 	case r.conn.opts.legacy:
-		return protocol.Errorf(protocol.CodeInvalidRequest,
+		return wire.Refused("era", protocol.CodeInvalidRequest,
 			"the HTTP+SSE transport has no revision %s: send initialize, or POST to the endpoint without a session", protocol.Latest)
 	}
 	return nil

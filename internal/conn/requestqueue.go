@@ -13,9 +13,9 @@ import (
 // Each message counts waitingCost besides its text for what it takes in memory,
 // so that 16 MiB are some 15,000 small calls.
 const (
-	maxWaiting    = 16 << 20
-	maxWaitingAll = 256 << 20
-	waitingCost   = 1 << 10
+	maxWaiting  = 16 << 20
+	MaxWaiting  = 256 << 20
+	waitingCost = 1 << 10
 )
 
 // requestQueue holds messages of one connection that cannot be served at once,
@@ -50,7 +50,7 @@ func (q *requestQueue) isIdle() bool {
 func (q *requestQueue) put(r *request) (first, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.requests) > 0 && (q.size+cost(r) > maxWaiting || q.all.Load()+int64(cost(r)) > maxWaitingAll) {
+	if len(q.requests) > 0 && (q.size+cost(r) > maxWaiting || q.all.Load()+int64(cost(r)) > MaxWaiting) {
 		return false, false
 	}
 	q.requests = append(q.requests, r)

@@ -167,6 +167,9 @@ func (l *subscriptionLine) Wait() bool {
 	}
 }
 
+// ComeBack implements streamable.Line. A message cannot say it.
+func (l *subscriptionLine) ComeBack(time.Duration) {}
+
 // KeepAlive implements streamable.Line. There are no proxies on such a
 // connection that would close it when it is idle, so that nothing is sent.
 func (l *subscriptionLine) KeepAlive() error { return nil }

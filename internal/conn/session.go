@@ -19,11 +19,16 @@ var ErrSessionNotFound = errors.New("mcp: there is no such session")
 // not read those that wait for it already.
 var ErrSlowClient = errors.New("mcp: the client is too far behind; the message was dropped")
 
-// ender is a Manager with the one method that Frame.EndSession needs.
-type ender Manager
+// server is a Manager with the methods that Frames need.
+type server Manager
 
-// EndSession implements upcall.Ender. A nil reason is upcall.ErrSessionClosed.
-func (e *ender) EndSession(s upcall.Session, reason error) error {
+// Knows implements upcall.Server.
+func (e *server) Knows(method, name string) (knowsMethod, knowsName bool) {
+	return e.Host.Dispatcher().Knows(method), e.Host.Names(method, name)
+}
+
+// EndSession implements upcall.Server. A nil reason is upcall.ErrSessionClosed.
+func (e *server) EndSession(s upcall.Session, reason error) error {
 	x, ok := s.(*session.Session)
 	if !ok || x.Context().Err() != nil {
 		return ErrSessionNotFound
@@ -55,30 +60,31 @@ func Post(ctx context.Context, x *session.Session, message []byte) error {
 	return nil
 }
 
-// questions asks the client of a legacy session as the session itself does,
-// within the limits that the Manager has for the number of unanswered questions
-// and for the time.
-type questions struct {
-	*session.Session
-	manager *Manager
+// askers is a Manager with the one method that asking clients needs.
+type askers Manager
+
+// Asker implements upcall.Askers. The client of a legacy session is asked as the
+// session itself does, within the limits that the Manager has for the number of
+// unanswered questions and for the time.
+func (a *askers) Asker(of upcall.Asking) upcall.Asker {
+	if x, ok := of.Session.(*session.Session); ok {
+		return &boundedAsker{x.Asker(of), x, (*Manager)(a)}
+	}
+	return a.Askers.Asker(of)
 }
 
-// Asker implements upcall.Askers.
-func (q questions) Asker(of upcall.Asking) upcall.Asker {
-	return &boundedAsker{q.Session.Asker(of), q}
-}
-
-// boundedAsker asks through another Asker within those limits.
+// boundedAsker asks the client of a session within those limits.
 type boundedAsker struct {
 	upcall.Asker
-	questions questions
+	session *session.Session
+	manager *Manager
 }
 
 // Ask implements upcall.Asker. A client that keeps its connection open but never
 // answers costs its caller QuestionTimeout at most.
 func (a *boundedAsker) Ask(ctx context.Context, list []protocol.InputRequest) ([]json.RawMessage, error) {
-	m := a.questions.manager
-	release, ok := a.questions.Pending.Reserve(len(list), m.Questions)
+	m := a.manager
+	release, ok := a.session.Pending.Reserve(len(list), m.Questions)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the client has as many unanswered questions as it may, which is %d", m.Questions)
 	}

@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/broadcast"
@@ -27,6 +28,7 @@ type Subscription struct {
 	accepted protocol.SubscriptionFilter
 	until    time.Time             // when the access token ends; zero if it does not
 	sub      *broadcast.Subscriber // nil until it is open
+	retry    atomic.Int64          // when its client is to come back, as a time.Duration; 0 if that is not said
 }
 
 // subscriptionKey is the key of the Subscription in a context.
@@ -68,6 +70,12 @@ func (s *Subscription) drop() {
 	}
 }
 
+// end ends a subscription that is carried, and tells its client when to come back.
+func (s *Subscription) end(retry time.Duration) {
+	s.retry.Store(int64(retry))
+	s.sub.End()
+}
+
 // carry sends the acknowledgement and then every change to to, until the server
 // ends the subscription, its access token ends, or the client is gone or does
 // not read. The subscription must be open.
@@ -82,7 +90,11 @@ func (s *Subscription) carry(to streamable.Line) {
 		defer time.AfterFunc(time.Until(s.until), s.sub.End).Stop()
 	}
 	for to.Wait() {
-		if over, err := s.forward(to); over || err != nil {
+		over, err := s.forward(to)
+		if retry := time.Duration(s.retry.Load()); over && retry > 0 {
+			to.ComeBack(retry)
+		}
+		if over || err != nil {
 			return
 		}
 	}

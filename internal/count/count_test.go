@@ -13,14 +13,14 @@ const (
 	maxMethodFiles = 2      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 913    // names that users see
-	maxLines       = 62_400 // of the library, without comments
+	maxExported    = 990    // names that users see
+	maxLines       = 68_000 // of the library, without comments
 	minComments    = 0.18   // share of the library's lines
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
 // in.
-var maxFiles = map[string]int{"": 20, "schema": 30, "client": 30}
+var maxFiles = map[string]int{"": 22, "schema": 30, "client": 30}
 
 func TestLimits(t *testing.T) {
 	c, err := Module("../..")
@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 // Other modules are not the library: what they export and how much they are has
 // no limit here.
 func TestModules(t *testing.T) {
-	for dir, packages := range map[string]int{"cmd/talaria": 10, "scale/redis": 1} {
+	for dir, packages := range map[string]int{"cmd/talaria": 10, "scale/redis": 1, "telemetry": 1} {
 		c, err := Module("../../" + dir)
 		if err != nil {
 			t.Fatal(err)

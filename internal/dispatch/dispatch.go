@@ -13,6 +13,9 @@
 // (MarshalJSON, Error, As). A panic in any of them is one answer, an internal
 // error that says nothing of the cause, and one call of Config.OnPanic.
 //
+// Observers stand around all of it: a watch is one message on its way past them,
+// and decides what they are told of its end. Without observers there is none.
+//
 // Everything runs on the goroutine of the caller, except for handlers with a
 // time limit, see [Dispatcher.Timeout]. A handler may end its goroutine with
 // runtime.Goexit; then Serve does not return, and the caller must answer from a
@@ -22,7 +25,9 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -57,15 +62,21 @@ type Config struct {
 	Methods    []Method
 	Middleware []frame.Middleware // the first is outermost
 	Meta       []byte             // wire.To.Meta, for modern results
+	Observers  []frame.Observer   // of all messages; the first is outermost, and all are outside of Middleware
 	MaskErrors bool               // ordinary errors go out without their text
 	// OnPanic is told of a handler that did not return. nil drops it.
+	// The Frame is nil if it was the Event of an observer.
 	OnPanic func(f *frame.Frame, failure *safely.Failure)
+	// OnRefused is told why an observer refused a message. nil drops it.
+	OnRefused func(f *frame.Frame, err error)
 }
 
 // Dispatcher serves requests. It does not change after New and is safe for
 // concurrent use.
 type Dispatcher struct {
+	serving *counter
 	config  Config
+	hears   bool // an observer has an Event
 	methods map[string]*Method
 	chain   frame.Handler
 	via     func() frame.Handler // the middleware around what Via was given, made once
@@ -74,14 +85,29 @@ type Dispatcher struct {
 // New returns a Dispatcher. It keeps config.Methods, which must not change; of
 // two methods with the same name the last counts.
 func New(config Config) *Dispatcher {
-	d := &Dispatcher{config: config, methods: make(map[string]*Method, len(config.Methods))}
+	d := &Dispatcher{config: config, serving: &counter{}, methods: make(map[string]*Method, len(config.Methods))}
 	for i := range config.Methods {
 		d.methods[config.Methods[i].Name] = &config.Methods[i]
+	}
+	for i := range config.Observers {
+		d.hears = d.hears || config.Observers[i].Event != nil
 	}
 	d.chain = d.wrap(d.route)
 	d.via = sync.OnceValue(func() frame.Handler { return d.wrap(inner) })
 	return d
 }
+
+// counter counts, apart from what is read with every message: two processors that
+// count would take that from each other.
+type counter struct {
+	_ [64]byte
+	atomic.Int64
+	_ [64]byte
+}
+
+// Serving returns how many messages are being served, with the handlers whose time
+// was over and that go on.
+func (d *Dispatcher) Serving() int { return int(d.serving.Load()) }
 
 // wrap puts the middleware around h, the first one outermost.
 func (d *Dispatcher) wrap(h frame.Handler) frame.Handler {
@@ -92,12 +118,28 @@ func (d *Dispatcher) wrap(h frame.Handler) frame.Handler {
 }
 
 // innerKey is the context key of the Handler that Via was given.
-type innerKey struct{} // of the Handler that Via was given
+type innerKey struct{}
 
 // Via runs the middleware around h in place of a method of the table, for
 // requests that another Dispatcher serves. The chain for it is built at the
 // first call; h travels in the context of the Frame.
-func (d *Dispatcher) Via(f *frame.Frame, h frame.Handler) (protocol.Result, error) {
+//
+// The observers are around it, inside what the other Dispatcher has.
+func (d *Dispatcher) Via(f *frame.Frame, h frame.Handler) (result protocol.Result, err error) {
+	if len(d.config.Observers) == 0 {
+		return d.runVia(f, h)
+	}
+	w := d.watch(f)
+	defer w.end()
+	if err = w.begin(); err == nil {
+		result, err = d.runVia(w.f, h)
+	}
+	w.decide(result, d.faultOf(w.f, err), err)
+	return result, err
+}
+
+// runVia is Via without observers.
+func (d *Dispatcher) runVia(f *frame.Frame, h frame.Handler) (protocol.Result, error) {
 	return d.via()(f.WithContext(context.WithValue(f, innerKey{}, h)))
 }
 
@@ -111,6 +153,12 @@ func inner(f *frame.Frame) (protocol.Result, error) {
 	}
 	return h(f)
 }
+
+// Knows reports whether the table has a method, in any revision.
+func (d *Dispatcher) Knows(method string) bool { return d.methods[method] != nil }
+
+// Observed reports whether there are observers.
+func (d *Dispatcher) Observed() bool { return len(d.config.Observers) > 0 }
 
 // route is the innermost Handler of the chain: it looks the method up and
 // checks that it exists in the revision and has the params it needs.
@@ -139,14 +187,36 @@ func kindOf(rev protocol.Revision) Revisions {
 // goroutine, Serve does not return: the caller must have deferred that
 // AppendPanicked is the answer then.
 func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *protocol.Error) {
-	result, err := d.Guard(f, d.serve)
+	d.serving.Add(1)
+	defer d.serving.Add(-1)
+	if len(d.config.Observers) == 0 {
+		response, fault, _, _ = d.answer(f, dst)
+		return response, fault
+	}
+	w := d.watch(f)
+	defer w.end()
+	var result protocol.Result
+	err := w.begin()
+	if err != nil {
+		response, fault = d.appendFault(f, dst, err)
+	} else {
+		response, fault, result, err = d.answer(w.f, dst)
+	}
+	w.decide(result, fault, err)
+	return response, fault
+}
+
+// answer is Serve without observers. It returns what the answer was made of, too.
+func (d *Dispatcher) answer(f *frame.Frame, dst []byte) (response []byte, fault *protocol.Error, result protocol.Result, err error) {
+	result, err = d.Guard(f, d.serve)
 	start := len(dst)
 	if err == nil {
 		if dst, err = d.appendResult(f, dst, result); err == nil {
-			return dst, nil
+			return dst, nil, result, nil
 		}
 	}
-	return d.appendFault(f, dst[:start], err)
+	response, fault = d.appendFault(f, dst[:start], err)
+	return response, fault, nil, err
 }
 
 // appendFault appends the error response for err. Users' errors run their code,
@@ -180,8 +250,33 @@ func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 // Notify serves the notification of f. The error is for the log, because nobody
 // is answered.
 func (d *Dispatcher) Notify(f *frame.Frame) error {
-	_, err := d.Guard(f, d.chain)
+	d.serving.Add(1)
+	defer d.serving.Add(-1)
+	if len(d.config.Observers) == 0 {
+		_, err := d.Guard(f, d.chain)
+		return err
+	}
+	w := d.watch(f)
+	defer w.end()
+	var result protocol.Result
+	err := w.begin()
+	if err == nil {
+		result, err = d.Guard(w.f, d.chain)
+	}
+	w.decide(result, d.faultOf(w.f, err), err)
 	return err
+}
+
+// faultOf is Fault, whatever the methods of err do; nil if there is no error.
+func (d *Dispatcher) faultOf(f *frame.Frame, err error) (fault *protocol.Error) {
+	if err == nil {
+		return nil
+	}
+	safely.Do(func() { fault = d.Fault(err) }, func(failure *safely.Failure) {
+		_ = d.failed(f, failure)
+		fault = ErrPanicked
+	})
+	return fault
 }
 
 // appendResult appends the response with that result, nil for an empty one. On
@@ -213,22 +308,28 @@ func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Re
 // neither. If h ends the goroutine, OnPanic is called and Guard does not
 // return.
 func (d *Dispatcher) Guard(f *frame.Frame, h frame.Handler) (result protocol.Result, err error) {
-	safely.Do(func() { result, err = h(f) }, func(failure *safely.Failure) {
-		if d.config.OnPanic != nil {
-			d.config.OnPanic(f, failure)
-		}
-		result, err = nil, panicked(errors.New("panic: "+failure.Value))
-	})
+	safely.Do(func() { result, err = h(f) }, func(failure *safely.Failure) { result, err = nil, d.failed(f, failure) })
 	return result, err
 }
+
+// failed tells OnPanic how users' code ended, and returns the error for it.
+func (d *Dispatcher) failed(f *frame.Frame, failure *safely.Failure) error {
+	if d.config.OnPanic != nil {
+		d.config.OnPanic(f, failure)
+	}
+	return panicked(fmt.Errorf("%w: %s", errPanic, failure.Value))
+}
+
+// errPanic is in the chain of the error of every handler that did not return.
+var errPanic = errors.New("panic")
 
 // ErrPanicked is the error of a handler that ended its goroutine, for callers
 // that must have an answer ready before they call the handler. It must not be
 // changed.
-var ErrPanicked = panicked(nil)
+var ErrPanicked = panicked(errPanic)
 
 // panicked returns the error of a handler that did not return. The client gets
-// the message; middleware and the log find the cause, which may be nil.
+// the message; middleware and the log find the cause.
 func panicked(cause error) *protocol.Error {
 	return &protocol.Error{Code: protocol.CodeInternal, Message: "Internal error: " + safely.Message, Err: cause}
 }
@@ -255,18 +356,28 @@ func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h frame.Handle
 		err    error
 	}
 	ended := make(chan outcome, 1)
+	var over atomic.Bool // for the first of the two that is: the handler, or who waits for it
 	run(func() {
 		o := outcome{nil, ErrPanicked}
-		defer func() { ended <- o }()
+		defer func() {
+			ended <- o
+			if !over.CompareAndSwap(false, true) {
+				d.serving.Add(-1)
+			}
+		}()
 		o.result, o.err = d.Guard(f.WithContext(ctx), h)
 	})
 	select {
 	case o := <-ended:
-		if o.err != nil && errors.Is(context.Cause(ctx), ErrTimeout) {
+		if _, failed := toolFault(o.result); (failed || o.err != nil) && errors.Is(context.Cause(ctx), ErrTimeout) {
 			return nil, ErrTimeout
 		}
 		return o.result, o.err
 	case <-ctx.Done():
+		d.serving.Add(1) // it goes on
+		if !over.CompareAndSwap(false, true) {
+			d.serving.Add(-1)
+		}
 		return nil, context.Cause(ctx)
 	}
 }

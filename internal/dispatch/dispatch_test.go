@@ -22,9 +22,9 @@ const (
 
 // request returns the frame of a request with the id 7.
 func request(ctx context.Context, method, params string, rev protocol.Revision) *frame.Frame {
-	c := upcall.Config{ID: protocol.NewID(7), Method: method, Revision: rev}
+	c := upcall.Config{Request: &upcall.Request{ID: protocol.NewID(7), Method: method}, Revision: rev}
 	if params != "" {
-		c.Params.Raw = []byte(params)
+		c.Request.Params.Raw = []byte(params)
 	}
 	return frame.Internal(call.Private{}).New(ctx, c)
 }

@@ -106,3 +106,19 @@ func TestTimeoutFrameOutlives(t *testing.T) {
 		}
 	})
 }
+
+// A tool whose context has ended fails of that, which it tells in a result. It is out
+// of time all the same, also where it is heard of before the end of its time is.
+func TestTimeoutOfTool(t *testing.T) {
+	here := func(fn func()) { fn() } // so that both are there to be heard of
+	obeys := func(f *frame.Frame) (protocol.Result, error) {
+		<-f.Done()
+		return &protocol.CallToolResult{IsError: true, Err: f.Err()}, nil
+	}
+	for range 50 {
+		result, err := New(Config{}).Timeout(request(t.Context(), "m", "", legacy), time.Microsecond, obeys, here)
+		if result != nil || !errors.Is(err, ErrTimeout) {
+			t.Fatalf("%v, %v, want ErrTimeout", result, err)
+		}
+	}
+}

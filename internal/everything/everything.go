@@ -2,7 +2,16 @@
 // expects: the tools, names and texts here are those of the suite's scenarios.
 package everything
 
-import "github.com/talaria-go/mcp"
+import (
+	"embed"
+	"io/fs"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/skill"
+)
+
+//go:embed skills
+var skillFiles embed.FS
 
 // NewServer returns a server with everything that the suite asks for. It completes
 // the options.
@@ -18,5 +27,10 @@ func NewServer(opts mcp.Options) *mcp.Server {
 	s.MustAdd(resources()...)
 	s.MustAdd(prompts()...)
 	s.MustAdd(changeTools(s)...)
+	skills, err := fs.Sub(skillFiles, "skills")
+	if err != nil {
+		panic("everything: " + err.Error()) // the path is a constant
+	}
+	s.MustAdd(skill.Directory(skills))
 	return s
 }

@@ -54,22 +54,23 @@ func lower(list []string) []string {
 	return out
 }
 
-// Check returns why r is refused, "" if it is not.
-func (g Guard) Check(r *http.Request) string {
+// Check returns which header r is refused for, host or origin, and the fault in it;
+// "" if it is not.
+func (g Guard) Check(r *http.Request) (why, fault string) {
 	if !g.hostAllowed(r) {
-		return fmt.Sprintf("Host %q is not allowed here; the server's option AllowedHosts can list it", r.Host)
+		return "host", fmt.Sprintf("Host %q is not allowed here; the server's option AllowedHosts can list it", r.Host)
 	}
 	origins := r.Header["Origin"]
 	if len(origins) == 0 {
-		return ""
+		return "", ""
 	}
 	if len(origins) > 1 {
-		return fmt.Sprintf("there are %d Origin headers; send one", len(origins))
+		return "origin", fmt.Sprintf("there are %d Origin headers; send one", len(origins))
 	}
 	if !g.originAllowed(strings.ToLower(origins[0]), r) {
-		return fmt.Sprintf("Origin %q is not allowed here; the server's option AllowedOrigins can list it", origins[0])
+		return "origin", fmt.Sprintf("Origin %q is not allowed here; the server's option AllowedOrigins can list it", origins[0])
 	}
-	return ""
+	return "", ""
 }
 
 // hostAllowed checks Host. An entry without a port allows every port. With no
@@ -119,7 +120,7 @@ func hostname(host string) string {
 // loopbackName tells whether name is localhost or a loopback address, which DNS
 // cannot make another machine's.
 func loopbackName(name string) bool {
-	if strings.EqualFold(name, "localhost") {
+	if name == "127.0.0.1" || strings.EqualFold(name, "localhost") { // what nearly all say
 		return true
 	}
 	ip, err := netip.ParseAddr(name)

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -45,7 +46,7 @@ type Requests struct {
 // request is answered.
 func (t *Requests) Start(ctx context.Context, id protocol.ID) (_ context.Context, done func(), ok bool) {
 	task := newTask(ctx)
-	if !t.Enter(id, task) {
+	if t.Enter(id, task, 0) != nil {
 		return nil, nil, false
 	}
 	return task, func() {
@@ -54,13 +55,17 @@ func (t *Requests) Start(ctx context.Context, id protocol.ID) (_ context.Context
 	}, true
 }
 
-// Enter enters a request that has its Task already. It fails if one with that
-// id is under way. Leave must be called when the request is answered.
-func (t *Requests) Enter(id protocol.ID, task *Task) bool {
+// Enter enters a request that has its Task already. The error, which is for the
+// client, says that one with that id is under way, or as many as limit; 0 is no
+// limit. Leave must be called when the request is answered.
+func (t *Requests) Enter(id protocol.ID, task *Task, limit int) *protocol.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if limit > 0 && len(t.requests) >= limit {
+		return protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", limit)
+	}
 	if _, taken := t.requests[id]; taken {
-		return false
+		return wire.Refused("duplicate_id", protocol.CodeInvalidRequest, "a request with id %s is under way", id)
 	}
 	if t.requests == nil {
 		t.requests = make(map[protocol.ID]*Task)
@@ -69,7 +74,7 @@ func (t *Requests) Enter(id protocol.ID, task *Task) bool {
 	if t.ended != nil {
 		task.Cancel(t.ended)
 	}
-	return true
+	return nil
 }
 
 // Leave takes a request out of the table. Its id may be used again from then

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/talaria-go/mcp/protocol"
@@ -111,5 +112,31 @@ func TestInflightConcurrent(t *testing.T) {
 	wg.Wait()
 	if got := table.Len(); got != 0 {
 		t.Errorf("Len() = %d at the end", got)
+	}
+}
+
+// TestRequestsLimit: however many come at once, no more than the limit are
+// entered, and a request without one always is.
+func TestRequestsLimit(t *testing.T) {
+	const limit, asked = 8, 100
+	var table Requests
+	var entered atomic.Int32
+	var all sync.WaitGroup
+	for i := range asked {
+		all.Go(func() {
+			fault := table.Enter(protocol.NewID(i), newTask(t.Context()), limit)
+			if fault == nil {
+				entered.Add(1)
+			} else if fault.Code != protocol.CodeBusy {
+				t.Errorf("got %v", fault)
+			}
+		})
+	}
+	all.Wait()
+	if entered.Load() != limit || table.Len() != limit {
+		t.Errorf("%d were entered, and %d are there", entered.Load(), table.Len())
+	}
+	if fault := table.Enter(protocol.NewID(asked), newTask(t.Context()), 0); fault != nil {
+		t.Errorf("without a limit: %v", fault)
 	}
 }

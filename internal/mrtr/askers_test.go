@@ -46,7 +46,7 @@ func round(a *Askers, ctx context.Context, method, tool, args, state, responses 
 	if responses != "" {
 		p.InputResponses = []byte(responses)
 	}
-	return frame.Internal(call.Private{}).New(ctx, upcall.Config{ID: protocol.NewID(1), Method: method, Params: p, Askers: a, Peer: sink{}})
+	return frame.Internal(call.Private{}).New(ctx, upcall.Config{Request: &upcall.Request{ID: protocol.NewID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
 }
 
 // required returns the state of the answer that asks the client.
@@ -297,8 +297,8 @@ func TestLimits(t *testing.T) {
 
 func TestMissingCapability(t *testing.T) {
 	a := New(sealer(t), Config{})
-	f := frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Askers: a, Peer: sink{}, Method: "tools/call",
-		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}})
+	f := frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Askers: a, Peer: sink{}, Request: &upcall.Request{Method: "tools/call",
+		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}}})
 	_, err := frame.Sample(f, "s", protocol.SampleParams{})
 	fault, ok := errors.AsType[*protocol.Error](err)
 	if !ok || fault.Code != protocol.CodeMissingCapability {

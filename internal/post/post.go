@@ -87,7 +87,10 @@ type Office struct {
 	gap    bool      // hints may be missing
 	rev    scale.Rev // that the store gave last
 	before time.Time // rev was given before this
-	since  time.Time // the store has answered live ever since; zero if it always has
+	// since is since when the store has answered live, zero if it always has. A
+	// lease.Contact would not do: who has just begun may judge others at once, as
+	// what is sent to one that is gone would be lost.
+	since time.Time
 
 	// What the goroutine alone uses: the newest message of each box that was
 	// handled, and bytes that the own one has not been told of.

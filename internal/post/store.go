@@ -17,9 +17,16 @@ func Guard(store scale.Store) scale.Store {
 	return guardedStore{store, stays}
 }
 
+// Bounded reports whether a store that Guard has returned bounds the time of its
+// calls by itself, so that who waits for one needs no timer.
+func Bounded(store scale.Store) bool {
+	g, ok := store.(guardedStore)
+	return ok && g.stays
+}
+
 // guardedStore is what Guard returns. Calls run on goroutines of their own, which
-// costs more than all else here does, unless it is known that the store ends no
-// goroutine.
+// costs more than all else here does, unless the store is one of this module: it
+// ends no goroutine, and its calls end in time.
 type guardedStore struct {
 	scale.Store
 	stays bool
@@ -46,10 +53,29 @@ func asked(what string, answers, questions int) error {
 
 // Get implements scale.Store.
 func (g guardedStore) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
-	err = g.try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
+	if g.stays {
+		found, err = g.get(ctx, looks)
+	} else {
+		found, err = g.getApart(ctx, looks)
+	}
 	if err == nil {
 		err = asked("Get", len(found), len(looks))
 	}
+	return found, err
+}
+
+// get is Get on this goroutine. Every request of a session makes this call, so that
+// it is apart from getApart, which allocates what it shares with a goroutine.
+func (g guardedStore) get(ctx context.Context, looks []scale.Look) (found []scale.Entry, err error) {
+	if failure := safely.Call(func() { found, err = g.Store.Get(ctx, looks...) }); failure != nil {
+		return nil, failure
+	}
+	return found, err
+}
+
+// getApart is Get on a goroutine of its own.
+func (g guardedStore) getApart(ctx context.Context, looks []scale.Look) (found []scale.Entry, err error) {
+	err = safely.Try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
 	return found, err
 }
 

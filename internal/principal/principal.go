@@ -36,20 +36,16 @@ func WithGrant(ctx context.Context, g *Grant) context.Context {
 }
 
 // Of returns the name of who requests with ctx come from.
-func Of(ctx context.Context) string {
+func Of(ctx context.Context) string { return Granted(ctx).Name }
+
+// Granted returns what WithGrant put into ctx, or the name that With did; the zero
+// Grant if that is nothing.
+func Granted(ctx context.Context) Grant {
 	switch who := ctx.Value(key{}).(type) {
 	case string:
-		return who
+		return Grant{Name: who}
 	case *Grant:
-		return who.Name
-	}
-	return ""
-}
-
-// Granted returns what WithGrant put into ctx; the zero Grant if that is nothing.
-func Granted(ctx context.Context) Grant {
-	if g, ok := ctx.Value(key{}).(*Grant); ok {
-		return *g
+		return *who
 	}
 	return Grant{}
 }

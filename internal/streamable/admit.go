@@ -26,7 +26,7 @@ func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Err
 	if fault := wire.Scan(body, &c.Message); fault != nil {
 		return http.StatusBadRequest, fault
 	}
-	if fault := wire.ScanParams(&c.Message, &c.Params); fault != nil {
+	if fault := c.Read(&c.Message); fault != nil {
 		return http.StatusBadRequest, fault
 	}
 	if a.isModern(c) {
@@ -50,7 +50,7 @@ func (a *admission) isModern(c *Call) bool {
 // headers. Modern clients send no responses.
 func (a *admission) admitModern(c *Call) *protocol.Error {
 	if c.Message.Kind() == protocol.KindResponse {
-		return protocol.Errorf(protocol.CodeInvalidRequest, "responses are not accepted: answers travel in inputResponses")
+		return wire.Refused("era", protocol.CodeInvalidRequest, "responses are not accepted: answers travel in inputResponses")
 	}
 	if c.Message.Kind() == protocol.KindNotification {
 		c.Revision = protocol.Latest
@@ -96,7 +96,7 @@ func (a *admission) admitLegacy(c *Call) (status int, fault *protocol.Error) {
 		}
 		if id := c.HTTP.Header.Get(headerSession); id != "" {
 			if _, fault := a.backend.Session(id, c.HTTP); fault == nil {
-				return http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
+				return http.StatusBadRequest, wire.Refused("initialized", protocol.CodeInvalidRequest,
 					"this session is initialized already: a new one begins without Mcp-Session-Id")
 			}
 		}
@@ -130,7 +130,7 @@ func (a *admission) session(r *http.Request) (x Session, status int, fault *prot
 	}
 	id := first(r, headerSession)
 	if id == "" {
-		return nil, http.StatusBadRequest, protocol.Errorf(protocol.CodeInvalidRequest,
+		return nil, http.StatusBadRequest, wire.Refused("no_session", protocol.CodeInvalidRequest,
 			"header Mcp-Session-Id is missing: send initialize first, or a request of revision %s", protocol.Latest)
 	}
 	if x, fault = a.backend.Session(id, r); fault != nil {
@@ -166,7 +166,7 @@ func (a *admission) admitBatch(rev protocol.Revision, body []byte) (calls []*Cal
 		c := new(Call)
 		calls[i] = c
 		if faults[i] = wire.Scan(message, &c.Message); faults[i] == nil {
-			faults[i] = wire.ScanParams(&c.Message, &c.Params)
+			faults[i] = c.Read(&c.Message)
 		}
 		if c.Message.Method == protocol.MethodInitialize {
 			return nil, nil, wire.ErrInitializeInBatch()
@@ -178,10 +178,15 @@ func (a *admission) admitBatch(rev protocol.Revision, body []byte) (calls []*Cal
 	return calls, faults, nil
 }
 
-// named are the methods whose name, uri or taskId clients repeat in the header
-// Mcp-Name.
-var named = map[string]bool{"tools/call": true, "resources/read": true, "prompts/get": true,
-	"tasks/get": true, "tasks/update": true, "tasks/cancel": true}
+// named reports whether clients repeat the name, uri or taskId of a method in the
+// header Mcp-Name.
+func named(method string) bool {
+	switch method {
+	case protocol.MethodToolsCall, protocol.MethodResourcesRead, protocol.MethodPromptsGet, "tasks/get", "tasks/update", "tasks/cancel":
+		return true
+	}
+	return false
+}
 
 // checkHeaders compares the headers of a modern request with its body
 // (basic/transports/streamable-http, "Request Metadata"). Gateways decide by
@@ -191,16 +196,16 @@ func (a *admission) checkHeaders(c *Call) *protocol.Error {
 	if fault := matchHeader(c.HTTP, headerMethod, c.Message.Method); fault != nil {
 		return fault
 	}
-	if !named[c.Message.Method] {
+	if !named(c.Message.Method) {
 		return nil
 	}
-	if _, sent := c.HTTP.Header[headerName]; !sent && strings.HasPrefix(c.Message.Method, "tasks/") {
+	if strings.HasPrefix(c.Message.Method, "tasks/") && c.HTTP.Header[headerName] == nil {
 		// The extension wants it of clients, for those who route requests; unlike
 		// for calls no server has to refuse one that lost it on its way, and the
 		// body names the task.
 		return nil
 	}
-	value, fault := encodedHeader(c.HTTP, headerName)
+	value, fault := encodedHeader(c.HTTP, headerName, headerName)
 	if fault != nil {
 		return fault
 	}
@@ -222,7 +227,8 @@ func (a *admission) checkHeaders(c *Call) *protocol.Error {
 // argument is absent or null, the header must be absent, too.
 func checkParam(c *Call, p facts.Header) *protocol.Error {
 	name := headerParam + p.Name
-	_, sent := c.HTTP.Header[http.CanonicalHeaderKey(name)]
+	canonical := http.CanonicalHeaderKey(name)
+	_, sent := c.HTTP.Header[canonical]
 	raw := jsonx.Lookup(c.Params.Arguments, p.Path)
 	if raw == nil || string(raw) == "null" {
 		if sent {
@@ -230,7 +236,7 @@ func checkParam(c *Call, p facts.Header) *protocol.Error {
 		}
 		return nil
 	}
-	value, fault := encodedHeader(c.HTTP, name)
+	value, fault := encodedHeader(c.HTTP, name, canonical)
 	if fault != nil {
 		return fault
 	}

@@ -43,6 +43,12 @@ type Backend interface {
 	// does not have: another replica may. A fault says why it was not taken, and is
 	// the answer.
 	Post(stream string, r *http.Request, message []byte) *protocol.Error
+	// Refused is told of what the endpoint itself refuses, and of faults that Notify
+	// returns: a message, a batch, or a request that brings none. sse is set for
+	// HTTP+SSE.
+	Refused(sse bool, fault *protocol.Error)
+	// Draining reports whether connections are to be closed after their answers.
+	Draining() bool
 	// HeaderParams tells which arguments of the tool that c calls are mirrored
 	// into headers: none if there is no such tool for its client.
 	HeaderParams(c *Call) []facts.Header
@@ -71,6 +77,9 @@ type Posted interface {
 	// says why it was not taken: CodeSessionNotFound for another client's, or when
 	// the stream is over, or CodeBusy.
 	Take(by *http.Request, message []byte, wait time.Duration) *protocol.Error
+	// ComeBack tells the client, if it takes the message, after what time to open
+	// another stream.
+	ComeBack(retry time.Duration)
 }
 
 // Line is the client's end of a stream that waits for something to send. One
@@ -78,6 +87,9 @@ type Posted interface {
 type Line interface {
 	// Send sends a message.
 	Send(message []byte) error
+	// ComeBack tells the client after what time to come back, where that can be
+	// said.
+	ComeBack(retry time.Duration)
 	// KeepAlive sends a sign of life, which clients ignore, once a message has
 	// made the answer a stream.
 	KeepAlive() error

@@ -18,6 +18,7 @@ import (
 // backend is a Backend that says in each result how it was asked.
 type backend struct {
 	revisions []protocol.Revision
+	draining  bool
 	headers   []facts.Header
 	serve     func(c *Call) Answer // nil echoes
 	notify    func(c *Call)
@@ -117,6 +118,8 @@ func (b *backend) Connect(_ *http.Request, _ func(Opening) (Posted, error)) *pro
 	return protocol.Errorf(protocol.CodeBusy, "no connections here")
 }
 
+func (b *backend) Draining() bool                    { return b.draining }
+func (b *backend) Refused(bool, *protocol.Error)     {}
 func (b *backend) HeaderParams(*Call) []facts.Header { return b.headers }
 
 // headers are the headers of a request, as "Name: value" lines.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -35,24 +36,20 @@ type reading struct {
 	prev, next *reading
 }
 
-// read reads the body of r within the time limit. If it fails, it has answered
-// the request, and ok is false.
-func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, ok bool) {
+// read reads the body of r within the time limit. A fault comes with its HTTP
+// status.
+func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, status int, fault *protocol.Error) {
 	b.enter(&out.reading)
-	body, status, fault := b.readAll(out.w, r)
+	body, status, fault = b.readAll(out.w, r)
 	if late := b.leave(&out.reading); late && fault == nil {
 		// The last byte came as the time ran out: the deadline may have ended
 		// the request's context already.
-		status, fault = http.StatusRequestTimeout, unreadable(os.ErrDeadlineExceeded)
-	}
-	if fault == nil {
-		return body, true
+		status, fault = http.StatusRequestTimeout, unreadable()
 	}
 	if status == http.StatusRequestEntityTooLarge {
 		b.limitRest(out.w)
 	}
-	refuse(out.w, status, fault)
-	return nil, false
+	return body, status, fault
 }
 
 // readAll reads the body up to the limit of its length. A fault comes with its
@@ -64,7 +61,7 @@ func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byt
 	if 0 <= r.ContentLength && r.ContentLength <= promised {
 		body = make([]byte, r.ContentLength)
 		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, unreadableStatus(err), unreadable(err)
+			return nil, unreadableStatus(err), unreadable()
 		}
 		return body, 0, nil
 	}
@@ -73,7 +70,7 @@ func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byt
 		return nil, http.StatusRequestEntityTooLarge, b.tooLarge()
 	}
 	if err != nil {
-		return nil, unreadableStatus(err), unreadable(err)
+		return nil, unreadableStatus(err), unreadable()
 	}
 	return body, 0, nil
 }
@@ -94,12 +91,12 @@ func unreadableStatus(err error) int {
 
 // tooLarge is the error for a body beyond the limit.
 func (b *bodyReader) tooLarge() *protocol.Error {
-	return protocol.Errorf(protocol.CodeInvalidRequest, "body is larger than the limit of %d bytes", b.max)
+	return wire.Refused("too_long", protocol.CodeInvalidRequest, "body is larger than the limit of %d bytes", b.max)
 }
 
 // unreadable is the error for a body that did not arrive as a whole.
-func unreadable(err error) *protocol.Error {
-	return &protocol.Error{Code: protocol.CodeParseError, Message: "the body could not be read", Err: err}
+func unreadable() *protocol.Error {
+	return wire.Refused("incomplete", protocol.CodeParseError, "the body could not be read")
 }
 
 // enter puts r at the end of the list and starts the timer, unless it runs.

@@ -16,9 +16,10 @@ import (
 // may be called by several goroutines at once; the other methods are for the
 // Backend alone.
 type Call struct {
+	upcall.Request // what the message asks, of which the Frame is made
+
 	HTTP     *http.Request
 	Message  protocol.Message
-	Params   protocol.Params
 	Revision protocol.Revision // 0 for initialize, which negotiates it
 	Session  Session           // nil for modern requests and for initialize
 	// Buffer is memory that the answer may be appended to.
@@ -47,14 +48,19 @@ func (c *Call) InBatch() bool { return c.batch }
 // returns; else Answer.Session sets it.
 func (c *Call) Opens(session string) { c.out.session = session }
 
-// Resumable makes the answer to c a stream that the client can come back for.
-// open begins it when the first message is sent ahead of the answer, with to as
-// its connection; it may return nil for an ordinary stream. For a message of a
-// batch Resumable does nothing, because the answers of a batch share a
-// connection.
-func (c *Call) Resumable(open func(to upcall.Sink) upcall.Stream) {
+// Resumer begins the stream of the answer to a request, with to as its connection.
+// It returns nil for an ordinary stream.
+type Resumer interface {
+	OpenStream(to upcall.Sink, request protocol.ID) upcall.Stream
+}
+
+// Resumable makes the answer to c a stream that the client can come back for. by is
+// asked for it when the first message is sent ahead of the answer. For a message of
+// a batch Resumable does nothing, because the answers of a batch share a
+// connection. It must be called before the handler of c runs.
+func (c *Call) Resumable(by Resumer) {
 	if !c.batch {
-		c.out.resuming = &resuming{open: open}
+		c.out.resuming.by, c.out.resuming.id = by, c.Message.ID
 	}
 }
 
@@ -71,7 +77,7 @@ func (c *Call) Pausable() (paused <-chan struct{}) {
 // which the client is to come back. It returns false if that is not possible or
 // has already been done.
 func (c *Call) CloseStream() bool {
-	if c.paused == nil || c.out.resuming == nil || c.out.writable() != nil {
+	if c.paused == nil || !c.out.resuming.can() || c.out.writable() != nil {
 		return false
 	}
 	stream := c.out.resuming.stream(c.out)

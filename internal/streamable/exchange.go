@@ -34,15 +34,15 @@ type exchange struct {
 	ended   bool // the answer is out
 	gone    bool // nothing may be written any more
 
-	resuming *resuming // nil if the client cannot come back for the answer
-	line     *line     // nil unless the answer may wait
-	keep     bool      // the connection stays with net/http
+	resuming resuming
+	line     *line // nil unless the answer may wait
+	keep     bool  // the connection stays with net/http
 }
 
 // Send writes a message as an event, or hands it to the stream that keeps it
 // for a client that may come back. The first message starts the stream.
 func (e *exchange) Send(message []byte) error {
-	if e.resuming != nil {
+	if e.resuming.can() {
 		if err := e.writable(); err != nil {
 			return err
 		}
@@ -184,6 +184,15 @@ func (e *exchange) Pause(retry time.Duration) error {
 	err := e.raw(appendRetry(nil, retry))
 	e.gone = true
 	return err
+}
+
+// ComeBack implements Line. It is Pause for a stream of which something follows.
+func (e *exchange) ComeBack(retry time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.started && !e.ended {
+		_ = e.raw(appendRetry(nil, retry)) // who is gone comes back when it likes
+	}
 }
 
 // comment writes a comment, which clients ignore, to keep a quiet connection

@@ -145,8 +145,11 @@ func orDefault(d, def time.Duration) time.Duration {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.prolong(w, r)()
-	if fault := h.guard.Check(r); fault != "" {
-		refuse(w, http.StatusForbidden, protocol.Errorf(protocol.CodeInvalidRequest, "%s", fault))
+	if h.backend.Draining() {
+		w.Header().Set("Connection", "close") // for HTTP/2 net/http makes it a GOAWAY
+	}
+	if why, fault := h.guard.Check(r); why != "" {
+		h.refuse(w, http.StatusForbidden, wire.Refused(wire.Refusal(why), protocol.CodeInvalidRequest, "%s", fault))
 		return
 	}
 	switch r.Method {
@@ -157,7 +160,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		h.delete(w, r)
 	default:
-		notAllowed(w, "POST, GET, DELETE", "use POST")
+		h.notAllowed(w, "POST, GET, DELETE", "use POST")
 	}
 }
 
@@ -165,12 +168,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // HTTP+SSE. Notifications and responses are answered with 202 and no body once
 // the Backend has taken them.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
-	out := h.open(w, r)
-	if out == nil {
+	var both struct { // one allocation instead of two
+		call Call
+		out  exchange
+	}
+	c, out := &both.call, &both.out
+	if !h.open(out, w, r) {
 		return
 	}
-	body, ok := h.bodies.read(out, r)
-	if !ok {
+	body, status, fault := h.bodies.read(out, r)
+	if fault != nil {
+		h.refuse(w, status, fault)
 		return
 	}
 	if id := h.sse.of(r); id != "" {
@@ -181,8 +189,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		h.postBatch(out, r, body)
 		return
 	}
-	c := &Call{HTTP: r, out: out, retry: h.opts.Retry}
-	if status, fault := h.admit(c, body); fault != nil {
+	c.HTTP, c.out, c.retry = r, out, h.opts.Retry
+	if status, fault = h.admit(c, body); fault != nil {
+		h.backend.Refused(false, fault)
 		rev := c.Revision
 		switch {
 		case rev != 0:
@@ -202,29 +211,29 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	if c.Message.Kind() != protocol.KindRequest {
 		c.out.end() // the answer is bare
-		accepted(w, h.backend.Notify(c))
+		accepted(w, h.notify(c))
 		return
 	}
 	h.serve(c)
 }
 
-// open makes the exchange for a POST. It returns nil if it has refused r for
+// open readies the exchange of a POST. It returns false if it has refused r for
 // what its headers say of the body, or of the answer.
-func (h *Handler) open(w http.ResponseWriter, r *http.Request) *exchange {
+func (h *Handler) open(out *exchange, w http.ResponseWriter, r *http.Request) bool {
 	if !jsonContent(r) {
 		h.bodies.limitRest(w)
-		refuse(w, http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeInvalidRequest, "Content-Type must be application/json"))
-		return nil
+		h.refuse(w, http.StatusUnsupportedMediaType, wire.Refused("content_type", protocol.CodeInvalidRequest, "Content-Type must be application/json"))
+		return false
 	}
 	wantsJSON, wantsEvents := accepts(r)
 	if !wantsJSON && !wantsEvents {
 		h.bodies.limitRest(w)
-		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
-		return nil
+		h.refuse(w, http.StatusNotAcceptable, wire.Refused("accept", protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
+		return false
 	}
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, json: wantsJSON, events: wantsEvents, keep: h.opts.NoTakeover}
-	out.reading.w = w
-	return out
+	out.w, out.reading.w, out.timeout, out.shared = w, w, h.opts.WriteTimeout, r.ProtoMajor > 1
+	out.json, out.events, out.keep = wantsJSON, wantsEvents, h.opts.NoTakeover
+	return true
 }
 
 // serve has the Backend serve a request and writes the answer. If the handler
@@ -292,6 +301,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		calls, faults, fault = h.admitBatch(rev, body)
 	}
 	if fault != nil {
+		h.backend.Refused(false, fault)
 		if rev == 0 {
 			rev = protocol.Latest
 		}
@@ -310,6 +320,9 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 	var lost *protocol.Error // of a message that wants no answer
 	var running sync.WaitGroup
 	for i, c := range calls {
+		if faults[i] != nil {
+			h.backend.Refused(false, faults[i])
+		}
 		switch {
 		case faults[i] != nil && c.Message.Kind() == protocol.KindResponse: // which nobody answers
 		case faults[i] != nil:
@@ -323,7 +336,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 				answer = h.backend.Serve(c)
 			})
 		default:
-			lost = cmp.Or(h.backend.Notify(c), lost)
+			lost = cmp.Or(h.notify(c), lost)
 		}
 	}
 	running.Wait()
@@ -342,6 +355,16 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 	out.answerAll(answers)
 }
 
+// notify hands a message over that wants no answer. A fault says why it could not be
+// taken.
+func (h *Handler) notify(c *Call) *protocol.Error {
+	fault := h.backend.Notify(c)
+	if fault != nil {
+		h.backend.Refused(false, fault)
+	}
+	return fault
+}
+
 // accepted answers messages that want no answer, with 202 unless one of them
 // could not be taken.
 func accepted(w http.ResponseWriter, fault *protocol.Error) {
@@ -349,9 +372,9 @@ func accepted(w http.ResponseWriter, fault *protocol.Error) {
 	case fault == nil:
 		w.WriteHeader(http.StatusAccepted)
 	case fault.Code == protocol.CodeUnavailable:
-		refuse(w, http.StatusServiceUnavailable, fault)
+		writeFault(w, http.StatusServiceUnavailable, fault)
 	default:
-		refuse(w, http.StatusBadRequest, fault)
+		writeFault(w, http.StatusBadRequest, fault)
 	}
 }
 
@@ -359,11 +382,11 @@ func accepted(w http.ResponseWriter, fault *protocol.Error) {
 // connection of HTTP+SSE. It returns when the stream ends.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
-		notAllowed(w, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
+		h.notAllowed(w, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
 		return
 	}
 	if _, events := accepts(r); !events {
-		refuse(w, http.StatusNotAcceptable, protocol.Errorf(protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
+		h.refuse(w, http.StatusNotAcceptable, wire.Refused("accept", protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
 		return
 	}
 	if r.Header.Get(headerSession) == "" {
@@ -372,7 +395,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	}
 	x, status, fault := h.session(r)
 	if fault != nil {
-		refuse(w, status, fault)
+		h.refuse(w, status, fault)
 		return
 	}
 	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true, keep: h.opts.NoTakeover, line: newLine(r)}
@@ -382,7 +405,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		if status = statusOf(fault, 0, true); status == http.StatusOK {
 			status = http.StatusBadRequest
 		}
-		refuse(w, status, fault)
+		h.refuse(w, status, fault)
 	}
 }
 
@@ -398,16 +421,16 @@ func (h *Handler) withoutSession() string {
 // to end.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" {
-		notAllowed(w, h.withoutSession(), "DELETE is for legacy sessions and needs Mcp-Session-Id")
+		h.notAllowed(w, h.withoutSession(), "DELETE is for legacy sessions and needs Mcp-Session-Id")
 		return
 	}
 	x, status, fault := h.session(r)
 	if fault != nil {
-		refuse(w, status, fault)
+		h.refuse(w, status, fault)
 		return
 	}
 	if fault := h.backend.EndSession(x); fault != nil {
-		refuse(w, http.StatusServiceUnavailable, fault)
+		h.refuse(w, http.StatusServiceUnavailable, fault)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -437,13 +460,19 @@ func endDeadline(control *http.ResponseController) {
 
 // notAllowed answers 405 with the methods that are allowed and a hint what to
 // do.
-func notAllowed(w http.ResponseWriter, allow, hint string) {
+func (h *Handler) notAllowed(w http.ResponseWriter, allow, hint string) {
 	w.Header().Set("Allow", allow)
-	refuse(w, http.StatusMethodNotAllowed, protocol.Errorf(protocol.CodeInvalidRequest, "method not allowed: %s", hint))
+	h.refuse(w, http.StatusMethodNotAllowed, wire.Refused("http_method", protocol.CodeInvalidRequest, "method not allowed: %s", hint))
 }
 
-// refuse answers with an error that belongs to no request.
-func refuse(w http.ResponseWriter, status int, e *protocol.Error) {
+// refuse tells of an error that belongs to no request, and answers with it.
+func (h *Handler) refuse(w http.ResponseWriter, status int, e *protocol.Error) {
+	h.backend.Refused(false, e)
+	writeFault(w, status, e)
+}
+
+// writeFault answers with an error that belongs to no request.
+func writeFault(w http.ResponseWriter, status int, e *protocol.Error) {
 	setRetryAfter(w.Header(), e)
 	writeJSON(w, status, wire.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
 }

@@ -104,9 +104,10 @@ func mismatch(name, header, body string) *protocol.Error {
 }
 
 // encodedHeader returns the decoded value of a header that must be there once
-// and may be encoded in base64.
-func encodedHeader(r *http.Request, name string) (string, *protocol.Error) {
-	values := r.Header[http.CanonicalHeaderKey(name)]
+// and may be encoded in base64. canonical is its name in the form of net/http, name
+// that which the client knows.
+func encodedHeader(r *http.Request, name, canonical string) (string, *protocol.Error) {
+	values := r.Header[canonical]
 	if len(values) != 1 {
 		return "", protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s must be sent once", name)
 	}

@@ -4,36 +4,42 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // resuming is what an exchange has for a client that may come back for its
-// answer: the function that begins the stream, until it is called, and then the
-// stream.
+// answer: who begins the stream, until that is asked to, and then the stream. The
+// zero value is for clients that cannot come back. It is a part of the exchange,
+// because few of the answers that may be streams become one. by and id are set
+// before the exchange is shared.
 type resuming struct {
+	by Resumer
+	id protocol.ID // of the request
+
 	mu     sync.Mutex
-	open   func(to upcall.Sink) upcall.Stream // nil once it was called
+	over   bool // by is not to be asked any more
 	opened upcall.Stream
 }
+
+// can tells whether the client may come back at all.
+func (r *resuming) can() bool { return r.by != nil }
 
 // stream returns the stream that keeps what is sent, begun when it is first
 // needed; nil if there is none.
 func (r *resuming) stream(e *exchange) upcall.Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.open != nil {
-		r.opened, r.open = r.open(e), nil
+	if !r.over {
+		r.opened, r.over = r.by.OpenStream(e, r.id), true
 	}
 	return r.opened
 }
 
 // begun returns the stream if it has begun, else nil, and prevents one from
-// beginning later: the answer goes out without. r may be nil.
+// beginning later: the answer goes out without.
 func (r *resuming) begun() upcall.Stream {
-	if r == nil {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open = nil
+	r.over = true
 	return r.opened
 }

@@ -116,6 +116,9 @@ func (c *sseConn) Write(message []byte) error {
 	return err
 }
 
+// ComeBack implements Posted.
+func (c *sseConn) ComeBack(retry time.Duration) { c.out.ComeBack(retry) }
+
 // Flush implements transport.Conn. Every Write is flushed already.
 func (*sseConn) Flush() error { return nil }
 
@@ -221,7 +224,7 @@ func (s *sseStreams) connect(w http.ResponseWriter, r *http.Request) {
 	_ = c.Close() // the backend has done so, unless it refused
 	out.hush()
 	if !opened && fault != nil {
-		refuse(w, statusOf(fault, 0, true), fault)
+		s.refuse(w, statusOf(fault, 0, true), fault)
 	}
 }
 
@@ -276,5 +279,11 @@ func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, bod
 	case protocol.CodeInternal:
 		status = http.StatusInternalServerError
 	}
-	refuse(w, status, fault)
+	s.refuse(w, status, fault)
+}
+
+// refuse tells of an error that belongs to no request, and answers with it.
+func (s *sseStreams) refuse(w http.ResponseWriter, status int, fault *protocol.Error) {
+	s.backend.Refused(true, fault)
+	writeFault(w, status, fault)
 }

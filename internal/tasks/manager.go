@@ -24,11 +24,12 @@
 // the sweeper.
 //
 // Locks: that of a Manager may be taken while that of a Task is held, never the
-// other way round. No lock of either is held while the Store runs; a Task's
-// channel saving keeps the uses of the Store for one task apart.
+// other way round, and that of a sweeper while either is. None is held while the Store
+// runs; a Task's channel saving keeps the uses of the Store for one task apart.
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,10 +105,11 @@ type Manager struct {
 	shared *Shared // Config.Store, if it is one; nil else
 	*sweeper
 
-	mu   sync.Mutex
-	live map[string]*Task
-	owed map[string]time.Time // tasks that ended and of which nobody has heard, and until when that may be waited for
-	turn chan struct{}        // closed when running or owed are others; made by Drain
+	mu     sync.Mutex
+	live   map[string]*Task
+	owed   map[string]time.Time // tasks that ended and of which nobody has heard, and until when that may be waited for
+	ending int                  // ends on their way to the Store
+	turn   chan struct{}        // closed when one of these is another, or what the sweeper owes; made by Drain
 }
 
 // NewManager returns a Manager without tasks. changed, if not nil, is told of
@@ -116,24 +118,10 @@ func NewManager(config Config, changed func(State)) *Manager {
 	if config.Store == nil {
 		config.Store = &Memory{}
 	}
-	if config.TTL <= 0 {
-		config.TTL = DefaultTTL
-	}
-	if config.Max <= 0 {
-		config.Max = DefaultMax
-	}
-	if config.MaxRunning <= 0 {
-		config.MaxRunning = DefaultRunning
-	}
-	if config.MaxPerOwner == 0 {
-		config.MaxPerOwner = max(1, config.Max/10)
-	}
-	if config.MaxRunningPerOwner == 0 {
-		config.MaxRunningPerOwner = max(1, config.MaxRunning/4)
-	}
-	if config.Memory <= 0 {
-		config.Memory = DefaultMemory
-	}
+	config.TTL, config.Max = cmp.Or(max(config.TTL, 0), DefaultTTL), cmp.Or(max(config.Max, 0), DefaultMax)
+	config.MaxRunning, config.Memory = cmp.Or(max(config.MaxRunning, 0), DefaultRunning), cmp.Or(max(config.Memory, 0), DefaultMemory)
+	config.MaxPerOwner = cmp.Or(config.MaxPerOwner, max(1, config.Max/10))
+	config.MaxRunningPerOwner = cmp.Or(config.MaxRunningPerOwner, max(1, config.MaxRunning/4))
 	if changed == nil {
 		changed = func(State) {}
 	}
@@ -234,6 +222,20 @@ func (m *Manager) leave(t *Task) {
 	}
 }
 
+// ends notes that the end of a task is on its way to the Store, until done is
+// called.
+func (m *Manager) ends() (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ending++
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.ending--
+		m.turned()
+	}
+}
+
 // turned tells Drain to look again. m.mu is held.
 func (m *Manager) turned() {
 	if m.turn != nil {
@@ -254,9 +256,31 @@ func (m *Manager) Told(id string) {
 	}
 }
 
-// Drain returns when no task runs and the client of each that ended was Told
-// so, or has not asked for longer than its interval; or when ctx ends. From now on
-// the server takes no task of another replica's.
+// Running returns how many tasks run here.
+func (m *Manager) Running() int { return m.running.Used() }
+
+// HandOver leaves the tasks that another replica may run again to it, and takes none
+// from now on. What begins meanwhile, or after it, runs here.
+func (m *Manager) HandOver() {
+	m.draining.Store(true)
+	if m.shared == nil {
+		return
+	}
+	var left sync.WaitGroup
+	room := make(chan struct{}, batch) // the store is asked for so many at a time
+	for _, t := range m.renewable() {  // of others the store may not have the call yet
+		room <- struct{}{}
+		left.Go(func() {
+			defer func() { <-room }()
+			t.Release()
+		})
+	}
+	left.Wait()
+}
+
+// Drain returns when no task runs, the Store has how each has ended, and the client
+// of each was Told so, or has not asked for longer than its interval; or when ctx
+// ends. From now on the server takes no task of another replica's.
 func (m *Manager) Drain(ctx context.Context) {
 	m.draining.Store(true)
 	for {
@@ -269,17 +293,17 @@ func (m *Manager) Drain(ctx context.Context) {
 				last = until
 			}
 		}
-		if len(m.live) == 0 && len(m.owed) == 0 {
+		if len(m.live) == 0 && len(m.owed) == 0 && m.ending == 0 && !m.owes() {
 			m.mu.Unlock()
 			return
 		}
 		if m.turn == nil {
 			m.turn = make(chan struct{})
 		}
-		turn, running := m.turn, len(m.live) > 0
+		turn, owed := m.turn, len(m.live) == 0 && len(m.owed) > 0
 		m.mu.Unlock()
 		var late <-chan time.Time
-		if !running {
+		if owed {
 			late = time.After(time.Until(last))
 		}
 		select {

@@ -103,6 +103,9 @@ func (h Handle) Append(dst []byte, to wire.To) ([]byte, error) {
 	return wire.AppendTyped(dst, "task", text, metaOf(&h.Record), to)
 }
 
+// Status implements wire.Unfinished.
+func (Handle) Status() string { return "task" }
+
 // State is the result of tasks/get, with the outcome of a task that has ended
 // and the questions of one that waits for answers.
 type State struct {

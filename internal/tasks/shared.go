@@ -20,7 +20,7 @@ import (
 const (
 	slots   = 4                // parts of the store, over which tasks are spread
 	running = "running"        // the index of tasks whose replica has to renew them
-	queued  = "queued"         // the index of those that wait for a worker
+	queued  = "queued"         // begins the indexes of those that wait for a worker
 	batch   = 256              // tasks that are renewed at once
 	atOnce  = time.Millisecond // after which one is due that a replica gives away
 	maxLost = 3                // runs of a task that may lose their replica
@@ -43,11 +43,11 @@ func (s *Shared) giveUp() time.Duration { return s.lease() * 8 / 10 }
 // seek is for how long a task may wait for a replica that has its tool.
 func (s *Shared) seek() time.Duration { return 4 * s.lease() }
 
-// The kinds of messages between replicas, whose bodies are letters.
+// The kinds of messages between replicas, whose bodies are letters but for one.
 const (
 	letterAnswers = "task answers" // to the runner: there are some in the store
 	letterCancel  = "task cancel"  // to the runner: it has been ended
-	letterQueued  = "task queued"  // to all: a worker is wanted
+	letterQueued  = "task queued"  // to all: a worker is wanted; the body is a lane
 )
 
 // letter is what a replica tells the one that runs a task.
@@ -176,7 +176,7 @@ func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 	default:
 		w.In, w.Index = max(r.in, atOnce), running
 		if r.Worker {
-			w.Index = queued
+			w.Index = laneOf(r).Index
 		}
 	}
 	return w, nil
@@ -297,6 +297,7 @@ func (s *Shared) change(ctx context.Context, id string, fn func(r *Record) bool)
 			return r, "", false, err
 		}
 		if err := written[0].Err; !errors.Is(err, scale.ErrChanged) {
+			r.rev = written[0].Rev
 			return r, e.Owner, err == nil, err
 		}
 	}

@@ -30,6 +30,12 @@ type replica struct {
 // newReplica starts a replica in a bubble.
 func newReplica(t *testing.T, store scale.Store) *replica {
 	t.Helper()
+	return newRunner(t, store, nil)
+}
+
+// newRunner is newReplica of one that runs tasks again.
+func newRunner(t *testing.T, store scale.Store, replay func(context.Context, *Task, []byte) error) *replica {
+	t.Helper()
 	sealer := func(use string) *seal.Sealer {
 		s, err := seal.New(use, []byte("a secret of 16 bytes or more"))
 		if err != nil {
@@ -38,7 +44,7 @@ func newReplica(t *testing.T, store scale.Store) *replica {
 		return s
 	}
 	r := &replica{post: post.New(post.Config{Store: store, Seal: sealer("post")})}
-	r.Manager = NewManager(Config{Store: &Shared{Store: store, Seal: sealer("task"), Post: r.post}}, nil)
+	r.Manager = NewManager(Config{Store: &Shared{Store: store, Seal: sealer("task"), Post: r.post}, Replay: replay}, nil)
 	r.post.Start(func(m post.Message) { r.Delivered(m) })
 	r.Share()
 	synctest.Wait()
@@ -91,6 +97,7 @@ type leaky struct {
 	scale.Store
 	away, lose atomic.Bool // lose: what it writes it does not say
 	readOnly   atomic.Bool
+	loseTasks  atomic.Bool // lose is for these alone, and not for their calls
 	puts       atomic.Int64
 }
 
@@ -110,7 +117,8 @@ func (s *leaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 		s.puts.Add(1)
 	}
 	written, err := s.Store.Put(ctx, writes...)
-	if s.lose.Load() && writes[0].Key.Part != "node" {
+	call := strings.HasPrefix(writes[0].Key.Part, "task-call-")
+	if s.lose.Load() && writes[0].Key.Part != "node" && !(call && s.loseTasks.Load()) {
 		return nil, scale.ErrUnavailable
 	}
 	return written, err
@@ -369,6 +377,36 @@ func TestSharedReadOnly(t *testing.T) {
 			want(t, task.Record().ID, protocol.TaskWorking, a, b, c)
 			if err := cause(); err != nil {
 				t.Errorf("the work was told %v", err)
+			}
+		})
+	}
+}
+
+// A task that others may run cannot begin, as one that may be tried again, if it is
+// certain that nobody finds it.
+func TestSharedKeepFails(t *testing.T) {
+	for _, replay := range []bool{true, false} {
+		shared(t, func(t *testing.T, store *leaky, a, _, _ *replica, _ *Task, _ func() error) {
+			keep := func(fails *atomic.Bool) error {
+				task, err := a.Reserve("ann", 0, 0, func(error) {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer task.Drop()
+				var call *Call
+				if replay {
+					call = &Call{Text: []byte("call")}
+				}
+				fails.Store(true)
+				defer fails.Store(false)
+				return task.Keep(call)
+			}
+			if err := keep(&store.away); !errors.Is(err, scale.ErrUnavailable) {
+				t.Errorf("the store is away: %v", err)
+			}
+			store.loseTasks.Store(true)
+			if err := keep(&store.lose); err == nil || errors.Is(err, scale.ErrUnavailable) == replay {
+				t.Errorf("the reply is lost, and others may run the task: %v, %v", replay, err)
 			}
 		})
 	}

@@ -69,6 +69,10 @@ type Progress struct {
 	Total    float64 `json:"total,omitempty"` // 0 means unknown
 }
 
+// Rev orders the states of a task that replicas share, whose clocks differ; 0 where
+// they do not share it.
+func (r *Record) Rev() scale.Rev { return r.rev }
+
 // with returns a copy of m that has value under key.
 func with[V any](m map[string]V, key string, value V) map[string]V {
 	m = maps.Clone(m)

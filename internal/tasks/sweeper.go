@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,7 @@ type sweeper struct {
 	draining atomic.Bool
 	contact  [slots]leases.Contact // with the parts of the store
 	workers  atomic.Int32          // calls of Work
-	wake     chan struct{}         // tells Work of a task that waits; has room for one
+	lanes    lanes                 // for Work
 
 	mu     sync.Mutex
 	unmade []string       // tasks of which nobody was told, and which may be in the store
@@ -37,7 +38,7 @@ type sweeper struct {
 }
 
 func newSweeper(m *Manager) *sweeper {
-	s := &sweeper{m: m, wake: make(chan struct{}, 1), unkept: make(map[*Task]bool)}
+	s := &sweeper{m: m, lanes: lanes{wake: make(chan struct{}, 1)}, unkept: make(map[*Task]bool)}
 	for i := range s.contact {
 		if m.shared != nil {
 			s.contact[i].Lease = m.shared.lease()
@@ -56,7 +57,11 @@ var ErrElsewhere = errors.New("tasks: not on this replica")
 func (s *sweeper) Delivered(message post.Message) bool {
 	switch message.Kind {
 	case letterQueued:
-		s.knock()
+		var l lane
+		err := json.Unmarshal(message.Body, &l)
+		if s.m.failed(err); err == nil && s.workers.Load() > 0 {
+			s.lanes.knock(l)
+		}
 		return true
 	case letterAnswers, letterCancel:
 	default:
@@ -81,9 +86,27 @@ func (s *sweeper) Delivered(message post.Message) bool {
 }
 
 // Share begins to renew the tasks that run here, and to take those that nobody
-// runs, on a goroutine that ends with Close. It must be called once, and only with
+// runs, on goroutines that end with Close. It must be called once, and only with
 // a *Shared.
-func (s *sweeper) Share() { s.ended.Go(s.keepShared) }
+//
+// Renewing has a goroutine of its own: what the store takes long for elsewhere must
+// not let the leases of tasks end.
+func (s *sweeper) Share() {
+	s.ended.Go(func() {
+		s.each(func() {
+			var touched sync.WaitGroup
+			touched.Go(s.touch)
+			s.renew(s.m.renewable())
+			touched.Wait()
+		})
+	})
+	s.ended.Go(func() {
+		s.each(func() {
+			s.saveAgain()
+			s.takeDue()
+		})
+	})
+}
 
 // Close ends what Share has begun.
 func (s *sweeper) Close() {
@@ -93,8 +116,8 @@ func (s *sweeper) Close() {
 	s.ended.Wait()
 }
 
-// keepShared renews and takes tasks until Close.
-func (s *sweeper) keepShared() {
+// each calls do at every beat, until Close.
+func (s *sweeper) each(do func()) {
 	timer := time.NewTicker(s.m.shared.beat())
 	defer timer.Stop()
 	for {
@@ -102,17 +125,18 @@ func (s *sweeper) keepShared() {
 		case <-s.ctx.Done():
 			return
 		case <-timer.C:
+			do()
 		}
-		s.touch()
-		if s.renew(s.m.renewable()) {
-			s.saveAgain()
-		}
-		for part := range slots {
-			// Before, what is due may be so because nobody could renew it.
-			for range 10 {
-				if !s.contact[part].Held() || s.draining.Load() || s.sweep(part, running, 100) < 100 {
-					break
-				}
+	}
+}
+
+// takeDue takes the tasks that nobody runs.
+func (s *sweeper) takeDue() {
+	for part := range slots {
+		// Before, what is due may be so because nobody could renew it.
+		for range 10 {
+			if !s.contact[part].Held() || s.draining.Load() || s.sweep(partOf(part), running, 100) < 100 {
+				break
 			}
 		}
 	}
@@ -134,36 +158,51 @@ func (s *sweeper) Work(ctx context.Context, drains error) error {
 	defer s.workers.Add(-1)
 	timer := time.NewTicker(s.m.shared.beat() / 4)
 	defer timer.Stop()
-	for !s.draining.Load() {
-		for part := range slots {
-			if room := min(s.m.config.MaxRunning-s.m.running.Used(), 16); room > 0 {
-				s.sweep(part, queued, room)
-			}
-		}
+	for part := range slots {
+		s.lanes.add(lanesOf(partOf(part))...)
+	}
+	for part := 0; !s.draining.Load(); {
+		s.takeQueued(ctx)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.ctx.Done():
 			return drains
-		case <-s.wake:
-		case <-timer.C:
+		case <-s.lanes.wake:
+		case <-timer.C: // for those of which nothing was heard, or too soon
+			s.lanes.again(lanesOf(partOf(part)))
+			part++
 		}
 	}
 	return drains
 }
 
-// knock wakes Work.
-func (s *sweeper) knock() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it will look anyway
+// takeQueued runs tasks that wait for a worker, a few of each lane in turn, while
+// there is room. It stops after some: those that do not run here after all wait
+// again, and must not be looked at for ever.
+func (s *sweeper) takeQueued(ctx context.Context) {
+	for range 4 * slots * lanesOfPart {
+		room := s.m.config.MaxRunning - s.m.running.Used()
+		if room <= 0 || ctx.Err() != nil || s.draining.Load() {
+			return
+		}
+		l, of := s.lanes.next()
+		if of == 0 {
+			return
+		}
+		if few := max(1, min(room/of, 4)); s.sweep(l.Part, l.Index, few) == few {
+			s.lanes.add(l)
+		}
 	}
 }
 
 // queue tells workers of a task.
-func (s *sweeper) queue() {
-	s.knock()
-	_ = s.m.useSoon(func(ctx context.Context) error { return s.m.shared.Post.Tell(ctx, letterQueued, nil) }) // they look anyway
+func (s *sweeper) queue(l lane) {
+	s.lanes.knock(l)
+	body, err := json.Marshal(l)
+	if err == nil {
+		_ = s.m.useSoon(func(ctx context.Context) error { return s.m.shared.Post.Tell(ctx, letterQueued, body) }) // they look anyway
+	}
 }
 
 // use is Manager.useSoon, unless the sweeper is closed, and until then. It returns
@@ -202,29 +241,35 @@ func (s *sweeper) lostTouch(name string) {
 }
 
 // renew lets tasks that run here go on, takes over what others have added to them,
-// and ends those that have ended elsewhere. It tells whether the store answered.
-func (s *sweeper) renew(tasks []*Task) (answered bool) {
-	looks := make([]scale.Look, 0, len(tasks))
-	for _, t := range tasks {
+// and ends those that have ended elsewhere. It asks for all of them at once: a
+// lease is not long enough for one slow answer after another.
+func (s *sweeper) renew(tasks []*Task) {
+	var asked sync.WaitGroup
+	for chunk := range slices.Chunk(tasks, batch) {
+		asked.Go(func() { s.renewSome(chunk) })
+	}
+	asked.Wait()
+}
+
+// renewSome is renew for as many as one call of the store takes.
+func (s *sweeper) renewSome(tasks []*Task) {
+	looks := make([]scale.Look, len(tasks))
+	for i, t := range tasks {
 		r := t.Record()
-		looks = append(looks, scale.Look{Key: keyOf(r.ID), Known: r.rev, In: s.m.shared.lease()})
-	}
-	answered = true
-	at := 0
-	for chunk := range slices.Chunk(looks, batch) {
-		var found []scale.Entry
-		began, err := s.use(func(ctx context.Context) (err error) { found, err = s.m.shared.Store.Get(ctx, chunk...); return err })
-		answered = answered && err == nil
-		for i := range chunk {
-			if len(found) == len(chunk) && found[i].Err == nil && (err == nil || found[i].Key == chunk[i].Key) {
-				s.renewed(tasks[at+i], chunk[i].Known, found[i], began)
-			} else {
-				s.lostTouch(chunk[i].Key.Part)
-			}
+		looks[i] = scale.Look{Key: keyOf(r.ID), Known: r.rev, In: s.m.shared.lease()}
+		if r.Waiting { // it was left to others since it was on the list, who would wait for a lease
+			looks[i].In = 0
 		}
-		at += len(chunk)
 	}
-	return answered
+	var found []scale.Entry
+	began, err := s.use(func(ctx context.Context) (err error) { found, err = s.m.shared.Store.Get(ctx, looks...); return err })
+	for i, look := range looks {
+		if len(found) == len(looks) && found[i].Err == nil && (err == nil || found[i].Key == look.Key) {
+			s.renewed(tasks[i], look.Known, found[i], began)
+		} else {
+			s.lostTouch(look.Key.Part)
+		}
+	}
 }
 
 // renewed handles what a look at a task has found.
@@ -254,28 +299,37 @@ func (s *sweeper) renewed(t *Task, known scale.Rev, e scale.Entry, began time.Ti
 // there.
 func (s *sweeper) saveAgain() {
 	s.mu.Lock()
-	unmade := s.unmade
-	s.unmade = nil
-	tasks := make([]*Task, 0, len(s.unkept))
-	for t := range s.unkept {
-		tasks = append(tasks, t)
-	}
+	unmade := slices.Clone(s.unmade)
+	tasks := slices.Collect(maps.Keys(s.unkept))
 	s.mu.Unlock()
-	for i, id := range unmade {
+	for _, id := range unmade {
 		if _, err := s.use(func(ctx context.Context) error { return s.m.shared.Delete(ctx, id) }); err != nil {
-			s.mu.Lock()
-			s.unmade = append(s.unmade, unmade[i:]...)
-			s.mu.Unlock()
 			return
 		}
+		s.settled(func() { s.unmade = s.unmade[1:] })
 	}
 	for _, t := range tasks {
-		if t.saveAgain() == nil {
-			s.mu.Lock()
-			delete(s.unkept, t)
-			s.mu.Unlock()
+		if t.saveAgain() == nil { // else others may be kept: their parts of the store answer perhaps
+			s.settled(func() { delete(s.unkept, t) })
 		}
 	}
+}
+
+// settled notes, by done, that the store has something that it was owed.
+func (s *sweeper) settled(done func()) {
+	s.mu.Lock()
+	done()
+	s.mu.Unlock()
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	s.m.turned()
+}
+
+// owes tells whether the store does not have everything yet.
+func (s *sweeper) owes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.unmade)+len(s.unkept) > 0
 }
 
 // unmake makes a task that could not be kept another one: the store may have that
@@ -301,14 +355,14 @@ func (s *sweeper) keepTrying(t *Task) {
 }
 
 // sweep takes tasks of a part that are due in an index, and returns how many were.
-func (s *sweeper) sweep(part int, index string, most int) int {
+func (s *sweeper) sweep(part, index string, most int) int {
 	var due []scale.Entry
 	began, err := s.use(func(ctx context.Context) (err error) {
-		due, err = s.m.shared.Store.Due(ctx, partOf(part), index, s.m.shared.Post.Node(), most, s.m.shared.lease())
+		due, err = s.m.shared.Store.Due(ctx, part, index, s.m.shared.Post.Node(), most, s.m.shared.lease())
 		return err
 	})
 	if err != nil {
-		s.contact[part].Note(false)
+		s.lostTouch(part)
 	}
 	for _, e := range due {
 		r, err := s.m.shared.read(e)
@@ -335,7 +389,7 @@ func (s *sweeper) take(r *Record) {
 		s.fail(r, lost("the replica that ran the task is gone", "replica lost"))
 	case r.Lost >= maxLost:
 		s.fail(r, lost(fmt.Sprintf("the task was run %d times, and each time the replica that ran it was lost", r.Lost), "replica lost"))
-	case r.Worker && s.workers.Load() == 0 || s.m.config.Replay == nil:
+	case r.Worker && s.workers.Load() == 0 || s.m.config.Replay == nil || s.draining.Load():
 		s.pass(r)
 	default:
 		s.again(*r)
@@ -387,6 +441,10 @@ func (s *sweeper) again(r Record) {
 		return
 	}
 	t.claimed(&r, began)
+	if s.draining.Load() { // since it was looked up: HandOver may not have found it
+		t.Release()
+		return
+	}
 	s.ended.Go(func() {
 		err := safely.Try(func() error { return s.m.config.Replay(ctx, t, text) })
 		if err != nil {

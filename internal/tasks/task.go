@@ -276,8 +276,8 @@ func (t *Task) Keep(call *Call) error {
 	}
 	err = t.keepCall(&r, call)
 	if err == nil {
-		if err = t.save(r, change, func(State) {}); err != nil && r.Waiting {
-			err = fmt.Errorf("a worker may have found the task: %v", err) // not as one that may pass
+		if err = t.save(r, change, func(State) {}); err != nil && r.Replay {
+			err = fmt.Errorf("another replica may find the task and run it: %v", err) // not as one that may pass
 		}
 	}
 	if err != nil {
@@ -345,7 +345,8 @@ func (t *Task) found() {
 func (t *Task) Leave() {
 	t.manager.end(t, errLeft)
 	t.manager.Told(t.record.ID)
-	t.manager.queue()
+	r := t.Record()
+	t.manager.queue(laneOf(&r))
 }
 
 // errLeft is the cause of a task that was left to a worker.
@@ -416,6 +417,7 @@ func (t *Task) keepNotes() {
 // Finish ends the task: with a result, or an error, whose message becomes that
 // of the state, or cancelled. What comes after the first end counts no more.
 func (t *Task) Finish(status protocol.TaskStatus, result, fault json.RawMessage) error {
+	defer t.manager.ends()()
 	t.manager.leave(t) // first: who sees the end may start the next at once
 	err := t.change(func(r *Record) { r.end(status, result, fault) })
 	if err != nil && t.manager.shared != nil {
@@ -425,22 +427,28 @@ func (t *Task) Finish(status protocol.TaskStatus, result, fault json.RawMessage)
 }
 
 // Release leaves the task to another replica, which runs it again at once. It
-// tells false, and does nothing, if none may.
+// tells false, and does nothing, if none may, or if the task has finished.
 func (t *Task) Release() bool {
-	if !t.Record().Replay {
-		return false
-	}
-	t.release(func(r *Record) { r.wait(atOnce) })
-	return true
+	return t.Record().Replay && t.release(func(r *Record) { r.wait(atOnce) })
 }
 
-// release leaves the task to others, with what fn makes of it.
-func (t *Task) release(fn func(r *Record)) {
+// release leaves the task to others, with what fn makes of it. It tells false if
+// the task has finished: its end may still be on its way to the Store, and must get
+// there.
+func (t *Task) release(fn func(r *Record)) bool {
+	r, change, err := t.apply(fn)
+	if change == 0 && err == nil && t.Record().Status.Final() { // which never changes again
+		return false
+	}
 	t.manager.leave(t)
-	if err := t.change(fn); err != nil {
+	if change != 0 {
+		err = t.save(r, change, t.manager.changed)
+	}
+	if err != nil {
 		t.manager.failed(err) // others find it when its lease is over
 	}
 	t.manager.end(t, ErrLost)
+	return true
 }
 
 // end keeps the task from being changed and saved again, and reports whether it
@@ -499,6 +507,22 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 // here has ended.
 func (t *Task) goesOn() bool {
 	return t.manager.shared != nil && t.manager.draining.Load() && t.Record().Replay
+}
+
+// Ended returns how the task, whose work has ended, is over for its client; "" if
+// that is another replica's to say. One whose time was up has failed.
+func (t *Task) Ended() protocol.TaskStatus {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case errors.Is(t.over, ErrLost):
+		return ""
+	case errors.Is(t.over, ErrCancelled): // at another replica, whatever it came to here
+		return protocol.TaskCancelled
+	case t.record.Status.Final():
+		return t.record.Status
+	}
+	return protocol.TaskFailed
 }
 
 // lost tells whether the task is another run's.

@@ -58,7 +58,7 @@ func (f *fleet) look(ctx context.Context) error {
 		return err
 	}
 	var gone []string
-	if f.hub.answeredFor() >= grace {
+	if f.hub.contact.Held() {
 		var err error
 		if gone, err = f.gone(ctx); err != nil {
 			return err

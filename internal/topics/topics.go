@@ -56,6 +56,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/lease"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
@@ -64,7 +65,7 @@ import (
 
 const (
 	slots      = 64                     // parts of the store, over which topics are spread
-	gather     = 5 * time.Millisecond   // so long a topic to raise waits for others
+	gather     = 5 * time.Millisecond   // after some were raised, so long others gather
 	look       = 5 * time.Second        // between looks, which find what no hint told
 	mostLooked = 1024                   // topics of one look: where there are more, they take turns
 	batch      = 256                    // entries that are read, or written, at once
@@ -104,6 +105,7 @@ type Config struct {
 type Hub struct {
 	config  Config
 	fleet   fleet
+	contact lease.Contact // with the store
 	watcher scale.Watcher
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -124,7 +126,7 @@ type Hub struct {
 	looked  scale.Rev           // all that was raised before is told, or in news
 	synced  scale.Rev           // all that was raised before is told
 	away    bool                // the store does not answer, or has not yet
-	answers time.Time           // since when it does
+	asked   bool                // it has been asked
 	enters  bool                // this replica begins to serve
 
 	// What the goroutine that reads has alone.
@@ -156,7 +158,7 @@ func New(c Config) *Hub {
 		topics: make(map[scale.Key]*topic), groups: make(map[string]int), unread: make(map[scale.Key]struct{}),
 		raising: make(map[string]struct{}), news: make(map[string]struct{}), late: make(map[late]struct{}), behind: make(map[any]int), watched: make(map[string]bool),
 	}
-	h.fleet.hub, h.away = h, true
+	h.fleet.hub, h.away, h.contact.Lease = h, true, grace
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
@@ -167,16 +169,6 @@ func (h *Hub) Serve() {
 	defer h.mu.Unlock()
 	h.enters = true
 	knock(h.read)
-}
-
-// answeredFor returns for how long the store has answered without a failure.
-func (h *Hub) answeredFor() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.away {
-		return 0
-	}
-	return time.Since(h.answers)
 }
 
 // raiseForAll raises a topic of which nobody here has been told either.
@@ -197,10 +189,13 @@ func (h *Hub) Start() {
 }
 
 // Close raises what waits to be raised, and ends the Hub, which must have been
-// started. ctx bounds how long that takes.
+// started. ctx bounds how long that takes. It may be called again.
 func (h *Hub) Close(ctx context.Context) {
 	_ = h.fleet.leave(ctx) // or others find out
-	h.last <- ctx
+	select {
+	case h.last <- ctx:
+	default: // it was closed before
+	}
 	h.stop()
 	ended := make(chan struct{})
 	go func() {
@@ -445,13 +440,17 @@ func (h *Hub) writeAll() {
 			return
 		case <-h.write:
 		}
-		for pause := gather; h.wait(pause); {
+		for h.ctx.Err() == nil {
 			more, err := h.writeRound(h.ctx)
-			if !more {
-				break
-			}
-			if pause = 0; err != nil {
+			pause := gather
+			switch {
+			case err != nil:
 				pause = again
+			case more:
+				pause = 0
+			}
+			if !h.wait(pause) || !more {
+				break
 			}
 		}
 	}
@@ -531,12 +530,10 @@ func (h *Hub) use(ctx context.Context, fn func(ctx context.Context) error) error
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := fn(ctx)
+	h.contact.Note(err == nil)
 	h.mu.Lock()
-	first := err != nil && (!h.away || h.answers.IsZero()) && h.ctx.Err() == nil
-	if h.away || err != nil {
-		h.answers = time.Now()
-	}
-	h.away = err != nil
+	first := err != nil && (!h.away || !h.asked) && h.ctx.Err() == nil
+	h.away, h.asked = err != nil, true
 	h.mu.Unlock()
 	if first {
 		h.failed(err)
@@ -581,12 +578,20 @@ func (h *Hub) readAll() {
 
 // readRound reads what is to be read now. due tells that it is time to look.
 func (h *Hub) readRound(due bool) error {
-	if err := h.watch(); err != nil {
+	fresh, err := h.watch()
+	if err != nil {
 		return err
 	}
 	now := h.now()
 	h.mu.Lock()
 	keys := slices.Collect(maps.Keys(h.unread))
+	if len(fresh) > 0 {
+		for key := range h.topics { // one may have been read before hints came
+			if _, unread := h.unread[key]; !unread && fresh[key.Part] {
+				keys = append(keys, key)
+			}
+		}
+	}
 	gap := h.gap
 	if gap || due && len(h.round) == 0 {
 		h.round, h.begun = slices.Collect(maps.Keys(h.topics)), now
@@ -636,8 +641,9 @@ func (h *Hub) lookAround(due bool) error {
 }
 
 // watch makes the Watcher watch the groups of which there are topics, and no
-// others. It runs before these are read, so that nothing is missed.
-func (h *Hub) watch() error {
+// others, and returns those that it did not watch. It runs before their topics are
+// read, so that nothing is missed.
+func (h *Hub) watch() (fresh map[string]bool, err error) {
 	var more, less []string
 	h.mu.Lock()
 	for part := range h.groups {
@@ -654,15 +660,16 @@ func (h *Hub) watch() error {
 	h.mu.Unlock()
 	h.watcher.Remove(less...)
 	if len(more) == 0 {
-		return nil
+		return nil, nil
 	}
-	err := h.use(h.ctx, func(ctx context.Context) error { return h.watcher.Add(ctx, more...) })
-	if err == nil {
-		for _, part := range more {
-			h.watched[part] = true
-		}
+	if err := h.use(h.ctx, func(ctx context.Context) error { return h.watcher.Add(ctx, more...) }); err != nil {
+		return nil, err
 	}
-	return err
+	fresh = make(map[string]bool, len(more))
+	for _, part := range more {
+		h.watched[part], fresh[part] = true, true
+	}
+	return fresh, nil
 }
 
 // readKeys reads topics.

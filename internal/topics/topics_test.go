@@ -21,8 +21,9 @@ type engine struct {
 	away, deaf  atomic.Bool
 	lost        atomic.Bool // replies of Put are lost
 	read, wrote atomic.Int64
-	slow        atomic.Int64 // time that Put takes
-	dead        sync.Map     // names of replicas that were killed
+	slow        atomic.Int64           // time that Put takes
+	dead        sync.Map               // names of replicas that were killed
+	removing    atomic.Pointer[func()] // called once, before a Watcher removes something; nil does nothing
 }
 
 func newEngine() *engine { return &engine{Store: scale.NewLocal()} }
@@ -49,11 +50,25 @@ func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry,
 }
 
 func (e *engine) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
-	return e.Store.Watch(func(subject string, m scale.Message) {
+	return &watcher{e, e.Store.Watch(func(subject string, m scale.Message) {
 		if !e.deaf.Load() {
 			fn(subject, m)
 		}
-	}, gap)
+	}, gap)}
+}
+
+type watcher struct {
+	engine *engine
+	scale.Watcher
+}
+
+func (w *watcher) Remove(subjects ...string) {
+	if len(subjects) > 0 {
+		if removing := w.engine.removing.Swap(nil); removing != nil {
+			(*removing)()
+		}
+	}
+	w.Watcher.Remove(subjects...)
 }
 
 // hub is a Hub, and what it was told.
@@ -192,21 +207,29 @@ func TestRaise(t *testing.T) {
 	})
 }
 
-// Many changes within a short time are one.
+// The first change is told at once, and many that follow soon are one.
 func TestGather(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		hubs[1].Join(nil, "x", 0)
 		synctest.Wait()
-		before := e.wrote.Load()
-		for range 1000 {
-			raise := hubs[0].Raise
-			if err := raise("x"); err != nil {
+		before, begun := e.wrote.Load(), time.Now()
+		raise := func() {
+			if err := hubs[0].Raise("x"); err != nil {
 				t.Fatal(err)
 			}
 		}
+		raise()
+		hubs[1].want(t, "after the first", "x")
+		for range 1000 {
+			raise()
+		}
+		hubs[1].want(t, "while others gather")
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("it took %v", took)
+		}
 		time.Sleep(gather)
 		hubs[1].want(t, "after a thousand", "x")
-		if n := e.wrote.Load() - before; n != 1 {
+		if n := e.wrote.Load() - before; n != 2 {
 			t.Errorf("%d writes", n)
 		}
 	})
@@ -308,6 +331,25 @@ func TestJoin(t *testing.T) {
 		time.Sleep(keep)
 		b.Join("t", "other", mark)
 		b.want(t, "the mark is old", "t: other")
+	})
+}
+
+// A topic that is joined while its hints are about to be watched no more is read
+// again once they are watched.
+func TestJoinWhileLeft(t *testing.T) {
+	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
+		a, b := hubs[0], hubs[1]
+		b.Join(nil, "x", 0)
+		time.Sleep(time.Minute)
+		removing := func() {
+			b.Join(nil, "x", 0)
+			raise(t, a, "x") // before it is watched again
+		}
+		e.removing.Store(&removing)
+		b.Leave("x")
+		time.Sleep(time.Second)
+		raise(t, a, "x")
+		b.want(t, "at once", "x", "x")
 	})
 }
 
@@ -476,7 +518,9 @@ func TestClose(t *testing.T) {
 		if err := b.Raise("x"); err != nil {
 			t.Error(err)
 		}
-		b.Close(t.Context()) // gives up
+		for range 3 {
+			b.Close(t.Context()) // gives up
+		}
 	})
 }
 

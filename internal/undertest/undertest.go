@@ -6,7 +6,6 @@ package undertest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,7 +22,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
@@ -42,23 +40,18 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 }
 
 // Server is the main function of a server, with the flags -http and -stdio. Over
-// HTTP its endpoint is /mcp, and WebSocket connections are served under /ws. With
-// -replicas there are several of it, which share a store within the process, and
-// each request goes to the next one. newServer completes the options.
+// HTTP its endpoint is /mcp, and WebSocket connections are served under /ws.
+// newServer completes the options.
 func Server(newServer func(opts mcp.Options) *mcp.Server) {
 	Main("server", func(ctx context.Context, args []string) error {
 		flags := flag.NewFlagSet("server", flag.ContinueOnError)
 		addr := flags.String("http", "", "serve HTTP on this `address`; port 0 takes a free one")
 		stdio := flags.Bool("stdio", false, "serve standard input and output")
-		replicas := flags.Int("replicas", 1, "with -http, a `number` of servers that share their sessions")
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
 		if (*addr != "") == *stdio || flags.NArg() > 0 {
 			return errors.New("give either -http ADDRESS or -stdio")
-		}
-		if *replicas > 1 && !*stdio {
-			return serveReplicas(ctx, *addr, *replicas, newServer)
 		}
 		s := newServer(mcp.Options{})
 		if *stdio {
@@ -109,23 +102,6 @@ func Proxy(to *url.URL) http.Handler {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		proxy.ServeHTTP(w, r)
-	})
-}
-
-// serveReplicas serves n servers that share a store, each request by the next.
-func serveReplicas(ctx context.Context, addr string, n int, newServer func(opts mcp.Options) *mcp.Server) error {
-	opts := mcp.Options{Store: scale.NewLocal(), StateKeys: [][]byte{[]byte(rand.Text())}}
-	var servers []*mcp.Server
-	var handlers []http.Handler
-	for range n {
-		s := newServer(opts)
-		servers, handlers = append(servers, s), append(handlers, Endpoints(s))
-	}
-	return Serve(ctx, addr, RoundRobin(handlers...), func(ctx context.Context) (err error) {
-		for _, s := range servers {
-			err = errors.Join(err, s.Shutdown(ctx))
-		}
-		return err
 	})
 }
 

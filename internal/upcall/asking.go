@@ -36,6 +36,7 @@ type Asking struct {
 	Method   string
 	Params   *protocol.Params // which must not be changed
 	Revision protocol.Revision
+	Session  Session       // nil in modern revisions
 	HTTP     *http.Request // as Transport.HTTP
 	// Send sends a message to the client beside those of Progress and Log.
 	Send func(message []byte) error

@@ -6,7 +6,7 @@
 //   - [Config] is what a Frame is made of. The connections of a server make one
 //     for each message.
 //   - [Peer] is the client, [Session] its legacy session, of the [Client] that
-//     initialize told of, and [Ender] who can end that.
+//     initialize told of, and [Server] who serves it.
 //   - [Askers] makes the [Asker] of a request, which carries each [Question] of
 //     its handler to the client.
 //   - [Detacher] makes a request a task, and [Detachment] is one that is.
@@ -30,16 +30,28 @@ import (
 
 // Config is what a Frame is made of.
 type Config struct {
-	ID        protocol.ID // zero for a notification
-	Method    string
-	Params    protocol.Params
+	Request   *Request          // which must not change any more; nil for a Frame without
 	Revision  protocol.Revision // zero means protocol.Latest
 	Transport Transport
 	Peer      Peer           // nil drops every message
 	Session   Session        // nil in modern revisions
 	LogLevel  protocol.Level // of a modern request; zero means none wanted
 	Askers    Askers         // nil if the client cannot be asked
-	Ender     Ender          // nil if the session cannot be ended by who handles its requests
+	Server    Server         // nil if there is none: then no session can be ended, and nothing is known of names
+}
+
+// Request is the frame.Request of a Frame, in the memory of who has read it.
+type Request struct {
+	ID     protocol.ID // zero for a notification
+	Method string
+	Params protocol.Params
+}
+
+// Read makes r what m asks. A fault is one of the params; all else of r is right
+// then.
+func (r *Request) Read(m *protocol.Message) *protocol.Error {
+	r.ID, r.Method = m.ID, m.Method
+	return wire.ScanParams(m, &r.Params)
 }
 
 // Transport is how a request came.
@@ -48,7 +60,8 @@ type Transport struct {
 	// HTTP is the request over HTTP. For SSE and WebSocket it is the one that
 	// opened the connection; on other transports it is nil.
 	HTTP *http.Request
-	// Remote is the client's address on a socket, "" elsewhere.
+	// Remote is the client's address on a socket, behind "unix:" for a Unix socket;
+	// "" elsewhere.
 	Remote string
 }
 
@@ -115,9 +128,13 @@ var (
 // ErrTooManySessions is the error of opening a session beyond the maximum.
 var ErrTooManySessions = errors.New("session: too many sessions")
 
-// Ender is where Frame.EndSession leads: the server.
-type Ender interface {
+// Server is where Frame.EndSession and Frame.Labels lead.
+type Server interface {
 	EndSession(s Session, reason error) error
+	// Knows reports whether there is such a method, and whether name is that of
+	// something registered that the method names, and one of the first so many that
+	// were asked for.
+	Knows(method, name string) (knowsMethod, knowsName bool)
 }
 
 // Sink is a connection that takes events. After an error it is of no further

@@ -66,6 +66,8 @@ const (
 	ResumableStreams
 	// PrimedStreams: such a stream begins with an event that has no data.
 	PrimedStreams
+	// Skills: the extension of that name.
+	Skills
 )
 
 // revisionFeatures are the features of each revision. Batches came and went
@@ -81,7 +83,7 @@ var revisionFeatures = [...]Feature{
 const (
 	in2025March    = ResumableStreams | ToolHints | AudioContentItems | ProgressMessage | CompletionsCapability
 	in2025June     = in2025March | Elicitation | StructuredContent | ResourceLinks | Titles | VersionHeader | LastModified
-	in2025November = in2025June | PrimedStreams | Icons | ElicitModes | SamplingTools | OptionalErrorID
+	in2025November = in2025June | PrimedStreams | Icons | ElicitModes | SamplingTools | OptionalErrorID | Skills
 	in2026July     = in2025November&^(ResumableStreams|PrimedStreams) | AnyStructured | ResultType | CacheHints | PerRequestMeta
 )
 

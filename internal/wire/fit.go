@@ -145,23 +145,28 @@ func ServerCapabilitiesFor(c protocol.ServerCapabilities, rev protocol.Revision)
 	return c
 }
 
-// TasksExtension is the identifier of the extension for calls that outlive
-// their request. It came with 2026-07-28 and is for no revision before.
-const TasksExtension = "io.modelcontextprotocol/tasks"
-
 // extensionsFor returns the extensions of either side without those that rev
 // does not have. Extensions that are not known here belong to every revision:
-// the schemas of capabilities are open, and hosts look for apps and skills in
-// legacy sessions, too. all is not changed.
+// the schemas of capabilities are open, and hosts look for apps in legacy
+// sessions, too. all is not changed.
 func extensionsFor[V any](all map[string]V, rev protocol.Revision) map[string]V {
-	if _, ok := all[TasksExtension]; !ok || PerRequestMeta.In(rev) {
-		return all
+	own := [...]struct {
+		id    string
+		since Feature
+	}{{TasksExtension, PerRequestMeta}, {SkillsExtension, Skills}}
+	copied := false
+	for _, x := range own {
+		if _, ok := all[x.id]; !ok || x.since.In(rev) {
+			continue
+		}
+		if !copied {
+			all, copied = maps.Clone(all), true
+		}
+		delete(all, x.id)
 	}
-	if len(all) == 1 {
+	if len(all) == 0 {
 		return nil
 	}
-	all = maps.Clone(all)
-	delete(all, TasksExtension)
 	return all
 }
 

@@ -27,6 +27,31 @@ type Result interface {
 	Append(dst []byte, to To) ([]byte, error)
 }
 
+// Unfinished is a Result that is not the end of what was asked for. Status is the
+// word of frame.Outcome for it.
+type Unfinished interface {
+	Result
+	Status() string
+}
+
+// Wrapper is a Result around another one.
+type Wrapper interface {
+	Result
+	Unwrap() protocol.Result
+}
+
+// Unwrap returns the result that the handler returned, out of as many Wrappers as
+// there are around it; a nil result stays nil.
+func Unwrap(result protocol.Result) protocol.Result {
+	for {
+		w, ok := result.(Wrapper)
+		if !ok {
+			return result
+		}
+		result = w.Unwrap()
+	}
+}
+
 // AppendResult appends r as one JSON object that suits the answer; on an error
 // what it returns is nil.
 func AppendResult(dst []byte, r protocol.Result, to To) ([]byte, error) {

@@ -33,8 +33,6 @@
 package wire
 
 import (
-	"bytes"
-
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -46,8 +44,12 @@ const DefaultMaxBatch = 100
 // IsBatch reports whether text begins like a JSON array. It looks at nothing
 // else; ScanBatch does.
 func IsBatch(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
-	return len(text) > 0 && text[0] == '['
+	for _, c := range text {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c == '['
+		}
+	}
+	return false
 }
 
 // Scan reads one message from text, as Decode of package protocol does. It is
@@ -87,9 +89,13 @@ func ScanBatch(text []byte, rev protocol.Revision, max int) (messages [][]byte, 
 	messages, count, err := protocol.Internal(call.Private{}).SplitBatch(text, rev, max)
 	switch {
 	case err != nil:
-		return nil, err.(*protocol.Error)
+		fault := err.(*protocol.Error)
+		if fault.Code == protocol.CodeInvalidRequest {
+			fault = Refused("batch", fault.Code, "%s", fault.Message)
+		}
+		return nil, fault
 	case count > max:
-		return nil, protocol.Errorf(protocol.CodeInvalidRequest, "the batch has %d messages; the limit is %d", count, max)
+		return nil, Refused("batch", protocol.CodeInvalidRequest, "the batch has %d messages; the limit is %d", count, max)
 	}
 	return messages, nil
 }
@@ -97,12 +103,12 @@ func ScanBatch(text []byte, rev protocol.Revision, max int) (messages [][]byte, 
 // ErrInitializeInBatch is the answer to a batch that has an initialize
 // request, which the specification forbids (basic/lifecycle of 2025-03-26).
 func ErrInitializeInBatch() *protocol.Error {
-	return protocol.Errorf(protocol.CodeInvalidRequest, "initialize must not be part of a batch: send it alone and first")
+	return Refused("batch", protocol.CodeInvalidRequest, "initialize must not be part of a batch: send it alone and first")
 }
 
 // ErrModernInBatch is the answer to a modern request within a batch.
 func ErrModernInBatch() *protocol.Error {
-	return protocol.Errorf(protocol.CodeInvalidRequest, "revision %s has no batches: send the request alone", protocol.Latest)
+	return Refused("batch", protocol.CodeInvalidRequest, "revision %s has no batches: send the request alone", protocol.Latest)
 }
 
 // AppendBatch appends the array of those answers that are not nil, or nothing

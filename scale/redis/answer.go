@@ -3,7 +3,6 @@ package redis
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -133,11 +132,12 @@ func isOf(err *rueidis.RedisError, kind string) bool {
 	return strings.HasPrefix(err.Error(), kind+" ") || err.Error() == kind
 }
 
-// first returns the first of errors.
-func first(errs []error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
+// first returns the error of the first look that was not answered.
+func first(found []scale.Entry) error {
+	for i := range found {
+		if found[i].Err != nil {
+			return found[i].Err
+		}
 	}
-	return errs[i]
+	return nil
 }

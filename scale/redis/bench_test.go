@@ -49,7 +49,7 @@ func own(b *testing.B) time.Duration {
 func BenchmarkStore(b *testing.B) {
 	engine := start(b)
 	s := open(b, user(b, engine))
-	ctx := b.Context()
+	ctx := context.WithoutCancel(b.Context()) // as requests of sessions have it
 	const sessions = 20_000
 	memory := func() int {
 		var n int

@@ -2,7 +2,7 @@ package redis
 
 import (
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -19,43 +19,36 @@ const (
 // breaker keeps calls from an engine that does not answer. It is closed (0 to 2
 // failures in a row), or open: then a goroutine asks the engine, and closes it
 // when there is an answer.
-type breaker struct {
-	mu       sync.Mutex
-	failures int
-}
+type breaker struct{ failures atomic.Int32 }
 
 // errOpen is the error of calls that are not made.
 var errOpen = fmt.Errorf("%w: it has not answered for a while", scale.ErrUnavailable)
 
 // allows reports whether a call may be made.
 func (b *breaker) allows() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.failures < maxFailures
+	return b.failures.Load() < maxFailures
 }
 
 // note notes whether a call was answered, and reports whether the breaker has
 // opened by it. An open one stays so, whatever comes late.
 func (b *breaker) note(answered bool) (opened bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.failures >= maxFailures:
-		return false
-	case answered:
-		b.failures = 0
-		return false
+	for {
+		before := b.failures.Load()
+		after := before + 1
+		if answered {
+			after = 0
+		}
+		switch {
+		case before >= maxFailures || before == after:
+			return false
+		case b.failures.CompareAndSwap(before, after):
+			return after == maxFailures
+		}
 	}
-	b.failures++
-	return b.failures == maxFailures
 }
 
 // close lets calls through again.
-func (b *breaker) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.failures = 0
-}
+func (b *breaker) close() { b.failures.Store(0) }
 
 // answers reports whether an error, or none, is the answer of an engine that
 // works, though it may refuse something.

@@ -37,6 +37,8 @@ const (
 	killEngine    = 23 * time.Second // kill -9, and a new one a second later
 	pauseReplica  = 7 * time.Second  // SIGSTOP for two seconds
 	pauseEngine   = 11 * time.Second // SIGSTOP for a second and a half
+	breakLink     = 8 * time.Second  // between a replica and the engine: one of three ways, for a second and a half
+	rest          = 25 * time.Second // at the end of each minute, in which engine and links are left alone: who has no store for a lease takes no task
 	unanswered    = 30 * time.Second // no request may take so long
 	settling      = 60 * time.Second // for tasks to end when all is quiet again
 )
@@ -73,10 +75,10 @@ var counters = porcupine.Model{
 	Step: func(state, input, output any) (bool, any) {
 		n, a := state.(int), output.(answer)
 		switch {
+		case input.(operation).name == "end":
+			return n >= 0, -1
 		case a.fate == refused:
 			return true, n
-		case input.(operation).name == "end":
-			return n >= 0 || a.fate == unknown, -1
 		case a.fate == gone:
 			return n < 0, n
 		case a.fate == unknown:
@@ -119,11 +121,14 @@ func byWhatItIsAbout(history []porcupine.Operation) [][]porcupine.Operation {
 // disturbed is a server of four replicas, to which things happen.
 type disturbed struct {
 	t     *testing.T
-	url   string
+	url   string // where each request goes to the next replica
 	ids   atomic.Int64
 	began time.Time
 
+	replicas []string // the URL of each
+
 	mu       sync.Mutex
+	troubles []trouble
 	sessions []porcupine.Operation
 	tasks    []porcupine.Operation
 	count    map[string]int
@@ -145,6 +150,7 @@ func (d *disturbed) note(history *[]porcupine.Operation, client int, o operation
 type reply struct {
 	Result struct {
 		Content []struct{ Text string }
+		IsError bool
 		TaskID  string
 		Status  string
 		Result  json.RawMessage
@@ -157,8 +163,13 @@ type reply struct {
 	}
 }
 
-// send sends a request and says what became of it.
+// send sends a request to whichever replica, and says what became of it.
 func (d *disturbed) send(ctx context.Context, method, session, rpc, params string) (r reply, header http.Header, o fate) {
+	return d.sendTo(ctx, d.url, method, session, rpc, params)
+}
+
+// sendTo is send for one replica.
+func (d *disturbed) sendTo(ctx context.Context, to, method, session, rpc, params string) (r reply, header http.Header, o fate) {
 	modern := strings.Contains(params, "2026-07-28")
 	body := ""
 	if method == http.MethodPost {
@@ -166,7 +177,7 @@ func (d *disturbed) send(ctx context.Context, method, session, rpc, params strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, unanswered)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, d.url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, to, strings.NewReader(body))
 	if err != nil {
 		d.t.Error(err)
 		return r, nil, unknown
@@ -216,6 +227,8 @@ func (d *disturbed) send(ctx context.Context, method, session, rpc, params strin
 			return r, nil, refused
 		case r.Error.Data.Executed != nil:
 			return r, nil, unknown
+		case strings.HasPrefix(r.Error.Message, "Task not found"):
+			return r, nil, gone
 		}
 		d.t.Errorf("%s: %d %s", rpc, res.StatusCode, text)
 		return r, nil, unknown
@@ -243,16 +256,19 @@ func (d *disturbed) session(ctx context.Context, client int) {
 			d.note(&d.sessions, client, operation{about, "count"}, called, a)
 			pauseFor(ctx)
 		}
-		for o := unknown; o == unknown || o == refused; {
-			called := time.Now()
-			_, _, o = d.send(context.Background(), http.MethodDelete, id, "", "")
-			if o == gone { // by one before, of which nobody heard
-				break
-			}
-			d.note(&d.sessions, client, operation{about, "end"}, called, answer{fate: o})
-			pauseFor(ctx)
-		}
 		called := time.Now()
+		tries := 0
+		for o = refused; o == unknown || o == refused; pauseFor(ctx) { // one that is refused may have ended it: it does no harm to try again
+			_, _, o = d.send(context.Background(), http.MethodDelete, id, "", "")
+			tries++
+		}
+		if o == gone && tries == 1 {
+			d.t.Errorf("session %d was gone before anybody ended it", about)
+		}
+		// It ended somewhen between the first try and the last, which the client may
+		// have been told by a later one only.
+		d.note(&d.sessions, client, operation{about, "end"}, called, answer{fate: done})
+		called = time.Now()
 		_, _, o = d.send(context.Background(), http.MethodPost, id, "tools/call", `{"name":"test_count"}`)
 		d.note(&d.sessions, client, operation{about, "count"}, called, answer{fate: o})
 	}
@@ -271,7 +287,7 @@ func (d *disturbed) task(ctx context.Context, client int) {
 			continue
 		}
 		named := `{"taskId":"` + begun.Result.TaskID + `"`
-		more := 3 // looks after the end
+		more, born := 3, time.Now() // looks after the end
 		for last := time.Now(); more > 0; pauseFor(context.Background()) {
 			called := time.Now()
 			r, _, o := d.send(context.Background(), http.MethodPost, "", "tasks/get", named+taskMeta)
@@ -295,6 +311,10 @@ func (d *disturbed) task(ctx context.Context, client int) {
 				last = time.Now()
 			} else if time.Since(last) > settling {
 				d.t.Errorf("a task has not ended after %v: %s, %+v", settling, r.Result.Status, r.Error)
+				break
+			}
+			if o == gone {
+				d.t.Errorf("task %d is gone %v after it began, at %v", about, time.Since(born), d.now())
 				break
 			}
 		}
@@ -342,24 +362,29 @@ func pauseFor(ctx context.Context) {
 	}
 }
 
-// TestChaos kills and stops replicas and the engine while clients use sessions and
-// tasks, and asks whether what the clients saw could have happened at one server
-// that does one thing after another.
-func TestChaos(t *testing.T) {
-	if *chaos == 0 {
-		t.Skip("without -chaos 60s")
-	}
-	engine := start(t, "--appendonly", "yes")
+// fleet is what TestChaos disturbs: four replicas, the engine, and the links
+// between them.
+type fleet struct {
+	*disturbed
+	engine   *server
+	links    [4]*link
+	replicas [4]*process
+	run      [4]func() // starts a replica
+}
+
+// startFleet starts it all, and a balancer before it.
+func startFleet(t *testing.T) *fleet {
+	f := &fleet{disturbed: &disturbed{t: t, count: map[string]int{}}, engine: start(t, "--appendonly", "yes", "--appendfsync", "always")} // with everysec it loses what it acknowledges while it syncs
 	program := build(t, "./cmd/replica")
-	var replicas [4]*process
 	var handlers []http.Handler
-	var run [4]func()
-	for i := range replicas {
+	for i := range f.replicas {
 		address := testserver.Address(t)
-		run[i] = func() {
-			replicas[i] = launch(t, false, []string{"GOMAXPROCS=1"}, program, "-http", address, "-redis", "redis://"+engine.address())
+		f.links[i] = newLink(t, f.engine.address())
+		f.run[i] = func() {
+			f.replicas[i] = launch(t, false, []string{"GOMAXPROCS=1"}, program, "-http", address, "-redis", "redis://"+f.links[i].Addr().String())
 		}
-		run[i]()
+		f.run[i]()
+		f.disturbed.replicas = append(f.disturbed.replicas, "http://"+address+"/mcp")
 		handlers = append(handlers, undertest.Proxy(&url.URL{Scheme: "http", Host: address}))
 		eventually(t, "a replica serves", func() bool {
 			res, err := http.Get("http://" + address + "/healthz")
@@ -367,63 +392,143 @@ func TestChaos(t *testing.T) {
 		})
 	}
 	web := httptest.NewServer(undertest.RoundRobin(handlers...))
-	defer web.Close()
-	d := &disturbed{t: t, url: web.URL + "/mcp", began: time.Now(), count: map[string]int{}}
+	t.Cleanup(web.Close)
+	f.url, f.began = web.URL+"/mcp", time.Now()
+	return f
+}
+
+// disturb does something to a replica, to the engine, or to what is between them.
+func (f *fleet) disturb(what string, i int) {
+	switch what {
+	case "kill a replica":
+		defer f.trouble(i, true)()
+		_ = f.replicas[i].Process.Kill()
+		<-f.replicas[i].ended
+		f.replicas[i].ended <- nil
+		f.run[i]()
+	case "kill the engine":
+		defer f.trouble(nobody, false)()
+		f.engine.kill()
+		time.Sleep(time.Second)
+		f.engine.run()
+	case "stop a replica":
+		defer f.trouble(i, false)() // what the engine answers then comes too late
+		_ = f.replicas[i].Process.Signal(syscall.SIGSTOP)
+		time.Sleep(2 * time.Second)
+		_ = f.replicas[i].Process.Signal(syscall.SIGCONT)
+	case "stop the engine":
+		defer f.trouble(nobody, false)()
+		goOn := f.engine.stop()
+		time.Sleep(1500 * time.Millisecond)
+		goOn()
+	case "cut a link":
+		defer f.trouble(i, false)()
+		defer f.links[i].refuse()()
+		time.Sleep(1500 * time.Millisecond)
+	case "stall a link":
+		defer f.trouble(i, false)()
+		defer f.links[i].stall()()
+		time.Sleep(1500 * time.Millisecond)
+	case "leave a link half open":
+		defer f.trouble(i, false)()
+		f.links[i].freeze()
+		time.Sleep(1500 * time.Millisecond)
+	}
+}
+
+// supervise starts replicas again that have ended by themselves: where the engine
+// is away they do not begin to serve.
+func (f *fleet) supervise() {
+	for i, r := range f.replicas {
+		select {
+		case err := <-r.ended:
+			r.ended <- err
+			f.run[i]()
+		default:
+		}
+	}
+}
+
+// TestChaos kills and stops replicas and the engine, and breaks what is between
+// them, while clients use sessions, tasks and streams. It asks whether what the
+// clients of sessions and tasks saw could have happened at one server that does
+// one thing after another, and of streams what chaosstreams_test.go says.
+func TestChaos(t *testing.T) {
+	if *chaos == 0 {
+		t.Skip("without -chaos 60s")
+	}
+	f := startFleet(t)
+	d := f.disturbed
 	ctx, cancel := context.WithTimeout(t.Context(), *chaos)
 	defer cancel()
-	var clients sync.WaitGroup
+	hears, deaf := context.WithCancel(t.Context())
+	defer deaf()
+	var clients, streams sync.WaitGroup
 	for i := range chaosSessions {
 		clients.Go(func() { d.session(ctx, i) })
 	}
 	for i := range chaosTasks {
 		clients.Go(func() { d.task(ctx, i) })
 	}
-	begun := time.Now()
-	next := map[string]time.Time{"kill a replica": begun.Add(killReplica), "kill the engine": begun.Add(killEngine), "stop a replica": begun.Add(pauseReplica), "stop the engine": begun.Add(pauseEngine)}
-	every := map[string]time.Duration{"kill a replica": killReplica, "kill the engine": killEngine, "stop a replica": pauseReplica, "stop the engine": pauseEngine}
+	var hearers []*hearer
+	for i := range 2 * chaosHearers {
+		h := &hearer{d: d, subscribes: i >= chaosHearers}
+		hearers = append(hearers, h)
+		streams.Go(func() { h.run(ctx, hears) })
+	}
+	clients.Go(func() { d.touch(ctx, hearers) })
+	every := map[string]time.Duration{
+		"kill a replica": killReplica, "kill the engine": killEngine, "stop a replica": pauseReplica, "stop the engine": pauseEngine,
+		"cut a link": 3 * breakLink, "stall a link": 3 * breakLink, "leave a link half open": 3 * breakLink,
+	}
+	next := map[string]time.Time{}
+	for what, pause := range every {
+		next[what] = d.began.Add(pause)
+	}
+	next["stall a link"] = next["stall a link"].Add(-breakLink)
+	next["leave a link half open"] = next["leave a link half open"].Add(-2 * breakLink)
 	for ctx.Err() == nil {
 		for what, at := range next {
 			if time.Now().Before(at) {
 				continue
 			}
 			next[what] = at.Add(every[what])
-			i := rand.IntN(len(replicas))
-			t.Logf("%.1f s: %s %d", time.Since(begun).Seconds(), what, i)
-			switch what {
-			case "kill a replica":
-				_ = replicas[i].Process.Kill()
-				<-replicas[i].ended
-				replicas[i].ended <- nil
-				run[i]()
-			case "kill the engine":
-				engine.kill()
-				time.Sleep(time.Second)
-				engine.run()
-			case "stop a replica":
-				_ = replicas[i].Process.Signal(syscall.SIGSTOP)
-				time.Sleep(2 * time.Second)
-				_ = replicas[i].Process.Signal(syscall.SIGCONT)
-			case "stop the engine":
-				goOn := engine.stop()
-				time.Sleep(1500 * time.Millisecond)
-				goOn()
+			if d.now()%time.Minute >= time.Minute-rest && !strings.HasSuffix(what, "replica") {
+				continue
 			}
+			i := rand.IntN(len(f.replicas))
+			t.Logf("%.1f s: %s %d", d.now().Seconds(), what, i)
+			f.disturb(what, i)
+			f.supervise()
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+	time.Sleep(time.Second)
+	f.supervise()
 	clients.Wait()
+	last := d.now() + settled
+	time.Sleep(settled) // for what is still to be told
+	deaf()
+	streams.Wait()
 	t.Logf("%v", d.count)
-	for name, history := range map[string][]porcupine.Operation{"sessions": d.sessions, "tasks": d.tasks} {
-		model := counters
-		if name == "tasks" {
-			model = endings
+	for i, h := range hearers {
+		v := h.judge(!h.subscribes, d.troubles, last)
+		t.Logf("hearer %d: %d messages, %d changes; %d judged, %d excused", i, len(h.messages), len(h.changes), v.judged, v.excused)
+		for _, fault := range v.faults {
+			t.Errorf("hearer %d: %s", i, fault)
 		}
-		for _, part := range model.Partition(history) {
-			if result := porcupine.CheckOperationsTimeout(model, part, time.Minute); result != porcupine.Ok {
-				t.Errorf("%s: %s", name, result)
-				for _, o := range part {
-					t.Logf("    %d to %d: %v %+v", o.Call/1e6, o.Return/1e6, o.Input, o.Output)
-				}
+	}
+	d.check(counters, d.sessions)
+	d.check(endings, d.tasks)
+}
+
+// check asks whether a history is one of the model.
+func (d *disturbed) check(model porcupine.Model, history []porcupine.Operation) {
+	for _, part := range model.Partition(history) {
+		if result := porcupine.CheckOperationsTimeout(model, part, time.Minute); result != porcupine.Ok {
+			d.t.Errorf("%v: %s", part[0].Input, result)
+			for _, o := range part {
+				d.t.Logf("    %d to %d: %v %+v", o.Call/1e6, o.Return/1e6, o.Input, o.Output)
 			}
 		}
 	}

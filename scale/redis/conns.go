@@ -29,6 +29,8 @@ func (c *conns) dialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 		var made net.Conn
 		var err error
+		// It is for all who wait for it, whoever asked first; d has a time limit.
+		ctx = context.WithoutCancel(ctx)
 		switch {
 		case dial != nil:
 			made, err = dial(ctx, address, d, config)

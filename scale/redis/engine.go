@@ -1,10 +1,12 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"math/bits"
 	"regexp"
 	"strconv"
 	"sync"
@@ -22,6 +24,7 @@ type engine struct {
 	client  rueidis.Client
 	prefix  string // of keys after their brace, and of channels
 	timeout time.Duration
+	bounds  deadlines // of that time
 	log     *zerolog.Logger
 	calls   chan struct{} // has an element for each call that waits
 	conns   conns
@@ -53,6 +56,7 @@ func newEngine(o Options) (*engine, error) {
 	if e.timeout == 0 {
 		e.timeout = time.Second
 	}
+	e.bounds.timeout = e.timeout
 	if o.MaxCalls == 0 {
 		o.MaxCalls = 1024
 	}
@@ -100,8 +104,11 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 	opt.ClusterOption.ShardsRefreshInterval = 5 * time.Second
 	// Nothing is cached here: what an invalidation does not reach in time is wrong.
 	opt.DisableCache = true
-	// A call that is given up must not end the connection of others.
-	opt.AlwaysPipelining = true
+	// A call that is given up must not end the connection of others. All calls go over
+	// one connection, as in a cluster: what comes at the same time then leaves, and is
+	// answered, together, which costs both sides less than a few connections do.
+	opt.AlwaysPipelining, opt.PipelineMultiplex = true, -1
+	opt.RingScaleEachConn = max(10, bits.Len(uint(o.MaxCalls))) // with places for all of them, as who waits for one hears no end of his time
 	// A machine that does not answer is found before the call ends, so that the
 	// client looks for the one that took over; and an idle connection that leads
 	// nowhere within these two and a second.
@@ -115,6 +122,9 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 
 // deadline bounds a call.
 func (e *engine) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Done() == nil {
+		return e.bounds.next(), func() {}
+	}
 	return context.WithTimeout(ctx, e.timeout)
 }
 
@@ -145,17 +155,54 @@ func (e *engine) do(ctx context.Context, client rueidis.Client, cmd rueidis.Comp
 	return text, e.failed(ctx, "", err)
 }
 
-// ask sends commands and returns an answer or an error for each. Those of which
-// the engine does not know the script have done nothing, and are sent once more
-// with its text; nothing else is sent twice, but for looks without a script,
-// which the library of the client repeats.
-func (e *engine) ask(ctx context.Context, list []command) ([][]rueidis.RedisMessage, []error) {
-	answers, errs := make([][]rueidis.RedisMessage, len(list)), make([]error, len(list))
+// response is what the engine has answered to a command.
+type response struct {
+	answer []rueidis.RedisMessage
+	err    error
+}
+
+// one sends a command and returns the response. If the engine does not know its
+// script it has done nothing, and is sent once more with the text of that; nothing
+// else is sent twice, but for looks without a script, which the library of the
+// client repeats.
+func (e *engine) one(ctx context.Context, c *command) (r response) {
+	if r.err = e.enter(ctx); r.err != nil {
+		return r
+	}
+	defer e.leave()
+	key := c.keys[0]
+	if !e.breaker(key).allows() {
+		r.err = errOpen
+		return r
+	}
+	bounded, cancel := e.deadline(ctx)
+	defer cancel()
+	result := e.client.Do(bounded, c.build(e.client, false))
+	if lacksScript(result) {
+		result = e.client.Do(bounded, c.build(e.client, true))
+	}
+	answer, err := result.ToArray()
+	return response{answer, e.failed(ctx, key, err)}
+}
+
+// lacksScript reports whether the engine does not know the script that it was to run.
+func lacksScript(result rueidis.RedisResult) bool {
+	fault, ok := rueidis.IsRedisErr(result.Error())
+	return ok && fault.IsNoScript()
+}
+
+// ask is one for several commands, which are sent together.
+func (e *engine) ask(ctx context.Context, list []command) []response {
+	responses := make([]response, len(list))
+	if len(list) == 1 {
+		responses[0] = e.one(ctx, &list[0])
+		return responses
+	}
 	if err := e.enter(ctx); err != nil {
-		for i := range errs {
-			errs[i] = err
+		for i := range responses {
+			responses[i].err = err
 		}
-		return answers, errs
+		return responses
 	}
 	defer e.leave()
 	bounded, cancel := e.deadline(ctx)
@@ -165,43 +212,29 @@ func (e *engine) ask(ctx context.Context, list []command) ([][]rueidis.RedisMess
 		if e.breaker(list[i].keys[0]).allows() {
 			all = append(all, i)
 		} else {
-			errs[i] = errOpen
+			responses[i].err = errOpen
 		}
 	}
 	for _, whole := range []bool{false, true} {
-		var unknown []int
-		for i, result := range e.send(bounded, list, all, whole) {
-			answer, err := result.ToArray()
+		commands := make([]rueidis.Completed, len(all))
+		for i, at := range all {
+			commands[i] = list[at].build(e.client, whole)
+		}
+		var again []int
+		for i, result := range e.client.DoMulti(bounded, commands...) {
 			at := all[i]
-			if fault, ok := rueidis.IsRedisErr(err); ok && fault.IsNoScript() && !whole {
-				unknown = append(unknown, at)
+			if !whole && lacksScript(result) {
+				again = append(again, at)
 				continue
 			}
-			answers[at], errs[at] = answer, e.failed(ctx, list[at].keys[0], err)
+			answer, err := result.ToArray()
+			responses[at] = response{answer, e.failed(ctx, list[at].keys[0], err)}
 		}
-		if all = unknown; len(all) == 0 {
+		if all = again; len(all) == 0 {
 			break
 		}
 	}
-	return answers, errs
-}
-
-// send sends those of the commands whose places are given.
-func (e *engine) send(ctx context.Context, list []command, at []int, whole bool) []rueidis.RedisResult {
-	if len(at) == 1 {
-		return []rueidis.RedisResult{e.client.Do(ctx, list[at[0]].build(e.client, whole))}
-	}
-	commands := make([]rueidis.Completed, len(at))
-	for i, place := range at {
-		commands[i] = list[place].build(e.client, whole)
-	}
-	return e.client.DoMulti(ctx, commands...)
-}
-
-// one is ask for one command.
-func (e *engine) one(ctx context.Context, c command) ([]rueidis.RedisMessage, error) {
-	answers, errs := e.ask(ctx, []command{c})
-	return answers[0], errs[0]
+	return responses
 }
 
 // failed notes how a call for a key ended, and returns its error for the caller.
@@ -226,61 +259,79 @@ func (e *engine) failed(ctx context.Context, key string, err error) error {
 // base is what the keys of a part begin with, and tag of a box.
 func (e *engine) base(part string) string { return "{" + e.prefix + part + "}:" }
 
+// entry is the key of an entry.
+func (e *engine) entry(k scale.Key) string { return "{" + e.prefix + k.Part + "}:e:" + k.Name }
+
 // longValue is the length from which a value is in a field of its own, so that a
 // look at an entry that is as known does not bring it along.
 const longValue = 4 << 10
 
 // Get implements scale.Store.
 func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	list := make([]command, len(looks))
-	for i := range looks {
-		list[i] = e.look(&looks[i])
-	}
-	found, long := make([]scale.Entry, len(looks)), []int(nil)
-	answers, errs := e.ask(ctx, list)
-	for i, look := range looks {
-		found[i] = scale.Entry{Key: look.Key}
-		if errs[i] == nil {
-			errs[i] = fill(&found[i], answers[i], look.Known)
+	found := make([]scale.Entry, len(looks))
+	if len(looks) == 1 { // as requests of sessions ask
+		c := e.look(&looks[0])
+		entryOf(&found[0], &looks[0], e.one(ctx, &c))
+	} else {
+		list := make([]command, len(looks))
+		for i := range looks {
+			list[i] = e.look(&looks[i])
 		}
-		if found[i].Err = errs[i]; errs[i] == nil && found[i].Rev != look.Known && found[i].Rev != 0 && found[i].Value == nil {
+		for i, r := range e.ask(ctx, list) {
+			entryOf(&found[i], &looks[i], r)
+		}
+	}
+	var long []int
+	for i := range found {
+		if found[i].Err == nil && found[i].Rev != looks[i].Known && found[i].Rev != 0 && found[i].Value == nil {
 			long = append(long, i)
 		}
 	}
 	if len(long) > 0 {
-		e.lookLong(ctx, looks, found, errs, long)
+		e.lookLong(ctx, looks, found, long)
 	}
-	return found, first(errs)
+	return found, first(found)
+}
+
+// entryOf fills in what a look has found.
+func entryOf(found *scale.Entry, look *scale.Look, r response) {
+	found.Key, found.Err = look.Key, r.err
+	if r.err == nil {
+		found.Err = fill(found, r.answer, look.Known)
+	}
 }
 
 // look returns the command of a look.
 func (e *engine) look(look *scale.Look) command {
-	base := e.base(look.Key.Part)
-	keys := []string{base + "e:" + look.Key.Name}
+	keys := []string{e.entry(look.Key)}
 	switch {
 	case look.Known != 0 && (look.TTL > 0 || look.In > 0):
-		return command{&touchScript, keys, []string{base, look.Key.Name, number(look.Known), millis(look.TTL), micros(look.In)}}
+		return command{&touchScript, keys, []string{e.base(look.Key.Part), look.Key.Name, number(look.Known), millis(look.TTL), micros(look.In)}}
 	case look.Known != 0:
-		return command{nil, keys, []string{"r", "o", "v"}}
+		return command{nil, keys, shortFields}
 	default:
-		return command{nil, keys, []string{"r", "o", "v", "w"}}
+		return command{nil, keys, allFields}
 	}
 }
 
+// allFields are those of an entry that are looked at, and shortFields those without
+// a long value.
+var (
+	allFields   = []string{"r", "o", "v", "w"}
+	shortFields = allFields[:3:3]
+)
+
 // lookLong looks once more at entries that are not as known, and whose values are
 // long.
-func (e *engine) lookLong(ctx context.Context, looks []scale.Look, found []scale.Entry, errs []error, at []int) {
+func (e *engine) lookLong(ctx context.Context, looks []scale.Look, found []scale.Entry, at []int) {
 	list := make([]command, len(at))
 	for i, place := range at {
 		list[i] = e.look(&scale.Look{Key: looks[place].Key})
 	}
-	answers, again := e.ask(ctx, list)
-	for i, place := range at {
-		found[place] = scale.Entry{Key: looks[place].Key}
-		if errs[place] = again[i]; again[i] == nil {
-			errs[place] = fill(&found[place], answers[i], looks[place].Known)
-		}
-		found[place].Err = errs[place]
+	for i, r := range e.ask(ctx, list) {
+		place := at[i]
+		found[place] = scale.Entry{}
+		entryOf(&found[place], &looks[place], r)
 	}
 }
 
@@ -291,17 +342,17 @@ func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry,
 		list[i] = e.write(&writes[i])
 	}
 	made := make([]scale.Entry, len(writes))
-	answers, errs := e.ask(ctx, list)
-	for i := range writes {
-		made[i] = scale.Entry{Key: writes[i].Key}
-		if errs[i] == nil {
-			errs[i] = outcome(&made[i], answers[i])
+	var err error // of the first that was not answered
+	for i, r := range e.ask(ctx, list) {
+		made[i].Key = writes[i].Key
+		if r.err == nil {
+			r.err = outcome(&made[i], r.answer)
 		}
-		if errs[i] != nil {
-			made[i].Err = errs[i]
+		if r.err != nil {
+			made[i].Err, err = r.err, cmp.Or(err, r.err)
 		}
 	}
-	return made, first(errs)
+	return made, err
 }
 
 // write returns the command of a write.
@@ -317,7 +368,7 @@ func (e *engine) write(w *scale.Write) command {
 	if w.Tell != "" {
 		channel = e.prefix + w.Tell
 	}
-	keys := []string{base + "e:" + w.Key.Name}
+	keys := []string{e.entry(w.Key)}
 	if w.Index != "" {
 		keys = append(keys, base+"i:"+w.Index)
 	}
@@ -336,11 +387,11 @@ func (e *engine) Due(ctx context.Context, part, index, owner string, max int, le
 	c := command{&dueScript, []string{base + "i:" + index},
 		[]string{base, index, owner, strconv.Itoa(min(max, maxDue)), micros(lease), strconv.Itoa(scale.MaxValue)}}
 	for {
-		answer, err := e.one(ctx, c)
-		if err != nil {
-			return nil, err
+		r := e.one(ctx, &c)
+		if r.err != nil {
+			return nil, r.err
 		}
-		more, due, err := dues(answer, part, owner)
+		more, due, err := dues(r.answer, part, owner)
 		if err != nil || !more {
 			return due, err
 		}
@@ -363,22 +414,22 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 	if p.Refuse {
 		refuse = "1"
 	}
-	answer, err := e.one(ctx, command{&appendScript, e.boxKeys(p.Box),
+	r := e.one(ctx, &command{&appendScript, e.boxKeys(p.Box),
 		[]string{rueidis.BinaryString(p.Data), strconv.Itoa(p.Keep), millis(p.TTL), refuse, e.prefix + p.Box}})
-	if err != nil {
-		return 0, "", err
+	if r.err != nil {
+		return 0, "", r.err
 	}
-	if len(answer) != 2 {
-		return 0, "", odd(fmt.Errorf("%d values", len(answer)))
+	if len(r.answer) != 2 {
+		return 0, "", odd(fmt.Errorf("%d values", len(r.answer)))
 	}
-	rev, err := parseRev(&answer[0])
+	rev, err := parseRev(&r.answer[0])
 	if err != nil {
 		return 0, "", err
 	}
 	if rev == 0 {
 		return 0, "", scale.ErrFull
 	}
-	reader, err := answer[1].ToString()
+	reader, err := r.answer[1].ToString()
 	if err != nil {
 		return 0, "", odd(err)
 	}
@@ -387,16 +438,16 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 
 // tell publishes text for a subject, by the machine that has a box.
 func (e *engine) tell(ctx context.Context, box, subject, text string) error {
-	_, err := e.one(ctx, command{&appendScript, e.boxKeys(box), []string{text, "0", "0", "0", e.prefix + subject}})
-	return err
+	return e.one(ctx, &command{&appendScript, e.boxKeys(box), []string{text, "0", "0", "0", e.prefix + subject}}).err
 }
 
 // Read implements scale.Store.
 func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-	answer, err := e.one(ctx, command{&readScript, e.boxKeys(box), []string{number(after), reader, millis(take), strconv.Itoa(scale.MaxValue)}})
-	if err != nil {
-		return nil, "", err
+	r := e.one(ctx, &command{&readScript, e.boxKeys(box), []string{number(after), reader, millis(take), strconv.Itoa(scale.MaxValue)}})
+	if r.err != nil {
+		return nil, "", r.err
 	}
+	answer := r.answer
 	if len(answer)%3 != 2 {
 		return nil, "", odd(fmt.Errorf("%d values", len(answer)))
 	}

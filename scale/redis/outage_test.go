@@ -9,6 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,7 +88,7 @@ func TestOutage(t *testing.T) {
 		"it stops": func(e *server, _ Options) func() { return e.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			engine := start(t, "--appendonly", "yes")
+			engine := start(t, "--appendonly", "yes", "--appendfsync", "always")
 			o := user(t, engine)
 			var handlers []http.Handler
 			for range 3 {
@@ -124,20 +127,35 @@ func TestOutage(t *testing.T) {
 			id := question[strings.Index(question, `"id":`)+5:]
 			id = id[:strings.Index(id, ",")]
 
-			goOn := away(engine, o)
-			end := time.Now().Add(*outage)
-			var calling sync.WaitGroup
-			calling.Go(func() {
-				calls, slowest := 0, time.Duration(0)
-				for ; time.Now().Before(end); calls++ {
+			modern := func(end time.Time) (took []time.Duration) {
+				for time.Now().Before(end) {
 					begun := time.Now()
 					if status, text := client.answer(add, true); status != http.StatusOK {
 						t.Errorf("a modern call: %d %s", status, text)
-						return
+						break
 					}
-					slowest = max(slowest, time.Since(begun))
+					took = append(took, time.Since(begun))
 				}
-				t.Logf("%d modern calls, the slowest took %v", calls, slowest)
+				slices.Sort(took)
+				return took
+			}
+			var calling sync.WaitGroup
+			before := time.Now().Add(*outage / 3)
+			calling.Go(func() { // as much beside it as later
+				for time.Now().Before(before) {
+					client.answer(`{"jsonrpc":"2.0","id":5,"method":"ping"}`, false)
+				}
+			})
+			with := modern(before)
+			calling.Wait()
+			goroutines, memory := runtime.NumGoroutine(), resident(t)
+
+			goOn := away(engine, o)
+			end := time.Now().Add(*outage)
+			calling.Go(func() {
+				without := modern(end)
+				t.Logf("%d modern calls; 99 of 100 took %v at most, the slowest %v; with the engine %v and %v", len(without),
+					without[len(without)*99/100], without[len(without)-1], with[len(with)*99/100], with[len(with)-1])
 			})
 			refused, slowest := 0, time.Duration(0)
 			for ; time.Now().Before(end); refused++ {
@@ -153,6 +171,12 @@ func TestOutage(t *testing.T) {
 				t.Errorf("a refusal took %v", slowest)
 			}
 			calling.Wait()
+			quiet := func(when string) {
+				most := goroutines + goroutines/20 + 4 // what the client of HTTP has now and then
+				eventually(t, "no more goroutines "+when, func() bool { return runtime.NumGoroutine() <= most })
+				t.Logf("%s there are %d goroutines and %d KiB in memory, before %d and %d", when, runtime.NumGoroutine(), resident(t)>>10, goroutines, memory>>10)
+			}
+			quiet("at its end")
 			goOn()
 			back := time.Now()
 			var status int
@@ -172,8 +196,21 @@ func TestOutage(t *testing.T) {
 			if text := event(t, stream, `"id":3`); !strings.Contains(text, "2 roots") {
 				t.Errorf("the question from before: %s", text)
 			}
+			quiet("afterwards")
 		})
 	}
+}
+
+// resident is how many bytes of memory this process has; 0 where Linux does not say it.
+func resident(t *testing.T) (bytes int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, pages int
+	_, _ = fmt.Sscan(string(text), &size, &pages)
+	return pages * os.Getpagesize()
 }
 
 // event reads a stream up to the event that has a text, and returns that.

@@ -3,14 +3,20 @@
 package redis
 
 import (
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	neturl "net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/testserver"
@@ -18,9 +24,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Processes of the example are one server, over TLS, with a user of the engine who
-// has the rights that it prints; and each ends as it is told to.
-func TestExample(t *testing.T) {
+// shop starts processes of the example, over TLS, with a user of the engine who has
+// the rights that it prints. url is that of a balancer before them.
+func shop(t *testing.T, n int, grace time.Duration) (processes []*process, url string) {
+	t.Helper()
 	cert, key, _ := certificate(t)
 	port := strconv.Itoa(freePort(t))
 	engine := start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
@@ -31,20 +38,26 @@ func TestExample(t *testing.T) {
 	}
 	engine.say(append([]string{"ACL", "SETUSER", "shop", "reset", "on", ">password"}, strings.Fields(string(rules))...)...)
 	env := []string{"REDIS_URL=rediss://shop:password@127.0.0.1:" + port, "SSL_CERT_FILE=" + cert, "STATE_KEYS=new: 16 bytes and more,old: 16 bytes and more"}
-	var processes []*process
 	var handlers []http.Handler
-	for range 2 {
+	for range n {
 		address := testserver.Address(t)
-		p := launch(t, false, env, program, "-http", address, "-drain", "0s")
+		p := launch(t, false, env, program, "-http", address, "-grace", grace.String())
+		p.said = address
 		eventually(t, "it serves", func() bool {
-			res, err := http.Get("http://" + address + "/healthz")
+			res, err := http.Get("http://" + address + "/readyz")
 			return err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK
 		})
-		processes, handlers = append(processes, p), append(handlers, undertest.Proxy(&url.URL{Scheme: "http", Host: address}))
+		processes, handlers = append(processes, p), append(handlers, undertest.Proxy(&neturl.URL{Scheme: "http", Host: address}))
 	}
 	web := httptest.NewServer(undertest.RoundRobin(handlers...))
 	t.Cleanup(web.Close)
-	c, err := client.Connect(t.Context(), client.HTTP(web.URL+"/mcp", nil), &client.Options{Revisions: []protocol.Revision{protocol.V20251125}})
+	return processes, web.URL + "/mcp"
+}
+
+// Processes of the example are one server, and each ends as it is told to.
+func TestExample(t *testing.T) {
+	processes, url := shop(t, 2, 2*time.Second)
+	c, err := client.Connect(t.Context(), client.HTTP(url, nil), &client.Options{Revisions: []protocol.Revision{protocol.V20251125}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +73,77 @@ func TestExample(t *testing.T) {
 	}
 	for _, p := range processes {
 		p.end(t)
+	}
+}
+
+// A process that is told to end, and killed when its time is up, loses nothing: a
+// client that has sent half of a request keeps it from ending early, and others
+// use it as long as it serves.
+func TestKilledAfterItsGrace(t *testing.T) {
+	const killed = 3 * time.Second
+	processes, url := shop(t, 2, killed*9/10)
+	half, err := net.Dial("tcp", processes[0].said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer half.Close()
+	if _, err := io.WriteString(half, "POST /mcp HTTP/1.1\r\nHost: "+processes[0].said+"\r\nContent-Type: application/json\r\n"+
+		"Accept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	var using sync.WaitGroup
+	served := make([]int, 4) // after the signal
+	for i := range served {
+		c, err := client.Connect(t.Context(), client.HTTP(url, nil), &client.Options{Revisions: []protocol.Revision{protocol.V20251125}, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		using.Go(func() {
+			var sure []string // what was put for certain
+			for n := 0; ; n++ {
+				select {
+				case <-over:
+					r, err := c.Call(t.Context(), "put", map[string]string{"name": "last"})
+					for goes := 1; err != nil && goes < 50; goes++ { // some go to the process that is no more
+						r, err = c.Call(t.Context(), "put", map[string]string{"name": "last"})
+					}
+					if err != nil {
+						t.Errorf("client %d: %v", i, err)
+						return
+					}
+					there := strings.Split(r.Text(), ", ")
+					for _, name := range sure {
+						at := slices.Index(there, name)
+						if at < 0 {
+							t.Errorf("client %d: %s is lost, or was moved", i, name)
+							return
+						}
+						there = there[at+1:]
+					}
+					served[i] = len(sure)
+					return
+				default:
+				}
+				name := strconv.Itoa(n)
+				if _, err := c.Call(t.Context(), "put", map[string]string{"name": name}); err == nil {
+					sure = append(sure, name)
+				}
+			}
+		})
+	}
+	if err := processes[0].Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(killed, func() { _ = processes[0].Process.Kill() })
+	err = <-processes[0].ended
+	processes[0].ended <- nil
+	t.Logf("the process ended: %v", err)
+	close(over)
+	using.Wait()
+	if slices.Contains(served, 0) {
+		t.Errorf("calls that were served: %v", served)
 	}
 }
 

@@ -15,7 +15,8 @@
 // failover loses the newest; with min-replicas-to-write an engine that has lost
 // its replicas takes none that would be lost. Machines of one engine have to
 // keep their clocks together (NTP), see package scale. appendonly yes lets the
-// engine start again with what it had.
+// engine start again with what it had: with appendfsync always all of it. With
+// everysec one that is killed has lost what it took while it synced.
 //
 // The user of the engine needs no more than [ACL] says.
 //
@@ -114,7 +115,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// StaysOnGoroutine tells servers that no call of the Store ends its goroutine.
+// StaysOnGoroutine tells servers that no call of the Store ends its goroutine, and that
+// each ends in time.
 func (s *Store) StaysOnGoroutine(call.Private) {}
 
 // Close ends the connections. The Watchers of the Store have to be closed before.

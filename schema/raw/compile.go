@@ -41,6 +41,7 @@
 package raw
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,9 +129,7 @@ func compile(doc any) (*node, error) {
 // wrong returns an error about the schema, with the JSON Pointer of the place
 // in front.
 func wrong(at, format string, args ...any) error {
-	if at == "" {
-		at = "(root)"
-	}
+	at = cmp.Or(at, "(root)")
 	return fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...))
 }
 

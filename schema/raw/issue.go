@@ -1,6 +1,7 @@
 package raw
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -96,10 +97,7 @@ func (e *Error) count(n int) string {
 // line returns the issue as Error and Text write it: path, message and hint.
 // Characters in the path that could disturb a terminal are made visible.
 func (is *Issue) line() string {
-	path := wording.Visible(is.Path)
-	if path == "" {
-		path = "(root)"
-	}
+	path := cmp.Or(wording.Visible(is.Path), "(root)")
 	text := path + ": " + is.Message
 	if is.Hint != "" {
 		text += "; " + is.Hint

@@ -3,9 +3,9 @@
 // revision of the specification describes this transport; it follows what they
 // say about custom transports, and their rules for byte streams.
 //
-// [Handler] makes the endpoint of a server, [Dial] connects to one. A message that is too long is skipped and
-// costs nothing else; a binary message or one that is not UTF-8 ends the
-// connection.
+// [Handler] makes the endpoint of a server, [Dial] connects to one. A message that is
+// too long is skipped and costs nothing else; a binary message or one that is not UTF-8
+// ends the connection.
 //
 // The WebSocket protocol itself is that of github.com/coder/websocket. A connection
 // has one goroutine, which pings a quiet peer, if KeepAlive is not turned off.

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -49,21 +50,22 @@ func newServer(opts mcp.Options) *mcp.Server {
 func main() {
 	acl := flag.Bool("acl", false, "print the rules of the engine's user")
 	addr := flag.String("http", ":8080", "serve HTTP on this `address`")
-	drain := flag.Duration("drain", 5*time.Second, "how `long` the balancer needs to see that /healthz fails")
+	grace := flag.Duration("grace", 27*time.Second, "how `long` the end may take: nine tenths of the time until SIGKILL")
+	early := flag.Bool("early", false, "close the port before calls are drained: for balancers that look at no /readyz")
 	flag.Parse()
 	if *acl {
 		fmt.Println(redis.ACL(prefix))
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := serve(ctx, *addr, *drain); err != nil {
+	if err := serve(*addr, *grace, *early); err != nil {
 		fmt.Fprintln(os.Stderr, "example:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(ctx context.Context, addr string, drain time.Duration) error {
+func serve(addr string, grace time.Duration, early bool) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	var keys [][]byte
 	for key := range strings.SplitSeq(os.Getenv("STATE_KEYS"), ",") {
 		if len(key) < 16 {
@@ -80,21 +82,35 @@ func serve(ctx context.Context, addr string, drain time.Duration) error {
 
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if ctx.Err() != nil {
-			w.WriteHeader(http.StatusServiceUnavailable) // new requests should go elsewhere
+	mux.HandleFunc("GET /livez", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if s.Stats().Draining {
+			http.Error(w, "draining", http.StatusServiceUnavailable)
 		}
 	})
-	web := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
 	served := make(chan error, 1)
-	go func() { served <- web.ListenAndServe() }()
+	go func() { served <- web.Serve(listener) }()
 	select {
 	case err := <-served:
 		return errors.Join(err, s.Shutdown(context.Background()))
 	case <-ctx.Done():
+		stop() // a second signal kills
 	}
-	time.Sleep(drain)
-	grace, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	return errors.Join(s.Shutdown(grace), web.Shutdown(grace))
+	if early {
+		_ = listener.Close() // what is connected stays so
+	}
+	within := func(share int, end func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(context.Background(), grace*time.Duration(share)/10)
+		defer cancel()
+		return end(ctx)
+	}
+	drained := within(5, s.Drain)
+	_ = listener.Close() // whoever comes now goes to another replica
+	<-served
+	return errors.Join(drained, within(4, s.Shutdown), within(1, web.Shutdown))
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Field is one property of an object schema.
+// Field is one property of an object schema, with all that is below it, as far as
+// the bounds of reading go.
 type Field struct {
 	Name        string
 	Title       string
@@ -19,10 +20,22 @@ type Field struct {
 	Required    bool
 	Options     []Option        // the values of an enum, or of the items of a list of enums
 	Default     json.RawMessage // nil if there is none
+	Wrong       string          // why the default that the schema has is none
 	Schema      json.RawMessage // the property's schema, references within it resolved one level deep
 	Item        *Field          // of a list; nil if unknown
-	Variants    []string        // the kinds of object that a union takes, in short; of a list, those of its items
-	rules       rules
+	First       []Field         // of a list: the items with a place of their own (prefixItems)
+	Fields      []Field         // the members of an object
+	Closed      bool            // an object has nothing but Fields
+	Rest        *Field          // what further members of an object must be; nil if anything
+	Variants    []Variant       // the kinds that a union takes, two or more; of a list, those of its items
+	Cut         bool            // there is more below it, which was not read
+	Rules
+}
+
+// Variant is one kind that a union takes.
+type Variant struct {
+	Short string // {kind: circle, radius, color?}; "" if it is no object with members
+	Field
 }
 
 // Option is one value that a field may have.
@@ -83,7 +96,7 @@ func (f Field) Type() string {
 // Hint says what a field takes, for a prompt: type, bounds, values, default.
 func (f Field) Hint() string {
 	parts := []string{f.Type()}
-	if r := f.rules.text(); r != "" {
+	if r := f.Rules.Bounds(); r != "" {
 		parts = append(parts, r)
 	}
 	if list := f.Choices(); list != "" {
@@ -128,10 +141,15 @@ func (f Field) Choices() string {
 
 // variants lists the kinds of object of a union; one alone is no union.
 func (f Field) variants() string {
-	if len(f.Variants) < 2 {
+	var list []string
+	for _, v := range f.Variants {
+		if v.Short != "" {
+			list = append(list, v.Short)
+		}
+	}
+	if len(list) < 2 {
 		return ""
 	}
-	list := slices.Clone(f.Variants)
 	if len(list) > shownVariants {
 		list = append(list[:shownVariants], fmt.Sprintf("… %d more", len(list)-shownVariants))
 	}
@@ -157,7 +175,7 @@ func (f Field) Nameable() bool {
 // bytes reports whether the field, or each item of the list that it is, holds
 // bytes as base64.
 func (f Field) bytes() bool {
-	return f.rules.base64() || f.Item != nil && f.Item.rules.base64()
+	return f.base64() || f.Item != nil && f.Item.base64()
 }
 
 // Read makes the value of what was typed after name=, which may name a file.

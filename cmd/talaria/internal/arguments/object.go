@@ -3,7 +3,6 @@
 package arguments
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,22 +24,25 @@ type Object struct {
 // ReadObject reads a schema, which may come from a server that nobody trusts:
 // what it cannot make sense of it leaves out. nil is an object without fields.
 func ReadObject(schema json.RawMessage) (*Object, error) {
-	o := &Object{schema: schema}
+	root, err := ReadField(schema)
+	if err != nil {
+		return nil, err
+	}
+	return &Object{Fields: root.Fields, Closed: root.Closed, schema: schema}, nil
+}
+
+// ReadField reads a schema as ReadObject does, as a field without a name.
+func ReadField(schema json.RawMessage) (Field, error) {
 	if len(schema) == 0 {
-		return o, nil
+		return Field{Types: []string{"object"}}, nil
 	}
 	var root node
-	if err := decode(schema, &root); err != nil {
-		return nil, fmt.Errorf("the schema is no JSON object: %w", err)
+	if len(schema) <= maxBytes {
+		if err := decode(schema, &root); err != nil {
+			return Field{}, fmt.Errorf("the schema is no JSON object: %w", err)
+		}
 	}
-	o.Closed = string(bytes.TrimSpace(root.Additional)) == "false"
-	r := &reader{root: schema, left: maxNodes, found: map[string]json.RawMessage{}}
-	for _, m := range members(root.Properties) {
-		f := r.field(m.name, m.value, maxNesting)
-		f.Required = slices.Contains(root.Required, m.name)
-		o.Fields = append(o.Fields, f)
-	}
-	return o, nil
+	return newReader(schema).field("", schema, maxNesting+1), nil
 }
 
 // Field returns the field of that name.

@@ -2,6 +2,7 @@ package arguments
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -255,6 +256,115 @@ func TestSelfReference(t *testing.T) {
 	o := object(t, `{"properties":{"a":{"anyOf":[`+ref+strings.Repeat(","+ref, 99)+`]}}}`)
 	if f, ok := o.Field("a"); !ok || len(f.Types) > 0 {
 		t.Errorf("got %+v, %v", f, ok)
+	}
+}
+
+// The tree of a schema, as far down as it is read.
+func TestNested(t *testing.T) {
+	var outline func(f Field, indent string, b *strings.Builder)
+	outline = func(f Field, indent string, b *strings.Builder) {
+		fmt.Fprintf(b, "%s%s %s", indent, f.Name, f.Type())
+		for mark, set := range map[string]bool{" required": f.Required} {
+			if set {
+				b.WriteString(mark)
+			}
+		}
+		if f.Closed {
+			b.WriteString(" closed")
+		}
+		if f.Cut {
+			b.WriteString(" cut")
+		}
+		b.WriteString("\n")
+		for _, inner := range f.Fields {
+			outline(inner, indent+"  ", b)
+		}
+		for _, v := range f.Variants {
+			outline(v.Field, indent+"| ", b)
+		}
+		for _, v := range f.First {
+			outline(v, indent+"# ", b)
+		}
+		if f.Item != nil && len(f.Item.Fields) > 0 {
+			outline(*f.Item, indent+"- ", b)
+		}
+		if f.Rest != nil {
+			outline(*f.Rest, indent+"* ", b)
+		}
+	}
+	for _, test := range []struct{ name, schema, want string }{
+		{"objects in lists in objects", `{"properties":{"a":{"type":"object","required":["b"],"additionalProperties":false,"properties":{"b":{"type":"array",
+			"items":{"type":"object","properties":{"c":{"type":"integer"}}}}}}}}`,
+			" object\n  a object closed\n    b list of object required\n    - b object\n    -   c integer\n"},
+		{"a union, at the root, too", `{"oneOf":[{"properties":{"a":{"const":1}}},{"title":"two","properties":{"b":{}}},{"type":"null"}]}`,
+			" object or null\n|  object\n|   a number\n|  object\n|   b any\n"},
+		{"or null is no union", `{"properties":{"a":{"anyOf":[{"type":"object","properties":{"b":{"type":"string"}}},{"type":"null"}]}}}`,
+			" object\n  a object or null\n    b string\n"},
+		{"allOf is one", `{"allOf":[{"properties":{"a":{"type":"string"}}},{"type":"object","properties":{"b":{}},"required":["b"]}],"required":["a"]}`,
+			" object\n  a string required\n  b any required\n"},
+		{"a schema within itself", `{"$defs":{"n":{"type":"object","title":"Node","properties":{"left":{"$ref":"#/$defs/n"},"v":{"type":"integer"}}}},"$ref":"#/$defs/n"}`,
+			" object\n  left object cut\n  v integer\n"},
+		{"further members", `{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}}}`, " object\n*  list of string\n"},
+		{"items with a place", `{"properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}],"items":false}}}`,
+			" object\n  a list\n  # 1 string\n  # 2 number\n"},
+	} {
+		f, err := ReadField(json.RawMessage(test.schema))
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		var b strings.Builder
+		outline(f, "", &b)
+		if b.String() != test.want {
+			t.Errorf("%s: got\n%swant\n%s", test.name, b.String(), test.want)
+		}
+	}
+}
+
+// A default that breaks its schema is told, and is no value.
+func TestDefaults(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"string","default":{"a":1}}`:                                      "is no string",
+		`{"type":"integer","default":"3"}`:                                         "is no integer",
+		`{"type":"integer","maximum":2,"default":3}`:                               "does not fit it",
+		`{"enum":["a"],"default":"b"}`:                                             "does not fit it",
+		`{"type":"array","items":{},"default":[1,[2]]}`:                            "",
+		`{"default":null}`:                                                         "",
+		`{"type":["string","null"],"default":null}`:                                "",
+		`{"anyOf":[{"type":"number"},{"type":"null"}],"default":9007199254740993}`: "",
+	} {
+		f, _ := object(t, `{"properties":{"a":`+schema+`}}`).Field("a")
+		if (len(f.Default) > 0) != (want == "") || !strings.Contains(f.Wrong, want) || want == "" && f.Wrong != "" {
+			t.Errorf("%s: default %s, wrong %q", schema, f.Default, f.Wrong)
+		}
+	}
+}
+
+// TestBudget: what a hostile server sends is read within bounds. Each reference
+// in it is to another place, whose text is long.
+func TestBudget(t *testing.T) {
+	var props, defs strings.Builder
+	for i := range 1900 {
+		fmt.Fprintf(&props, `,"p%d":{"$ref":"#/$defs/d%d"}`, i, i)
+		fmt.Fprintf(&defs, `,"d%d":{"type":"string","description":"%s"}`, i, strings.Repeat("x", 1000))
+	}
+	schema := json.RawMessage(`{"properties":{` + props.String()[1:] + `},"$defs":{` + defs.String()[1:] + `}}`)
+	r := newReader(schema)
+	f := r.field("", schema, maxNesting+1)
+	if len(r.parts) > 2 {
+		t.Errorf("%d places were decoded", len(r.parts)) // the root and $defs
+	}
+	if r.left < 0 || r.bytes < 0 || len(f.Fields) != 1900 || f.Fields[0].Type() != "string" || !f.Fields[1899].Cut {
+		t.Errorf("%d schemas and %d bytes are left, %d fields", r.left, r.bytes, len(f.Fields))
+	}
+	wide := `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"},"b":{"$ref":"#/$defs/a"}}}`
+	deep := `{"$defs":{"a":` + strings.Repeat(`{"properties":{"x":{"type":"integer"},"y":{"items":`, 60) + wide + strings.Repeat(`}}}`, 60) + `},"properties":{"p":{"$ref":"#/$defs/a"},"q":{"type":"string"}}}`
+	f, err := ReadField(json.RawMessage(deep))
+	if err != nil || len(f.Fields) != 2 || f.Fields[1].Type() != "string" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if f, err := ReadField(append([]byte(`{"description":"`+strings.Repeat("x", maxBytes)), `"}`...)); err != nil || !f.Cut {
+		t.Errorf("cut %v, %v", f.Cut, err)
 	}
 }
 

@@ -8,130 +8,315 @@ import (
 	"strings"
 )
 
-// The bounds of reading a schema: how deep lists of lists and references are
-// followed, and how many schemas are looked at in all.
+// The bounds of reading a schema, which may come from somebody who wants it to
+// take long: how deep objects, lists and references are followed; how many schemas
+// are looked at in all; and how many bytes of them, as the same part may be looked at
+// again and again. What is beyond a bound is cut off, and says so.
 const (
 	maxNesting = 8
-	maxNodes   = 5000
+	maxNodes   = 2000
+	maxBytes   = 8 << 20
 )
+
+// maxDefault is how long the schema may be, in bytes, that a default is held
+// against.
+const maxDefault = 4 << 10
 
 // reader reads the fields of one schema.
 type reader struct {
 	root  json.RawMessage
-	left  int                        // how many schemas it may still look at
-	found map[string]json.RawMessage // references that were followed
+	left  int                                   // how many schemas it may still look at
+	bytes int                                   // and how many bytes
+	found map[string]json.RawMessage            // references that were followed
+	parts map[string]map[string]json.RawMessage // objects on the way of references, by their place
+	open  []string                              // references that are being read
 }
 
+func newReader(root json.RawMessage) *reader {
+	return &reader{root: root, left: maxNodes, bytes: maxBytes, found: map[string]json.RawMessage{}, parts: map[string]map[string]json.RawMessage{}}
+}
+
+// look decodes a schema. It is false for one that is true, false or no schema at
+// all, and where a bound is reached.
+func (r *reader) look(text json.RawMessage, n *node) bool {
+	if r.left <= 0 || r.bytes < len(text) {
+		return false
+	}
+	r.left--
+	r.bytes -= len(text)
+	return decode(text, n) == nil
+}
+
+// spent tells whether a bound is reached.
+func (r *reader) spent(text json.RawMessage) bool { return r.left <= 0 || r.bytes < len(text) }
+
 func (r *reader) field(name string, text json.RawMessage, depth int) Field {
-	text = r.resolve(text, depth)
+	text, refs := r.resolve(text, depth)
 	f := Field{Name: name, Schema: text}
 	var n node
-	if r.left--; r.left < 0 || decode(text, &n) != nil { // true, false, or not what a schema may be
+	if slices.ContainsFunc(refs, func(ref string) bool { return slices.Contains(r.open, ref) }) || r.spent(text) {
+		f.Cut = true // a schema within itself, or too much of it
+		if r.look(text, &n) {
+			f.Title, f.Description, f.Types = n.Title, n.Description, types(n.Type)
+		}
 		return f
 	}
-	f.Title, f.Description, f.Default, f.rules = n.Title, n.Description, n.Default, n.rules
-	f.Types = types(n.Type)
-	f.Options = options(n)
+	if !r.look(text, &n) {
+		return f
+	}
+	r.open = append(r.open, refs...)
+	defer func() { r.open = r.open[:len(r.open)-len(refs)] }()
+	f.Title, f.Description, f.Rules = n.Title, n.Description, n.Rules
+	f.Types, f.Options = types(n.Type), options(n)
 	if len(f.Options) == 0 {
-		for _, part := range slices.Concat(n.AnyOf, n.OneOf) {
-			if depth == 0 {
-				break
-			}
-			if v := r.variant(part, depth-1); v != "" {
-				f.Variants = append(f.Variants, v)
-			}
-			branch := r.field(name, part, depth-1)
-			f.Types = append(f.Types, branch.Types...)
-			f.Options = append(f.Options, branch.Options...)
-			if f.Item == nil {
-				f.Item = branch.Item
-			}
-			if len(n.AnyOf)+len(n.OneOf) == 2 && !slices.Equal(branch.Types, []string{"null"}) {
-				f.rules = branch.rules // the usual way of saying "or null"
-			}
-		}
+		r.union(&f, n, depth)
 	}
-	if len(n.Items) > 0 && depth > 0 {
-		item := r.field(name, n.Items, depth-1)
-		f.Item = &item
-		if len(f.Options) == 0 {
-			f.Options = item.Options
-		}
-		if len(f.Variants) == 0 {
-			f.Variants = item.Variants
-		}
-	}
+	r.merge(&f, n, depth)
+	r.object(&f, n, depth)
+	r.list(&f, n, depth)
 	if len(f.Types) == 0 {
 		f.Types = optionTypes(f.Options)
 	}
 	f.Types = unique(f.Types)
+	f.setDefault(n.Default)
 	return f
 }
 
-// resolve follows references into the same document. Others are never loaded.
-func (r *reader) resolve(text json.RawMessage, depth int) json.RawMessage {
+// union reads the branches of anyOf and oneOf. "Or null" is no union of its own.
+func (r *reader) union(f *Field, n node, depth int) {
+	parts := slices.Concat(n.AnyOf, n.OneOf)
+	if depth == 0 {
+		f.Cut = f.Cut || len(parts) > 0
+		return
+	}
+	var variants []Variant
+	for _, part := range parts {
+		branch := r.field(f.Name, part, depth-1)
+		if len(branch.Variants) > 0 {
+			variants = append(variants, branch.Variants...)
+		} else if !slices.Equal(branch.Types, []string{"null"}) {
+			variants = append(variants, Variant{branch.short(), branch})
+		}
+		f.Types = append(f.Types, branch.Types...)
+		f.Options = append(f.Options, branch.Options...)
+		f.Cut = f.Cut || branch.Cut
+		if f.Item == nil {
+			f.Item = branch.Item
+		}
+	}
+	if len(variants) > 1 {
+		f.Variants = variants
+		return
+	}
+	if len(variants) == 1 { // the usual way of saying "or null"
+		one := variants[0].Field
+		f.Rules, f.Fields, f.Closed, f.Rest, f.First = one.Rules, one.Fields, one.Closed, one.Rest, one.First
+		if f.Title == "" {
+			f.Title = one.Title
+		}
+		if f.Description == "" {
+			f.Description = one.Description
+		}
+	}
+}
+
+// merge adds what allOf says.
+func (r *reader) merge(f *Field, n node, depth int) {
+	for _, part := range n.AllOf {
+		if depth == 0 {
+			f.Cut = true
+			return
+		}
+		branch := r.field(f.Name, part, depth-1)
+		for _, inner := range branch.Fields {
+			if !slices.ContainsFunc(f.Fields, func(have Field) bool { return have.Name == inner.Name }) {
+				f.Fields = append(f.Fields, inner)
+			}
+		}
+		if len(f.Types) == 0 {
+			f.Types = branch.Types
+		}
+		if len(f.Options) == 0 {
+			f.Options = branch.Options
+		}
+		if len(f.Variants) == 0 {
+			f.Variants = branch.Variants
+		}
+		if f.Item == nil {
+			f.Item = branch.Item
+		}
+		if f.Rules == (Rules{}) {
+			f.Rules = branch.Rules
+		}
+		f.Cut = f.Cut || branch.Cut
+	}
+}
+
+// object reads the members of an object.
+func (r *reader) object(f *Field, n node, depth int) {
+	f.Closed = f.Closed || string(bytes.TrimSpace(n.Additional)) == "false"
+	list := members(n.Properties)
+	if depth == 0 {
+		f.Cut = f.Cut || len(list) > 0
+		return
+	}
+	own := make([]Field, 0, len(list)+len(f.Fields))
+	for _, m := range list {
+		own = append(own, r.field(m.name, m.value, depth-1))
+	}
+	for _, inherited := range f.Fields {
+		if !slices.ContainsFunc(own, func(have Field) bool { return have.Name == inherited.Name }) {
+			own = append(own, inherited)
+		}
+	}
+	if len(own) == 0 {
+		own = nil
+	}
+	for i := range own {
+		own[i].Required = own[i].Required || slices.Contains(n.Required, own[i].Name)
+	}
+	f.Fields = own
+	if rest := bytes.TrimSpace(n.Additional); len(rest) > 2 && rest[0] == '{' {
+		value := r.field("", rest, depth-1)
+		f.Rest = &value
+	}
+	if len(f.Types) == 0 && len(f.Fields) > 0 && len(f.Variants) == 0 {
+		f.Types = []string{"object"}
+	}
+}
+
+// list reads the items of a list.
+func (r *reader) list(f *Field, n node, depth int) {
+	if depth == 0 {
+		f.Cut = f.Cut || len(n.Items) > 0
+		return
+	}
+	for i, part := range n.Prefix {
+		f.First = append(f.First, r.field(fmt.Sprint(i+1), part, depth-1))
+	}
+	if text := bytes.TrimSpace(n.Items); len(text) == 0 || string(text) == "false" {
+		return
+	}
+	item := r.field(f.Name, n.Items, depth-1)
+	f.Item = &item
+	if len(f.Options) == 0 {
+		f.Options = item.Options
+	}
+	if len(f.Variants) == 0 {
+		f.Variants = item.Variants
+	}
+}
+
+// setDefault takes the default of the schema, unless it breaks the schema.
+func (f *Field) setDefault(value json.RawMessage) {
+	if len(value) == 0 {
+		return
+	}
+	if len(f.Types) > 0 && !slices.ContainsFunc(f.Types, func(name string) bool { return isType(name, value) }) {
+		f.Wrong = "the default of the schema, " + shorten(string(value)) + ", is no " + f.Type()
+		return
+	}
+	if len(f.Schema) <= maxDefault && !bytes.Contains(f.Schema, []byte(`"$`)) {
+		if err := check(f.Schema, value); err != nil {
+			f.Wrong = "the default of the schema, " + shorten(string(value)) + ", does not fit it: " + err.Error()
+			return
+		}
+	}
+	f.Default = value
+}
+
+// isType tells whether a value is of a type of JSON Schema.
+func isType(name string, value json.RawMessage) bool {
+	c := byte(0)
+	if text := bytes.TrimSpace(value); len(text) > 0 {
+		c = text[0]
+	}
+	switch name {
+	case "string":
+		return c == '"'
+	case "integer", "number":
+		return c == '-' || c >= '0' && c <= '9'
+	case "boolean":
+		return c == 't' || c == 'f'
+	case "null":
+		return c == 'n'
+	case "array":
+		return c == '['
+	case "object":
+		return c == '{'
+	}
+	return true
+}
+
+// resolve follows references into the same document, and returns them. Others are
+// never loaded.
+func (r *reader) resolve(text json.RawMessage, depth int) (json.RawMessage, []string) {
+	var refs []string
 	for ; depth > 0; depth-- {
+		if !bytes.Contains(text, []byte(`"$ref"`)) {
+			break
+		}
 		var n node
-		if r.left <= 0 || decode(text, &n) != nil || n.Ref == "" {
+		if !r.look(text, &n) || n.Ref == "" || slices.Contains(refs, n.Ref) {
 			break
 		}
 		target, known := r.found[n.Ref]
 		if !known {
-			r.left -= 10 // it costs more than a field
 			target = r.lookup(n.Ref)
 			r.found[n.Ref] = target
 		}
 		if target == nil {
 			break
 		}
-		text = target
+		text, refs = target, append(refs, n.Ref)
 	}
-	return text
+	return text, refs
 }
 
-// lookup returns what a reference names, nil if that is not here.
+// lookup returns what a reference names, nil if that is not here. Each object on
+// the way is decoded once.
 func (r *reader) lookup(ref string) json.RawMessage {
+	if ref == "#" {
+		return r.root
+	}
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
 		return nil
 	}
-	at := r.root
+	at, place := r.root, ""
 	for step := range strings.SplitSeq(path, "/") {
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		var object map[string]json.RawMessage
-		if json.Unmarshal(at, &object) != nil {
-			return nil
+		object, known := r.parts[place]
+		if !known {
+			if r.bytes < len(at) {
+				return nil
+			}
+			r.bytes -= len(at)
+			_ = json.Unmarshal(at, &object) // what is no object has no members
+			r.parts[place] = object
 		}
-		at = object[step]
+		at = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		place += "/" + step
 	}
 	return at
 }
 
-// variant says an object schema in short, as {kind: circle, radius, color?}:
-// members with one value alone, those that are required, and the others. It is
-// "" for what is no object with members.
-func (r *reader) variant(text json.RawMessage, depth int) string {
-	text = r.resolve(text, depth)
-	var n node
-	if r.left--; r.left < 0 || decode(text, &n) != nil {
-		return ""
-	}
+// short says an object in short, as {kind: circle, radius, color?}: members with
+// one value alone, those that are required, and the others. It is "" for what is no
+// object with members.
+func (f Field) short() string {
 	var parts []string
-	all := members(n.Properties)
-	for i, m := range all {
+	for i, m := range f.Fields {
 		if i == shownMembers {
-			parts = append(parts, fmt.Sprintf("… %d more", len(all)-i))
+			parts = append(parts, fmt.Sprintf("… %d more", len(f.Fields)-i))
 			break
 		}
-		var member node
-		r.left--
 		switch {
-		case r.left >= 0 && decode(m.value, &member) == nil && len(options(member)) == 1:
-			parts = append(parts, m.name+": "+options(member)[0].Text())
-		case slices.Contains(n.Required, m.name):
-			parts = append(parts, m.name)
+		case len(m.Options) == 1 && !slices.Contains(m.Types, "array"):
+			parts = append(parts, m.Name+": "+m.Options[0].Text())
+		case m.Required:
+			parts = append(parts, m.Name)
 		default:
-			parts = append(parts, m.name+"?")
+			parts = append(parts, m.Name+"?")
 		}
 	}
 	if len(parts) == 0 {
@@ -152,11 +337,13 @@ type node struct {
 	EnumNames   []string          `json:"enumNames"`
 	OneOf       []json.RawMessage `json:"oneOf"`
 	AnyOf       []json.RawMessage `json:"anyOf"`
+	AllOf       []json.RawMessage `json:"allOf"`
+	Prefix      []json.RawMessage `json:"prefixItems"`
 	Items       json.RawMessage   `json:"items"`
 	Properties  json.RawMessage   `json:"properties"`
 	Required    []string          `json:"required"`
 	Additional  json.RawMessage   `json:"additionalProperties"`
-	rules
+	Rules
 }
 
 func types(raw json.RawMessage) []string {

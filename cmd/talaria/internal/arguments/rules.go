@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// rules are the keywords that a hint tells of.
-type rules struct {
+// Rules are the keywords that a hint tells of.
+type Rules struct {
 	Format           string       `json:"format"`
 	Encoding         string       `json:"contentEncoding"`
 	Pattern          string       `json:"pattern"`
@@ -21,8 +21,8 @@ type rules struct {
 	MaxItems         *int         `json:"maxItems"`
 }
 
-// text says bounds as 1..14 or ≥ 1.
-func (r rules) text() string {
+// Bounds says bounds as 1..14, and what else a value must be.
+func (r Rules) Bounds() string {
 	var parts []string
 	switch low, high := number(r.Minimum), number(r.Maximum); {
 	case low != "" && high != "":
@@ -56,7 +56,7 @@ func (r rules) text() string {
 }
 
 // base64 reports whether the text stands for bytes.
-func (r rules) base64() bool { return strings.EqualFold(r.Encoding, "base64") }
+func (r Rules) base64() bool { return strings.EqualFold(r.Encoding, "base64") }
 
 // shownPattern is how many characters of a pattern a hint shows.
 const shownPattern = 60

@@ -5,6 +5,7 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,6 +101,18 @@ var colors = map[Style]text.Colors{
 // Painted is text that goes to a terminal as it is. Paint, Sprintf and JSONText
 // make it, of text that they have cleaned: everything else that is written is cleaned here.
 type Painted string
+
+// Secret reads a line from the terminal without showing it.
+func (c *Console) Secret(prompt string) (string, error) {
+	file, ok := c.In.(*os.File)
+	if !ok || !c.Interactive() {
+		return "", errors.New("there is no terminal to type it in unseen")
+	}
+	fmt.Fprint(c.Err, prompt)
+	defer fmt.Fprintln(c.Err)
+	text, err := term.ReadPassword(int(file.Fd()))
+	return string(text), err
+}
 
 // Paint returns s for Out in a style, or as it is where there is no colour. It
 // cleans s.

@@ -97,7 +97,14 @@ func ask(asker Asker, f arguments.Field, defaults bool) (value json.RawMessage, 
 		label += ": " + d
 	}
 	asker.Say(label)
-	asker.Say("  (" + console.Line(f.Hint()) + ")")
+	hint := console.Line(f.Hint())
+	if hasParts(f) {
+		hint += "; " + onePart + " asks for its parts"
+	}
+	asker.Say("  (" + hint + ")")
+	if f.Wrong != "" {
+		asker.Say("  " + console.Line(f.Wrong))
+	}
 	prompt := "  " + console.Line(f.Name)
 	if d := console.Line(arguments.Plain(f.Default)); d != "" && len(d) <= 30 {
 		prompt += " [" + d + "]"
@@ -106,6 +113,12 @@ func ask(asker Asker, f arguments.Field, defaults bool) (value json.RawMessage, 
 		text, err := asker.Ask(prompt+": ", func(typed string) []string { return Values(f, typed) })
 		if err != nil {
 			return nil, false, err
+		}
+		if strings.TrimSpace(text) == onePart && hasParts(f) {
+			if value, err = parts(asker, f, defaults); err != nil {
+				return nil, false, err
+			}
+			text = string(value)
 		}
 		value, ok, fault := read(f, text, defaults)
 		if fault == nil {

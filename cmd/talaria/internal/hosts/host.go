@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,11 +16,14 @@ import (
 type Host struct {
 	ID      string // as it is named on the command line
 	Name    string
-	Section string // the member of the file that holds servers
-	Remote  bool   // it connects to URLs by itself
-	Typed   bool   // entries say their type
-	user    func(Place) string
-	project string // below the project's directory; "" if it has none
+	Section string             // the member of the file that holds servers
+	Remote  bool               // it connects to URLs by itself
+	Typed   bool               // entries say their type
+	NoDir   bool               // it starts servers where it likes
+	user    func(Place) string // nil if it keeps the user's servers among what it writes itself
+	project string             // below the project's directory; "" if it has none
+	url     string             // the member for a URL; "" is "url"
+	filled  string             // how its files name an environment variable NAME that it fills in
 }
 
 // All lists the hosts.
@@ -27,22 +31,38 @@ func All() []Host {
 	return []Host{
 		{ID: "claude-desktop", Name: "Claude Desktop", Section: "mcpServers",
 			user: func(p Place) string { return p.config("Claude", "claude_desktop_config.json") }},
+		{ID: "claude-code", Name: "Claude Code", Section: "mcpServers", Remote: true, Typed: true, NoDir: true,
+			project: ".mcp.json", filled: "${NAME}"},
 		{ID: "cursor", Name: "Cursor", Section: "mcpServers", Remote: true,
-			user: func(p Place) string { return p.join(p.Home, ".cursor", "mcp.json") }, project: ".cursor/mcp.json"},
+			user: func(p Place) string { return p.join(p.Home, ".cursor", "mcp.json") }, project: ".cursor/mcp.json", filled: "${env:NAME}"},
+		{ID: "gemini", Name: "Gemini CLI", Section: "mcpServers", Remote: true, url: "httpUrl",
+			user: func(p Place) string { return p.join(p.Home, ".gemini", "settings.json") }, project: ".gemini/settings.json", filled: "${NAME}"},
+		{ID: "lmstudio", Name: "LM Studio", Section: "mcpServers", Remote: true, NoDir: true,
+			user: func(p Place) string { return p.join(p.Home, ".lmstudio", "mcp.json") }},
 		{ID: "vscode", Name: "Visual Studio Code", Section: "servers", Remote: true, Typed: true,
-			user: func(p Place) string { return p.config("Code", "User", "mcp.json") }, project: ".vscode/mcp.json"},
+			user: func(p Place) string { return p.config("Code", "User", "mcp.json") }, project: ".vscode/mcp.json", filled: "${env:NAME}"},
+		{ID: "windsurf", Name: "Windsurf", Section: "mcpServers", Remote: true, NoDir: true, url: "serverUrl",
+			user: func(p Place) string { return p.join(p.Home, ".codeium", "windsurf", "mcp_config.json") }},
 	}
+}
+
+// IDs lists what the hosts are called on the command line.
+func IDs() []string {
+	var ids []string
+	for _, h := range All() {
+		ids = append(ids, h.ID)
+	}
+	return ids
 }
 
 // Find returns the host of that id.
 func Find(id string) (Host, error) {
-	var ids []string
 	for _, h := range All() {
 		if h.ID == id {
 			return h, nil
 		}
-		ids = append(ids, h.ID)
 	}
+	ids := IDs()
 	if id == "" {
 		return Host{}, fmt.Errorf("no program is named; there are %s", strings.Join(ids, ", "))
 	}
@@ -88,9 +108,16 @@ func (p Place) join(elements ...string) string {
 	return strings.Join(elements, "/")
 }
 
+// ErrOwnFile is the error of a file that its program writes while it runs, so that
+// nobody else can.
+var ErrOwnFile = errors.New("it keeps the user's servers among what it writes itself")
+
 // Path returns the host's configuration file: the user's, or that of the
 // project in a directory.
 func (h Host) Path(p Place, project string) (string, error) {
+	if project == "" && h.user == nil {
+		return "", fmt.Errorf("%s: %w", h.Name, ErrOwnFile)
+	}
 	if project == "" {
 		return h.user(p), nil
 	}
@@ -99,6 +126,9 @@ func (h Host) Path(p Place, project string) (string, error) {
 	}
 	return filepath.Join(project, filepath.FromSlash(h.project)), nil
 }
+
+// Shared reports whether a file is one of a project, which others get.
+func (h Host) Shared(project string) bool { return project != "" || h.user == nil }
 
 // Server is what a host is to start, or to connect to.
 type Server struct {
@@ -134,7 +164,7 @@ func (h Host) entry(s Server) []member {
 	}
 	if s.URL != "" {
 		add("type", "http", h.Typed)
-		add("url", s.URL, true)
+		add(cmp.Or(h.url, "url"), s.URL, true)
 		add("headers", s.Headers, len(s.Headers) > 0)
 		return list
 	}
@@ -148,7 +178,7 @@ func (h Host) entry(s Server) []member {
 
 // ours are the members that entry may write; those of them that it does not
 // write are taken out of an entry that was there before.
-var ours = []string{"type", "command", "args", "cwd", "env", "url", "headers"}
+var ours = []string{"type", "command", "args", "cwd", "env", "url", "httpUrl", "serverUrl", "headers"}
 
 type member struct {
 	name  string

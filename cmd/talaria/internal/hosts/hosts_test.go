@@ -38,6 +38,14 @@ func TestPut(t *testing.T) {
 		{"comments", "vscode", echo},
 		{"trailing", "vscode", Server{Name: "far", URL: "https://example.com/mcp", Headers: map[string]string{"X-Key": "k"}}},
 		{"tourl", "cursor", Server{Name: "echo", URL: "https://example.com/mcp"}},
+		{"claude-code", "claude-code", Server{Name: "echo", Command: "npx", Args: []string{"-y", "echo"}, Env: map[string]string{"KEY": "${KEY}"}}},
+		{"claude-code-url", "claude-code", Server{Name: "far", URL: "https://example.com/mcp", Headers: map[string]string{"X-Key": "${KEY}"}}},
+		{"gemini", "gemini", echo},
+		{"gemini-url", "gemini", Server{Name: "far", URL: "https://example.com/mcp", Headers: map[string]string{"X-Key": "k"}}},
+		{"lmstudio", "lmstudio", echo},
+		{"lmstudio-url", "lmstudio", Server{Name: "far", URL: "https://example.com/mcp", Headers: map[string]string{"X-Key": "k"}}},
+		{"windsurf", "windsurf", echo},
+		{"windsurf-url", "windsurf", Server{Name: "far", URL: "https://example.com/mcp", Headers: map[string]string{"X-Key": "k"}}},
 	} {
 		path := filepath.Join("testdata", test.name+".txt")
 		data, err := os.ReadFile(path)
@@ -111,7 +119,7 @@ func TestPutFaults(t *testing.T) {
 			t.Errorf("%q: got %v", name, err)
 		}
 	}
-	if _, err := Find("emacs"); err == nil || !strings.Contains(err.Error(), "claude-desktop, cursor, vscode") {
+	if _, err := Find("emacs"); err == nil || !strings.Contains(err.Error(), "claude-desktop, claude-code, cursor, gemini, lmstudio, vscode, windsurf") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -132,6 +140,12 @@ func TestPaths(t *testing.T) {
 		{"claude-desktop", bare, `C:\Users\a\AppData\Roaming\Claude\claude_desktop_config.json`},
 		{"cursor", linux, "/h/.cursor/mcp.json"},
 		{"cursor", windows, `C:\Users\a\.cursor\mcp.json`},
+		{"gemini", linux, "/h/.gemini/settings.json"},
+		{"gemini", windows, `C:\Users\a\.gemini\settings.json`},
+		{"lmstudio", mac, "/Users/a/.lmstudio/mcp.json"},
+		{"lmstudio", windows, `C:\Users\a\.lmstudio\mcp.json`},
+		{"windsurf", xdg, "/h/.codeium/windsurf/mcp_config.json"},
+		{"windsurf", windows, `C:\Users\a\.codeium\windsurf\mcp_config.json`},
 		{"vscode", linux, "/h/.config/Code/User/mcp.json"},
 		{"vscode", mac, "/Users/a/Library/Application Support/Code/User/mcp.json"},
 		{"vscode", windows, `D:\Roam\Code\User\mcp.json`},
@@ -140,8 +154,13 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s on %s: got %s, %v, want %s", test.host, test.place.GOOS, got, err, test.want)
 		}
 	}
-	if got, err := host(t, "vscode").Path(linux, "dir"); err != nil || got != filepath.Join("dir", ".vscode", "mcp.json") {
-		t.Errorf("got %s, %v", got, err)
+	for id, want := range map[string]string{"vscode": ".vscode/mcp.json", "cursor": ".cursor/mcp.json", "claude-code": ".mcp.json", "gemini": ".gemini/settings.json"} {
+		if got, err := host(t, id).Path(linux, "dir"); err != nil || got != filepath.Join("dir", filepath.FromSlash(want)) {
+			t.Errorf("%s: got %s, %v", id, got, err)
+		}
+	}
+	if _, err := host(t, "claude-code").Path(linux, ""); !errors.Is(err, ErrOwnFile) {
+		t.Errorf("got %v, want ErrOwnFile", err)
 	}
 	if _, err := host(t, "claude-desktop").Path(linux, "dir"); err == nil || !strings.Contains(err.Error(), "--project") {
 		t.Errorf("got %v", err)

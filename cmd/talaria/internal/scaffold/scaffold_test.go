@@ -2,11 +2,15 @@ package scaffold
 
 import (
 	"go/format"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 func TestCheck(t *testing.T) {
@@ -68,7 +72,70 @@ func TestProject(t *testing.T) {
 			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
+	serves(t, dir)
 	if _, err := p.Write(dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("got %v, want the directory refused", err)
+	}
+}
+
+// serves checks that the program is ready until it is asked to end, is there for a
+// while then, and ends at once when it is asked again.
+func serves(t *testing.T, dir string) {
+	t.Helper()
+	program := filepath.Join(dir, "weather.exe")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	for _, tt := range []struct {
+		grace  string
+		twice  bool
+		killed bool
+	}{{"1s", false, false}, {"1h", true, true}} {
+		cmd := exec.CommandContext(t.Context(), program, "-http", address, "-grace", tt.grace)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		statusOf := func(path string) int {
+			res, err := http.Get("http://" + address + path)
+			if err != nil {
+				return 0
+			}
+			res.Body.Close()
+			return res.StatusCode
+		}
+		until := func(path string, want int) {
+			t.Helper()
+			for range 2000 {
+				if statusOf(path) == want {
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			t.Errorf("%s is never %d", path, want)
+		}
+		until("/readyz", http.StatusOK)
+		if got := statusOf("/livez"); got != http.StatusOK {
+			t.Errorf("/livez: %d", got)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if tt.twice {
+			until("/readyz", http.StatusServiceUnavailable)
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cmd.Wait(); (err != nil) != tt.killed {
+			t.Errorf("with a grace of %s it ended with %v", tt.grace, err)
+		}
 	}
 }

@@ -88,7 +88,7 @@ func fetch[T any](ctx context.Context, l *link, ask asking[T]) ([]T, error) {
 func listing[T any](l *link, what string, ask asking[T], show func([]T)) func(context.Context, string) error {
 	return func(ctx context.Context, _ string) error {
 		items, err := fetch(ctx, l, ask)
-		if err != nil {
+		if err != nil && len(items) == 0 {
 			return err
 		}
 		plural := "s"
@@ -97,7 +97,7 @@ func listing[T any](l *link, what string, ask asking[T], show func([]T)) func(co
 		}
 		l.Console.Printf("found %d %s%s", len(items), what, plural)
 		show(items)
-		return nil
+		return err // of entries that are none
 	}
 }
 

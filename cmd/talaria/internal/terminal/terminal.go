@@ -149,13 +149,13 @@ func Get[T any](ctx context.Context, t *Terminal, op func(ctx context.Context, c
 	return result, err
 }
 
-// All returns the items of a list that comes page by page; none is an empty list,
-// which JSON shows as such.
+// All returns the items of a list that comes page by page, with an error those
+// that came; none is an empty list, which JSON shows as such.
 func All[T any](list iter.Seq2[T, error]) ([]T, error) {
 	items := []T{}
 	for item, err := range list {
 		if err != nil {
-			return nil, err
+			return items, err
 		}
 		items = append(items, item)
 	}

@@ -4,6 +4,10 @@
 //
 //	go run ./scale/redis/cmd/replica -http 127.0.0.1:0 -redis redis://127.0.0.1:6379
 //
+// With -trial it is several replicas of the server that e2e/clients try, each of
+// which has the engine for itself, with a balancer before them that sends each
+// request to the next one.
+//
 // It prints the address of its endpoint as one line. WebSocket connections are
 // served under /ws, and /healthz says that it serves.
 package main
@@ -14,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -21,6 +26,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/everything"
+	"github.com/talaria-go/mcp/internal/trial"
 	"github.com/talaria-go/mcp/internal/undertest"
 	"github.com/talaria-go/mcp/scale/redis"
 )
@@ -38,6 +44,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("replica", flag.ContinueOnError)
 	addr := flags.String("http", "", "serve HTTP on this `address`; port 0 takes a free one")
 	given := flags.String("redis", "", "the `URL` of the engine, such as redis://127.0.0.1:6379; with a password, better as REDIS_URL in the environment")
+	trials := flags.Int("trial", 0, "be so many `replicas` of the server that e2e/clients try")
 	prefix := flags.String("prefix", "replica", "the `name` of this server in the engine, the same for all replicas")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -52,14 +59,31 @@ func run(ctx context.Context, args []string) error {
 	log := zerolog.New(os.Stderr).With().Timestamp().Logger()
 	limited, cancel := context.WithTimeout(ctx, opening)
 	defer cancel()
-	store, err := redis.Open(limited, redis.Options{URL: url, Prefix: *prefix, Logger: &log})
-	if err != nil {
-		return fmt.Errorf("the engine of -redis: %w", err)
+	var all []mcp.Options
+	for range max(*trials, 1) {
+		store, err := redis.Open(limited, redis.Options{URL: url, Prefix: *prefix, Logger: &log})
+		if err != nil {
+			return fmt.Errorf("the engine of -redis: %w", err)
+		}
+		defer store.Close()
+		all = append(all, mcp.Options{
+			Store: store, Logger: &log,
+			StateKeys: [][]byte{[]byte(cmp.Or(os.Getenv("STATE_KEY"), everyonesKey))},
+		})
 	}
-	defer store.Close()
-	s := everything.NewServer(mcp.Options{
-		Store: store, Logger: &log,
-		StateKeys: [][]byte{[]byte(cmp.Or(os.Getenv("STATE_KEY"), everyonesKey))},
+	if *trials == 0 {
+		s := everything.NewServer(all[0])
+		return undertest.Serve(ctx, *addr, undertest.Endpoints(s), s.Shutdown)
+	}
+	servers := trial.NewServers(all...)
+	var handlers []http.Handler
+	for _, s := range servers {
+		handlers = append(handlers, undertest.Endpoints(s))
+	}
+	return undertest.Serve(ctx, *addr, undertest.RoundRobin(handlers...), func(ctx context.Context) (err error) {
+		for _, s := range servers {
+			err = errors.Join(err, s.Shutdown(ctx))
+		}
+		return err
 	})
-	return undertest.Serve(ctx, *addr, undertest.Endpoints(s), s.Shutdown)
 }

@@ -1,0 +1,116 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/talaria-go/mcp/internal/wire"
+)
+
+// viewMeta is the member "ui" in the _meta of a view. Both its entry in lists and
+// what is read have it, since hosts look at either.
+type viewMeta struct {
+	CSP         *origins     `json:"csp,omitempty"`
+	Permissions *permissions `json:"permissions,omitempty"`
+	Domain      string       `json:"domain,omitempty"`
+	Border      *bool        `json:"prefersBorder,omitempty"`
+}
+
+// origins are those that a host allows by its Content-Security-Policy.
+type origins struct {
+	Connect   []string `json:"connectDomains,omitempty"`
+	Resources []string `json:"resourceDomains,omitempty"`
+	Frames    []string `json:"frameDomains,omitempty"`
+	Bases     []string `json:"baseUriDomains,omitempty"`
+}
+
+// permissions are what browsers ask their user for.
+type permissions struct {
+	Camera         *struct{} `json:"camera,omitempty"`
+	Microphone     *struct{} `json:"microphone,omitempty"`
+	Geolocation    *struct{} `json:"geolocation,omitempty"`
+	ClipboardWrite *struct{} `json:"clipboardWrite,omitempty"`
+}
+
+// meta returns the _meta of the view; nil if it asks for nothing.
+func (v view) meta() (map[string]any, error) {
+	var faults []error
+	for _, list := range []struct {
+		name    string
+		origins []string
+	}{{"Connect", v.Connect}, {"Resources", v.Resources}, {"Frames", v.Frames}, {"Bases", v.Bases}} {
+		for _, origin := range list.origins {
+			if err := checkOrigin(origin, list.name == "Connect"); err != nil {
+				faults = append(faults, fmt.Errorf("%s: %.80q: %w", list.name, origin, err))
+			}
+		}
+	}
+	if v.Domain != "" {
+		if err := checkHost(strings.TrimPrefix(v.Domain, "https://")); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %.80q: %w", "Domain", v.Domain, err))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	ui := viewMeta{Domain: v.Domain, Border: v.Border}
+	if len(v.Connect)+len(v.Resources)+len(v.Frames)+len(v.Bases) > 0 {
+		ui.CSP = &origins{v.Connect, v.Resources, v.Frames, v.Bases}
+	}
+	if v.Camera || v.Microphone || v.Geolocation || v.ClipboardWrite {
+		ui.Permissions = &permissions{asked(v.Camera), asked(v.Microphone), asked(v.Geolocation), asked(v.ClipboardWrite)}
+	}
+	if ui == (viewMeta{}) {
+		return nil, nil
+	}
+	return map[string]any{wire.MetaUI: ui}, nil
+}
+
+// asked returns what says that something is asked for.
+func asked(yes bool) *struct{} {
+	if !yes {
+		return nil
+	}
+	return &struct{}{}
+}
+
+// checkOrigin returns why text is no origin. Hosts write it into a header of theirs,
+// where a blank, a semicolon or a word in quotes would be more than that.
+func checkOrigin(text string, sockets bool) error {
+	host, ok := strings.CutPrefix(text, "https://")
+	if !ok && sockets {
+		host, ok = strings.CutPrefix(text, "wss://")
+	}
+	switch {
+	case !ok && sockets:
+		return errors.New("an origin begins with https:// or wss://")
+	case !ok:
+		return errors.New("an origin begins with https://")
+	}
+	if at := strings.LastIndexByte(host, ':'); at >= 0 {
+		port, err := strconv.ParseUint(host[at+1:], 10, 16)
+		if err != nil || port == 0 || strconv.FormatUint(port, 10) != host[at+1:] {
+			return errors.New("a port is a number from 1 to 65535")
+		}
+		host = host[:at]
+	}
+	return checkHost(strings.TrimPrefix(host, "*."))
+}
+
+// hostName is a name of at least two labels, of which the last begins with a letter:
+// browsers take one that ends in a number for an address.
+var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// checkHost returns why text is not the name of a host.
+func checkHost(text string) error {
+	switch {
+	case text == "localhost", strings.HasSuffix(text, ".localhost"):
+		return errors.New("localhost is another machine for each user")
+	case len(text) > 253, !hostName.MatchString(text):
+		return errors.New("nothing follows but a host, as in api.example.com or *.example.com, in lower case, and a port; addresses are none")
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/option"
+	"github.com/talaria-go/mcp/internal/wire"
+)
+
+// Show makes hosts show the results of a tool in the view at uri. Server.Add fails if
+// the server has no such view then, and for StructuredOnly without Text: clients that
+// show no views, which are most, would have nothing to show and models nothing to
+// read. It changes the description of the tool, for every client, and no result.
+//
+// Where the view is not there for a client, by Options.Filter or because it was
+// removed, the tool is described without it.
+func Show(uri string) mcp.ToolOption {
+	return mcp.MadeOption(option.Tool{Name: "app.Show", View: uri})
+}
+
+// Only makes a tool be for views, and not for models: one that refreshes what a view
+// shows, for example. The tool is there for clients alone that declare the extension
+// with the type of our views; to others it is unknown, in lists and calls. Lists are
+// private then.
+//
+// It is a hint, and no protection. Hosts are asked to keep the tool from their models,
+// and any client can say that it shows views: whoever may call the server's other
+// tools may call this one. What must not happen by itself asks the user
+// (Frame.Elicit) or needs Scopes.
+func Only() mcp.ToolOption {
+	return mcp.MadeOption(option.Tool{Name: "app.Only", AppOnly: true, Visible: showsViews})
+}
+
+// showsViews reports whether the client of a request declares that it shows views
+// of the type that ours have.
+func showsViews(f *mcp.Frame) bool {
+	var settings struct {
+		Types []string `json:"mimeTypes"`
+	}
+	declared, ok := f.ClientCapabilities().Extensions[wire.AppsExtension]
+	return ok && json.Unmarshal(declared, &settings) == nil && slices.Contains(settings.Types, wire.ViewType)
+}

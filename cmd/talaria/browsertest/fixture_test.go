@@ -1,0 +1,85 @@
+package browsertest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// serve is a server that this program is as a child of the command: most of them
+// are broken, each in one way.
+func serve(name string, args []string) {
+	s := &server{}
+	switch name {
+	case "exits":
+		fmt.Fprintln(os.Stderr, "reading the configuration\nno such table: bills")
+		os.Exit(3)
+	case "noisy":
+		fmt.Println("Bills is starting up ...")
+		fmt.Fprintln(os.Stderr, "listening")
+	case "hangs":
+		fmt.Fprintln(os.Stderr, "waiting for the database")
+		select {} // which the command ends
+	case "old":
+		s.revision = "1999-12-31"
+	case "onebad":
+		s.tools = `{"name":"good","inputSchema":{"type":"object"}},{"name":"bad","description":5,"inputSchema":{"type":"object"}}`
+	case "cursor":
+		s.cursor = "again"
+	case "dies":
+		s.dies = true
+	case "raw":
+		s.tools = args[0]
+	}
+	s.run()
+}
+
+// server speaks 2025-11-25 by hand, since no framework lets one be wrong.
+type server struct {
+	revision, tools, cursor string
+	dies                    bool
+}
+
+func (s *server) run() {
+	if s.revision == "" {
+		s.revision = "2025-11-25"
+	}
+	if s.tools == "" {
+		s.tools = `{"name":"good","inputSchema":{"type":"object"}}`
+	}
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		result := ""
+		switch m.Method {
+		case "initialize":
+			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"bills","version":"1"}}`, s.revision)
+		case "ping":
+			result = `{}`
+		case "tools/list":
+			result = `{"tools":[` + s.tools + `]`
+			if s.cursor != "" {
+				result += fmt.Sprintf(`,"nextCursor":%q`, s.cursor)
+			}
+			result += "}"
+		case "tools/call":
+			if s.dies {
+				fmt.Fprintln(os.Stderr, "panic: division by zero")
+				os.Exit(2)
+			}
+			result = `{"content":[{"type":"text","text":"done"}]}`
+		default:
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", m.ID)
+			continue
+		}
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/client/config"
+	web "github.com/talaria-go/mcp/cmd/talaria/internal/browser"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/inspector"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/statedir"
+)
+
+// inBrowser inspects a server in a page.
+type inBrowser struct {
+	*once
+	browser, noOpen bool
+	file            string // a recording
+	origins         []string
+}
+
+// add gives a command that shows everything the flags to do so in a browser.
+func (b *inBrowser) add(cmd *cobra.Command) *cobra.Command {
+	flags := cmd.Flags()
+	flags.BoolVarP(&b.browser, "browser", "b", false, "see and try the server in a page, which opens in the browser; the link is on standard error")
+	flags.BoolVar(&b.noOpen, "no-open", false, "with -b: show the link and open nothing")
+	flags.StringArrayVar(&b.origins, "origin", nil, "with -b: let the page be opened at this `origin`, too, such as that of a tunnel; again for more")
+	flags.StringVar(&b.file, "file", "", "with -b and without TARGET: show this recording, a `file` of talaria tap or mcptest.Record, and what is appended to it")
+	wanted, show := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if b.file != "" || b.browser && b.config != "" && len(args) == 0 {
+			return exactly()(cmd, args)
+		}
+		return wanted(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case b.browser && b.json:
+			return usage("-b and --json exclude each other")
+		case b.browser:
+			return b.run(cmd.Context(), args)
+		case b.noOpen || b.file != "" || len(b.origins) > 0:
+			return usage("--no-open, --file and --origin are for -b")
+		}
+		return show(cmd, args)
+	}
+	return cmd
+}
+
+// run serves the page until it is told to stop.
+func (b *inBrowser) run(ctx context.Context, args []string) error {
+	targets := [][]string{args}
+	if b.config != "" && b.file == "" {
+		var err error
+		if targets, err = b.configured(args); err != nil {
+			return err
+		}
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if b.file != "" {
+		seen := inspector.New(inspector.Options{Target: filepath.Base(b.file), Version: version()})
+		defer seen.Close()
+		if err := seen.Follow(b.file); err != nil {
+			return usage("--file: %w", err)
+		}
+		return b.serve(ctx, []*inspector.Inspector{seen}, b.file)
+	}
+	ed := editor.New(b.console, "")
+	defer ed.Close()
+	options, notices, err := b.prepare(b.console, ed)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if _, err := b.transport(kindAny, args, notices); err != nil { // which says what is wrong with the flags
+			return err
+		}
+	}
+	options.Timeout, options.MaxTimeout = b.timeout, 0
+	if b.timeout == 0 {
+		options.Timeout = -1
+	}
+	var all []*inspector.Inspector
+	for _, target := range targets {
+		all = append(all, b.inspector(target, *options))
+	}
+	defer func() {
+		var closing sync.WaitGroup
+		for _, seen := range all {
+			closing.Go(seen.Close)
+		}
+		closing.Wait()
+	}()
+	all[0].Connect(0)
+	return b.serve(ctx, all, append([]string{b.config}, args...)...)
+}
+
+// configured are the targets within the configuration file: the one that is named, or
+// all that are on. What the file wants to know is asked for, now and never again.
+func (b *inBrowser) configured(args []string) ([][]string, error) {
+	asked := &inputs{console: b.console}
+	defer asked.close()
+	b.input = asked.ask
+	file, err := config.Read(b.config, &config.Options{Input: b.input})
+	switch {
+	case err != nil:
+		return nil, usage("--config: %w", err)
+	case len(args) > 0:
+		return [][]string{args}, nil
+	case len(b.header)+len(b.headerEnv)+len(b.env) > 0 || b.cwd != "" || b.given():
+		return nil, usage("--header, --token, --env and --cwd are for one server; name it, or write them into %s", b.config)
+	}
+	var targets [][]string
+	for _, s := range file.Servers {
+		same := func(target []string) bool { return target[0] == s.Name }
+		if !s.Disabled && !slices.ContainsFunc(targets, same) {
+			targets = append(targets, []string{s.Name})
+		}
+	}
+	if len(targets) == 0 {
+		return nil, usage("%s has no server that is not disabled", b.config)
+	}
+	b.several = len(targets) > 1
+	return targets, nil
+}
+
+// inspector is one server in the page.
+func (b *inBrowser) inspector(target []string, options client.Options) *inspector.Inspector {
+	return inspector.New(inspector.Options{
+		Target: target[0], Version: version(), Client: options, History: b.history(target), Words: b.words(target),
+		Transport: func(stderr io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
+			d := b.dialer
+			d.around = around
+			t, err := d.transport(kindAny, target, stderr)
+			if command, ok := t.(*client.CommandTransport); ok {
+				command.Stderr = stderr // whatever -v says
+			}
+			return t, err
+		},
+		Explain: func(t client.Transport, err error) (cause, hint string) {
+			if t != nil && !errors.Is(err, client.ErrClosed) {
+				err = unreachable(kindAny, t, err)
+			}
+			_, cause, hint = explain(err)
+			return cause, hint
+		},
+	})
+}
+
+// words are the flags and the target with which other commands reach a server.
+func (b *inBrowser) words(target []string) (words []string) {
+	flag := func(name string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				words = append(words, "--"+name, value)
+			}
+		}
+	}
+	flag("config", b.config)
+	flag("header", b.header...)
+	flag("header-env", b.headerEnv...)
+	flag("env", b.env...)
+	flag("cwd", b.cwd)
+	flag("token", b.token)
+	flag("token-file", b.tokenFile)
+	if len(target) > 1 { // the other commands take it as one
+		list := make([]string, len(target))
+		for i, word := range target {
+			list[i] = shellwords.Quote(word)
+		}
+		return append(words, strings.Join(list, " "))
+	}
+	return append(words, target...)
+}
+
+// history is the file that keeps what was done with a server in this folder, "" if
+// there can be none. Its name tells nothing, as a command line may have secrets.
+func (b *inBrowser) history(args []string) string {
+	dir, err := statedir.Make("inspector")
+	if err != nil {
+		b.console.Warnf("calls will not be kept: %v", err)
+		return ""
+	}
+	folder, _ := os.Getwd()
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{folder, b.config}, args...), "\x00")))
+	return filepath.Join(dir, hex.EncodeToString(sum[:12])+".json")
+}
+
+// serve serves the page of what is seen, on a port that comes from what it is about.
+func (b *inBrowser) serve(ctx context.Context, seen []*inspector.Inspector, about ...string) error {
+	folder, _ := os.Getwd() // without one the port is that of the target alone
+	page, err := web.Listen(web.Options{
+		Port: web.PortFor(append([]string{folder}, about...)...), Origins: b.origins, Page: inspector.Page(), API: inspector.API(seen...),
+		Tell: func(text string) { fmt.Fprintln(b.console.Err, "talaria:", text) },
+	})
+	if err != nil {
+		return usage("%w", err)
+	}
+	links := page.Links()
+	b.console.Notef("the inspector is at\n  %s\nCtrl-C stops", strings.Join(links, "\n  "))
+	if !b.noOpen {
+		if err := login.Browse(ctx, links[0]); err != nil {
+			b.console.Notef("no browser could be opened (%v): open the link yourself", err)
+		}
+	}
+	return page.Serve(ctx)
+}

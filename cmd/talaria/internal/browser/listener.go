@@ -1,0 +1,162 @@
+// Package browser shows a page of this program to the browser of its user, and to
+// nobody else: a listener on the loopback address, a link with a code that is good
+// once, a key that the page gets for it, and the guards before all requests.
+//
+// What guards: the page and its files are no secret, and anybody on this machine
+// may have them. All else is below /api/ and wants the key, which is in no cookie
+// and no URL, so that neither pages of other ports and sites nor programs that
+// listen there have it. Out of reach of this package are extensions of the browser that may
+// read every page, debuggers, and the administrator of the machine.
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Options are the settings of a Listener.
+type Options struct {
+	// Port is tried first; 0, or one that is taken, means any that is free.
+	Port int
+	// Origins are further origins that the page may be opened at, such as that of
+	// a tunnel, https://name-8080.example.dev: exactly these, as Host, too.
+	Origins []string
+	// Page serves GET of all but /api/, to everybody.
+	Page http.Handler
+	// API serves what is below /api/, to the page. A request body has at most
+	// MaxBody bytes.
+	API http.Handler
+	// Tell says something to the user, in the terminal. Links are secrets: they
+	// belong into no log.
+	Tell func(text string)
+	// Guards stand before all requests; nil means Guards(). Tests leave some out.
+	Guards []Guard
+}
+
+// MaxBody is how long the body of a request may be, in bytes.
+const MaxBody = 32 << 20
+
+// Policy is the Content-Security-Policy of the page. Nothing is loaded from
+// elsewhere, no text becomes code or markup, and a frame can only be one of this
+// listener, wherever it navigates to. No policy keeps scripts of a frame from WebRTC.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob: data:; media-src blob:; " +
+	"frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// Listener serves the page. All methods are safe for concurrent use.
+type Listener struct {
+	options Options
+	listen  net.Listener
+	server  *http.Server
+	keys    keys
+	own     string          // the origin
+	origins map[string]bool // it and the further ones
+	hosts   map[string]bool // of the origins
+}
+
+// Listen opens a listener on 127.0.0.1, which serves when Serve is called.
+func Listen(o Options) (*Listener, error) {
+	l := &Listener{options: o, origins: map[string]bool{}, hosts: map[string]bool{}}
+	if l.options.Guards == nil {
+		l.options.Guards = Guards()
+	}
+	for _, text := range o.Origins {
+		origin, host, err := Origin(text)
+		if err != nil {
+			return nil, err
+		}
+		l.origins[origin], l.hosts[host] = true, true
+	}
+	var err error
+	if l.listen, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", o.Port)); err != nil && o.Port != 0 {
+		l.listen, err = net.Listen("tcp4", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, err
+	}
+	host := l.listen.Addr().String()
+	l.own = "http://" + host
+	l.origins[l.own], l.hosts[host] = true, true
+	l.server = &http.Server{Handler: http.HandlerFunc(l.serve), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ConnContext: withPeer}
+	return l, nil
+}
+
+// Origin returns an origin as browsers write it, and its host with the port that
+// Host has.
+func Origin(text string) (origin, host string, err error) {
+	u, err := url.Parse(strings.ToLower(text))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || strings.TrimSuffix(u.Path, "/") != "" ||
+		u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Host, "*") {
+		return "", "", fmt.Errorf("%q is no origin; write it as in the address bar, without a path: https://name-8080.example.dev", text)
+	}
+	host = strings.TrimSuffix(u.Host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
+	return u.Scheme + "://" + host, host, nil
+}
+
+// Links are the addresses to open, with a code that is good once: that of the
+// listener, then those of Options.Origins.
+func (l *Listener) Links() []string {
+	code := l.keys.link()
+	links := []string{l.own + "/#k=" + code}
+	for _, text := range l.options.Origins {
+		if origin, _, err := Origin(text); err == nil && origin != l.own {
+			links = append(links, origin+"/#k="+code)
+		}
+	}
+	return links
+}
+
+// Serve serves until ctx ends. Requests that are under way then are cut off.
+func (l *Listener) Serve(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- l.server.Serve(l.listen) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	err := l.server.Close()
+	if last := <-served; !errors.Is(last, http.ErrServerClosed) {
+		err = errors.Join(err, last)
+	}
+	return err
+}
+
+// Close closes a listener that Serve was not called for.
+func (l *Listener) Close() error { return l.listen.Close() }
+
+func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", Policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("X-DNS-Prefetch-Control", "off")
+	h.Set("Cache-Control", "no-store")
+	for _, guard := range l.options.Guards {
+		if refusal := guard.check(l, r); refusal != nil {
+			refuse(w, refusal.status, refusal.why)
+			return
+		}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	switch {
+	case r.URL.Path == keyPath:
+		l.trade(w, r)
+	case isAPI(r):
+		l.options.API.ServeHTTP(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		refuse(w, http.StatusMethodNotAllowed, "only GET here")
+	default:
+		l.options.Page.ServeHTTP(w, r)
+	}
+}
+
+func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }

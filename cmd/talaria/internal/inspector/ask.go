@@ -1,0 +1,138 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/visible"
+)
+
+// maxQuestions is how many may wait for a person.
+const maxQuestions = 64
+
+// question is what the server asks.
+type question struct {
+	ID       int64     `json:"id"`
+	Kind     string    `json:"kind"` // form, url, sample
+	Message  string    `json:"message,omitempty"`
+	URL      string    `json:"url,omitempty"`
+	Since    time.Time `json:"since"`
+	Form     *control  `json:"form,omitempty"`
+	Wrong    string    `json:"wrong,omitempty"`    // why a URL is not to be visited
+	Params   string    `json:"params,omitempty"`   // of a sample, as JSON
+	Template string    `json:"template,omitempty"` // the answer to begin with
+	schema   json.RawMessage
+	answer   chan answer
+}
+
+// answer is what a person says.
+type answer struct {
+	ID      int64  `json:"id"`
+	Action  string `json:"action"`  // accept, decline, cancel
+	Content string `json:"content"` // JSON
+}
+
+// questions are those that wait. mu guards all but beat.
+type questions struct {
+	mu   sync.Mutex
+	next int64
+	list []*question
+	beat func()
+}
+
+// ask puts a question and waits for its answer.
+func (q *questions) ask(ctx context.Context, one *question) (answer, error) {
+	one.answer, one.Since = make(chan answer, 1), time.Now()
+	q.mu.Lock()
+	if len(q.list) >= maxQuestions {
+		q.mu.Unlock()
+		return answer{}, errors.New("too many questions wait for a person")
+	}
+	q.next++
+	one.ID = q.next
+	q.list = append(q.list, one)
+	q.mu.Unlock()
+	q.beat()
+	defer func() {
+		q.mu.Lock()
+		q.list = slices.DeleteFunc(q.list, func(other *question) bool { return other == one })
+		q.mu.Unlock()
+		q.beat()
+	}()
+	select {
+	case a := <-one.answer:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
+}
+
+// waiting returns those that wait.
+func (q *questions) waiting() []*question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return append([]*question{}, q.list...)
+}
+
+// errNobody is the error of an answer that nobody waits for.
+var errNobody = errors.New("nobody waits for this answer any more")
+
+// reply gives an answer. One that does not fit is an error, and the question waits on.
+func (q *questions) reply(a answer) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.list {
+		if one.ID != a.ID {
+			continue
+		}
+		if a.Action == "accept" && one.Kind == "sample" {
+			if _, err := sampleRead(a.Content); err != nil {
+				return err
+			}
+		}
+		if a.Action == "accept" && one.Wrong != "" {
+			return errors.New(one.Wrong)
+		}
+		select {
+		case one.answer <- a:
+			return nil
+		default:
+		}
+	}
+	return errNobody
+}
+
+// elicit is for client.Options.
+func (q *questions) elicit(ctx context.Context, p *client.ElicitParams) (*client.ElicitResult, error) {
+	one := &question{Kind: "form", Message: visible.Text(p.Message, visible.Sentence), schema: p.RequestedSchema}
+	if p.Mode == "url" {
+		one.Kind = "url"
+		var err error
+		if one.URL, err = webAddress(p.URL); err != nil {
+			one.Wrong = err.Error()
+		}
+	} else {
+		form, _, err := draw(p.RequestedSchema)
+		if err != nil {
+			return nil, err
+		}
+		one.Form = &form
+	}
+	a, err := q.ask(ctx, one)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Action == "decline":
+		return client.Decline()
+	case a.Action == "cancel":
+		return client.Cancel()
+	case one.Kind == "url":
+		return client.Accept(nil)
+	}
+	return client.Accept(json.RawMessage(a.Content))
+}

@@ -1,0 +1,220 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
+)
+
+// The bounds of calls: how many may be under way, and what is kept of those that
+// have ended.
+const (
+	maxCalls   = 32
+	keptCalls  = 200
+	keptResult = 64 << 20
+)
+
+// call is one that the page has made. The mutex of calls guards it.
+type call struct {
+	ID        int64            `json:"id"`
+	Method    string           `json:"method"`
+	Tool      string           `json:"tool"`  // or the name of a prompt, or the URI of a resource
+	Label     string           `json:"label"` // the same, as it is shown
+	Arguments string           `json:"arguments"`
+	State     string           `json:"state"` // running, done, failed (isError), error, cancelled
+	At        time.Time        `json:"at"`
+	Took      float64          `json:"took,omitempty"` // milliseconds
+	Progress  *client.Progress `json:"progress,omitempty"`
+	Result    string           `json:"result,omitempty"` // as it came, indented
+	Error     *callError       `json:"error,omitempty"`
+	Issues    []schema.Issue   `json:"issues,omitempty"` // of structured content against the tool's output schema
+	Checked   bool             `json:"checked,omitempty"`
+	Earlier   bool             `json:"earlier,omitempty"` // of an earlier start
+	Partial   bool             `json:"partial,omitempty"` // its arguments are not all kept: it cannot be made again
+	Cut       bool             `json:"cut,omitempty"`     // its result was not kept
+	Before    int64            `json:"before,omitempty"`  // the call whose result can be compared; filled in when it is shown
+	safe      *call            // what outlives the inspector; nil while that is not known
+	cancel    context.CancelFunc
+}
+
+type callError struct {
+	Code    protocol.Code `json:"code,omitempty"`
+	Message string        `json:"message"`
+	Data    string        `json:"data,omitempty"`
+}
+
+// calls are those under way and the last ones before. mu guards all but beat.
+type calls struct {
+	mu   sync.Mutex
+	next int64
+	list []*call // the oldest first
+	beat func()
+}
+
+// errTooMany is the error of a call beyond the bound.
+var errTooMany = errors.New("32 calls are under way: wait for one, or cancel it")
+
+// begin adds a call.
+func (c *calls) begin(one *call) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	running, size, n := 0, 0, len(c.list)
+	for _, other := range c.list {
+		size += len(other.Result) + len(other.Arguments)
+		if other.State == "running" {
+			running++
+		}
+	}
+	if running >= maxCalls {
+		return errTooMany
+	}
+	c.list = slices.DeleteFunc(c.list, func(other *call) bool { // the oldest first
+		drop := other.State != "running" && (n >= keptCalls || size > keptResult)
+		if drop {
+			size -= len(other.Result) + len(other.Arguments)
+			n--
+		}
+		return drop
+	})
+	c.next++
+	one.ID, one.State, one.At = c.next, "running", time.Now()
+	c.list = append(c.list, one)
+	return nil
+}
+
+// change changes a call under the lock.
+func (c *calls) change(fn func()) {
+	c.mu.Lock()
+	fn()
+	c.mu.Unlock()
+	c.beat()
+}
+
+// get returns a copy of a call.
+func (c *calls) get(id int64) (call, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.list {
+		if one.ID == id {
+			return *one, true
+		}
+	}
+	return call{}, false
+}
+
+// before returns the last call of the same tool that has a result, 0 if there is none.
+func (c *calls) before(one call) (found call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, other := range slices.Backward(c.list) {
+		if other.ID < one.ID && other.Tool == one.Tool && other.Method == one.Method && other.Result != "" {
+			return *other
+		}
+	}
+	return call{}
+}
+
+// recent returns the calls without their results, the newest first.
+func (c *calls) recent() []call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]call, 0, len(c.list))
+	for _, one := range slices.Backward(c.list) {
+		short := *one
+		short.Result, short.Issues = "", nil
+		if len(short.Arguments) > 4<<10 {
+			short.Arguments = ""
+		}
+		list = append(list, short)
+	}
+	return list[:min(len(list), 50)]
+}
+
+// start calls a tool, gets a prompt or reads a resource, and returns the number of
+// the call.
+func (c *calls) start(i *Inspector, method, tool, arguments string) (int64, error) {
+	to := i.current()
+	if to == nil {
+		return 0, errNoConnection
+	}
+	if !json.Valid([]byte(arguments)) {
+		return 0, errors.New("the arguments are no JSON")
+	}
+	ctx, cancel := context.WithCancel(i.ctx)
+	one := &call{Method: method, Tool: tool, Label: visible.Line(tool, visible.Name), Arguments: arguments, cancel: cancel}
+	one.safe = safe(i, one)
+	if err := c.begin(one); err != nil {
+		cancel()
+		return 0, err
+	}
+	i.history.note()
+	i.work.Go(func() {
+		defer cancel()
+		c.run(ctx, i, to, one)
+	})
+	c.beat()
+	return one.ID, nil
+}
+
+// run makes the request and notes how it ended.
+func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *call) {
+	progress := client.OnProgress(func(p client.Progress) {
+		p.Message = visible.Line(p.Message, visible.Sentence)
+		c.change(func() { one.Progress = &p })
+	})
+	var raw json.RawMessage
+	var result *client.CallToolResult
+	var err error
+	switch one.Method {
+	case protocol.MethodToolsCall:
+		if result, err = to.Call(ctx, one.Tool, json.RawMessage(one.Arguments), progress); err == nil {
+			raw = result.Raw
+		}
+	case protocol.MethodPromptsGet:
+		err = to.Request(ctx, one.Method, map[string]any{"name": one.Tool, "arguments": json.RawMessage(one.Arguments)}, &raw, progress)
+	default:
+		err = to.Request(ctx, one.Method, map[string]any{"uri": one.Tool}, &raw, progress)
+	}
+	took := float64(time.Since(one.At).Microseconds()) / 1000
+	var issues []schema.Issue
+	checked := false
+	if result != nil && result.Structured != nil {
+		issues, checked = i.checkOutput(ctx, one.Tool, result.Structured)
+	}
+	c.change(func() {
+		one.Took, one.Result, one.Issues, one.Checked = took, indented(raw), issues, checked
+		switch {
+		case err != nil && ctx.Err() != nil:
+			one.State = "cancelled"
+		case err != nil:
+			one.State, one.Error = "error", errorOf(err)
+		case result != nil && result.IsError:
+			one.State = "failed"
+		default:
+			one.State = "done"
+		}
+	})
+	c.mu.Lock()
+	ended := *one
+	c.mu.Unlock()
+	kept := safely(i, ended)
+	c.change(func() { one.safe = kept })
+	i.history.note()
+}
+
+// errorOf says an error, as far as it can be shown.
+func errorOf(err error) *callError {
+	out := &callError{Message: visible.Text(err.Error(), visible.Sentence)}
+	if own, ok := errors.AsType[*client.Error](err); ok {
+		out.Code, out.Data = own.Code, string(own.Data)
+	}
+	return out
+}

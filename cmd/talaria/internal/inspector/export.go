@@ -1,0 +1,278 @@
+package inspector
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// exported is a call that is written for somebody else, or for a machine.
+type exported struct {
+	*Inspector
+	call      call
+	arguments string // with the secrets, or with marks in their place
+	checked   bool   // the arguments fit their schema
+	revision  protocol.Revision
+	pinned    bool // the user has chosen the revision
+	url       string
+	header    http.Header
+}
+
+// exporter answers the page with calls to be copied.
+type exporter struct{ *Inspector }
+
+// export writes a call as a command, curl, a Go test or a report. Of the two kinds
+// `share` has no secret in it, and thus cannot be replayed where there were some; `raw`
+// has them.
+func (i exporter) export(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	id, _ := strconv.ParseInt(q.Get("call"), 10, 64) // what is no number is no call
+	one, ok := i.calls.get(id)
+	if !ok {
+		refuse(w, http.StatusNotFound, errors.New("this call is not kept any more"))
+		return
+	}
+	text, err := i.exported(one, q.Get("as"), q.Get("kind"))
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, map[string]string{"text": text})
+}
+
+func (i exporter) exported(one call, as, kind string) (string, error) {
+	e := &exported{Inspector: i.Inspector, call: one, arguments: one.Arguments, checked: true, revision: protocol.Latest}
+	e.url, e.header = i.reach.get()
+	if c := i.current(); c != nil {
+		e.revision = c.Revision()
+	}
+	i.mu.Lock()
+	e.pinned = i.Inspector.revision != 0
+	i.mu.Unlock()
+	if input, ok := i.inputOf(one.Tool); ok && one.Method == protocol.MethodToolsCall {
+		e.checked = len(i.schemas.check(input, []byte(one.Arguments))) == 0
+	}
+	switch {
+	case kind != "share" && kind != "raw":
+		return "", errors.New("the kind is share or raw")
+	case kind == "raw" && one.Partial:
+		return "", errors.New("the secrets of this call were not kept")
+	case kind == "share":
+		marked, ok := unveiled(i.Inspector, one.Method, one.Tool, one.Arguments, strconv.Quote(masked))
+		if !ok {
+			return "", errors.New("the tool's schema is not known, and so it is not known what is secret: connect first")
+		}
+		e.arguments = marked
+	}
+	var text string
+	var err error
+	switch as {
+	case "command":
+		text = e.command()
+	case "curl":
+		text, err = e.curl()
+	case "go":
+		text = e.goTest()
+	case "report":
+		text = e.report(kind == "share")
+	default:
+		err = errors.New("it is written as command, curl, go or report")
+	}
+	if err == nil && kind == "share" {
+		text, err = i.mask.hide(text)
+	}
+	return text, err
+}
+
+// command is the call as a command line for sh.
+func (e *exported) command() string {
+	verb := map[string]string{protocol.MethodToolsCall: "call", protocol.MethodPromptsGet: "prompt", protocol.MethodResourcesRead: "read"}[e.call.Method]
+	words := append([]string{"talaria", verb}, e.options.Words...)
+	target := words[len(words)-1]
+	words = words[:len(words)-1]
+	if !e.checked {
+		words = append(words, "--no-check")
+	}
+	if e.pinned {
+		words = append(words, "--revision", e.revision.String())
+	}
+	words = append(words, "--", target, e.call.Tool)
+	if verb != "read" {
+		words = append(words, compact(e.arguments))
+	}
+	for i, word := range words {
+		words[i] = quoteShell(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// params are those of the request.
+func (e *exported) params() map[string]any {
+	switch e.call.Method {
+	case protocol.MethodToolsCall, protocol.MethodPromptsGet:
+		return map[string]any{"name": e.call.Tool, "arguments": json.RawMessage(e.arguments)}
+	}
+	return map[string]any{"uri": e.call.Tool}
+}
+
+// curl is the call as a script for sh: one request of a modern revision, and with a
+// legacy one those that open a session, too.
+func (e *exported) curl() (string, error) {
+	if e.url == "" {
+		return "", errors.New("curl is for servers over HTTP, to which there was a request")
+	}
+	request := func(headers []string, body map[string]any) string {
+		text, _ := json.Marshal(body) // texts and JSON that was read before
+		list := append([]string{"Content-Type: application/json", "Accept: application/json, text/event-stream"}, headers...)
+		for _, name := range slices.Sorted(maps.Keys(e.header)) {
+			for _, value := range e.header[name] {
+				list = append(list, name+": "+value)
+			}
+		}
+		var b strings.Builder
+		b.WriteString(quoteShell(e.url))
+		for _, line := range list {
+			if line == sessionLine {
+				b.WriteString(" \\\n  -H \"" + line + `"`)
+				continue
+			}
+			b.WriteString(" \\\n  -H " + quoteShell(line))
+		}
+		b.WriteString(" \\\n  -d " + quoteShell(string(text)))
+		return b.String()
+	}
+	info := map[string]any{"name": "curl", "version": "1"}
+	params := e.params()
+	call := map[string]any{"jsonrpc": "2.0", "id": 2, "method": e.call.Method, "params": params}
+	version := "MCP-Protocol-Version: " + e.revision.String()
+	if wire.PerRequestMeta.In(e.revision) {
+		params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": e.revision.String(),
+			"io.modelcontextprotocol/clientInfo": info, "io.modelcontextprotocol/clientCapabilities": map[string]any{}}
+		return "curl -sS " + request(append([]string{version, "Mcp-Method: " + e.call.Method, "Mcp-Name: " + wire.EncodeHeaderValue(e.call.Tool)}, e.mirrored()...), call) + "\n", nil
+	}
+	own := []string{sessionLine}
+	if wire.VersionHeader.In(e.revision) {
+		own = append(own, version)
+	}
+	begin := map[string]any{"jsonrpc": "2.0", "id": 1, "method": "initialize",
+		"params": map[string]any{"protocolVersion": e.revision.String(), "capabilities": map[string]any{}, "clientInfo": info}}
+	return "session=$(curl -sS -D - -o /dev/null " + request(nil, begin) + " |\n  tr -d '\\r' | awk 'tolower($1) == \"mcp-session-id:\" { print $2 }')\n" +
+		"curl -sS " + request(own, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n" +
+		"curl -sS " + request(own, call) + "\n", nil
+}
+
+// sessionLine is the header of a session, which the shell fills in; curl leaves it out
+// if there is none.
+const sessionLine = "Mcp-Session-Id: $session"
+
+// mirrored are the headers that repeat arguments, as the schema wants it.
+func (e *exported) mirrored() (list []string) {
+	var s struct {
+		Properties map[string]struct {
+			Header string `json:"x-mcp-header"`
+		} `json:"properties"`
+	}
+	var given map[string]json.RawMessage
+	input, _ := e.inputOf(e.call.Tool)
+	_, _ = json.Unmarshal(input, &s), json.Unmarshal([]byte(e.arguments), &given) // without them nothing is repeated
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if header := s.Properties[name].Header; header != "" {
+			text := string(given[name])
+			_ = json.Unmarshal(given[name], &text) // what is no text is as it is written
+			list = append(list, "Mcp-Param-"+header+": "+wire.EncodeHeaderValue(text))
+		}
+	}
+	return list
+}
+
+// goTest is the call as a test of the server's own package.
+func (e *exported) goTest() string {
+	var b strings.Builder
+	literal := func(text string) string {
+		if text = indented([]byte(text)); strconv.CanBackquote(strings.ReplaceAll(text, "\n", "")) {
+			return "`" + strings.ReplaceAll(text, "\n", "\n\t") + "`"
+		}
+		return strconv.Quote(text)
+	}
+	imports := []string{`"testing"`, "", `"github.com/talaria-go/mcp/mcptest"`}
+	if e.call.Method == protocol.MethodToolsCall {
+		imports = append([]string{`"encoding/json"`}, imports...)
+	}
+	b.WriteString("package server // that of yours\n\nimport (\n\t" + strings.ReplaceAll(strings.Join(imports, "\n\t"), "\t\n", "\n") + "\n)\n\n")
+	fmt.Fprintf(&b, "// newServer is your function that makes the *mcp.Server.\nfunc Test%s(t *testing.T) {\n\tc := mcptest.New(t, newServer())\n", goName(e.call.Tool))
+	switch e.call.Method {
+	case protocol.MethodToolsCall:
+		fmt.Fprintf(&b, "\tresult := c.Call(%q, json.RawMessage(%s))\n", e.call.Tool, literal(e.arguments))
+		if e.call.State == "failed" {
+			b.WriteString("\tif !result.IsError {\n\t\tt.Errorf(\"it did not fail: %s\", result.Text())\n\t}\n")
+		} else {
+			b.WriteString("\tif result.IsError {\n\t\tt.Fatal(result.Text())\n\t}\n")
+		}
+		if text, ok := textOf(e.call.Result); ok {
+			fmt.Fprintf(&b, "\tif got, want := result.Text(), %q; got != want {\n\t\tt.Errorf(\"got %%s, want %%s\", got, want)\n\t}\n", text)
+		}
+	case protocol.MethodPromptsGet:
+		var given map[string]string
+		_ = json.Unmarshal([]byte(e.arguments), &given) // what has other values is no prompt's
+		fmt.Fprintf(&b, "\tfor _, message := range c.GetPrompt(%q, %#v).Messages {\n\t\tt.Log(message.Role, message.Content)\n\t}\n", e.call.Tool, given)
+	default:
+		fmt.Fprintf(&b, "\tfor _, item := range c.Read(%q) {\n\t\tt.Log(item.URI, item.Text)\n\t}\n", e.call.Tool)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// maxWanted is how long a text is at most that a test compares, in bytes.
+const maxWanted = 2 << 10
+
+// textOf is the text of a result that has no other content.
+func textOf(result string) (string, bool) {
+	var r struct{ Content []struct{ Type, Text string } }
+	if json.Unmarshal([]byte(result), &r) != nil || len(r.Content) == 0 {
+		return "", false
+	}
+	text := ""
+	for _, item := range r.Content {
+		if item.Type != "text" {
+			return "", false
+		}
+		text += item.Text
+	}
+	return text, len(text) <= maxWanted
+}
+
+// goName makes a part of the name of a Go function.
+func goName(text string) string {
+	var b strings.Builder
+	up := true
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			up = true
+		case up:
+			b.WriteRune(unicode.ToUpper(r))
+			up = false
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return "_"[:min(1, max(0, 1-b.Len()))] + b.String()
+}
+
+func compact(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
+}

@@ -1,0 +1,200 @@
+package inspector
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/needs"
+)
+
+// exporting is an Inspector of a server over HTTP that echoes what it gets, with
+// secrets in its address, its headers, the arguments and an answer.
+func exporting(t *testing.T, secret string, echo bool) (*Inspector, *httptest.Server) {
+	t.Helper()
+	s := workbench(t)
+	if err := s.Add(mcp.Tool("login", func(f *mcp.Frame, in login) (string, error) {
+		if !echo {
+			return "hello " + in.User, nil
+		}
+		return "", errors.New(fmt.Sprint(in, f.Header("X-Key"), f.Header("Authorization"), url.QueryEscape(in.Password)))
+	})); err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(web.Close)
+	address := web.URL + "?key=" + url.QueryEscape(secret+"-query")
+	i := New(Options{Target: address, Words: []string{"--header", "X-Key=" + secret + "-key", address},
+		Transport: func(_ io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
+			return client.HTTP(address, &client.HTTPOptions{Client: &http.Client{Transport: around(http.DefaultTransport)},
+				Header: http.Header{"X-Key": {secret + "-key"}, "Authorization": {"Bearer " + secret + "-token"}}}), nil
+		},
+		Explain: func(_ client.Transport, err error) (string, string) { return err.Error(), "" },
+	})
+	t.Cleanup(i.Close)
+	i.Connect(0)
+	until(t, i, func() bool { return snapshot(i).State != "connecting" })
+	ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+	return i, web
+}
+
+func export(t *testing.T, i *Inspector, id int64, as, kind string) (string, int) {
+	t.Helper()
+	var answer struct{ Text, Error string }
+	code := ask(t, i, "GET", fmt.Sprintf("/api/export?call=%d&as=%s&kind=%s", id, as, kind), "", &answer)
+	return answer.Text + answer.Error, code
+}
+
+// TestShare: what is shared has none of the secrets that were planted, in none of the
+// ways in which they could be written; raw has them.
+func TestShare(t *testing.T) {
+	for _, secret := range []string{`plain-s3cret`, `it's "a\b" 100%`, `zoë+ключ/&<>`, "😀 emoji"} {
+		if strings.ContainsFunc(secret, func(r rune) bool { return r > '~' }) {
+			t.Logf("%s is in no header", secret)
+			continue
+		}
+		i, _ := exporting(t, secret, true)
+		for _, revision := range []string{"2026-07-28", "2025-06-18"} {
+			ask(t, i, "POST", "/api/connect", `{"revision":"`+revision+`"}`, nil)
+			until(t, i, func() bool { return snapshot(i).State == "ready" && snapshot(i).Revision == revision })
+			ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+			c := finished(t, i, "login", fmt.Sprintf(`{"user":"ann","password":%s}`, encoders[1](secret+"-pass")))
+			for _, as := range []string{"command", "curl", "go", "report"} {
+				text, code := export(t, i, c.ID, as, "share")
+				if code != http.StatusOK || !strings.Contains(text, "ann") {
+					t.Errorf("%s: %d %s", as, code, text)
+				}
+				for _, end := range []string{"-key", "-token", "-pass", "-query"} {
+					hidden(t, text, secret+end)
+				}
+				if raw, code := export(t, i, c.ID, as, "raw"); code != http.StatusOK || !strings.Contains(raw, "ann") || raw == text {
+					t.Errorf("raw %s: %d %s", as, code, raw)
+				}
+			}
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	i := connected(t)
+	ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+	c := finished(t, i, "sum", `{"a":1,"b":0}`)
+	until(t, i, func() bool {
+		text, code := export(t, i, c.ID, "report", "share")
+		for _, want := range []string{"# sum: the tool failed", "- server: bench 1", "- revision: 2026-07-28", "## Arguments", `"b": 0`, "## Result", "tools/call sum, from the client", `"jsonrpc":"2.0"`, "## Standard error", "listening"} {
+			if code != http.StatusOK || !strings.Contains(text, want) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, query := range []string{"as=report&kind=share&call=99", "as=report&kind=all&call=1", "as=html&kind=raw&call=1", "as=curl&kind=raw&call=1"} {
+		if code := ask(t, i, "GET", "/api/export?"+query, "", nil); code/100 != 4 {
+			t.Errorf("%s: %d", query, code)
+		}
+	}
+}
+
+// TestCurl: the script does what it says, in each era.
+func TestCurl(t *testing.T) {
+	needs.Program(t, "curl")
+	i, _ := exporting(t, "it's s3cret", false)
+	for _, revision := range []string{"2026-07-28", "2025-11-25", "2025-03-26"} {
+		ask(t, i, "POST", "/api/connect", `{"revision":"`+revision+`"}`, nil)
+		until(t, i, func() bool { return snapshot(i).State == "ready" && snapshot(i).Revision == revision })
+		ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+		c := finished(t, i, "login", `{"user":"it's \"ann\"","password":"p$HOME"}`)
+		script, _ := export(t, i, c.ID, "curl", "raw")
+		out, err := exec.CommandContext(t.Context(), "sh", "-euc", script).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), `hello it's \"ann\"`) {
+			t.Errorf("%s: %v\n%s\n%s", revision, err, script, out)
+		}
+	}
+}
+
+// TestGoTest: what is written compiles and passes, beside a server that is the same.
+func TestGoTest(t *testing.T) {
+	i := connected(t)
+	ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+	root, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The package is within the module, to import it, but in no folder of it.
+	dir, at := t.TempDir(), filepath.Join(root, "exported")
+	overlay := map[string]string{}
+	write := func(name, text string) {
+		overlay[filepath.Join(at, name)] = filepath.Join(dir, name)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("server.go", `package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/talaria-go/mcp"
+)
+
+func newServer() *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: "bench", Version: "1"}, nil)
+	err := s.Add(
+		mcp.Tool("sum", func(_ context.Context, in struct {
+			A json.Number `+"`json:\"a\"`"+`
+			B int `+"`json:\"b\"`"+`
+		}) (map[string]any, error) {
+			return map[string]any{"a": in.A, "b": in.B}, nil
+		}),
+		mcp.Tool("fail", func(context.Context, struct{}) (string, error) { return "", errors.New("disk full") }),
+	)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+`)
+	for tool, arguments := range map[string]string{"sum": `{"a":9007199254740993,"b":2}`, "fail": `{}`} {
+		text, code := export(t, i, finished(t, i, tool, arguments).ID, "go", "share")
+		if code != http.StatusOK {
+			t.Fatal(text)
+		}
+		write(tool+"_test.go", text)
+	}
+	replaced, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, replaced, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "exported.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-o", binary, "-overlay", list, "./exported")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), binary, "-test.v")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestSum") || !strings.Contains(string(out), "--- PASS: TestFail") {
+		t.Errorf("%v: %s", err, out)
+	}
+	bad := &exported{Inspector: i, call: call{Tool: "`a b`\n", Method: "tools/call"}, arguments: "{\"a\":\"`\"}"}
+	if text := bad.goTest(); !strings.Contains(text, "TestAB(") || strings.Contains(text, "``") {
+		t.Error(text)
+	}
+}

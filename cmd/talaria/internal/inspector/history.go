@@ -1,0 +1,276 @@
+package inspector
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/statedir"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// The bounds of what is kept from one start to the next, in bytes but for counts.
+const (
+	maxKeptCalls  = 100
+	maxKeptDrafts = 100
+	maxKeptText   = 64 << 10 // of arguments, and of a draft
+	maxKeptResult = 128 << 10
+	maxKeptAll    = 1 << 20 // of all calls, and of all drafts
+	maxKeptFile   = 8 << 20 // that is read
+)
+
+// saveEvery is how often the file is written at most.
+const saveEvery = 200 * time.Millisecond
+
+// kept is the file of a history. It has no secrets: what a schema calls one was taken
+// out, and what else is known as one is masked.
+type kept struct {
+	Kind   string  `json:"kind,omitempty"` // of Tool: tool, prompt, resource or template
+	Tool   string  `json:"tool,omitempty"` // that was chosen
+	Drafts []draft `json:"drafts,omitempty"`
+	Calls  []call  `json:"calls,omitempty"` // the oldest first
+}
+
+// draft is what was typed into a form, the last one of its tool.
+type draft struct {
+	Kind      string `json:"kind"`
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"`
+}
+
+// history is what outlives the inspector: the drafts, the chosen tool, and through
+// calls those. mu guards all but the first three.
+type history struct {
+	path  string // "" keeps nothing
+	calls *calls
+	dirty chan struct{} // has one if there is something to write
+
+	mu      sync.Mutex
+	kind    string
+	tool    string
+	drafts  []draft // the oldest first
+	problem string  // why it is not kept
+}
+
+// open reads what was kept. What cannot be read is left, and will be written anew.
+func (h *history) open() {
+	h.dirty = make(chan struct{}, 1)
+	if h.path == "" {
+		return
+	}
+	k, err := readKept(h.path)
+	if err != nil {
+		h.problem = "the calls before are lost: " + visible.Line(err.Error(), visible.Sentence)
+		return
+	}
+	h.kind, h.tool, h.drafts = k.Kind, k.Tool, k.Drafts
+	h.calls.restore(k.Calls)
+}
+
+func readKept(path string) (k kept, err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	}
+	if err != nil {
+		return k, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxKeptFile))
+	if err != nil {
+		return k, err
+	}
+	if err := json.Unmarshal(text, &k); err != nil {
+		return kept{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// note says that there is something to write.
+func (h *history) note() {
+	select {
+	case h.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// run writes what there is to write, at once but not too often, until done.
+func (h *history) run(done <-chan struct{}) {
+	for {
+		select {
+		case <-h.dirty:
+			h.save()
+		case <-done:
+			return
+		}
+		select {
+		case <-time.After(saveEvery):
+		case <-done:
+			return
+		}
+	}
+}
+
+// save writes the file.
+func (h *history) save() {
+	if h.path == "" {
+		return
+	}
+	k := kept{Calls: h.calls.kept()}
+	h.mu.Lock()
+	k.Kind, k.Tool, k.Drafts = h.kind, h.tool, slices.Clone(h.drafts)
+	h.mu.Unlock()
+	text, err := json.Marshal(k)
+	if err == nil {
+		err = statedir.Replace(h.path, text)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.problem = ""; err != nil {
+		h.problem = "the calls will be lost: " + visible.Line(err.Error(), visible.Sentence)
+	}
+}
+
+// set keeps the chosen tool and, unless it is nil, what was typed into its form.
+func (h *history) set(kind, tool string, typed *string) {
+	h.mu.Lock()
+	h.kind, h.tool = kind, tool
+	if typed != nil {
+		h.drafts = slices.DeleteFunc(h.drafts, func(d draft) bool { return d.Kind == kind && d.Tool == tool })
+		if *typed != "" && len(*typed) <= maxKeptText {
+			h.drafts = append(h.drafts, draft{kind, tool, *typed})
+		}
+		size := 0
+		for _, d := range h.drafts {
+			size += len(d.Arguments)
+		}
+		for len(h.drafts) > maxKeptDrafts || size > maxKeptAll {
+			size -= len(h.drafts[0].Arguments)
+			h.drafts = h.drafts[1:]
+		}
+	}
+	h.mu.Unlock()
+	h.note()
+}
+
+// restore puts calls of an earlier start before those of this one, of which there are
+// none yet.
+func (c *calls) restore(list []call) {
+	for _, one := range list[max(0, len(list)-maxKeptCalls):] {
+		c.next++
+		one.ID, one.Earlier, one.cancel = c.next, true, func() {}
+		if one.State == "running" {
+			one.State, one.Error = "error", &callError{Message: "the inspector ended before the answer came"}
+		}
+		same := one
+		one.safe = &same
+		c.list = append(c.list, &one)
+	}
+}
+
+// kept returns what may be kept of the newest calls, the oldest first.
+func (c *calls) kept() (list []call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := 0
+	for _, one := range slices.Backward(c.list) {
+		if one.safe == nil {
+			continue
+		}
+		size += len(one.safe.Arguments) + len(one.safe.Result)
+		if len(list) == maxKeptCalls || size > maxKeptAll {
+			break
+		}
+		list = append(list, *one.safe)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// safe is what may be kept of a call that begins: without what the tool's schema calls
+// secret, and with all else that is known to be one masked. What is too long is left
+// out, and so are the arguments of a tool whose schema is not known.
+func safe(i *Inspector, one *call) *call {
+	out := &call{Method: one.Method, Tool: one.Tool, Label: one.Label, State: "running", At: time.Now()}
+	arguments, _ := unveiled(i, one.Method, one.Tool, one.Arguments, "")
+	if len(arguments) <= maxKeptText {
+		out.Arguments, _ = i.mask.hide(arguments) // nothing, if it cannot be masked
+	}
+	out.Partial = out.Arguments != one.Arguments
+	return out
+}
+
+// safely is what may be kept of a call that has ended, and began as safe says.
+func safely(i *Inspector, one call) *call {
+	out := *one.safe
+	out.State, out.Took, out.Checked = one.State, one.Took, one.Checked
+	hidden := func(text string) string {
+		if len(text) > maxKeptResult || out.Arguments == "" { // as it may have secrets that nobody knows
+			out.Cut = true
+			return ""
+		}
+		text, err := i.mask.hide(text)
+		out.Cut = out.Cut || err != nil
+		return text
+	}
+	out.Result = hidden(one.Result)
+	if one.Error != nil {
+		out.Error = &callError{Code: one.Error.Code, Message: hidden(one.Error.Message), Data: hidden(one.Error.Data)}
+	}
+	return &out
+}
+
+// unveiled returns the arguments of a call without the secrets that the schema of its
+// tool names, and adds those to the mask; false means that nobody knows which they are.
+func unveiled(i *Inspector, method, tool, arguments, mark string) (string, bool) {
+	if method != protocol.MethodToolsCall {
+		return arguments, json.Valid([]byte(arguments))
+	}
+	input, ok := i.inputOf(tool)
+	if !ok {
+		return "", false
+	}
+	text, found := unveil(input, json.RawMessage(arguments), mark)
+	i.mask.add(found...)
+	return string(text), true
+}
+
+// past answers the page about what was.
+type past struct{ *Inspector }
+
+func (i past) showHistory(w http.ResponseWriter, _ *http.Request) {
+	i.history.mu.Lock()
+	defer i.history.mu.Unlock()
+	reply(w, map[string]any{"kind": i.history.kind, "tool": i.history.tool, "drafts": append([]draft{}, i.history.drafts...), "problem": i.history.problem})
+}
+
+// keepDraft keeps the chosen tool and what is typed into its form. What is no JSON is
+// not kept, nor what belongs to an unknown tool: a secret in it could not be told.
+func (i past) keepDraft(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Kind, Tool string
+		Arguments  *string
+	}
+	if !body(w, r, &q) {
+		return
+	}
+	if q.Arguments != nil {
+		text, method := *q.Arguments, ""
+		if q.Kind == "tool" {
+			method = protocol.MethodToolsCall
+		}
+		text, _ = unveiled(i.Inspector, method, q.Tool, text, "")
+		text, _ = i.mask.hide(text) // nothing, if it cannot be masked
+		q.Arguments = &text
+	}
+	i.history.set(q.Kind, q.Tool, q.Arguments)
+	reply(w, struct{}{})
+}

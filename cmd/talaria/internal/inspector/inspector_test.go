@@ -1,0 +1,381 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// inspect makes an Inspector of a server and waits until it is connected, or not.
+func inspect(t *testing.T, to client.Transport, stderr string) *Inspector {
+	t.Helper()
+	i := New(Options{Target: "target", Version: "1",
+		Transport: func(w io.Writer, _ func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
+			_, err := io.WriteString(w, stderr)
+			return to, err
+		},
+		Explain: func(_ client.Transport, err error) (string, string) { return err.Error(), "a hint" },
+	})
+	t.Cleanup(i.Close)
+	i.Connect(0)
+	until(t, i, func() bool { return snapshot(i).State != "connecting" })
+	return i
+}
+
+func snapshot(i *Inspector) state { return pages{i}.snapshot() }
+
+// until waits for a change after which something is so.
+func until(t *testing.T, i *Inspector, so func() bool) {
+	t.Helper()
+	for {
+		_, changed := i.pulse.now()
+		if so() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatal("it did not come to be")
+		}
+	}
+}
+
+// ask asks the API and decodes its answer.
+func ask(t *testing.T, i *Inspector, method, path, body string, into any) int {
+	t.Helper()
+	w := httptest.NewRecorder()
+	API(i).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+	if into != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+			t.Fatalf("%s %s: %v: %s", method, path, err, w.Body)
+		}
+	}
+	return w.Code
+}
+
+// finished waits for the end of a call.
+func finished(t *testing.T, i *Inspector, tool, arguments string) call {
+	t.Helper()
+	text, err := json.Marshal(map[string]string{"tool": tool, "arguments": arguments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var started struct{ Call int64 }
+	if code := ask(t, i, "POST", "/api/call", string(text), &started); code != http.StatusAccepted {
+		t.Fatalf("%s: %d", tool, code)
+	}
+	var c call
+	until(t, i, func() bool {
+		c = call{}
+		ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call), "", &c)
+		return c.State != "running"
+	})
+	return c
+}
+
+type sumIn struct {
+	A json.Number `json:"a"`
+	B int         `json:"b" jsonschema:"minimum=1"`
+}
+
+type confirm struct {
+	Sure bool `json:"sure"`
+}
+
+// workbench has a tool for each way in which a call ends.
+func workbench(t *testing.T) *mcp.Server {
+	t.Helper()
+	s := mcp.NewServer(mcp.Info{Name: "bench", Version: "1"}, nil)
+	err := s.Add(
+		mcp.Tool("sum", func(_ context.Context, in sumIn) (map[string]any, error) {
+			return map[string]any{"a": in.A, "b": in.B}, nil
+		}),
+		mcp.Tool("fail", func(context.Context, struct{}) (string, error) { return "", errors.New("disk full") }),
+		mcp.Tool("wait", func(f *mcp.Frame, _ struct{}) (string, error) {
+			if err := f.Progress(1, 4, "begun"); err != nil {
+				return "", err
+			}
+			<-f.Done()
+			return "", f.Err()
+		}),
+		mcp.Tool("ask", func(f *mcp.Frame, _ struct{}) (string, error) {
+			answer, err := mcp.Elicit[confirm](f, "sure", "Really?")
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprint(answer.Accepted(), answer.Value.Sure), nil
+		}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func connected(t *testing.T) *Inspector {
+	t.Helper()
+	return inspect(t, client.Local(workbench(t).ServeConn), "listening\nready")
+}
+
+func TestCalls(t *testing.T) {
+	i := connected(t)
+	if s := snapshot(i); s.State != "ready" || s.Server.Name != "bench" || s.Revision != protocol.Latest.String() || len(s.Stderr) != 1 || s.Stderr[0] != "listening" {
+		t.Fatalf("%+v", s)
+	}
+	var listed offer
+	if code := ask(t, i, "GET", "/api/list", "", &listed); code != http.StatusOK || len(listed.Entries) != 4 || listed.Error != "" {
+		t.Fatalf("%d %+v", code, listed)
+	}
+	if c := finished(t, i, "sum", `{"a":9007199254740993,"b":2}`); c.State != "done" || !strings.Contains(c.Result, `"a": 9007199254740993`) || c.Error != nil {
+		t.Errorf("%+v", c)
+	}
+	if c := finished(t, i, "sum", `{"a":1,"b":0}`); c.State != "failed" || !strings.Contains(c.Result, "/b") {
+		t.Errorf("a call that was sent though it does not fit: %+v", c)
+	}
+	if c := finished(t, i, "fail", `{}`); c.State != "failed" {
+		t.Errorf("%+v", c)
+	}
+	if c := finished(t, i, "no-such-tool", `{}`); c.State != "error" || c.Error == nil || c.Error.Code == 0 {
+		t.Errorf("%+v", c)
+	}
+	var refused map[string]string
+	if code := ask(t, i, "POST", "/api/call", `{"tool":"sum","arguments":"{"}`, &refused); code != http.StatusConflict || refused["error"] == "" {
+		t.Errorf("%d %v", code, refused)
+	}
+	if code := ask(t, i, "POST", "/api/call", `{"tool":"sum","command":"rm"}`, &refused); code != http.StatusBadRequest {
+		t.Errorf("a member that there is not: %d", code)
+	}
+	if s := snapshot(i); len(s.Calls) != 4 || s.Calls[0].Tool != "no-such-tool" || s.Calls[3].Result != "" {
+		t.Errorf("recent: %+v", s.Calls)
+	}
+}
+
+// TestCancel: a call goes on when nobody looks, until it is cancelled.
+func TestCancel(t *testing.T) {
+	i := connected(t)
+	var started struct{ Call int64 }
+	ask(t, i, "POST", "/api/call", `{"tool":"wait","arguments":"{}"}`, &started)
+	path := fmt.Sprintf("/api/calls/%d", started.Call)
+	var c call
+	until(t, i, func() bool { ask(t, i, "GET", path, "", &c); return c.Progress != nil })
+	if c.State != "running" || c.Progress.Progress != 1 || c.Progress.Message != "begun" {
+		t.Errorf("%+v", c)
+	}
+	ask(t, i, "DELETE", path, "", nil)
+	until(t, i, func() bool { ask(t, i, "GET", path, "", &c); return c.State != "running" })
+	if c.State != "cancelled" {
+		t.Errorf("%+v", c)
+	}
+	for range maxCalls {
+		if code := ask(t, i, "POST", "/api/call", `{"tool":"wait","arguments":"{}"}`, nil); code != http.StatusAccepted {
+			t.Fatal(code)
+		}
+	}
+	if code := ask(t, i, "POST", "/api/call", `{"tool":"wait","arguments":"{}"}`, nil); code != http.StatusConflict {
+		t.Errorf("one call too many: %d", code)
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	i := connected(t)
+	for _, revision := range []string{"2026-07-28", "2025-06-18"} {
+		ask(t, i, "POST", "/api/connect", `{"revision":"`+revision+`"}`, nil)
+		until(t, i, func() bool { return snapshot(i).State == "ready" })
+		for _, c := range []struct{ action, content, want string }{
+			{"accept", `{\"sure\":true}`, "true true"}, {"decline", "", "false false"}, {"cancel", "", "false false"},
+		} {
+			var started struct{ Call int64 }
+			ask(t, i, "POST", "/api/call", `{"tool":"ask","arguments":"{}"}`, &started)
+			until(t, i, func() bool { return len(snapshot(i).Questions) == 1 })
+			q := snapshot(i).Questions[0]
+			if q.Message != "Really?" || q.Form == nil || q.Form.Fields[0].Kind != "bool" {
+				t.Errorf("%+v", q)
+			}
+			var checked struct{ Issues []struct{ Path string } }
+			ask(t, i, "POST", "/api/check", fmt.Sprintf(`{"question":%d,"value":"{\"sure\":3}"}`, q.ID), &checked)
+			if len(checked.Issues) != 1 || checked.Issues[0].Path != "/sure" {
+				t.Errorf("%+v", checked)
+			}
+			if code := ask(t, i, "POST", "/api/questions", fmt.Sprintf(`{"id":%d,"action":%q,"content":"%s"}`, q.ID, c.action, c.content), nil); code != http.StatusOK {
+				t.Fatal(code)
+			}
+			var end call
+			until(t, i, func() bool {
+				ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call), "", &end)
+				return end.State != "running"
+			})
+			if !strings.Contains(end.Result, c.want) {
+				t.Errorf("%s %s: %+v", revision, c.action, end)
+			}
+		}
+	}
+	if code := ask(t, i, "POST", "/api/questions", `{"id":99,"action":"accept"}`, nil); code != http.StatusNotFound {
+		t.Errorf("an answer to nothing: %d", code)
+	}
+	if code := ask(t, i, "POST", "/api/questions", `{"id":99,"action":"run"}`, nil); code != http.StatusBadRequest {
+		t.Errorf("an action that there is not: %d", code)
+	}
+}
+
+func TestTraffic(t *testing.T) {
+	i := connected(t)
+	finished(t, i, "sum", `{"a":1.50,"b":2}`)
+	until(t, i, func() bool {
+		var page struct {
+			Rows []struct {
+				Seq                        int64
+				Kind, Method, Name, Status string
+			}
+		}
+		ask(t, i, "GET", "/api/traffic?text=1.50&kinds=request", "", &page)
+		if len(page.Rows) != 1 || page.Rows[0].Status == "" {
+			return false
+		}
+		if r := page.Rows[0]; r.Method != "tools/call" || r.Name != "sum" || r.Status != "ok" {
+			t.Errorf("%+v", r)
+		}
+		var m struct{ Texts []string }
+		ask(t, i, "GET", fmt.Sprintf("/api/traffic/%d", page.Rows[0].Seq), "", &m)
+		if !strings.Contains(m.Texts[0], `"a":1.50`) || !strings.Contains(m.Texts[1], `"structuredContent"`) {
+			t.Errorf("%q", m.Texts)
+		}
+		return true
+	})
+}
+
+// TestFailure: why there is no connection, with what the server said last, and
+// what was not a line yet.
+func TestFailure(t *testing.T) {
+	gone := client.Conn(func(context.Context) (transport.Conn, error) { return nil, errors.New("it is not there") })
+	i := inspect(t, gone, "one\x1b[31m\ntwo\nthree")
+	s := snapshot(i)
+	if s.State != "failed" || s.Failure == nil || !strings.Contains(s.Failure.Cause, "it is not there") || s.Failure.Hint != "a hint" ||
+		strings.Join(s.Failure.Stderr, "|") != "one␛[31m|two|three" {
+		t.Errorf("%+v %+v", s.State, s.Failure)
+	}
+	if code := ask(t, i, "GET", "/api/list", "", nil); code != http.StatusConflict {
+		t.Errorf("%d", code)
+	}
+	if code := ask(t, i, "POST", "/api/connect", `{"revision":"1999-01-01"}`, nil); code != http.StatusBadRequest {
+		t.Errorf("%d", code)
+	}
+	ask(t, i, "POST", "/api/connect", `{}`, nil)
+	until(t, i, func() bool { s := snapshot(i); return s.State == "failed" && s.Connection == 2 })
+}
+
+// odd is a server whose list and whose schemas are what no server should send.
+func odd(tools string) client.Transport {
+	return client.Local(func(_ context.Context, conn transport.Conn) error {
+		for {
+			text, err := conn.Read()
+			if err != nil {
+				return nil
+			}
+			m, err := protocol.Decode(text)
+			if err != nil || m.Kind() != protocol.KindRequest {
+				continue
+			}
+			id, err := m.ID.MarshalJSON()
+			if err != nil {
+				return err
+			}
+			answer := `"result":{"tools":[` + tools + `]}`
+			switch m.Method {
+			case "server/discover":
+				answer = `"error":{"code":-32601,"message":"no"}`
+			case "initialize":
+				answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+			}
+			if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
+				return nil
+			}
+		}
+	})
+}
+
+// TestBroken: one entry that is none hides no other, and says what is wrong.
+func TestBroken(t *testing.T) {
+	var enum strings.Builder
+	for n := range 100_000 {
+		fmt.Fprintf(&enum, `,"value %d"`, n)
+	}
+	i := inspect(t, odd(`{"name":"good","inputSchema":{"type":"object"}},{"name":"bad","description":5,"inputSchema":{"type":"object","properties":{"a":{}}}},7,
+		{"name":"pay\u202enoisrev","inputSchema":3},{"name":"many","inputSchema":{"properties":{"e":{"enum":[`+enum.String()[1:]+`]}}}}`), "")
+	var o offer
+	ask(t, i, "GET", "/api/list", "", &o)
+	var got []string
+	for _, e := range o.Entries {
+		got = append(got, fmt.Sprintf("%s %v", e.Label, e.Wrong != ""))
+	}
+	if want := "good false|bad true|(number 3, without a name) true|pay\ufffdnoisrev false|many false"; strings.Join(got, "|") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, "|"), want)
+	}
+	var f form
+	ask(t, i, "GET", "/api/form?tool=bad", "", &f)
+	if f.Wrong == "" || f.Form == nil || len(f.Form.Fields) != 1 || !strings.Contains(f.Sent, `"description": 5`) {
+		t.Errorf("%+v", f)
+	}
+	f = form{}
+	ask(t, i, "GET", "/api/form?tool=pay%E2%80%AEnoisrev", "", &f)
+	if f.Form != nil || f.Wrong == "" {
+		t.Errorf("a schema that is none: %+v", f)
+	}
+	f = form{}
+	ask(t, i, "GET", "/api/form?tool=many", "", &f)
+	if c := f.Form.Fields[0]; c.Count != 100_000 || len(c.Options) != shownOptions || c.List != 1 || len(f.Sent) > maxSent+10 {
+		t.Errorf("%d options of %d, list %d", len(c.Options), c.Count, c.List)
+	}
+	var found []option
+	ask(t, i, "GET", "/api/form?tool=many&list=1&text=VALUE+9999", "", &found)
+	if len(found) != 11 || found[0].Value != `"value 9999"` {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestChecks: a schema is compiled once.
+func TestChecks(t *testing.T) {
+	i := connected(t)
+	for range 5 {
+		var r struct {
+			Issues []struct{ Path, Message string }
+		}
+		ask(t, i, "POST", "/api/check", `{"tool":"sum","value":"{\"a\":1,\"b\":0}"}`, &r)
+		if len(r.Issues) != 1 || r.Issues[0].Path != "/b" || r.Issues[0].Message == "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if i.schemas.n != 1 {
+		t.Errorf("the schema was compiled %d times", i.schemas.n)
+	}
+	if code := ask(t, i, "POST", "/api/check", `{"tool":"none","value":"{}"}`, nil); code != http.StatusNotFound {
+		t.Errorf("%d", code)
+	}
+}
+
+// TestStreams: so many may listen, and one is told at once.
+func TestStreams(t *testing.T) {
+	i := connected(t)
+	i.streams.Store(maxStreams)
+	if code := ask(t, i, "GET", "/api/events", "", nil); code != http.StatusServiceUnavailable {
+		t.Errorf("%d", code)
+	}
+	i.streams.Store(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	API(i).ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/api/events", nil))
+	if !strings.HasPrefix(w.Body.String(), "data: ") || i.streams.Load() != 0 {
+		t.Errorf("%q, %d", w.Body, i.streams.Load())
+	}
+}

@@ -1,0 +1,244 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
+)
+
+// kind is one of the lists that a server has.
+type kind struct {
+	list   string // the method
+	member string // of its answer
+	// capability is without which the server is not asked; "" asks always, as
+	// servers with tools forget to say so.
+	capability string
+	read       func(text []byte, e *entry) error
+}
+
+// kinds are all of them, by what the page calls them.
+var kinds = map[string]kind{
+	"tool":     {protocol.MethodToolsList, "tools", "", readTool},
+	"prompt":   {protocol.MethodPromptsList, "prompts", "prompts", readPrompt},
+	"resource": {protocol.MethodResourcesList, "resources", "resources", readResource},
+	"template": {protocol.MethodResourceTemplates, "resourceTemplates", "resources", readTemplate},
+}
+
+// entry is one thing that the server offers, as the page lists it. One that is
+// broken is listed, too, and says what is wrong.
+type entry struct {
+	Name          string          `json:"name"` // by which it is used: the URI of a resource
+	Label         string          `json:"label"`
+	Description   string          `json:"description,omitempty"`
+	Marks         []string        `json:"marks,omitempty"` // read-only, destructive; the type of a resource
+	Wrong         string          `json:"wrong,omitempty"`
+	title, about  string          // as they came
+	input, output json.RawMessage // schemas of what it takes and of what it gives
+	raw           json.RawMessage // as it was sent
+}
+
+// offer is one list of a connection.
+type offer struct {
+	Entries []entry `json:"entries"`
+	Error   string  `json:"error,omitempty"` // of the list as a whole
+}
+
+// The bounds of a list.
+const (
+	maxPages   = 200
+	maxEntries = 20_000
+)
+
+// list asks for a list, entry by entry.
+func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
+	k, ok := kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no list of %q", visible.Line(name, visible.Name))
+	}
+	c := i.current()
+	if c == nil {
+		return nil, errNoConnection
+	}
+	o := &offer{Entries: []entry{}}
+	if k.capability != "" && !c.Supports(k.capability) {
+		return o, nil
+	}
+	cursor := ""
+	for range maxPages {
+		params := map[string]string{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		var page map[string]json.RawMessage
+		err := c.Request(ctx, k.list, params, &page)
+		var texts []json.RawMessage
+		var next string
+		if err == nil && len(page[k.member]) > 0 {
+			err = json.Unmarshal(page[k.member], &texts)
+		}
+		if err == nil && len(page["nextCursor"]) > 0 {
+			err = json.Unmarshal(page["nextCursor"], &next)
+		}
+		switch own, _ := errors.AsType[*client.Error](err); {
+		case errors.Is(err, client.ErrUnsupported), own != nil && own.Code == protocol.CodeMethodNotFound && k.capability != "":
+			return o, nil
+		case err != nil:
+			o.Error = visible.Text(err.Error(), visible.Sentence)
+			return o, nil
+		}
+		for _, text := range texts {
+			o.Entries = append(o.Entries, entryOf(k, text, len(o.Entries)))
+		}
+		switch {
+		case next == "":
+			return o, nil
+		case next == cursor, len(o.Entries) >= maxEntries:
+			o.Error = fmt.Sprintf("the list does not end: %d entries, and cursor %.100q goes on; the last page has no nextCursor", len(o.Entries), next)
+			return o, nil
+		}
+		cursor = next
+	}
+	o.Error = "the list has too many pages"
+	return o, nil
+}
+
+// entryOf reads one entry, as far as it goes.
+func entryOf(k kind, text json.RawMessage, n int) entry {
+	e := entry{raw: text}
+	if err := k.read(text, &e); err != nil {
+		e.Wrong = "it does not decode: " + visible.Line(err.Error(), visible.Sentence)
+		if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && typed.Field != "" {
+			e.Wrong = visible.Line(typed.Field, visible.Name) + " is a " + typed.Value + " and must be a " + typed.Type.String()
+		}
+		var loose map[string]json.RawMessage
+		if json.Unmarshal(text, &loose) == nil {
+			for name, into := range map[string]*string{"name": &e.Name, "uri": &e.Name, "uriTemplate": &e.Name, "description": &e.about} {
+				_ = json.Unmarshal(loose[name], into) // what is no text is none
+			}
+			if schema := loose["inputSchema"]; schema != nil {
+				e.input = schema
+			}
+		}
+	}
+	if e.Label == "" {
+		e.Label = e.Name
+	}
+	if e.Label = visible.Line(e.Label, visible.Name); e.Label == "" {
+		e.Label = fmt.Sprintf("(number %d, without a name)", n+1)
+		if e.Wrong == "" {
+			e.Wrong = "it has no name"
+		}
+	}
+	e.Description = visible.Line(e.about, visible.Name)
+	for n, mark := range e.Marks {
+		e.Marks[n] = visible.Line(mark, visible.Name)
+	}
+	return e
+}
+
+func readTool(text []byte, e *entry) error {
+	var t protocol.Tool
+	err := json.Unmarshal(text, &t)
+	e.Name, e.title, e.about, e.input, e.output = t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema
+	if a := t.Annotations; a != nil {
+		if a.ReadOnlyHint != nil && *a.ReadOnlyHint {
+			e.Marks = append(e.Marks, "read-only")
+		} else if a.DestructiveHint != nil && *a.DestructiveHint {
+			e.Marks = append(e.Marks, "destructive")
+		}
+	}
+	return err
+}
+
+func readPrompt(text []byte, e *entry) error {
+	var p protocol.Prompt
+	err := json.Unmarshal(text, &p)
+	e.Name, e.title, e.about, e.input = p.Name, p.Title, p.Description, textsSchema(p.Arguments)
+	return err
+}
+
+func readResource(text []byte, e *entry) error {
+	var r protocol.Resource
+	err := json.Unmarshal(text, &r)
+	e.Name, e.Label, e.title, e.about, e.input = r.URI, r.Name, r.Title, r.Description, textsSchema(nil)
+	if r.MIMEType != "" {
+		e.Marks = append(e.Marks, r.MIMEType)
+	}
+	if r.Size != nil {
+		e.Marks = append(e.Marks, fmt.Sprintf("%d bytes", *r.Size))
+	}
+	return err
+}
+
+func readTemplate(text []byte, e *entry) error {
+	var t protocol.ResourceTemplate
+	err := json.Unmarshal(text, &t)
+	e.Name, e.Label, e.title, e.about = t.URITemplate, t.Name, t.Title, t.Description
+	if t.MIMEType != "" {
+		e.Marks = append(e.Marks, t.MIMEType)
+	}
+	return err // find reads the template itself, as a list of many would take long
+}
+
+// readVariables reads what the template of an entry takes.
+func (e *entry) readVariables() {
+	variables, wrong := variablesOf(e.Name)
+	if e.input = textsSchema(variables); wrong != nil && e.Wrong == "" {
+		e.Wrong = visible.Line(wrong.Error(), visible.Sentence)
+	}
+}
+
+// find returns an entry of a list by its name, listing anew if it is not known. A
+// resource may be one that is not listed.
+func (i *Inspector) find(ctx context.Context, kind, name string) (entry, error) {
+	i.mu.Lock()
+	o := i.offered[kind]
+	i.mu.Unlock()
+	if o == nil {
+		var err error
+		if o, err = i.list(ctx, kind); err != nil {
+			return entry{}, err
+		}
+	}
+	for _, e := range o.Entries {
+		if e.Name == name {
+			if kind == "template" {
+				e.readVariables()
+			}
+			return e, nil
+		}
+	}
+	if kind == "resource" && name != "" {
+		return entry{Name: name, Label: visible.Line(name, visible.Name), input: textsSchema(nil), raw: json.RawMessage("null")}, nil
+	}
+	return entry{}, fmt.Errorf("the server lists no %s %q", kind, visible.Line(name, visible.Name))
+}
+
+// inputOf returns the schema of what a listed tool takes.
+func (i *Inspector) inputOf(tool string) (json.RawMessage, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if o := i.offered["tool"]; o != nil {
+		for _, e := range o.Entries {
+			if e.Name == tool {
+				return e.input, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// checkOutput holds structured content against the tool's output schema.
+func (i *Inspector) checkOutput(ctx context.Context, tool string, value []byte) (issues []schema.Issue, checked bool) {
+	e, err := i.find(ctx, "tool", tool)
+	if err != nil || len(e.output) == 0 {
+		return nil, false
+	}
+	return i.schemas.check(e.output, value), true
+}

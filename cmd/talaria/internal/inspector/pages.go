@@ -1,0 +1,466 @@
+package inspector
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+//go:embed web
+var web embed.FS
+
+// maxStreams is how many pages may listen at a time.
+const maxStreams = 8
+
+// listTime is how long the server has for its lists.
+const listTime = 30 * time.Second
+
+// Page serves the page and its files. They have no secrets, and their addresses
+// change with their content.
+func Page() http.Handler {
+	files, err := fs.Sub(web, "web")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	hash := sha256.New()
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			text, _ := fs.ReadFile(files, name) // it cannot fail, as they are part of the program
+			hash.Write(text)
+		}
+		return err
+	})
+	base := "/web/" + hex.EncodeToString(hash.Sum(nil)[:6]) + "/"
+	index, _ := fs.ReadFile(files, "index.html")
+	shell := strings.ReplaceAll(string(index), "/web/", base)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write([]byte(shell))
+			return
+		}
+		name, ok := strings.CutPrefix(r.URL.Path, base)
+		text, err := fs.ReadFile(files, path.Clean(name))
+		if !ok || err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
+		_, _ = w.Write(text)
+	})
+}
+
+// pages answer the page.
+type pages struct{ *Inspector }
+
+// API serves what the page asks. None of it starts a program, opens a file, or
+// leads anywhere but to the servers that the user has named. The second of several
+// is below /api/1/, and is connected to when the page asks for it.
+func API(list ...*Inspector) http.Handler {
+	var each []http.Handler
+	for _, one := range list {
+		each = append(each, api(one))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/servers" {
+			reply(w, servers(list))
+			return
+		}
+		n := 0
+		number, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
+		if at, err := strconv.Atoi(number); err == nil {
+			if at < 0 || at >= len(list) {
+				refuse(w, http.StatusNotFound, errors.New("there is no such server"))
+				return
+			}
+			n = at
+			there := *r.URL
+			there.Path, there.RawPath = "/api/"+rest, ""
+			r = r.WithContext(r.Context()) // a copy
+			r.URL = &there
+		}
+		if len(list) > 1 {
+			list[n].open()
+		}
+		each[n].ServeHTTP(w, r)
+	})
+}
+
+// server is one of several, as the page lists it.
+type server struct {
+	Name      string `json:"name"`
+	Label     string `json:"label"`
+	State     string `json:"state"`
+	Questions int    `json:"questions"` // that wait
+}
+
+func servers(list []*Inspector) []server {
+	all := []server{}
+	for _, i := range list {
+		i.mu.Lock()
+		one := server{Name: i.options.Target, Label: visible.Line(i.options.Target, visible.Name), State: i.state}
+		if i.attempt == 0 && i.options.Transport != nil {
+			one.State = "not opened"
+		}
+		i.mu.Unlock()
+		one.Questions = len(i.asked.waiting())
+		all = append(all, one)
+	}
+	return all
+}
+
+func api(inspected *Inspector) http.Handler {
+	i := pages{inspected}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { reply(w, i.snapshot()) })
+	mux.HandleFunc("GET /api/events", i.events)
+	mux.HandleFunc("POST /api/connect", i.reconnect)
+	mux.HandleFunc("GET /api/list", i.showList)
+	mux.HandleFunc("GET /api/form", i.showForm)
+	mux.HandleFunc("POST /api/check", i.check)
+	mux.HandleFunc("POST /api/call", i.startCall)
+	mux.HandleFunc("POST /api/request", i.request)
+	mux.HandleFunc("GET /api/calls/{id}", i.showCall)
+	mux.HandleFunc("DELETE /api/calls/{id}", i.cancelCall)
+	mux.HandleFunc("GET /api/calls/{id}/diff", past(i).showDiff)
+	mux.HandleFunc("GET /api/export", exporter(i).export)
+	mux.HandleFunc("GET /api/history", past(i).showHistory)
+	mux.HandleFunc("POST /api/history", past(i).keepDraft)
+	mux.HandleFunc("GET /api/traffic", i.traffic)
+	mux.HandleFunc("GET /api/traffic/{seq}", i.message)
+	mux.HandleFunc("POST /api/questions", i.answerQuestion)
+	return mux
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // who went away reads no answer
+}
+
+func refuse(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": visible.Text(err.Error(), visible.Sentence)})
+}
+
+// body reads the JSON of a request; false means that it was refused.
+func body(w http.ResponseWriter, r *http.Request, into any) bool {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("the request does not decode: %w", err))
+		return false
+	}
+	return true
+}
+
+// state is all that the page shows but lists, forms and messages.
+type state struct {
+	Target       string                       `json:"target"`
+	Program      string                       `json:"program"`
+	State        string                       `json:"state"`
+	Pinned       string                       `json:"pinned,omitempty"`
+	Revision     string                       `json:"revision,omitempty"`
+	Revisions    []string                     `json:"revisions"`
+	Server       *protocol.Implementation     `json:"server,omitempty"`
+	Instructions string                       `json:"instructions,omitempty"`
+	Capabilities *protocol.ServerCapabilities `json:"capabilities,omitempty"`
+	Failure      *failure                     `json:"failure,omitempty"`
+	Stderr       []string                     `json:"stderr,omitempty"`
+	Noise        string                       `json:"noise,omitempty"`
+	Connection   int                          `json:"connection"` // counts them
+	Questions    []*question                  `json:"questions"`
+	Calls        []call                       `json:"calls"`
+	Traffic      int64                        `json:"traffic"`
+}
+
+func (i pages) snapshot() state {
+	s := state{Target: visible.Line(i.options.Target, visible.Name), Program: i.options.Version, Questions: i.asked.waiting(), Calls: i.calls.recent(),
+		Traffic: i.store.Rows(record.Query{}).Total}
+	for _, rev := range protocol.Revisions() {
+		s.Revisions = append(s.Revisions, rev.String())
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s.State, s.Failure, s.Connection, s.Noise = i.state, i.failure, i.attempt, i.noise
+	s.Stderr = append(s.Stderr, i.stderr...)
+	if i.revision != 0 {
+		s.Pinned = i.revision.String()
+	}
+	if i.client != nil {
+		known := i.client.Server()
+		info := protocol.Implementation{Name: visible.Line(known.Info.Name, visible.Name), Title: visible.Line(known.Info.Title, visible.Name),
+			Version: visible.Line(known.Info.Version, visible.Name)}
+		s.Server, s.Revision = &info, i.client.Revision().String()
+		s.Instructions, s.Capabilities = visible.Text(known.Instructions, 64<<10), &known.Capabilities
+	}
+	return s
+}
+
+// events tells the page that something has changed, as often as it can show. It
+// has counts only: what has changed, the page asks for.
+func (i pages) events(w http.ResponseWriter, r *http.Request) {
+	if n := i.streams.Add(1); n > maxStreams {
+		i.streams.Add(-1)
+		refuse(w, http.StatusServiceUnavailable, errors.New("too many pages listen"))
+		return
+	}
+	defer i.streams.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	quiet := time.NewTicker(50 * time.Millisecond) // 20 a second at most
+	defer quiet.Stop()
+	for {
+		n, changed := i.pulse.now()
+		if _, err := fmt.Fprintf(w, "data: %d\n\n", n); err != nil || out.Flush() != nil {
+			return
+		}
+		select {
+		case <-quiet.C:
+		case <-r.Context().Done():
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(20 * time.Second):
+		case <-r.Context().Done():
+			return
+		case <-i.ctx.Done():
+			return
+		}
+	}
+}
+
+func (i pages) reconnect(w http.ResponseWriter, r *http.Request) {
+	var q struct{ Revision string }
+	if !body(w, r, &q) {
+		return
+	}
+	rev, ok := protocol.ParseRevision(q.Revision)
+	if q.Revision != "" && !ok {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("there is no revision %q", q.Revision))
+		return
+	}
+	if i.options.Transport == nil {
+		refuse(w, http.StatusConflict, errRecorded)
+		return
+	}
+	i.Connect(rev)
+	reply(w, i.snapshot())
+}
+
+func (i pages) showList(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), listTime)
+	defer cancel()
+	kind := kindOfQuery(r)
+	connection := i.snapshot().Connection
+	o, err := i.list(ctx, kind)
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	i.mu.Lock()
+	if i.attempt == connection {
+		i.offered[kind] = o
+	}
+	i.mu.Unlock()
+	reply(w, o)
+}
+
+// kindOfQuery is what a request is about: a tool, unless it says otherwise.
+func kindOfQuery(r *http.Request) string {
+	return cmp.Or(r.URL.Query().Get("kind"), "tool")
+}
+
+// form is what a tool or the like takes, as the page draws it.
+type form struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Marks       []string `json:"marks,omitempty"`
+	Wrong       string   `json:"wrong,omitempty"`
+	Form        *control `json:"form,omitempty"`
+	Sent        string   `json:"sent"`   // the definition as the server has sent it, indented
+	Tokens      int      `json:"tokens"` // about
+}
+
+// maxSent is how much of a definition is shown, in bytes.
+const maxSent = 256 << 10
+
+func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	kind := kindOfQuery(r)
+	e, err := i.find(r.Context(), kind, q.Get("tool"))
+	if err != nil {
+		refuse(w, http.StatusNotFound, err)
+		return
+	}
+	drawn, lists, err := draw(e.input)
+	if n, bad := strconv.Atoi(q.Get("list")); bad == nil && n > 0 && n <= len(lists) {
+		reply(w, search(lists[n-1], q.Get("text")))
+		return
+	}
+	if kind == "prompt" || kind == "template" {
+		known := completes(i.current())
+		for n := range drawn.Fields {
+			drawn.Fields[n].Complete = known
+		}
+	}
+	f := form{Name: visible.Line(e.Name, visible.Name), Title: visible.Line(cmp.Or(e.title, e.Label), visible.Name), Description: visible.Text(e.about, 64<<10),
+		Marks: e.Marks, Wrong: e.Wrong, Form: &drawn, Sent: indented(e.raw), Tokens: tokens(e.raw)}
+	if f.Title == f.Name {
+		f.Title = ""
+	}
+	if err != nil {
+		f.Form = nil
+		f.Wrong = strings.TrimPrefix(f.Wrong+"; "+visible.Line(err.Error(), visible.Sentence), "; ")
+	}
+	if len(f.Sent) > maxSent {
+		f.Sent = f.Sent[:maxSent] + "\n…"
+	}
+	reply(w, f)
+}
+
+// check holds a value against the schema of a tool or the like, or of a question.
+// Of a template it says what URI comes of it.
+func (i pages) check(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Kind, Tool string
+		Question   int64
+		Value      string
+	}
+	if !body(w, r, &q) {
+		return
+	}
+	var schema json.RawMessage
+	uri := ""
+	if q.Question != 0 {
+		for _, one := range i.asked.waiting() {
+			if one.ID == q.Question {
+				schema = one.schema
+			}
+		}
+	} else {
+		e, err := i.find(r.Context(), cmp.Or(q.Kind, "tool"), q.Tool)
+		if err != nil {
+			refuse(w, http.StatusNotFound, err)
+			return
+		}
+		if schema = e.input; q.Kind == "template" {
+			uri = expanded(e.Name, []byte(q.Value))
+		}
+	}
+	reply(w, map[string]any{"issues": i.schemas.check(schema, []byte(q.Value)), "uri": uri, "shown": visible.Line(uri, visible.Sentence)})
+}
+
+func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
+	var q struct{ Tool, Arguments string }
+	if !body(w, r, &q) {
+		return
+	}
+	i.begin(w, protocol.MethodToolsCall, q.Tool, q.Arguments)
+}
+
+// found returns the call of a request; false means that it was refused.
+func (i pages) found(w http.ResponseWriter, r *http.Request) (call, bool) {
+	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // what is no number is no call
+	one, ok := i.calls.get(id)
+	if !ok {
+		refuse(w, http.StatusNotFound, errors.New("this call is not kept any more"))
+	}
+	return one, ok
+}
+
+func (i pages) showCall(w http.ResponseWriter, r *http.Request) {
+	if one, ok := i.found(w, r); ok {
+		if one.Result != "" {
+			one.Before = i.calls.before(one).ID
+		}
+		reply(w, one)
+	}
+}
+
+func (i pages) cancelCall(w http.ResponseWriter, r *http.Request) {
+	if one, ok := i.found(w, r); ok {
+		one.cancel()
+		reply(w, struct{}{})
+	}
+}
+
+// pageRows is how many rows of the traffic the page gets at a time.
+const pageRows = 60
+
+func (i pages) traffic(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // 0 is the newest
+	query := record.Query{Before: before, Text: q.Get("text"), Limit: pageRows}
+	if kinds := q.Get("kinds"); kinds != "" {
+		query.Kinds = strings.Split(kinds, ",")
+	}
+	reply(w, i.store.Rows(query))
+}
+
+// maxShown is how much of a message the page shows, in bytes.
+const maxShown = 1 << 20
+
+func (i pages) message(w http.ResponseWriter, r *http.Request) {
+	seq, _ := strconv.ParseInt(r.PathValue("seq"), 10, 64) // what is no number is no row
+	row, request, answer, ok := i.store.Texts(seq)
+	if !ok {
+		refuse(w, http.StatusNotFound, errors.New("this message is not kept any more"))
+		return
+	}
+	reply(w, map[string]any{"row": row, "texts": []string{clip(request), clip(answer)},
+		"exchanges": i.store.Exchanges(seq, r.URL.Query().Get("secrets") == "shown")})
+}
+
+func clip(text []byte) string {
+	if len(text) > maxShown {
+		return string(text[:maxShown]) + "…"
+	}
+	return string(text)
+}
+
+func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
+	var a answer
+	if !body(w, r, &a) {
+		return
+	}
+	switch a.Action {
+	case "accept", "decline", "cancel":
+	default:
+		refuse(w, http.StatusBadRequest, errors.New("the action is accept, decline or cancel"))
+		return
+	}
+	for _, one := range i.asked.waiting() { // what a person has answered is nobody else's business
+		if one.ID == a.ID && one.Kind == "form" && a.Action == "accept" {
+			i.mask.add(leaves(nil, json.RawMessage(a.Content))...)
+		}
+	}
+	if err := i.asked.reply(a); err != nil {
+		status := http.StatusBadRequest
+		if errors.Is(err, errNobody) {
+			status = http.StatusNotFound
+		}
+		refuse(w, status, err)
+		return
+	}
+	reply(w, struct{}{})
+}

@@ -1,0 +1,135 @@
+package inspector
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/visible"
+)
+
+// The bounds of a report: rows of the traffic, and how much of each text, in bytes.
+const (
+	reportRows = 100
+	reportText = 32 << 10
+	reportRead = 512 << 10 // longer ones are left out
+)
+
+// requestStates finds what a server wants to be told again, which may be a secret of its.
+var requestStates = regexp.MustCompile(`"requestState"\s*:\s*("(?:[^"\\]|\\.)*")`)
+
+// report is the call as one page of Markdown.
+func (e *exported) report(share bool) string {
+	var b strings.Builder
+	s := pages{e.Inspector}.snapshot()
+	c := e.call
+	fmt.Fprintf(&b, "# %s: %s\n\n", c.Label, map[string]string{"done": "done", "failed": "the tool failed", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", name, value)
+		}
+	}
+	if s.Server != nil {
+		row("server", s.Server.Name+" "+s.Server.Version)
+	}
+	row("target", "`"+strings.ReplaceAll(s.Target, "`", "'")+"`")
+	row("revision", s.Revision)
+	row("method", "`"+c.Method+"`")
+	row("at", c.At.UTC().Format(time.RFC3339))
+	if c.Took > 0 {
+		row("took", fmt.Sprintf("%.1f ms", c.Took))
+	}
+	row("inspector", "talaria "+s.Program)
+	if share {
+		row("secrets", "masked as "+masked+"; where there were some, this cannot be replayed as it is")
+	}
+	part := func(title, lang, text string) {
+		if text = e.cut(text, share); text == "" {
+			return
+		}
+		fence := "```"
+		for strings.Contains(text, fence) {
+			fence += "`"
+		}
+		fmt.Fprintf(&b, "\n%s\n\n%s%s\n%s\n%s\n", title, fence, lang, text, fence)
+	}
+	part("## Arguments", "json", indented([]byte(e.arguments)))
+	if c.Error != nil {
+		text := c.Error.Message
+		if c.Error.Code != 0 {
+			text = fmt.Sprintf("%d: %s", c.Error.Code, text)
+		}
+		part("## Error", "", text+"\n"+c.Error.Data)
+	}
+	part("## Result", "json", c.Result)
+	for _, issue := range c.Issues {
+		fmt.Fprintf(&b, "\n- breaks its output schema: %s %s\n", issue.Path, issue.Message)
+	}
+	b.WriteString("\n## Messages\n")
+	var stderr []string
+	rows := e.during()
+	for i := len(rows) - 1; i >= 0; i-- {
+		r := rows[i]
+		_, request, answer, ok := e.store.Texts(r.Seq)
+		switch {
+		case !ok:
+		case r.Kind == "stderr":
+			stderr = append(stderr, r.Name)
+		default:
+			title := strings.TrimSpace(r.Method + " " + r.Name)
+			part(fmt.Sprintf("### %s %s, from the %s", r.At.UTC().Format("15:04:05.000"), title, r.From), "json", string(request))
+			part("answer, "+r.Status, "json", string(answer))
+		}
+	}
+	if len(rows) == 0 {
+		b.WriteString("\nThey are not kept any more.\n")
+	}
+	if len(stderr) == 0 {
+		stderr = s.Stderr
+	}
+	part("## Standard error", "", strings.Join(stderr, "\n"))
+	return b.String()
+}
+
+// during are the rows of the traffic while the call was under way, the newest first.
+func (e *exported) during() (list []record.Row) {
+	if e.call.Earlier {
+		return nil
+	}
+	end := e.call.At.Add(time.Duration(e.call.Took*float64(time.Millisecond)) + 20*time.Millisecond)
+	for _, r := range e.store.Rows(record.Query{Limit: 2000}).Rows {
+		if r.At.Before(e.call.At.Add(-time.Millisecond)) {
+			break
+		}
+		if !r.At.After(end) || e.call.State == "running" {
+			list = append(list, r)
+		}
+	}
+	return list[max(0, len(list)-reportRows):]
+}
+
+// cut is a text as far as a report has it. What is shared is masked before: what is cut
+// could not be found any more.
+func (e *exported) cut(text string, share bool) string {
+	text = strings.TrimSpace(text)
+	if len(text) > reportRead {
+		return fmt.Sprintf("… %d bytes", len(text))
+	}
+	if share {
+		for _, found := range requestStates.FindAllStringSubmatch(text, -1) {
+			var state string
+			if json.Unmarshal([]byte(found[1]), &state) == nil {
+				e.mask.add(state)
+			}
+		}
+		hidden, err := e.mask.hide(text)
+		if err != nil {
+			return ""
+		}
+		text = hidden
+	}
+	return visible.Text(text, reportText)
+}

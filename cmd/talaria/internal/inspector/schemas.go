@@ -1,0 +1,70 @@
+package inspector
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/raw"
+)
+
+// schemas are the compiled schemas of tools and questions, each by its text: to
+// compile one takes a thousand times as long as to check with it.
+type schemas struct {
+	mu   sync.Mutex
+	made map[[32]byte]*raw.Schema
+	n    int // that were compiled, for tests
+}
+
+// The bounds of schemas: how many are kept, and how long one may be.
+const (
+	maxSchemas = 64
+	maxSchema  = 1 << 20
+)
+
+func (s *schemas) compile(text []byte) (*raw.Schema, error) {
+	if len(text) > maxSchema {
+		return nil, fmt.Errorf("the schema has %d bytes, too many to check with", len(text))
+	}
+	key := sha256.Sum256(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made := s.made[key]; made != nil {
+		return made, nil
+	}
+	made, err := raw.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if s.made == nil || len(s.made) >= maxSchemas {
+		s.made = map[[32]byte]*raw.Schema{}
+	}
+	s.n++
+	s.made[key] = made
+	return made, nil
+}
+
+// check holds a value against a schema. What cannot be checked is an issue, too.
+func (s *schemas) check(text, value []byte) []schema.Issue {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	compiled, err := s.compile(text)
+	if err != nil {
+		return []schema.Issue{{Rule: "schema", Message: "it cannot be checked: " + visible.Line(err.Error(), visible.Sentence)}}
+	}
+	faults, ok := errors.AsType[*schema.Error](compiled.Check(value))
+	if !ok {
+		return nil
+	}
+	issues := faults.Issues[:min(len(faults.Issues), 100)]
+	for n := range issues {
+		issues[n].Message = visible.Line(issues[n].Message, visible.Sentence)
+		issues[n].Hint = visible.Line(issues[n].Hint, visible.Sentence)
+	}
+	return issues
+}

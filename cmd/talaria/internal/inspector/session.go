@@ -1,0 +1,333 @@
+// Package inspector is a page in which a person sees what a server offers, and
+// tries it. It has the servers that the command line has named: no request of the
+// page starts another program, opens a file, or leads to another address.
+package inspector
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// Options are the settings of an Inspector.
+type Options struct {
+	Target  string // how the user named the server
+	Version string // of this program
+	// Transport makes the way to the server, anew for each connection. What a
+	// command writes to standard error goes to stderr; around goes around what makes
+	// requests of HTTP. Follow needs none.
+	Transport func(stderr io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error)
+	// Client are the options of the client; the inspector sets those that tell it
+	// of messages, questions and the connection.
+	Client client.Options
+	// Words are the flags and the target, last, with which another command of this
+	// program reaches the server.
+	Words []string
+	// History is the file that keeps calls and drafts from one start to the next, ""
+	// for none.
+	History string
+	// Explain says why a connection could not be made, and what to do; without t, why
+	// one was lost.
+	Explain func(t client.Transport, err error) (cause, hint string)
+}
+
+// Inspector is the session with a server, and what is known of it. All methods
+// are safe for concurrent use.
+type Inspector struct {
+	options     Options
+	store       *record.Store
+	asked       questions
+	calls       calls
+	schemas     schemas
+	mask        mask
+	history     history
+	reach       reach
+	pulse       pulse
+	streams     atomic.Int32 // of events
+	completions atomic.Int32
+	ctx         context.Context
+	ending      context.CancelFunc
+	work        sync.WaitGroup // calls and connections
+
+	mu       sync.Mutex
+	client   *client.Client // nil while there is none
+	state    string         // connecting, ready, failed, recording
+	revision protocol.Revision
+	failure  *failure
+	offered  map[string]*offer // by kind
+	stderr   []string          // the last lines
+	partial  []byte            // of a line that has no end yet
+	noise    string            // the first line that is no message
+	opened   bool              // by the page
+	attempt  int               // counts connections: what comes late of an older one is dropped
+	cancel   context.CancelFunc
+}
+
+// failure is why there is no connection.
+type failure struct {
+	Cause  string   `json:"cause"`
+	Hint   string   `json:"hint,omitempty"`
+	Stderr []string `json:"stderr,omitempty"`
+	Exit   string   `json:"exit,omitempty"` // how a command ended
+}
+
+// The bounds of what is kept of standard error for the first look.
+const (
+	maxStderrLines = 20
+	maxStderrLine  = 64 << 10
+)
+
+// New returns an Inspector, which Connect connects and Close ends.
+func New(o Options) *Inspector {
+	i := &Inspector{options: o, state: "connecting"}
+	i.ctx, i.ending = context.WithCancel(context.Background())
+	i.pulse.init()
+	i.store = record.NewStore(i.pulse.beat)
+	i.asked.beat, i.calls.beat = i.pulse.beat, i.pulse.beat
+	i.history.path, i.history.calls, i.reach.mask = o.History, &i.calls, &i.mask
+	i.mask.addFlags(o.Words)
+	i.history.open()
+	i.work.Go(func() { i.history.run(i.ctx.Done()) })
+	return i
+}
+
+// Close ends everything that is under way, and the connection.
+func (i *Inspector) Close() {
+	i.ending()
+	i.mu.Lock()
+	c := i.client
+	i.client = nil
+	if i.cancel != nil {
+		i.cancel()
+	}
+	i.mu.Unlock()
+	if c != nil {
+		_ = c.Close() // a server that does not end in order ends all the same
+	}
+	i.work.Wait()
+	i.history.save()
+	i.store.Close()
+}
+
+// open connects, if nothing ever did.
+func (i *Inspector) open() {
+	i.mu.Lock()
+	first := i.attempt == 0 && !i.opened
+	i.opened = true
+	i.mu.Unlock()
+	if first {
+		i.Connect(0)
+	}
+}
+
+// Connect begins to connect, after it has ended the connection that there is.
+// revision 0 is what both speak best.
+func (i *Inspector) Connect(revision protocol.Revision) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.ctx.Err() != nil {
+		return
+	}
+	old := i.client
+	if i.cancel != nil {
+		i.cancel()
+	}
+	i.attempt++
+	var ctx context.Context
+	ctx, i.cancel = context.WithCancel(i.ctx)
+	i.client, i.state, i.revision, i.failure, i.offered, i.stderr, i.partial, i.noise = nil, "connecting", revision, nil, map[string]*offer{}, nil, nil, ""
+	attempt := i.attempt
+	i.work.Go(func() {
+		if old != nil {
+			_ = old.Close()
+		}
+		i.connect(ctx, attempt, revision)
+	})
+	i.pulse.beat()
+}
+
+func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.Revision) {
+	tap := &tap{i: i, attempt: attempt}
+	t, err := i.options.Transport(tap, tap.around)
+	i.mask.learn(t)
+	var c *client.Client
+	if err == nil {
+		o := i.options.Client
+		if revision != 0 {
+			o.Revisions = []protocol.Revision{revision}
+		}
+		o.NoReconnect, o.NoCache, o.LaxCapabilities, o.SampleTools = true, true, true, true
+		o.Trace = tap.hear
+		o.Elicit, o.ElicitURL, o.Sample = i.asked.elicit, i.asked.elicit, i.asked.sample
+		o.OnLog, o.OnNotification = func(client.LogEntry) {}, func(client.Notification) { i.pulse.beat() }
+		o.OnState = func(s client.State, err error) {
+			if s == client.StateDisconnected && err != nil && i.current() != nil {
+				i.lost(attempt, nil, err) // else it could not be made, which Connect says
+			}
+		}
+		c, err = client.Connect(ctx, t, &o)
+	}
+	i.mu.Lock()
+	late := attempt != i.attempt || ctx.Err() != nil
+	if !late && err == nil {
+		i.client, i.state = c, "ready"
+	}
+	i.mu.Unlock()
+	switch {
+	case late && c != nil:
+		_ = c.Close()
+	case err != nil && !late:
+		i.lost(attempt, t, err)
+	case err == nil && c.State() == client.StateDisconnected: // before anybody could hear of it
+		i.lost(attempt, nil, errors.New("the server ended the connection"))
+	}
+	i.pulse.beat()
+}
+
+// lost notes why there is no connection.
+func (i *Inspector) lost(attempt int, t client.Transport, err error) {
+	f := &failure{}
+	f.Cause, f.Hint = i.options.Explain(t, err)
+	if exit, ok := errors.AsType[*transport.ExitError](err); ok && exit.State != nil && !strings.Contains(f.Cause, exit.State.String()) {
+		f.Exit = exit.State.String()
+	}
+	// What the error has of standard error is shown apart.
+	if cut := strings.Index(f.Cause, "standard error"); cut > 0 {
+		if line := strings.LastIndexAny(f.Cause[:cut], ";\n"); line > 0 {
+			f.Cause = strings.TrimSpace(f.Cause[:line])
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if attempt != i.attempt {
+		return
+	}
+	f.Stderr = append(f.Stderr, i.stderr...)
+	if len(i.partial) > 0 {
+		f.Stderr = append(f.Stderr, visible.Line(string(i.partial), visible.Sentence))
+	}
+	i.state, i.failure = "failed", f
+	i.pulse.beat()
+}
+
+// Follow shows the recording in a file instead of a server, and what is appended to
+// it until Close. The error is that of opening it, or says that it is no recording.
+func (i *Inspector) Follow(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	for _, err := range recording.Read(file) { // the first alone
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s is no recording of talaria tap or mcptest.Record: %w", name, err), file.Close())
+		}
+		break
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return errors.Join(fmt.Errorf("%s cannot be read twice: %w", name, err), file.Close())
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.state = "recording"
+	i.work.Go(func() {
+		defer file.Close()
+		odd := 0
+		for e, err := range recording.Read(&growing{i.ctx, file}) {
+			if err != nil {
+				e = recording.Entry{At: time.Now(), Dir: recording.Note, Text: []byte(err.Error())}
+				odd++
+			}
+			if i.ctx.Err() != nil || odd > maxOdd {
+				return
+			}
+			i.store.Load(e)
+		}
+	})
+	return nil
+}
+
+// current returns the client, nil if there is none.
+func (i *Inspector) current() *client.Client {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.state != "ready" {
+		return nil
+	}
+	return i.client
+}
+
+// tap hears what one connection says.
+type tap struct {
+	i       *Inspector
+	attempt int
+}
+
+func (t *tap) conn() string { return strconv.Itoa(t.attempt) }
+
+func (t *tap) hear(fromServer bool, message []byte) {
+	dir := recording.Out
+	if fromServer {
+		dir = recording.In
+		t.note(message)
+	}
+	t.i.store.Add(recording.Entry{At: time.Now(), Dir: dir, Conn: t.conn(), Text: message})
+}
+
+// note keeps the first line that is no message: most often a server logs to
+// standard output.
+func (t *tap) note(message []byte) {
+	if text := bytes.TrimSpace(message); len(text) == 0 || text[0] == '{' || text[0] == '[' {
+		return
+	}
+	t.i.mu.Lock()
+	defer t.i.mu.Unlock()
+	if t.attempt == t.i.attempt && t.i.noise == "" {
+		t.i.noise = visible.Line(string(message), visible.Name)
+	}
+}
+
+// around hears of the requests of HTTP.
+func (t *tap) around(next http.RoundTripper) http.RoundTripper {
+	return record.Exchanging(noting{next, &t.i.reach}, func(body []byte, x record.Exchange) { t.i.store.Exchange(t.conn(), body, x) })
+}
+
+// Write takes what a command writes to standard error.
+func (t *tap) Write(p []byte) (int, error) {
+	i := t.i
+	var lines [][]byte
+	i.mu.Lock()
+	if t.attempt == i.attempt {
+		for rest := p; len(rest) > 0; {
+			part, after, ended := bytes.Cut(rest, []byte{'\n'})
+			i.partial = append(i.partial, part[:min(len(part), maxStderrLine-min(maxStderrLine, len(i.partial)))]...)
+			rest = after
+			if ended || len(i.partial) >= maxStderrLine {
+				lines = append(lines, i.partial)
+				i.stderr = append(i.stderr, visible.Line(string(i.partial), visible.Sentence))
+				i.stderr = i.stderr[max(0, len(i.stderr)-maxStderrLines):]
+				i.partial = nil
+			}
+		}
+	}
+	i.mu.Unlock()
+	for _, line := range lines {
+		i.store.Add(recording.Entry{At: time.Now(), Dir: recording.Err, Conn: t.conn(), Text: line})
+	}
+	return len(p), nil
+}

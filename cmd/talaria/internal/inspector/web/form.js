@@ -1,0 +1,229 @@
+// The form of a tool or a question: a tree of nodes beside the tree of controls
+// that the program has made of the schema. Leaves keep what was typed, as text.
+import { html, useState, useEffect } from './vendor.js'
+import { parse, write, Num } from './json.js'
+import { get } from './api.js'
+import { Complete } from './complete.js'
+
+const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
+
+// make returns the node of a control. Optional ones are not set, whatever their
+// default is: the server has it, too.
+export function make(c) {
+  const n = { c, set: !!c.required, isNull: false, text: '', nodes: new Map(), items: [], more: [], variant: 0, kinds: [], touched: false }
+  if (n.set) fill(n)
+  return n
+}
+
+function fill(n) {
+  const c = n.c
+  if (c.preset !== undefined) { load(n, parse(c.preset)); return }
+  if (c.kind === 'object') for (const f of c.fields ?? []) n.nodes.set(f.key, make(f))
+  if (c.kind === 'list' && c.first) n.items = c.first.map(make)
+  if (c.kind === 'union') n.kinds = c.variants.map(v => make(v))
+  if (c.kind === 'choice' && c.options.length === 1 && !c.count) n.text = c.options[0].value
+  if (c.kind === 'bool') n.text = c.required ? 'false' : 'true'
+}
+
+// load takes a value over into a node.
+export function load(n, v) {
+  const c = n.c
+  n.set = true
+  n.isNull = v === null
+  if (v === null && c.kind !== 'json') return
+  switch (c.kind) {
+    case 'object':
+      n.nodes = new Map((c.fields ?? []).map(f => [f.key, make(f)]))
+      n.more = []
+      if (!(v instanceof Map)) return
+      for (const [name, x] of v) {
+        if (n.nodes.has(name)) load(n.nodes.get(name), x)
+        else if (c.free || c.rest) { const node = make(c.rest ? { ...c.rest, required: true } : { kind: 'json', required: true, key: '', label: '' }); load(node, x); n.more.push({ name, node }) }
+      }
+      return
+    case 'list':
+      n.items = Array.isArray(v) ? v.map((x, i) => { const item = make((c.first ?? [])[i] ?? c.item ?? { kind: 'json', required: true }); load(item, x); return item }) : []
+      return
+    case 'union': {
+      n.kinds = c.variants.map(x => make(x))
+      const fits = x => x.kind === 'object' ? v instanceof Map && (x.fields ?? []).every(f => f.kind !== 'choice' || !v.has(f.key) || f.count || f.options.some(o => o.value === write(v.get(f.key)))) && (x.fields ?? []).every(f => !f.required || v.has(f.key))
+        : x.kind === 'list' ? Array.isArray(v) : x.kind === 'number' ? v instanceof Num : x.kind === 'bool' ? typeof v === 'boolean' : typeof v === 'string'
+      n.variant = Math.max(0, c.variants.findIndex(fits))
+      load(n.kinds[n.variant], v)
+      return
+    }
+    case 'text': case 'long': case 'date': case 'time': case 'datetime': case 'file':
+      n.text = typeof v === 'string' ? v : write(v)
+      return
+  }
+  n.text = write(v)
+}
+
+// value is the JSON text of a node, undefined if it is not set.
+export function value(n) {
+  if (!n.set) return undefined
+  if (n.isNull) return 'null'
+  switch (n.c.kind) {
+    case 'object': {
+      const parts = []
+      for (const [name, inner] of n.nodes) { const v = value(inner); if (v !== undefined) parts.push(JSON.stringify(name) + ':' + v) }
+      for (const { name, node } of n.more) { const v = value(node); if (v !== undefined) parts.push(JSON.stringify(name) + ':' + v) }
+      return '{' + parts.join(',') + '}'
+    }
+    case 'list': return '[' + n.items.map(x => value(x) ?? 'null').join(',') + ']'
+    case 'union': return value(n.kinds[n.variant])
+    case 'number': if (!n.text) return undefined; return number.test(n.text.trim()) ? n.text.trim() : JSON.stringify(n.text)
+    case 'bool': return n.text || undefined
+    case 'choice': return n.text || undefined
+    case 'json': try { JSON.parse(n.text); return n.text } catch { return n.text === '' ? undefined : JSON.stringify(n.text) }
+  }
+  return JSON.stringify(n.text)
+}
+
+const escape = name => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+// Form draws a tree. issues are those of the program, by place; all shows them at
+// fields that nobody has touched, too.
+export function Form({ node, tool, complete, issues, all, change }) {
+  const ctx = { tool, complete, issues, all, change, id: 'f' }
+  return html`<div class="form">${[...node.nodes.values()].map(n => html`<${Field} key=${n.c.key} n=${n} path=${'/' + escape(n.c.key)} ctx=${ctx} />`)}
+    <${Further} n=${node} path="" ctx=${ctx} />
+    ${node.c.kind === 'union' && html`<${Control} n=${node} path="" id="f" ctx=${ctx} />`}</div>`
+}
+
+function Field({ n, path, ctx }) {
+  const c = n.c, id = ctx.id + path.replace(/[^a-zA-Z0-9]/g, '-')
+  const mine = ctx.issues.filter(i => i.path === path || i.path === '' && i.rule === 'required' && i.message.includes(`"${c.key}"`))
+  const shown = mine.length && (ctx.all || n.touched)
+  const touch = () => { n.touched = true; ctx.change() }
+  // The button that was pressed is gone then; the focus goes to what is there instead.
+  const toggle = set => { n.set = set; ctx.change(); setTimeout(() => ['', '-g', '-s'].map(end => document.getElementById(id + end)).find(e => e)?.focus()) }
+  if (!n.set) return html`<div class="field unset">
+    <span class="label">${c.label}</span>${c.help && html`<span class="dim one">${c.help}</span>`}
+    <button type="button" class="quiet" id=${id + '-s'} aria-label=${c.label + ': + set'} onClick=${() => { fill(n); if (c.preset === undefined) n.touched = false; toggle(true) }}>+ set</button></div>`
+  const group = c.kind === 'object' || c.kind === 'list' || c.kind === 'union'
+  const head = html`<span class="label">${c.label}${c.required && html`<span class="req" title="required" aria-hidden="true"> *</span>`}</span>
+    ${c.hint && html`<span class="dim">${c.hint}</span>`}
+    ${c.null && html`<button type="button" class="quiet" aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; touch() }}>null</button>`}
+    ${!c.required && html`<button type="button" class="quiet" aria-label=${c.label + ': not set'} onClick=${() => toggle(false)}>not set</button>`}`
+  const under = html`${shown ? html`<div class="bad" id=${id + '-e'}>${mine.map(i => html`<div>${i.message}${i.hint && html`; ${i.hint}`}</div>`)}</div>` : null}
+    ${c.wrong && html`<div class="warn">${c.wrong}</div>`}
+    ${c.help && html`<div class="help" id=${id + '-h'}>${c.help}</div>`}`
+  const inner = n.isNull ? html`<code class="dim">null</code>` : html`<${Control} n=${n} path=${path} id=${id} ctx=${ctx} bad=${shown} touch=${touch} />`
+  if (group) return html`<fieldset class="field group" id=${id + '-g'} tabindex="-1"><legend>${head}</legend>${under}${inner}</fieldset>`
+  return html`<div class="field"><label class="head" for=${id}>${head}</label>${inner}${under}</div>`
+}
+
+function Control({ n, path, id, ctx, bad, touch, label }) { // label where no element is it
+  const c = n.c
+  touch ??= () => { n.touched = true; ctx.change() }
+  const set = e => { n.text = e.currentTarget.value; ctx.change() }
+  const aria = { id, 'aria-label': label, 'aria-invalid': bad ? 'true' : undefined, 'aria-required': c.required ? 'true' : undefined, 'aria-describedby': [bad && id + '-e', c.help && id + '-h'].filter(Boolean).join(' ') || undefined }
+  switch (c.kind) {
+    case 'object': return html`<div class="inner">${[...n.nodes.values()].map(f => html`<${Field} key=${f.c.key} n=${f} path=${path + '/' + escape(f.c.key)} ctx=${ctx} />`)}<${Further} n=${n} path=${path} ctx=${ctx} /></div>`
+    case 'list': return html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} />`
+    case 'union': return html`<div class="inner"><select ...${aria} aria-label=${'kind of ' + (label || c.label || 'value')} value=${n.variant} onChange=${e => { pick(n, +e.currentTarget.value); touch() }}>
+      ${c.variants.map((v, i) => html`<option value=${i}>${v.label}</option>`)}</select>
+      <${Control} key=${n.variant} n=${n.kinds[n.variant]} path=${path} id=${id + '-v'} ctx=${ctx} label=${label || c.label || 'value'} /></div>`
+    case 'bool': return html`<select ...${aria} value=${n.text} onChange=${set} onBlur=${touch}>${!c.required && html`<option value=""></option>`}<option value="false">false</option><option value="true">true</option></select>`
+    case 'choice': return c.count ? html`<${Combo} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
+      : html`<select ...${aria} value=${n.text} onChange=${set} onBlur=${touch}><option value="" disabled=${c.required}></option>${c.options.map(o => html`<option value=${o.value}>${o.label}</option>`)}
+        ${n.text && !c.options.some(o => o.value === n.text) && html`<option value=${n.text}>${n.text}</option>`}</select>`
+    case 'number': return html`<input ...${aria} inputmode="decimal" autocomplete="off" value=${n.text} onInput=${set} onBlur=${touch} />`
+    case 'long': return html`<textarea ...${aria} rows="4" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
+    case 'json': return html`<textarea ...${aria} class="mono" rows="3" spellcheck="false" placeholder="JSON" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
+    case 'file': return html`<${File} n=${n} aria=${aria} touch=${touch} set=${set} />`
+    case 'date': case 'time': return html`<${Moment} n=${n} aria=${aria} touch=${touch} set=${set} />`
+  }
+  if (c.complete) return html`<${Complete} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
+  return n.text.includes('\n') ? html`<textarea ...${aria} rows="4" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
+    : html`<input ...${aria} autocomplete="off" value=${n.text} onInput=${set} onBlur=${touch} placeholder=${c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined} />`
+}
+
+// pick changes the kind of a union; members of the same name and kind keep what they had.
+function pick(n, i) {
+  const before = n.kinds[n.variant], after = n.kinds[i]
+  n.variant = i
+  for (const [name, node] of after.nodes ?? []) {
+    const old = before.nodes?.get(name)
+    if (old?.set && old.text && old.c.kind === node.c.kind && node.c.kind !== 'choice') Object.assign(node, { set: true, text: old.text })
+  }
+}
+
+function Items({ n, path, id, ctx }) {
+  const c = n.c, fixed = (c.first ?? []).length
+  const move = (i, by) => { const [x] = n.items.splice(i, 1); n.items.splice(i + by, 0, x); ctx.change() }
+  return html`<div class="inner">${n.items.map((x, i) => html`<div class="item" key=${i}>
+    <div class="itemhead"><span class="dim">${i < fixed ? x.c.label : i}</span>
+      ${i >= fixed && html`<button type="button" class="quiet" aria-label=${'move up ' + i} disabled=${i <= fixed} onClick=${() => move(i, -1)}>↑</button>
+      <button type="button" class="quiet" aria-label=${'move down ' + i} disabled=${i === n.items.length - 1} onClick=${() => move(i, 1)}>↓</button>
+      <button type="button" class="quiet" aria-label=${'copy ' + i} onClick=${() => { const copy = make(x.c); load(copy, parse(value(x) ?? 'null')); n.items.splice(i + 1, 0, copy); ctx.change() }}>copy</button>
+      <button type="button" class="quiet" aria-label=${'remove ' + i} onClick=${() => { n.items.splice(i, 1); ctx.change() }}>remove</button>`}</div>
+    <${Item} n=${x} path=${path + '/' + i} id=${id + '-' + i} ctx=${ctx} label=${c.label + ' ' + i} /></div>`)}
+    ${c.item && html`<button type="button" class="quiet" onClick=${() => { n.items.push(make(c.item)); n.touched = true; ctx.change() }}>+ add to ${c.label || 'list'}</button>`}</div>`
+}
+
+function Item({ n, path, id, ctx, label }) {
+  const mine = ctx.issues.filter(i => i.path === path)
+  return html`<div aria-label=${label} role="group"><${Control} n=${n} path=${path} id=${id} ctx=${ctx} bad=${mine.length > 0} label=${label} />
+    ${mine.length > 0 && html`<div class="bad" id=${id + '-e'}>${mine.map(i => html`<div>${i.message}</div>`)}</div>`}</div>`
+}
+
+// Further are members that the schema has no name for.
+function Further({ n, path, ctx }) {
+  const c = n.c
+  if (!c.free && !c.rest && !n.more.length) return null
+  const plain = { kind: 'json', required: true, key: '', label: '' }
+  return html`<div class="further">${n.more.map((m, i) => html`<div class="item" key=${i}>
+    <input aria-label="name of a further member" value=${m.name} onInput=${e => { m.name = e.currentTarget.value; ctx.change() }} />
+    <${Control} n=${m.node} path=${path + '/' + escape(m.name)} id=${ctx.id + path + '-more' + i} ctx=${ctx} label=${m.name || 'further member'} />
+    <button type="button" class="quiet" onClick=${() => { n.more.splice(i, 1); ctx.change() }}>remove</button></div>`)}
+    ${(c.rest || n.more.length > 0 || !(c.fields ?? []).length) && html`<button type="button" class="quiet" onClick=${() => { n.more.push({ name: '', node: make(c.rest ? { ...c.rest, required: true } : plain) }); ctx.change() }}>+ add a member</button>`}</div>`
+}
+
+// Combo is a choice of too many: the program is asked for those that fit.
+function Combo({ n, aria, ctx, touch }) {
+  const [typed, setTyped] = useState('')
+  const [found, setFound] = useState(n.c.options)
+  useEffect(() => {
+    const stop = new AbortController()
+    get(`/api/form?tool=${encodeURIComponent(ctx.tool)}&list=${n.c.list}&text=${encodeURIComponent(typed)}`, stop.signal).then(setFound, () => {})
+    return () => stop.abort()
+  }, [typed])
+  return html`<div class="combo"><input ...${aria} role="combobox" aria-expanded="true" aria-controls=${aria.id + '-l'} autocomplete="off" placeholder=${`find among ${n.c.count}`} value=${typed} onInput=${e => setTyped(e.currentTarget.value)} onBlur=${touch} />
+    <select size="5" id=${aria.id + '-l'} aria-label=${'values of ' + n.c.label} value=${n.text} onChange=${e => { n.text = e.currentTarget.value; touch() }}>${found.map(o => html`<option value=${o.value}>${o.label}</option>`)}</select>
+    <span class="dim">${n.text ? 'chosen: ' + n.text : 'none chosen'}</span></div>`
+}
+
+const maxFile = 16 << 20
+
+function File({ n, aria, touch, set }) {
+  const [note, setNote] = useState('')
+  const take = async e => {
+    const file = e.currentTarget.files[0]
+    if (!file) return
+    if (file.size > maxFile) { setNote('16 MiB at most'); return }
+    const bytes = new Uint8Array(await file.arrayBuffer())
+    let text = ''
+    for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000))
+    n.text = btoa(text)
+    setNote(`${file.name}, ${file.size} bytes`)
+    touch()
+  }
+  return html`<div><input ...${aria} type="file" onChange=${take} /> <span class="dim">${note || (n.text ? n.text.length + ' characters of base64' : '')}</span>
+    <details><summary>base64</summary><textarea class="mono" rows="2" aria-label="base64" value=${n.text.length > 10000 ? '' : n.text} onInput=${set}></textarea></details></div>`
+}
+
+// Moment is a date or a time, which can be typed as text, too: a wrong one has to
+// be possible.
+function Moment({ n, aria, touch, set }) {
+  const [raw, setRaw] = useState(n.text !== '' && !/^[\d:-]+$/.test(n.text))
+  return html`<div class="row"><input ...${aria} type=${raw ? 'text' : n.c.kind} step="1" value=${n.text} onInput=${set} onBlur=${touch} />
+    <button type="button" class="quiet" onClick=${() => setRaw(!raw)}>${raw ? 'calendar' : 'text'}</button></div>`
+}
+
+// placed tells whether a place of the value is drawn.
+export function placed(node, path) {
+  const name = path.split('/')[1]?.replaceAll('~1', '/').replaceAll('~0', '~')
+  return name !== undefined && !!node?.nodes.get(name)?.set
+}

@@ -1,0 +1,192 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/visible"
+)
+
+// The bounds of what is kept of HTTP: exchanges of one message, which is sent again
+// where a server wants so; headers each way; and where the message of an exchange
+// is looked for.
+const (
+	maxExchanges = 8
+	maxHeaders   = 100
+	lookedAt     = 256 // rows
+)
+
+// Exchange is one request of HTTP, and the head of its answer.
+type Exchange struct {
+	At     time.Time `json:"at"`
+	Method string    `json:"method"`
+	URL    string    `json:"url"`    // without its query, which may have secrets
+	Status int       `json:"status"` // 0 without an answer
+	Took   float64   `json:"took"`   // milliseconds until the head of the answer
+	Error  string    `json:"error,omitempty"`
+	Sent   []Header  `json:"sent"`
+	Got    []Header  `json:"got"`
+}
+
+// Header is one line of a head.
+type Header struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Secret bool   `json:"secret,omitempty"` // the value is one, and masked unless it was asked for
+}
+
+// size is what an exchange takes, in bytes.
+func (x *Exchange) size() int {
+	n := perRow
+	for _, h := range slices.Concat(x.Sent, x.Got) {
+		n += len(h.Name) + len(h.Value)
+	}
+	return n
+}
+
+// masked returns a copy without the values of secrets.
+func (x Exchange) masked() Exchange {
+	hide := func(list []Header) []Header {
+		list = slices.Clone(list)
+		for i, h := range list {
+			if h.Secret {
+				list[i].Value = mask(h.Value)
+			}
+		}
+		return list
+	}
+	x.Sent, x.Got = hide(x.Sent), hide(x.Got)
+	return x
+}
+
+// mask keeps the scheme of a credential and says how long the rest is.
+func mask(value string) string {
+	scheme, rest, ok := strings.Cut(value, " ")
+	if !ok || strings.ContainsAny(scheme, "=;") || len(scheme) > 10 {
+		scheme, rest = "", value
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s (%d characters)", scheme, len(rest)))
+}
+
+// secretName matches the headers whose values are credentials, or could be.
+var secretName = regexp.MustCompile(`(?i)authoriz|authenticat|cookie|session|token|secret|passw|api-?key|-key$|credential|signature|dpop|last-event-id`)
+
+func headers(h http.Header) []Header {
+	list := []Header{}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, value := range h[name] {
+			if len(list) == maxHeaders {
+				return list
+			}
+			value = value[:min(len(value), 2*visible.Sentence)] // enough to see that it was cut
+			list = append(list, Header{visible.Line(name, visible.Name), visible.Line(value, visible.Sentence), secretName.MatchString(name)})
+		}
+	}
+	return list
+}
+
+// exchanging tells of each request that goes through it.
+type exchanging struct {
+	next http.RoundTripper
+	tell func(body []byte, x Exchange)
+}
+
+// Exchanging returns a RoundTripper that makes the requests with next, and tells of
+// each, with its body, when the head of its answer is there.
+func Exchanging(next http.RoundTripper, tell func(body []byte, x Exchange)) http.RoundTripper {
+	return &exchanging{next, tell}
+}
+
+func (e *exchanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	x := Exchange{At: time.Now(), Method: r.Method, Sent: headers(r.Header)}
+	plain := *r.URL
+	plain.RawQuery, plain.User, plain.Fragment = "", nil, ""
+	x.URL = visible.Line(plain.String(), visible.Sentence)
+	var body []byte
+	if r.GetBody != nil {
+		if copied, err := r.GetBody(); err == nil {
+			body, _ = io.ReadAll(copied) // bytes in memory, and without them there is only no row to join
+			_ = copied.Close()
+		}
+	}
+	resp, err := e.next.RoundTrip(r)
+	x.Took = float64(time.Since(x.At).Microseconds()) / 1000
+	if err != nil {
+		x.Error = visible.Line(err.Error(), visible.Sentence)
+	} else {
+		x.Status, x.Got = resp.StatusCode, headers(resp.Header)
+	}
+	e.tell(body, x)
+	return resp, err
+}
+
+// CloseIdleConnections is for http.Client.
+func (e *exchanging) CloseIdleConnections() {
+	if closer, ok := e.next.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// Exchange takes an exchange, which belongs to the row of the message that is its
+// body, or else has a row of its own. Where too many wait it drops it.
+func (s *Store) Exchange(conn string, body []byte, x Exchange) {
+	s.enqueue(queued{recording.Entry{At: x.At, Conn: conn, Text: body}, &x})
+}
+
+// exchange joins an exchange to the row of its message.
+func (s *Store) exchange(e recording.Entry, x *Exchange) {
+	s.mu.Lock()
+	var row *Row
+	for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt) && len(e.Text) > 0; n-- {
+		r := s.rows[n]
+		mine := 0 // which of its texts the client has sent
+		if r.From == "server" {
+			mine = 1
+		}
+		if r.conn == e.Conn && bytes.Equal(r.texts[mine], e.Text) && (row == nil || len(r.exchanges) == 0) {
+			if row = r; len(r.exchanges) == 0 {
+				break
+			}
+		}
+	}
+	if row != nil {
+		if len(row.exchanges) < maxExchanges {
+			row.exchanges = append(row.exchanges, *x)
+			row.more += x.size()
+			s.kept += x.size()
+		}
+		row.HTTP = x.Status
+		s.trim()
+		s.mu.Unlock()
+		s.changed()
+		return
+	}
+	s.mu.Unlock()
+	s.add(&Row{At: e.At, Kind: "http", From: "client", Method: x.Method, Name: x.URL, Took: x.Took, HTTP: x.Status, conn: e.Conn,
+		exchanges: []Exchange{*x}, more: x.size()}, "")
+}
+
+// Exchanges returns those of a row, without the values of secrets unless they are
+// asked for.
+func (s *Store) Exchanges(seq int64, secrets bool) []Exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rows) == 0 || seq < s.rows[0].Seq || seq > s.next {
+		return nil
+	}
+	list := slices.Clone(s.rows[seq-s.rows[0].Seq].exchanges)
+	for n := range list {
+		if !secrets {
+			list[n] = list[n].masked()
+		}
+	}
+	return list
+}

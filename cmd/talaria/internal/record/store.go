@@ -1,0 +1,341 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/visible"
+)
+
+// The bounds of a Store: what it keeps, and how many texts may wait to be read.
+// Beyond them the oldest are dropped, and those that come.
+const (
+	maxKept   = 64 << 20
+	maxRows   = 200_000
+	perRow    = 300 // bytes that a row takes beside its texts
+	maxQueued = 4096
+)
+
+// Row is one thing that happened, or a request with its answer.
+type Row struct {
+	Seq       int64     `json:"seq"`
+	At        time.Time `json:"at"`
+	Kind      string    `json:"kind"` // request, notification, stderr, log, note, broken, http
+	From      string    `json:"from"` // client or server
+	Method    string    `json:"method,omitempty"`
+	Name      string    `json:"name,omitempty"`   // of the tool or the like; a line of standard error
+	Took      float64   `json:"took,omitempty"`   // milliseconds until the answer
+	Status    string    `json:"status,omitempty"` // ok, error, failed (isError); "" while there is no answer
+	Out       int       `json:"out"`              // bytes of the request, or of what else it is
+	In        int       `json:"in,omitempty"`     // and of its answer
+	HTTP      int       `json:"http,omitempty"`   // the status that its message was answered with
+	conn      string
+	texts     [2][]byte // the request and its answer
+	exchanges []Exchange
+	more      int // bytes of the exchanges
+}
+
+// Store keeps what goes between a client and a server, the newest of it. Its
+// texts are read by one goroutine, so that who adds one never waits. All methods
+// are safe for concurrent use.
+type Store struct {
+	changed func() // called after rows have changed, without the lock
+	queue   chan queued
+	ended   chan struct{}
+
+	mu      sync.Mutex
+	rows    []*Row
+	next    int64
+	kept    int
+	open    map[string]*Row // requests without an answer, by connection, direction and id
+	dropped int64           // texts that came too fast
+}
+
+// queued is what waits to be taken: an entry, or an exchange whose body is the text.
+type queued struct {
+	recording.Entry
+	exchange *Exchange
+}
+
+// NewStore returns a Store whose goroutine Close ends. changed is called often,
+// and must not block.
+func NewStore(changed func()) *Store {
+	s := &Store{changed: changed, queue: make(chan queued, maxQueued), ended: make(chan struct{}), open: map[string]*Row{}}
+	go func() {
+		defer close(s.ended)
+		for q := range s.queue {
+			if q.exchange != nil {
+				s.exchange(q.Entry, q.exchange)
+			} else {
+				s.take(q.Entry)
+			}
+		}
+	}()
+	return s
+}
+
+// Close ends the Store. Nothing may be added any more.
+func (s *Store) Close() {
+	close(s.queue)
+	<-s.ended
+}
+
+// Load takes an entry with its text, and waits where too many wait.
+func (s *Store) Load(e recording.Entry) { s.queue <- queued{Entry: e} }
+
+// Add takes an entry. It copies its text, and where too many wait it drops it.
+func (s *Store) Add(e recording.Entry) {
+	e.Text = bytes.Clone(e.Text)
+	if e.At.IsZero() {
+		e.At = time.Now()
+	}
+	s.enqueue(queued{Entry: e})
+}
+
+func (s *Store) enqueue(q queued) {
+	select {
+	case s.queue <- q:
+	default:
+		s.mu.Lock()
+		s.dropped++
+		s.mu.Unlock()
+	}
+}
+
+// envelope is what is read of a message.
+type envelope struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name json.RawMessage `json:"name"`
+		URI  json.RawMessage `json:"uri"`
+	} `json:"params"`
+	Result struct {
+		IsError json.RawMessage `json:"isError"`
+	} `json:"result"`
+	Error json.RawMessage `json:"error"`
+}
+
+// take makes a row of an entry, or adds it to that of its request.
+func (s *Store) take(e recording.Entry) {
+	row := &Row{At: e.At, From: "client", Out: len(e.Text), conn: e.Conn}
+	row.texts[0] = e.Text
+	if e.Dir == recording.In || e.Dir == recording.Err {
+		row.From = "server"
+	}
+	switch e.Dir {
+	case recording.Err, recording.Note:
+		row.Kind = map[recording.Dir]string{recording.Err: "stderr", recording.Note: "note"}[e.Dir]
+		row.Name = visible.Line(string(e.Text), 500)
+		s.add(row, "")
+		return
+	}
+	var m envelope
+	if err := json.Unmarshal(e.Text, &m); err != nil && m.Method == "" && m.ID == nil {
+		row.Kind, row.Name = "broken", visible.Line(string(e.Text), 500)
+		s.add(row, "")
+		return
+	}
+	if m.Method == "" {
+		s.answer(e, m, row)
+		return
+	}
+	row.Method, row.Kind = visible.Line(m.Method, visible.Name), "notification"
+	for _, text := range []json.RawMessage{m.Params.Name, m.Params.URI} {
+		var name string
+		if json.Unmarshal(text, &name) == nil {
+			row.Name = visible.Line(name, visible.Name)
+			break
+		}
+	}
+	key := ""
+	if len(m.ID) > 0 {
+		row.Kind, key = "request", e.Conn+" "+string(e.Dir)+" "+string(m.ID)
+	} else if strings.HasSuffix(m.Method, "/message") {
+		row.Kind = "log"
+	}
+	s.add(row, key)
+}
+
+// answer joins an answer to its request.
+func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
+	other := recording.In
+	if e.Dir == recording.In {
+		other = recording.Out
+	}
+	key := e.Conn + " " + string(other) + " " + string(m.ID)
+	s.mu.Lock()
+	row := s.open[key]
+	if row == nil {
+		s.mu.Unlock()
+		alone.Kind = "broken"
+		alone.Name = "an answer to no request: " + visible.Line(string(e.Text), 500)
+		s.add(alone, "")
+		return
+	}
+	delete(s.open, key)
+	row.texts[1], row.In = e.Text, len(e.Text)
+	row.Took = float64(e.At.Sub(row.At).Microseconds()) / 1000
+	switch {
+	case len(m.Error) > 0:
+		row.Status = "error"
+	case string(m.Result.IsError) == "true":
+		row.Status = "failed"
+	default:
+		row.Status = "ok"
+	}
+	s.kept += len(e.Text)
+	s.trim()
+	s.mu.Unlock()
+	s.changed()
+}
+
+func (s *Store) add(row *Row, key string) {
+	s.mu.Lock()
+	s.next++
+	row.Seq = s.next
+	s.rows = append(s.rows, row)
+	s.kept += perRow + len(row.texts[0]) + row.more
+	if key != "" {
+		s.open[key] = row
+	}
+	s.trim()
+	s.mu.Unlock()
+	s.changed()
+}
+
+// trim drops the oldest. s.mu is held.
+func (s *Store) trim() {
+	n := 0
+	for n < len(s.rows)-1 && (s.kept > maxKept || len(s.rows)-n > maxRows) {
+		s.kept -= perRow + len(s.rows[n].texts[0]) + len(s.rows[n].texts[1]) + s.rows[n].more
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	clear(s.rows[:n])
+	s.rows = append(s.rows[:0:0], s.rows[n:]...)
+	for key, row := range s.open {
+		if row.Seq < s.rows[0].Seq {
+			delete(s.open, key)
+		}
+	}
+}
+
+// Query says which rows are wanted.
+type Query struct {
+	Before int64    // older than this one; 0 means from the newest on
+	Kinds  []string // nil means all; "errors" is what has gone wrong
+	Text   string   // is in it, in upper or lower case
+	Limit  int
+}
+
+// Page is a part of the rows.
+type Page struct {
+	Rows    []Row `json:"rows"`  // the newest first
+	Total   int64 `json:"total"` // of all that there ever were
+	Kept    int   `json:"kept"`
+	Dropped int64 `json:"dropped,omitempty"` // texts that came too fast to be kept
+}
+
+// Rows returns what a query asks for.
+func (s *Store) Rows(q Query) Page {
+	s.mu.Lock()
+	rows := s.rows[:len(s.rows):len(s.rows)]
+	p := Page{Rows: []Row{}, Total: s.next, Kept: len(rows), Dropped: s.dropped}
+	s.mu.Unlock()
+	text := []byte(strings.ToLower(q.Text))
+	for i := len(rows) - 1; i >= 0 && len(p.Rows) < q.Limit; i-- {
+		s.mu.Lock()
+		at := rows[i]
+		if at == nil { // dropped meanwhile, and so are those before it
+			s.mu.Unlock()
+			break
+		}
+		row := *at // an answer may come meanwhile
+		s.mu.Unlock()
+		if q.Before > 0 && row.Seq >= q.Before || !wanted(&row, q.Kinds) || !has(&row, text) {
+			continue
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p
+}
+
+func wanted(row *Row, kinds []string) bool {
+	for _, kind := range kinds {
+		if kind == row.Kind || kind == "errors" && (row.Status == "error" || row.Status == "failed" || row.Kind == "broken" || row.HTTP >= 400) {
+			return true
+		}
+	}
+	return len(kinds) == 0
+}
+
+func has(row *Row, text []byte) bool {
+	return len(text) == 0 || contains(row.texts[0], text) || contains(row.texts[1], text)
+}
+
+// contains reports whether text has word, which is in lower case. It makes no copy of
+// the text unless the word has letters beyond ASCII: all that is kept is searched.
+func contains(text, word []byte) bool {
+	if bytes.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return bytes.Contains(bytes.ToLower(text), word)
+	}
+	lower, upper := word[0], word[0]
+	if 'a' <= lower && lower <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	for nextLower, nextUpper := 0, 0; ; {
+		nextLower = from(text, nextLower, lower)
+		nextUpper = from(text, nextUpper, upper)
+		at := min(nextLower, nextUpper)
+		if at+len(word) > len(text) {
+			return false
+		}
+		if folded(text[at:at+len(word)], word) {
+			return true
+		}
+		nextLower, nextUpper = max(nextLower, at+1), max(nextUpper, at+1)
+	}
+}
+
+// from returns where c is in text, from at on; where text ends if it is not there.
+func from(text []byte, at int, c byte) int {
+	if at < len(text) && text[at] == c {
+		return at
+	}
+	if n := bytes.IndexByte(text[min(at, len(text)):], c); n >= 0 {
+		return at + n
+	}
+	return len(text)
+}
+
+// folded reports whether text is word, but for upper case.
+func folded(text, word []byte) bool {
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Texts returns a row and its texts, as they went over the wire.
+func (s *Store) Texts(seq int64) (row Row, request, answer []byte, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rows) == 0 || seq < s.rows[0].Seq || seq > s.next {
+		return Row{}, nil, nil, false
+	}
+	r := s.rows[seq-s.rows[0].Seq]
+	return *r, r.texts[0], r.texts[1], true
+}

@@ -1,0 +1,109 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/recording"
+)
+
+// filled is a store that has read all of the entries.
+func filled(t *testing.T, entries ...recording.Entry) *Store {
+	t.Helper()
+	s := NewStore(func() {})
+	for _, e := range entries {
+		s.take(e)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestStore(t *testing.T) {
+	at := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+	after := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
+	s := filled(t,
+		recording.Entry{At: at, Dir: recording.Out, Conn: "1", Text: []byte("{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"pay\u202enoisrev\"}}")},
+		recording.Entry{At: after(1), Dir: recording.In, Conn: "1", Text: []byte(`{"id":1,"method":"elicitation/create","params":{"name":7}}`)},
+		recording.Entry{At: after(2), Dir: recording.Err, Conn: "1", Text: []byte("rounding\x1b[2J 33.3")},
+		recording.Entry{At: after(3), Dir: recording.Out, Conn: "1", Text: []byte(`{"id":1,"error":{"code":-1}}`)},
+		recording.Entry{At: after(12), Dir: recording.In, Conn: "1", Text: []byte(`{"id":1,"result":{"isError":true,"content":[{"text":"NEEDLE"}]}}`)},
+		recording.Entry{At: after(13), Dir: recording.In, Conn: "1", Text: []byte(`{"method":"notifications/message"}`)},
+		recording.Entry{At: after(13), Dir: recording.In, Conn: "1", Text: []byte(`not JSON`)},
+		recording.Entry{At: after(13), Dir: recording.In, Conn: "2", Text: []byte(`{"id":1,"result":{}}`)},
+	)
+	var got []string
+	for _, r := range s.Rows(Query{Limit: 100}).Rows {
+		got = append(got, fmt.Sprintf("%d %s %s %s %q %v %s", r.Seq, r.From, r.Kind, r.Method, r.Name, r.Took, r.Status))
+	}
+	want := []string{
+		`6 server broken  "an answer to no request: {\"id\":1,\"result\":{}}" 0 `,
+		`5 server broken  "not JSON" 0 `,
+		`4 server log notifications/message "" 0 `,
+		`3 server stderr  "rounding␛[2J 33.3" 0 `,
+		`2 server request elicitation/create "" 2 error`,
+		`1 client request tools/call "pay�noisrev" 12 failed`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, c := range []struct {
+		q    Query
+		want string
+	}{
+		{Query{Text: "needle"}, "[1]"}, {Query{Kinds: []string{"errors"}}, "[6 5 2 1]"}, {Query{Kinds: []string{"stderr", "log"}}, "[4 3]"},
+		{Query{Before: 3}, "[2 1]"}, {Query{Limit: 2}, "[6 5]"},
+	} {
+		if c.q.Limit == 0 {
+			c.q.Limit = 100
+		}
+		seqs := []int64{}
+		for _, r := range s.Rows(c.q).Rows {
+			seqs = append(seqs, r.Seq)
+		}
+		if fmt.Sprint(seqs) != c.want {
+			t.Errorf("%+v: got %v, want %s", c.q, seqs, c.want)
+		}
+	}
+	if _, request, answer, ok := s.Texts(1); !ok || !strings.Contains(string(request), "tools/call") || !strings.Contains(string(answer), "NEEDLE") {
+		t.Errorf("%s, %s, %v", request, answer, ok)
+	}
+	if _, _, _, ok := s.Texts(7); ok {
+		t.Error("there is a row that never was")
+	}
+}
+
+// TestStoreBounds: the oldest are dropped, whole.
+func TestStoreBounds(t *testing.T) {
+	s := filled(t)
+	text := []byte(`{"id":1,"method":"ping","params":{"name":"` + strings.Repeat("x", 8<<20) + `"}}`)
+	for range 12 {
+		s.take(recording.Entry{Dir: recording.Out, Text: text})
+	}
+	p := s.Rows(Query{Limit: 100})
+	if p.Total != 12 || p.Kept != 7 || len(p.Rows) != 7 || s.kept > maxKept || len(s.open) > 1 {
+		t.Errorf("%d of %d rows, %d bytes, %d open", p.Kept, p.Total, s.kept, len(s.open))
+	}
+	if _, _, _, ok := s.Texts(5); ok {
+		t.Error("a row that was dropped is there")
+	}
+	if row, request, _, ok := s.Texts(6); !ok || row.Seq != 6 || len(request) != len(text) {
+		t.Errorf("%d, %d bytes, %v", row.Seq, len(request), ok)
+	}
+}
+
+func TestContains(t *testing.T) {
+	for _, test := range []struct {
+		text, word string
+		want       bool
+	}{
+		{"", "a", false}, {"a", "a", true}, {"A", "a", true}, {"b", "a", false}, {"xxAbC", "abc", true}, {"xxAb", "abc", false},
+		{"aaab", "aab", true}, {"AaAb", "aab", true}, {"a-B", "a-b", true}, {"[", "{", false}, {"{", "[", false}, {"1", "1", true}, {"@", "`", false},
+		{"ÄRGER", "ärger", true}, {"Ärger", "rger", true}, {"x", "é", false}, {"bAbAB", "abab", true},
+	} {
+		if got := contains([]byte(test.text), []byte(test.word)); got != test.want {
+			t.Errorf("%q has %q: %v", test.text, test.word, got)
+		}
+	}
+}

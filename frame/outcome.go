@@ -1,0 +1,50 @@
+package frame
+
+import (
+	"time"
+
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// Outcome is how a message ended, as its handler did. Only after that is kept, in
+// mcp.Options.Store, what the call has changed of its session: where that fails, the
+// client gets CodeInternal although all was well here. The Event store.failed tells.
+type Outcome struct {
+	// Took is the time from before the first Begin until the answer was made. That
+	// of subscriptions/listen is the time that opening took.
+	Took time.Duration
+	// Status is "" if all is well, else one of these words, and never another, so
+	// that it fits a label:
+	//
+	//	tool_error      a tool said that it failed
+	//	arguments       the arguments did not fit their schema
+	//	timeout         the call had used up its time
+	//	cancelled       the client cancelled the request, or has left
+	//	down            the server shut down before it had ended
+	//	panic           the handler panicked, or ended its goroutine
+	//	input_required  the client is to answer questions, and to come again
+	//	task            the call has become a task, and goes on
+	//
+	// or the word for Code: parse_error, invalid_request, method_not_found,
+	// invalid_params, internal, resource_not_found, header_mismatch,
+	// missing_capability, unsupported_version, session_not_found, busy, unavailable,
+	// insufficient_scope, unauthorized, and _OTHER for any code of a handler's own.
+	Status string
+	// Code is that of the error that was made for an answer, 0 for a result. A
+	// handler can choose any.
+	Code protocol.Code
+	// Err is the error of the handler, also of a tool that failed, before its text
+	// was kept from the client (mcp.Options.MaskErrors); nil if there was none. It
+	// may hold secrets.
+	Err error
+}
+
+// Failed tells whether Status is an error of the server, of a handler or of the
+// request: it is false if all is well, if the client left, and for what goes on.
+func (o Outcome) Failed() bool {
+	switch o.Status {
+	case "", "cancelled", "input_required", "task":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/frame"
+)
+
+// Failures tells observers of errors of the store. They are found where a session
+// or a task is held that is being saved, and observers may use just that one: so
+// they hear of each on a goroutine of its own, one after the other, for which
+// nobody but Close waits. It is there while there is something to tell. The zero value
+// is ready.
+type Failures struct {
+	mu      sync.Mutex
+	waiting []frame.Event
+	telling chan struct{} // closed when nothing waits; nil while there is no goroutine
+	closed  bool
+	since   time.Time // a second began, in which
+	came    int       // so many were taken
+}
+
+// maxFailures is how many may wait, and how many are taken in a second. What comes
+// beyond is dropped. It also ends the circle of an observer that uses the store each
+// time it hears that the store is away.
+const maxFailures = 64
+
+// Add makes tell be called with e, soon. It does not wait.
+func (q *Failures) Add(e frame.Event, tell func(frame.Event)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now := time.Now(); now.Sub(q.since) >= time.Second {
+		q.since, q.came = now, 0
+	}
+	if q.closed || q.came >= maxFailures || len(q.waiting) >= maxFailures {
+		return
+	}
+	q.came++
+	q.waiting = append(q.waiting, e)
+	if q.telling == nil {
+		q.telling = make(chan struct{})
+		go q.run(tell)
+	}
+}
+
+// run tells what waits, and ends. tell recovers from panics.
+func (q *Failures) run(tell func(frame.Event)) {
+	for {
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			q.waiting = nil
+			close(q.telling)
+			q.telling = nil
+			q.mu.Unlock()
+			return
+		}
+		e := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.mu.Unlock()
+		tell(e)
+	}
+}
+
+// Close takes no more, and waits until what was taken is told, or ctx ends.
+func (q *Failures) Close(ctx context.Context) {
+	q.mu.Lock()
+	q.closed = true
+	telling := q.telling
+	q.mu.Unlock()
+	if telling == nil {
+		return
+	}
+	select {
+	case <-telling:
+	case <-ctx.Done():
+	}
+}

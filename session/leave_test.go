@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// crowdedStore is a Store that takes its time, and notes how many use it at once.
+type crowdedStore struct {
+	scale.Store
+	takes     time.Duration // a write
+	looks     time.Duration // a look at a session
+	now, most atomic.Int64
+}
+
+// use notes a use of the store, which takes its time.
+func (c *crowdedStore) use(takes time.Duration) {
+	if takes == 0 {
+		return
+	}
+	now := c.now.Add(1)
+	defer c.now.Add(-1)
+	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
+	}
+	time.Sleep(takes)
+}
+
+func (c *crowdedStore) Put(ctx context.Context, w ...scale.Write) ([]scale.Entry, error) {
+	c.use(c.takes)
+	return c.Store.Put(ctx, w...)
+}
+
+func (c *crowdedStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	if key := looks[0].Key; strings.HasPrefix(key.Part, "session") && !strings.HasPrefix(key.Name, "mail:") {
+		c.use(c.looks)
+	}
+	return c.Store.Get(ctx, looks...)
+}
+
+// crowd runs test, in a bubble, with a replica that has many sessions with a stream.
+func crowd(t *testing.T, count int, test func(t *testing.T, r *replicas, store *crowdedStore, ids []string, streams []*get)) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &crowdedStore{Store: scale.NewLocal()}
+		r := newReplicas(t, 2, &roads{Store: store})
+		defer r.close()
+		var ids []string
+		var streams []*get
+		for range count {
+			id := r.open(0)
+			ids, streams = append(ids, id), append(streams, r.get(0, id, ""))
+		}
+		synctest.Wait()
+		test(t, r, store, ids, streams)
+		store.takes = 0
+	})
+}
+
+// When all clients hang up at once, what is done for them does not use up what the
+// store can do for others.
+func TestManyLeaveAtOnce(t *testing.T) {
+	const count = 1000
+	crowd(t, count, func(t *testing.T, _ *replicas, store *crowdedStore, ids []string, streams []*get) {
+		store.takes = 10 * time.Millisecond
+		var left sync.WaitGroup
+		for _, g := range streams {
+			left.Go(g.leave)
+		}
+		left.Wait()
+		time.Sleep(store.takes * count / maxAside * 4) // at most two writes each, in turns
+		if most := store.most.Load(); most == 0 || most > maxAside {
+			t.Errorf("%d use the store at once", most)
+		}
+		store.wantNobody(t, ids)
+	})
+}
+
+// What is looked up beside the requests when many streams open at once does not use up
+// the store either; nor does it that many sessions are renewed.
+func TestManyAreLookedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &crowdedStore{Store: scale.NewLocal(), looks: 10 * time.Millisecond}
+		r := newReplicas(t, 1, &roads{Store: store})
+		defer r.close()
+		m := r.all[0]
+		for what, look := range map[string]func(){
+			"streams that open": func() {
+				for range 2 * maxAside {
+					m.refresh(m.Here(r.open(0)))
+				}
+			},
+			"renewals": func() {
+				for range 2 * maxAside * batch {
+					s := New(m.ctx, opaque.NewID(), upcall.Client{}) // which the store has not
+					s.key = keyOf(s.id)
+					if _, err := m.add(s); err != nil {
+						t.Fatal(err)
+					}
+					s.Use()
+				}
+				m.renew()
+			},
+		} {
+			store.most.Store(0)
+			look()
+			time.Sleep(time.Second)
+			if most := store.most.Load(); most < maxAside || most > maxAside+2 { // the Manager looks now and then
+				t.Errorf("%s: %d use the store at once, want %d", what, most, maxAside)
+			}
+		}
+	})
+}
+
+// A session whose stream is open for days is kept, which the store is told now and
+// then alone.
+func TestKeptForDays(t *testing.T) {
+	withStream(t, 1, func(t *testing.T, r *replicas, id string, g *get) {
+		const long = 60 * time.Hour
+		before := r.store.keeps.Load()
+		time.Sleep(long)
+		if n, most := r.store.keeps.Load()-before, 2*int64(long/keepNews+1); n < 2 || n > most { // of the session, and of who listens
+			t.Errorf("the store was told %d times, want %d at most", n, most)
+		}
+		found, err := r.store.Get(t.Context(), scale.Look{Key: mailKey(id)})
+		if err != nil || nodeOf(found[0].Owner) != r.all[0].config.Node {
+			t.Errorf("who listens is %+v, %v", found[0], err)
+		}
+		r.post(0, id, "a")
+		g.wantMessages(t, "a")
+		g.leave()
+	})
+}
+
+// A replica that ends leaves its sessions to others, many at a time.
+func TestCloseLeavesMany(t *testing.T) {
+	const count = 1000
+	crowd(t, count, func(t *testing.T, r *replicas, store *crowdedStore, ids []string, _ []*get) {
+		store.takes = 10 * time.Millisecond
+		began := time.Now()
+		r.all[0].Close(upcall.ErrSessionClosed)
+		if took, most := time.Since(began), store.most.Load(); took > store.takes*count/10 || most > maxAside {
+			t.Errorf("it took %v, and %d used the store at once", took, most)
+		}
+		store.wantNobody(t, ids)
+	})
+}
+
+// wantNobody wants nobody to listen to sessions, each of which has had a stream.
+func (c *crowdedStore) wantNobody(t *testing.T, ids []string) {
+	t.Helper()
+	for _, id := range ids {
+		if found, err := c.Get(t.Context(), scale.Look{Key: mailKey(id)}); err != nil || found[0].Rev == 0 || found[0].Owner != "" {
+			t.Fatalf("somebody listens: %+v, %v", found, err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/talaria-go/mcp"
+)
+
+// events counts what belongs to no one message.
+type events struct {
+	sessions, streams, tasks metric.Float64Histogram
+	starts, refused, store   metric.Int64Counter
+}
+
+// newEvents makes the instruments.
+func newEvents(meter metric.Meter) (*events, error) {
+	var e events
+	var errs [6]error
+	counter := func(name, unit, description string) (c metric.Int64Counter, err error) {
+		return meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	}
+	e.sessions, errs[0] = duration(meter, sessionDuration, "How long a legacy session lasted.")
+	e.streams, errs[1] = duration(meter, streamDuration, "How long a client listened by one stream.")
+	e.tasks, errs[2] = duration(meter, taskDuration, "How long a task took.")
+	e.starts, errs[3] = counter(taskStarts, "{task}", "Tasks that began to run, again after a replica was lost included.")
+	e.refused, errs[4] = counter(refusedCount, "{refusal}", "Messages, connections and streams that were refused before anything of them ran.")
+	e.store, errs[5] = counter(storeFailures, "{failure}", "Calls of the store that failed.")
+	return &e, errors.Join(errs[:]...)
+}
+
+// tell is the Event of the observer.
+func (c *events) tell(e mcp.Event) {
+	ctx := context.Background()
+	via := network{via: e.Via}
+	var as []attribute.KeyValue
+	if e.Frame != nil {
+		ctx, via = e.Frame, networkOf(e.Frame)
+		as = append(as, keyRevision.String(e.Frame.Revision().String()))
+	}
+	count := func(counter metric.Int64Counter, as ...attribute.KeyValue) {
+		counter.Add(ctx, 1, metric.WithAttributes(as...))
+	}
+	record := func(h metric.Float64Histogram, as ...attribute.KeyValue) {
+		h.Record(ctx, e.Took.Seconds(), metric.WithAttributes(as...))
+	}
+	switch e.Kind {
+	case "refused":
+		count(c.refused, via.append([]attribute.KeyValue{keyRefusal.String(e.Why)})...)
+	case "session.ended":
+		if as = via.append(as); e.Err != nil && e.Why != "" {
+			as = append(as, keyErrorType.String(e.Why))
+		}
+		record(c.sessions, as...)
+	case "stream.ended":
+		record(c.streams, via.append([]attribute.KeyValue{keyStream.String(e.Why)})...)
+	case "task.started":
+		count(c.starts, keyTool.String(e.Name), keyTaskStart.String(e.Why))
+	case "task.ended":
+		record(c.tasks, keyTool.String(e.Name), keyTaskStatus.String(e.Why))
+	case "store.failed":
+		count(c.store, keyStore.String(e.Why))
+	}
+}

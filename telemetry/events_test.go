@@ -1,0 +1,44 @@
+package telemetry_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/telemetry"
+)
+
+// TestEvents: which series an event counts in; none has its id or its error's text.
+func TestEvents(t *testing.T) {
+	for _, test := range []struct {
+		event        mcp.Event
+		metric, want string
+	}{
+		{mcp.Event{Kind: "refused", Why: "too_long", Via: frame.HTTP, Err: errors.New("secret")}, "talaria.server.refused",
+			"network.protocol.name=http network.transport=tcp talaria.refusal=too_long"},
+		{mcp.Event{Kind: "session.ended", ID: "secret", Why: "client", Via: frame.HTTP}, "mcp.server.session.duration",
+			"network.protocol.name=http network.transport=tcp"},
+		{mcp.Event{Kind: "session.ended", ID: "secret", Why: "expired", Via: frame.Stdio, Err: errors.New("secret")}, "mcp.server.session.duration",
+			"error.type=expired network.transport=pipe"},
+		{mcp.Event{Kind: "stream.ended", ID: "secret", Why: "slow", Via: frame.WebSocket}, "talaria.server.stream.duration",
+			"network.protocol.name=websocket network.transport=tcp talaria.stream.end=slow"},
+		{mcp.Event{Kind: "task.started", ID: "secret", Name: "import", Why: "replay"}, "talaria.server.task.starts",
+			"gen_ai.tool.name=import talaria.task.start=replay"},
+		{mcp.Event{Kind: "task.ended", ID: "secret", Name: "import", Why: "failed"}, "talaria.server.task.duration",
+			"gen_ai.tool.name=import talaria.task.status=failed"},
+		{mcp.Event{Kind: "store.failed", Why: "sessions", Err: errors.New("secret")}, "talaria.store.failures", "talaria.store=sessions"},
+		{mcp.Event{Kind: "another"}, "talaria.store.failures", ""},
+	} {
+		told := newCollector()
+		test.event.Took = time.Second
+		if err := telemetry.Tell(told.meter, test.event); err != nil {
+			t.Fatal(err)
+		}
+		series := told.series(t, test.metric)
+		if want := test.want; want == "" && len(series) != 0 || want != "" && (len(series) != 1 || series[want] != 1) {
+			t.Errorf("%s: %s has %v", test.event.Kind, test.metric, series)
+		}
+	}
+}
