@@ -250,7 +250,7 @@ func TestFrames(t *testing.T) {
 	eval[bool](b, `(window.inspector = open(`+quote(i.link)+`), true)`)
 	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithTargetID(<-opened))
 	t.Cleanup(end)
-	mine := &tab{t, ctx}
+	mine := &tab{t, ctx, b.driver}
 	mine.do()
 	mine.until(`document.querySelector('.dot.ready')`)
 	if !eval[bool](mine, `opener === null`) {
@@ -312,8 +312,7 @@ func TestSquatter(t *testing.T) {
 // TestWorker: where a service worker of another program has the address, the page does
 // not run, and says what to do. The worker is an honest one that was left behind: one
 // that is not could show any page it likes.
-func TestWorker(t *testing.T) {
-	t.Parallel()
+func TestWorker(t *testing.T) { // alone: no other inspector may take the port meanwhile
 	needs.Program(t, "chromium")
 	dir, server := t.TempDir(), fixture(t, "good")
 	first := inspectWith(t, talaria, dir, nil, server)

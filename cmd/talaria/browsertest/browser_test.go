@@ -26,7 +26,7 @@ var (
 )
 
 // patience is how long a condition may take, of which one takes a fraction.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "serve" {
@@ -70,7 +70,7 @@ func inBrowser(m *testing.M) int {
 
 // build builds the command.
 func build(to string, flags ...string) error {
-	cmd := exec.Command("go", append(append([]string{"build", "-o", to}, flags...), "./cmd/talaria")...)
+	cmd := exec.Command("go", append(append([]string{"build", "-ldflags=-w", "-o", to}, flags...), "./cmd/talaria")...)
 	cmd.Dir, cmd.Env = "../../..", append(os.Environ(), "GOWORK=auto")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the command: %w\n%s", err, out)
@@ -78,24 +78,50 @@ func build(to string, flags ...string) error {
 	return nil
 }
 
-// tab is a tab of the browser. Its methods end the test where they fail.
+// tab is a tab of a browser. Its methods end the test where they fail.
 type tab struct {
-	t   *testing.T
-	ctx context.Context
+	t      *testing.T
+	ctx    context.Context // of Chromium's
+	driver driver
 }
+
+// driver is what a browser is asked to do: Chromium, or another one.
+type driver interface {
+	// evaluate returns the value of an expression, or of the promise that it is, as JSON.
+	evaluate(ctx context.Context, expression string) ([]byte, error)
+	press(ctx context.Context, keys string, ctrl bool) error
+	navigate(ctx context.Context, address string) error
+}
+
+// inChromium drives the tab of a context.
+type inChromium struct{}
+
+func (inChromium) evaluate(ctx context.Context, expression string) ([]byte, error) {
+	return chromedp.Run(ctx, chromedp.Evaluate[json.RawMessage](expression, chromedp.EvalAwaitPromise))
+}
+
+func (inChromium) press(ctx context.Context, keys string, ctrl bool) error {
+	if ctrl {
+		return chromedp.Do(ctx, chromedp.KeyEvent(keys, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	}
+	return chromedp.Do(ctx, chromedp.KeyEvent(keys))
+}
+
+func (inChromium) navigate(ctx context.Context, address string) error {
+	return chromedp.Do(ctx, chromedp.Navigate(address))
+}
+
+// in is the tab in a test that is a part of its own.
+func (b *tab) in(t *testing.T) *tab { return &tab{t, b.ctx, b.driver} }
 
 // newTab opens a tab in a context of its own: storage, workers and all.
 func newTab(t *testing.T) *tab {
 	t.Helper()
 	needs.Program(t, "chromium")
 	ctx, end := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
-	b := &tab{t, ctx}
+	b := &tab{t, ctx, inChromium{}}
 	t.Cleanup(func() {
-		if t.Failed() {
-			if text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.title + '\\n' + document.body?.innerText")); err == nil {
-				t.Logf("the page: %s", text)
-			}
-		}
+		b.tell()
 		end()
 	})
 	b.do(chromedp.EmulateViewport(1280, 900))
@@ -106,12 +132,26 @@ func newTab(t *testing.T) *tab {
 	return b
 }
 
+// tell says what is in the tab, if the test has failed.
+func (b *tab) tell() {
+	if !b.t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if text, err := b.driver.evaluate(ctx, "location.href + '\\n' + document.title + '\\n' + document.body?.innerText"); err == nil {
+		b.t.Logf("the page: %s", strings.ReplaceAll(string(text), `\n`, "\n"))
+	}
+}
+
 // another opens one more tab beside it, with the same storage.
 func (b *tab) another() *tab {
 	b.t.Helper()
 	ctx, end := chromedp.NewContext(b.ctx)
 	b.t.Cleanup(end)
-	return &tab{b.t, ctx}
+	other := &tab{b.t, ctx, b.driver}
+	other.do()
+	return other
 }
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -128,19 +168,32 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-func (b *tab) open(address string) {
-	b.t.Helper()
-	b.do(chromedp.Navigate(address))
-}
-
-// eval returns the value of an expression, or of the promise that it is.
-func eval[T any](b *tab, expression string) T {
+// within does something that takes a while at most.
+func (b *tab) within(do func(ctx context.Context) error) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err := do(ctx); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *tab) open(address string) {
+	b.t.Helper()
+	b.within(func(ctx context.Context) error { return b.driver.navigate(ctx, address) })
+}
+
+// eval returns the value of an expression, or of the promise that it is.
+func eval[T any](b *tab, expression string) (value T) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	text, err := b.driver.evaluate(ctx, expression)
+	if err == nil {
+		err = json.Unmarshal(text, &value)
+	}
 	if err != nil {
-		b.t.Fatalf("%v: %s", err, expression)
+		b.t.Fatalf("%.200v: %.2000s", err, expression)
 	}
 	return value
 }
@@ -150,10 +203,10 @@ func (b *tab) until(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`new Promise(done => {
-		const look = () => { let is = false; try { is = !!(`+expression+`) } catch {} ; if (is) done(true); else setTimeout(look, 5) }
+	_, err := b.driver.evaluate(ctx, `new Promise(done => {
+		const look = () => { let is = false; try { is = !!(`+expression+`) } catch {} ; if (is) done(true); else setTimeout(look, 15) }
 		look()
-	})`, chromedp.EvalAwaitPromise))
+	})`)
 	if errors.Is(err, context.DeadlineExceeded) {
 		b.t.Fatalf("it does not come true: %s", expression)
 	} else if err != nil {
@@ -200,12 +253,12 @@ const (
 // press presses keys, one after the other, as a person without a mouse does.
 func (b *tab) press(keys string) {
 	b.t.Helper()
-	b.do(chromedp.KeyEvent(keys))
+	b.within(func(ctx context.Context) error { return b.driver.press(ctx, keys, false) })
 }
 
 func (b *tab) ctrl(key string) {
 	b.t.Helper()
-	b.do(chromedp.KeyEvent(key, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.within(func(ctx context.Context) error { return b.driver.press(ctx, key, true) })
 }
 
 // focused is the role and the name of what has the focus, as assistive technology

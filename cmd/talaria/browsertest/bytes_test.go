@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/needs"
@@ -38,7 +39,7 @@ func TestBytes(t *testing.T) {
 	}
 	nothing := func(*tab, string) {}
 	const optional, required = `"properties":{"p":%s}`, `"required":["p"],"properties":{"p":%s}`
-	for n, c := range []struct {
+	cases := []struct {
 		schema, of string
 		enter      func(b *tab, keys string)
 		keys, want string
@@ -65,14 +66,18 @@ func TestBytes(t *testing.T) {
 		{optional, `{"type":"integer"}`, asJSON, `{"__proto__":{"p":3},"\u0070":4}`, `{"__proto__":{"p":3},"\u0070":4}`},
 		{optional, `{"type":"integer"}`, asJSON, `{"p":1,"p":2}`, ""}, // which the client sends to nobody
 		{optional, `{"type":"string"}`, asJSON, `{"p":"\u0000\ud83d\ude00<>&"}`, `{"p":"\u0000\ud83d\ude00<>&"}`},
-	} {
+	}
+	var tools []string
+	for n, c := range cases {
+		tools = append(tools, fmt.Sprintf(`{"name":"take%02d","inputSchema":{"type":"object",%s}}`, n, fmt.Sprintf(c.schema, c.of)))
+	}
+	record := filepath.Join(t.TempDir(), "calls.jsonl")
+	page := inspectPage(t, "'"+talaria+"' tap -o '"+record+"' -- "+fixture(t, "raw", strings.Join(tools, ",")))
+	page.until(`document.querySelector('.ask')`)
+	for n, c := range cases {
 		t.Run(fmt.Sprintf("%d %s", n, c.want), func(t *testing.T) {
-			t.Parallel()
-			record := filepath.Join(t.TempDir(), "calls.jsonl")
-			tool := fmt.Sprintf(`{"name":"take","inputSchema":{"type":"object",%s}}`, fmt.Sprintf(c.schema, c.of))
-			b := inspectPage(t, "'"+talaria+"' tap -o '"+record+"' -- "+fixture(t, "raw", tool))
-			b.until(`document.querySelector('.ask')`)
-			b.find("take")
+			b, tool := page.in(t), fmt.Sprintf("take%02d", n)
+			b.find(tool)
 			c.enter(b, c.keys)
 			b.ctrl(enter)
 			b.until(`document.querySelector('[data-state=done]') || document.querySelector('.ask .primary').innerText.startsWith('Call anyway')`)
@@ -80,15 +85,15 @@ func TestBytes(t *testing.T) {
 				b.ctrl(enter)
 				b.until(`document.querySelector('[data-state=done], [data-state=error]')`)
 			}
-			if got := arguments(t, record); got != c.want {
+			if got := arguments(t, record, tool); got != c.want {
 				t.Errorf("the server got %s, and not %s", got, c.want)
 			}
 		})
 	}
 }
 
-// arguments are those of the call of a recording, as they are; "" if there is none.
-func arguments(t *testing.T, name string) string {
+// arguments are those of the call of a tool in a recording, as they are; "" if there is none.
+func arguments(t *testing.T, name, tool string) string {
 	t.Helper()
 	file, err := os.Open(name)
 	if err != nil {
@@ -101,9 +106,12 @@ func arguments(t *testing.T, name string) string {
 		}
 		var m struct {
 			Method string
-			Params struct{ Arguments json.RawMessage }
+			Params struct {
+				Name      string
+				Arguments json.RawMessage
+			}
 		}
-		if e.Dir == recording.Out && json.Unmarshal(e.Text, &m) == nil && m.Method == "tools/call" {
+		if e.Dir == recording.Out && json.Unmarshal(e.Text, &m) == nil && m.Method == "tools/call" && m.Params.Name == tool {
 			return string(m.Params.Arguments)
 		}
 	}

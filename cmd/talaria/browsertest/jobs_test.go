@@ -11,9 +11,14 @@ import (
 	"github.com/talaria-go/mcp/internal/needs"
 )
 
-// billsPage opens the page of the server that works, in a window of that width, and
-// returns the server's directory.
-func billsPage(t *testing.T, width int64, files ...string) (*tab, string) {
+// billsTab is the page of the server that works.
+type billsTab struct {
+	*tab
+	dir string // of the server
+}
+
+// billsPage opens it, in a window of that width.
+func billsPage(t *testing.T, width int64, files ...string) *billsTab {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range files {
@@ -29,9 +34,9 @@ func billsPage(t *testing.T, width int64, files ...string) (*tab, string) {
 	needs.Program(t, "chromium")
 	i := inspectWith(t, talaria, dir, nil, "./bills -stdio")
 	b := newTab(t)
-	b.open(i.link)
 	b.do(chromedp.EmulateViewport(width, 800))
-	return b, dir
+	b.open(i.link)
+	return &billsTab{b, dir}
 }
 
 func write(t *testing.T, dir, name string) {
@@ -41,14 +46,76 @@ func write(t *testing.T, dir, name string) {
 	}
 }
 
-// split fills the form of split_bill in.
-func (b *tab) split(total, people string) {
+// begin finds a tool, once the tools are there.
+func (b *tab) begin(tool string) {
 	b.t.Helper()
 	b.until(`document.querySelector('nav button[data-tool]')`)
-	b.find("split_bill")
+	b.find(tool)
+}
+
+// fill fills the form of split_bill in.
+func (b *tab) fill(total, people string) {
+	b.t.Helper()
 	b.write(total)
 	b.tabTo("people")
 	b.write(people)
+}
+
+// split calls split_bill, of which there is a table.
+func split(b *tab) {
+	b.t.Helper()
+	b.begin("split_bill")
+	b.fill("100", "3")
+	b.ctrl(enter)
+	b.until(`document.querySelector('[data-state=done] table')`)
+}
+
+// view shows the result in another way.
+func (b *tab) view(name string) {
+	b.t.Helper()
+	b.tabTo(name)
+	b.press(enter)
+	b.until(`document.querySelector('.view[aria-label=` + name + `]')`)
+}
+
+// overTheWire opens the traffic after split, and the call in it.
+func overTheWire(b *tab) {
+	b.t.Helper()
+	b.tabTo("Traffic")
+	b.press(enter)
+	b.reads("rounding 36.667")
+	b.tabTo("→ tools/call")
+	b.press(enter)
+	b.until(`document.querySelector('.message').innerText.includes('"total": 100')`)
+	b.reads("Cleo")
+}
+
+// modelSees shows what a model gets of a tool.
+func modelSees(b *tab) {
+	b.t.Helper()
+	b.tabTo("What the model sees")
+	b.press(enter)
+	b.reads("tokens")
+	b.reads(`"the bill, in any currency"`)
+}
+
+// asked calls a tool that asks.
+func asked(b *tab) {
+	b.t.Helper()
+	b.begin("delete_note")
+	b.write("shopping")
+	b.ctrl(enter)
+	b.until(`document.querySelector('.question') === document.activeElement`)
+	b.reads(`Delete "shopping" for good?`)
+}
+
+// fails calls a tool that fails.
+func fails(b *tab) {
+	b.t.Helper()
+	b.begin("find_notes")
+	b.write("milk")
+	b.ctrl(enter)
+	b.until(`document.querySelector('[data-state=failed]')`)
 }
 
 // TestJobs: what people do with an inspector, without a mouse, on a wide screen and
@@ -57,76 +124,58 @@ func TestJobs(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int64{1280, 320} {
 		for _, job := range []struct {
-			name string
-			do   func(t *testing.T, width int64)
+			name  string
+			files []string
+			do    func(b *billsTab)
 		}{
-			{"it does not start, why", doesNotStart},
-			{"what does the model see", modelSees},
-			{"again with one thing changed", oneThingChanged},
-			{"what went over the wire, and what did it log then", overTheWire},
-			{"I saved the file, reload", savedTheFile},
-			{"a question is answered", answersQuestion},
+			{"it does not start, why", []string{"broken"}, doesNotStart},
+			{"what does the model see", nil, func(b *billsTab) {
+				b.begin("split_bill")
+				modelSees(b.tab)
+			}},
+			{"again with one thing changed", nil, oneThingChanged},
+			{"what went over the wire, and what did it log then", nil, func(b *billsTab) {
+				split(b.tab)
+				overTheWire(b.tab)
+			}},
+			{"I saved the file, reload", nil, savedTheFile},
+			{"a question is answered", nil, answersQuestion},
 		} {
 			t.Run(fmt.Sprintf("%s at %d", job.name, width), func(t *testing.T) {
 				t.Parallel()
-				job.do(t, width)
+				b := billsPage(t, width, job.files...)
+				job.do(b)
+				b.wide()
 			})
 		}
 	}
 }
 
-func doesNotStart(t *testing.T, width int64) {
-	b, dir := billsPage(t, width, "broken")
+func doesNotStart(b *billsTab) {
 	b.reads("exit status 1")
 	b.reads("no such table: bills")
-	if err := os.Remove(filepath.Join(dir, "broken")); err != nil {
-		t.Fatal(err)
+	if err := os.Remove(filepath.Join(b.dir, "broken")); err != nil {
+		b.t.Fatal(err)
 	}
 	b.tabTo("Try again")
 	b.press(enter)
 	b.until(`document.querySelector('.dot.ready')`)
 }
 
-func modelSees(t *testing.T, width int64) {
-	b, _ := billsPage(t, width)
-	b.choose("split_bill")
-	b.tabTo("What the model sees")
-	b.press(enter)
-	b.reads("tokens")
-	b.reads(`"the bill, in any currency"`)
-	b.wide()
-}
-
-func oneThingChanged(t *testing.T, width int64) {
-	b, _ := billsPage(t, width)
-	b.split("90", "3")
+func oneThingChanged(b *billsTab) {
+	b.begin("split_bill")
+	b.fill("90", "3")
 	b.ctrl(enter)
 	b.until(`document.querySelector('[data-state=done] table').innerText.includes('33')`)
 	b.write("2")
 	b.ctrl(enter)
 	b.until(`document.querySelector('[data-state=done] table').innerText.includes('49.5')`)
-	b.wide()
 }
 
-func overTheWire(t *testing.T, width int64) {
-	b, _ := billsPage(t, width)
-	b.split("100", "3")
-	b.ctrl(enter)
-	b.until(`document.querySelector('[data-state=done]')`)
-	b.tabTo("Traffic")
-	b.press(enter)
-	b.reads("rounding 36.667")
-	b.tabTo("→ tools/call")
-	b.press(enter)
-	b.until(`document.querySelector('.message').innerText.includes('"total": 100')`)
-	b.reads("Cleo")
-	b.wide()
-}
-
-func savedTheFile(t *testing.T, width int64) {
-	b, dir := billsPage(t, width)
-	b.split("77", "2")
-	write(t, dir, "more")
+func savedTheFile(b *billsTab) {
+	b.begin("split_bill")
+	b.fill("77", "2")
+	write(b.t, b.dir, "more")
 	b.ctrl("k")
 	b.until(`document.querySelector('dialog [role=combobox]') === document.activeElement`)
 	b.press("restart" + enter)
@@ -134,19 +183,13 @@ func savedTheFile(t *testing.T, width int64) {
 	b.until(`[...document.querySelectorAll('.ask input')].map(e => e.value).join() === '77,2'`)
 }
 
-func answersQuestion(t *testing.T, width int64) {
-	b, _ := billsPage(t, width)
-	b.choose("delete_note")
-	b.write("shopping")
-	b.ctrl(enter)
-	b.until(`document.querySelector('.question') === document.activeElement`)
-	b.reads(`Delete "shopping" for good?`)
+func answersQuestion(b *billsTab) {
+	asked(b.tab)
 	b.tabTo("sure")
 	b.press("t") // true
 	b.tabTo("Accept")
 	b.press(enter)
 	b.until(`document.querySelector('[data-state=done]').innerText.includes('deleted shopping')`)
-	b.wide()
 }
 
 // wide fails where the page is wider than the window.

@@ -2,7 +2,6 @@ package browsertest
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"image"
@@ -21,127 +20,113 @@ import (
 
 var pictures = flag.String("pictures", "", "write pictures of some screens into this `directory`")
 
-// screen is a state of the page that people come to.
+// screen is a state of the page that people come to, from the one before it.
 type screen struct {
 	name      string
-	width     int64
-	show      func(t *testing.T, width int64) *tab
+	reach     func(b *tab)
 	rules     int    // of axe's that must have passed: 25, but where there is little to judge
 	landmarks string // roles, in order
 	picture   string // the name of its file, if one is taken
 }
 
-const whole = "banner navigation main region"
+const (
+	whole = "banner navigation main region"
+	one   = "banner main region" // on a narrow screen
+)
 
-var screens = []screen{
-	{"without the link", 1280, withoutLink, 15, "main", ""},
-	{"not connected", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width, "broken")
-		b.reads("no such table: bills")
+// journeys are pages that are opened, each with its screens.
+var journeys = []struct {
+	name    string
+	open    func(t *testing.T) *tab
+	screens []screen
+}{
+	{"without the link", func(t *testing.T) *tab {
+		at, _, _ := strings.Cut(inspect(t, fixture(t, "good")).link, "#")
+		b := newTab(t)
+		b.open(at)
 		return b
-	}, 25, whole, "not-connected"},
-	{"noise", 1280, func(t *testing.T, _ int64) *tab {
-		b := inspectPage(t, fixture(t, "noisy"))
-		b.reads("Bills is starting up")
-		return b
-	}, 25, whole, ""},
-	{"form", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.choose("split_bill")
-		return b
-	}, 25, whole, ""},
-	{"form with errors", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.split("-1", "0")
-		b.ctrl(enter)
-		b.reads("2 problems")
-		return b
-	}, 25, whole, "form-with-errors"},
-	{"every kind of field", 1280, func(t *testing.T, _ int64) *tab {
+	}, []screen{
+		{"no link", func(b *tab) { b.reads("Open the link that the terminal shows") }, 15, "main", ""},
+	}},
+	{"broken", func(t *testing.T) *tab { return billsPage(t, 1280, "broken").tab }, []screen{
+		{"not connected", func(b *tab) { b.reads("no such table: bills") }, 25, whole, "not-connected"},
+	}},
+	{"noise", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "noisy")) }, []screen{
+		{"noise", func(b *tab) { b.reads("Bills is starting up") }, 25, whole, ""},
+	}},
+	{"fields", func(t *testing.T) *tab {
 		var many []string
 		for n := range 250 {
 			many = append(many, fmt.Sprintf("%q", fmt.Sprint("option ", n)))
 		}
-		b := inspectPage(t, fixture(t, "raw", fmt.Sprintf(everyKind, strings.Join(many, ","))))
-		b.until(`document.querySelectorAll('.ask .field').length >= 12`)
-		return b
-	}, 25, whole, ""},
-	{"JSON", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.split("90", "3")
-		b.tabTo("JSON")
-		b.press(enter)
-		b.until(`document.querySelector('.ask textarea').value.includes('90')`)
-		return b
-	}, 25, whole, ""},
-	{"table", 1280, func(t *testing.T, width int64) *tab { return split(t, width, "Table") }, 25, whole, "result-table"},
-	{"tree", 1280, func(t *testing.T, width int64) *tab { return split(t, width, "Tree") }, 25, whole, ""},
-	{"content", 1280, func(t *testing.T, width int64) *tab { return split(t, width, "Content") }, 25, whole, ""},
-	{"raw", 1280, func(t *testing.T, width int64) *tab { return split(t, width, "Raw") }, 25, whole, ""},
-	{"tool that fails", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.choose("find_notes")
-		b.write("milk")
-		b.ctrl(enter)
-		b.until(`document.querySelector('[data-state=failed]')`)
-		return b
-	}, 25, whole, ""},
-	{"what the model sees", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.choose("split_bill")
-		b.tabTo("What the model sees")
-		b.press(enter)
-		b.reads("tokens")
-		return b
-	}, 25, whole, ""},
-	{"question", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.until(`document.querySelector('nav button[data-tool]')`)
-		b.find("delete_note")
-		b.write("shopping")
-		b.ctrl(enter)
-		b.until(`document.querySelector('.question') === document.activeElement`)
-		return b
-	}, 25, whole, "question"},
-	{"resource", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.choose("rules")
-		b.ctrl(enter)
-		b.reads("Everybody pays.")
-		return b
-	}, 25, whole, ""},
-	{"traffic", 1280, traffic, 25, whole, "traffic"},
-	{"server", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.until(`document.querySelector('.dot.ready')`)
-		b.tabTo("Server")
-		b.press(enter)
-		b.reads("Ask before you delete.")
-		return b
-	}, 25, whole, ""},
-	{"palette", 1280, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.choose("split_bill")
-		b.ctrl("k")
-		b.until(`document.querySelector('dialog [role=option]')`)
-		return b
-	}, 20, whole, ""},
-	{"list on a narrow screen", 320, func(t *testing.T, width int64) *tab {
-		b, _ := billsPage(t, width)
-		b.until(`document.querySelector('nav button[data-tool]')`)
-		return b
-	}, 25, whole, ""},
-	{"result on a narrow screen", 320, func(t *testing.T, width int64) *tab { return split(t, width, "Table") }, 25, "banner main region", "narrow"},
-	{"traffic on a narrow screen", 320, traffic, 25, "banner main region", ""},
-	{"recording", 1280, func(t *testing.T, _ int64) *tab {
+		return inspectPage(t, fixture(t, "raw", fmt.Sprintf(everyKind, strings.Join(many, ","))))
+	}, []screen{
+		{"every kind", func(b *tab) { b.until(`document.querySelectorAll('.ask .field').length >= 12`) }, 25, whole, ""},
+	}},
+	{"form", works(1280), []screen{
+		{"empty", func(b *tab) { b.choose("split_bill") }, 25, whole, ""},
+		{"with errors", func(b *tab) {
+			b.fill("-1", "0")
+			b.ctrl(enter)
+			b.reads("2 problems")
+		}, 25, whole, "form-with-errors"},
+		{"JSON", func(b *tab) {
+			b.tabTo("JSON")
+			b.press(enter)
+			b.until(`document.querySelector('.ask textarea').value.includes('-1')`)
+		}, 25, whole, ""},
+		{"what the model sees", modelSees, 25, whole, ""},
+		{"palette", func(b *tab) {
+			b.ctrl("k")
+			b.until(`document.querySelector('dialog [role=option]')`)
+		}, 20, whole, ""},
+	}},
+	{"result", works(1280), []screen{
+		{"table", split, 25, whole, "result-table"},
+		{"tree", func(b *tab) { b.view("Tree") }, 25, whole, ""},
+		{"content", func(b *tab) { b.view("Content") }, 25, whole, ""},
+		{"raw", func(b *tab) { b.view("Raw") }, 25, whole, ""},
+		{"traffic", func(b *tab) {
+			b.view("Table")
+			overTheWire(b)
+		}, 25, whole, "traffic"},
+	}},
+	{"others", works(1280), []screen{
+		{"tool that fails", fails, 25, whole, ""},
+		{"resource", func(b *tab) {
+			b.until(`document.querySelector('section[aria-label=Resources]')`)
+			b.find("rules")
+			b.ctrl(enter)
+			b.reads("Everybody pays.")
+		}, 25, whole, ""},
+		{"server", func(b *tab) {
+			b.tabTo("Server")
+			b.press(enter)
+			b.reads("Ask before you delete.")
+		}, 25, whole, ""},
+	}},
+	{"question", works(1280), []screen{
+		{"question", asked, 25, whole, "question"},
+	}},
+	{"narrow", works(320), []screen{
+		{"list", func(b *tab) { b.until(`document.querySelector('nav button[data-tool]')`) }, 25, whole, ""},
+		{"result", split, 25, one, "narrow"},
+		{"traffic", overTheWire, 25, one, ""},
+	}},
+	{"recording", func(t *testing.T) *tab {
 		file := filepath.Join(t.TempDir(), "calls.jsonl")
 		if err := os.WriteFile(file, []byte(recorded), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		b := inspectPage(t, "--file", file)
-		b.reads("tools/list")
-		return b
-	}, 25, "banner main", ""},
+		return inspectPage(t, "--file", file)
+	}, []screen{
+		{"recording", func(b *tab) { b.reads("tools/list") }, 25, "banner main", ""},
+	}},
+}
+
+// works opens the page of the server that works.
+func works(width int64) func(t *testing.T) *tab {
+	return func(t *testing.T) *tab { return billsPage(t, width).tab }
 }
 
 const recorded = `{"at":"2026-07-28T10:00:00Z","dir":"out","conn":"1","text":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"}
@@ -153,36 +138,6 @@ const everyKind = `{"name":"all","inputSchema":{"type":"object","required":["tex
 	`"date":{"type":"string","format":"date"},"time":{"type":"string","format":"time"},"when":{"type":"string","format":"date-time"},"file":{"type":"string","contentEncoding":"base64"},` +
 	`"object":{"type":"object","properties":{"x":{"type":"integer"}},"additionalProperties":{"type":"string"}},"list":{"type":"array","items":{"oneOf":[{"type":"string"},{"type":"integer"}]},"default":["a"]},"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"boolean"}]},` +
 	`"union":{"oneOf":[{"title":"A","type":"object","properties":{"a":{"type":"string"}}},{"title":"B","type":"string"}]},"many":{"enum":[%s]},"json":{},"wrong":{"type":"integer","default":"x"}}}}`
-
-func withoutLink(t *testing.T, _ int64) *tab {
-	i := inspect(t, fixture(t, "good"))
-	at, _, _ := strings.Cut(i.link, "#")
-	b := newTab(t)
-	b.open(at)
-	b.reads("Open the link that the terminal shows")
-	return b
-}
-
-func split(t *testing.T, width int64, view string) *tab {
-	b, _ := billsPage(t, width)
-	b.split("100", "3")
-	b.ctrl(enter)
-	b.until(`document.querySelector('[data-state=done] table')`)
-	b.tabTo(view)
-	b.press(enter)
-	b.until(`document.querySelector('.view[aria-label=` + view + `]')`)
-	return b
-}
-
-func traffic(t *testing.T, width int64) *tab {
-	b := split(t, width, "Table")
-	b.tabTo("Traffic")
-	b.press(enter)
-	b.tabTo("→ tools/call")
-	b.press(enter)
-	b.until(`document.querySelector('.message pre')`)
-	return b
-}
 
 // finding is what axe has to say.
 type finding struct {
@@ -199,43 +154,55 @@ func TestScreens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range screens {
-		t.Run(s.name, func(t *testing.T) {
+	for _, j := range journeys {
+		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()
-			b := s.show(t, s.width)
-			for _, scheme := range []string{"light", "dark"} {
-				b.scheme(scheme)
-				b.until(`matchMedia('(prefers-color-scheme: ` + scheme + `)').matches`)
-				eval[bool](b, string(axe)+"; true")
-				text := eval[string](b, `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'] })
-					.then(r => JSON.stringify({ passed: r.passes.length, found: r.violations }))`)
-				var report struct {
-					Passed int
-					Found  []finding
-				}
-				if err := json.Unmarshal([]byte(text), &report); err != nil {
-					t.Fatal(err)
-				}
-				for _, f := range report.Found {
-					t.Errorf("%s: %s: %s", scheme, f.ID, f.Help)
-					for _, n := range f.Nodes {
-						t.Logf("%.200s: %s", n.HTML, n.FailureSummary)
-					}
-				}
-				if report.Passed < s.rules {
-					t.Errorf("%s: only %d rules passed", scheme, report.Passed)
-				}
-				if s.picture != "" && *pictures != "" {
-					b.picture(filepath.Join(*pictures, s.picture+"-"+scheme+".png"))
+			page := j.open(t)
+			for _, s := range j.screens {
+				if !t.Run(s.name, func(t *testing.T) {
+					b := page.in(t)
+					s.reach(b)
+					s.judge(b, string(axe))
+				}) {
+					break // the next one begins at this
 				}
 			}
-			roles := eval[string](b, `[...document.querySelectorAll('header, nav, main, body > section')].filter(e => e.checkVisibility()).map(e => ({ HEADER: 'banner', NAV: 'navigation', MAIN: 'main', SECTION: 'region' })[e.tagName]).join(' ')`)
-			if roles != s.landmarks {
-				t.Errorf("the landmarks are %q, and not %q", roles, s.landmarks)
-			}
-			b.wide()
 		})
 	}
+}
+
+// judge lets axe look at a screen.
+func (s *screen) judge(b *tab, axe string) {
+	b.t.Helper()
+	if !eval[bool](b, "'axe' in window") {
+		eval[bool](b, axe+"; true")
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(scheme)
+		b.until(`matchMedia('(prefers-color-scheme: ` + scheme + `)').matches`)
+		report := eval[struct {
+			Passed []string
+			Found  []finding
+		}](b, `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'] })
+			.then(r => ({ passed: r.passes.map(p => p.id), found: r.violations.map(({ id, help, nodes }) => ({ id, help, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })) }))`)
+		for _, f := range report.Found {
+			b.t.Errorf("%s: %s: %s", scheme, f.ID, f.Help)
+			for _, n := range f.Nodes {
+				b.t.Logf("%.200s: %s", n.HTML, n.FailureSummary)
+			}
+		}
+		if len(report.Passed) < s.rules {
+			b.t.Errorf("%s: only %d rules passed: %q", scheme, len(report.Passed), report.Passed)
+		}
+		if s.picture != "" && *pictures != "" {
+			b.picture(filepath.Join(*pictures, s.picture+"-"+scheme+".png"))
+		}
+	}
+	roles := eval[string](b, `[...document.querySelectorAll('header, nav, main, body > section')].filter(e => e.checkVisibility()).map(e => ({ HEADER: 'banner', NAV: 'navigation', MAIN: 'main', SECTION: 'region' })[e.tagName]).join(' ')`)
+	if roles != s.landmarks {
+		b.t.Errorf("the landmarks are %q, and not %q", roles, s.landmarks)
+	}
+	b.wide()
 }
 
 // maxPicture is how large a picture may be, in bytes.
