@@ -29,9 +29,8 @@ func inspectApart(t *testing.T, dir string, target ...string) *inspected {
 	page, code, _ := strings.Cut(stderr.wait(t, `http://127.0.0.1:\d+/#k=\w+`), "/#k=")
 	i.page = page
 	i.key = regexp.MustCompile(`"key":"([^"]*)"`).FindStringSubmatch(i.api(t, "POST", "/api/key", `{"code":"`+code+`"}`))[1]
-	for strings.Contains(i.api(t, "GET", "/api/state", ""), `"state":"connecting"`) {
+	for !strings.Contains(i.api(t, "GET", "/api/state", ""), `"name":"calculate"`) { // its tools
 	}
-	i.api(t, "GET", "/api/list?kind=tool", "")
 	return i
 }
 
@@ -72,13 +71,13 @@ func TestInspectKilled(t *testing.T) {
 	if again.page != i.page {
 		t.Errorf("it was at %s and is at %s", i.page, again.page)
 	}
-	if state := again.api(t, "GET", "/api/state", ""); !strings.Contains(state, `"tool":"calculate"`) || !strings.Contains(state, `"earlier":true`) {
+	if state := again.api(t, "GET", "/api/state", ""); !strings.Contains(state, `"open":{"kind":"tool","tool":"calculate"}`) || !strings.Contains(state, `"earlier":true`) {
 		t.Error(state)
 	}
-	if history := again.api(t, "GET", "/api/history", ""); !strings.Contains(history, `"tool":"calculate"`) || !strings.Contains(history, `{\"a\":41}`) {
-		t.Error(history)
+	if form := again.api(t, "GET", "/api/form?tool=calculate", ""); !strings.Contains(form, `"draft":"{\"a\":41}"`) {
+		t.Error(form)
 	}
-	if other := inspectApart(t, dir, quoted(stdioExample(t, t.TempDir()))); other.page == i.page || strings.Contains(other.api(t, "GET", "/api/state", ""), "calculate\"") {
+	if other := inspectApart(t, dir, quoted(stdioExample(t, t.TempDir()))); other.page == i.page || strings.Contains(other.api(t, "GET", "/api/state", ""), `"tool":"calculate"`) {
 		t.Error("another server has the same history")
 	}
 }

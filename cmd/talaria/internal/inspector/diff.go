@@ -14,7 +14,7 @@ const maxCompared = 256 << 10
 // showDiff compares the result of a call with that of the call of the tool before, line
 // by line: the first character of each says whether it went (-), came (+) or stayed.
 func (i past) showDiff(w http.ResponseWriter, r *http.Request) {
-	one, ok := pages(i).found(w, r)
+	one, ok := pages{Inspector: i.Inspector}.found(w, r)
 	if !ok {
 		return
 	}

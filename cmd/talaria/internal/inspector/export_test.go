@@ -45,7 +45,7 @@ func exporting(t *testing.T, secret string, echo bool) (*Inspector, *httptest.Se
 	t.Cleanup(i.Close)
 	i.Connect(0)
 	until(t, i, func() bool { return snapshot(i).State != "connecting" })
-	ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+	listed(t, i, "tool")
 	return i, web
 }
 
@@ -68,7 +68,7 @@ func TestShare(t *testing.T) {
 		for _, revision := range []string{"2026-07-28", "2025-06-18"} {
 			ask(t, i, "POST", "/api/connect", `{"revision":"`+revision+`"}`, nil)
 			until(t, i, func() bool { return snapshot(i).State == "ready" && snapshot(i).Revision == revision })
-			ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+			listed(t, i, "tool")
 			c := finished(t, i, "login", fmt.Sprintf(`{"user":"ann","password":%s}`, encoders[1](secret+"-pass")))
 			for _, as := range []string{"command", "curl", "go", "report"} {
 				text, code := export(t, i, c.ID, as, "share")
@@ -88,7 +88,7 @@ func TestShare(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	i := connected(t)
-	ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+	listed(t, i, "tool")
 	c := finished(t, i, "sum", `{"a":1,"b":0}`)
 	until(t, i, func() bool {
 		text, code := export(t, i, c.ID, "report", "share")
@@ -113,7 +113,7 @@ func TestCurl(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25", "2025-03-26"} {
 		ask(t, i, "POST", "/api/connect", `{"revision":"`+revision+`"}`, nil)
 		until(t, i, func() bool { return snapshot(i).State == "ready" && snapshot(i).Revision == revision })
-		ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+		listed(t, i, "tool")
 		c := finished(t, i, "login", `{"user":"it's \"ann\"","password":"p$HOME"}`)
 		script, _ := export(t, i, c.ID, "curl", "raw")
 		out, err := exec.CommandContext(t.Context(), "sh", "-euc", script).CombinedOutput()
@@ -126,7 +126,7 @@ func TestCurl(t *testing.T) {
 // TestGoTest: what is written compiles and passes, beside a server that is the same.
 func TestGoTest(t *testing.T) {
 	i := connected(t)
-	ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+	listed(t, i, "tool")
 	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)

@@ -47,10 +47,11 @@ type draft struct {
 }
 
 // history is what outlives the inspector: the drafts, the chosen tool, and through
-// calls those. mu guards all but the first three.
+// calls those. mu guards all but the first four.
 type history struct {
 	path  string // "" keeps nothing
 	calls *calls
+	beat  func()        // when what the page shows of it has changed
 	dirty chan struct{} // has one if there is something to write
 
 	mu      sync.Mutex
@@ -60,8 +61,8 @@ type history struct {
 	problem string  // why it is not kept
 }
 
-// open reads what was kept. What cannot be read is left, and will be written anew.
-func (h *history) open() {
+// read reads what was kept. What cannot be read is left, and will be written anew.
+func (h *history) read() {
 	h.dirty = make(chan struct{}, 1)
 	if h.path == "" {
 		return
@@ -96,10 +97,7 @@ func readKept(path string) (k kept, err error) {
 
 // note says that there is something to write.
 func (h *history) note() {
-	select {
-	case h.dirty <- struct{}{}:
-	default:
-	}
+	signal(h.dirty)
 }
 
 // run writes what there is to write, at once but not too often, until done.
@@ -132,11 +130,43 @@ func (h *history) save() {
 	if err == nil {
 		err = statedir.Replace(h.path, text)
 	}
+	problem := ""
+	if err != nil {
+		problem = "the calls will be lost: " + visible.Line(err.Error(), visible.Sentence)
+	}
+	h.mu.Lock()
+	same := h.problem == problem
+	h.problem = problem
+	h.mu.Unlock()
+	if !same {
+		h.beat()
+	}
+}
+
+// opened is a form that is open.
+type opened struct {
+	Kind string `json:"kind,omitempty"`
+	Tool string `json:"tool,omitempty"`
+}
+
+// last returns the form that was open last, and why nothing is kept, "" if it is.
+func (h *history) last() (opened, string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.problem = ""; err != nil {
-		h.problem = "the calls will be lost: " + visible.Line(err.Error(), visible.Sentence)
+	return opened{h.kind, h.tool}, h.problem
+}
+
+// open keeps that a form is open, and returns what was typed into it.
+func (h *history) open(kind, tool string) (typed string) {
+	h.set(kind, tool, nil)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range h.drafts {
+		if d.Kind == kind && d.Tool == tool {
+			typed = d.Arguments
+		}
 	}
+	return typed
 }
 
 // set keeps the chosen tool and, unless it is nil, what was typed into its form.
@@ -245,12 +275,6 @@ func unveiled(i *Inspector, method, tool, arguments, mark string) (string, bool)
 
 // past answers the page about what was.
 type past struct{ *Inspector }
-
-func (i past) showHistory(w http.ResponseWriter, _ *http.Request) {
-	i.history.mu.Lock()
-	defer i.history.mu.Unlock()
-	reply(w, map[string]any{"kind": i.history.kind, "tool": i.history.tool, "drafts": append([]draft{}, i.history.drafts...), "problem": i.history.problem})
-}
 
 // keepDraft keeps the chosen tool and what is typed into its form. What is no JSON is
 // not kept, nor what belongs to an unknown tool: a secret in it could not be told.

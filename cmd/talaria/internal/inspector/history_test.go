@@ -40,7 +40,7 @@ func remembering(t *testing.T, path string) *Inspector {
 	t.Cleanup(i.Close)
 	i.Connect(0)
 	until(t, i, func() bool { return snapshot(i).State != "connecting" })
-	ask(t, i, "GET", "/api/list?kind=tool", "", nil)
+	listed(t, i, "tool")
 	return i
 }
 
@@ -91,13 +91,12 @@ func TestHistory(t *testing.T) {
 	}
 
 	i = remembering(t, crashed)
-	var h struct {
-		Kind, Tool, Problem string
-		Drafts              []draft
+	if s := snapshot(i); fmt.Sprint(s.Open, s.Problem, i.history.drafts) != `{tool login}[{tool sum {"a":7}} {prompt greet {"who":"bob"}} {tool login {"user":"eve"}}]` {
+		t.Errorf("%v %v %v", s.Open, s.Problem, i.history.drafts)
 	}
-	ask(t, i, "GET", "/api/history", "", &h)
-	if fmt.Sprint(h) != `{tool login  [{tool sum {"a":7}} {prompt greet {"who":"bob"}} {tool login {"user":"eve"}}]}` {
-		t.Errorf("%v", h)
+	var f form
+	if ask(t, i, "GET", "/api/form?tool=sum", "", &f); f.Draft != `{"a":7}` || snapshot(i).Open != (opened{"tool", "sum"}) {
+		t.Errorf("%+v %v", f, snapshot(i).Open)
 	}
 	recent := snapshot(i).Calls
 	if len(recent) != 3 || recent[0].Tool != "wait" || recent[0].State != "error" || recent[1].Tool != "login" || recent[1].State != "done" || !recent[1].Partial || recent[2].Partial || !recent[2].Earlier {
@@ -189,8 +188,7 @@ func TestHistoryBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := remembering(t, path)
-	var h struct{ Problem string }
-	if ask(t, i, "GET", "/api/history", "", &h); h.Problem == "" {
+	if snapshot(i).Problem == "" {
 		t.Error("nothing is said")
 	}
 	finished(t, i, "sum", `{"a":1,"b":2}`)
@@ -198,7 +196,7 @@ func TestHistoryBroken(t *testing.T) {
 	i = remembering(t, filepath.Join(path, "below-a-file"))
 	finished(t, i, "sum", `{"a":1,"b":2}`)
 	i.history.save()
-	if ask(t, i, "GET", "/api/history", "", &h); h.Problem == "" {
+	if snapshot(i).Problem == "" {
 		t.Error("nothing is said")
 	}
 }

@@ -33,7 +33,7 @@ func inspect(t *testing.T, to client.Transport, stderr string) *Inspector {
 	return i
 }
 
-func snapshot(i *Inspector) state { return pages{i}.snapshot() }
+func snapshot(i *Inspector) state { return pages{Inspector: i}.snapshot() }
 
 // until waits for a change after which something is so.
 func until(t *testing.T, i *Inspector, so func() bool) {
@@ -64,21 +64,38 @@ func ask(t *testing.T, i *Inspector, method, path, body string, into any) int {
 	return w.Code
 }
 
-// finished waits for the end of a call.
+// listed waits for a list.
+func listed(t *testing.T, i *Inspector, kind string) (o offer) {
+	t.Helper()
+	until(t, i, func() bool {
+		var s map[string]json.RawMessage
+		ask(t, i, "GET", "/api/state", "", &s)
+		return s[kind] != nil && json.Unmarshal(s[kind], &o) == nil
+	})
+	return o
+}
+
+// finished waits for the end of a call of a tool.
 func finished(t *testing.T, i *Inspector, tool, arguments string) call {
 	t.Helper()
-	text, err := json.Marshal(map[string]string{"tool": tool, "arguments": arguments})
+	return ended(t, i, "tool", tool, arguments)
+}
+
+// ended waits for the end of a call that is made of a form, whatever is wrong with it.
+func ended(t *testing.T, i *Inspector, kind, name, arguments string) call {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"kind": kind, "tool": name, "arguments": arguments, "anyway": true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var started struct{ Call int64 }
+	var started struct{ Call call }
 	if code := ask(t, i, "POST", "/api/call", string(text), &started); code != http.StatusAccepted {
-		t.Fatalf("%s: %d", tool, code)
+		t.Fatalf("%s: %d", name, code)
 	}
 	var c call
 	until(t, i, func() bool {
 		c = call{}
-		ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call), "", &c)
+		ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call.ID), "", &c)
 		return c.State != "running"
 	})
 	return c
@@ -133,9 +150,8 @@ func TestCalls(t *testing.T) {
 	if s := snapshot(i); s.State != "ready" || s.Server.Name != "bench" || s.Revision != protocol.Latest.String() || len(s.Stderr) != 1 || s.Stderr[0] != "listening" {
 		t.Fatalf("%+v", s)
 	}
-	var listed offer
-	if code := ask(t, i, "GET", "/api/list", "", &listed); code != http.StatusOK || len(listed.Entries) != 4 || listed.Error != "" {
-		t.Fatalf("%d %+v", code, listed)
+	if o := listed(t, i, "tool"); len(o.Entries) != 4 || o.Error != "" {
+		t.Fatalf("%+v", o)
 	}
 	if c := finished(t, i, "sum", `{"a":9007199254740993,"b":2}`); c.State != "done" || !strings.Contains(c.Result, `"a": 9007199254740993`) || c.Error != nil {
 		t.Errorf("%+v", c)
@@ -150,7 +166,7 @@ func TestCalls(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	var refused map[string]string
-	if code := ask(t, i, "POST", "/api/call", `{"tool":"sum","arguments":"{"}`, &refused); code != http.StatusConflict || refused["error"] == "" {
+	if code := ask(t, i, "POST", "/api/call", `{"tool":"sum","arguments":"{","anyway":true}`, &refused); code != http.StatusConflict || refused["error"] == "" {
 		t.Errorf("%d %v", code, refused)
 	}
 	if code := ask(t, i, "POST", "/api/call", `{"tool":"sum","command":"rm"}`, &refused); code != http.StatusBadRequest {
@@ -164,9 +180,9 @@ func TestCalls(t *testing.T) {
 // TestCancel: a call goes on when nobody looks, until it is cancelled.
 func TestCancel(t *testing.T) {
 	i := connected(t)
-	var started struct{ Call int64 }
+	var started struct{ Call call }
 	ask(t, i, "POST", "/api/call", `{"tool":"wait","arguments":"{}"}`, &started)
-	path := fmt.Sprintf("/api/calls/%d", started.Call)
+	path := fmt.Sprintf("/api/calls/%d", started.Call.ID)
 	var c call
 	until(t, i, func() bool { ask(t, i, "GET", path, "", &c); return c.Progress != nil })
 	if c.State != "running" || c.Progress.Progress != 1 || c.Progress.Message != "begun" {
@@ -195,7 +211,7 @@ func TestQuestions(t *testing.T) {
 		for _, c := range []struct{ action, content, want string }{
 			{"accept", `{\"sure\":true}`, "true true"}, {"decline", "", "false false"}, {"cancel", "", "false false"},
 		} {
-			var started struct{ Call int64 }
+			var started struct{ Call call }
 			ask(t, i, "POST", "/api/call", `{"tool":"ask","arguments":"{}"}`, &started)
 			until(t, i, func() bool { return len(snapshot(i).Questions) == 1 })
 			q := snapshot(i).Questions[0]
@@ -212,7 +228,7 @@ func TestQuestions(t *testing.T) {
 			}
 			var end call
 			until(t, i, func() bool {
-				ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call), "", &end)
+				ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call.ID), "", &end)
 				return end.State != "running"
 			})
 			if !strings.Contains(end.Result, c.want) {
@@ -264,9 +280,6 @@ func TestFailure(t *testing.T) {
 		strings.Join(s.Failure.Stderr, "|") != "one␛[31m|two|three" {
 		t.Errorf("%+v %+v", s.State, s.Failure)
 	}
-	if code := ask(t, i, "GET", "/api/list", "", nil); code != http.StatusConflict {
-		t.Errorf("%d", code)
-	}
 	if code := ask(t, i, "POST", "/api/connect", `{"revision":"1999-01-01"}`, nil); code != http.StatusBadRequest {
 		t.Errorf("%d", code)
 	}
@@ -312,8 +325,7 @@ func TestBroken(t *testing.T) {
 	}
 	i := inspect(t, odd(`{"name":"good","inputSchema":{"type":"object"}},{"name":"bad","description":5,"inputSchema":{"type":"object","properties":{"a":{}}}},7,
 		{"name":"pay\u202enoisrev","inputSchema":3},{"name":"many","inputSchema":{"properties":{"e":{"enum":[`+enum.String()[1:]+`]}}}}`), "")
-	var o offer
-	ask(t, i, "GET", "/api/list", "", &o)
+	o := listed(t, i, "tool")
 	var got []string
 	for _, e := range o.Entries {
 		got = append(got, fmt.Sprintf("%s %v", e.Label, e.Wrong != ""))

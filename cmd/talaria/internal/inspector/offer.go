@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -20,14 +21,15 @@ type kind struct {
 	// servers with tools forget to say so.
 	capability string
 	read       func(text []byte, e *entry) error
+	changed    string // the notification of the server when it has
 }
 
 // kinds are all of them, by what the page calls them.
 var kinds = map[string]kind{
-	"tool":     {protocol.MethodToolsList, "tools", "", readTool},
-	"prompt":   {protocol.MethodPromptsList, "prompts", "prompts", readPrompt},
-	"resource": {protocol.MethodResourcesList, "resources", "resources", readResource},
-	"template": {protocol.MethodResourceTemplates, "resourceTemplates", "resources", readTemplate},
+	"tool":     {protocol.MethodToolsList, "tools", "", readTool, protocol.MethodToolsChanged},
+	"prompt":   {protocol.MethodPromptsList, "prompts", "prompts", readPrompt, protocol.MethodPromptsChanged},
+	"resource": {protocol.MethodResourcesList, "resources", "resources", readResource, protocol.MethodResourcesChanged},
+	"template": {protocol.MethodResourceTemplates, "resourceTemplates", "resources", readTemplate, protocol.MethodResourcesChanged},
 }
 
 // entry is one thing that the server offers, as the page lists it. One that is
@@ -45,15 +47,50 @@ type entry struct {
 
 // offer is one list of a connection.
 type offer struct {
-	Entries []entry `json:"entries"`
-	Error   string  `json:"error,omitempty"` // of the list as a whole
+	Entries []entry         `json:"entries"`
+	Error   string          `json:"error,omitempty"` // of the list as a whole
+	text    json.RawMessage // all of it, as the page gets it
 }
 
-// The bounds of a list.
+// The bounds of a list: how long the server has for it, how long it is kept although
+// the server says that it has changed, and how long it may be.
 const (
+	listTime   = 30 * time.Second
+	listRest   = 200 * time.Millisecond
 	maxPages   = 200
 	maxEntries = 20_000
 )
+
+// keepListed lists what a connection offers of one kind, and again when it has changed,
+// until ctx ends.
+func (i *Inspector) keepListed(ctx context.Context, attempt int, kind string, changed <-chan struct{}) {
+	for {
+		within, cancel := context.WithTimeout(ctx, listTime)
+		o, err := i.list(within, kind)
+		cancel()
+		if err != nil {
+			return // there is no connection any more
+		}
+		o.text, _ = json.Marshal(o) // texts always encode
+		i.mu.Lock()
+		if attempt == i.attempt {
+			i.offered[kind] = o
+		}
+		i.mu.Unlock()
+		i.pulse.beat()
+		rest := time.After(listRest) // what comes meanwhile is one change
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-rest:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // list asks for a list, entry by entry.
 func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {

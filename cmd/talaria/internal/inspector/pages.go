@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -28,8 +29,8 @@ var web embed.FS
 // maxStreams is how many pages may listen at a time.
 const maxStreams = 8
 
-// listTime is how long the server has for its lists.
-const listTime = 30 * time.Second
+// soon is how long the answer to a call waits for what comes of the call.
+const soon = 100 * time.Millisecond
 
 // Page serves the page and its files. They have no secrets, and their addresses
 // change with their content.
@@ -68,7 +69,10 @@ func Page() http.Handler {
 }
 
 // pages answer the page.
-type pages struct{ *Inspector }
+type pages struct {
+	*Inspector
+	all []*Inspector // of which it is one
+}
 
 // API serves what the page asks. None of it starts a program, opens a file, or
 // leads anywhere but to the servers that the user has named. The second of several
@@ -76,13 +80,9 @@ type pages struct{ *Inspector }
 func API(list ...*Inspector) http.Handler {
 	var each []http.Handler
 	for _, one := range list {
-		each = append(each, api(one))
+		each = append(each, api(pages{one, list}))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/servers" {
-			reply(w, servers(list))
-			return
-		}
 		n := 0
 		number, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
 		if at, err := strconv.Atoi(number); err == nil {
@@ -111,8 +111,7 @@ type server struct {
 	Questions int    `json:"questions"` // that wait
 }
 
-func servers(list []*Inspector) []server {
-	all := []server{}
+func servers(list []*Inspector) (all []server) {
 	for _, i := range list {
 		i.mu.Lock()
 		one := server{Name: i.options.Target, Label: visible.Line(i.options.Target, visible.Name), State: i.state}
@@ -126,23 +125,20 @@ func servers(list []*Inspector) []server {
 	return all
 }
 
-func api(inspected *Inspector) http.Handler {
-	i := pages{inspected}
+func api(i pages) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { reply(w, i.snapshot()) })
+	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { reply(w, i.members()) })
 	mux.HandleFunc("GET /api/events", i.events)
 	mux.HandleFunc("POST /api/connect", i.reconnect)
-	mux.HandleFunc("GET /api/list", i.showList)
 	mux.HandleFunc("GET /api/form", i.showForm)
 	mux.HandleFunc("POST /api/check", i.check)
 	mux.HandleFunc("POST /api/call", i.startCall)
 	mux.HandleFunc("POST /api/request", i.request)
 	mux.HandleFunc("GET /api/calls/{id}", i.showCall)
 	mux.HandleFunc("DELETE /api/calls/{id}", i.cancelCall)
-	mux.HandleFunc("GET /api/calls/{id}/diff", past(i).showDiff)
-	mux.HandleFunc("GET /api/export", exporter(i).export)
-	mux.HandleFunc("GET /api/history", past(i).showHistory)
-	mux.HandleFunc("POST /api/history", past(i).keepDraft)
+	mux.HandleFunc("GET /api/calls/{id}/diff", past{i.Inspector}.showDiff)
+	mux.HandleFunc("GET /api/export", exporter{i.Inspector}.export)
+	mux.HandleFunc("POST /api/history", past{i.Inspector}.keepDraft)
 	mux.HandleFunc("GET /api/traffic", i.traffic)
 	mux.HandleFunc("GET /api/traffic/{seq}", i.message)
 	mux.HandleFunc("POST /api/questions", i.answerQuestion)
@@ -171,7 +167,7 @@ func body(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// state is all that the page shows but lists, forms and messages.
+// state is all that the page shows but lists, forms, results and messages.
 type state struct {
 	Target       string                       `json:"target"`
 	Program      string                       `json:"program"`
@@ -189,11 +185,14 @@ type state struct {
 	Questions    []*question                  `json:"questions"`
 	Calls        []call                       `json:"calls"`
 	Traffic      int64                        `json:"traffic"`
+	Open         opened                       `json:"open"`              // the form that was, last
+	Problem      string                       `json:"problem,omitempty"` // why calls are not kept
 }
 
 func (i pages) snapshot() state {
 	s := state{Target: visible.Line(i.options.Target, visible.Name), Program: i.options.Version, Questions: i.asked.waiting(), Calls: i.calls.recent(),
 		Traffic: i.store.Rows(record.Query{}).Total}
+	s.Open, s.Problem = i.history.last()
 	for _, rev := range protocol.Revisions() {
 		s.Revisions = append(s.Revisions, rev.String())
 	}
@@ -214,8 +213,25 @@ func (i pages) snapshot() state {
 	return s
 }
 
-// events tells the page that something has changed, as often as it can show. It
-// has counts only: what has changed, the page asks for.
+// members are those of the state, as they are written, with the servers if there are
+// several, and each list by its kind as soon as it is there.
+func (i pages) members() map[string]json.RawMessage {
+	m := map[string]json.RawMessage{}
+	text, _ := json.Marshal(i.snapshot()) // which always encodes, and thus decodes
+	_ = json.Unmarshal(text, &m)
+	i.mu.Lock()
+	for kind, o := range i.offered {
+		m[kind] = o.text
+	}
+	i.mu.Unlock()
+	if len(i.all) > 1 {
+		m["servers"], _ = json.Marshal(servers(i.all)) // the same
+	}
+	return m
+}
+
+// events tells the page the state, and then what of it has changed, as often as it can
+// show. A member that is gone is null.
 func (i pages) events(w http.ResponseWriter, r *http.Request) {
 	if n := i.streams.Add(1); n > maxStreams {
 		i.streams.Add(-1)
@@ -227,9 +243,28 @@ func (i pages) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	quiet := time.NewTicker(50 * time.Millisecond) // 20 a second at most
 	defer quiet.Stop()
+	again := 20 * time.Second
+	if len(i.all) > 1 {
+		again = time.Second // nobody tells when another server asks something
+	}
+	var told map[string]json.RawMessage
 	for {
-		n, changed := i.pulse.now()
-		if _, err := fmt.Fprintf(w, "data: %d\n\n", n); err != nil || out.Flush() != nil {
+		_, changed := i.pulse.now()
+		now := i.members()
+		news := map[string]json.RawMessage{}
+		for name, value := range now {
+			if !bytes.Equal(value, told[name]) {
+				news[name] = value
+			}
+		}
+		for name := range told {
+			if now[name] == nil {
+				news[name] = json.RawMessage("null")
+			}
+		}
+		told = now
+		text, _ := json.Marshal(news) // as above
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil || out.Flush() != nil {
 			return
 		}
 		select {
@@ -239,7 +274,7 @@ func (i pages) events(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(again):
 		case <-r.Context().Done():
 			return
 		case <-i.ctx.Done():
@@ -263,25 +298,7 @@ func (i pages) reconnect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	i.Connect(rev)
-	reply(w, i.snapshot())
-}
-
-func (i pages) showList(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), listTime)
-	defer cancel()
-	kind := kindOfQuery(r)
-	connection := i.snapshot().Connection
-	o, err := i.list(ctx, kind)
-	if err != nil {
-		refuse(w, http.StatusConflict, err)
-		return
-	}
-	i.mu.Lock()
-	if i.attempt == connection {
-		i.offered[kind] = o
-	}
-	i.mu.Unlock()
-	reply(w, o)
+	reply(w, struct{}{}) // the stream tells
 }
 
 // kindOfQuery is what a request is about: a tool, unless it says otherwise.
@@ -299,11 +316,13 @@ type form struct {
 	Form        *control `json:"form,omitempty"`
 	Sent        string   `json:"sent"`   // the definition as the server has sent it, indented
 	Tokens      int      `json:"tokens"` // about
+	Draft       string   `json:"draft"`  // what was typed into it before
 }
 
 // maxSent is how much of a definition is shown, in bytes.
 const maxSent = 256 << 10
 
+// showForm answers with the form of a tool or the like, which is open from now on.
 func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	kind := kindOfQuery(r)
@@ -324,7 +343,7 @@ func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	f := form{Name: visible.Line(e.Name, visible.Name), Title: visible.Line(cmp.Or(e.title, e.Label), visible.Name), Description: visible.Text(e.about, 64<<10),
-		Marks: e.Marks, Wrong: e.Wrong, Form: &drawn, Sent: indented(e.raw), Tokens: tokens(e.raw)}
+		Marks: e.Marks, Wrong: e.Wrong, Form: &drawn, Sent: indented(e.raw), Tokens: tokens(e.raw), Draft: i.history.open(kind, e.Name)}
 	if f.Title == f.Name {
 		f.Title = ""
 	}
@@ -370,18 +389,80 @@ func (i pages) check(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]any{"issues": i.schemas.check(schema, []byte(q.Value)), "uri": uri, "shown": visible.Line(uri, visible.Sentence)})
 }
 
+// startCall calls a tool, gets a prompt or reads a resource, with what is in its form.
+// What does not fit is sent if that is meant, and else is answered with what is wrong.
 func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
-	var q struct{ Tool, Arguments string }
+	var q struct {
+		Kind, Tool, Arguments string
+		Anyway                bool
+	}
 	if !body(w, r, &q) {
 		return
 	}
-	i.begin(w, protocol.MethodToolsCall, q.Tool, q.Arguments)
+	q.Kind = cmp.Or(q.Kind, "tool")
+	e, err := i.find(r.Context(), q.Kind, q.Tool) // what is not listed has no schema; the server knows more
+	issues := i.schemas.check(e.input, []byte(q.Arguments))
+	if len(issues) > 0 && !q.Anyway {
+		reply(w, map[string]any{"issues": issues})
+		return
+	}
+	method := protocol.MethodResourcesRead
+	switch q.Kind {
+	case "tool":
+		method, err = protocol.MethodToolsCall, nil
+	case "prompt":
+		method, err = protocol.MethodPromptsGet, nil
+	case "template":
+		if q.Tool = expanded(q.Tool, []byte(q.Arguments)); q.Tool == "" && err == nil {
+			err = errors.New("these values make no URI")
+		}
+		q.Arguments = "{}"
+	}
+	var id int64
+	if err == nil {
+		id, err = i.calls.start(i.Inspector, method, q.Tool, q.Arguments)
+	}
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted) // the call is under way, whoever listens
+	_ = json.NewEncoder(w).Encode(map[string]any{"issues": issues, "call": i.early(r.Context(), id)})
+}
+
+// early returns a call as it is when there are news of it, or soon.
+func (i pages) early(ctx context.Context, id int64) call {
+	late := time.After(soon)
+	for {
+		_, changed := i.pulse.now()
+		one, _ := i.shown(id)
+		if one.State != "running" || one.Progress != nil {
+			return one
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return one
+		case <-ctx.Done():
+			return one
+		}
+	}
+}
+
+// shown returns a call with the one before, if their results can be compared.
+func (i pages) shown(id int64) (call, bool) {
+	one, ok := i.calls.get(id)
+	if one.Result != "" {
+		one.Before = i.calls.before(one).ID
+	}
+	return one, ok
 }
 
 // found returns the call of a request; false means that it was refused.
 func (i pages) found(w http.ResponseWriter, r *http.Request) (call, bool) {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // what is no number is no call
-	one, ok := i.calls.get(id)
+	one, ok := i.shown(id)
 	if !ok {
 		refuse(w, http.StatusNotFound, errors.New("this call is not kept any more"))
 	}
@@ -390,9 +471,6 @@ func (i pages) found(w http.ResponseWriter, r *http.Request) (call, bool) {
 
 func (i pages) showCall(w http.ResponseWriter, r *http.Request) {
 	if one, ok := i.found(w, r); ok {
-		if one.Result != "" {
-			one.Before = i.calls.before(one).ID
-		}
 		reply(w, one)
 	}
 }

@@ -24,7 +24,7 @@ var requestStates = regexp.MustCompile(`"requestState"\s*:\s*("(?:[^"\\]|\\.)*")
 // report is the call as one page of Markdown.
 func (e *exported) report(share bool) string {
 	var b strings.Builder
-	s := pages{e.Inspector}.snapshot()
+	s := pages{Inspector: e.Inspector}.snapshot()
 	c := e.call
 	fmt.Fprintf(&b, "# %s: %s\n\n", c.Label, map[string]string{"done": "done", "failed": "the tool failed", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
 	row := func(name, value string) {

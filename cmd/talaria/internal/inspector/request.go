@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,31 +25,21 @@ const (
 // errNoConnection is the answer to what needs one.
 var errNoConnection = errors.New("there is no connection")
 
-// request makes one of the requests that the page may make beside calls of tools.
-// Those that a person waits for are calls, too, with their progress and questions.
+// request makes one of the requests that the page may make beside calls.
 func (i pages) request(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Method string
 		Params struct {
-			Name, URI, Level string
-			Arguments        json.RawMessage
-			Ref              struct{ Type, Name, URI string }
-			Argument         struct{ Name, Value string }
-			Context          struct{ Arguments map[string]string }
+			Level    string
+			Ref      struct{ Type, Name, URI string }
+			Argument struct{ Name, Value string }
+			Context  struct{ Arguments map[string]string }
 		}
 	}
 	if !body(w, r, &q) {
 		return
 	}
 	p := q.Params
-	switch q.Method {
-	case protocol.MethodPromptsGet:
-		i.begin(w, q.Method, p.Name, string(p.Arguments))
-		return
-	case protocol.MethodResourcesRead:
-		i.begin(w, q.Method, p.URI, "{}")
-		return
-	}
 	to := i.current()
 	if to == nil {
 		refuse(w, http.StatusConflict, errNoConnection)
@@ -80,18 +69,6 @@ func (i pages) request(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, result)
-}
-
-// begin starts a call and answers with its number.
-func (i pages) begin(w http.ResponseWriter, method, name, arguments string) {
-	id, err := i.calls.start(i.Inspector, method, name, arguments)
-	if err != nil {
-		refuse(w, http.StatusConflict, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_ = json.NewEncoder(w).Encode(map[string]int64{"call": id}) // the call is under way, whoever listens
 }
 
 // suggestions are values that an argument can have.

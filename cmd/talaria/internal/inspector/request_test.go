@@ -46,22 +46,6 @@ func library(t *testing.T) *mcp.Server {
 	return s
 }
 
-// ended waits for the end of a request that was begun.
-func ended(t *testing.T, i *Inspector, body string) call {
-	t.Helper()
-	var started struct{ Call int64 }
-	if code := ask(t, i, "POST", "/api/request", body, &started); code != http.StatusAccepted {
-		t.Fatalf("%s: %d", body, code)
-	}
-	var c call
-	until(t, i, func() bool {
-		c = call{}
-		ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call), "", &c)
-		return c.State != "running"
-	})
-	return c
-}
-
 // TestOffer: prompts, resources and templates, from the list to what comes of them,
 // in both eras.
 func TestOffer(t *testing.T) {
@@ -70,9 +54,8 @@ func TestOffer(t *testing.T) {
 		ask(t, i, "POST", "/api/connect", `{"revision":"`+revision+`"}`, nil)
 		until(t, i, func() bool { return snapshot(i).State == "ready" })
 		for kind, want := range map[string]string{"tool": "", "prompt": "trip", "resource": "lib://all", "template": "lib://{shelf}/books{?page}"} {
-			var o offer
-			if code := ask(t, i, "GET", "/api/list?kind="+kind, "", &o); code != http.StatusOK || o.Error != "" || len(o.Entries) != min(1, len(want)) || len(want) > 0 && o.Entries[0].Name != want {
-				t.Errorf("%s %s: %d %+v", revision, kind, code, o)
+			if o := listed(t, i, kind); o.Error != "" || len(o.Entries) != min(1, len(want)) || len(want) > 0 && o.Entries[0].Name != want {
+				t.Errorf("%s %s: %+v", revision, kind, o)
 			}
 		}
 		for path, want := range map[string]string{"kind=prompt&tool=trip": "city true true, country false true", "kind=template&tool=lib://%7Bshelf%7D/books%7B?page%7D": "shelf true true, page false true",
@@ -90,24 +73,24 @@ func TestOffer(t *testing.T) {
 				t.Errorf("%s %s: %v", revision, path, got)
 			}
 		}
-		if c := ended(t, i, `{"method":"prompts/get","params":{"name":"trip","arguments":{"city":"Oslo"}}}`); c.State != "done" || c.Tool != "trip" || !strings.Contains(c.Result, `to Oslo in \"\"`) {
+		if c := ended(t, i, "prompt", "trip", `{"city":"Oslo"}`); c.State != "done" || c.Tool != "trip" || !strings.Contains(c.Result, `to Oslo in \"\"`) {
 			t.Errorf("%s: %+v", revision, c)
 		}
-		if c := ended(t, i, `{"method":"resources/read","params":{"uri":"lib://all"}}`); c.State != "done" || !strings.Contains(c.Result, "everything") {
+		if c := ended(t, i, "resource", "lib://all", "{}"); c.State != "done" || !strings.Contains(c.Result, "everything") {
 			t.Errorf("%s: %+v", revision, c)
 		}
-		if c := ended(t, i, `{"method":"resources/read","params":{"uri":"lib://none"}}`); c.State != "error" || c.Error.Code == 0 {
+		if c := ended(t, i, "resource", "lib://none", "{}"); c.State != "error" || c.Error.Code == 0 {
 			t.Errorf("%s: %+v", revision, c)
 		}
 		var checked struct {
 			Issues []struct{ Path, Message string }
-			URI    string
+			Shown  string
 		}
 		ask(t, i, "POST", "/api/check", `{"kind":"template","tool":"lib://{shelf}/books{?page}","value":"{\"shelf\":\"a b\",\"page\":\"2\"}"}`, &checked)
-		if len(checked.Issues) != 0 || checked.URI != "lib://a%20b/books?page=2" {
+		if len(checked.Issues) != 0 || checked.Shown != "lib://a%20b/books?page=2" {
 			t.Errorf("%s: %+v", revision, checked)
 		}
-		if c := ended(t, i, `{"method":"resources/read","params":{"uri":"`+checked.URI+`"}}`); !strings.Contains(c.Result, "a b, page 2") {
+		if c := ended(t, i, "template", "lib://{shelf}/books{?page}", `{"shelf":"a b","page":"2"}`); !strings.Contains(c.Result, "a b, page 2") {
 			t.Errorf("%s: %+v", revision, c)
 		}
 		ask(t, i, "POST", "/api/check", `{"kind":"prompt","tool":"trip","value":"{\"city\":1,\"sea\":\"\"}"}`, &checked)
@@ -152,15 +135,12 @@ func TestRequestsClosed(t *testing.T) {
 		{`{"method":"ping","command":"rm"}`, http.StatusBadRequest},
 		{`{"method":"ping","params":{"path":"/etc"}}`, http.StatusBadRequest},
 		{`{"method":"logging/setLevel","params":{"level":"loud"}}`, http.StatusConflict},
-		{`{"method":"prompts/get","params":{"name":"trip","arguments":}}`, http.StatusBadRequest},
+		{`{"method":"prompts/get","params":{"name":"trip"}}`, http.StatusBadRequest},
 		{`{"method":"logging/setLevel","params":{"level":"info"}}`, http.StatusOK},
 	} {
 		if code := ask(t, i, "POST", "/api/request", c.body, nil); code != c.want {
 			t.Errorf("%s: %d, want %d", c.body, code, c.want)
 		}
-	}
-	if code := ask(t, i, "GET", "/api/list?kind=roots", "", nil); code != http.StatusConflict {
-		t.Errorf("a list that there is not: %d", code)
 	}
 	i.completions.Store(maxCompletions)
 	if code := ask(t, i, "POST", "/api/request", `{"method":"completion/complete","params":{}}`, nil); code != http.StatusConflict || i.completions.Load() != maxCompletions {
@@ -238,24 +218,19 @@ func TestServers(t *testing.T) {
 		}
 		return w.Code
 	}
-	var all []server
-	if get("/api/servers", &all); len(all) != 2 || all[0].State != "not opened" || all[1].Label != "pay\ufffdnoisrev" || all[1].Name != "pay\u202enoisrev" {
-		t.Errorf("%+v", all)
-	}
-	for path, i := range map[string]*Inspector{"/api/1/": list[1], "/api/": list[0]} {
-		var s state
-		get(path+"state", &s)
-		until(t, i, func() bool { return snapshot(i).State == "ready" })
-		if get(path+"state", &s); s.Connection != 1 || s.State != "ready" {
+	for n, path := range []string{"/api/1/", "/api/"} {
+		i := list[1-n]
+		var s struct {
+			state
+			Servers []server
+			Prompt  offer
+		}
+		if get(path+"state", &s); n == 0 && (len(s.Servers) != 2 || s.Servers[0].State != "not opened" || s.Servers[1].Label != "pay\ufffdnoisrev" || s.Servers[1].Name != "pay\u202enoisrev") {
+			t.Errorf("%+v", s.Servers)
+		}
+		until(t, i, func() bool { get(path+"state", &s); return len(s.Prompt.Entries) == 1 })
+		if s.Connection != 1 || s.State != "ready" || s.Servers[1-n].State != "ready" {
 			t.Errorf("%s: %+v", path, s)
-		}
-		get("/api/servers", &all)
-		var o offer
-		if get(path+"list?kind=prompt", &o); len(o.Entries) != 1 {
-			t.Errorf("%s: %+v", path, o)
-		}
-		if list[0].attempt+list[1].attempt == 1 && (all[0].State != "not opened" || all[1].State != "ready") && path == "/api/1/" {
-			t.Errorf("%+v", all)
 		}
 	}
 	var refused map[string]string

@@ -52,7 +52,7 @@ func answered(t *testing.T, i *Inspector, tool, arguments string, answers ...ans
 	if err != nil {
 		t.Fatal(err)
 	}
-	var started struct{ Call int64 }
+	var started struct{ Call call }
 	ask(t, i, "POST", "/api/call", string(text), &started)
 	until(t, i, func() bool { return len(snapshot(i).Questions) == 1 })
 	q := *snapshot(i).Questions[0]
@@ -73,7 +73,7 @@ func answered(t *testing.T, i *Inspector, tool, arguments string, answers ...ans
 	var c call
 	until(t, i, func() bool {
 		c = call{}
-		ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call), "", &c)
+		ask(t, i, "GET", fmt.Sprintf("/api/calls/%d", started.Call.ID), "", &c)
 		return c.State != "running"
 	})
 	return q, c

@@ -70,7 +70,7 @@ type Inspector struct {
 	state    string         // connecting, ready, failed, recording
 	revision protocol.Revision
 	failure  *failure
-	offered  map[string]*offer // by kind
+	offered  map[string]*offer // by kind, of those that were listed
 	stderr   []string          // the last lines
 	partial  []byte            // of a line that has no end yet
 	noise    string            // the first line that is no message
@@ -100,9 +100,9 @@ func New(o Options) *Inspector {
 	i.pulse.init()
 	i.store = record.NewStore(i.pulse.beat)
 	i.asked.beat, i.calls.beat = i.pulse.beat, i.pulse.beat
-	i.history.path, i.history.calls, i.reach.mask = o.History, &i.calls, &i.mask
+	i.history.path, i.history.calls, i.history.beat, i.reach.mask = o.History, &i.calls, i.pulse.beat, &i.mask
 	i.mask.addFlags(o.Words)
-	i.history.open()
+	i.history.read()
 	i.work.Go(func() { i.history.run(i.ctx.Done()) })
 	return i
 }
@@ -167,6 +167,10 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	t, err := i.options.Transport(tap, tap.around)
 	i.mask.learn(t)
 	var c *client.Client
+	changed := map[string]chan struct{}{} // has one if a list has
+	for name := range kinds {
+		changed[name] = make(chan struct{}, 1)
+	}
 	if err == nil {
 		o := i.options.Client
 		if revision != 0 {
@@ -175,7 +179,13 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 		o.NoReconnect, o.NoCache, o.LaxCapabilities, o.SampleTools = true, true, true, true
 		o.Trace = tap.hear
 		o.Elicit, o.ElicitURL, o.Sample = i.asked.elicit, i.asked.elicit, i.asked.sample
-		o.OnLog, o.OnNotification = func(client.LogEntry) {}, func(client.Notification) { i.pulse.beat() }
+		o.OnLog, o.OnNotification = func(client.LogEntry) {}, func(n client.Notification) {
+			for name, kind := range kinds {
+				if n.Method == kind.changed {
+					signal(changed[name])
+				}
+			}
+		}
 		o.OnState = func(s client.State, err error) {
 			if s == client.StateDisconnected && err != nil && i.current() != nil {
 				i.lost(attempt, nil, err) // else it could not be made, which Connect says
@@ -189,6 +199,12 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 		i.client, i.state = c, "ready"
 	}
 	i.mu.Unlock()
+	if !late && err == nil {
+		for name := range kinds {
+			i.work.Go(func() { i.keepListed(ctx, attempt, name, changed[name]) })
+		}
+		i.work.Go(func() { listen(ctx, c) })
+	}
 	switch {
 	case late && c != nil:
 		_ = c.Close()
@@ -198,6 +214,26 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 		i.lost(attempt, nil, errors.New("the server ended the connection"))
 	}
 	i.pulse.beat()
+}
+
+// listen wants to hear of lists that change. A server that does not tell is no failure.
+func listen(ctx context.Context, c *client.Client) {
+	var f client.Filter
+	known := c.Server().Capabilities
+	f.ToolsListChanged = known.Tools != nil && known.Tools.ListChanged
+	f.PromptsListChanged = known.Prompts != nil && known.Prompts.ListChanged
+	f.ResourcesListChanged = known.Resources != nil && known.Resources.ListChanged
+	if f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged {
+		_, _ = c.Listen(ctx, f, nil) // OnNotification hears it
+	}
+}
+
+// signal says that there is something to do; what is said twice is one.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
 }
 
 // lost notes why there is no connection.

@@ -1,34 +1,17 @@
-// The page: what there is on the left, a form in the middle, its result beside it,
-// and what went over the wire below.
+// The page: what there is on the left, one of it in the middle, and what went over the
+// wire below.
 import { html, render, useState, useEffect, useLayoutEffect, useRef } from './vendor.js'
-import { chooseServer, enter, failed, get, post, del, listen } from './api.js'
-import { Form, make, load, placed, value } from './form.js'
-import { Result } from './result.js'
-import { Traffic, rowOf } from './traffic.js'
-import { parse, indent } from './json.js'
-import { Lists, begin, fetchAll, kinds, kindOf, wanted } from './lists.js'
-import { completer } from './complete.js'
-import { Server } from './server.js'
-import { Asked } from './asked.js'
-import { Recent, keep, recall } from './history.js'
+import { chooseServer, enter, failed, get, post, listen, indent } from './program.js'
+import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, took } from './call.js'
 
-let drafts = new Map() // the node, the text and the call of each tool, by its key
-const keyOf = (kind, name) => kind === 'tool' ? name : kind + '\n' + name
 let named = '' // the server that is shown, if there are several
-let chosen = false // by the user, who goes on in the form
 const narrow = matchMedia('(max-width: 760px)')
 
-// link reads what an address says to show; what it does not know it leaves out.
-function link() {
-  const q = new URLSearchParams(location.hash.slice(1))
-  const kind = Object.keys(kinds).find(k => q.has(k)) ?? 'tool'
-  return { server: q.get('server'), kind, tool: q.get(kind), args: q.get('arguments') }
-}
-
-function App({ head }) {
-  const [state, setState] = useState(null)
+// App shows one server. several hears of all that there are, and tells whether it is
+// this one that is wanted.
+function App({ head, several }) {
+  const [state, setState] = useState(null) // and each list, by its kind
   const [lost, setLost] = useState('')
-  const [lists, setLists] = useState({})
   const [{ kind, tool }, setTool] = useState(link)
   const [filter, setFilter] = useState('')
   const [traffic, setTraffic] = useState(rowOf() > 0)
@@ -36,45 +19,34 @@ function App({ head }) {
   const [palette, setPalette] = useState(false)
   const [theme, setTheme] = useState(sessionStorage.getItem('theme') ?? '')
   const [edits, setEdits] = useState(0)
-  const before = useRef({}) // what was open when the program ended
+  const before = useRef(null) // what was open when the page or the program ended
 
   useEffect(() => {
-    const stop = new AbortController()
-    let asking = false, again = false
-    const refresh = async () => {
-      if (asking) { again = true; return }
-      asking = true
-      do {
-        again = false
-        try { setState(await get('/api/state')); setLost('') } catch (e) { setLost(e.message) }
-      } while (again)
-      asking = false
+    const told = (news, all) => {
+      if (news.servers && !several(news.servers)) return
+      before.current ??= news.open
+      setLost('')
+      setState(was => all ? news : { ...was, ...news })
     }
-    let hidden = new AbortController()
-    const follow = () => { hidden.abort(); hidden = new AbortController(); if (!document.hidden) { refresh(); listen(refresh, setLost, hidden.signal) } }
-    recall(drafts, (k, name) => link().args && link().kind === k && link().tool === name, keyOf).then(h => { before.current = h; if (!stop.signal.aborted) follow() })
+    let shown = new AbortController()
+    const follow = () => { shown.abort(); shown = new AbortController(); if (!document.hidden) listen(told, setLost, shown.signal) }
+    follow()
     document.addEventListener('visibilitychange', follow)
     const moved = () => { setTool(link()); if (rowOf()) setTraffic(true) }
     addEventListener('hashchange', moved)
-    return () => { stop.abort(); hidden.abort(); document.removeEventListener('visibilitychange', follow); removeEventListener('hashchange', moved) }
+    return () => { shown.abort(); document.removeEventListener('visibilitychange', follow); removeEventListener('hashchange', moved) }
   }, [])
   const ready = state?.state === 'ready', connection = state?.connection
-  useEffect(() => {
-    setLists({})
-    if (!ready) return
-    let mine = true
-    const some = async all => { // something is open from the start, where there is room
-      const old = before.current
-      if (old.tool && (await all[Object.keys(kinds).indexOf(old.kind)])?.[1].entries.some(e => e.name === old.tool) && mine && !link().tool && !narrow.matches) return choose(old.tool, true, old.kind)
-      for (const one of all) {
-        const [k, l] = await one
-        if (!mine || link().tool || narrow.matches) return
-        if (l.entries.length) return choose(l.entries[0].name, true, k)
-      }
+  useEffect(() => { // something is open from the start, where there is room
+    if (!ready || link().tool || narrow.matches) return
+    const { kind: k, tool: name } = before.current
+    if (name && !state[k]) return // it comes
+    if (name && state[k].entries.some(e => e.name === name)) return choose(name, true, k)
+    for (const k of Object.keys(kinds)) {
+      if (!state[k]) return
+      if (state[k].entries.length) return choose(state[k].entries[0].name, true, k)
     }
-    some(fetchAll((k, l) => mine && setLists(was => ({ ...was, [k]: l }))))
-    return () => { mine = false }
-  }, [ready, connection])
+  }, [ready, connection, ...Object.keys(kinds).map(k => state?.[k])])
   useEffect(() => { document.documentElement.style.colorScheme = theme; sessionStorage.setItem('theme', theme) }, [theme])
   const name = state?.server?.title || state?.server?.name || state?.target || 'Inspector'
   const questions = state?.questions ?? []
@@ -91,9 +63,8 @@ function App({ head }) {
   }, [])
   const choose = (to, quiet, of = 'tool') => {
     setTool({ kind: of, tool: to })
-    chosen = !quiet && !!to
-    if (chosen && to === tool && of === kind) enterForm()
-    if (chosen) keep(of, to)
+    page.chosen = !quiet && !!to
+    if (page.chosen && to === tool && of === kind) enterForm()
     history[quiet ? 'replaceState' : 'pushState'](null, '', '#' + new URLSearchParams({ ...(named && { server: named }), ...(to && { [of]: to }), ...(quiet && rowOf() && { row: rowOf() }) }))
   }
 
@@ -109,10 +80,10 @@ function App({ head }) {
     setEdits(n => n + 1)
     choose(c.tool, false, of)
   }
-  const restart = revision => post('/api/connect', { revision }).then(setState, e => setLost(e.message))
+  const restart = revision => post('/api/connect', { revision }).catch(e => setLost(e.message))
   const word = filter.toLowerCase()
   return html`
-    <header>${head ?? html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status">${state.state === 'failed' ? 'not connected' : state.state}</span>
+    <header>${head || html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status">${state.state === 'failed' ? 'not connected' : state.state}</span>
       <select aria-label="revision of the protocol" value=${state.pinned ?? ''} onChange=${e => restart(e.currentTarget.value)}>
         <option value="">${state.pinned ? 'newest' : (state.revision ? state.revision + ' (newest)' : 'newest')}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>
       <span class="space"></span>
@@ -124,136 +95,20 @@ function App({ head }) {
     ${state.noise && html`<div class="banner" role="status">The server has sent what is no message: <code>${state.noise}</code>. Standard output is for messages alone; a log goes to standard error.</div>`}
     <div class=${'panes' + (tool && ready || server || state.state === 'failed' ? ' has-tool' : '')}>
       <nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter what there is" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
-          onKeyDown=${e => { if (e.key === 'Enter') e.preventDefault(), Object.keys(kinds).some(k => wanted(lists[k], word).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
-        <${Lists} lists=${lists} ready=${ready} word=${word} kind=${kind} tool=${tool} choose=${choose} />
+          onKeyDown=${e => { if (e.key === 'Enter') e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], word).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
+        <${Lists} lists=${state} ready=${ready} word=${word} kind=${kind} tool=${tool} choose=${choose} />
         <${Recent} calls=${state.calls} edit=${edit} />
       </nav>
       ${server ? html`<${Server} state=${state} close=${() => setServer(false)} />`
         : state.state === 'failed' ? html`<${Failure} state=${state} restart=${() => restart(state.pinned ?? '')} />`
         : !ready ? html`<main class="alone"><p role="status">connecting to ${state.target}…</p></main>`
+        : tool && !state[kind] ? html`<main class="alone"><p role="status">reading the list…</p></main>`
         : tool ? html`<${Try} key=${connection + ' ' + edits + ' ' + keyOf(kind, tool)} kind=${kind} tool=${tool} state=${state} edit=${edit} back=${() => choose('')} />`
         : html`<main class="alone"><p class="dim">Choose something on the left, or press <kbd>Ctrl K</kbd>.</p><${Asked} state=${state} /></main>`}
     </div>
     <${Traffic} state=${state} open=${traffic} toggle=${() => setTraffic(!traffic)} />
-    ${palette && html`<${Palette} lists=${lists} choose=${choose} close=${() => setPalette(false)}
+    ${palette && html`<${Palette} lists=${state} choose=${choose} close=${() => setPalette(false)}
       actions=${[['restart the server', () => restart(state.pinned ?? '')], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
-}
-
-// enterForm moves the focus to the first control of the form, or to what calls.
-function enterForm() {
-  const to = document.querySelector('.ask :is(input, select, textarea)') ?? document.querySelector('.ask')
-  if (!to) return // its schema is not here yet
-  chosen = false
-  to.focus()
-}
-
-// again puts the arguments of a call into the draft of its tool.
-function again(c) {
-  const key = keyOf(kindOf(c), c.tool), d = drafts.get(key) ?? {}
-  drafts.set(key, { ...d, node: null, json: null, load: c.arguments, call: c.id })
-}
-
-function Try({ kind, tool, state, edit, back }) {
-  const [form, setForm] = useState(null)
-  const [error, setError] = useState('')
-  const [issues, setIssues] = useState([])
-  const [all, setAll] = useState(false)
-  const [call, setCall] = useState(null)
-  const [side, setSide] = useState('result')
-  const [uri, setURI] = useState('')
-  const [, redraw] = useState(0)
-  const draft = useRef(null)
-  draft.current ??= drafts.get(keyOf(kind, tool)) ?? {}
-  const d = draft.current
-  drafts.set(keyOf(kind, tool), d)
-  d.call ??= state.calls.find(c => c.tool === tool && kindOf(c) === kind)?.id
-  const newest = useRef(0), stop = useRef(null), timer = useRef(0)
-
-  useEffect(() => {
-    get(`/api/form?kind=${kind}&tool=${encodeURIComponent(tool)}`).then(f => {
-      if (f.form && !d.node) {
-        d.node = make(f.form)
-        const given = d.load ?? (link().tool === tool && link().kind === kind ? link().args : null)
-        d.load = null
-        if (given) try { load(d.node, parse(given)) } catch { d.json = given }
-      }
-      d.json ??= f.form ? null : '{}'
-      setForm(f)
-      check()
-    }, e => setError(e.message))
-    return () => { clearTimeout(timer.current); timer.current = null; stop.current?.abort() } // a field that goes away is left, too
-  }, [])
-  useLayoutEffect(() => { if (form && chosen) enterForm() }, [form])
-  const text = () => d.json ?? (d.node ? value(d.node) ?? '{}' : '{}')
-  // check asks the program, and returns what is wrong; an answer that comes after a
-  // newer one counts for nothing.
-  const check = async () => {
-    clearTimeout(timer.current)
-    stop.current?.abort()
-    stop.current = new AbortController()
-    const mine = ++newest.current
-    try {
-      const r = await post('/api/check', { kind, tool, value: text() }, stop.current.signal)
-      if (mine === newest.current) { setIssues(r.issues ?? []); setURI(r.shown) }
-      return { issues: r.issues ?? [], uri: r.uri }
-    } catch (e) { if (mine === newest.current && e.name !== 'AbortError') setIssues([]) }
-    return { issues: [] }
-  }
-  const change = () => { if (timer.current === null) return; redraw(n => n + 1); clearTimeout(timer.current); timer.current = setTimeout(check, 250); keep(kind, tool, text()) }
-  const run = async () => { // what is wrong is shown first, and sent when it is meant
-    setAll(true)
-    setError('')
-    setSide('result')
-    const checked = await check()
-    if (checked.issues.length && !all) return
-    try {
-      const r = await begin(kind, tool, text(), checked.uri)
-      d.call = r.call
-      redraw(n => n + 1)
-    } catch (e) { setError(e.message) }
-  }
-  const repeat = async () => { // the call that is shown, as it was
-    try { d.call = (await begin(kindOf(call), call.tool, call.arguments)).call; redraw(n => n + 1) } catch (e) { setError(e.message) }
-  }
-  const listed = state.calls.find(c => c.id === d.call)
-  useEffect(() => {
-    if (!d.call) return
-    get('/api/calls/' + d.call).then(setCall, () => setCall(null))
-  }, [d.call, listed?.state, listed?.progress?.Progress])
-  const toJSON = () => { d.json = indent(text()); change() }
-  const toForm = () => { try { const v = parse(d.json); d.node = make(form.form); load(d.node, v); d.json = null; setError(''); change() } catch (e) { setError('this is no JSON: ' + e.message) } }
-  if (!form) return html`<main class="try"><p role="status" class=${error ? 'bad' : 'dim'}>${error || 'reading the schema…'}</p></main>`
-  const verb = kinds[kind].verb
-  const loose = issues.filter(i => d.json !== null || !placed(d.node, i.path))
-  return html`<main class="try" onKeyDown=${e => { if ((e.ctrlKey || e.metaKey) && e.key === 'Enter') { e.preventDefault(); run() } }}>
-    <section class="ask" aria-label="Form" tabindex="-1">
-      <div class="bar"><button type="button" class="quiet back" onClick=${back}>← list</button></div>
-      <h2>${form.title || form.name}</h2>
-      <p class="meta">${form.title && html`<code>${form.name}</code> `}${(form.marks ?? []).map(m => html`<span class="mark">${m}</span> `)}</p>
-      ${form.wrong && html`<p class="bad">${form.wrong}</p>`}
-      ${form.description && html`<${Description} text=${form.description} />`}
-      ${d.json === null ? html`<${Form} node=${d.node} tool=${tool} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
-        : html`<textarea class="mono json" aria-label="arguments as JSON" spellcheck="false" rows="12" value=${d.json} onInput=${e => { d.json = e.currentTarget.value; change() }}></textarea>`}
-      ${kind === 'template' && html`<p class="meta">URI <code>${uri}</code></p>`}
-      ${loose.length > 0 && (all || d.json !== null) && html`<ul class="bad">${loose.map(i => html`<li>${i.path && i.path + ': '}${i.message}${i.hint && '; ' + i.hint}</li>`)}</ul>`}
-      ${error && html`<p class="bad" role="alert">${error}</p>`}
-      <div class="bar sticky"><button type="button" class="primary" onClick=${run}>${issues.length && all ? verb + ' anyway' : verb} <kbd>Ctrl ↵</kbd></button>
-        ${kind !== 'resource' && html`<span class="tabs" role="group" aria-label="How arguments are typed"><button type="button" aria-pressed=${d.json === null} disabled=${!form.form} onClick=${() => d.json !== null && toForm()}>Form</button><button type="button" aria-pressed=${d.json !== null} onClick=${() => d.json === null && toJSON()}>JSON</button></span>`}
-        <span class=${issues.length && all ? 'bad' : 'dim'} aria-live="polite">${all && issues.length ? (issues.length === 1 ? '1 problem' : issues.length + ' problems') : ''}</span></div>
-    </section>
-    <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button type="button" aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
-        <button type="button" aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
-      <${Asked} state=${state} />
-      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? form.tokens : (form.tokens / 1000).toFixed(1) + 'k'} tokens</p><pre class="view" tabindex="0">${form.sent}</pre></section>`
-        : call ? html`<${Result} call=${call} cancel=${() => del('/api/calls/' + call.id)} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
-        : !state.questions.length && html`<p class="dim empty">The result is shown here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls', Get: 'gets it', Read: 'reads it' }[verb]}.</p>`}</div>
-  </main>`
-}
-
-function Description({ text }) {
-  const [open, setOpen] = useState(false)
-  const long = text.length > 300
-  return html`<p class="description">${long && !open ? text.slice(0, 280) + '… ' : text}${long && html` <button type="button" class="quiet" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'less' : 'more'}</button>`}</p>`
 }
 
 function Failure({ state, restart }) {
@@ -280,27 +135,167 @@ function Palette({ lists, actions, choose, close }) {
 
 // Servers are those of a configuration file, of which the page shows one. Each has
 // drafts of its own.
-function Servers({ first }) {
-  const [list, setList] = useState(first)
-  const [n, setN] = useState(Math.max(0, first.findIndex(s => s.name === link().server)))
-  const known = useRef(new Map())
+function Servers() {
+  const [list, setList] = useState([])
+  const [n, setN] = useState(0)
+  const known = useRef(new Map()), all = useRef([])
+  const wanted = () => all.current.findIndex(s => s.name === link().server)
   useEffect(() => {
-    const moved = () => { const i = first.findIndex(s => s.name === link().server); if (i >= 0) setN(i) }
+    const moved = () => wanted() >= 0 && setN(wanted())
     addEventListener('hashchange', moved)
     return () => removeEventListener('hashchange', moved)
   }, [])
+  const several = servers => {
+    const first = !all.current.length
+    setList(all.current = servers)
+    if (first && wanted() > 0) setN(wanted())
+    return !first || wanted() <= 0
+  }
   chooseServer(n)
-  named = list[n].name
-  drafts = known.current.get(n) ?? new Map()
-  known.current.set(n, drafts)
-  const refresh = () => get('/api/servers').then(setList, () => {})
-  const choose = e => { setN(+e.currentTarget.value); history.pushState(null, '', '#' + new URLSearchParams({ server: list[+e.currentTarget.value].name })); refresh() }
-  return html`<${App} key=${n} head=${html`<h1><select aria-label="server" value=${n} onFocus=${refresh} onChange=${choose}>${list.map((s, i) => html`<option value=${i}>${s.label}${s.questions ? ` (${s.questions} waiting)` : ''}</option>`)}</select></h1>`} />`
+  named = list[n]?.name ?? ''
+  page.drafts = known.current.get(n) ?? new Map()
+  known.current.set(n, page.drafts)
+  const choose = e => { setN(+e.currentTarget.value); history.pushState(null, '', '#' + new URLSearchParams({ server: list[+e.currentTarget.value].name })) }
+  return html`<${App} key=${n} several=${several} head=${list.length > 1 && html`<h1><select aria-label="server" value=${n} onChange=${choose}>${list.map((s, i) => html`<option value=${i}>${s.label}${s.questions ? ` (${s.questions} waiting)` : ''}</option>`)}</select></h1>`} />`
 }
 
-async function start() {
-  if (!await enter()) return html`<main class="alone"><h1>Inspector</h1><p role="alert">${failed.text}</p></main>`
-  const servers = await get('/api/servers').catch(() => [])
-  return servers.length > 1 ? html`<${Servers} first=${servers} />` : html`<${App} />`
+// wanted are the entries of a list that fit what was typed.
+const wanted = (list, word) => (list?.entries ?? []).filter(t => !word || (t.label + ' ' + (t.description ?? '')).toLowerCase().includes(word))
+
+const shown = 200
+
+// Lists are what the server offers: tools, prompts, resources, templates.
+function Lists({ lists, ready, word, kind, tool, choose }) {
+  const move = e => {
+    const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[e.key]
+    if (!by) return
+    e.preventDefault()
+    const all = [...e.currentTarget.querySelectorAll('button[data-tool]')]
+    all[Math.min(all.length - 1, Math.max(0, all.indexOf(document.activeElement) + by))]?.focus()
+  }
+  return html`<div onKeyDown=${move}>${Object.entries(kinds).map(([k, { title }]) => {
+    const list = lists[k], found = wanted(list, word)
+    if (k !== 'tool' && !list?.error && !found.length) return null
+    return html`<section key=${k} aria-label=${title}><h2>${title} <span class="num dim">${list ? (word ? `${found.length} of ${list.entries.length}` : list.entries.length) : ''}</span></h2>
+      ${list?.error && html`<p class="bad">${list.error}</p>`}
+      ${ready && k === 'tool' && list?.entries.length === 0 && !list.error && html`<p class="dim empty">This server has no tools.</p>`}
+      <${List} kind=${k} entries=${found} tool=${k === kind ? tool : null} choose=${choose} /></section>`
+  })}</div>`
 }
-render(await start(), document.body)
+
+function List({ kind, entries, tool, choose }) {
+  const [most, setMost] = useState(shown)
+  return html`<ul class="list">${entries.slice(0, most).map((t, i) => html`<li key=${t.name + ' ' + i}><button type="button" data-tool aria-current=${t.name === tool ? 'true' : undefined} onClick=${() => choose(t.name, false, kind)}>
+    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong}>!</span>`}</button></li>`)}
+    ${entries.length > most && html`<li><button type="button" onClick=${() => setMost(most + 1000)}>${entries.length - most} more</button></li>`}</ul>`
+}
+
+const signs = { done: '✓', running: '…', cancelled: '–' }
+const ago = at => { const d = new Date(at), s = d.toTimeString().slice(0, 5); return d.toDateString() === new Date().toDateString() ? s : d.toISOString().slice(5, 10) + ' ' + s }
+
+// Recent are the last calls: each opens its form, filled in, with its result.
+function Recent({ calls, edit }) {
+  const [most, setMost] = useState(12)
+  if (!calls.length) return null
+  return html`<section aria-label="Recent"><h2>Recent</h2><ul class="list">${calls.slice(0, most).map(c => html`<li key=${c.id}><button type="button" onClick=${() => edit(c, kindOf(c))}>
+    <span class="one">${c.label}</span><span class="right dim num">${ago(c.at)} <span class=${'sign ' + c.state} title=${c.state}>${signs[c.state] ?? '✗'}</span></span></button></li>`)}
+    ${calls.length > most && html`<li><button type="button" class="dim" onClick=${() => setMost(most + 50)}>${calls.length - most} more</button></li>`}</ul></section>`
+}
+
+
+const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
+
+// Server is what is known of the server as a whole.
+function Server({ state, close }) {
+  const s = state.server
+  const [said, setSaid] = useState('')
+  const ask = (method, params, done) => { setSaid('…'); const at = performance.now(); post('/api/request', { method, params }).then(() => setSaid(done + took(performance.now() - at)), e => setSaid(e.message)) }
+  return html`<main class="alone server"><div class="bar"><h2>Server</h2><span class="space"></span><button type="button" class="quiet" onClick=${close}>close</button></div>
+    <dl><dt>Target</dt><dd><code>${state.target}</code></dd>${s && html`<dt>Name</dt><dd>${s.name} ${s.version}</dd>`}<dt>Revision</dt><dd>${state.revision || 'none'}</dd><dt>Inspector</dt><dd>Talaria ${state.program}</dd></dl>
+    ${s && html`<div class="bar"><button type="button" onClick=${() => ask('ping', {}, 'answered after ')}>Ping</button>
+      <label>Logs from <select aria-label="least level of logs" onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>as it likes</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>
+      <span class="dim num" role="status">${said}</span></div>`}
+    ${state.instructions && html`<h3>Instructions</h3><p class="description">${state.instructions}</p>`}
+    ${state.capabilities && html`<h3>Capabilities</h3><pre tabindex="0">${JSON.stringify(state.capabilities, null, 2)}</pre>`}
+    ${state.stderr?.length > 0 && html`<h3>Standard error</h3><pre tabindex="0">${state.stderr.join('\n')}</pre>`}</main>`
+}
+
+const chips = [['request', 'Requests'], ['notification,log,http', 'Notices'], ['stderr', 'stderr'], ['errors', 'Errors']]
+
+const clock = at => { const d = new Date(at); return d.toTimeString().slice(0, 8) + '.' + String(d.getMilliseconds()).padStart(3, '0') }
+const size = n => n < 1000 ? n + ' B' : n < 1e6 ? (n / 1000).toFixed(1) + ' kB' : (n / 1e6).toFixed(1) + ' MB'
+
+// rowOf is the row that the address leads to, 0 for none.
+const rowOf = () => +new URLSearchParams(location.hash.slice(1)).get('row') || 0
+
+// Traffic is what went over the wire: one row a request with its answer, and standard
+// error and logs at their time.
+function Traffic({ state, open, toggle }) {
+  const [kinds, setKinds] = useState('')
+  const [text, setText] = useState('')
+  const [page, setPage] = useState({ rows: [], kept: 0 })
+  const [before, setBefore] = useState(() => rowOf() && rowOf() + 1)
+  const [chosen, pick] = useState(rowOf)
+  const setChosen = seq => { // the address leads to the row that is open
+    pick(seq)
+    const q = new URLSearchParams(location.hash.slice(1))
+    if (seq) q.set('row', seq); else q.delete('row')
+    history.replaceState(null, '', '#' + q)
+  }
+  useEffect(() => {
+    const moved = () => { if (rowOf()) { pick(rowOf()); setBefore(rowOf() + 1) } }
+    addEventListener('hashchange', moved)
+    return () => removeEventListener('hashchange', moved)
+  }, [])
+  useEffect(() => {
+    if (!open) return
+    const stop = new AbortController()
+    const timer = setTimeout(() => get(`/api/traffic?before=${before}&kinds=${kinds}&text=${encodeURIComponent(text)}`, stop.signal).then(setPage, () => {}), 50)
+    return () => { clearTimeout(timer); stop.abort() }
+  }, [open, kinds, text, before, before ? 0 : state.traffic, before ? 0 : state.calls[0]?.state])
+  const errors = state.calls.filter(c => c.state === 'error' || c.state === 'failed').length
+  const last = state.stderr?.at(-1)
+  return html`<section class=${'traffic' + (open ? ' open' : '')} aria-label="Traffic">
+    <div class="bar">${toggle && html`<button type="button" class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
+      <span class="num dim">${!toggle ? '' : state.calls.length === 1 ? '1 call' : state.calls.length + ' calls'}${toggle ? ', ' : ''}${state.traffic} rows${errors ? `, ${errors} failed` : ''}</span>
+      ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
+      ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button type="button" aria-pressed=${kinds === k} onClick=${() => { setKinds(kinds === k ? '' : k); setBefore(0) }}>${label}</button>`)}</span>
+        <input type="search" placeholder="find in messages" aria-label="find in messages" value=${text} onInput=${e => { setText(e.currentTarget.value); setBefore(0) }} />
+        ${before > 0 && html`<button type="button" class="quiet" onClick=${() => setBefore(0)}>newest</button>`}
+        ${page.rows.length === 60 && html`<button type="button" class="quiet" onClick=${() => setBefore(page.rows.at(-1).seq)}>older</button>`}`}</div>
+    ${open && html`<div class="split"><div class="rows" tabindex="0" role="region" aria-label="Messages">
+      ${page.rows.length === 0 && html`<p class="dim empty">${toggle ? 'Nothing yet: call a tool, and its messages are here.' : 'Nothing was recorded that fits.'}</p>`}
+      <table><tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.status + ' ' + r.kind + (chosen === r.seq ? ' chosen' : '')}>
+        <td class="num dim">${clock(r.at)}</td>
+        <td>${r.kind === 'stderr' || r.kind === 'note' ? html`<span class="dim">${r.kind}</span> <span class="line">${r.name}</span>`
+          : html`<button type="button" class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.method || r.kind}</button> ${r.name}`}</td>
+        <td class="num right">${r.kind === 'http' ? took(r.took) : r.kind === 'request' ? (r.status ? took(r.took ?? 0) : '…') : ''}</td>
+        <td class="num right dim">${r.kind === 'stderr' || r.kind === 'http' ? '' : r.kind === 'request' ? `${size(r.out)} → ${r.in ? size(r.in) : '…'}` : size(r.out)}</td>
+        <td>${r.status === 'ok' ? html`<span class="dim">ok</span>` : r.status ? html`<span class="bad">${r.status}</span>` : r.kind === 'broken' ? html`<span class="bad">broken</span>` : ''} ${r.http ? html`<span class=${'num ' + (r.http >= 400 ? 'bad' : 'dim')} title="status of HTTP">${r.http}</span>` : r.kind === 'http' ? html`<span class="bad">failed</span>` : ''}</td></tr>`)}</tbody></table></div>
+      ${chosen > 0 && html`<${Message} seq=${chosen} close=${() => setChosen(0)} fresh=${(r => r && r.status + ' ' + r.http)(page.rows.find(r => r.seq === chosen))} />`}</div>`}
+  </section>`
+}
+
+function Message({ seq, close, fresh }) {
+  const [m, setM] = useState(null)
+  const [raw, setRaw] = useState(false)
+  const [secrets, setSecrets] = useState(false)
+  useEffect(() => { get('/api/traffic/' + seq + (secrets ? '?secrets=shown' : '')).then(setM, e => setM({ error: e.message })) }, [seq, fresh, secrets])
+  if (!m) return null
+  return html`<div class="message" role="region" aria-label="Message" tabindex="0"><div class="bar"><strong>${m.row?.method || 'message'}</strong><span class="space"></span>
+    <button type="button" class="quiet" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>as sent</button><button type="button" class="quiet" onClick=${close}>close</button></div>
+    ${m.error && html`<p class="bad">${m.error}</p>`}
+    ${(m.texts ?? []).map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind === 'request' ? 'request' : m.row.kind}</div><pre>${raw ? t : indent(t)}</pre>`)}
+    ${(m.exchanges ?? []).map((x, i) => html`<${Exchange} key=${i} x=${x} open=${m.row.kind === 'http'} secrets=${secrets} toggle=${() => setSecrets(!secrets)} />`)}</div>`
+}
+
+// Exchange is a request of HTTP and the head of its answer.
+function Exchange({ x, open, secrets, toggle }) {
+  const heads = [['sent', x.sent], ['received', x.got]]
+  return html`<details class="exchange" open=${open}><summary>HTTP <span class=${'num ' + (x.status >= 400 || !x.status ? 'bad' : '')}>${x.status || 'failed'}</span> <span class="dim">${x.method} ${x.url} <span class="num">${took(x.took)}</span></span></summary>
+    ${x.error && html`<p class="bad">${x.error}</p>`}
+    ${heads.map(([name, list]) => list?.length > 0 && html`<h3>Headers ${name}</h3><table><tbody>${list.map(h => html`<tr><th scope="row">${h.name}</th><td class=${h.secret && !secrets ? 'dim' : ''}>${h.value}</td></tr>`)}</tbody></table>`)}
+    ${heads.some(([, list]) => list?.some(h => h.secret)) && html`<button type="button" class="quiet" aria-pressed=${secrets} onClick=${toggle}>${secrets ? 'hide secrets' : 'show secrets'}</button>`}</details>`
+}
+
+render(await enter() ? html`<${Servers} />` : html`<main class="alone"><h1>Inspector</h1><p role="alert">${failed.text}</p></main>`, document.body)

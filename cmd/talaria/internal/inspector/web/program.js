@@ -1,0 +1,140 @@
+// What the page asks of the program that has served it. The key is that of this
+// tab alone: it is in no cookie, so that nothing but this code sends it.
+// And JSON without loss, as it comes from there.
+
+let key = ''
+export const failed = { text: '' } // why there is no key
+
+// enter trades the code of the link for a key, or takes the key of this tab.
+export async function enter() {
+  if (navigator.serviceWorker?.controller) {
+    failed.text = 'A service worker of another program controls this address. Open the developer tools, Application, Service workers, and unregister it; then reload.'
+    return false
+  }
+  const code = new URLSearchParams(location.hash.slice(1)).get('k')
+  if (code) {
+    history.replaceState(null, '', location.pathname)
+    const r = await fetch('/api/key', { method: 'POST', credentials: 'omit', body: JSON.stringify({ code }) })
+    const answer = await r.json()
+    if (r.ok) sessionStorage.setItem('key', answer.key)
+    else failed.text = answer.error
+  }
+  key = sessionStorage.getItem('key') ?? ''
+  if (!key && !failed.text) failed.text = 'Open the link that the terminal shows: it has the key to this page.'
+  return !!key
+}
+
+class Gone extends Error {}
+const ended = 'talaria has ended: start it again, and this page goes on'
+
+let chosen = 0
+// chooseServer makes this server, of several, the one that is asked; a path that has a
+// number is of that one.
+export const chooseServer = n => { chosen = n }
+export const server = () => chosen
+
+// ask returns the answer to a request, or throws why there is none.
+async function ask(method, path, body, signal) {
+  if (chosen && !/^.api.\d/.test(path)) path = path.replace('/api/', `/api/${chosen}/`)
+  let r
+  try {
+    r = await fetch(path, { method, credentials: 'omit', signal, headers: { Authorization: 'Bearer ' + key },
+      body: body === undefined ? undefined : JSON.stringify(body) })
+  } catch (e) {
+    throw e.name === 'AbortError' ? e : new Gone(ended)
+  }
+  if (r.status === 401) throw new Gone('the key is no longer good: open the link that the terminal shows')
+  if (!r.ok) throw new Error((await r.json()).error)
+  return r
+}
+
+export const get = async (path, signal) => (await ask('GET', path, undefined, signal)).json()
+export const post = async (path, body, signal) => (await ask('POST', path, body, signal)).json()
+export const del = async path => (await ask('DELETE', path)).json()
+
+// listen tells of the state, all of it first and then what has changed, until signal
+// ends it; lost hears why it does not, for now.
+export async function listen(tell, lost, signal) {
+  while (!signal.aborted) {
+    try {
+      const reader = (await ask('GET', '/api/events', undefined, signal)).body.pipeThrough(new TextDecoderStream()).getReader()
+      for (let text = '', first = true; ;) {
+        const { done, value } = await reader.read()
+        if (done) break
+        const events = (text + value).split('\n\n')
+        text = events.pop()
+        for (const e of events) { tell(JSON.parse(e.slice(6)), first); first = false } // behind "data: "
+      }
+    } catch (e) {
+      if (signal.aborted) return
+      lost(e instanceof TypeError ? ended : e.message)
+    }
+    await new Promise(done => setTimeout(done, 1000))
+  }
+}
+
+// Numbers keep their digits, objects are Maps in which any name is a name, and what a
+// value was is known when it is written again.
+
+export class Num { constructor(text) { this.text = text } }
+
+// parse reads a JSON text; it throws what is wrong with it.
+export function parse(text) {
+  JSON.parse(text) // says what is wrong better than this reader
+  let at = 0
+  const space = () => { while (' \t\n\r'.includes(text[at]) && at < text.length) at++ }
+  const string = () => {
+    const from = at++
+    while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+    return JSON.parse(text.slice(from, ++at))
+  }
+  const value = () => {
+    space()
+    const c = text[at]
+    if (c === '"') return string()
+    if (c === '{') {
+      const map = new Map()
+      for (at++, space(); text[at] !== '}'; space()) {
+        if (text[at] === ',') { at++; space() }
+        const name = string()
+        space(); at++
+        map.set(name, value())
+      }
+      at++
+      return map
+    }
+    if (c === '[') {
+      const list = []
+      for (at++, space(); text[at] !== ']'; space()) {
+        if (text[at] === ',') at++
+        list.push(value())
+      }
+      at++
+      return list
+    }
+    const from = at
+    while (at < text.length && !',]} \t\n\r'.includes(text[at])) at++
+    const word = text.slice(from, at)
+    return word === 'true' ? true : word === 'false' ? false : word === 'null' ? null : new Num(word)
+  }
+  return value()
+}
+
+// write is the text of a value that parse has read.
+export function write(v) {
+  if (v instanceof Num) return v.text
+  if (v instanceof Map) return '{' + [...v].map(([name, x]) => JSON.stringify(name) + ':' + write(x)).join(',') + '}'
+  if (Array.isArray(v)) return '[' + v.map(write).join(',') + ']'
+  return JSON.stringify(v)
+}
+
+// indent writes a JSON text on lines of its own; what is none stays as it is.
+export function indent(text) {
+  const lines = (v, pad) => {
+    const inner = pad + '  '
+    if (v instanceof Map && v.size) return '{\n' + [...v].map(([n, x]) => inner + JSON.stringify(n) + ': ' + lines(x, inner)).join(',\n') + '\n' + pad + '}'
+    if (Array.isArray(v) && v.length) return '[\n' + v.map(x => inner + lines(x, inner)).join(',\n') + '\n' + pad + ']'
+    return write(v)
+  }
+  try { return lines(parse(text), '') } catch { return text }
+}
