@@ -78,7 +78,7 @@ func (i exporter) exported(one call, as, kind string) (string, error) {
 	var err error
 	switch as {
 	case "command":
-		text = e.command()
+		text, err = e.command(kind == "share")
 	case "curl":
 		text, err = e.curl()
 	case "go":
@@ -94,8 +94,9 @@ func (i exporter) exported(one call, as, kind string) (string, error) {
 	return text, err
 }
 
-// command is the call as a command line for sh.
-func (e *exported) command() string {
+// command is the call as a command line for sh. What is shared is masked before it is
+// quoted: the mask has signs that a shell would expand.
+func (e *exported) command(share bool) (string, error) {
 	verb := map[string]string{protocol.MethodToolsCall: "call", protocol.MethodPromptsGet: "prompt", protocol.MethodResourcesRead: "read"}[e.call.Method]
 	words := append([]string{"talaria", verb}, e.options.Words...)
 	target := words[len(words)-1]
@@ -111,9 +112,15 @@ func (e *exported) command() string {
 		words = append(words, compact(e.arguments))
 	}
 	for i, word := range words {
+		if share {
+			var err error
+			if word, err = e.mask.hide(word); err != nil {
+				return "", err
+			}
+		}
 		words[i] = quoteShell(word)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(words, " "), nil
 }
 
 // params are those of the request.
