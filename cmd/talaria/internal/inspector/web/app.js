@@ -69,7 +69,7 @@ function App({ head, several }) {
   }
 
   const light = html`<button type="button" class="quiet" aria-label="light or dark" onClick=${() => setTheme(theme === 'dark' ? 'light' : theme === 'light' ? '' : 'dark')}>${theme === 'dark' ? '◐' : theme === 'light' ? '○' : '◑'}</button>`
-  if (!state) return html`<main class="alone"><h1>Inspector</h1><p role="status">${lost || failed.text || 'connecting to talaria…'}</p></main>`
+  if (!state) return html`<${Alone} role="status" text=${lost || failed.text || 'connecting to talaria…'} />`
   if (state.state === 'recording') return html`<div class="recorded">
     <header><h1 class="one">${state.target}</h1><span role="status">recording</span><span class="space"></span>${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
@@ -111,6 +111,11 @@ function App({ head, several }) {
       actions=${[['restart the server', () => restart(state.pinned ?? '')], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
 }
 
+// Alone is the page while there is nothing but a sentence to show.
+function Alone({ role, text }) {
+  return html`<header><h1 id="title">Inspector</h1></header><main class="alone" aria-labelledby="title"><p role=${role}>${text}</p></main>`
+}
+
 function Failure({ state, restart }) {
   const f = state.failure ?? {}
   return html`<main class="alone failure"><h2>There is no connection</h2><p class="cause">${f.cause}</p>${f.hint && html`<p>${f.hint}</p>`}
@@ -127,7 +132,8 @@ function Palette({ lists, actions, choose, close }) {
   const word = text.toLowerCase()
   const all = [...Object.keys(kinds).flatMap(k => (lists[k]?.entries ?? []).map(t => [t.label, () => choose(t.name, false, k), [k !== 'tool' && k, t.description].filter(Boolean).join(' · ')])), ...actions].filter(([label]) => label.toLowerCase().includes(word)).slice(0, 12)
   const pick = i => { box.current.close(); all[i]?.[1]() }
-  return html`<dialog ref=${box} aria-label="Find" onClose=${close} onClick=${e => e.target === box.current && close()}>
+  return html`<dialog ref=${box} aria-labelledby="find" onClose=${close} onClick=${e => e.target === box.current && close()}>
+    <h2 id="find">Find</h2>
     <input role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${'found-' + at} aria-label="find a tool, a prompt, a resource or an action" placeholder="a tool, a prompt, a resource or an action" value=${text} onInput=${e => { setText(e.currentTarget.value); setAt(0) }}
       onKeyDown=${e => { if (e.key === 'ArrowDown') setAt(Math.min(all.length - 1, at + 1)); else if (e.key === 'ArrowUp') setAt(Math.max(0, at - 1)); else if (e.key === 'Enter') pick(at); else return; e.preventDefault() }} />
     <ul id="found" role="listbox" aria-label="found">${all.map(([label, , help], i) => html`<li id=${'found-' + i} role="option" aria-selected=${i === at} onClick=${() => pick(i)}><span>${label}</span> <span class="dim one">${help ?? ''}</span></li>`)}</ul></dialog>`
@@ -298,4 +304,4 @@ function Exchange({ x, open, secrets, toggle }) {
     ${heads.some(([, list]) => list?.some(h => h.secret)) && html`<button type="button" class="quiet" aria-pressed=${secrets} onClick=${toggle}>${secrets ? 'hide secrets' : 'show secrets'}</button>`}</details>`
 }
 
-render(await enter() ? html`<${Servers} />` : html`<main class="alone"><h1>Inspector</h1><p role="alert">${failed.text}</p></main>`, document.body)
+render(await enter() ? html`<${Servers} />` : html`<${Alone} role="alert" text=${failed.text} />`, document.body)
