@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -44,6 +45,18 @@ func bills(dir string) {
 		fmt.Fprintln(os.Stderr, "no such table: bills")
 		os.Exit(1)
 	}
+	s := billsServer()
+	if there("more") {
+		s.MustAdd(mcp.Tool("add_tip", func(*mcp.Frame, noteIn) (string, error) { return "added", nil }, mcp.Doc("Adds a tip")))
+	}
+	if err := s.ServeStdio(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// billsServer is that server, which knows who asks by a header.
+func billsServer() *mcp.Server {
 	s := mcp.NewServer(mcp.Info{Name: "bills", Version: "1.0.0"}, &mcp.Options{Instructions: "Ask before you delete."})
 	s.MustAdd(
 		mcp.Tool("split_bill", func(_ *mcp.Frame, in splitIn) (out splitOut, _ error) {
@@ -64,16 +77,10 @@ func bills(dir string) {
 			}
 			return "deleted " + in.Note, nil
 		}, mcp.Doc("Deletes a note"), mcp.Destructive(true)),
-		mcp.Tool("find_notes", func(_ *mcp.Frame, in noteIn) (string, error) {
-			return "", fmt.Errorf("there is no note %q", in.Note)
+		mcp.Tool("find_notes", func(f *mcp.Frame, in noteIn) (string, error) {
+			return "", fmt.Errorf("there is no note %q of %s", in.Note, cmp.Or(f.Header("X-Key"), "yours"))
 		}, mcp.Doc("Finds notes by a part of their name")),
 		mcp.Bytes("bills://rules", []byte("Everybody pays."), mcp.Name("rules"), mcp.Doc("How bills are split"), mcp.MIME("text/plain")),
 	)
-	if there("more") {
-		s.MustAdd(mcp.Tool("add_tip", func(*mcp.Frame, noteIn) (string, error) { return "added", nil }, mcp.Doc("Adds a tip")))
-	}
-	if err := s.ServeStdio(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	return s
 }

@@ -17,6 +17,7 @@ import (
 type inspected struct {
 	link   string
 	stderr *heard
+	pid    int
 	end    func() // before the test's end
 }
 
@@ -65,6 +66,7 @@ func inspectWith(t *testing.T, program, dir string, env []string, args ...string
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	i.pid = cmd.Process.Pid
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	i.end = sync.OnceFunc(func() {

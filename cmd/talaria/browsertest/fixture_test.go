@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
+	"time"
 )
 
 // serve is a server that this program is as a child of the command: most of them
@@ -29,6 +31,10 @@ func serve(name string, args []string) {
 		s.cursor = "again"
 	case "dies":
 		s.dies = true
+	case "completes":
+		s.also = `,"prompts":{},"completions":{}`
+	case "floods":
+		s.floods = true
 	case "raw":
 		s.tools = args[0]
 	}
@@ -38,7 +44,9 @@ func serve(name string, args []string) {
 // server speaks 2025-11-25 by hand, since no framework lets one be wrong.
 type server struct {
 	revision, tools, cursor string
-	dies                    bool
+	also                    string // capabilities
+	dies, floods            bool
+	held                    json.RawMessage // a completion that is not answered yet
 }
 
 func (s *server) run() {
@@ -54,6 +62,7 @@ func (s *server) run() {
 		var m struct {
 			ID     json.RawMessage
 			Method string
+			Params struct{ Argument struct{ Value string } }
 		}
 		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
 			continue
@@ -61,7 +70,21 @@ func (s *server) run() {
 		result := ""
 		switch m.Method {
 		case "initialize":
-			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"bills","version":"1"}}`, s.revision)
+			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}%s},"serverInfo":{"name":"bills","version":"1"}}`, s.revision, s.also)
+		case "prompts/list":
+			result = `{"prompts":[{"name":"greet","arguments":[{"name":"who","required":true}]}]}`
+		case "completion/complete":
+			value := m.Params.Argument.Value
+			if value == "a" { // which waits for the next one
+				s.held = m.ID
+				continue
+			}
+			fmt.Println(completion(m.ID, value))
+			if s.held != nil {
+				fmt.Println(completion(s.held, "late"))
+				s.held = nil
+			}
+			continue
 		case "ping":
 			result = `{}`
 		case "tools/list":
@@ -75,11 +98,38 @@ func (s *server) run() {
 				fmt.Fprintln(os.Stderr, "panic: division by zero")
 				os.Exit(2)
 			}
+			if s.floods {
+				go flood()
+			}
 			result = `{"content":[{"type":"text","text":"done"}]}`
 		default:
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", m.ID)
 			continue
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+}
+
+// completion is the answer to a request for what begins with a text.
+func completion(id json.RawMessage, value string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"completion":{"values":[%q,%q]}}}`, id, value+" 1", value+" 2")
+}
+
+// flood sends more messages than an inspector keeps, as fast as they are taken, and
+// then 500 a second.
+func flood() {
+	n, rest := 0, strings.Repeat("and so on ", 20)
+	send := func() {
+		n++
+		fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"row %d of an import, %s"}}`+"\n", n, rest)
+	}
+	for range 400_000 {
+		send()
+	}
+	fmt.Fprintln(os.Stderr, "steady")
+	for range time.Tick(20 * time.Millisecond) {
+		for range 10 {
+			send()
+		}
 	}
 }

@@ -2,10 +2,15 @@ package browsertest
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
 	"github.com/talaria-go/mcp/internal/needs"
@@ -17,10 +22,11 @@ type billsTab struct {
 	dir string // of the server
 }
 
-// billsPage opens it, in a window of that width.
-func billsPage(t *testing.T, width int64, files ...string) *billsTab {
+// billsLink starts the command with that server, and returns the link of the page.
+func billsLink(t *testing.T, files ...string) (link, dir string) {
 	t.Helper()
-	dir := t.TempDir()
+	needs.Program(t, "chromium")
+	dir = t.TempDir()
 	for _, name := range files {
 		write(t, dir, name)
 	}
@@ -31,11 +37,16 @@ func billsPage(t *testing.T, width int64, files ...string) *billsTab {
 	if err := os.Symlink(self, filepath.Join(dir, "bills")); err != nil {
 		t.Fatal(err)
 	}
-	needs.Program(t, "chromium")
-	i := inspectWith(t, talaria, dir, nil, "./bills -stdio")
+	return inspectWith(t, talaria, dir, nil, "./bills -stdio").link, dir
+}
+
+// billsPage opens it, in a window of that width.
+func billsPage(t *testing.T, width int64, files ...string) *billsTab {
+	t.Helper()
+	link, dir := billsLink(t, files...)
 	b := newTab(t)
 	b.do(chromedp.EmulateViewport(width, 800))
-	b.open(i.link)
+	b.open(link)
 	return &billsTab{b, dir}
 }
 
@@ -148,6 +159,10 @@ func TestJobs(t *testing.T) {
 				b.wide()
 			})
 		}
+		t.Run(fmt.Sprintf("a colleague gets the failing case at %d", width), func(t *testing.T) {
+			t.Parallel()
+			sendsCase(t, width)
+		})
 	}
 }
 
@@ -190,6 +205,92 @@ func answersQuestion(b *billsTab) {
 	b.tabTo("Accept")
 	b.press(enter)
 	b.until(`document.querySelector('[data-state=done]').innerText.includes('deleted shopping')`)
+}
+
+// clipboard is what all tabs of the browser have in common.
+var clipboard sync.Mutex
+
+// copied opens the menu of a result, copies it in one of the ways, and returns what is
+// in the clipboard then.
+func (b *tab) copied(as string) string {
+	b.t.Helper()
+	clipboard.Lock()
+	defer clipboard.Unlock()
+	eval[bool](b, `navigator.clipboard.writeText('nothing').then(() => true)`)
+	if b.focused() != "Copied" { // where the focus is after the first
+		b.tabTo("Copy")
+	}
+	b.press(enter)
+	b.until(`document.querySelector('details.menu').open`)
+	b.tabTo(as)
+	b.press(enter)
+	b.until(`!document.querySelector('details.menu').open && document.activeElement.innerText === 'Copied'`)
+	return eval[string](b, `navigator.clipboard.readText()`)
+}
+
+// sendsCase: a call that fails goes to somebody else in four ways, of which none has the
+// key, and two are run as they are and fail the same way.
+func sendsCase(t *testing.T, width int64) {
+	const key, failure = "sesame-0451", `there is no note "milk" of `
+	needs.Program(t, "curl")
+	web := httptest.NewServer(billsServer().Handler())
+	t.Cleanup(web.Close)
+	i := inspect(t, "--header", "X-Key="+key, web.URL)
+	b := newTab(t)
+	b.do(chromedp.EmulateViewport(width, 800))
+	b.allow("clipboard-read")
+	b.allow("clipboard-write")
+	b.open(i.link)
+	fails(b)
+	b.reads(failure + key)
+
+	run := func(script string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(talaria)+":"+os.Getenv("PATH"), "HOME="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		return fmt.Sprintf("%s\n%v", out, err)
+	}
+	for _, c := range []struct {
+		as   string
+		want []string
+		run  []string // what running it says, if it is
+	}{
+		{"Report", []string{"# find_notes: the tool failed", "- server: bills 1.0.0", `"note": "milk"`, `there is no note \"milk\" of ***`, "tools/call find_notes, from the client"}, nil},
+		{"Command", []string{"talaria call --header 'X-Key=***' -- " + web.URL + ` find_notes '{"note":"milk"}'`}, []string{failure + "***", "exit status 1"}},
+		{"curl", []string{"curl -sS " + web.URL, "X-Key: ***", `"name":"find_notes"`}, []string{`there is no note \"milk\" of ***`, `"isError":true`}},
+		{"Go test", []string{"func TestFindNotes(t *testing.T)", `c.Call("find_notes", json.RawMessage(`, "if !result.IsError"}, nil},
+	} {
+		text := b.copied(c.as)
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not have %q:\n%s", c.as, want, text)
+			}
+		}
+		if strings.Contains(text, key) {
+			t.Errorf("%s has the key:\n%s", c.as, text)
+		}
+		if c.run == nil {
+			continue
+		}
+		said := run(text)
+		for _, want := range c.run {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s, run, does not say %q:\n%s", c.as, want, said)
+			}
+		}
+	}
+	b.wide()
+}
+
+// allow gives the pages of the tab's context a permission.
+func (b *tab) allow(permission string) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: permission},
+		Setting: browser.PermissionSettingGranted, BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // wide fails where the page is wider than the window.
