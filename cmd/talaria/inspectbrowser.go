@@ -144,8 +144,9 @@ func (b *inBrowser) configured(args []string) ([][]string, error) {
 
 // inspector is one server in the page.
 func (b *inBrowser) inspector(target []string, options client.Options) *inspector.Inspector {
+	history, unkept := b.history(target)
 	return inspector.New(inspector.Options{
-		Target: target[0], Version: version(), Client: options, History: b.history(target), Words: b.words(target),
+		Target: target[0], Version: version(), Client: options, History: history, Unkept: unkept, Words: b.words(target),
 		Transport: func(stderr io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
 			d := b.dialer
 			d.around = around
@@ -191,17 +192,16 @@ func (b *inBrowser) words(target []string) (words []string) {
 	return append(words, target...)
 }
 
-// history is the file that keeps what was done with a server in this folder, "" if
+// history is the file that keeps what was done with a server in this folder, or why
 // there can be none. Its name tells nothing, as a command line may have secrets.
-func (b *inBrowser) history(args []string) string {
+func (b *inBrowser) history(args []string) (file, unkept string) {
 	dir, err := statedir.Make("inspector")
 	if err != nil {
-		b.console.Warnf("calls will not be kept: %v", err)
-		return ""
+		return "", "the calls will be lost: " + err.Error()
 	}
 	folder, _ := os.Getwd()
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{folder, b.config}, args...), "\x00")))
-	return filepath.Join(dir, hex.EncodeToString(sum[:12])+".json")
+	return filepath.Join(dir, hex.EncodeToString(sum[:12])+".json"), ""
 }
 
 // serve serves the page of what is seen, on a port that comes from what it is about.

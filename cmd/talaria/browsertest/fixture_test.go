@@ -29,6 +29,8 @@ func serve(name string, args []string) {
 		s.tools = `{"name":"good","inputSchema":{"type":"object"}},{"name":"bad","description":5,"inputSchema":{"type":"object"}}`
 	case "cursor":
 		s.cursor = "again"
+	case "grows":
+		s.tools, s.grows = growing(""), true
 	case "dies":
 		s.dies = true
 	case "completes":
@@ -41,11 +43,16 @@ func serve(name string, args []string) {
 	s.run()
 }
 
+// growing is a tool that takes a note, and more.
+func growing(more string) string {
+	return `{"name":"good","inputSchema":{"type":"object","required":["note"],"properties":{"note":{"type":"string"}` + more + `}}}`
+}
+
 // server speaks 2025-11-25 by hand, since no framework lets one be wrong.
 type server struct {
 	revision, tools, cursor string
 	also                    string // capabilities
-	dies, floods            bool
+	dies, floods, grows     bool
 	held                    json.RawMessage // a completion that is not answered yet
 }
 
@@ -100,6 +107,10 @@ func (s *server) run() {
 			}
 			if s.floods {
 				go flood()
+			}
+			if s.grows {
+				s.tools = growing(`,"more":{"type":"string"}`) + `,{"name":"later","inputSchema":{"type":"object"}}`
+				fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 			}
 			result = `{"content":[{"type":"text","text":"done"}]}`
 		default:

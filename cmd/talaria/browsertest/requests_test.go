@@ -1,11 +1,15 @@
 package browsertest
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 // maxRequests is how many requests the page makes from its start to the first result.
@@ -40,4 +44,33 @@ func TestRequests(t *testing.T) {
 	if len(asked) > maxRequests || len(asked) < 8 {
 		t.Errorf("%d requests: %q", len(asked), asked)
 	}
+}
+
+// TestListChanged: a list that has changed is shown, and so is the form that is open,
+// with what was typed into it.
+func TestListChanged(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "grows"))
+	b.choose("good")
+	b.write("milk")
+	b.ctrl(enter)
+	b.until(`document.querySelector('section[aria-label=Tools] h2').textContent.startsWith('Tools 1 of 2')`)
+	b.until(`document.querySelector('.field.unset .label').innerText === 'more'`)
+	if got := eval[string](b, `document.activeElement.value + ' ' + document.querySelector('.result').dataset.state`); got != "milk done" {
+		t.Errorf("the form has %q", got)
+	}
+}
+
+// TestUnkept: why calls are not kept is said where they would be.
+func TestUnkept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "talaria"), nil, 0o600); err != nil { // where a folder has to be
+		t.Fatal(err)
+	}
+	needs.Program(t, "chromium")
+	i := inspectWith(t, talaria, dir, nil, fixture(t, "good"))
+	b := newTab(t)
+	b.open(i.link)
+	b.until(`document.querySelector('section[aria-label=Recent]').innerText.includes('the calls will be lost')`)
 }

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,6 +177,57 @@ func TestCalls(t *testing.T) {
 		t.Errorf("recent: %+v", s.Calls)
 	}
 }
+
+// TestListChanged: a list is asked for again when the server says that it has changed,
+// and each stream has it once.
+func TestListChanged(t *testing.T) {
+	for _, revision := range []protocol.Revision{protocol.Latest, protocol.V20251125} {
+		s := workbench(t)
+		i := inspect(t, client.Local(s.ServeConn), "")
+		i.Connect(revision)
+		until(t, i, func() bool { return snapshot(i).Revision == revision.String() })
+		listed(t, i, "tool")
+		ctx, cancel := context.WithCancel(t.Context())
+		read, write := io.Pipe()
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			w := &streamed{ResponseRecorder: httptest.NewRecorder(), to: write}
+			API(i).ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/api/events", nil))
+		}()
+		told := bufio.NewScanner(read)
+		told.Buffer(nil, 1<<20)
+		lists := 0
+		for told.Scan() {
+			text := told.Text()
+			if lists == 0 && strings.Contains(text, `"tool":{"entries"`) {
+				lists++
+				if err := s.Add(mcp.Tool("later", func(context.Context, struct{}) (string, error) { return "", nil })); err != nil {
+					t.Fatal(err)
+				}
+			} else if strings.Contains(text, `"tool":{"entries"`) {
+				if lists++; !strings.Contains(text, `"later"`) || strings.Contains(text, `"revisions"`) {
+					t.Errorf("%s: %s", revision, text)
+				}
+				break
+			}
+		}
+		cancel()
+		read.Close()
+		<-over
+		if lists != 2 {
+			t.Errorf("%s: %d lists", revision, lists)
+		}
+	}
+}
+
+// streamed is an answer that is read while it is written.
+type streamed struct {
+	*httptest.ResponseRecorder
+	to io.Writer
+}
+
+func (s *streamed) Write(p []byte) (int, error) { return s.to.Write(p) }
 
 // TestCancel: a call goes on when nobody looks, until it is cancelled.
 func TestCancel(t *testing.T) {

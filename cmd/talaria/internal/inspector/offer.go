@@ -208,7 +208,11 @@ func readResource(text []byte, e *entry) error {
 		e.Marks = append(e.Marks, r.MIMEType)
 	}
 	if r.Size != nil {
-		e.Marks = append(e.Marks, fmt.Sprintf("%d bytes", *r.Size))
+		unit := "bytes"
+		if *r.Size == 1 {
+			unit = "byte"
+		}
+		e.Marks = append(e.Marks, fmt.Sprintf("%d %s", *r.Size, unit))
 	}
 	return err
 }

@@ -40,8 +40,8 @@ type Options struct {
 	// program reaches the server.
 	Words []string
 	// History is the file that keeps calls and drafts from one start to the next, ""
-	// for none.
-	History string
+	// for none; Unkept says why, which the page shows.
+	History, Unkept string
 	// Explain says why a connection could not be made, and what to do; without t, why
 	// one was lost.
 	Explain func(t client.Transport, err error) (cause, hint string)
@@ -100,6 +100,7 @@ func New(o Options) *Inspector {
 	i.pulse.init()
 	i.store = record.NewStore(i.pulse.beat)
 	i.asked.beat, i.calls.beat = i.pulse.beat, i.pulse.beat
+	i.history.problem = o.Unkept
 	i.history.path, i.history.calls, i.history.beat, i.reach.mask = o.History, &i.calls, i.pulse.beat, &i.mask
 	i.mask.addFlags(o.Words)
 	i.history.read()

@@ -1,7 +1,7 @@
 // The page: what there is on the left, one of it in the middle, and what went over the
 // wire below.
 import { html, render, useState, useEffect, useLayoutEffect, useRef } from './vendor.js'
-import { chooseServer, enter, failed, get, post, listen, indent } from './program.js'
+import { chooseServer, count, enter, failed, get, post, listen, indent } from './program.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
@@ -97,7 +97,7 @@ function App({ head, several }) {
       <nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter what there is" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
           onKeyDown=${e => { if (e.key === 'Enter') e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], word).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
         <${Lists} lists=${state} ready=${ready} word=${word} kind=${kind} tool=${tool} choose=${choose} />
-        <${Recent} calls=${state.calls} edit=${edit} />
+        <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
       </nav>
       ${server ? html`<${Server} state=${state} close=${() => setServer(false)} />`
         : state.state === 'failed' ? html`<${Failure} state=${state} restart=${() => restart(state.pinned ?? '')} />`
@@ -200,10 +200,10 @@ const signs = { done: '✓', running: '…', cancelled: '–' }
 const ago = at => { const d = new Date(at), s = d.toTimeString().slice(0, 5); return d.toDateString() === new Date().toDateString() ? s : d.toISOString().slice(5, 10) + ' ' + s }
 
 // Recent are the last calls: each opens its form, filled in, with its result.
-function Recent({ calls, edit }) {
+function Recent({ calls, problem, edit }) {
   const [most, setMost] = useState(12)
-  if (!calls.length) return null
-  return html`<section aria-label="Recent"><h2>Recent</h2><ul class="list">${calls.slice(0, most).map(c => html`<li key=${c.id}><button type="button" onClick=${() => edit(c, kindOf(c))}>
+  if (!calls.length && !problem) return null
+  return html`<section aria-label="Recent"><h2>Recent</h2>${problem && html`<p class="bad small" role="status">${problem}</p>`}<ul class="list">${calls.slice(0, most).map(c => html`<li key=${c.id}><button type="button" onClick=${() => edit(c, kindOf(c))}>
     <span class="one">${c.label}</span><span class="right dim num">${ago(c.at)} <span class=${'sign ' + c.state} title=${c.state}>${signs[c.state] ?? '✗'}</span></span></button></li>`)}
     ${calls.length > most && html`<li><button type="button" class="dim" onClick=${() => setMost(most + 50)}>${calls.length - most} more</button></li>`}</ul></section>`
 }
@@ -263,7 +263,7 @@ function Traffic({ state, open, toggle }) {
   const last = state.stderr?.at(-1)
   return html`<section class=${'traffic' + (open ? ' open' : '')} aria-label="Traffic">
     <div class="bar">${toggle && html`<button type="button" class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
-      <span class="num dim">${!toggle ? '' : state.calls.length === 1 ? '1 call' : state.calls.length + ' calls'}${toggle ? ', ' : ''}${state.traffic} rows${errors ? `, ${errors} failed` : ''}</span>
+      <span class="num dim">${!toggle ? '' : count(state.calls.length, 'call')}${toggle ? ', ' : ''}${count(state.traffic, 'row')}${errors ? `, ${errors} failed` : ''}</span>
       ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
       ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button type="button" aria-pressed=${kinds === k} onClick=${() => { setKinds(kinds === k ? '' : k); setBefore(0) }}>${label}</button>`)}</span>
         <input type="search" placeholder="find in messages" aria-label="find in messages" value=${text} onInput=${e => { setText(e.currentTarget.value); setBefore(0) }} />

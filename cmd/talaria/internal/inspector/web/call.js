@@ -1,7 +1,7 @@
 // One thing that a server offers: its form in the middle, what a call came to beside it,
 // and what the server asks meanwhile.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
-import { get, post, del, server, parse, write, indent, Num } from './program.js'
+import { count, get, post, del, server, parse, write, indent, Num } from './program.js'
 import { Form, completer, load, make, placed, value } from './form.js'
 
 export const kinds = {
@@ -150,12 +150,12 @@ export function Try({ kind, tool, state, edit, back }) {
       ${error && html`<p class="bad" role="alert">${error}</p>`}
       <div class="bar sticky"><button type="button" class="primary" onClick=${run}>${issues.length && all ? verb + ' anyway' : verb} <kbd>Ctrl ↵</kbd></button>
         ${kind !== 'resource' && html`<span class="tabs" role="group" aria-label="How arguments are typed"><button type="button" aria-pressed=${d.json === null} disabled=${!form.form} onClick=${() => d.json !== null && toForm()}>Form</button><button type="button" aria-pressed=${d.json !== null} onClick=${() => d.json === null && toJSON()}>JSON</button></span>`}
-        <span class=${issues.length && all ? 'bad' : 'dim'} aria-live="polite">${all && issues.length ? (issues.length === 1 ? '1 problem' : issues.length + ' problems') : ''}</span></div>
+        <span class=${issues.length && all ? 'bad' : 'dim'} aria-live="polite">${all && issues.length ? count(issues.length, 'problem') : ''}</span></div>
     </section>
     <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button type="button" aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
         <button type="button" aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
-      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? form.tokens : (form.tokens / 1000).toFixed(1) + 'k'} tokens</p><pre class="view" tabindex="0">${form.sent}</pre></section>`
+      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><pre class="view" tabindex="0">${form.sent}</pre></section>`
         : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
         : !state.questions.length && html`<p class="dim empty">The result is shown here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls', Get: 'gets it', Read: 'reads it' }[verb]}.</p>`}</div>
   </main>`
@@ -231,7 +231,7 @@ function jsonOf(content) {
   try { return parse(text) } catch { return undefined }
 }
 
-const clip = text => text.length > 500000 ? text.slice(0, 500000) + '\n… ' + (text.length - 500000) + ' more characters' : text
+const clip = text => text.length > 500000 ? text.slice(0, 500000) + '\n… ' + count(text.length - 500000, 'more character') : text
 
 // rowsOf finds the list of objects in a result, null if there is none.
 function rowsOf(v) {
@@ -252,7 +252,7 @@ function Table({ rows }) {
   const list = (sort.name === null ? rows : [...rows].sort(compare)).slice(0, 500)
   return html`<table><thead><tr>${names.map(n => html`<th aria-sort=${sort.name === n ? (sort.down ? 'descending' : 'ascending') : 'none'}><button type="button" class="quiet" onClick=${() => setSort({ name: n, down: sort.name === n && !sort.down })}>${n}</button></th>`)}</tr></thead>
     <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : plain(v)}</td>` })}</tr>`)}</tbody></table>
-    ${rows.length > list.length && html`<p class="dim">${rows.length - list.length} more rows are in the tree</p>`}`
+    ${rows.length > list.length && html`<p class="dim">${count(rows.length - list.length, 'more row')} in the tree</p>`}`
 }
 
 function Tree({ value, name, open }) {

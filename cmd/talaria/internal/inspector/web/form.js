@@ -1,7 +1,7 @@
 // The form of a tool or a question: a tree of nodes beside the tree of controls
 // that the program has made of the schema. Leaves keep what was typed, as text.
 import { html, useState, useEffect, useRef } from './vendor.js'
-import { get, post, parse, write, Num } from './program.js'
+import { count, get, post, parse, write, Num } from './program.js'
 
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
@@ -205,10 +205,10 @@ function File({ n, aria, touch, set }) {
     let text = ''
     for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000))
     n.text = btoa(text)
-    setNote(`${file.name}, ${file.size} bytes`)
+    setNote(`${file.name}, ${count(file.size, 'byte')}`)
     touch()
   }
-  return html`<div><input ...${aria} type="file" onChange=${take} /> <span class="dim">${note || (n.text ? n.text.length + ' characters of base64' : '')}</span>
+  return html`<div><input ...${aria} type="file" onChange=${take} /> <span class="dim">${note || (n.text ? count(n.text.length, 'character') + ' of base64' : '')}</span>
     <details><summary>base64</summary><textarea class="mono" rows="2" aria-label="base64" value=${n.text.length > 10000 ? '' : n.text} onInput=${set}></textarea></details></div>`
 }
 

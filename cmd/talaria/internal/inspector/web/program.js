@@ -73,6 +73,9 @@ export async function listen(tell, lost, signal) {
   }
 }
 
+// count says how many there are of something.
+export const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`
+
 // Numbers keep their digits, objects are Maps in which any name is a name, and what a
 // value was is known when it is written again.
 
