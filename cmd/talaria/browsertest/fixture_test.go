@@ -29,6 +29,8 @@ func serve(name string, args []string) {
 		s.tools = `{"name":"good","inputSchema":{"type":"object"}},{"name":"bad","description":5,"inputSchema":{"type":"object"}}`
 	case "cursor":
 		s.cursor = "again"
+	case "odd":
+		s.odd = true
 	case "grows":
 		s.tools, s.grows = growing(""), true
 	case "dies":
@@ -50,10 +52,10 @@ func growing(more string) string {
 
 // server speaks 2025-11-25 by hand, since no framework lets one be wrong.
 type server struct {
-	revision, tools, cursor string
-	also                    string // capabilities
-	dies, floods, grows     bool
-	held                    json.RawMessage // a completion that is not answered yet
+	revision, tools, cursor  string
+	also                     string // capabilities
+	dies, floods, grows, odd bool
+	held                     json.RawMessage // a completion that is not answered yet
 }
 
 func (s *server) run() {
@@ -113,6 +115,12 @@ func (s *server) run() {
 				fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 			}
 			result = `{"content":[{"type":"text","text":"done"}]}`
+			if s.odd {
+				const name = "pay\u202enoisrev\u200b\u00ad"
+				result = `{"structuredContent":{"rows":[{"` + name + `":"` + name + `"}]},"content":[{"type":"text","text":"\u0007` + name + `"},` +
+					`{"type":"image","mimeType":"image/` + name + `","data":"AAAA"},{"type":"resource","resource":{"uri":"x://` + name + `","mimeType":"` + name + `","blob":"AAAA"}},` +
+					`{"type":"resource","resource":{"uri":"y://` + name + `","text":"` + name + `"}}]}`
+			}
 		default:
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", m.ID)
 			continue

@@ -1,8 +1,10 @@
 package browsertest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/visible"
 )
 
 // maxRequests is how many requests the page makes from its start to the first result.
@@ -73,4 +76,33 @@ func TestUnkept(t *testing.T) {
 	b := newTab(t)
 	b.open(i.link)
 	b.until(`document.querySelector('section[aria-label=Recent]').innerText.includes('the calls will be lost')`)
+}
+
+// TestSeen: what a server says is shown as the program shows it, wherever it is.
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "odd"))
+	b.call("good")
+	b.until(`document.querySelector('[data-state=done]')`)
+	for _, view := range []string{"Table", "Tree", "Content", "Raw"} {
+		b.tabTo(view)
+		b.press(enter)
+		b.until(`document.querySelector('.view[aria-label=` + view + `]')`)
+		text := eval[string](b, `document.body.innerText`)
+		if strings.ContainsAny(text, "\u202e\u200b\u0007\u00ad") || !strings.Contains(text, "pay") {
+			t.Errorf("%s: %q", view, text)
+		}
+	}
+	for _, text := range []string{"plain", "a\tb\r\nc\rd", "pay\u202enoisrev\u2066x", "\u200dx\u200d", "👩\u200d👧 می\u200cخواهم", "\u200c\u200c", "x \ufe0f ❤\ufe0f", "\u0000\u001b[31m\u007f\u0085",
+		"\u2028\u2029\u00ad\u3164\U000e0041\U000e0100", "a\u200d\ufe0f", "ü\u034f😀"} {
+		got := eval[string](b, `import(document.querySelector('script').src.replace('app.js', 'program.js')).then(m => m.seen(`+quote(text)+`))`)
+		if want := visible.Text(text, 0); got != want {
+			t.Errorf("%+q is seen as %+q, and by the program as %+q", text, got, want)
+		}
+		var same string
+		shown := eval[string](b, `import(document.querySelector('script').src.replace('app.js', 'program.js')).then(m => m.seenJSON(`+quote(quote(text))+`))`)
+		if err := json.Unmarshal([]byte(shown), &same); err != nil || same != text {
+			t.Errorf("%+q is seen as %s in JSON: %v", text, shown, err)
+		}
+	}
 }

@@ -235,8 +235,8 @@ func (b *tab) picture(name string) {
 	fmt.Printf("%s: %d bytes\n", name, out.Len())
 }
 
-// fewColours takes the most frequent colours of a picture, and the nearest of them
-// for the others.
+// fewColours takes the most frequent colours of a picture and those that are furthest
+// from them, and the nearest of these for the others.
 func fewColours(full image.Image, most int) image.Image {
 	count := map[color.RGBA]int{}
 	bounds := full.Bounds()
@@ -252,8 +252,16 @@ func fewColours(full image.Image, most int) image.Image {
 	}
 	slices.SortFunc(all, func(a, b color.RGBA) int { return count[b] - count[a] })
 	var palette color.Palette
-	for _, c := range all[:min(most, len(all))] {
+	for _, c := range all[:min(most*3/4, len(all))] {
 		palette = append(palette, c)
+	}
+	away := func(c color.RGBA) int { // from what is there
+		near := color.RGBAModel.Convert(palette.Convert(c)).(color.RGBA)
+		r, g, b := int(c.R)-int(near.R), int(c.G)-int(near.G), int(c.B)-int(near.B)
+		return r*r + g*g + b*b
+	}
+	for len(palette) < min(most, len(all)) { // signs are small, and have colours of their own
+		palette = append(palette, slices.MaxFunc(all, func(a, b color.RGBA) int { return away(a) - away(b) }))
 	}
 	nearest := map[color.RGBA]uint8{}
 	few := image.NewPaletted(bounds, palette)

@@ -77,6 +77,8 @@ func (i exporter) exported(one call, as, kind string) (string, error) {
 	var text string
 	var err error
 	switch as {
+	case "result":
+		text = one.Result
 	case "command":
 		text, err = e.command(kind == "share")
 	case "curl":
@@ -86,7 +88,7 @@ func (i exporter) exported(one call, as, kind string) (string, error) {
 	case "report":
 		text = e.report(kind == "share")
 	default:
-		err = errors.New("it is written as command, curl, go or report")
+		err = errors.New("it is written as result, command, curl, go or report")
 	}
 	if err == nil && kind == "share" {
 		text, err = i.mask.hide(text)

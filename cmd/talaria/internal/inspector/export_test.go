@@ -70,7 +70,7 @@ func TestShare(t *testing.T) {
 			until(t, i, func() bool { return snapshot(i).State == "ready" && snapshot(i).Revision == revision })
 			listed(t, i, "tool")
 			c := finished(t, i, "login", fmt.Sprintf(`{"user":"ann","password":%s}`, encoders[1](secret+"-pass")))
-			for _, as := range []string{"command", "curl", "go", "report"} {
+			for _, as := range []string{"result", "command", "curl", "go", "report"} {
 				text, code := export(t, i, c.ID, as, "share")
 				if code != http.StatusOK || !strings.Contains(text, "ann") {
 					t.Errorf("%s: %d %s", as, code, text)

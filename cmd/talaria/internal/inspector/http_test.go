@@ -14,11 +14,15 @@ import (
 
 // TestHTTP: requests of HTTP targets have their status and headers, in both eras.
 func TestHTTP(t *testing.T) {
-	server := httptest.NewServer(workbench(t).Handler())
+	handler := workbench(t).Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Served-For", "tenant:"+r.Header.Get("X-Tenant")) // a name that tells nothing
+		handler.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	i := New(Options{Target: server.URL,
 		Transport: func(_ io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
-			return client.HTTP(server.URL, &client.HTTPOptions{Client: &http.Client{Transport: around(http.DefaultTransport)}, Header: http.Header{"Authorization": {"Bearer hush-hush"}}}), nil
+			return client.HTTP(server.URL, &client.HTTPOptions{Client: &http.Client{Transport: around(http.DefaultTransport)}, Header: http.Header{"Authorization": {"Bearer hush-hush"}, "X-Tenant": {"quiet-tenant"}}}), nil
 		},
 		Explain: func(_ client.Transport, err error) (string, string) { return err.Error(), "" },
 	})
@@ -37,6 +41,7 @@ func TestHTTP(t *testing.T) {
 			API(i).ServeHTTP(w, httptest.NewRequest("GET", fmt.Sprintf("/api/traffic/%d%s", page.Rows[0].Seq, secrets), nil))
 			text := w.Body.String()
 			if page.Rows[0].HTTP != 200 || !strings.Contains(text, `"name":"Content-Type"`) || strings.Contains(text, "hush-hush") != hush ||
+				strings.Contains(text, "quiet-tenant") != hush || !hush && !strings.Contains(text, `"value":"tenant:***","secret":true`) ||
 				strings.Contains(text, "Mcp-Session-Id") != (n == 1) {
 				t.Errorf("%s%s: %d %s", revision, secrets, page.Rows[0].HTTP, text)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -337,6 +338,26 @@ func TestFailure(t *testing.T) {
 	}
 	ask(t, i, "POST", "/api/connect", `{}`, nil)
 	until(t, i, func() bool { s := snapshot(i); return s.State == "failed" && s.Connection == 2 })
+}
+
+// TestStderrOnce: a command that ends before it answers is started again, and says
+// everything twice; what the last start said is shown.
+func TestStderrOnce(t *testing.T) {
+	needs.Program(t, "sh")
+	i := New(Options{Target: "target",
+		Transport: func(stderr io.Writer, _ func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
+			to := client.Command("sh", "-c", "echo one >&2; echo two >&2; exit 1")
+			to.Stderr = stderr
+			return to, nil
+		},
+		Explain: func(_ client.Transport, err error) (string, string) { return err.Error(), "" },
+	})
+	defer i.Close()
+	i.Connect(0)
+	until(t, i, func() bool { return snapshot(i).State == "failed" })
+	if got := strings.Join(snapshot(i).Failure.Stderr, "|"); got != "one|two" {
+		t.Errorf("got %s", got)
+	}
 }
 
 // odd is a server whose list and whose schemas are what no server should send.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/internal/visible"
 )
 
@@ -115,6 +116,29 @@ func (m *mask) hide(text string) (string, error) {
 		out = replaced(out, ranges)
 	}
 	return masked, nil
+}
+
+// cover hides what is secret in a text, all of it if that cannot be told, and reports
+// whether there was something.
+func (m *mask) cover(text *string) bool {
+	hidden, err := m.hide(*text)
+	if err != nil {
+		hidden = masked
+	}
+	same := hidden == *text
+	*text = hidden
+	return !same
+}
+
+// exchange hides what is secret in an exchange of HTTP, whatever its headers are called.
+func (m *mask) exchange(x *record.Exchange) {
+	m.cover(&x.URL)
+	m.cover(&x.Error)
+	for _, list := range [][]record.Header{x.Sent, x.Got} {
+		for n := range list {
+			list[n].Secret = m.cover(&list[n].Value) || list[n].Secret
+		}
+	}
 }
 
 // nested is how often an escape may be escaped again, such as JSON in a text of JSON.

@@ -492,7 +492,13 @@ func (i pages) traffic(w http.ResponseWriter, r *http.Request) {
 	if kinds := q.Get("kinds"); kinds != "" {
 		query.Kinds = strings.Split(kinds, ",")
 	}
-	reply(w, i.store.Rows(query))
+	page := i.store.Rows(query)
+	for n := range page.Rows {
+		if r := &page.Rows[n]; r.Kind == "http" {
+			i.mask.cover(&r.Name)
+		}
+	}
+	reply(w, page)
 }
 
 // maxShown is how much of a message the page shows, in bytes.
@@ -505,8 +511,14 @@ func (i pages) message(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, errors.New("this message is not kept any more"))
 		return
 	}
-	reply(w, map[string]any{"row": row, "texts": []string{clip(request), clip(answer)},
-		"exchanges": i.store.Exchanges(seq, r.URL.Query().Get("secrets") == "shown")})
+	shown := r.URL.Query().Get("secrets") == "shown"
+	exchanges := i.store.Exchanges(seq, shown)
+	for n := range exchanges {
+		if !shown {
+			i.mask.exchange(&exchanges[n])
+		}
+	}
+	reply(w, map[string]any{"row": row, "texts": []string{clip(request), clip(answer)}, "exchanges": exchanges})
 }
 
 func clip(text []byte) string {

@@ -241,7 +241,8 @@ func signal(to chan<- struct{}) {
 func (i *Inspector) lost(attempt int, t client.Transport, err error) {
 	f := &failure{}
 	f.Cause, f.Hint = i.options.Explain(t, err)
-	if exit, ok := errors.AsType[*transport.ExitError](err); ok && exit.State != nil && !strings.Contains(f.Cause, exit.State.String()) {
+	exit, _ := errors.AsType[*transport.ExitError](err)
+	if exit != nil && exit.State != nil && !strings.Contains(f.Cause, exit.State.String()) {
 		f.Exit = exit.State.String()
 	}
 	// What the error has of standard error is shown apart.
@@ -258,6 +259,13 @@ func (i *Inspector) lost(attempt int, t client.Transport, err error) {
 	f.Stderr = append(f.Stderr, i.stderr...)
 	if len(i.partial) > 0 {
 		f.Stderr = append(f.Stderr, visible.Line(string(i.partial), visible.Sentence))
+	}
+	if exit != nil && exit.Stderr != "" { // of the last start, if there was more than one
+		f.Stderr = nil
+		for line := range strings.Lines(exit.Stderr) {
+			f.Stderr = append(f.Stderr, visible.Line(line, visible.Sentence))
+		}
+		f.Stderr = f.Stderr[max(0, len(f.Stderr)-maxStderrLines):]
 	}
 	i.state, i.failure = "failed", f
 	i.pulse.beat()

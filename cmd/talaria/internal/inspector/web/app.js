@@ -1,7 +1,7 @@
 // The page: what there is on the left, one of it in the middle, and what went over the
 // wire below.
 import { html, render, useState, useEffect, useLayoutEffect, useRef } from './vendor.js'
-import { chooseServer, count, enter, failed, get, post, listen, indent } from './program.js'
+import { chooseServer, count, enter, failed, get, post, listen, indent, seen, seenJSON } from './program.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
@@ -118,7 +118,7 @@ function Alone({ role, text }) {
 
 function Failure({ state, restart }) {
   const f = state.failure ?? {}
-  return html`<main class="alone failure"><h2>There is no connection</h2><p class="cause">${f.cause}</p>${f.hint && html`<p>${f.hint}</p>`}
+  return html`<main class="alone failure"><h2>There is no connection</h2><p class="cause">${seen(f.cause ?? '')}</p>${f.hint && html`<p>${seen(f.hint)}</p>`}
     ${f.exit && html`<p class="dim">The command ended: ${f.exit}</p>`}
     ${f.stderr?.length ? html`<h3>Last lines of standard error</h3><pre tabindex="0">${f.stderr.join('\n')}</pre>` : html`<p class="dim">Nothing was written to standard error.</p>`}
     <button type="button" class="primary" onClick=${restart}>Try again</button></main>`
@@ -222,7 +222,7 @@ function Server({ state, close }) {
       <label>Logs from <select aria-label="least level of logs" onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>as it likes</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>
       <span class="dim num" role="status">${said}</span></div>`}
     ${state.instructions && html`<h3>Instructions</h3><p class="description">${state.instructions}</p>`}
-    ${state.capabilities && html`<h3>Capabilities</h3><pre tabindex="0">${JSON.stringify(state.capabilities, null, 2)}</pre>`}
+    ${state.capabilities && html`<h3>Capabilities</h3><pre tabindex="0">${seenJSON(JSON.stringify(state.capabilities, null, 2))}</pre>`}
     ${state.stderr?.length > 0 && html`<h3>Standard error</h3><pre tabindex="0">${state.stderr.join('\n')}</pre>`}</main>`
 }
 
@@ -291,7 +291,7 @@ function Message({ seq, close, fresh }) {
   return html`<div class="message" role="region" aria-label="Message" tabindex="0"><div class="bar"><strong>${m.row?.method || 'message'}</strong><span class="space"></span>
     <button type="button" class="quiet" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>as sent</button><button type="button" class="quiet" onClick=${close}>close</button></div>
     ${m.error && html`<p class="bad">${m.error}</p>`}
-    ${(m.texts ?? []).map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind === 'request' ? 'request' : m.row.kind}</div><pre>${raw ? t : indent(t)}</pre>`)}
+    ${(m.texts ?? []).map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind === 'request' ? 'request' : m.row.kind}</div><pre>${seenJSON(raw ? t : indent(t))}</pre>`)}
     ${(m.exchanges ?? []).map((x, i) => html`<${Exchange} key=${i} x=${x} open=${m.row.kind === 'http'} secrets=${secrets} toggle=${() => setSecrets(!secrets)} />`)}</div>`
 }
 

@@ -1,7 +1,7 @@
 // One thing that a server offers: its form in the middle, what a call came to beside it,
 // and what the server asks meanwhile.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
-import { count, get, post, del, server, parse, write, indent, Num } from './program.js'
+import { count, get, post, del, server, parse, seen, seenJSON, write, indent, Num } from './program.js'
 import { Form, completer, load, make, placed, value } from './form.js'
 
 export const kinds = {
@@ -146,7 +146,7 @@ export function Try({ kind, tool, state, edit, back }) {
       ${d.json === null ? html`<${Form} node=${d.node} tool=${tool} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
         : html`<textarea class="mono json" aria-label="arguments as JSON" spellcheck="false" rows="12" value=${d.json} onInput=${e => { d.json = e.currentTarget.value; change() }}></textarea>`}
       ${kind === 'template' && html`<p class="meta">URI <code>${uri}</code></p>`}
-      ${loose.length > 0 && (all || d.json !== null) && html`<ul class="bad">${loose.map(i => html`<li>${i.path && i.path + ': '}${i.message}${i.hint && '; ' + i.hint}</li>`)}</ul>`}
+      ${loose.length > 0 && (all || d.json !== null) && html`<ul class="bad">${loose.map(i => html`<li>${i.path && seen(i.path) + ': '}${i.message}${i.hint && '; ' + i.hint}</li>`)}</ul>`}
       ${error && html`<p class="bad" role="alert">${error}</p>`}
       <div class="bar sticky"><button type="button" class="primary" onClick=${run}>${issues.length && all ? verb + ' anyway' : verb} <kbd>Ctrl ↵</kbd></button>
         ${kind !== 'resource' && html`<span class="tabs" role="group" aria-label="How arguments are typed"><button type="button" aria-pressed=${d.json === null} disabled=${!form.form} onClick=${() => d.json !== null && toForm()}>Form</button><button type="button" aria-pressed=${d.json !== null} onClick=${() => d.json === null && toJSON()}>JSON</button></span>`}
@@ -155,7 +155,7 @@ export function Try({ kind, tool, state, edit, back }) {
     <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button type="button" aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
         <button type="button" aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
-      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><pre class="view" tabindex="0">${form.sent}</pre></section>`
+      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><pre class="view" tabindex="0">${seenJSON(form.sent)}</pre></section>`
         : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
         : !state.questions.length && html`<p class="dim empty">The result is shown here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls', Get: 'gets it', Read: 'reads it' }[verb]}.</p>`}</div>
   </main>`
@@ -168,7 +168,7 @@ function Description({ text }) {
 }
 
 // Result is what a call has come to: as a table, a tree, text, pictures, or as it came.
-const plain = v => typeof v === 'string' ? v : write(v)
+const plain = v => typeof v === 'string' ? seen(v) : seenJSON(write(v))
 const at = (v, name) => v instanceof Map ? v.get(name) : undefined
 
 export function took(ms) {
@@ -202,8 +202,8 @@ function Result({ call, cancel, repeat, edit }) {
       ${call.state === 'running' && html`<button type="button" onClick=${cancel}>Cancel</button>`}</div>
     ${call.earlier && (call.partial || call.cut) && html`<p class="dim">Of this call not all was kept: secrets never are, nor what is too long.</p>`}
     ${call.state === 'running' && p && html`<div class="progress"><progress max=${p.Total || undefined} value=${p.Total ? p.Progress : undefined} aria-label="progress"></progress> <span class="num">${p.Progress}${p.Total ? ' of ' + p.Total : ''}</span> ${p.Message}</div>`}
-    ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<pre tabindex="0">${indent(call.error.data)}</pre>`}</div>`}
-    ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${i.path || 'the result'}: ${i.message}</li>`)}</ul>`}
+    ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<pre tabindex="0">${seenJSON(indent(call.error.data))}</pre>`}</div>`}
+    ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
     ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.length > 1 && views.map(v => html`<button type="button" aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
       <span class="space"></span>${!call.partial && html`<button type="button" class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button type="button" class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} /></div>`}
     <div class="view" tabindex="0" role="region" aria-label=${chosen ?? 'Result'}>
@@ -211,7 +211,7 @@ function Result({ call, cancel, repeat, edit }) {
       ${chosen === 'Tree' && html`<${Tree} value=${structured} open />`}
       ${chosen === 'Content' && content.map((x, i) => html`<${Content} key=${i} item=${x} />`)}
       ${chosen === 'Diff' && html`<${Diff} call=${call} />`}
-      ${chosen === 'Raw' && html`<pre>${clip(call.result)}</pre>`}
+      ${chosen === 'Raw' && html`<pre>${clip(seenJSON(call.result))}</pre>`}
     </div></section>`
 }
 
@@ -250,7 +250,7 @@ function Table({ rows }) {
     return sort.down ? -by : by
   }
   const list = (sort.name === null ? rows : [...rows].sort(compare)).slice(0, 500)
-  return html`<table><thead><tr>${names.map(n => html`<th aria-sort=${sort.name === n ? (sort.down ? 'descending' : 'ascending') : 'none'}><button type="button" class="quiet" onClick=${() => setSort({ name: n, down: sort.name === n && !sort.down })}>${n}</button></th>`)}</tr></thead>
+  return html`<table><thead><tr>${names.map(n => html`<th aria-sort=${sort.name === n ? (sort.down ? 'descending' : 'ascending') : 'none'}><button type="button" class="quiet" onClick=${() => setSort({ name: n, down: sort.name === n && !sort.down })}>${seen(n)}</button></th>`)}</tr></thead>
     <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : plain(v)}</td>` })}</tr>`)}</tbody></table>
     ${rows.length > list.length && html`<p class="dim">${count(rows.length - list.length, 'more row')} in the tree</p>`}`
 }
@@ -258,9 +258,9 @@ function Table({ rows }) {
 function Tree({ value, name, open }) {
   const [more, setMore] = useState(100)
   const isMap = value instanceof Map
-  if (!isMap && !Array.isArray(value)) return html`<div class="leaf">${name !== undefined && html`<span class="name">${name}: </span>`}<code>${clip(write(value))}</code></div>`
+  if (!isMap && !Array.isArray(value)) return html`<div class="leaf">${name !== undefined && html`<span class="name">${seen(String(name))}: </span>`}<code>${clip(seenJSON(write(value)))}</code></div>`
   const all = isMap ? [...value] : value.map((x, i) => [i, x])
-  return html`<details open=${open}><summary>${name !== undefined && html`<span class="name">${name} </span>`}<span class="dim">${isMap ? `{${all.length}}` : `[${all.length}]`}</span></summary>
+  return html`<details open=${open}><summary>${name !== undefined && html`<span class="name">${seen(String(name))} </span>`}<span class="dim">${isMap ? `{${all.length}}` : `[${all.length}]`}</span></summary>
     <div class="branch">${all.slice(0, more).map(([n, x]) => html`<${Tree} key=${n} name=${n} value=${x} open=${all.length <= 20} />`)}
     ${all.length > more && html`<button type="button" class="quiet" onClick=${() => setMore(more + 500)}>${all.length - more} more</button>`}</div></details>`
 }
@@ -274,11 +274,11 @@ function Content({ item }) {
   if (kind === 'image' || kind === 'audio') return html`<${Media} kind=${kind} type=${plain(at(item, 'mimeType') ?? '')} data=${at(item, 'data')} />`
   if (kind === 'resource') {
     const r = at(item, 'resource')
-    if (typeof at(r, 'text') === 'string') return html`<div><div class="dim">${plain(at(r, 'uri') ?? '')}</div><pre class="text">${clip(at(r, 'text'))}</pre></div>`
+    if (typeof at(r, 'text') === 'string') return html`<div><div class="dim">${plain(at(r, 'uri') ?? '')}</div><pre class="text">${clip(seen(at(r, 'text')))}</pre></div>`
     const type = plain(at(r, 'mimeType') ?? '')
     return html`<${Media} kind=${/^(image|audio)\//.exec(type)?.[1] ?? 'file'} type=${type} data=${at(r, 'blob')} name=${plain(at(r, 'uri') ?? '')} />`
   }
-  return html`<pre>${clip(indent(write(item)))}</pre>`
+  return html`<pre>${clip(seenJSON(indent(write(item))))}</pre>`
 }
 
 function Media({ kind, type, data, name }) {
@@ -308,7 +308,7 @@ function Diff({ call }) {
   const about = `compared with call ${d.before}` + (d.arguments ? ', which had other arguments' : '')
   if (!d.lines.length) return html`<p class="dim">The same result, ${about}.</p>`
   return html`<p class="dim">${about[0].toUpperCase() + about.slice(1)}</p><pre class="diff">${d.lines.map((l, i) => l[0] === '@' ? i > 0 && html`<span class="dim">⋯</span>`
-    : l[0] === '+' ? html`<ins>${l}</ins>` : l[0] === '-' ? html`<del>${l}</del>` : html`<span>${l}</span>`)}</pre>`
+    : l[0] === '+' ? html`<ins>${seenJSON(l)}</ins>` : l[0] === '-' ? html`<del>${seenJSON(l)}</del>` : html`<span>${seenJSON(l)}</span>`)}</pre>`
 }
 
 const forms = [['report', 'Report', 'Markdown, for a bug'], ['command', 'Command', 'talaria, for a shell'], ['curl', 'curl', 'for servers over HTTP'], ['go', 'Go test', 'with mcptest']]
@@ -324,7 +324,7 @@ function Copy({ call }) {
   const close = () => { box.current.open = false; box.current.firstElementChild.focus() }
   const copy = async as => {
     try {
-      const text = as === 'result' ? call.result : (await get(`/api/export?call=${call.id}&as=${as}&kind=${kind}`)).text
+      const text = (await get(`/api/export?call=${call.id}&as=${as}&kind=${kind}`)).text
       await navigator.clipboard.writeText(text)
       setSaid('copied')
       close()
@@ -389,7 +389,7 @@ function Question({ q }) {
     ${q.wrong && html`<p class="bad">It wants you to visit an address that is not opened: ${q.wrong}</p>`}
     ${href && html`<p>It wants you to visit <strong>${new URL(href).host}</strong>: <a href=${href} target="_blank" rel="noopener noreferrer">${href}</a></p>`}
     ${q.kind === 'form' && html`<${Form} node=${node.current} issues=${issues} all=${true} change=${() => redraw(n => n + 1)} />`}
-    ${issues.filter(i => !placed(node.current, i.path)).map(i => html`<p class="bad">${i.path} ${i.message}</p>`)}
+    ${issues.filter(i => !placed(node.current, i.path)).map(i => html`<p class="bad">${seen(i.path)} ${i.message}</p>`)}
     ${q.kind === 'sample' && html`<${Conversation} text=${q.params} /><label class="label" for=${'sample-' + q.id}>Your answer, in the place of the model</label>
       <textarea id=${'sample-' + q.id} ref=${field} class="mono" rows="9" spellcheck="false" value=${text} onInput=${e => setText(e.currentTarget.value)}></textarea>`}
     ${error && html`<p class="bad" role="alert">${error}</p>`}
@@ -400,7 +400,7 @@ function Question({ q }) {
 // Conversation is what a model is to go on with.
 function Conversation({ text }) {
   let read = null
-  try { read = parse(text) } catch { return html`<pre tabindex="0">${text}</pre>` }
+  try { read = parse(text) } catch { return html`<pre tabindex="0">${seen(text)}</pre>` }
   const rest = new Map([...read].filter(([name]) => name !== 'messages' && name !== 'systemPrompt'))
   return html`<div class="conversation" tabindex="0" role="region" aria-label="Conversation">${(contentOf(read) ?? []).map((x, i) => html`<${Content} key=${i} item=${x} />`)}
     <${Tree} name="Further params" value=${rest} open=${rest.size < 8} /></div>`

@@ -1,7 +1,7 @@
 // The form of a tool or a question: a tree of nodes beside the tree of controls
 // that the program has made of the schema. Leaves keep what was typed, as text.
 import { html, useState, useEffect, useRef } from './vendor.js'
-import { count, get, post, parse, write, Num } from './program.js'
+import { count, get, post, parse, seen, seenJSON, write, Num } from './program.js'
 
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
@@ -126,7 +126,7 @@ function Control({ n, path, id, ctx, bad, touch, label }) { // label where no el
     case 'bool': return html`<select ...${aria} value=${n.text} onChange=${set} onBlur=${touch}>${!c.required && html`<option value=""></option>`}<option value="false">false</option><option value="true">true</option></select>`
     case 'choice': return c.count ? html`<${Combo} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
       : html`<select ...${aria} value=${n.text} onChange=${set} onBlur=${touch}><option value="" disabled=${c.required}></option>${c.options.map(o => html`<option value=${o.value}>${o.label}</option>`)}
-        ${n.text && !c.options.some(o => o.value === n.text) && html`<option value=${n.text}>${n.text}</option>`}</select>`
+        ${n.text && !c.options.some(o => o.value === n.text) && html`<option value=${n.text}>${seenJSON(n.text)}</option>`}</select>`
     case 'number': return html`<input ...${aria} inputmode="decimal" autocomplete="off" value=${n.text} onInput=${set} onBlur=${touch} />`
     case 'long': return html`<textarea ...${aria} rows="4" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
     case 'json': return html`<textarea ...${aria} class="mono" rows="3" spellcheck="false" placeholder="JSON" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
@@ -190,7 +190,7 @@ function Combo({ n, aria, ctx, touch }) {
   }, [typed])
   return html`<div class="combo"><input ...${aria} role="combobox" aria-expanded="true" aria-controls=${aria.id + '-l'} autocomplete="off" placeholder=${`find among ${n.c.count}`} value=${typed} onInput=${e => setTyped(e.currentTarget.value)} onBlur=${touch} />
     <select size="5" id=${aria.id + '-l'} aria-label=${'values of ' + n.c.label} value=${n.text} onChange=${e => { n.text = e.currentTarget.value; touch() }}>${found.map(o => html`<option value=${o.value}>${o.label}</option>`)}</select>
-    <span class="dim">${n.text ? 'chosen: ' + n.text : 'none chosen'}</span></div>`
+    <span class="dim">${n.text ? 'chosen: ' + seenJSON(n.text) : 'none chosen'}</span></div>`
 }
 
 const maxFile = 16 << 20
@@ -205,7 +205,7 @@ function File({ n, aria, touch, set }) {
     let text = ''
     for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000))
     n.text = btoa(text)
-    setNote(`${file.name}, ${count(file.size, 'byte')}`)
+    setNote(`${seen(file.name)}, ${count(file.size, 'byte')}`)
     touch()
   }
   return html`<div><input ...${aria} type="file" onChange=${take} /> <span class="dim">${note || (n.text ? count(n.text.length, 'character') + ' of base64' : '')}</span>

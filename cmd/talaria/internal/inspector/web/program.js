@@ -76,6 +76,29 @@ export async function listen(tell, lost, signal) {
 // count says how many there are of something.
 export const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`
 
+// unseen are characters that are not seen, or change how others are seen; in odd is all
+// that does not stay as it is.
+const unseen = /(?![\ufe00-\ufe0f])[\x00-\x1f\x7f-\x9f\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/u
+const odd = /[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/u
+
+// seen makes a text of a server fit to be shown, as the program does with all others:
+// nothing in it is hidden, or turns the direction of writing.
+export function seen(text) {
+  if (!odd.test(text)) return text
+  const all = [...text.replaceAll('\r\n', '\n')]
+  const blank = c => c === undefined || /\s/u.test(c) || unseen.test(c)
+  return all.map((c, i) => {
+    const n = c.codePointAt(0)
+    if (c === '\n' || c === '\t') return c
+    if (n < 32 || n === 127) return String.fromCharCode(n === 127 ? 0x2421 : 0x2400 + n)
+    if (n === 0x200c || n === 0x200d) return blank(all[i - 1]) || blank(all[i + 1]) ? '\ufffd' : c // where they join they stay
+    return unseen.test(c) || n >= 0xfe00 && n <= 0xfe0f && blank(all[i - 1]) ? '\ufffd' : c
+  }).join('')
+}
+
+// seenJSON is the same for JSON, in which such characters are escaped.
+export const seenJSON = text => odd.test(text) ? text.replace(/[^\n\r\t -~]/gu, c => unseen.test(c) ? [...Array(c.length).keys()].map(i => '\\u' + c.charCodeAt(i).toString(16).padStart(4, '0')).join('') : c) : text
+
 // Numbers keep their digits, objects are Maps in which any name is a name, and what a
 // value was is known when it is written again.
 
