@@ -39,6 +39,7 @@ type Entry struct {
 	At   time.Time
 	Dir  Dir
 	Conn string // tells connections, or processes, apart
+	HTTP int    // of a note: the status with which the last message to the server was answered
 	Text []byte
 }
 
@@ -47,6 +48,7 @@ type line struct {
 	At    time.Time `json:"at"`
 	Dir   Dir       `json:"dir"`
 	Conn  string    `json:"conn,omitempty"`
+	HTTP  int       `json:"http,omitempty"`
 	Text  *string   `json:"text,omitempty"`
 	Bytes []byte    `json:"bytes,omitempty"`
 }
@@ -57,7 +59,7 @@ const MaxEntry = 64 << 20
 
 // append adds an entry to dst, with its newline.
 func (e *Entry) append(dst []byte) ([]byte, error) {
-	l := line{At: e.At.UTC(), Dir: e.Dir, Conn: e.Conn}
+	l := line{At: e.At.UTC(), Dir: e.Dir, Conn: e.Conn, HTTP: e.HTTP}
 	if utf8.Valid(e.Text) {
 		text := string(e.Text)
 		l.Text = &text
@@ -113,7 +115,7 @@ func parse(text []byte) (Entry, error) {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{At: l.At, Dir: l.Dir, Conn: l.Conn, Text: l.Bytes}
+	e := Entry{At: l.At, Dir: l.Dir, Conn: l.Conn, HTTP: l.HTTP, Text: l.Bytes}
 	if l.Text != nil {
 		e.Text = []byte(*l.Text)
 	}

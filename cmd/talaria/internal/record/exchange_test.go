@@ -113,3 +113,30 @@ func TestExchangeBounds(t *testing.T) {
 		t.Errorf("%d exchanges, %d bytes of %d", n, s.rows[0].more, s.kept)
 	}
 }
+
+// TestRecordedStatus: the status that a recording has is that of the message before it on
+// its connection, and of the note as well.
+func TestRecordedStatus(t *testing.T) {
+	s := NewStore(func() {})
+	for _, e := range []recording.Entry{
+		{Dir: recording.Out, Conn: "1", Text: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)},
+		{Dir: recording.Out, Conn: "2", Text: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)},
+		{Dir: recording.Note, Conn: "1", HTTP: 200, Text: []byte("POST /mcp HTTP 200")},
+		{Dir: recording.In, Conn: "1", Text: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)},
+		{Dir: recording.Note, Conn: "2", HTTP: 404, Text: []byte("POST /mcp HTTP 404")},
+		{Dir: recording.Note, Conn: "3", HTTP: 405, Text: []byte("GET /mcp HTTP 405")},
+	} {
+		s.Load(e)
+	}
+	s.Close()
+	var got []string
+	for _, r := range s.Rows(Query{Limit: 10}).Rows {
+		got = append(got, fmt.Sprint(r.Kind, " ", r.Method, r.HTTP))
+	}
+	if want := "note 405|note 404|note 200|notification notifications/initialized404|request tools/list200"; strings.Join(got, "|") != want {
+		t.Errorf("got %s", strings.Join(got, "|"))
+	}
+	if p := s.Rows(Query{Limit: 10, Kinds: []string{"errors"}}); len(p.Rows) != 3 {
+		t.Errorf("%+v", p.Rows)
+	}
+}

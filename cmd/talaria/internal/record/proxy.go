@@ -33,7 +33,7 @@ func Proxy(w *recording.Writer, to *url.URL, host string) http.Handler {
 		},
 		ModifyResponse: p.answered,
 		ErrorHandler: func(rw http.ResponseWriter, r *http.Request, err error) {
-			p.note(r, "failed: %v", err)
+			p.note(r, 0, "failed: %v", err)
 			http.Error(rw, "talaria tap: "+err.Error(), http.StatusBadGateway)
 		},
 	}
@@ -69,17 +69,18 @@ func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	p.pass.ServeHTTP(rw, r)
 }
 
-func (p *proxy) note(r *http.Request, format string, args ...any) {
+// note says how a request was answered, status 0 if it was not.
+func (p *proxy) note(r *http.Request, status int, format string, args ...any) {
 	e, _ := r.Context().Value(connKey{}).(exchange)
 	text := fmt.Appendf(nil, "%s %s ", r.Method, r.URL.Path)
-	p.w.Add(recording.Entry{Dir: recording.Note, Conn: e.conn, Text: fmt.Appendf(text, format, args...)})
+	p.w.Add(recording.Entry{Dir: recording.Note, Conn: e.conn, HTTP: status, Text: fmt.Appendf(text, format, args...)})
 }
 
 // answered is called with the head of a response.
 func (p *proxy) answered(resp *http.Response) error {
 	e, _ := resp.Request.Context().Value(connKey{}).(exchange)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	p.note(resp.Request, "HTTP %d %s after %v", resp.StatusCode, kind, time.Since(e.begin).Round(10*time.Microsecond))
+	p.note(resp.Request, resp.StatusCode, "HTTP %d %s after %v", resp.StatusCode, kind, time.Since(e.begin).Round(10*time.Microsecond))
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols: // what follows is no HTTP
 	case kind == "text/event-stream":

@@ -171,6 +171,11 @@ func TestProxy(t *testing.T) {
 	if got := all[recording.Out]; !strings.HasPrefix(got, "{\"id\":1}\nstream\n") {
 		t.Errorf("recorded %q", got)
 	}
+	for e, err := range recording.Read(bytes.NewReader(kept.Bytes())) {
+		if err != nil || e.HTTP != 0 != strings.Contains(string(e.Text), " HTTP ") || e.HTTP != 0 && !strings.Contains(string(e.Text), fmt.Sprintf(" HTTP %d ", e.HTTP)) {
+			t.Errorf("%+v %v", e, err)
+		}
+	}
 	for _, want := range []string{"POST /mcp HTTP 202 application/json after ", "POST /mcp HTTP 200 text/event-stream after ", "POST /mcp failed: "} {
 		if !strings.Contains(all[recording.Note], want) {
 			t.Errorf("no %q in the notes: %s", want, all[recording.Note])

@@ -132,6 +132,9 @@ func (s *Store) take(e recording.Entry) {
 	case recording.Err, recording.Note:
 		row.Kind = map[recording.Dir]string{recording.Err: "stderr", recording.Note: "note"}[e.Dir]
 		row.Name = visible.Line(string(e.Text), 500)
+		if row.HTTP = e.HTTP; e.HTTP != 0 {
+			s.answered(e)
+		}
 		s.add(row, "")
 		return
 	}
@@ -160,6 +163,20 @@ func (s *Store) take(e recording.Entry) {
 		row.Kind = "log"
 	}
 	s.add(row, key)
+}
+
+// answered gives the last message to the server of a connection the status of HTTP
+// that a recording has for it.
+func (s *Store) answered(e recording.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt); n-- {
+		r := s.rows[n]
+		if r.conn == e.Conn && r.From == "client" && r.Kind != "note" {
+			r.HTTP = e.HTTP
+			return
+		}
+	}
 }
 
 // answer joins an answer to its request.
