@@ -29,6 +29,7 @@ type config struct {
 	headers      map[string]string
 	answers      map[string]answerer
 	traces       []func(fromServer bool, message []byte)
+	answered     []func(message []byte, status int) // over HTTP
 	identity     *mcp.Identity
 }
 

@@ -2,7 +2,9 @@ package mcptest
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -19,7 +21,8 @@ const maxRecording = 64 << 20
 // Record writes all messages of the client into a file if the test fails, and
 // says in the log of the test where that is: in the directory of its artifacts
 // (go test -artifacts), else in that of temporary files. The file is one of those
-// that talaria tap writes. Up to 64 MiB are kept until the test ends. One Record
+// that talaria tap writes. With OverHTTP
+// it has the status of each request as well. Up to 64 MiB are kept until the test ends. One Record
 // may be the option of several clients.
 func Record(t testing.TB) Option {
 	r := &recorder{t: t}
@@ -33,6 +36,12 @@ func Record(t testing.TB) Option {
 				dir = recording.In
 			}
 			r.to.Add(recording.Entry{Dir: dir, Conn: conn, Text: message})
+		})
+		c.answered = append(c.answered, func(message []byte, status int) {
+			var m struct{ ID json.RawMessage }
+			if json.Unmarshal(message, &m) == nil && len(m.ID) > 0 { // else nothing says which message it was
+				r.to.Add(recording.Entry{Dir: recording.Note, Conn: conn, HTTP: status, ID: m.ID, Text: fmt.Appendf(nil, "HTTP %d", status)})
+			}
 		})
 	}
 }

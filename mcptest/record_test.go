@@ -40,7 +40,7 @@ func TestRecord(t *testing.T) {
 		traced := 0
 		record := mcptest.Record(e)
 		first := mcptest.New(e, newServer(nil), record, mcptest.Trace(func(bool, []byte) { traced++ }))
-		second := mcptest.New(e, newServer(nil), record)
+		second := mcptest.New(e, newServer(nil), record, mcptest.OverHTTP())
 		first.Call("sum", sumIn{20, 22})
 		second.Call("sum", sumIn{1, 1})
 		e.end()
@@ -70,11 +70,14 @@ func TestRecord(t *testing.T) {
 				t.Error(err)
 			}
 			said[entry.Conn+" "+string(entry.Dir)]++
+			if entry.HTTP == 200 && len(entry.ID) > 0 {
+				said["200"]++
+			}
 			if entry.Conn == "1" && entry.Dir == recording.In && strings.Contains(string(entry.Text), "42") {
 				said["42"]++
 			}
 		}
-		if traced != 4 || said["42"] != 1 || said["1 out"] != 2 || said["1 in"] != 2 || said["2 out"] != 2 || said["2 in"] != 2 {
+		if traced != 4 || said["42"] != 1 || said["1 out"] != 2 || said["1 in"] != 2 || said["2 out"] != 2 || said["2 in"] != 2 || said["200"] != 2 || said["2 note"] != 2 || said["1 note"] != 0 {
 			t.Errorf("recorded %v, traced %d", said, traced)
 		}
 	}

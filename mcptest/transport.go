@@ -65,10 +65,39 @@ func overHTTP(conf *config, server *mcp.Server) (to client.Transport, end func()
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	return client.HTTP(web.URL, &client.HTTPOptions{Client: web.Client(), MaxMessage: 1 << 30, HeaderFunc: func(_ context.Context, r *http.Request) error {
+	asks := *web.Client() // whose own transport is closed with the server
+	if len(conf.answered) > 0 {
+		asks.Transport = &answering{asks.Transport, conf}
+	}
+	return client.HTTP(web.URL, &client.HTTPOptions{Client: &asks, MaxMessage: 1 << 30, HeaderFunc: func(_ context.Context, r *http.Request) error {
 		for name, value := range conf.headers { // over those that the client makes
 			r.Header.Set(name, value)
 		}
 		return nil
 	}}), func() error { web.Close(); return nil }
+}
+
+// answering tells with which status messages are answered.
+type answering struct {
+	http.RoundTripper
+	conf *config
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := a.RoundTripper.RoundTrip(r)
+	if err != nil || r.GetBody == nil {
+		return resp, err
+	}
+	sent, fault := r.GetBody()
+	if fault != nil {
+		return resp, nil // nothing is known of the message
+	}
+	defer sent.Close()
+	if message, fault := io.ReadAll(sent); fault == nil {
+		for _, tell := range a.conf.answered {
+			tell(message, resp.StatusCode)
+		}
+	}
+	return resp, nil
 }

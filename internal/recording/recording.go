@@ -39,8 +39,12 @@ type Entry struct {
 	At   time.Time
 	Dir  Dir
 	Conn string // tells connections, or processes, apart
-	HTTP int    // of a note: the status with which the last message to the server was answered
 	Text []byte
+
+	// HTTP is, of a note, the status with which a message to the server was answered:
+	// the request with this ID, or without one the last message of the connection.
+	HTTP int
+	ID   json.RawMessage
 }
 
 // line is an Entry as it is written.
@@ -48,9 +52,11 @@ type line struct {
 	At    time.Time `json:"at"`
 	Dir   Dir       `json:"dir"`
 	Conn  string    `json:"conn,omitempty"`
-	HTTP  int       `json:"http,omitempty"`
 	Text  *string   `json:"text,omitempty"`
 	Bytes []byte    `json:"bytes,omitempty"`
+
+	HTTP int             `json:"http,omitempty"`
+	ID   json.RawMessage `json:"id,omitempty"`
 }
 
 // MaxEntry is how long the text of an entry may be, in bytes. What is longer is
@@ -59,7 +65,7 @@ const MaxEntry = 64 << 20
 
 // append adds an entry to dst, with its newline.
 func (e *Entry) append(dst []byte) ([]byte, error) {
-	l := line{At: e.At.UTC(), Dir: e.Dir, Conn: e.Conn, HTTP: e.HTTP}
+	l := line{At: e.At.UTC(), Dir: e.Dir, Conn: e.Conn, HTTP: e.HTTP, ID: e.ID}
 	if utf8.Valid(e.Text) {
 		text := string(e.Text)
 		l.Text = &text
@@ -115,7 +121,7 @@ func parse(text []byte) (Entry, error) {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{At: l.At, Dir: l.Dir, Conn: l.Conn, HTTP: l.HTTP, Text: l.Bytes}
+	e := Entry{At: l.At, Dir: l.Dir, Conn: l.Conn, HTTP: l.HTTP, ID: l.ID, Text: l.Bytes}
 	if l.Text != nil {
 		e.Text = []byte(*l.Text)
 	}

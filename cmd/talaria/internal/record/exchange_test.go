@@ -125,18 +125,22 @@ func TestRecordedStatus(t *testing.T) {
 		{Dir: recording.In, Conn: "1", Text: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)},
 		{Dir: recording.Note, Conn: "2", HTTP: 404, Text: []byte("POST /mcp HTTP 404")},
 		{Dir: recording.Note, Conn: "3", HTTP: 405, Text: []byte("GET /mcp HTTP 405")},
+		{Dir: recording.Out, Conn: "4", Text: []byte(`{"jsonrpc":"2.0","id":1,"method":"one"}`)},
+		{Dir: recording.Out, Conn: "4", Text: []byte(`{"jsonrpc":"2.0","id":"2","method":"two"}`)},
+		{Dir: recording.Note, Conn: "4", HTTP: 200, ID: []byte("1"), Text: []byte("HTTP 200")},
+		{Dir: recording.Note, Conn: "4", HTTP: 403, ID: []byte(`"2"`), Text: []byte("HTTP 403")},
 	} {
 		s.Load(e)
 	}
 	s.Close()
 	var got []string
-	for _, r := range s.Rows(Query{Limit: 10}).Rows {
+	for _, r := range s.Rows(Query{Limit: 20}).Rows {
 		got = append(got, fmt.Sprint(r.Kind, " ", r.Method, r.HTTP))
 	}
-	if want := "note 405|note 404|note 200|notification notifications/initialized404|request tools/list200"; strings.Join(got, "|") != want {
+	if want := "note 403|note 200|request two403|request one200|note 405|note 404|note 200|notification notifications/initialized404|request tools/list200"; strings.Join(got, "|") != want {
 		t.Errorf("got %s", strings.Join(got, "|"))
 	}
-	if p := s.Rows(Query{Limit: 10, Kinds: []string{"errors"}}); len(p.Rows) != 3 {
+	if p := s.Rows(Query{Limit: 10, Kinds: []string{"errors"}}); len(p.Rows) != 5 {
 		t.Errorf("%+v", p.Rows)
 	}
 }

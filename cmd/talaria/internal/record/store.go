@@ -165,11 +165,17 @@ func (s *Store) take(e recording.Entry) {
 	s.add(row, key)
 }
 
-// answered gives the last message to the server of a connection the status of HTTP
-// that a recording has for it.
+// answered gives a message to the server the status of HTTP that a recording has for it:
+// the request that is named, or else the last message of the connection.
 func (s *Store) answered(e recording.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(e.ID) > 0 {
+		if r := s.open[e.Conn+" "+string(recording.Out)+" "+string(e.ID)]; r != nil {
+			r.HTTP = e.HTTP
+		}
+		return
+	}
 	for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt); n-- {
 		r := s.rows[n]
 		if r.conn == e.Conn && r.From == "client" && r.Kind != "note" {
