@@ -136,7 +136,7 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 		case next == "":
 			return o, nil
 		case next == cursor, len(o.Entries) >= maxEntries:
-			o.Error = fmt.Sprintf("the list does not end: %d entries, and cursor %.100q goes on; the last page has no nextCursor", len(o.Entries), next)
+			o.Error = fmt.Sprintf("the list does not end: behind entry %d cursor %.100q goes on; the last page has no nextCursor", len(o.Entries), next)
 			return o, nil
 		}
 		cursor = next

@@ -73,7 +73,11 @@ func mask(value string) string {
 	if !ok || strings.ContainsAny(scheme, "=;") || len(scheme) > 10 {
 		scheme, rest = "", value
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s (%d characters)", scheme, len(rest)))
+	unit := "characters"
+	if len(rest) == 1 {
+		unit = "character"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s (%d %s)", scheme, len(rest), unit))
 }
 
 // secretName matches the headers whose values are credentials, or could be.

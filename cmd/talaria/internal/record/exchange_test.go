@@ -144,3 +144,11 @@ func TestRecordedStatus(t *testing.T) {
 		t.Errorf("%+v", p.Rows)
 	}
 }
+
+func TestMask(t *testing.T) {
+	for value, want := range map[string]string{"Bearer abc": "Bearer (3 characters)", "x": "(1 character)", "a=b; c": "(6 characters)", "": "(0 characters)"} {
+		if got := mask(value); got != want {
+			t.Errorf("%s: %s", value, got)
+		}
+	}
+}
