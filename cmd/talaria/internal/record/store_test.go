@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -105,5 +106,26 @@ func TestContains(t *testing.T) {
 		if got := contains([]byte(test.text), []byte(test.word)); got != test.want {
 			t.Errorf("%q has %q: %v", test.text, test.word, got)
 		}
+	}
+}
+
+// TestFullStore: a row that drops another one costs no more than one that does not.
+func TestFullStore(t *testing.T) {
+	s := filled(t)
+	for range maxRows {
+		s.add(&Row{}, "")
+	}
+	const more = 1000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range more {
+		s.add(&Row{}, "")
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / more; each > 100_000 {
+		t.Errorf("each row takes %d bytes", each)
+	}
+	if p := s.Rows(Query{Limit: 1}); p.Kept > maxRows || p.Rows[0].Seq != maxRows+more {
+		t.Errorf("%d rows are kept, the newest is %d", p.Kept, p.Rows[0].Seq)
 	}
 }
