@@ -98,10 +98,10 @@ func (l *local) look(look *Look, now time.Duration) Entry {
 		return Entry{Key: look.Key}
 	}
 	if e.rev != look.Known {
-		return e.copy(nil)
+		return l.copy(e, nil)
 	}
 	l.live(e, now, look.TTL, look.In)
-	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner}
+	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner, Due: l.due(e)}
 }
 
 // live lets an entry live on: each of the times changes if it is not 0. l.mu is
@@ -122,8 +122,16 @@ func later(now, d time.Duration) time.Duration {
 }
 
 // copy returns what a caller gets of an entry that he does not know.
-func (e *entry) copy(err error) Entry {
-	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner, Value: e.value, Err: err}
+func (l *local) copy(e *entry, err error) Entry {
+	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner, Due: l.due(e), Value: e.value, Err: err}
+}
+
+// due returns when an entry is due, as callers see it.
+func (l *local) due(e *entry) Rev {
+	if e.index == "" {
+		return 0
+	}
+	return l.base + Rev(e.due.at.Microseconds())
 }
 
 // Put implements Store.
@@ -151,7 +159,7 @@ func (l *local) write(w *Write, now time.Duration) Entry {
 		if e == nil {
 			return Entry{Key: w.Key, Err: ErrChanged}
 		}
-		return e.copy(ErrChanged)
+		return l.copy(e, ErrChanged)
 	case w.Value == nil:
 		if e != nil {
 			l.drop(e)
@@ -179,7 +187,7 @@ func (l *local) write(w *Write, now time.Duration) Entry {
 	}
 	l.live(e, now, w.TTL, w.In)
 	l.told(w, e.rev, prev)
-	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner}
+	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner, Due: l.due(e)}
 }
 
 // told tells the watchers of a write.
@@ -246,7 +254,7 @@ func (l *local) Due(ctx context.Context, part, index, owner string, max int, lea
 		}
 		e.rev, e.owner = l.next(now), owner
 		s.set(a, later(now, lease))
-		due = append(due, e.copy(nil))
+		due = append(due, l.copy(e, nil))
 	}
 	return due, nil
 }

@@ -80,6 +80,7 @@ type Entry struct {
 	Key   Key
 	Rev   Rev    // 0 if there is none
 	Owner string // who has it, as the last Write or Due said
+	Due   Rev    // when it becomes due, by the clock of the Store; 0 if it is in no index
 	// Value is nil if there is no entry, if it is the one that the caller
 	// knows, or the one that he has just written. The bytes are shared: nobody
 	// may change them.
@@ -183,9 +184,9 @@ type Store interface {
 	Put(ctx context.Context, writes ...Write) ([]Entry, error)
 
 	// Due gives entries of an index whose time has come to owner, up to max, the
-	// longest due first: each gets a new Rev, so that whoever holds the one
-	// before can write no more, and is due again after lease. Of several who
-	// call, one gets an entry. There may be more than are returned, also because
+	// longest due first, but perhaps for what was put off: each gets a new Rev, so
+	// that whoever holds the one before can write no more, and is due again after
+	// lease. Of several who call, one gets an entry. There may be more than are returned, also because
 	// the values of one call are about MaxValue together at most, unless it is
 	// one that is longer; none are due if none are returned.
 	//

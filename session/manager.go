@@ -108,6 +108,7 @@ type Manager struct {
 	budget  budget        // of all sessions
 	numbers numbers       // if there is a Store
 	bounded bool          // the Store bounds its calls by itself
+	clock   clock         // of the Store
 	relay   *relay        // nil without a Store
 	courier *courier      // the same
 	uris    budget        // the same, of what they subscribed to
@@ -142,6 +143,7 @@ func NewManager(config Config) *Manager {
 		config.History = defaultHistory
 	}
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
+	m.clock.zero = time.Now()
 	m.contact.Lease, m.besides = endLease, make(chan struct{}, maxAside)
 	m.budget.limit, m.uris.limit = config.Memory, config.Memory
 	m.places = share.New("sessions", config.Max, config.MaxPerPrincipal, share.Always)
@@ -324,7 +326,7 @@ func (m *Manager) Get(ctx context.Context, id string) (*Session, error) {
 	if s != nil {
 		s.touch() // so that it stays while the Store is asked
 	}
-	return m.look(ctx, id, s, true)
+	return m.look(ctx, id, s)
 }
 
 // failed tells of an error of the Store. The Store, StoreFailed, and what a

@@ -93,8 +93,8 @@ type Session struct {
 	over    atomic.Bool  // its end is over, and the Store has it still
 	claimed atomic.Bool  // somebody here ends it for all replicas
 	ending  string       // why the session ends, once this replica ends it; see endedClosed
-	renewed atomic.Int64 // when it was renewed in the Store last, in nanoseconds since 1970
-	kept    atomic.Int64 // when the Store was told last how long it is kept, likewise
+	due     atomic.Int64 // when the Store ends it, as it last said: a scale.Rev
+	kept    atomic.Int64 // when the Store was told last how long it is kept, in nanoseconds since 1970
 
 	parent  context.Context
 	history history

@@ -67,18 +67,31 @@ func (m *Manager) keeping(s *Session, now time.Time) time.Duration {
 }
 
 // lifetime is when a session becomes due that is used now and then not for idle;
-// 0 if never. A use is told when renewing is, a tick late perhaps, and never if the
-// replica is gone by then: the session ends late rather than early.
+// 0 if never. What uses it in the first three eighths of idle need not be told to
+// the store, at whichever replica: the session ends late rather than early. What
+// uses it later is told, a tick late perhaps, and never if the replica is gone by then.
 func (m *Manager) lifetime(idle time.Duration) time.Duration {
 	if idle <= 0 {
 		return 0
 	}
-	return idle + renewing(idle) + 3*m.tick()
+	return m.least(idle) + idle*3/8
 }
 
-// renewing is how long a use of a session is told to nobody: requests tell it
-// earlier.
-func renewing(idle time.Duration) time.Duration { return idle * 3 / 8 }
+// least is how long after a use a session may become due at the earliest: that has
+// to be told if it would be sooner, and is a tick late perhaps.
+func (m *Manager) least(idle time.Duration) time.Duration { return idle + 3*m.tick() }
+
+// wantsRenewal tells whether the store should hear that a session is used, here: it
+// would end it too soon, as far as the last look knows, which may have been after
+// another replica told it.
+func (m *Manager) wantsRenewal(s *Session, now time.Time) bool {
+	used, idle := s.idleSince()
+	if !idle {
+		used = now
+	}
+	until, ok := m.clock.at(used.Add(m.least(m.config.Idle)))
+	return (!idle || s.used()) && (!ok || scale.Rev(s.due.Load()) < until)
+}
 
 // use runs code of the Store, for which a client may wait: no longer than
 // storeTimeout, unless the Store has a bound of its own. That the client has left is
@@ -114,6 +127,7 @@ func (m *Manager) get(ctx context.Context, look scale.Look) (e scale.Entry, err 
 
 // put makes one write. The error is none that Entry.Err tells.
 func (m *Manager) put(ctx context.Context, w scale.Write) (e scale.Entry, err error) {
+	asked := time.Now()
 	err = m.use(ctx, func(ctx context.Context) error {
 		written, err := m.config.Store.Put(ctx, w)
 		if err == nil {
@@ -121,6 +135,9 @@ func (m *Manager) put(ctx context.Context, w scale.Write) (e scale.Entry, err er
 		}
 		return err
 	})
+	if err == nil && e.Err == nil {
+		m.clock.set(asked, e.Due, w.In)
+	}
 	return e, err
 }
 
@@ -191,16 +208,11 @@ func indexFor(in time.Duration) string {
 }
 
 // look finds a session in the store. s is the copy in the table, nil if there is
-// none. For a request that uses s the look renews it, too, from time to time: then
-// renew has nothing to do.
-func (m *Manager) look(ctx context.Context, id string, s *Session, uses bool) (*Session, error) {
+// none.
+func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, error) {
 	var look scale.Look
-	now := time.Now()
 	if s != nil {
 		look = scale.Look{Key: s.key, Known: scale.Rev(s.rev.Load())}
-		if uses && m.config.Idle > 0 && s.renewedAgo(now) >= m.config.Idle/4 {
-			look.In, look.TTL = m.lifetime(m.config.Idle), m.keeping(s, now)
-		}
 	} else {
 		look.Key = keyOf(id)
 	}
@@ -217,9 +229,7 @@ func (m *Manager) look(ctx context.Context, id string, s *Session, uses bool) (*
 		m.ended(id)
 		return nil, nil
 	case s != nil && e.Rev <= look.Known:
-		if look.In > 0 && e.Rev == look.Known {
-			s.noteRenewed(now, look.TTL > 0)
-		}
+		s.noteTold(e, false)
 		return s, nil
 	}
 	text, st, err := m.open(look.Key, id, e.Value)
@@ -233,6 +243,7 @@ func (m *Manager) look(ctx context.Context, id string, s *Session, uses bool) (*
 			return nil, err
 		}
 	}
+	s.noteTold(e, false)
 	return s, s.update(e.Rev, text, st)
 }
 
@@ -342,7 +353,7 @@ func (m *Manager) refresh(s *Session) {
 	m.sweeping.Go(func() {
 		for n := s.refreshes.Load(); ; n = s.refreshes.Load() {
 			var err error
-			m.aside(func() { _, err = m.look(m.ctx, s.id, s, false) })
+			m.aside(func() { _, err = m.look(m.ctx, s.id, s) })
 			switch {
 			case !m.isHere(s) || m.ctx.Err() != nil:
 				return
@@ -373,9 +384,10 @@ func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.D
 		if owner == "" && bytes.Equal(text, s.base) && !s.reseal {
 			return false, nil
 		}
+		ttl := m.keeping(s, time.Now())
 		e, err := m.put(ctx, scale.Write{
 			Key: key, Prev: scale.Rev(s.rev.Load()), Value: m.sealed(key, text),
-			Owner: owner, TTL: m.ttl(), In: in, Index: indexFor(in),
+			Owner: owner, TTL: ttl, In: in, Index: indexFor(in),
 		})
 		switch {
 		case err != nil:
@@ -383,7 +395,7 @@ func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.D
 		case e.Err == nil:
 			s.rev.Store(int64(e.Rev))
 			s.base, s.reseal = text, false
-			s.noteRenewed(time.Now(), true)
+			s.noteTold(e, ttl > 0)
 			return false, nil
 		case !errors.Is(e.Err, scale.ErrChanged):
 			return false, e.Err
@@ -526,7 +538,7 @@ func (m *Manager) renew() {
 		add(s, endLease)
 	}
 	for _, s := range m.sessions {
-		if m.config.Idle > 0 && !m.leaves(s, now) && s.wantsRenewal(now, renewing(m.config.Idle)) {
+		if m.config.Idle > 0 && !m.leaves(s, now) && m.wantsRenewal(s, now) {
 			add(s, m.lifetime(m.config.Idle))
 		}
 	}
@@ -540,9 +552,13 @@ func (m *Manager) renew() {
 		asked.Go(func() {
 			defer func() { <-room }()
 			var found []scale.Entry
+			asked := time.Now()
 			err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, chunk...); return err })
 			if err == nil {
 				for i, e := range found {
+					if e.Rev == chunk[i].Known {
+						m.clock.set(asked, e.Due, chunk[i].In)
+					}
 					m.renewed(these[i], chunk[i], e)
 				}
 			}
@@ -604,7 +620,7 @@ func (m *Manager) tend() {
 func (m *Manager) renewed(s *Session, look scale.Look, e scale.Entry) {
 	switch {
 	case e.Rev == look.Known:
-		s.noteRenewed(time.Now(), look.TTL > 0)
+		s.noteTold(e, look.TTL > 0)
 	case !m.isHere(s) || s.claimed.Load(): // this replica ends it
 	case e.Rev == 0 || e.Owner != "":
 		m.letGo(s, upcall.ErrSessionDeleted)

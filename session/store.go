@@ -209,24 +209,11 @@ func (s *Session) known(rev scale.Rev, text []byte, old bool) {
 	}
 }
 
-// wantsRenewal tells whether the store should hear that s is used: it was since
-// that was told last, and that is long ago.
-func (s *Session) wantsRenewal(now time.Time, every time.Duration) bool {
-	used, idle := s.idleSince()
-	ago := s.renewedAgo(now)
-	return ago >= every && (!idle || s.used() && now.Sub(used) < ago)
-}
-
-// noteRenewed notes that the store was told that s is used, and with kept how long it
+// noteTold notes when the store ends s, and with kept that it was told how long it
 // keeps the state.
-func (s *Session) noteRenewed(now time.Time, kept bool) {
-	s.renewed.Store(now.UnixNano())
+func (s *Session) noteTold(e scale.Entry, kept bool) {
+	s.due.Store(int64(e.Due))
 	if kept {
-		s.kept.Store(now.UnixNano())
+		s.kept.Store(time.Now().UnixNano())
 	}
-}
-
-// renewedAgo returns how long ago the store was told last that s is used.
-func (s *Session) renewedAgo(now time.Time) time.Duration {
-	return time.Duration(now.UnixNano() - s.renewed.Load())
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// fill fills an entry with Rev, owner and value, of which any may be missing.
+// fill fills an entry with Rev, owner, when it is due and value, of which any may be
+// missing.
 func fill(e *scale.Entry, answer []rueidis.RedisMessage, known scale.Rev) error {
 	if len(answer) < 2 || answer[0].IsNil() {
 		return nil
@@ -23,10 +24,16 @@ func fill(e *scale.Entry, answer []rueidis.RedisMessage, known scale.Rev) error 
 	if e.Owner, err = answer[1].ToString(); err != nil {
 		return odd(err)
 	}
-	if e.Rev = rev; rev == known {
+	e.Rev = rev
+	if len(answer) > 2 && !answer[2].IsNil() {
+		if e.Due, err = parseRev(&answer[2]); err != nil {
+			return err
+		}
+	}
+	if rev == known || len(answer) <= 3 {
 		return nil
 	}
-	for _, m := range answer[2:] {
+	for _, m := range answer[3:] {
 		if !m.IsNil() {
 			if e.Value, err = value(&m); err != nil {
 				return err
@@ -83,14 +90,14 @@ func outcome(e *scale.Entry, answer []rueidis.RedisMessage) error {
 // dues reads what is due. more tells that the script has met only names of what
 // is gone.
 func dues(answer []rueidis.RedisMessage, part, owner string) (more bool, due []scale.Entry, err error) {
-	if len(answer)%3 != 1 {
+	if len(answer)%4 != 1 {
 		return false, nil, odd(fmt.Errorf("%d values", len(answer)))
 	}
 	code, err := answer[0].AsInt64()
 	if err != nil {
 		return false, nil, odd(err)
 	}
-	for rest := answer[1:]; len(rest) > 0; rest = rest[3:] {
+	for rest := answer[1:]; len(rest) > 0; rest = rest[4:] {
 		name, err := rest[0].ToString()
 		if err != nil {
 			return false, nil, odd(err)
@@ -99,7 +106,10 @@ func dues(answer []rueidis.RedisMessage, part, owner string) (more bool, due []s
 		if e.Rev, err = parseRev(&rest[1]); err != nil {
 			return false, nil, err
 		}
-		if e.Value, err = value(&rest[2]); err != nil {
+		if e.Due, err = parseRev(&rest[2]); err != nil {
+			return false, nil, err
+		}
+		if e.Value, err = value(&rest[3]); err != nil {
 			return false, nil, err
 		}
 		due = append(due, e)

@@ -22,14 +22,18 @@ local function outlive(key, ttl)
   return ttl
 end
 
--- note notes in its index when an entry is due, and in its limit how long it
--- counts: ttl and due are 0 where nothing changes, rest is how long the entry has.
-local function note(base, name, index, limit, ttl, due, rest)
-  if index then
-    if due > 0 then redis.call('ZADD', base .. 'i:' .. index, now + due, name) end
-    if due > 0 or ttl > 0 then outlive(base .. 'i:' .. index, math.max(ttl, rest)) end
-  end
-  if limit and ttl > 0 then
+-- put_off returns when an entry of an index is due, as its field says it. The index
+-- is told only what is sooner than it knew, as that costs most: an entry is due when
+-- the field says so as well, and Due tells the index.
+local function put_off(base, name, index, at, due)
+  if not at or now + due < tonumber(at) then redis.call('ZADD', base .. 'i:' .. index, now + due, name) end
+  return digits(now + due)
+end
+
+-- keep lets the index and the limit of an entry, if any, live as long as it does.
+local function keep(base, name, index, limit, ttl)
+  if index then outlive(base .. 'i:' .. index, ttl) end
+  if limit then
     redis.call('ZADD', base .. 'l:' .. limit, now + ttl * 1000, name)
     outlive(base .. 'l:' .. limit, ttl)
   end

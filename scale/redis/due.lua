@@ -1,26 +1,27 @@
 -- Due. KEYS: the index. ARGV: base, index, owner, max, lease, bytes. It returns
 -- whether there may be more that nobody has looked at, and for each entry its
--- name, Rev and value. Names stay in an index when their entries expire, or were
--- made again without it: they are taken out here.
+-- name, Rev, when it is due and value. Names stay in an index when their entries
+-- expire, or were made again without it, and where they are when these are due later:
+-- they are taken out, or put off, here.
 
 local base, index, most = ARGV[1], ARGV[2], tonumber(ARGV[4])
 local found, size = {0}, 0
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, most)
 for _, name in ipairs(due) do
   local key = base .. 'e:' .. name
-  local e = redis.call('HMGET', key, 'r', 'i', 'v', 'w')
+  local e = redis.call('HMGET', key, 'r', 'i', 'v', 'w', 'd')
   if e[2] ~= index then
     redis.call('ZREM', KEYS[1], name)
+  elseif e[5] and tonumber(e[5]) > now then
+    redis.call('ZADD', KEYS[1], e[5], name)
   else
     local value = e[3] or e[4]
     size = size + #value
     if size > tonumber(ARGV[6]) and #found > 1 then return found end
-    local rev = digits(after(tonumber(e[1])))
-    redis.call('HSET', key, 'r', rev, 'o', ARGV[3])
-    redis.call('ZADD', KEYS[1], now + tonumber(ARGV[5]), name)
-    table.insert(found, name)
-    table.insert(found, rev)
-    table.insert(found, value)
+    local rev, at = digits(after(tonumber(e[1]))), digits(now + tonumber(ARGV[5]))
+    redis.call('HSET', key, 'r', rev, 'o', ARGV[3], 'd', at)
+    redis.call('ZADD', KEYS[1], at, name)
+    for _, v in ipairs({name, rev, at, value}) do table.insert(found, v) end
   end
 end
 if #found == 1 and #due == most then found[1] = 1 end

@@ -317,8 +317,8 @@ func (e *engine) look(look *scale.Look) command {
 // allFields are those of an entry that are looked at, and shortFields those without
 // a long value.
 var (
-	allFields   = []string{"r", "o", "v", "w"}
-	shortFields = allFields[:3:3]
+	allFields   = []string{"r", "o", "d", "v", "w"}
+	shortFields = allFields[:4:4]
 )
 
 // lookLong looks once more at entries that are not as known, and whose values are

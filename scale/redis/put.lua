@@ -1,7 +1,7 @@
 -- A Write. KEYS: the entry; its new index and limit, if any. ARGV: base, name,
 -- Prev, the field of the value or "" to delete, value, owner, ttl, in, index,
 -- limit, max, channel, what is told of the key. It returns what has become of the
--- write, and Rev, owner and value of what is there.
+-- write, and Rev, owner, when it is due and value of what is there.
 
 local changed, written, full = 0, 1, 2
 local base, name, field, index, limit = ARGV[1], ARGV[2], ARGV[4], ARGV[9], ARGV[10]
@@ -13,12 +13,12 @@ local function tell(rev, prev)
   end
 end
 
-local e = redis.call('HMGET', KEYS[1], 'r', 'i', 'l')
+local e = redis.call('HMGET', KEYS[1], 'r', 'i', 'l', 'd')
 local prev = tonumber(e[1] or 0)
 if ARGV[3] ~= '-1' and tonumber(ARGV[3]) ~= prev then
   if prev == 0 then return {changed} end
-  local c = redis.call('HMGET', KEYS[1], 'r', 'o', 'v', 'w')
-  return {changed, c[1], c[2], c[3], c[4]}
+  local c = redis.call('HMGET', KEYS[1], 'r', 'o', 'd', 'v', 'w')
+  return {changed, c[1], c[2], c[3], c[4], c[5]}
 end
 
 if field == '' then
@@ -31,31 +31,35 @@ if field == '' then
   return {written, '0', ''}
 end
 
-local within, rest = e[3], ttl
-if prev > 0 then
-  rest = redis.call('PTTL', KEYS[1])
-elseif limit ~= '' then
+local within = e[3]
+if prev == 0 and limit ~= '' then
   local key = base .. 'l:' .. limit
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
   if redis.call('ZCARD', key) >= tonumber(ARGV[11]) then return {full} end
   within = limit
 end
 
-local here = e[2]
+local here, at = e[2], e[4]
 if here and (due < 0 or due > 0 and here ~= index) then
   redis.call('ZREM', base .. 'i:' .. here, name)
-  here = false
+  here, at = false, false
 end
-if due > 0 then here = index end
-note(base, name, here, within, ttl, due, rest)
+if due > 0 then
+  at, here = put_off(base, name, index, at, due), index
+end
+if ttl > 0 then
+  keep(base, name, here, within, ttl)
+elseif here and here ~= e[2] then
+  outlive(base .. 'i:' .. here, redis.call('PTTL', KEYS[1]))
+end
 
 local rev = after(prev)
 redis.call('HSET', KEYS[1], 'r', digits(rev), 'o', ARGV[6], field, ARGV[5])
 if prev > 0 then redis.call('HDEL', KEYS[1], field == 'v' and 'w' or 'v') end
-if here ~= e[2] then
-  if here then redis.call('HSET', KEYS[1], 'i', here) else redis.call('HDEL', KEYS[1], 'i') end
+if at ~= e[4] then
+  if at then redis.call('HSET', KEYS[1], 'i', here, 'd', at) else redis.call('HDEL', KEYS[1], 'i', 'd') end
 end
 if within ~= e[3] then redis.call('HSET', KEYS[1], 'l', within) end
 if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ttl) end
 tell(rev, prev)
-return {written, digits(rev), ARGV[6]}
+return {written, digits(rev), ARGV[6], at}

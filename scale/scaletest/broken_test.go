@@ -262,6 +262,22 @@ var breakages = map[string]func(b *broken){
 	"looks do not prolong":    looks(func(look *scale.Look) { look.TTL = 0 }),
 	"looks do not put off":    looks(func(look *scale.Look) { look.In = 0 }),
 	"looks put off, with TTL": looks(func(look *scale.Look) { look.In = max(look.In, look.TTL) }),
+	"looks do not say when": func(b *broken) {
+		get := b.get
+		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+			es, err := get(ctx, looks...)
+			for i := range es {
+				es[i].Due = 0
+			}
+			return es, err
+		}
+	},
+	"writes do not say when": written(func(es []scale.Entry) {
+		for i := range es {
+			es[i].Due = 0
+		}
+	}),
+	"what was put off comes sooner": looks(func(look *scale.Look) { look.In = min(look.In, brief) }),
 	"who knows nothing prolongs": func(b *broken) {
 		get := b.get
 		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {

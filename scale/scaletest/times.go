@@ -20,6 +20,8 @@ var timeChecks = []check{
 	{"LimitEnds", checkLimitEnds},
 	{"Due", checkDue},
 	{"DueMoves", checkDueMoves},
+	{"DuePutOff", checkDuePutOff},
+	{"DueSays", checkDueSays},
 	{"DueOnce", checkDueOnce},
 	{"DueBytes", checkDueBytes},
 	{"Lease", checkLease},
@@ -210,6 +212,79 @@ func checkDueMoves(k *kit) {
 	}
 	if es, err := k.a.Due(k.Context(), "part", "other", "me", 10, long); err != nil || names(es) != "[moved]" {
 		k.Errorf("%s are due in the other index, %v, want moved", names(es), err)
+	}
+}
+
+// checkDuePutOff checks that what looks have put off is due then, and not before,
+// whatever was said of it first, and hides nothing else that is due.
+func checkDuePutOff(k *kit) {
+	var off []scale.Entry
+	for i := range 10 {
+		off = append(off, k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), In: 1, Index: "due"}))
+	}
+	put := func(e scale.Entry, in time.Duration) {
+		if e = k.get(k.b, scale.Look{Key: e.Key, Known: e.Rev, In: in}); e.Value != nil {
+			k.Errorf("Get of a known one returned %+v", e)
+		}
+	}
+	for _, e := range off {
+		put(e, long)
+	}
+	put(off[1], brief) // sooner again
+	written := scale.Write{Key: off[2].Key, Prev: off[2].Rev, Value: []byte("x"), In: brief, Index: "due"}
+	if e := k.put(k.a, written); e.Err != nil {
+		k.Errorf("writing what was put off returned %+v", e)
+	}
+	k.make(k.a, scale.Write{Key: key("else"), In: 1, Index: "due"})
+	k.sleep(brief)
+	due := map[string]bool{}
+	for es := k.due(k.b, "me", 1, long); len(es) > 0; es = k.due(k.b, "me", 1, long) {
+		due[es[0].Key.Name] = true
+	}
+	if len(due) != 3 || !due["1"] || !due["2"] || !due["else"] {
+		k.Errorf("%v are due, want 1, 2 and else", due)
+	}
+}
+
+// checkDueSays checks what is said of when an entry is due.
+func checkDueSays(k *kit) {
+	want := func(what string, e scale.Entry, from scale.Rev, in time.Duration) {
+		k.Helper()
+		if wait := time.Duration(e.Due-from) * time.Microsecond; wait < in-slack || wait > in+patience {
+			k.Errorf("%s: due %v after it was written, want %v", what, wait, in)
+		}
+		for _, known := range []scale.Rev{0, e.Rev} {
+			if there := k.get(k.b, scale.Look{Key: e.Key, Known: known}); there.Rev == e.Rev && there.Due != e.Due {
+				k.Errorf("%s: due at %d, and then at %d", what, e.Due, there.Due)
+			}
+		}
+	}
+	e := k.make(k.a, scale.Write{Key: key("e"), In: long, Index: "due"})
+	made := e.Rev
+	want("made", e, made, long)
+	want("put off", k.get(k.b, scale.Look{Key: e.Key, Known: made, In: 3 * long}), made, 3*long)
+	want("sooner again", k.get(k.b, scale.Look{Key: e.Key, Known: made, In: 2 * long}), made, 2*long)
+	want("kept for longer", k.get(k.b, scale.Look{Key: e.Key, Known: made, TTL: 2 * long}), made, 2*long)
+	want("changed", k.put(k.b, scale.Write{Key: e.Key, Prev: made - 1, Value: []byte("x")}), made, 2*long)
+	e = k.put(k.a, scale.Write{Key: e.Key, Prev: made, Value: []byte("x")})
+	want("written", e, made, 2*long)
+	e = k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), In: time.Millisecond, Index: "due"})
+	want("written, due at once", e, e.Rev, time.Millisecond)
+	k.sleep(0)
+	if es := k.due(k.a, "me", 1, long); len(es) == 1 {
+		e = es[0]
+		want("given", e, e.Rev, long)
+	} else {
+		k.Errorf("%d are due, want one", len(es))
+	}
+	for what, e := range map[string]scale.Entry{
+		"taken out": k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), In: -1}),
+		"never in":  k.make(k.a, scale.Write{Key: key("never")}),
+		"missing":   k.get(k.a, scale.Look{Key: key("none")}),
+	} {
+		if there := k.get(k.b, scale.Look{Key: e.Key, Known: e.Rev, In: long}); e.Due != 0 || there.Due != 0 {
+			k.Errorf("%s: due at %d and %d, want never", what, e.Due, there.Due)
+		}
 	}
 }
 
