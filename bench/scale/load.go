@@ -60,20 +60,31 @@ const (
 	million    = 1_000_000
 	slots      = 64                // parts of the store that sessions are spread over
 	checkEvery = 150 * time.Second // for a stream that is open
-	checked    = 256               // at a time
-	lastEvery  = 3 * time.Hour     // the store is told how long it keeps an entry
+	together   = 256               // looks that no call waits for
+	lastEvery  = 3 * time.Hour     // each replica tells how long an entry is kept
 )
 
+// lives is how long a session lives from when that is told, and touchEvery how long it
+// takes until the call comes after which it is told again, and a replica tells it, if
+// calls come so often. So an index has to be told again after moveEvery.
+func lives(idle time.Duration) time.Duration             { return idle*11/8 + 3*tick(idle) }
+func touchEvery(idle, calls time.Duration) time.Duration { return idle*3/8 + (calls+tick(idle))/2 }
+func moveEvery(idle, calls time.Duration) time.Duration {
+	return lives(idle) - touchEvery(idle, calls)/2
+}
+
+// tick is the time between two rounds of a replica, in each of which it asks what is
+// due in one of the parts.
+func tick(idle time.Duration) time.Duration { return idle / 256 }
+
 // mixOf is what a million sessions with open streams and a call a minute are in a
-// second, each at so many replicas. Each of these keeps a session for longer when it
-// was last done a quarter of its time ago, or more.
+// second, each at so many replicas: one of these keeps a session for longer.
 func mixOf(replicas int) mix {
-	touches := float64(replicas) * million / (defaultIdle / 4).Seconds()
-	lasting := million / lastEvery.Seconds()
-	return mix{
-		look: million/60 - touches, touch: touches - float64(replicas)*lasting, check: million/checkEvery.Seconds() - lasting,
-		lastingTouch: float64(replicas) * lasting, lastingCheck: lasting,
-	}
+	every, n := touchEvery(defaultIdle, time.Minute), time.Duration(replicas)
+	touches := million / every.Seconds()
+	lasting := float64(replicas) * million / (lastEvery + n*every).Seconds()
+	checks, lastingChecks := million/checkEvery.Seconds(), million/lastEvery.Seconds()
+	return mix{look: million / 60, touch: touches - lasting, check: checks - lastingChecks, lastingTouch: lasting, lastingCheck: lastingChecks}
 }
 
 // stored are entries of sessions as replicas make them, and of who listens to each.
@@ -83,7 +94,9 @@ type stored struct {
 	revs, mailRevs []scale.Rev
 }
 
-// store makes n entries, whose values have so many bytes.
+// store makes n entries, whose values have so many bytes. As many of them as of a
+// million come due while replicas ask once for what is due in each part, or all, are so
+// by their index, and were put off.
 func store(e *engine, replicas, n, size int) (s *stored, err error) {
 	s = &stored{}
 	for range replicas {
@@ -101,29 +114,35 @@ func store(e *engine, replicas, n, size int) (s *stored, err error) {
 	}
 	s.revs, s.mailRevs = make([]scale.Rev, n), make([]scale.Rev, n)
 	value := make([]byte, size)
+	moved := int(million * slots * tick(defaultIdle) / time.Duration(replicas) / moveEvery(defaultIdle, time.Minute))
 	const some = 20 // at a time, or the last ones would have to wait for too many
 	err = each(n/some, func(i int) error {
 		var writes []scale.Write
+		var looks []scale.Look
 		for j := i * some; j < (i+1)*some; j++ {
+			in := lives(defaultIdle)
+			if j < moved {
+				in = 1
+			}
 			writes = append(writes,
-				scale.Write{Key: s.keys[j], Value: value, TTL: kept, In: due, Index: "due", Limit: "sessions", Max: million},
+				scale.Write{Key: s.keys[j], Value: value, TTL: kept, In: in, Index: "due", Limit: "sessions", Max: million},
 				scale.Write{Key: s.mails[j], Value: []byte{}, TTL: kept, Owner: "1z141z4hkzcxs.1z141z"})
 		}
 		made, err := s.stores[i%replicas].Put(context.Background(), writes...)
 		for j, e := range made {
 			s.revs[i*some+j/2], s.mailRevs[i*some+j/2] = made[j/2*2].Rev, e.Rev
 			err = errors.Join(err, e.Err)
+			if j%2 == 0 {
+				looks = append(looks, scale.Look{Key: e.Key, Known: e.Rev, In: lives(defaultIdle)})
+			}
 		}
-		return err
+		return errors.Join(err, s.get(s.stores[i%replicas], looks...))
 	})
 	return s, err
 }
 
-// How long sessions are kept, and when they are due.
-const (
-	kept = defaultIdle + 24*time.Hour
-	due  = defaultIdle * 11 / 8
-)
+// kept is how long sessions are kept.
+const kept = defaultIdle + 24*time.Hour
 
 func (s *stored) close() {
 	for _, one := range s.stores {
@@ -141,7 +160,7 @@ func (s *stored) ask(one *redis.Store, kind, n int) error {
 			looks[i] = scale.Look{Key: s.mails[first+i], Known: s.mailRevs[first+i]}
 		}
 		if kind == touch || kind == lastingTouch {
-			looks[i].In = due
+			looks[i].In = lives(defaultIdle)
 		}
 		if kind == lastingTouch || kind == lastingCheck {
 			looks[i].TTL = kept
@@ -156,6 +175,15 @@ func (s *stored) get(one *redis.Store, looks ...scale.Look) error {
 		if err == nil && e.Rev != looks[i].Known {
 			err = fmt.Errorf("the entry %s is another one", e.Key.Name)
 		}
+	}
+	return err
+}
+
+// move asks what is due in a part, which is nothing, as all was put off.
+func (s *stored) move(one *redis.Store, part int) error {
+	due, err := one.Due(context.Background(), opaque.Part("session", part), "due", "bench", 100, time.Minute)
+	if len(due) > 0 {
+		err = fmt.Errorf("%d are due", len(due))
 	}
 	return err
 }
@@ -206,8 +234,8 @@ func (s *stored) under(e *engine, m mix, within time.Duration) (spent, error) {
 	for _, one := range s.stores {
 		for kind, rate := range m {
 			rate /= float64(len(s.stores))
-			if kind == check || kind == lastingCheck {
-				n := min(checked, len(s.keys))
+			if kind != look {
+				n := min(together, len(s.keys))
 				paced(one, kind, n, rate/float64(n))
 				continue
 			}
@@ -215,6 +243,16 @@ func (s *stored) under(e *engine, m mix, within time.Duration) (spent, error) {
 				paced(one, kind, 1, rate/inflight)
 			}
 		}
+	}
+	for i, one := range s.stores {
+		running.Go(func() {
+			for at := tick(defaultIdle) * time.Duration(i) / time.Duration(len(s.stores)); at < within; at += tick(defaultIdle) {
+				time.Sleep(time.Until(began.Add(at)))
+				if err := s.move(one, rand.IntN(slots)); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
 	}
 	running.Wait()
 	if err := failed.Load(); err != nil {
@@ -311,6 +349,8 @@ func observe(o options, e *engine) (seen mix, sent commands, size int, err error
 	}
 	sent.add(e.calls(), 1)
 	sent.add(alone, -time.Since(began).Seconds()/idle.Seconds())
+	moved := float64(len(ids)) * time.Since(began).Seconds() / moveEvery(brief, each).Seconds()
+	sent.add(commands{"hmget": 1, "zadd": 1}, -moved) // of sessions in their indexes, as the load does besides
 	seen = f.asked()
 	seen.add(was, -1)
 	return seen, sent, f[0].stats().Size, err
