@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,6 +189,23 @@ func TestListChanged(t *testing.T) {
 		i.Connect(revision)
 		until(t, i, func() bool { return snapshot(i).Revision == revision.String() })
 		listed(t, i, "tool")
+		if revision == protocol.Latest { // which is told of changes because it has asked
+			until(t, i, func() bool {
+				var page struct{ Rows []struct{ Method string } }
+				ask(t, i, "GET", "/api/traffic", "", &page)
+				agreed := false
+				for _, row := range slices.Backward(page.Rows) { // the oldest first
+					agreed = agreed || strings.HasSuffix(row.Method, "acknowledged")
+					if row.Method == protocol.MethodToolsList {
+						if !agreed {
+							t.Error("tools were listed before the server had agreed to tell of changes")
+						}
+						return true
+					}
+				}
+				return false
+			})
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		read, write := io.Pipe()
 		over := make(chan struct{})

@@ -201,10 +201,12 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	}
 	i.mu.Unlock()
 	if !late && err == nil {
-		for name := range kinds {
-			i.work.Go(func() { i.keepListed(ctx, attempt, name, changed[name]) })
-		}
-		i.work.Go(func() { listen(ctx, c) })
+		i.work.Go(func() {
+			listen(ctx, c) // first: of a change before the server has agreed nobody is told
+			for name := range kinds {
+				i.work.Go(func() { i.keepListed(ctx, attempt, name, changed[name]) })
+			}
+		})
 	}
 	switch {
 	case late && c != nil:
@@ -217,6 +219,9 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	i.pulse.beat()
 }
 
+// agreeTime is how long lists wait for a server to agree that it tells of changes.
+const agreeTime = 2 * time.Second
+
 // listen wants to hear of lists that change. A server that does not tell is no failure.
 func listen(ctx context.Context, c *client.Client) {
 	var f client.Filter
@@ -225,7 +230,9 @@ func listen(ctx context.Context, c *client.Client) {
 	f.PromptsListChanged = known.Prompts != nil && known.Prompts.ListChanged
 	f.ResourcesListChanged = known.Resources != nil && known.Resources.ListChanged
 	if f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged {
-		_, _ = c.Listen(ctx, f, nil) // OnNotification hears it
+		agreed, cancel := context.WithTimeout(ctx, agreeTime)
+		defer cancel()
+		_, _ = c.Listen(agreed, f, nil) // OnNotification hears it
 	}
 }
 
