@@ -71,22 +71,29 @@ func TestBytes(t *testing.T) {
 	for n, c := range cases {
 		tools = append(tools, fmt.Sprintf(`{"name":"take%02d","inputSchema":{"type":"object",%s}}`, n, fmt.Sprintf(c.schema, c.of)))
 	}
-	record := filepath.Join(t.TempDir(), "calls.jsonl")
-	page := inspectPage(t, "'"+talaria+"' tap -o '"+record+"' -- "+fixture(t, "raw", strings.Join(tools, ",")))
-	page.until(`document.querySelector('.ask')`)
-	for n, c := range cases {
-		t.Run(fmt.Sprintf("%d %s", n, c.want), func(t *testing.T) {
-			b, tool := page.in(t), fmt.Sprintf("take%02d", n)
-			b.find(tool)
-			c.enter(b, c.keys)
-			b.ctrl(enter)
-			b.until(`document.querySelector('[data-state=done]') || document.querySelector('.ask .primary').innerText.startsWith('Call anyway')`)
-			if !eval[bool](b, `!!document.querySelector('[data-state=done]')`) {
-				b.ctrl(enter)
-				b.until(`document.querySelector('[data-state=done], [data-state=error]')`)
-			}
-			if got := arguments(t, record, tool); got != c.want {
-				t.Errorf("the server got %s, and not %s", got, c.want)
+	const pages = 3
+	for first := range pages {
+		t.Run(fmt.Sprint("page ", first), func(t *testing.T) {
+			t.Parallel()
+			record := filepath.Join(t.TempDir(), "calls.jsonl")
+			page := inspectPage(t, "'"+talaria+"' tap -o '"+record+"' -- "+fixture(t, "raw", strings.Join(tools, ",")))
+			page.until(`document.querySelector('.ask')`)
+			for n := first; n < len(cases); n += pages {
+				c := cases[n]
+				t.Run(fmt.Sprintf("%d %s", n, c.want), func(t *testing.T) {
+					b, tool := page.in(t), fmt.Sprintf("take%02d", n)
+					b.find(tool)
+					c.enter(b, c.keys)
+					b.ctrl(enter)
+					b.until(`document.querySelector('[data-state=done]') || document.querySelector('.ask .primary').innerText.startsWith('Call anyway')`)
+					if !eval[bool](b, `!!document.querySelector('[data-state=done]')`) {
+						b.ctrl(enter)
+						b.until(`document.querySelector('[data-state=done], [data-state=error]')`)
+					}
+					if got := arguments(t, record, tool); got != c.want {
+						t.Errorf("the server got %s, and not %s", got, c.want)
+					}
+				})
 			}
 		})
 	}
