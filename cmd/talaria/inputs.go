@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
 // inputs asks in the terminal for what configuration files want to know, once for
@@ -20,6 +23,7 @@ type inputs struct {
 	mu      sync.Mutex
 	known   map[string]string
 	closed  bool
+	left    bool // Ctrl-C at a question
 }
 
 // mostTries is how often a person may choose what there is not.
@@ -40,8 +44,12 @@ func (i *inputs) ask(in config.Input) (string, error) {
 	case i.closed, !i.console.Interactive():
 		return in.Default, nil
 	}
+	if i.left {
+		return "", terminal.ErrInterrupted
+	}
 	text, err := i.answer(in)
 	if err != nil {
+		i.left = errors.Is(err, terminal.ErrInterrupted)
 		return "", err
 	}
 	if i.known == nil {
@@ -51,11 +59,12 @@ func (i *inputs) ask(in config.Input) (string, error) {
 	return text, nil
 }
 
-// close ends the asking.
-func (i *inputs) close() {
+// close ends the asking. It tells whether Ctrl-C was pressed at a question.
+func (i *inputs) close() (left bool) {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.closed = true
-	i.mu.Unlock()
+	return i.left
 }
 
 func (i *inputs) answer(in config.Input) (string, error) {
@@ -82,9 +91,17 @@ func (i *inputs) answer(in config.Input) (string, error) {
 // line reads a line, which is not shown if it is a password.
 func (i *inputs) line(prompt string, in config.Input) (string, error) {
 	if in.Password {
-		return i.console.Secret(prompt)
+		text, err := i.console.Secret(prompt)
+		if errors.Is(err, io.EOF) {
+			err = terminal.ErrInterrupted
+		}
+		return text, err
 	}
 	ed := editor.New(i.console, "")
 	defer ed.Close()
-	return ed.Ask(prompt, func(string) []string { return in.Options })
+	text, err := ed.Ask(prompt, func(string) []string { return in.Options })
+	if errors.Is(err, form.ErrCancel) {
+		err = terminal.ErrInterrupted
+	}
+	return text, err
 }

@@ -38,3 +38,23 @@ func TestInspectInputs(t *testing.T) {
 		t.Errorf("got the exit code %d", code)
 	}
 }
+
+// TestInspectInputsInterrupted: Ctrl-C at a question ends the command, at that for a
+// password, too.
+func TestInspectInputsInterrupted(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "mcp.json")
+	for _, password := range []string{"true", "false"} {
+		text := `{"inputs":[{"id":"key","type":"promptString","description":"the key","password":` + password + `}],
+			"servers":{"one":{"command":"/no/such/command","args":["${input:key}"]}}}`
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x := startPerson(t, t.TempDir(), "inspect", "-b", "--no-open", "--config", name)
+		x.expect("the key:")
+		x.press("hu" + ctrlC)
+		if code := x.exit(); code != exitInterrupted {
+			t.Errorf("password %s: got the exit code %d and\n%s", password, code, x.text())
+		}
+	}
+}

@@ -26,6 +26,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/statedir"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
 // inBrowser inspects a server in a page.
@@ -117,10 +118,11 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 // all that are on. What the file wants to know is asked for, now and never again.
 func (b *inBrowser) configured(args []string) ([][]string, error) {
 	asked := &inputs{console: b.console}
-	defer asked.close()
 	b.input = asked.ask
 	file, err := config.Read(b.config, &config.Options{Input: b.input})
-	switch {
+	switch left := asked.close(); {
+	case left:
+		return nil, terminal.ErrInterrupted
 	case err != nil:
 		return nil, usage("--config: %w", err)
 	case len(args) > 0:

@@ -102,17 +102,31 @@ var colors = map[Style]text.Colors{
 // make it, of text that they have cleaned: everything else that is written is cleaned here.
 type Painted string
 
-// Secret reads a line from the terminal without showing it.
+// Secret reads a line from the terminal without showing it. The error is io.EOF
+// after Ctrl-C and Ctrl-D.
 func (c *Console) Secret(prompt string) (string, error) {
 	file, ok := c.In.(*os.File)
 	if !ok || !c.Interactive() {
 		return "", errors.New("there is no terminal to type it in unseen")
 	}
-	fmt.Fprint(c.Err, prompt)
-	defer fmt.Fprintln(c.Err)
-	text, err := term.ReadPassword(int(file.Fd()))
-	return string(text), err
+	// Raw before there is a prompt to type at: what is typed at once is not shown either.
+	before, err := term.MakeRaw(int(file.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer term.Restore(int(file.Fd()), before) //nolint:errcheck // it was possible a moment ago
+	return term.NewTerminal(unseen{file, c.Err}, "").ReadPassword(prompt)
 }
+
+// unseen is a terminal of which one key is read at a time, so that what is typed
+// behind a line stays for whoever reads the next one.
+type unseen struct {
+	in  *os.File
+	out io.Writer
+}
+
+func (u unseen) Read(p []byte) (int, error)  { return u.in.Read(p[:min(1, len(p))]) }
+func (u unseen) Write(p []byte) (int, error) { return u.out.Write(p) }
 
 // Paint returns s for Out in a style, or as it is where there is no colour. It
 // cleans s.
