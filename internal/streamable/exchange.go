@@ -76,11 +76,14 @@ func (e *exchange) start() {
 	if e.session != "" {
 		header.Set(headerSession, e.session)
 	}
+	if e.line != nil && !e.keep && !e.shared {
+		header["Connection"] = eventHeaders[3:4:4] // it will be taken over, and no request may come on it when the stream ends
+	}
 	e.w.WriteHeader(http.StatusOK)
 }
 
 // eventHeaders are values of headers, shared by all streams.
-var eventHeaders = []string{"text/event-stream", "no-cache, no-transform", "no"}
+var eventHeaders = []string{"text/event-stream", "no-cache, no-transform", "no", "close"}
 
 // event writes one event and flushes it; a nil message makes one without data.
 // e.mu is held.

@@ -354,6 +354,39 @@ func TestGetStream(t *testing.T) {
 	})
 }
 
+// The header of a stream says that its connection ends with it where that was taken
+// over: a client that sent its next request on it would get no answer.
+func TestStreamSaysThatItsConnectionEnds(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		b := newBackend()
+		b.listen = func(to *Events) *protocol.Error {
+			_ = to.Open()
+			to.Wait()
+			return nil
+		}
+		onPipe(t, New(b, Options{NoTakeover: keep}), func(t *testing.T, c net.Conn) {
+			from := bufio.NewReader(c)
+			for i := range 2 {
+				_, sent := io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nMcp-Session-Id: s1\r\n\r\n")
+				w, err := http.ReadResponse(from, nil)
+				if i > 0 {
+					if served := sent == nil && err == nil; served != keep {
+						t.Errorf("NoTakeover is %v: a second request is served: %v", keep, served)
+					}
+					return
+				}
+				if err != nil || w.Close == keep {
+					t.Fatalf("NoTakeover is %v: %+v, %v", keep, w, err)
+				}
+				if _, err := io.Copy(io.Discard, w.Body); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+		})
+	}
+}
+
 // A listener that stops reading ends with its next sign of life.
 func TestGetStalled(t *testing.T) {
 	b := newBackend()
