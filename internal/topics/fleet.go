@@ -40,6 +40,7 @@ type fleet struct {
 	mu    sync.Mutex // held while the store works
 	rev   scale.Rev
 	known map[string]map[string]string
+	old   bool // it is sealed with a key that goes
 	left  bool // this replica does not belong to it any more
 }
 
@@ -103,9 +104,11 @@ func (f *fleet) read(ctx context.Context) error {
 
 // open takes in what the store has. f.mu is held.
 func (f *fleet) open(e scale.Entry) error {
-	known := map[string]map[string]string{}
+	known, old := map[string]map[string]string{}, false
 	if e.Rev != 0 {
-		text, _, err := f.hub.config.Seal.Open(e.Value, seal.Binding(catalogues.Name))
+		var text []byte
+		var err error
+		text, old, err = f.hub.config.Seal.Open(e.Value, seal.Binding(catalogues.Name))
 		if err == nil {
 			err = json.Unmarshal(text, &known)
 		}
@@ -113,7 +116,7 @@ func (f *fleet) open(e scale.Entry) error {
 			return fmt.Errorf("topics: what the replicas offer does not open: %w", err)
 		}
 	}
-	f.rev, f.known = e.Rev, known
+	f.rev, f.known, f.old = e.Rev, known, old
 	return nil
 }
 
@@ -134,8 +137,8 @@ func (f *fleet) gone(ctx context.Context) (nodes []string, err error) {
 	return nodes, nil
 }
 
-// change makes a change of what the store has, unless it changes nothing, and
-// raises the lists that are others for some client. f.mu is held.
+// change makes a change of what the store has, unless it changes nothing and need not
+// be sealed anew, and raises the lists that are others for some client. f.mu is held.
 func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]string)) error {
 	for {
 		next := make(map[string]map[string]string, len(f.known)+1)
@@ -146,7 +149,7 @@ func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]st
 			return err
 		}
 		text, err := json.Marshal(next)
-		if err != nil || bytes.Equal(text, before) {
+		if err != nil || bytes.Equal(text, before) && !f.old {
 			return err
 		}
 		var written []scale.Entry
@@ -169,7 +172,7 @@ func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]st
 			for _, topic := range f.differ(next) {
 				f.hub.raiseForAll(topic)
 			}
-			f.rev, f.known = written[0].Rev, next
+			f.rev, f.known, f.old = written[0].Rev, next, false
 			return nil
 		}
 	}

@@ -72,6 +72,31 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// What a replica with the old key first has written when it left is sealed anew by
+// one with the new key first, so that one without the old key can read it.
+func TestFleetKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const before, after = "the key that goes away", "the key that comes"
+		e := newEngine()
+		both := openWith(t, e, before, after)
+		both.serves("1", "a")
+		turned := openWith(t, e, after, before)
+		turned.serves("1", "a")
+		time.Sleep(2 * look) // until it knows the other
+		both.Close(context.Background())
+		time.Sleep(2 * look)
+		last := openWith(t, e, after)
+		last.serves("1", "a")
+		time.Sleep(2 * look)
+		if last.failed > 0 {
+			t.Error("what was sealed with the old key is there still")
+		}
+		for _, h := range []*hub{turned, last} {
+			h.Close(context.Background())
+		}
+	})
+}
+
 // What a replica changes by itself it raises by itself; and nobody is taken for
 // gone because the store was away.
 func TestFleetIsQuiet(t *testing.T) {

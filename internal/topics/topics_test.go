@@ -84,8 +84,17 @@ type hub struct {
 
 // open starts a Hub in a bubble, whose clock is the store's.
 func open(t *testing.T, store scale.Store) *hub {
+	return openWith(t, store, "a secret of 16 bytes or more")
+}
+
+// openWith is open for a Hub with secrets.
+func openWith(t *testing.T, store scale.Store, secrets ...string) *hub {
 	t.Helper()
-	keys, err := seal.New("topics", []byte("a secret of 16 bytes or more"))
+	var all [][]byte
+	for _, secret := range secrets {
+		all = append(all, []byte(secret))
+	}
+	keys, err := seal.New("topics", all...)
 	if err != nil {
 		t.Fatal(err)
 	}
