@@ -89,7 +89,7 @@ type Session struct {
 	saving  sync.Mutex
 	rev     atomic.Int64 // a scale.Rev; written with saving held
 	base    []byte
-	reseal  bool         // base was sealed with a key that goes
+	reseal  atomic.Bool  // base was sealed with a key that goes
 	over    atomic.Bool  // its end is over, and the Store has it still
 	claimed atomic.Bool  // somebody here ends it for all replicas
 	ending  string       // why the session ends, once this replica ends it; see endedClosed

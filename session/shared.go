@@ -381,7 +381,7 @@ func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.D
 		if err != nil {
 			return false, err
 		}
-		if owner == "" && bytes.Equal(text, s.base) && !s.reseal {
+		if owner == "" && bytes.Equal(text, s.base) && !s.reseal.Load() {
 			return false, nil
 		}
 		ttl := m.keeping(s, time.Now())
@@ -394,7 +394,8 @@ func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.D
 			return false, err
 		case e.Err == nil:
 			s.rev.Store(int64(e.Rev))
-			s.base, s.reseal = text, false
+			s.base = text
+			s.reseal.Store(false)
 			s.noteTold(e, ttl > 0)
 			return false, nil
 		case !errors.Is(e.Err, scale.ErrChanged):
@@ -575,10 +576,11 @@ func (m *Manager) leaves(s *Session, now time.Time) bool {
 }
 
 // tend finds out who listens to the sessions where that is not certain, deletes
-// those whose end is over, and lets copies that are not used leave the table.
+// those whose end is over, seals those anew whose key goes and for which no request
+// does, and lets copies that are not used leave the table.
 func (m *Manager) tend() {
 	now := time.Now()
-	var leave, over, listening, unsettled []*Session
+	var leave, over, listening, unsettled, stale []*Session
 	silent := make(map[string][]*Session) // by the replica that listens
 	m.mu.Lock()
 	for s := range m.ending {
@@ -598,8 +600,16 @@ func (m *Manager) tend() {
 		if m.leaves(s, now) {
 			leave = append(leave, s)
 		}
+		if _, idle := s.idleSince(); !idle && s.reseal.Load() && len(stale) < max(batch, len(m.sessions)/slots) {
+			stale = append(stale, s)
+		}
 	}
 	m.mu.Unlock()
+	for _, s := range stale {
+		if m.save(m.ctx, s) != nil {
+			break
+		}
+	}
 	for _, s := range unsettled {
 		if s.mailbox.settle(m.ctx) != nil {
 			break

@@ -633,8 +633,22 @@ func TestSharedForeignKey(t *testing.T) {
 }
 
 // Keys are replaced while a session lives: what the old one sealed is sealed
-// anew by the next request, even if that changes nothing.
+// anew by the next request, even if that changes nothing, or while a stream is all
+// that the session is used for.
 func TestSharedKeys(t *testing.T) {
+	for name, use := range map[string]func(s *Session) error{
+		"a request": func(s *Session) error { s.Use(); return s.Release() },
+		"a stream": func(s *Session) error {
+			defer s.hold()()
+			time.Sleep(idle / 2)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) { sharedKeys(t, use) })
+	}
+}
+
+func sharedKeys(t *testing.T, use func(s *Session) error) {
 	synctest.Test(t, func(t *testing.T) {
 		store := scale.NewLocal()
 		before, after := []byte("the key that goes away"), []byte("the key that comes")
@@ -647,6 +661,7 @@ func TestSharedKeys(t *testing.T) {
 		}
 		first, both, last := manager(before), manager(after, before), manager(after)
 		for _, m := range []*Manager{first, both, last} {
+			m.Share(nil)
 			defer m.Close(upcall.ErrSessionClosed)
 		}
 		s, err := first.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
@@ -660,8 +675,7 @@ func TestSharedKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Use()
-		if err := s.Release(); err != nil {
+		if err := use(s); err != nil {
 			t.Fatal(err)
 		}
 		if s, err := last.Get(t.Context(), s.ID()); s == nil || err != nil {

@@ -200,10 +200,11 @@ func (s *Session) rebase(rev scale.Rev, text []byte, theirs *state) error {
 }
 
 // known notes what the store has. What was sealed with a key that goes is
-// written anew by the next request. s.saving is held, or nobody else has s.
+// written anew by the next request, or by tend. s.saving is held, or nobody else has s.
 func (s *Session) known(rev scale.Rev, text []byte, old bool) {
 	s.rev.Store(int64(rev))
-	s.base, s.reseal = text, old
+	s.base = text
+	s.reseal.Store(old)
 	if old {
 		s.changed.Store(true)
 	}
