@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -213,6 +214,8 @@ type hearer struct {
 	mu sync.Mutex
 	account
 	last string // the id of the newest event
+
+	refused atomic.Int64 // streams
 }
 
 func (h *hearer) note(fn func(a *account)) {
@@ -325,6 +328,7 @@ func (h *hearer) stream(ctx context.Context, at int) {
 		h.d.t.Error("the session of a stream is gone")
 	}
 	if res.StatusCode != http.StatusOK {
+		h.refused.Add(1)
 		return
 	}
 	s.opened = h.d.now()
