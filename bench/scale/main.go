@@ -28,6 +28,8 @@ const (
 	maxHeard       = 2.0  // ms until a subscriber of another replica has heard of a change, half of the time
 	maxHeardLate   = 20.0 // ms, 99 of 100 times
 	maxHeardBack   = 1000 // ms until all have heard of what changed while the engine was away
+	maxAnswer      = 20.0 // ms until an answer at another replica reaches its call, 99 of 100 times
+	maxAnswerLost  = 5500 // ms, where no hint arrives
 	maxDrainEngine = 30.0 // % of a processor, for the engine while the streams of a replica go elsewhere
 	maxDrain       = 30.0 // s until they are back
 	inflight       = 64   // calls at a time
@@ -38,12 +40,12 @@ const (
 var cases = []struct {
 	name    string
 	measure func(o options, r *report) error
-}{{"calls", calls}, {"sessions", manySessions}, {"million", underMillion}, {"fanout", fanOut}, {"drain", drain}}
+}{{"calls", calls}, {"sessions", manySessions}, {"million", underMillion}, {"fanout", fanOut}, {"answers", answers}, {"drain", drain}}
 
 // options are the flags.
 type options struct {
-	calls, rounds, sessions, streams, replicas, subscribers, changes, drained, entries int
-	idle, minute, load                                                                 time.Duration
+	calls, rounds, sessions, streams, replicas, subscribers, changes, asked, drained, entries int
+	idle, minute, load                                                                        time.Duration
 }
 
 // report prints what was measured, and knows whether a limit was missed.
@@ -76,18 +78,20 @@ func main() {
 	flag.DurationVar(&o.minute, "within", time.Minute, "sessions: how long one call in each of them takes")
 	flag.IntVar(&o.entries, "entries", 1_000_000, "million: `number` of entries of sessions in the engine, of 1.5 KB")
 	flag.DurationVar(&o.load, "load", 20*time.Second, "million: how long the load lasts")
-	flag.IntVar(&o.replicas, "replicas", 4, "sessions, million, fanout, drain: `number` of replicas")
+	flag.IntVar(&o.replicas, "replicas", 4, "sessions, million, fanout, answers, drain: `number` of replicas")
 	flag.IntVar(&o.subscribers, "subscribers", 1000, "fanout: `number` of subscribers at each replica")
 	flag.IntVar(&o.changes, "changes", 1000, "fanout: `number` of changes")
+	flag.IntVar(&o.asked, "asked", 1000, "answers: `number` of calls that are answered, and that are cancelled; a tenth of it without hints")
 	flag.IntVar(&o.drained, "drained", 20_000, "drain: `number` of streams")
 	enforce := flag.Bool("enforce", false, "exit with status 1 if a limit is missed")
 	serve := flag.Bool("serve", false, "be a server for the measurement")
 	session := flag.Duration("session", defaultIdle, "how long sessions of the server may be idle")
+	deaf := flag.Bool("deaf", false, "the server gets no hint of the store")
 	store := flag.String("store", "", "the `URL` of the engine that the server shares with others; none without")
 	flag.Parse()
 	var err error
 	if *serve {
-		err = runServer(*store, *session)
+		err = runServer(*store, *session, *deaf)
 	} else {
 		err = measure(o, strings.Split(*chosen, ","), *enforce)
 	}

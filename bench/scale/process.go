@@ -24,9 +24,9 @@ type replica struct {
 }
 
 // startReplica starts a server, which shares the engine at url unless that is "".
-// Its sessions end when they were not used for idle.
-func startReplica(url string, idle time.Duration) (*replica, error) {
-	cmd := exec.Command(os.Args[0], "-serve", "-session", idle.String(), "-store", url)
+// Its sessions end when they were not used for idle. It gets more flags.
+func startReplica(url string, idle time.Duration, more ...string) (*replica, error) {
+	cmd := exec.Command(os.Args[0], append([]string{"-serve", "-session", idle.String(), "-store", url}, more...)...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -50,10 +50,10 @@ func startReplica(url string, idle time.Duration) (*replica, error) {
 // fleet are replicas that share an engine.
 type fleet []*replica
 
-// startFleet starts n replicas at an engine.
-func startFleet(e *engine, n int, idle time.Duration) (f fleet, err error) {
+// startFleet starts n replicas at an engine, with more flags.
+func startFleet(e *engine, n int, idle time.Duration, more ...string) (f fleet, err error) {
 	for range n {
-		r, err := startReplica(e.url(), idle)
+		r, err := startReplica(e.url(), idle, more...)
 		if err != nil {
 			f.stop()
 			return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/bench/tools"
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/scale/redis"
@@ -27,6 +28,7 @@ type counted struct {
 	commands atomic.Int64
 	size     atomic.Int64 // of the value that was written last to a session
 	asked    [len(mix{})]atomic.Int64
+	deaf     bool // to hints
 }
 
 // StaysOnGoroutine is that of the Store.
@@ -65,6 +67,13 @@ func (c *counted) Read(ctx context.Context, box string, after scale.Rev, reader 
 	return c.Store.Read(ctx, box, after, reader, take)
 }
 
+func (c *counted) Watch(fn func(subject string, m scale.Message), gap func()) scale.Watcher {
+	if c.deaf {
+		fn, gap = func(string, scale.Message) {}, func() {}
+	}
+	return c.Store.Watch(fn, gap)
+}
+
 // stats are what a server tells of itself.
 type stats struct {
 	CPU      int64 // µs of this process
@@ -83,12 +92,12 @@ const grace = 20 * time.Second
 
 // runServer is a replica until its standard input ends, or somebody asks it to
 // shut down.
-func runServer(url string, idle time.Duration) error {
+func runServer(url string, idle time.Duration, deaf bool) error {
 	opts := mcp.Options{
 		Limits:   mcp.Limits{Sessions: 1 << 21, SessionsPerPrincipal: 1 << 21, SessionMemory: 4 << 30, Subscriptions: 1 << 20, Connections: 1 << 20},
 		Timeouts: mcp.Timeouts{Session: idle},
 	}
-	store := &counted{}
+	store := &counted{deaf: deaf}
 	if url != "" {
 		engine, err := redis.Open(context.Background(), redis.Options{URL: url, Prefix: "bench"})
 		if err != nil {
@@ -103,6 +112,10 @@ func runServer(url string, idle time.Duration) error {
 		mcp.Tool("add", func(_ *mcp.Frame, in tools.AddIn) (tools.AddOut, error) { return tools.Add(in), nil }),
 		mcp.Tool("visit", func(f *mcp.Frame, _ struct{}) (int, error) {
 			return visits.Update(f, func(n int) int { return n + 1 }), nil
+		}),
+		mcp.Tool("ask", func(f *mcp.Frame, _ struct{}) (int, error) {
+			roots, err := frame.Roots(f, "roots")
+			return len(roots), err
 		}),
 		mcp.Template("bench://{n}", func(*mcp.Frame, struct {
 			N int `json:"n"`
