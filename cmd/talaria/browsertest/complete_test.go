@@ -3,23 +3,27 @@ package browsertest
 import "testing"
 
 // held holds the time of the page: what is to be done in a while is done when elapse is
-// called. asked are the completions that the page has asked for, settled how many of them
-// are answered, or given up.
+// called. asked are the completions that the page has asked for, settled how many of the
+// answers have come to it. That for "a" comes when late is called, even if the page
+// has given it up: it may have been on its way.
 const held = `(() => {
 	const { setTimeout: later, clearTimeout: drop, fetch: plain } = window, waiting = new Map()
+	const held = new Promise(done => { window.late = done })
 	let n = 1e9
 	window.setTimeout = (f, ms, ...rest) => ms >= 100 ? (waiting.set(++n, f), n) : later(f, ms, ...rest)
 	window.clearTimeout = id => waiting.delete(id) || drop(id)
 	window.elapse = () => { const all = [...waiting.values()]; waiting.clear(); for (const f of all) f() }
 	window.asked = []
 	window.settled = 0
-	window.fetch = (at, how) => {
-		const made = plain(at, how), q = how?.body ? JSON.parse(how.body) : {}
-		if (q.method === 'completion/complete') {
-			asked.push(q.params.argument.value)
-			made.then(r => r.clone().text()).catch(() => '').then(() => later(() => settled++)) // after the page
-		}
-		return made
+	window.fetch = async (at, how) => {
+		const q = how?.body ? JSON.parse(how.body) : {}
+		if (q.method !== 'completion/complete') return plain(at, how)
+		const value = q.params.argument.value
+		asked.push(value)
+		const r = await plain(at, { ...how, signal: undefined })
+		if (value === 'a') await held
+		later(() => settled++) // after the page
+		return r
 	}
 	return true
 })()`
@@ -53,8 +57,13 @@ func TestCompletion(t *testing.T) {
 	b.press("b")
 	eval[bool](b, `(elapse(), true)`)
 	asked("xyz,a,ab")
-	b.until(`settled === 3`)
 	shown("ab 1,ab 2")
+	b.until(`settled === 2`)
+	eval[bool](b, `(late(), true)`)
+	b.until(`settled === 3`)
+	if got := eval[string](b, `[...document.querySelectorAll('.completes [role=option]')].map(e => e.innerText).join()`); got != "ab 1,ab 2" {
+		t.Errorf("a late answer counts: %s", got)
+	}
 	if got := eval[string](b, `document.querySelector('.ask input').value`); got != "ab" {
 		t.Errorf("the field has %q", got)
 	}

@@ -55,7 +55,6 @@ type server struct {
 	revision, tools, cursor  string
 	also                     string // capabilities
 	dies, floods, grows, odd bool
-	held                     json.RawMessage // a completion that is not answered yet
 }
 
 func (s *server) run() {
@@ -84,16 +83,7 @@ func (s *server) run() {
 			result = `{"prompts":[{"name":"greet","arguments":[{"name":"who","required":true}]}]}`
 		case "completion/complete":
 			value := m.Params.Argument.Value
-			if value == "a" { // which waits for the next one
-				s.held = m.ID
-				continue
-			}
-			fmt.Println(completion(m.ID, value))
-			if s.held != nil {
-				fmt.Println(completion(s.held, "late"))
-				s.held = nil
-			}
-			continue
+			result = fmt.Sprintf(`{"completion":{"values":[%q,%q]}}`, value+" 1", value+" 2")
 		case "ping":
 			result = `{}`
 		case "tools/list":
@@ -127,11 +117,6 @@ func (s *server) run() {
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
 	}
-}
-
-// completion is the answer to a request for what begins with a text.
-func completion(id json.RawMessage, value string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"completion":{"values":[%q,%q]}}}`, id, value+" 1", value+" 2")
 }
 
 // flood sends more messages than an inspector keeps, as fast as they are taken, and
