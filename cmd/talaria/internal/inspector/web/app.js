@@ -181,7 +181,7 @@ function Lists({ lists, ready, word, kind, tool, choose }) {
   }
   return html`<div onKeyDown=${move}>${Object.entries(kinds).map(([k, { title }]) => {
     const list = lists[k], found = wanted(list, word)
-    if (k !== 'tool' && !list?.error && !found.length) return null
+    if (!found.length && !list?.error && !(k === 'tool' && list)) return null
     return html`<section key=${k} aria-label=${title}><h2>${title} <span class="num dim">${list ? (word ? `${found.length} of ${list.entries.length}` : list.entries.length) : ''}</span></h2>
       ${list?.error && html`<p class="bad">${list.error}</p>`}
       ${ready && k === 'tool' && list?.entries.length === 0 && !list.error && html`<p class="dim empty">This server has no tools.</p>`}
