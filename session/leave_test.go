@@ -162,3 +162,38 @@ func (c *crowdedStore) wantNobody(t *testing.T, ids []string) {
 		}
 	}
 }
+
+// A replica keeps nothing of sessions that were not used there for half of the time
+// that they live: they live on in the store.
+func TestCopiesLeaveAtHalfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2)
+		defer f.close()
+		ids := make([]string, 100)
+		for i := range ids {
+			ids[i] = f.open(t)
+		}
+		here := func() (n int) {
+			for _, m := range f.all {
+				m.mu.Lock()
+				n += len(m.sessions)
+				m.mu.Unlock()
+			}
+			return n
+		}
+		for range 2 {
+			for _, id := range ids {
+				f.use(t, 0, id, func(*Session) {})
+				f.use(t, 1, id, func(*Session) {})
+			}
+			if n := here(); n != 2*len(ids) {
+				t.Errorf("%d copies, want one of each session at each replica", n)
+			}
+			time.Sleep(idle/2 + time.Minute)
+			if n := here(); n != 0 {
+				t.Errorf("%d copies of sessions that nobody uses", n)
+			}
+		}
+		f.want(t, "")
+	})
+}
