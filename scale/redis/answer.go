@@ -30,17 +30,10 @@ func fill(e *scale.Entry, answer []rueidis.RedisMessage, known scale.Rev) error 
 			return err
 		}
 	}
-	if rev == known || len(answer) <= 3 {
-		return nil
+	if rev != known && len(answer) > 3 {
+		e.Value, err = value(&answer[3])
 	}
-	for _, m := range answer[3:] {
-		if !m.IsNil() {
-			if e.Value, err = value(&m); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 // value returns a value, which is never nil.

@@ -9,19 +9,18 @@ local found, size = {0}, 0
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, most)
 for _, name in ipairs(due) do
   local key = base .. 'e:' .. name
-  local e = redis.call('HMGET', key, 'r', 'i', 'v', 'w', 'd')
+  local e = redis.call('HMGET', key, 'r', 'i', 'v', 'd')
   if e[2] ~= index then
     redis.call('ZREM', KEYS[1], name)
-  elseif e[5] and tonumber(e[5]) > now then
-    redis.call('ZADD', KEYS[1], e[5], name)
+  elseif e[4] and tonumber(e[4]) > now then
+    redis.call('ZADD', KEYS[1], e[4], name)
   else
-    local value = e[3] or e[4]
-    size = size + #value
+    size = size + #e[3]
     if size > tonumber(ARGV[6]) and #found > 1 then return found end
     local rev, at = digits(after(tonumber(e[1]))), digits(now + tonumber(ARGV[5]))
     redis.call('HSET', key, 'r', rev, 'o', ARGV[3], 'd', at)
     redis.call('ZADD', KEYS[1], at, name)
-    for _, v in ipairs({name, rev, at, value}) do table.insert(found, v) end
+    for _, v in ipairs({name, rev, at, e[3]}) do table.insert(found, v) end
   end
 end
 if #found == 1 and #due == most then found[1] = 1 end

@@ -262,10 +262,6 @@ func (e *engine) base(part string) string { return "{" + e.prefix + part + "}:" 
 // entry is the key of an entry.
 func (e *engine) entry(k scale.Key) string { return "{" + e.prefix + k.Part + "}:e:" + k.Name }
 
-// longValue is the length from which a value is in a field of its own, so that a
-// look at an entry that is as known does not bring it along.
-const longValue = 4 << 10
-
 // Get implements scale.Store.
 func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
 	found := make([]scale.Entry, len(looks))
@@ -281,14 +277,14 @@ func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, e
 			entryOf(&found[i], &looks[i], r)
 		}
 	}
-	var long []int
+	var changed []int
 	for i := range found {
 		if found[i].Err == nil && found[i].Rev != looks[i].Known && found[i].Rev != 0 && found[i].Value == nil {
-			long = append(long, i)
+			changed = append(changed, i)
 		}
 	}
-	if len(long) > 0 {
-		e.lookLong(ctx, looks, found, long)
+	if len(changed) > 0 {
+		e.lookAgain(ctx, looks, found, changed)
 	}
 	return found, first(found)
 }
@@ -308,22 +304,21 @@ func (e *engine) look(look *scale.Look) command {
 	case look.Known != 0 && (look.TTL > 0 || look.In > 0):
 		return command{&touchScript, keys, []string{e.base(look.Key.Part), look.Key.Name, number(look.Known), millis(look.TTL), micros(look.In)}}
 	case look.Known != 0:
-		return command{nil, keys, shortFields}
+		return command{nil, keys, knownFields}
 	default:
 		return command{nil, keys, allFields}
 	}
 }
 
-// allFields are those of an entry that are looked at, and shortFields those without
-// a long value.
+// allFields are those of an entry that are looked at, and knownFields those of one
+// that may be as known: its value is looked at when it is not, as most are.
 var (
-	allFields   = []string{"r", "o", "d", "v", "w"}
-	shortFields = allFields[:4:4]
+	allFields   = []string{"r", "o", "d", "v"}
+	knownFields = allFields[:3:3]
 )
 
-// lookLong looks once more at entries that are not as known, and whose values are
-// long.
-func (e *engine) lookLong(ctx context.Context, looks []scale.Look, found []scale.Entry, at []int) {
+// lookAgain looks once more at entries that are not as known.
+func (e *engine) lookAgain(ctx context.Context, looks []scale.Look, found []scale.Entry, at []int) {
 	list := make([]command, len(at))
 	for i, place := range at {
 		list[i] = e.look(&scale.Look{Key: looks[place].Key})
@@ -358,12 +353,9 @@ func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry,
 // write returns the command of a write.
 func (e *engine) write(w *scale.Write) command {
 	base := e.base(w.Key.Part)
-	field, channel := "v", ""
-	if len(w.Value) > longValue {
-		field = "w"
-	}
+	remains, channel := "1", ""
 	if w.Value == nil {
-		field = ""
+		remains = ""
 	}
 	if w.Tell != "" {
 		channel = e.prefix + w.Tell
@@ -376,7 +368,7 @@ func (e *engine) write(w *scale.Write) command {
 		keys = append(keys, base+"l:"+w.Limit)
 	}
 	return command{&putScript, keys, []string{
-		base, w.Key.Name, number(w.Prev), field, rueidis.BinaryString(w.Value), w.Owner, millis(w.TTL), micros(w.In), w.Index,
+		base, w.Key.Name, number(w.Prev), remains, rueidis.BinaryString(w.Value), w.Owner, millis(w.TTL), micros(w.In), w.Index,
 		w.Limit, strconv.Itoa(w.Max), channel, w.Key.Part + " " + w.Key.Name,
 	}}
 }

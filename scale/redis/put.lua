@@ -1,10 +1,10 @@
 -- A Write. KEYS: the entry; its new index and limit, if any. ARGV: base, name,
--- Prev, the field of the value or "" to delete, value, owner, ttl, in, index,
--- limit, max, channel, what is told of the key. It returns what has become of the
--- write, and Rev, owner, when it is due and value of what is there.
+-- Prev, "" to delete, value, owner, ttl, in, index, limit, max, channel, what is told
+-- of the key. It returns what has become of the write, and Rev, owner, when it is due
+-- and value of what is there.
 
 local changed, written, full = 0, 1, 2
-local base, name, field, index, limit = ARGV[1], ARGV[2], ARGV[4], ARGV[9], ARGV[10]
+local base, name, index, limit = ARGV[1], ARGV[2], ARGV[9], ARGV[10]
 local ttl, due = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 local function tell(rev, prev)
@@ -17,11 +17,11 @@ local e = redis.call('HMGET', KEYS[1], 'r', 'i', 'l', 'd')
 local prev = tonumber(e[1] or 0)
 if ARGV[3] ~= '-1' and tonumber(ARGV[3]) ~= prev then
   if prev == 0 then return {changed} end
-  local c = redis.call('HMGET', KEYS[1], 'r', 'o', 'd', 'v', 'w')
-  return {changed, c[1], c[2], c[3], c[4], c[5]}
+  local c = redis.call('HMGET', KEYS[1], 'r', 'o', 'd', 'v')
+  return {changed, c[1], c[2], c[3], c[4]}
 end
 
-if field == '' then
+if ARGV[4] == '' then
   if prev > 0 then
     if e[2] then redis.call('ZREM', base .. 'i:' .. e[2], name) end
     if e[3] then redis.call('ZREM', base .. 'l:' .. e[3], name) end
@@ -54,8 +54,7 @@ elseif here and here ~= e[2] then
 end
 
 local rev = after(prev)
-redis.call('HSET', KEYS[1], 'r', digits(rev), 'o', ARGV[6], field, ARGV[5])
-if prev > 0 then redis.call('HDEL', KEYS[1], field == 'v' and 'w' or 'v') end
+redis.call('HSET', KEYS[1], 'r', digits(rev), 'o', ARGV[6], 'v', ARGV[5])
 if at ~= e[4] then
   if at then redis.call('HSET', KEYS[1], 'i', here, 'd', at) else redis.call('HDEL', KEYS[1], 'i', 'd') end
 end

@@ -4,7 +4,7 @@
 
 local e = redis.call('HMGET', KEYS[1], 'r', 'o', 'd', 'i', 'l')
 if not e[1] then return {} end
-if e[1] ~= ARGV[3] then return redis.call('HMGET', KEYS[1], 'r', 'o', 'd', 'v', 'w') end
+if e[1] ~= ARGV[3] then return redis.call('HMGET', KEYS[1], 'r', 'o', 'd', 'v') end
 local ttl, due, at, index = tonumber(ARGV[4]), tonumber(ARGV[5]), e[3], e[4]
 if ttl > 0 then keep(ARGV[1], ARGV[2], index, e[5], ttl) end
 if index and due > 0 then
