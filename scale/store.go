@@ -167,9 +167,10 @@ type Message struct {
 // of its own. Where the context has ended, what was to be changed may have been
 // changed.
 type Store interface {
-	// Get returns the entries of the looks, in their order, in one round trip.
-	// The error is that of the first look that was not answered; Entry.Err
-	// tells the others, since some machines of an engine may answer.
+	// Get returns the entries of the looks, in their order, in one round trip, or
+	// two where some are not as known. The error is that of the first look that was
+	// not answered; Entry.Err tells the others, since some machines of an engine may
+	// answer.
 	Get(ctx context.Context, looks ...Look) ([]Entry, error)
 
 	// Put makes writes, each of which happens as a whole or not at all, in no
