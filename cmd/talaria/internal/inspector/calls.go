@@ -51,6 +51,15 @@ type callError struct {
 	Data    string        `json:"data,omitempty"`
 }
 
+// size is how long the texts of a call are, in bytes.
+func (c *call) size() int {
+	n := len(c.Arguments) + len(c.Result)
+	if c.Error != nil {
+		n += len(c.Error.Message) + len(c.Error.Data)
+	}
+	return n
+}
+
 // calls are those under way and the last ones before. mu guards all but beat.
 type calls struct {
 	mu   sync.Mutex
@@ -68,7 +77,7 @@ func (c *calls) begin(one *call) error {
 	defer c.mu.Unlock()
 	running, size, n := 0, 0, len(c.list)
 	for _, other := range c.list {
-		size += len(other.Result) + len(other.Arguments)
+		size += other.size()
 		if other.State == "running" {
 			running++
 		}
@@ -79,7 +88,7 @@ func (c *calls) begin(one *call) error {
 	c.list = slices.DeleteFunc(c.list, func(other *call) bool { // the oldest first
 		drop := other.State != "running" && (n >= keptCalls || size > keptResult)
 		if drop {
-			size -= len(other.Result) + len(other.Arguments)
+			size -= other.size()
 			n--
 		}
 		return drop
@@ -122,14 +131,14 @@ func (c *calls) before(one call) (found call) {
 	return call{}
 }
 
-// recent returns the calls without their results, the newest first.
+// recent returns the calls without what they have come to, the newest first.
 func (c *calls) recent() []call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := make([]call, 0, len(c.list))
 	for _, one := range slices.Backward(c.list) {
 		short := *one
-		short.Result, short.Issues = "", nil
+		short.Result, short.Issues, short.Error = "", nil, nil
 		if len(short.Arguments) > 4<<10 {
 			short.Arguments = ""
 		}

@@ -90,11 +90,18 @@ func (i exporter) exported(one call, as, kind string) (string, error) {
 	default:
 		err = errors.New("it is written as result, command, curl, go or report")
 	}
+	if err == nil && (as == "command" || as == "curl") && strings.ContainsFunc(text, pressed) {
+		err = errors.New("there are control characters in it, which a terminal would take for keys that are pressed")
+	}
 	if err == nil && kind == "share" {
 		text, err = i.mask.hide(text)
 	}
 	return text, err
 }
+
+// pressed tells whether a terminal takes what is pasted into it for a key, which may
+// end a command within its quotes.
+func pressed(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }
 
 // command is the call as a command line for sh. What is shared is masked before it is
 // quoted: the mask has signs that a shell would expand.

@@ -106,6 +106,17 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestPressed: no name of a tool leaves its quotes in a terminal that it is pasted into.
+func TestPressed(t *testing.T) {
+	i := connected(t)
+	for name, good := range map[string]bool{"x\ny": true, "it's; id": true, "x\x03\nid\n": false, "x\x7f\x7f; id": false, "x\x15id\r": false} {
+		text, err := exporter{i}.exported(call{Method: "tools/call", Tool: name, Arguments: "{}"}, "command", "raw")
+		if (err == nil) != good {
+			t.Errorf("%q: %s, %v", name, text, err)
+		}
+	}
+}
+
 // TestCurl: the script does what it says, in each era.
 func TestCurl(t *testing.T) {
 	needs.Program(t, "curl")

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,9 +127,12 @@ func (h *history) save() {
 	h.mu.Lock()
 	k.Kind, k.Tool, k.Drafts = h.kind, h.tool, slices.Clone(h.drafts)
 	h.mu.Unlock()
-	text, err := json.Marshal(k)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // six bytes for one
+	err := e.Encode(k)
 	if err == nil {
-		err = statedir.Replace(h.path, text)
+		err = statedir.Replace(h.path, text.Bytes())
 	}
 	problem := ""
 	if err != nil {
@@ -215,7 +219,7 @@ func (c *calls) kept() (list []call) {
 		if one.safe == nil {
 			continue
 		}
-		size += len(one.safe.Arguments) + len(one.safe.Result)
+		size += one.safe.size()
 		if len(list) == maxKeptCalls || size > maxKeptAll {
 			break
 		}

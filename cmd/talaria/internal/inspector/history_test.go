@@ -156,12 +156,15 @@ func TestDiff(t *testing.T) {
 func TestHistoryBounds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.json")
 	i := remembering(t, path)
-	long := strings.Repeat("x", maxKeptText/2)
+	long := strings.Repeat("<", maxKeptText/2)
 	for n := range maxKeptDrafts * 2 {
 		i.history.set("prompt", fmt.Sprint("tool", n), &long)
 	}
 	for n := range maxKeptCalls * 2 {
 		one := &call{Tool: fmt.Sprint("tool", n), State: "done", Arguments: long, Result: long}
+		if n%2 == 0 {
+			one.Result, one.Error = "", &callError{Message: long, Data: long}
+		}
 		same := *one
 		one.safe = &same
 		if err := i.calls.begin(one); err != nil {

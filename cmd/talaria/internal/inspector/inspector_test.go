@@ -175,7 +175,7 @@ func TestCalls(t *testing.T) {
 	if code := ask(t, i, "POST", "/api/call", `{"tool":"sum","command":"rm"}`, &refused); code != http.StatusBadRequest {
 		t.Errorf("a member that there is not: %d", code)
 	}
-	if s := snapshot(i); len(s.Calls) != 4 || s.Calls[0].Tool != "no-such-tool" || s.Calls[3].Result != "" {
+	if s := snapshot(i); len(s.Calls) != 4 || s.Calls[0].Tool != "no-such-tool" || s.Calls[3].Result != "" || s.Calls[0].Error != nil {
 		t.Errorf("recent: %+v", s.Calls)
 	}
 }
@@ -394,7 +394,7 @@ func odd(tools string) client.Transport {
 			if err != nil {
 				return err
 			}
-			answer := `"result":{"tools":[` + tools + `]}`
+			answer := `"result":{"tools":[` + strings.ReplaceAll(tools, "$id", string(id)) + `]}`
 			switch m.Method {
 			case "server/discover":
 				answer = `"error":{"code":-32601,"message":"no"}`
@@ -443,6 +443,50 @@ func TestBroken(t *testing.T) {
 	ask(t, i, "GET", "/api/form?tool=many&list=1&text=VALUE+9999", "", &found)
 	if len(found) != 11 || found[0].Value != `"value 9999"` {
 		t.Errorf("%+v", found)
+	}
+}
+
+// TestLongLists: a list is read no further than its bounds, in one page or in many.
+func TestLongLists(t *testing.T) {
+	for text, most := range map[string]int{
+		strings.Repeat("7,", maxEntries+9) + "7": maxEntries,
+		`{"name":"long","description":"` + strings.Repeat("x", 3<<20) + `"}],"nextCursor":"after $id","more":[`: maxListed>>20/3 + 1,
+	} {
+		i := inspect(t, odd(text), "")
+		if o := listed(t, i, "tool"); len(o.Entries) != most || o.Error == "" {
+			t.Errorf("%d entries, not %d: %s", len(o.Entries), most, o.Error)
+		}
+	}
+}
+
+// TestIndented: what is nested deep is not made long.
+func TestIndented(t *testing.T) {
+	const depth = 9000
+	deep := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+	if got := indented([]byte(deep)); got != deep {
+		t.Errorf("%d bytes become %d", len(deep), len(got))
+	}
+	if got, want := indented([]byte(`{"a":["[\"[",1]}`)), "{\n  \"a\": [\n    \"[\\\"[\",\n    1\n  ]\n}"; got != want {
+		t.Errorf("%s, and not %s", got, want)
+	}
+	if n := indentation([]byte(`"` + strings.Repeat(`[\\\"[,`, 9) + `"`)); n != 0 {
+		t.Errorf("a text has %d bytes of indentation", n)
+	}
+}
+
+// TestCallBounds: an error counts as a result does.
+func TestCallBounds(t *testing.T) {
+	i := connected(t)
+	long := strings.Repeat("x", keptResult/2)
+	for range 5 {
+		one := &call{}
+		if err := i.calls.begin(one); err != nil {
+			t.Fatal(err)
+		}
+		i.calls.change(func() { one.State, one.Error = "error", &callError{Data: long} })
+	}
+	if n := len(i.calls.list); n > 3 {
+		t.Errorf("%d calls are kept", n)
 	}
 }
 

@@ -59,6 +59,7 @@ const (
 	listRest   = 200 * time.Millisecond
 	maxPages   = 200
 	maxEntries = 20_000
+	maxListed  = 32 << 20 // bytes
 )
 
 // keepListed lists what a connection offers of one kind, and again when it has changed,
@@ -106,7 +107,7 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 	if k.capability != "" && !c.Supports(k.capability) {
 		return o, nil
 	}
-	cursor := ""
+	cursor, size := "", 0
 	for range maxPages {
 		params := map[string]string{}
 		if cursor != "" {
@@ -130,12 +131,17 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 			return o, nil
 		}
 		for _, text := range texts {
+			if len(o.Entries) == maxEntries {
+				o.Error = fmt.Sprintf("the list is too long: these are the first %d", maxEntries)
+				return o, nil
+			}
+			size += len(text)
 			o.Entries = append(o.Entries, entryOf(k, text, len(o.Entries)))
 		}
 		switch {
 		case next == "":
 			return o, nil
-		case next == cursor, len(o.Entries) >= maxEntries:
+		case next == cursor, len(o.Entries) >= maxEntries, size > maxListed:
 			o.Error = fmt.Sprintf("the list does not end: behind entry %d cursor %.100q goes on; the last page has no nextCursor", len(o.Entries), next)
 			return o, nil
 		}

@@ -38,11 +38,39 @@ func tokens(text []byte) int {
 	return n
 }
 
+// maxIndent is how long the indentation of a text may be in any case, in bytes. That of
+// a longer one may be as long as eight of the text: nested deep enough, it would be as
+// long as the square of it.
+const maxIndent = 1 << 20
+
 // indented is JSON with its members on lines of their own, or what is there.
 func indented(text []byte) string {
 	var b bytes.Buffer
-	if json.Indent(&b, text, "", "  ") != nil {
+	if indentation(text) > max(maxIndent, 8*len(text)) || json.Indent(&b, text, "", "  ") != nil {
 		return string(text)
 	}
 	return b.String()
+}
+
+// indentation is how many bytes indented adds to a text, about.
+func indentation(text []byte) (n int) {
+	depth, quoted := 0, false
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			at++
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			n += 1 + 2*depth
+		case c == '}' || c == ']':
+			depth--
+			n += 1 + 2*depth
+		case c == ',':
+			n += 1 + 2*depth
+		}
+	}
+	return n
 }
