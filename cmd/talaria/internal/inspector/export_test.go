@@ -17,6 +17,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/schema"
 )
 
 // exporting is an Inspector of a server over HTTP that echoes what it gets, with
@@ -113,6 +114,21 @@ func TestPressed(t *testing.T) {
 		text, err := exporter{i}.exported(call{Method: "tools/call", Tool: name, Arguments: "{}"}, "command", "raw")
 		if (err == nil) != good {
 			t.Errorf("%q: %s, %v", name, text, err)
+		}
+	}
+}
+
+// TestReportText: what a server says is no markup of a report, and has no lines of its own.
+func TestReportText(t *testing.T) {
+	i := connected(t)
+	text, err := exporter{i}.exported(call{Method: "tools/call", Tool: "sum", Label: "![x](http://evil.example) <img>", State: "done", Arguments: "{}",
+		Issues: []schema.Issue{{Path: "/a\n# b `c`", Message: "is *bad*"}}}, "report", "raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# !\\[x\\](http://evil.example) \\<img\\>: done\n", "- breaks its output schema: /a # b \\`c\\` is \\*bad\\*\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in\n%s", want, text)
 		}
 	}
 }

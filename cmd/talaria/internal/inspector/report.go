@@ -21,19 +21,22 @@ const (
 // requestStates finds what a server wants to be told again, which may be a secret of its.
 var requestStates = regexp.MustCompile(`"requestState"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
+// unmarked takes the meaning from what is markup in Markdown, in what a server says.
+var unmarked = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "[", "\\[", "]", "\\]", "<", "\\<", ">", "\\>")
+
 // report is the call as one page of Markdown.
 func (e *exported) report(share bool) string {
 	var b strings.Builder
 	s := pages{Inspector: e.Inspector}.snapshot()
 	c := e.call
-	fmt.Fprintf(&b, "# %s: %s\n\n", c.Label, map[string]string{"done": "done", "failed": "the tool failed", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
+	fmt.Fprintf(&b, "# %s: %s\n\n", unmarked.Replace(c.Label), map[string]string{"done": "done", "failed": "the tool failed", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "- %s: %s\n", name, value)
 		}
 	}
 	if s.Server != nil {
-		row("server", s.Server.Name+" "+s.Server.Version)
+		row("server", unmarked.Replace(s.Server.Name+" "+s.Server.Version))
 	}
 	row("target", "`"+strings.ReplaceAll(s.Target, "`", "'")+"`")
 	row("revision", s.Revision)
@@ -66,7 +69,8 @@ func (e *exported) report(share bool) string {
 	}
 	part("## Result", "json", c.Result)
 	for _, issue := range c.Issues {
-		fmt.Fprintf(&b, "\n- breaks its output schema: %s %s\n", issue.Path, issue.Message)
+		text := visible.Line(issue.Path+" "+issue.Message, visible.Sentence)
+		fmt.Fprintf(&b, "\n- breaks its output schema: %s\n", unmarked.Replace(text))
 	}
 	b.WriteString("\n## Messages\n")
 	var stderr []string
@@ -79,7 +83,7 @@ func (e *exported) report(share bool) string {
 		case r.Kind == "stderr":
 			stderr = append(stderr, r.Name)
 		default:
-			title := strings.TrimSpace(r.Method + " " + r.Name)
+			title := unmarked.Replace(strings.TrimSpace(r.Method + " " + r.Name))
 			part(fmt.Sprintf("### %s %s, from the %s", r.At.UTC().Format("15:04:05.000"), title, r.From), "json", string(request))
 			part("answer, "+r.Status, "json", string(answer))
 		}
