@@ -12,8 +12,12 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 )
 
-// maxQuestions is how many may wait for a person.
-const maxQuestions = 64
+// The bounds of what waits for a person: how many, and how long all but the first may
+// be together, in bytes, as the page gets them.
+const (
+	maxQuestions = 64
+	maxAsked     = 8 << 20
+)
 
 // question is what the server asks.
 type question struct {
@@ -28,6 +32,7 @@ type question struct {
 	Template string    `json:"template,omitempty"` // the answer to begin with
 	schema   json.RawMessage
 	answer   chan answer
+	text     json.RawMessage // all of it, as the page gets it
 }
 
 // answer is what a person says.
@@ -42,6 +47,7 @@ type questions struct {
 	mu   sync.Mutex
 	next int64
 	list []*question
+	text json.RawMessage // all of it, as the page gets it; nil after a change
 	beat func()
 }
 
@@ -49,18 +55,23 @@ type questions struct {
 func (q *questions) ask(ctx context.Context, one *question) (answer, error) {
 	one.answer, one.Since = make(chan answer, 1), time.Now()
 	q.mu.Lock()
-	if len(q.list) >= maxQuestions {
+	one.ID = q.next + 1
+	one.text, _ = json.Marshal(one) // texts always encode
+	size := len(one.text)
+	for _, other := range q.list {
+		size += len(other.text)
+	}
+	if len(q.list) >= maxQuestions || len(q.list) > 0 && size > maxAsked {
 		q.mu.Unlock()
 		return answer{}, errors.New("too many questions wait for a person")
 	}
 	q.next++
-	one.ID = q.next
-	q.list = append(q.list, one)
+	q.list, q.text = append(q.list, one), nil
 	q.mu.Unlock()
 	q.beat()
 	defer func() {
 		q.mu.Lock()
-		q.list = slices.DeleteFunc(q.list, func(other *question) bool { return other == one })
+		q.list, q.text = slices.DeleteFunc(q.list, func(other *question) bool { return other == one }), nil
 		q.mu.Unlock()
 		q.beat()
 	}()
@@ -77,6 +88,21 @@ func (q *questions) waiting() []*question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return append([]*question{}, q.list...)
+}
+
+// encoded returns those that wait as the page gets them, the same text until they
+// change: streams look often.
+func (q *questions) encoded() json.RawMessage {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.text == nil {
+		list := make([]json.RawMessage, len(q.list))
+		for n, one := range q.list {
+			list[n] = one.text
+		}
+		q.text, _ = json.Marshal(list) // they were encoded before
+	}
+	return q.text
 }
 
 // errNobody is the error of an answer that nobody waits for.

@@ -167,26 +167,25 @@ func body(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// state is all that the page shows but lists, forms, results and messages.
+// state is all that the page shows but lists, capabilities, forms, results and messages.
 type state struct {
-	Target       string                       `json:"target"`
-	Program      string                       `json:"program"`
-	State        string                       `json:"state"`
-	Pinned       string                       `json:"pinned,omitempty"`
-	Revision     string                       `json:"revision,omitempty"`
-	Revisions    []string                     `json:"revisions"`
-	Server       *protocol.Implementation     `json:"server,omitempty"`
-	Instructions string                       `json:"instructions,omitempty"`
-	Capabilities *protocol.ServerCapabilities `json:"capabilities,omitempty"`
-	Failure      *failure                     `json:"failure,omitempty"`
-	Stderr       []string                     `json:"stderr,omitempty"`
-	Noise        string                       `json:"noise,omitempty"`
-	Connection   int                          `json:"connection"` // counts them
-	Questions    []*question                  `json:"questions"`
-	Calls        []call                       `json:"calls"`
-	Traffic      int64                        `json:"traffic"`
-	Open         opened                       `json:"open"`              // the form that was, last
-	Problem      string                       `json:"problem,omitempty"` // why calls are not kept
+	Target       string                   `json:"target"`
+	Program      string                   `json:"program"`
+	State        string                   `json:"state"`
+	Pinned       string                   `json:"pinned,omitempty"`
+	Revision     string                   `json:"revision,omitempty"`
+	Revisions    []string                 `json:"revisions"`
+	Server       *protocol.Implementation `json:"server,omitempty"`
+	Instructions string                   `json:"instructions,omitempty"`
+	Failure      *failure                 `json:"failure,omitempty"`
+	Stderr       []string                 `json:"stderr,omitempty"`
+	Noise        string                   `json:"noise,omitempty"`
+	Connection   int                      `json:"connection"` // counts them
+	Questions    []*question              `json:"questions"`
+	Calls        []call                   `json:"calls"`
+	Traffic      int64                    `json:"traffic"`
+	Open         opened                   `json:"open"`              // the form that was, last
+	Problem      string                   `json:"problem,omitempty"` // why calls are not kept
 }
 
 func (i pages) snapshot() state {
@@ -208,18 +207,25 @@ func (i pages) snapshot() state {
 		info := protocol.Implementation{Name: visible.Line(known.Info.Name, visible.Name), Title: visible.Line(known.Info.Title, visible.Name),
 			Version: visible.Line(known.Info.Version, visible.Name)}
 		s.Server, s.Revision = &info, i.client.Revision().String()
-		s.Instructions, s.Capabilities = visible.Text(known.Instructions, 64<<10), &known.Capabilities
+		s.Instructions = visible.Text(known.Instructions, 64<<10)
 	}
 	return s
 }
 
 // members are those of the state, as they are written, with the servers if there are
-// several, and each list by its kind as soon as it is there.
+// several, and each list by its kind as soon as it is there. What a server can make long
+// was written when it came.
 func (i pages) members() map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
-	text, _ := json.Marshal(i.snapshot()) // which always encodes, and thus decodes
+	s := i.snapshot()
+	s.Questions = nil
+	text, _ := json.Marshal(s) // which always encodes, and thus decodes
 	_ = json.Unmarshal(text, &m)
+	m["questions"] = i.asked.encoded()
 	i.mu.Lock()
+	if i.client != nil {
+		m["capabilities"] = i.capabilities
+	}
 	for kind, o := range i.offered {
 		m[kind] = o.text
 	}

@@ -118,6 +118,43 @@ func TestSampleTools(t *testing.T) {
 	}
 }
 
+// TestLongQuestions: the server makes what waits only so long, and what waits is not
+// written anew for each look at it.
+func TestLongQuestions(t *testing.T) {
+	i := connected(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	refused := make(chan error, maxQuestions+1)
+	n := 0
+	for len(refused) == 0 {
+		n++
+		go func() {
+			_, err := i.asked.sample(ctx, &client.SampleParams{SystemPrompt: strings.Repeat("x", 1<<20)})
+			refused <- err
+			i.pulse.beat()
+		}()
+		until(t, i, func() bool { return len(i.asked.waiting())+len(refused) == n })
+	}
+	if n < 2 || n > maxQuestions/2 {
+		t.Errorf("question %d is too much", n)
+	}
+	p := pages{Inspector: i}
+	one, other := p.members(), p.members()
+	for _, name := range []string{"questions", "capabilities"} {
+		if len(one[name]) == 0 || &one[name][0] != &other[name][0] {
+			t.Errorf("%s are written twice", name)
+		}
+	}
+	if long := len(one["questions"]); long > maxAsked+n {
+		t.Errorf("%d bytes wait", long)
+	}
+	cancel()
+	for range n {
+		if err := <-refused; err == nil {
+			t.Error("nobody has answered")
+		}
+	}
+}
+
 // TestVisit: an address is shown as it is opened, and one that is none of the web cannot
 // be accepted.
 func TestVisit(t *testing.T) {

@@ -6,6 +6,7 @@ package inspector
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -65,18 +66,19 @@ type Inspector struct {
 	ending      context.CancelFunc
 	work        sync.WaitGroup // calls and connections
 
-	mu       sync.Mutex
-	client   *client.Client // nil while there is none
-	state    string         // connecting, ready, failed, recording
-	revision protocol.Revision
-	failure  *failure
-	offered  map[string]*offer // by kind, of those that were listed
-	stderr   []string          // the last lines
-	partial  []byte            // of a line that has no end yet
-	noise    string            // the first line that is no message
-	opened   bool              // by the page
-	attempt  int               // counts connections: what comes late of an older one is dropped
-	cancel   context.CancelFunc
+	mu           sync.Mutex
+	client       *client.Client // nil while there is none
+	state        string         // connecting, ready, failed, recording
+	revision     protocol.Revision
+	failure      *failure
+	capabilities json.RawMessage   // of the server, as the page gets them
+	offered      map[string]*offer // by kind, of those that were listed
+	stderr       []string          // the last lines
+	partial      []byte            // of a line that has no end yet
+	noise        string            // the first line that is no message
+	opened       bool              // by the page
+	attempt      int               // counts connections: what comes late of an older one is dropped
+	cancel       context.CancelFunc
 }
 
 // failure is why there is no connection.
@@ -194,10 +196,14 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 		}
 		c, err = client.Connect(ctx, t, &o)
 	}
+	var capabilities json.RawMessage
+	if err == nil {
+		capabilities, _ = json.Marshal(c.Server().Capabilities) // which were decoded before
+	}
 	i.mu.Lock()
 	late := attempt != i.attempt || ctx.Err() != nil
 	if !late && err == nil {
-		i.client, i.state = c, "ready"
+		i.client, i.state, i.capabilities = c, "ready", capabilities
 	}
 	i.mu.Unlock()
 	if !late && err == nil {
