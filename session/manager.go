@@ -491,6 +491,7 @@ func (m *Manager) EndStreams(ctx context.Context) {
 func (m *Manager) Close(reason error) {
 	if m.relay != nil {
 		m.relay.close()
+		m.renew() // else what was used since the last tick would end too soon
 	}
 	m.mu.Lock()
 	m.closed = true

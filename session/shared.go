@@ -54,7 +54,7 @@ func (m *Manager) ttl() time.Duration {
 	if m.config.Idle < 0 {
 		return 365 * keepDay
 	}
-	return m.config.Idle + keepDay
+	return m.lifetime(m.config.Idle) + keepDay
 }
 
 // keeping is how long the state of s is to be kept from now on; 0 if the store was told
@@ -81,6 +81,14 @@ func (m *Manager) lifetime(idle time.Duration) time.Duration {
 // to be told if it would be sooner, and is a tick late perhaps.
 func (m *Manager) least(idle time.Duration) time.Duration { return idle + 3*m.tick() }
 
+// idle is how long a session lives that nobody uses any more.
+func (m *Manager) idle(s *Session) time.Duration {
+	if s.used() {
+		return m.config.Idle
+	}
+	return min(m.config.Idle, freshFor) // however long initialize takes
+}
+
 // wantsRenewal tells whether the store should hear that a session is used, here: it
 // would end it too soon, as far as the last look knows, which may have been after
 // another replica told it.
@@ -89,7 +97,7 @@ func (m *Manager) wantsRenewal(s *Session, now time.Time) bool {
 	if !idle {
 		used = now
 	}
-	until, ok := m.clock.at(used.Add(m.least(m.config.Idle)))
+	until, ok := m.clock.at(used.Add(m.least(m.idle(s))))
 	return (!idle || s.used()) && (!ok || scale.Rev(s.due.Load()) < until)
 }
 
@@ -169,7 +177,7 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 		return err
 	}
 	s.key = keyOf(s.id)
-	key, in := s.key, m.lifetime(min(m.config.Idle, freshFor))
+	key, in := s.key, m.lifetime(m.idle(s))
 	e, err := m.put(ctx, scale.Write{
 		Key: key, Value: m.sealed(key, text), TTL: m.ttl(), In: in, Index: indexFor(in),
 		Limit: "sessions", Max: m.share(),
@@ -184,6 +192,7 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 	}
 	s.rev.Store(int64(e.Rev))
 	s.base, s.subscriptions.mark = text, markAt(e.Rev)
+	s.noteTold(e, true)
 	return nil
 }
 
@@ -228,7 +237,7 @@ func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, er
 	case e.Rev == 0 || e.Owner != "":
 		m.ended(id)
 		return nil, nil
-	case s != nil && e.Rev <= look.Known:
+	case s != nil && e.Rev == look.Known:
 		s.noteTold(e, false)
 		return s, nil
 	}
@@ -244,7 +253,7 @@ func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, er
 		}
 	}
 	s.noteTold(e, false)
-	return s, s.update(e.Rev, text, st)
+	return s, s.update(look.Known, e.Rev, text, st)
 }
 
 // stands tells whether the store has a session, which nobody ends. s is the copy in
@@ -540,7 +549,7 @@ func (m *Manager) renew() {
 	}
 	for _, s := range m.sessions {
 		if m.config.Idle > 0 && !m.leaves(s, now) && m.wantsRenewal(s, now) {
-			add(s, m.lifetime(m.config.Idle))
+			add(s, m.lifetime(m.idle(s)))
 		}
 	}
 	m.mu.Unlock()
@@ -555,13 +564,17 @@ func (m *Manager) renew() {
 			var found []scale.Entry
 			asked := time.Now()
 			err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, chunk...); return err })
-			if err == nil {
-				for i, e := range found {
-					if e.Rev == chunk[i].Known {
-						m.clock.set(asked, e.Due, chunk[i].In)
-					}
-					m.renewed(these[i], chunk[i], e)
+			if err != nil && len(found) != len(chunk) {
+				return
+			}
+			for i, e := range found { // of some machines of an engine, too, while others do not answer
+				if e.Err != nil {
+					continue
 				}
+				if e.Rev == chunk[i].Known {
+					m.clock.set(asked, e.Due, chunk[i].In)
+				}
+				m.renewed(these[i], chunk[i], e)
 			}
 		})
 	}
@@ -637,7 +650,7 @@ func (m *Manager) renewed(s *Session, look scale.Look, e scale.Entry) {
 	default: // another replica has changed it: the next round renews it
 		text, st, err := m.open(look.Key, s.id, e.Value)
 		if err == nil {
-			err = s.update(e.Rev, text, st)
+			err = s.update(look.Known, e.Rev, text, st)
 		}
 		m.failed(err)
 	}

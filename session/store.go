@@ -173,11 +173,13 @@ func (s *Session) takeChanged() bool {
 }
 
 // update makes s what the store has, together with what requests here have
-// changed and not saved yet. A state older than what s knows is ignored.
-func (s *Session) update(rev scale.Rev, text []byte, theirs *state) error {
+// changed and not saved yet. A state older than what s knows is ignored if s has
+// learnt that since the store was asked, when s knew known. Else the store has lost what
+// s knows, and only who knows what it has now can renew s.
+func (s *Session) update(known, rev scale.Rev, text []byte, theirs *state) error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	if int64(rev) <= s.rev.Load() {
+	if now := scale.Rev(s.rev.Load()); rev == now || rev < now && now != known {
 		return nil
 	}
 	return s.rebase(rev, text, theirs)
