@@ -23,7 +23,6 @@ type keys struct {
 	code  string
 	spent string // the code that key was given for
 	key   string
-	ended chan struct{} // closed when key is good no longer; nil without one
 }
 
 // link returns the code that is good.
@@ -36,11 +35,10 @@ func (k *keys) link() string {
 	return k.code
 }
 
-// current returns the key, "" if there is none, and what is closed at its end.
-func (k *keys) current() (key string, ended <-chan struct{}) {
+func (k *keys) current() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.key, k.ended
+	return k.key
 }
 
 // trade gives a key for a code. Who comes second with it may be the user, whose
@@ -50,11 +48,10 @@ func (k *keys) trade(code string) (key string, again bool) {
 	defer k.mu.Unlock()
 	switch {
 	case same(code, k.code):
-		k.spent, k.code, k.key, k.ended = code, "", rand.Text(), make(chan struct{})
+		k.spent, k.code, k.key = code, "", rand.Text()
 		return k.key, false
 	case same(code, k.spent):
-		close(k.ended)
-		k.spent, k.key, k.code, k.ended = "", "", rand.Text(), nil
+		k.spent, k.key, k.code = "", "", rand.Text()
 		return "", true
 	}
 	return "", false
