@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // served is a listener that serves, with what it has told its user.
@@ -32,7 +33,9 @@ func serve(t *testing.T, o Options) *served {
 			fmt.Fprint(w, text)
 		})
 	}
-	o.Page, o.API = answer("page"), answer("secret")
+	if o.Page = answer("page"); o.API == nil {
+		o.API = answer("secret")
+	}
 	o.Tell = func(text string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -255,6 +258,54 @@ func TestCodeTwice(t *testing.T) {
 	}
 	if s.code() == code || s.key(t) == key {
 		t.Error("the new link is the old one")
+	}
+}
+
+// TestCodeTwiceStreams: what the key that ends was used for ends with it, whether its
+// answers are read or not.
+func TestCodeTwiceStreams(t *testing.T) {
+	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"waits": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"writes": func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = w.Write(make([]byte, 1<<16)) // until nobody reads
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun, ended := make(chan struct{}), make(chan struct{})
+			s := serve(t, Options{API: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if err := http.NewResponseController(w).Flush(); err != nil {
+					t.Error(err)
+				}
+				close(begun)
+				answer(w, r)
+				close(ended)
+			})})
+			s.start(t)
+			code, q := s.code(), asking(s.key(t))
+			r, err := http.NewRequestWithContext(t.Context(), q.method, s.own+q.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range q.header {
+				r.Header.Set(name, value)
+			}
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			<-begun
+			s.do(t, s.trading(code))
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Error("who is locked out is still answered")
+			}
+		})
 	}
 }
 

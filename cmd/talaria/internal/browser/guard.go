@@ -76,7 +76,7 @@ func checkKey(l *Listener, r *http.Request) *refusal {
 		return nil
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if key := l.keys.current(); ok && key != "" && subtle.ConstantTimeCompare([]byte(token), []byte(key)) == 1 {
+	if key, _ := l.keys.current(); ok && key != "" && subtle.ConstantTimeCompare([]byte(token), []byte(key)) == 1 {
 		return nil
 	}
 	return &refusal{http.StatusUnauthorized, "the key is not, or no longer, good; open the link that the terminal shows"}

@@ -23,6 +23,7 @@ type keys struct {
 	code  string
 	spent string // the code that key was given for
 	key   string
+	ended chan struct{} // closed when key is good no longer; nil without one
 }
 
 // link returns the code that is good.
@@ -35,10 +36,11 @@ func (k *keys) link() string {
 	return k.code
 }
 
-func (k *keys) current() string {
+// current returns the key, "" if there is none, and what is closed at its end.
+func (k *keys) current() (key string, ended <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.key
+	return k.key, k.ended
 }
 
 // trade gives a key for a code. Who comes second with it may be the user, whose
@@ -48,10 +50,11 @@ func (k *keys) trade(code string) (key string, again bool) {
 	defer k.mu.Unlock()
 	switch {
 	case same(code, k.code):
-		k.spent, k.code, k.key = code, "", rand.Text()
+		k.spent, k.code, k.key, k.ended = code, "", rand.Text(), make(chan struct{})
 		return k.key, false
 	case same(code, k.spent):
-		k.spent, k.key, k.code = "", "", rand.Text()
+		close(k.ended)
+		k.spent, k.key, k.code, k.ended = "", "", rand.Text(), nil
 		return "", true
 	}
 	return "", false

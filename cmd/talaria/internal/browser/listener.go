@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -140,6 +141,7 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("X-DNS-Prefetch-Control", "off")
 	h.Set("Cache-Control", "no-store")
+	_, ended := l.keys.current() // before the guards look at it
 	for _, guard := range l.options.Guards {
 		if refusal := guard.check(l, r); refusal != nil {
 			refuse(w, refusal.status, refusal.why)
@@ -151,12 +153,30 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == keyPath:
 		l.trade(w, r)
 	case isAPI(r):
-		l.options.API.ServeHTTP(w, r)
+		l.answer(w, r, ended)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		refuse(w, http.StatusMethodNotAllowed, "only GET here")
 	default:
 		l.options.Page.ServeHTTP(w, r)
 	}
+}
+
+// answer answers the page. What is under way ends with the key it has come with, also
+// where nobody reads the answer.
+func (l *Listener) answer(w http.ResponseWriter, r *http.Request, ended <-chan struct{}) {
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	watch.Go(func() {
+		select {
+		case <-ended:
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0)) // a connection of this server has one
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	l.options.API.ServeHTTP(w, r.WithContext(ctx))
 }
 
 func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
