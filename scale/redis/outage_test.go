@@ -25,6 +25,10 @@ import (
 
 var outage = flag.Duration("outage", 3*time.Second, "how long the engine is away in TestOutage")
 
+// measured tells whether memory and small times are judged: in an outage that is long
+// enough to tell, on a machine that does nothing else.
+func measured() bool { return *outage >= 30*time.Second }
+
 // requester makes requests as a client does that knows nothing but HTTP.
 type requester struct {
 	t            *testing.T
@@ -182,7 +186,7 @@ func TestOutage(t *testing.T) {
 				now := resident(t)
 				t.Logf("%s there are %d goroutines and %d KiB in memory, before %d and %d: %+.1f %%", when, runtime.NumGoroutine(), now>>10, goroutines, memory>>10,
 					100*float64(now-memory)/float64(max(memory, 1)))
-				if now > memory+memory/20+noise {
+				if measured() && now > memory+memory/20+noise {
 					t.Errorf("%s there are %d KiB more in memory", when, (now-memory)>>10)
 				}
 			}
@@ -242,7 +246,7 @@ func judgeRefusals(t *testing.T, took []time.Duration) {
 	if slowest > 5*time.Second { // of a second on a quiet machine
 		t.Errorf("a refusal took %v", slowest)
 	}
-	if most := 3 * maxFailures; waited > most || middle(atOnce) > 5*time.Millisecond {
+	if most := 3 * maxFailures; waited > most || measured() && middle(atOnce) > 5*time.Millisecond {
 		t.Errorf("%d calls have waited, want %d at most; half of the others took %v", waited, most, middle(atOnce))
 	}
 }

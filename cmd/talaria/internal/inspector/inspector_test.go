@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -60,6 +61,7 @@ func ask(t *testing.T, i *Inspector, method, path, body string, into any) int {
 	w := httptest.NewRecorder()
 	API(i).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
 	if into != nil {
+		reflect.ValueOf(into).Elem().SetZero() // elements of a list would keep what is not sent now
 		if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
 			t.Fatalf("%s %s: %v: %s", method, path, err, w.Body)
 		}
