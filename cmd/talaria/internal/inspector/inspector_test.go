@@ -9,8 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
