@@ -124,7 +124,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	finished(t, i, "fail", `{}`)
-	i.history.save()
+	i.Close()
 	i = remembering(t, path)
 	second := finished(t, i, "sum", `{"a":3,"b":2}`)
 	if second.Before != first.ID || second.ID <= first.ID {
@@ -172,7 +172,7 @@ func TestHistoryBounds(t *testing.T) {
 		}
 		i.calls.change(func() { one.State = "done" })
 	}
-	i.history.save()
+	i.Close()
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > 2*maxKeptAll+64<<10 {
 		t.Errorf("%d bytes, %v", info.Size(), err)
@@ -198,7 +198,7 @@ func TestHistoryBroken(t *testing.T) {
 	saved(t, path, "sum")
 	i = remembering(t, filepath.Join(path, "below-a-file"))
 	finished(t, i, "sum", `{"a":1,"b":2}`)
-	i.history.save()
+	i.Close()
 	if snapshot(i).Problem == "" {
 		t.Error("nothing is said")
 	}

@@ -57,6 +57,7 @@ type Inspector struct {
 	calls       calls
 	schemas     schemas
 	mask        mask
+	closed      sync.Once
 	history     history
 	reach       reach
 	pulse       pulse
@@ -110,8 +111,10 @@ func New(o Options) *Inspector {
 	return i
 }
 
-// Close ends everything that is under way, and the connection.
-func (i *Inspector) Close() {
+// Close ends everything that is under way, and the connection. It may be called again.
+func (i *Inspector) Close() { i.closed.Do(i.close) }
+
+func (i *Inspector) close() {
 	i.ending()
 	i.mu.Lock()
 	c := i.client
