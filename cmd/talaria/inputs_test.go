@@ -27,10 +27,7 @@ func TestInspectInputs(t *testing.T) {
 	x.glimpse("choose one of: here, there")
 	x.press("there" + enter)
 	x.expect("Ctrl-C stops")
-	x.mu.Lock()
-	shown := x.screen.String()
-	x.mu.Unlock()
-	if strings.Contains(shown, "hush") {
+	if shown := x.text(); strings.Contains(shown, "hush") {
 		t.Errorf("the password was shown: %q", shown)
 	}
 	x.press(ctrlC)
