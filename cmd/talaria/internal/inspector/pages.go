@@ -29,6 +29,9 @@ var web embed.FS
 // maxStreams is how many pages may listen at a time.
 const maxStreams = 8
 
+// streamPatience is how long a page that listens may take to read what it is told.
+const streamPatience = 10 * time.Second
+
 // soon is how long the answer to a call waits for what comes of the call.
 const soon = 100 * time.Millisecond
 
@@ -269,7 +272,8 @@ func (i pages) events(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		told = now
-		text, _ := json.Marshal(news) // as above
+		text, _ := json.Marshal(news)                            // as above
+		_ = out.SetWriteDeadline(time.Now().Add(streamPatience)) // of what can have one
 		if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil || out.Flush() != nil {
 			return
 		}
