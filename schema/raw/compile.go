@@ -89,7 +89,8 @@ type compiler struct {
 	// tracks is set if some schema has unevaluatedItems or
 	// unevaluatedProperties. Only then do validations record what has been
 	// evaluated.
-	tracks bool
+	tracks   bool
+	patterns int // how large they are, together
 }
 
 // compile prepares a decoded schema. Its draft is 2020-12 unless it names
@@ -150,7 +151,7 @@ func (c *compiler) index(value any, at string, r *resource) error {
 		return err
 	}
 	if r.draft <= draft7 && object["$ref"] != nil { // what stands beside it is ignored
-		return checkShape(object["$ref"], aString, at+"/$ref")
+		return c.checkShape(object["$ref"], aString, at+"/$ref")
 	}
 	if err := c.anchors(object, at, r); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (c *compiler) index(value any, at string, r *resource) error {
 				s = aBoolean
 			}
 		}
-		if err := checkShape(object[name], s, place); err != nil {
+		if err := c.checkShape(object[name], s, place); err != nil {
 			return err
 		}
 		for sub, below := range subschemas(object[name], s, place) {
@@ -288,7 +289,7 @@ func subschemas(value any, s shape, at string) map[string]any {
 
 // checkShape reports what is wrong with the value of a keyword, given the shape
 // that the draft demands. It does not look into subschemas; index does.
-func checkShape(value any, s shape, at string) error {
+func (c *compiler) checkShape(value any, s shape, at string) error {
 	text, isText := value.(string)
 	list, isList := value.([]any)
 	object, isObject := value.(map[string]any)
@@ -303,7 +304,7 @@ func checkShape(value any, s shape, at string) error {
 	case aPattern:
 		if !isText {
 			want = "a regular expression"
-		} else if _, err := regexp.Compile(text); err != nil {
+		} else if err := c.pattern(text); err != nil {
 			return wrong(at, "%q is not a regular expression that this supports: %v", text, err)
 		}
 	case aBoolean:
@@ -341,7 +342,7 @@ func checkShape(value any, s shape, at string) error {
 				return wrong(place, "must be an array of different names")
 			}
 			if s == schemaPatterns {
-				if err := checkShape(name, aPattern, place); err != nil {
+				if err := c.checkShape(name, aPattern, place); err != nil {
 					return err
 				}
 			}
@@ -538,6 +539,7 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 	case "enum":
 		n.enum = value.([]any)
 		n.hasEnum = true
+		n.sortEnum()
 	case "const":
 		n.constant, n.hasConst = value, true
 	case "multipleOf":

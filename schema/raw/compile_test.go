@@ -3,6 +3,7 @@ package raw
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -192,4 +193,53 @@ func exponents(text string) bool {
 		}
 	}
 	return false
+}
+
+// TestPatternsTooLarge: a schema whose regular expressions would take a minute to compile
+// is none; one with many of the usual size is.
+func TestPatternsTooLarge(t *testing.T) {
+	for pattern, good := range map[string]bool{`^[A-Z]{2}[0-9]{4,30}(-[a-z]+)*$`: true, `^(a{1,100}){1,9}[a-z]{0,900}$`: false} {
+		var text strings.Builder
+		text.WriteString(`{"properties":{"a":{}`)
+		for n := range 1000 {
+			fmt.Fprintf(&text, `,"p%d":{"pattern":%q}`, n, pattern)
+		}
+		text.WriteString(`}}`)
+		if _, err := Compile([]byte(text.String())); (err == nil) != good || err != nil && !strings.Contains(err.Error(), "too large") {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
+
+// TestLongEnums: long lists are looked through as short ones are; of many long lists of
+// what is no text the check is given up.
+func TestLongEnums(t *testing.T) {
+	list := `null,true,[1],{"a":1},7,8e400,-0`
+	for n := range 20_000 {
+		list += fmt.Sprintf(`,"t%d",%d`, n, n+100)
+	}
+	s, err := Compile([]byte(`{"enum":[` + list + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]bool{`"t0"`: true, `"t19999"`: true, `"t20000"`: false, `100`: true, `"100"`: false, `1e2`: true, `20100`: false, `7.0`: true, `0`: true,
+		`8`: false, `null`: true, `false`: false, `[1.0]`: true, `[]`: false, `{"a":1}`: true, `{"a":2}`: false, `"null"`: false} {
+		if got := s.Check([]byte(value)) == nil; got != want {
+			t.Errorf("%s is in the list: %v", value, got)
+		}
+	}
+	many, values := `{"$defs":{"e":{"enum":[`+list+`]}},"properties":{"a":{}`, `{"a":1`
+	for n := range 2000 {
+		many += fmt.Sprintf(`,"p%d":{"$ref":"#/$defs/e"}`, n)
+		values += fmt.Sprintf(`,"p%d":%%s`, n)
+	}
+	if s, err = Compile([]byte(many + "}}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check([]byte(strings.ReplaceAll(values, "%s", `"t1"`) + "}")); err != nil {
+		t.Error(err)
+	}
+	if err := s.Check([]byte(strings.ReplaceAll(values, "%s", `20099`) + "}")); err == nil || !strings.Contains(err.Error(), "simpler") {
+		t.Errorf("%.200v", err)
+	}
 }

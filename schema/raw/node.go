@@ -41,6 +41,8 @@ type node struct {
 	types     uint8
 	typeNames []string
 	enum      []any
+	texts     map[string]bool // those of enum, if there are many
+	others    []any           // that are not in texts
 	hasEnum   bool
 	constant  any
 	hasConst  bool
@@ -329,11 +331,36 @@ func (v *validation) constants(n *node, value any) *failure {
 	if n.hasConst && !equal(n.constant, value) {
 		return v.fail("const", n.constant, value)
 	}
-	if n.hasEnum && !slices.ContainsFunc(n.enum, func(e any) bool { return equal(e, value) }) {
+	if !n.hasEnum {
+		return nil
+	}
+	if text, ok := value.(string); ok && n.texts[text] {
+		return nil
+	}
+	v.steps -= len(n.others) / fewConstants // a schema may have many long lists of numbers
+	if v.steps < 0 || !slices.ContainsFunc(n.others, func(e any) bool { return equal(e, value) }) {
 		return v.fail("enum", n.enum, value)
 	}
 	return nil
 }
+
+// sortEnum makes texts be found at once, where there are many.
+func (n *node) sortEnum() {
+	if n.others = n.enum; len(n.enum) <= fewConstants {
+		return
+	}
+	n.texts, n.others = map[string]bool{}, nil
+	for _, one := range n.enum {
+		if text, ok := one.(string); ok {
+			n.texts[text] = true
+		} else {
+			n.others = append(n.others, one)
+		}
+	}
+}
+
+// fewConstants are looked through in the time of a step.
+const fewConstants = 8
 
 // number checks the keywords for numbers, exactly and without rounding.
 func (v *validation) number(n *node, number json.Number, note func(*failure)) {
@@ -657,6 +684,9 @@ func equal(a, b any) bool {
 		}
 		if a == b {
 			return true
+		}
+		if plain(a) && plain(b) {
+			return false
 		}
 		x, y := rational(a), rational(b)
 		return x != nil && y != nil && x.Cmp(y) == 0
