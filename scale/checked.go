@@ -1,12 +1,15 @@
 package scale
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
 
-// checked is a Store whose arguments have been checked before it is called.
+// checked is a Store whose arguments are checked before it is called, and what it
+// returns afterwards.
 type checked struct{ Store }
 
 // checkedWatcher is the Watcher of one.
@@ -14,8 +17,15 @@ type checkedWatcher struct{ Watcher }
 
 // Checked returns a Store that refuses what the comments of this package forbid,
 // and leaves the rest to s. It is for backends, which need not look at their
-// arguments then.
-func Checked(s Store) Store { return checked{s} }
+// arguments then. What s returns that no caller could make use of, as fewer entries
+// than it was asked for, becomes an error that says so. Servers check the Stores that
+// they are given.
+func Checked(s Store) Store {
+	if c, ok := s.(checked); ok {
+		return c
+	}
+	return checked{s}
+}
 
 // Get implements Store.
 func (c checked) Get(ctx context.Context, looks ...Look) ([]Entry, error) {
@@ -24,7 +34,23 @@ func (c checked) Get(ctx context.Context, looks ...Look) ([]Entry, error) {
 			return nil, err
 		}
 	}
-	return c.Store.Get(ctx, looks...)
+	found, err := c.Store.Get(ctx, looks...)
+	if err := counted("Get", len(found), len(looks), err); err != nil {
+		return nil, err
+	}
+	failed := false
+	for i := range found {
+		switch e, look := &found[i], &looks[i]; {
+		case e.Err != nil:
+			failed, err = true, cmp.Or(err, e.Err)
+		case e.Key != look.Key || e.Rev < 0 || e.Value == nil && e.Rev != 0 && e.Rev != look.Known:
+			return nil, wrong(err, "answers a look at %v with %v, Rev %d, a value: %v", look.Key, e.Key, e.Rev, e.Value != nil)
+		}
+	}
+	if err != nil && !failed {
+		return nil, wrong(err, "returns an error of Get that is of no entry")
+	}
+	return found, err
 }
 
 // Put implements Store.
@@ -34,7 +60,30 @@ func (c checked) Put(ctx context.Context, writes ...Write) ([]Entry, error) {
 			return nil, err
 		}
 	}
-	return c.Store.Put(ctx, writes...)
+	made, err := c.Store.Put(ctx, writes...)
+	if err := counted("Put", len(made), len(writes), err); err != nil {
+		return nil, err
+	}
+	failed := false
+	for i := range made {
+		e, w := &made[i], &writes[i]
+		fits := e.Key == w.Key
+		switch {
+		case e.Err == nil:
+			fits = fits && (e.Rev > 0) == (w.Value != nil)
+		case errors.Is(e.Err, ErrChanged):
+			fits = fits && w.Prev != Any && e.Rev != w.Prev && (e.Rev > 0) == (e.Value != nil)
+		case !errors.Is(e.Err, ErrFull):
+			failed, fits, err = true, true, cmp.Or(err, e.Err)
+		}
+		if !fits {
+			return nil, wrong(cmp.Or(err, e.Err), "answers a write of %v with Prev %d with %v, Rev %d, a value: %v", w.Key, w.Prev, e.Key, e.Rev, e.Value != nil)
+		}
+	}
+	if err != nil && !failed {
+		return nil, wrong(err, "returns an error of Put that is of no entry")
+	}
+	return made, err
 }
 
 // Due implements Store.
@@ -45,7 +94,19 @@ func (c checked) Due(ctx context.Context, part, index, owner string, max int, le
 	if max < 1 || lease <= 0 {
 		return nil, fmt.Errorf("scale: Due of %d entries for %v", max, lease)
 	}
-	return c.Store.Due(ctx, part, index, owner, max, lease)
+	due, err := c.Store.Due(ctx, part, index, owner, max, lease)
+	if err != nil {
+		return nil, err
+	}
+	if len(due) > max {
+		return nil, wrong(nil, "gives %d entries that are due, of %d that it was asked for", len(due), max)
+	}
+	for _, e := range due {
+		if e.Err != nil || e.Key.Part != part || e.Rev <= 0 || e.Value == nil {
+			return nil, wrong(e.Err, "gives %v, Rev %d, as due in %s, with %d bytes", e.Key, e.Rev, part, len(e.Value))
+		}
+	}
+	return due, nil
 }
 
 // Append implements Store.
@@ -53,7 +114,11 @@ func (c checked) Append(ctx context.Context, p Post) (Rev, string, error) {
 	if err := p.check(); err != nil {
 		return 0, "", err
 	}
-	return c.Store.Append(ctx, p)
+	rev, reader, err := c.Store.Append(ctx, p)
+	if err == nil && rev <= 0 {
+		err = wrong(nil, "gives a message of %s the Rev %d", p.Box, rev)
+	}
+	return rev, reader, err
 }
 
 // Read implements Store.
@@ -61,12 +126,61 @@ func (c checked) Read(ctx context.Context, box string, after Rev, reader string,
 	if err := checkRead(box, after, reader, take); err != nil {
 		return nil, "", err
 	}
-	return c.Store.Read(ctx, box, after, reader, take)
+	messages, before, err := c.Store.Read(ctx, box, after, reader, take)
+	if err != nil {
+		return nil, before, err
+	}
+	last := after
+	for _, m := range messages {
+		if m.Rev <= last || m.Prev >= m.Rev {
+			return nil, before, wrong(nil, "has a message with Rev %d and Prev %d after Rev %d of %s", m.Rev, m.Prev, last, box)
+		}
+		last = m.Rev
+	}
+	return messages, before, nil
 }
 
 // Watch implements Store.
 func (c checked) Watch(fn func(subject string, m Message), gap func()) Watcher {
-	return checkedWatcher{c.Store.Watch(fn, gap)}
+	w := c.Store.Watch(fn, gap)
+	if w == nil {
+		return noWatcher{}
+	}
+	return checkedWatcher{w}
+}
+
+// noWatcher takes the place of one that a Store has not made.
+type noWatcher struct{}
+
+// Add implements Watcher.
+func (noWatcher) Add(context.Context, ...string) error { return wrong(nil, "has no Watcher") }
+
+// Remove implements Watcher.
+func (noWatcher) Remove(...string) {}
+
+// Close implements Watcher.
+func (noWatcher) Close() {}
+
+// wrong returns the error of a Store that does not do what it has to, beside the one
+// that it has returned, nil if none.
+func wrong(err error, format string, values ...any) error {
+	text := "scale: a fault of the Store: it " + fmt.Sprintf(format, values...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return errors.New(text)
+}
+
+// counted returns the error of a Store that has answered less or more than it was
+// asked. It may have an error and no answers.
+func counted(what string, answers, questions int, err error) error {
+	switch {
+	case err != nil && answers == 0:
+		return err
+	case answers != questions:
+		return wrong(err, "answers %s of %d with %d entries", what, questions, answers)
+	}
+	return nil
 }
 
 // Add implements Watcher.

@@ -169,8 +169,8 @@ type Message struct {
 type Store interface {
 	// Get returns the entries of the looks, in their order, in one round trip, or
 	// two where some are not as known. The error is that of the first look that was
-	// not answered; Entry.Err tells the others, since some machines of an engine may
-	// answer.
+	// not answered; Entry.Err tells which others were not, since some machines of an
+	// engine may answer. Where none has, there may be no entries.
 	Get(ctx context.Context, looks ...Look) ([]Entry, error)
 
 	// Put makes writes, each of which happens as a whole or not at all, in no

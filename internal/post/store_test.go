@@ -33,3 +33,31 @@ func TestGuardWithoutGoroutine(t *testing.T) {
 		t.Errorf("Put: %v", err)
 	}
 }
+
+// partial is a Store that leaves out entries where it fails.
+type partial struct{ scale.Store }
+
+func (partial) Get(context.Context, ...scale.Look) ([]scale.Entry, error) {
+	return make([]scale.Entry, 1), scale.ErrUnavailable
+}
+
+func (partial) Put(context.Context, ...scale.Write) ([]scale.Entry, error) { return nil, nil }
+
+func (partial) Watch(func(string, scale.Message), func()) scale.Watcher { return nil }
+
+// Whoever asks a guarded store gets as many answers as questions, or none and an error.
+func TestGuardAnswers(t *testing.T) {
+	s := Guard(partial{scale.NewLocal()})
+	if es, err := s.Get(t.Context(), scale.Look{Key: record("x")}, scale.Look{Key: record("y")}); len(es) != 0 || !errors.Is(err, scale.ErrUnavailable) {
+		t.Errorf("Get: %v, %v", es, err)
+	}
+	if es, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: life}); len(es) != 0 || err == nil {
+		t.Errorf("Put: %v, %v", es, err)
+	}
+	w := s.Watch(func(string, scale.Message) {}, func() {})
+	if err := w.Add(t.Context(), "x"); err == nil {
+		t.Error("Add: no error")
+	}
+	w.Remove("x")
+	w.Close()
+}

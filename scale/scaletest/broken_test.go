@@ -107,6 +107,16 @@ func written(change func(es []scale.Entry)) func(b *broken) {
 	}
 }
 
+// found is a Get that changes what it returns.
+func found(change func(es []scale.Entry, err error) ([]scale.Entry, error)) func(b *broken) {
+	return func(b *broken) {
+		get := b.get
+		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+			return change(get(ctx, looks...))
+		}
+	}
+}
+
 // looks is a Get that changes the looks first.
 func looks(change func(look *scale.Look)) func(b *broken) {
 	return func(b *broken) {
@@ -196,6 +206,33 @@ var breakages = map[string]func(b *broken){
 			}
 		}
 	}),
+	"the last look is not answered": found(func(es []scale.Entry, err error) ([]scale.Entry, error) { return es[:max(len(es)-1, 0)], err }),
+	"no look is answered":           found(func([]scale.Entry, error) ([]scale.Entry, error) { return nil, nil }),
+	"an error leaves entries out": found(func(es []scale.Entry, err error) ([]scale.Entry, error) {
+		if err != nil {
+			return make([]scale.Entry, 1), err
+		}
+		return es, nil
+	}),
+	"an error is of no entry": found(func(es []scale.Entry, err error) ([]scale.Entry, error) {
+		if err != nil {
+			return make([]scale.Entry, 2), err
+		}
+		return es, nil
+	}),
+	"the last write is not answered": func(b *broken) {
+		put := b.put
+		b.put = func(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+			es, err := put(ctx, writes...)
+			return es[:max(len(es)-1, 0)], err
+		}
+	},
+	"messages come again": func(b *broken) {
+		read := b.read
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+			return read(ctx, box, max(after-1, 0), reader, take)
+		}
+	},
 	"answers are in no order": written(slices.Reverse[[]scale.Entry]),
 	"Revs are those of before": written(func(es []scale.Entry) {
 		for i := range es {

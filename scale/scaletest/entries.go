@@ -260,17 +260,17 @@ func checkWriters(k *kit) {
 
 // increment adds one to the number in an entry.
 func increment(k *kit, s scale.Store, key scale.Key) error {
-	es, err := s.Get(k.Context(), scale.Look{Key: key})
+	e, err := one(s.Get(k.Context(), scale.Look{Key: key}))
 	for {
 		if err != nil {
 			return err
 		}
-		n, failed := strconv.Atoi(string(es[0].Value))
+		n, failed := strconv.Atoi(string(e.Value))
 		if failed != nil {
 			return failed
 		}
-		es, err = s.Put(k.Context(), scale.Write{Key: key, Prev: es[0].Rev, Value: []byte(strconv.Itoa(n + 1))})
-		if err == nil && es[0].Err == nil {
+		e, err = one(s.Put(k.Context(), scale.Write{Key: key, Prev: e.Rev, Value: []byte(strconv.Itoa(n + 1))}))
+		if err == nil && e.Err == nil {
 			return nil
 		}
 	}
@@ -313,8 +313,8 @@ func checkLimit(k *kit) {
 func checkLimitAtOnce(k *kit) {
 	var made atomic.Int64
 	k.each(40, func(i int, s scale.Store) error {
-		es, err := s.Put(k.Context(), scale.Write{Key: key(strconv.Itoa(i)), Value: []byte("x"), TTL: long, Limit: "l", Max: 15})
-		if err == nil && es[0].Err == nil {
+		e, err := one(s.Put(k.Context(), scale.Write{Key: key(strconv.Itoa(i)), Value: []byte("x"), TTL: long, Limit: "l", Max: 15}))
+		if err == nil && e.Err == nil {
 			made.Add(1)
 		}
 		return err
@@ -343,6 +343,19 @@ func checkContext(k *kit) {
 	} {
 		if err := do(); !errors.Is(err, context.Canceled) {
 			k.Errorf("%s with a context that has ended: %v", what, err)
+		}
+	}
+	for what, do := range map[string]func() ([]scale.Entry, error){
+		"Get": func() ([]scale.Entry, error) {
+			return k.a.Get(ctx, scale.Look{Key: key("e")}, scale.Look{Key: key("f")})
+		},
+		"Put": func() ([]scale.Entry, error) {
+			return k.a.Put(ctx, scale.Write{Key: key("e"), Value: []byte("x"), TTL: long}, scale.Write{Key: key("f"), Value: []byte("x"), TTL: long})
+		},
+	} {
+		es, err := do()
+		if len(es) != 0 && (len(es) != 2 || es[0].Err == nil || es[1].Err == nil) {
+			k.Errorf("%s of two that fails with %v returned %+v, want none, or the error of each", what, err, es)
 		}
 	}
 }

@@ -92,6 +92,17 @@ func key(name string) scale.Key { return scale.Key{Part: "part", Name: name} }
 // text returns n bytes.
 func text(n int) []byte { return slices.Repeat([]byte{'x'}, n) }
 
+// one returns the only entry that a Store has answered with.
+func one(es []scale.Entry, err error) (scale.Entry, error) {
+	switch {
+	case err != nil:
+		return scale.Entry{}, err
+	case len(es) != 1:
+		return scale.Entry{}, fmt.Errorf("%d entries, want one", len(es))
+	}
+	return es[0], nil
+}
+
 // put makes one write, and the check ends if that cannot be done.
 func (k *kit) put(s scale.Store, w scale.Write) scale.Entry {
 	k.Helper()

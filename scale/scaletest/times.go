@@ -455,8 +455,8 @@ func (o *owner) job(e scale.Entry) error {
 		if o.random.IntN(4) == 0 {
 			time.Sleep(lease + slack)
 		}
-		made, err := o.s.Put(o.Context(), w)
-		if err != nil || made[0].Err != nil {
+		made, err := one(o.s.Put(o.Context(), w))
+		if err != nil || made.Err != nil {
 			return err
 		}
 		o.counts[job].Add(1)
@@ -464,7 +464,7 @@ func (o *owner) job(e scale.Entry) error {
 			o.left.Add(-1)
 			return nil
 		}
-		e.Rev, e.Value = made[0].Rev, w.Value
+		e.Rev, e.Value = made.Rev, w.Value
 	}
 	return nil
 }

@@ -158,9 +158,9 @@ func checkHearAfterwards(k *kit) {
 			found <- err
 			return
 		}
-		es, err := k.b.Get(k.Context(), scale.Look{Key: m.Key})
-		if err != nil || es[0].Rev < m.Rev {
-			err = fmt.Errorf("the entry %v is %+v after Rev %d was heard of, %w", m.Key, es, m.Rev, err)
+		e, err := one(k.b.Get(k.Context(), scale.Look{Key: m.Key}))
+		if err != nil || e.Rev < m.Rev {
+			err = fmt.Errorf("the entry %v is %+v after Rev %d was heard of, %w", m.Key, e, m.Rev, err)
 		}
 		found <- err
 	}, func() {})
