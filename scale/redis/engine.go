@@ -65,6 +65,7 @@ func newEngine(o Options) (*engine, error) {
 		e.log = &nobody
 	}
 	e.calls = make(chan struct{}, o.MaxCalls)
+	e.conns.calls = e.calls
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -77,6 +78,9 @@ func (e *engine) close() {
 	e.cancel()
 	e.probes.Wait()
 }
+
+// topologyEvery is how often the machines of an engine are asked which they are.
+const topologyEvery = 5 * time.Second
 
 // options makes what the client library needs of Options.
 func (e *engine) options(o Options) (rueidis.ClientOption, error) {
@@ -100,8 +104,8 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 	opt.Sentinel.Username, opt.Sentinel.Password, opt.Sentinel.TLSConfig = o.SentinelUser, o.SentinelPassword, opt.TLSConfig
 	// Sentinels tell of a failover once; who has not heard would stay with the
 	// machine that is a replica now.
-	opt.Sentinel.TopologyRefreshInterval = 5 * time.Second
-	opt.ClusterOption.ShardsRefreshInterval = 5 * time.Second
+	opt.Sentinel.TopologyRefreshInterval = topologyEvery
+	opt.ClusterOption.ShardsRefreshInterval = topologyEvery
 	// Nothing is cached here: what an invalidation does not reach in time is wrong.
 	opt.DisableCache = true
 	// A call that is given up must not end the connection of others. All calls go over

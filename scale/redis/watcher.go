@@ -29,7 +29,9 @@ type watcher struct {
 	todo   chan struct{} // has an element if subjects may have changed
 	wake   chan struct{} // has one if there may be something to call
 
-	echo     *echo // nil without a cluster
+	avoided  string    // the address of the machine over which nothing was heard last, for connect alone
+	deafened time.Time // when that was noticed
+	echo     *echo     // nil without a cluster
 	mu       sync.Mutex
 	subjects map[string]*subject
 	changed  []string // subjects of which the engine may have to be told something
@@ -199,13 +201,20 @@ func (w *watcher) suspect(deaf bool) {
 
 // serve serves one connection until it is lost, or the watcher is closed.
 func (w *watcher) serve() {
-	client, _ := w.engine.client.Dedicate()
+	client, machine := w.dedicate()
+	if client == nil {
+		return
+	}
 	defer client.Close()
 	lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: w.hear, OnSubscription: w.confirm})
 	defer w.disconnected()
 	for {
 		add, remove := w.plan()
-		if err := w.tell(client, add, remove); err != nil || w.isDeaf() {
+		err := w.tell(client, add, remove)
+		if w.isDeaf() {
+			w.avoided, w.deafened = machine, time.Now()
+		}
+		if err != nil || w.isDeaf() {
 			return
 		}
 		w.resumed()
@@ -217,6 +226,29 @@ func (w *watcher) serve() {
 		case <-w.todo:
 		}
 	}
+}
+
+// dedicate returns a connection for subscriptions, and the address of its machine: of a
+// cluster any one but that over which nothing was heard last. If that is the only one
+// that is known, it is the one that said so perhaps: there is no connection then until
+// another one was asked.
+func (w *watcher) dedicate() (rueidis.DedicatedClient, string) {
+	if !w.engine.cluster {
+		client, _ := w.engine.client.Dedicate()
+		return client, ""
+	}
+	nodes := w.engine.client.Nodes()
+	address := ""
+	for other := range nodes {
+		if address = other; other != w.avoided {
+			break
+		}
+	}
+	if address == "" || address == w.avoided && time.Since(w.deafened) < 4*topologyEvery {
+		return nil, ""
+	}
+	client, _ := nodes[address].Dedicate()
+	return client, address
 }
 
 // plan returns what the engine has to be told, and notes that it is.
