@@ -310,6 +310,47 @@ func TestSharedStoreAway(t *testing.T) {
 	})
 }
 
+// A run that ends as the store is away is not one that lost its replica, however
+// often that happens; one whose replica is gone still is.
+func TestSharedOutages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &leaky{Store: scale.NewLocal()}
+		replay := func(context.Context, *Task, []byte) error { return nil } // it goes on
+		a, b := newRunner(t, store, replay), newRunner(t, store, replay)
+		defer func() { b.stop() }()
+		task, err := a.Reserve("ann", 0, 0, func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := task.Keep(&Call{Text: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		id := task.Record().ID
+		for n := range 2 * maxLost {
+			time.Sleep(3 * lease)
+			store.away.Store(true)
+			time.Sleep(lease + time.Duration(n)*time.Second)
+			store.lose.Store(n%2 == 1) // its first answers do not come
+			store.away.Store(false)
+			time.Sleep(lease / 5)
+			store.lose.Store(false)
+			time.Sleep(3 * lease)
+			want(t, id, protocol.TaskWorking, a, b)
+			if r, _, _ := b.Look(t.Context(), id); r.Lost != 0 || r.Run != n+2 {
+				t.Errorf("after %d outages: run %d, %d replicas lost", n+1, r.Run, r.Lost)
+			}
+		}
+		if a.task(id) == nil {
+			a, b = b, a
+		}
+		a.stop() // without HandOver, as if killed
+		time.Sleep(3 * lease)
+		if r, _, _ := b.Look(t.Context(), id); r.Status != protocol.TaskWorking || r.Lost != 1 {
+			t.Errorf("its replica is gone: %q, %d replicas lost", r.Status, r.Lost)
+		}
+	})
+}
+
 // Progress costs a write a second, however often it is told, and the last is kept.
 func TestSharedNotes(t *testing.T) {
 	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, _ func() error) {

@@ -34,7 +34,7 @@ type sweeper struct {
 
 	mu     sync.Mutex
 	unmade []string       // tasks of which nobody was told, and which may be in the store
-	unkept map[*Task]bool // ends that the store does not have yet
+	unkept map[*Task]bool // whose end, or lapse, the store does not have yet
 }
 
 func newSweeper(m *Manager) *sweeper {
@@ -295,8 +295,8 @@ func (s *sweeper) renewed(t *Task, known scale.Rev, e scale.Entry, began time.Ti
 	s.m.changed(State{Record: now})
 }
 
-// saveAgain saves ends that the store does not have, and deletes what should not be
-// there.
+// saveAgain saves ends and lapses that the store does not have, and deletes what
+// should not be there.
 func (s *sweeper) saveAgain() {
 	s.mu.Lock()
 	unmade := slices.Clone(s.unmade)
@@ -346,8 +346,9 @@ func (s *sweeper) unmake(t *Task) {
 	}
 }
 
-// keepTrying has the end of a task saved when the store answers again. Nobody takes
-// the task before: that takes a lease in which the store answers.
+// keepTrying has the end of a task, or of a run that has lapsed, saved when the
+// store answers again. Nobody takes the task before: that takes a lease in which
+// the store answers.
 func (s *sweeper) keepTrying(t *Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,14 +110,25 @@ func (t *Task) save(r Record, change int, tell func(State)) error {
 	return t.put(r, tell)
 }
 
-// saveAgain is save for a state whose save has failed.
+// saveAgain is save for a state whose save has failed, and for that of a run that
+// has lapsed.
 func (t *Task) saveAgain() error {
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
+	t.mu.Lock()
+	r, lapsed := t.copy(), t.over == ErrLost
+	t.mu.Unlock()
+	if lapsed { // the store has it only if nobody has taken the task
+		err := t.manager.keep(&r)
+		if _, over := errors.AsType[*overError](err); over {
+			return nil
+		}
+		return err
+	}
 	if t.saveErr == nil {
 		return nil
 	}
-	return t.put(t.Record(), t.manager.changed)
+	return t.put(r, t.manager.changed)
 }
 
 // put is save for who may save, whichever state r is.
@@ -187,10 +198,25 @@ func (t *Task) holds(at time.Time) {
 	}
 	left := time.Until(at.Add(t.manager.shared.giveUp()))
 	if t.lapse == nil {
-		t.lapse = time.AfterFunc(left, func() { t.manager.end(t, ErrLost) })
+		t.lapse = time.AfterFunc(left, t.lapsed)
 		return
 	}
 	t.lapse.Reset(left)
+}
+
+// lapsed gives up a run that could not be renewed for long. Its replica is there,
+// so that it was the store that was away: once that answers, the task is left to
+// others, as by release, and the run does not count as one that lost its replica.
+// They wait as long as the lease would have left them at least.
+func (t *Task) lapsed() {
+	shared := t.manager.shared
+	_, change, _ := t.apply(func(r *Record) { r.wait(shared.lease() - shared.giveUp()) })
+	if change == 0 && t.Record().Status.Final() { // its end is on its way to the Store
+		return
+	}
+	if t.manager.end(t, ErrLost) {
+		t.manager.keepTrying(t)
+	}
 }
 
 // stopTimers stops what only a run needs that goes on. t.mu is held.
