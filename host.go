@@ -60,7 +60,7 @@ func (h *host) newPost() {
 	if h.opts.Store == nil {
 		return
 	}
-	h.post = post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Failed: h.storeFailed("post", "post")})
+	h.post = post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Wait: h.opts.Timeouts.Question, Failed: h.storeFailed("post", "post")})
 	h.topics = topics.New(topics.Config{
 		Store: h.opts.Store, Seal: h.opts.sealer("topics"), Node: h.post.Node(), Lives: h.post.Lives, Now: h.post.Now,
 		Catalogue: h.catalogue, Failed: h.storeFailed("changes", "changes"),

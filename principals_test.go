@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // strangers are clients who are not https://a#alice, however alike.
@@ -48,6 +50,73 @@ func TestSessionsOfOthers(t *testing.T) {
 	// Every request needs one.
 	if status, challenge, _ := c.as("").ask("tools/list", `{}`); status != http.StatusUnauthorized || !strings.HasPrefix(challenge, "Bearer ") {
 		t.Errorf("status %d, %q", status, challenge)
+	}
+}
+
+// The session of another one ends when its owner does not use it, whatever others send.
+func TestOthersKeepNoSession(t *testing.T) {
+	requests := map[string]func() *http.Request{
+		"request": func() *http.Request {
+			return httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		},
+		"notification": func() *http.Request {
+			return httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+		},
+		"response": func() *http.Request {
+			return httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+		},
+		"batch": func() *http.Request {
+			return httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`))
+		},
+		"stream": func() *http.Request { return httptest.NewRequest(http.MethodGet, "/mcp", nil) },
+		"resumed": func() *http.Request {
+			r := httptest.NewRequest(http.MethodGet, "/mcp", nil)
+			r.Header.Set("Last-Event-Id", "1")
+			return r
+		},
+		"delete": func() *http.Request { return httptest.NewRequest(http.MethodDelete, "/mcp", nil) },
+	}
+	for name, request := range requests {
+		for _, shared := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				var store scale.Store
+				if shared {
+					store = scale.NewLocal()
+				}
+				ended := make(chan error, 1)
+				s := bare(mcp.Options{
+					Store: store, StateKeys: [][]byte{[]byte("a secret of 16 bytes or more")}, Timeouts: mcp.Timeouts{Session: time.Hour},
+					OnSessionEnd: func(_ *mcp.Frame, reason error) { ended <- reason },
+				})
+				c := (&bearerClient{t: t, h: behind(s, auth.Options{}), rev: protocol.V20250326, token: "a/alice/x"}).open()
+				if status, _, _ := c.ask("ping", `{}`); status != http.StatusOK {
+					t.Fatalf("status %d", status)
+				}
+				for begun := time.Now(); len(ended) == 0 && time.Since(begun) < 10*time.Hour; time.Sleep(5 * time.Minute) {
+					r := request()
+					r.Header.Set("Content-Type", "application/json")
+					r.Header.Set("Accept", "application/json, text/event-stream")
+					r.Header.Set("Authorization", "Bearer a/bob/x")
+					r.Header.Set("Mcp-Session-Id", c.session)
+					w := httptest.NewRecorder()
+					c.h.ServeHTTP(w, r)
+					if w.Code != http.StatusNotFound {
+						t.Fatalf("%s: status %d, %s", name, w.Code, w.Body)
+					}
+				}
+				select {
+				case reason := <-ended:
+					if !errors.Is(reason, mcp.ErrSessionIdle) {
+						t.Errorf("%s: %v", name, reason)
+					}
+				default:
+					t.Errorf("%s: the session lives for ever, with a store %v", name, shared)
+				}
+				if err := s.Shutdown(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -195,6 +196,48 @@ func TestQuestionsCarryTheProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A question waits for its answer for Timeouts.Question. So long an answer finds the
+// replica that asked, though the store is away from that alone meanwhile.
+func TestAnswerWaitsForReplica(t *testing.T) {
+	const wait = 15 * time.Minute // its default
+	synctest.Test(t, func(t *testing.T) {
+		store := newEngine()
+		clients := make([]*bareClient, 2)
+		for i, s := range []scale.Store{store, store.Store} {
+			s := fixture(t, &mcp.Options{StateKeys: sharedKeys, Store: s})
+			s.MustAdd(mcp.Tool("where", func(f *mcp.Frame, _ empty) (string, error) {
+				_, err := frame.Roots(f, "r")
+				return "", err
+			}, mcp.Timeout(2*wait)))
+			clients[i] = &bareClient{t: t, h: s.Handler(), rev: protocol.LatestLegacy}
+		}
+		asks, other := clients[0], clients[1]
+		res := asks.do(http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+		asks.session = res.Header().Get("Mcp-Session-Id")
+		other.session = asks.session
+		asks.want(asks.do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`), http.StatusAccepted, "")
+
+		called := httptest.NewRecorder()
+		call := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"where"}}`))
+		call.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {asks.session}, "Mcp-Protocol-Version": {asks.rev.String()}}
+		over := make(chan struct{})
+		go func() { asks.h.ServeHTTP(called, call); close(over) }()
+		synctest.Wait()
+		found := regexp.MustCompile(`"id":([^,]+),"method":"roots/list"`).FindStringSubmatch(called.Body.String())
+		if found == nil {
+			t.Fatalf("no question in %s", called.Body)
+		}
+		store.away.Store(true)
+		time.Sleep(wait - time.Minute)
+		other.want(other.do(http.MethodPost, `{"jsonrpc":"2.0","id":`+found[1]+`,"result":{"roots":[]}}`), http.StatusAccepted, "")
+		store.away.Store(false)
+		<-over
+		if text := called.Body.String(); !strings.Contains(text, `"id":1,"result"`) || strings.Contains(text, "isError") {
+			t.Errorf("the call ended with %s", text)
+		}
+	})
 }
 
 // Clients that open sessions and leave, be they anonymous or with a name, close

@@ -179,7 +179,7 @@ var waits = []struct {
 	}},
 	{"a session store", 5 * time.Second, func(t *testing.T) {
 		m := session.NewManager(session.Config{Store: stuckStore{Store: scale.NewLocal()}})
-		if _, err := m.Get(t.Context(), opaque.NewID()); err == nil {
+		if _, err := m.Find(t.Context(), opaque.NewID()); err == nil {
 			t.Error("there is a session")
 		}
 		m.Close(mcp.ErrSessionClosed)

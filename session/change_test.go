@@ -181,7 +181,7 @@ func TestChangeAtTheEnd(t *testing.T) {
 		f := newFleet(t, 2)
 		defer f.close()
 		id := f.open(t)
-		s, err := f.all[1].Get(t.Context(), id)
+		s, err := f.all[1].Find(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

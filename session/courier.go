@@ -164,27 +164,31 @@ func (m *courier) insist(do func(ctx context.Context) error) {
 func (m *courier) check(sessions []*Session) {
 	lives := make(map[string]bool)
 	for chunk := range slices.Chunk(sessions, batch) {
-		looks, tokens := make([]scale.Look, len(chunk)), make([]string, len(chunk))
+		now, looks, tokens := time.Now(), make([]scale.Look, len(chunk)), make([]string, len(chunk))
 		for i, s := range chunk {
 			l := s.mailbox
 			s.mu.Lock()
-			l.checked, looks[i] = time.Now(), scale.Look{Key: mailKey(s.id)}
+			looks[i] = scale.Look{Key: mailKey(s.id)}
 			if l.state == holding { // else what is under way is not judged
 				looks[i].Known, tokens[i] = l.rev, l.token
-				if l.checked.Sub(l.kept) >= keepNews {
-					looks[i].TTL, l.kept = m.ttl(), l.checked
+				if now.Sub(l.kept) >= keepNews {
+					looks[i].TTL = m.ttl()
 				}
 			}
 			s.mu.Unlock()
 		}
-		var found []scale.Entry
-		err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, looks...); return err })
-		if err != nil {
+		found := m.lookAll(looks)
+		if found == nil {
 			return
 		}
 		for i, e := range found {
-			switch l := chunk[i].mailbox; {
-			case e.Err != nil || e.Rev != 0 && e.Rev == looks[i].Known:
+			if e.Err != nil { // the next round looks again
+				continue
+			}
+			l := chunk[i].mailbox
+			l.noteChecked(now, looks[i].TTL > 0 && e.Rev == looks[i].Known)
+			switch {
+			case e.Rev != 0 && e.Rev == looks[i].Known:
 			case tokens[i] != "":
 				l.left(tokens[i])
 			case e.Owner == "" || nodeOf(e.Owner) == m.config.Node:

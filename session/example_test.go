@@ -18,7 +18,7 @@ func ExampleManager() {
 		fmt.Println(err)
 		return
 	}
-	there, err := m.Get(context.Background(), x.ID())
+	there, err := m.Get(context.Background(), x.Principal(), x.ID())
 	fmt.Println(len(x.ID()), x.Revision(), there == x, err)
 	fmt.Println(m.Stop(x, upcall.ErrSessionDeleted), x.Ended())
 	// Output:

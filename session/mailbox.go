@@ -470,6 +470,17 @@ func (l *mailbox) due(now time.Time) (settle, look bool, other string) {
 	return l.unsure, (len(s.outbox.open) > 0 || l.state == holding) && now.Sub(l.checked) >= checkEvery, other
 }
 
+// noteChecked notes when it was looked up who listens, and with kept that the store was
+// told how long it keeps the entry.
+func (l *mailbox) noteChecked(now time.Time, kept bool) {
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	l.checked = now
+	if kept {
+		l.kept = now
+	}
+}
+
 // settle finds out who listens after a store that has not answered.
 func (l *mailbox) settle(ctx context.Context) error {
 	l.session.mu.Lock()
@@ -537,6 +548,28 @@ func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage,
 		l.tellLeft(before)
 	}
 	return rest, nil
+}
+
+// reseal seals what waits in the store anew, if that was with a key that goes. It
+// returns at once. What somebody else writes meanwhile he has sealed.
+func (l *mailbox) reseal() {
+	l.manager.insist(func(ctx context.Context) error {
+		ctx, unlock, err := l.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		e, err := l.manager.get(ctx, scale.Look{Key: mailKey(l.id)})
+		if err != nil || e.Owner != "" || len(e.Value) == 0 {
+			return err
+		}
+		sealer, binding := l.manager.config.Seal, seal.Binding(e.Key.Name)
+		text, old, err := sealer.Open(e.Value, binding)
+		if err == nil && old {
+			_, err = l.put(ctx, e.Rev, "", sealer.Seal(nil, text, binding))
+		}
+		return err
+	})
 }
 
 // judge deletes an entry that was made just now, if the session has ended. Who ends

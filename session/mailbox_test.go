@@ -31,7 +31,8 @@ type roads struct {
 	lost  float64       // of calls, and of replies
 	deaf  bool          // hints are lost
 	down  atomic.Bool
-	calls atomic.Int64
+	calls atomic.Int64 // but for reads
+	reads atomic.Int64 // of boxes
 	mails atomic.Int64 // looks at who listens
 	keeps atomic.Int64 // looks that tell how long an entry is kept
 }
@@ -96,6 +97,7 @@ func (r *roads) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader
 }
 
 func (r *roads) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+	r.reads.Add(1)
 	if r.down.Load() {
 		return nil, "", errDown
 	}
@@ -190,7 +192,7 @@ func (r *replicas) open(i int) string {
 // at returns the session at replica i.
 func (r *replicas) at(i int, id string) *Session {
 	r.t.Helper()
-	s, err := r.all[i].Get(r.t.Context(), id)
+	s, err := r.all[i].Find(r.t.Context(), id)
 	if s == nil || err != nil {
 		r.t.Fatalf("the session is not found at %d: %v", i, err)
 	}

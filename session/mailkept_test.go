@@ -202,3 +202,42 @@ func TestNoMailWhileSessionEnds(t *testing.T) {
 		}
 	})
 }
+
+// What waits for a stream does so under a new key as soon as its session is used: when
+// the old key is gone, it goes out, and there is room for more.
+func TestWaitsUnderNewKey(t *testing.T) {
+	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
+	for name, use := range map[string]func(m *Manager, s *Session){
+		"by a request": func(_ *Manager, s *Session) {
+			s.Use()
+			if err := s.Release(); err != nil {
+				t.Error(err)
+			}
+		},
+		"by one that goes on": func(m *Manager, s *Session) {
+			defer s.hold()()
+			m.tend()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReplicas(t, 3, local())
+				defer r.close()
+				for i, secrets := range [][][]byte{{old, other}, {other, old}, {other}} {
+					var err error
+					if r.all[i].config.Seal, err = seal.New("session", secrets...); err != nil {
+						t.Fatal(err)
+					}
+				}
+				id := r.open(0)
+				r.post(0, id, "a")
+				use(r.all[1], r.at(1, id))
+				synctest.Wait()
+				r.post(2, id, "b")
+				g := r.get(2, id, "")
+				g.wantMessages(t, "a", "b")
+				g.leave()
+			})
+		})
+	}
+}

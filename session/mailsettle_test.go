@@ -230,3 +230,40 @@ func TestSettlingHoldsUpNoRenewal(t *testing.T) {
 		}
 	})
 }
+
+// While a machine of the engine is away, it is looked up who listens to the sessions
+// that others have; and as soon as it is back, to its own.
+func TestChecksWhileMachineIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := local()
+		machines := &partly{Store: store.Store}
+		store.Store = machines
+		r := newReplicas(t, 2, store)
+		defer r.close()
+		lost, other := r.open(0), r.open(0)
+		streams := map[string]*get{lost: r.get(0, lost, ""), other: r.get(0, other, "")}
+		synctest.Wait()
+		wantListens := func(what, id string) {
+			t.Helper()
+			synctest.Wait()
+			if found, _ := machines.Store.Get(t.Context(), scale.Look{Key: mailKey(id)}); nodeOf(found[0].Owner) != r.office[0].Node() {
+				t.Errorf("%s: %q listens", what, found[0].Owner)
+			}
+		}
+		away := mailKey(lost)
+		machines.away.Store(&away)
+		for id := range streams { // nobody knows that they have streams
+			if _, err := machines.Store.Put(t.Context(), scale.Write{Key: mailKey(id), Prev: scale.Any}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(checkEvery + 2*r.all[0].tick())
+		wantListens("while it is away", other)
+		machines.away.Store(nil)
+		time.Sleep(2 * r.all[0].tick())
+		wantListens("after it", lost)
+		for _, g := range streams {
+			g.leave()
+		}
+	})
+}

@@ -313,20 +313,44 @@ func (m *Manager) remove(s *Session) {
 	m.places.Give(s.principal, 1)
 }
 
-// Get finds a session; nil if there is none. With a Store what it returns is
-// what the Store has. The error is that of the Store, or upcall.ErrTooManySessions for a session
-// of the Store that finds no room here.
-func (m *Manager) Get(ctx context.Context, id string) (*Session, error) {
+// Get finds a session of a principal; nil if it has none with that id. One of another
+// principal stays as it is, and costs what an id costs that nobody has. With a Store what
+// it returns is what the Store has. The error is that of the Store, or
+// upcall.ErrTooManySessions for a session of the Store that finds no room here.
+func (m *Manager) Get(ctx context.Context, principal, id string) (*Session, error) {
+	return m.find(ctx, id, func(owner string) bool { return owner == principal })
+}
+
+// Find is Get for the server's own code, which may use the sessions of everybody.
+func (m *Manager) Find(ctx context.Context, id string) (*Session, error) {
+	return m.find(ctx, id, everybody)
+}
+
+// everybody are the owners of sessions that the server's own code finds.
+func everybody(string) bool { return true }
+
+// find finds a session of those owners. Nothing of any other is used, or kept here.
+func (m *Manager) find(ctx context.Context, id string, whose func(owner string) bool) (*Session, error) {
 	m.mu.Lock()
 	s := m.sessions[id]
 	m.mu.Unlock()
-	if m.config.Store == nil || s == nil && !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
+	foreign := s != nil && !whose(s.principal)
+	switch {
+	case m.config.Store == nil && foreign:
+		return nil, nil
+	case m.config.Store == nil, s == nil && !opaque.IsID(id): // whatever clients send, a Store is asked for ids alone
 		return s, nil
-	}
-	if s != nil {
+	case foreign: // while the Store is away, the answer must not tell that the session is here
+		_, err := m.stands(ctx, id, s)
+		return nil, err
+	case s != nil:
 		s.touch() // so that it stays while the Store is asked
 	}
-	return m.look(ctx, id, s)
+	found, err := m.look(ctx, id, s, whose)
+	if found != nil && found.Ended() { // it has not stayed: there was no room, or the session has ended
+		return m.look(ctx, id, nil, whose)
+	}
+	return found, err
 }
 
 // failed tells of an error of the Store. The Store, StoreFailed, and what a
@@ -391,7 +415,7 @@ func (m *Manager) close(s *Session, reason error) {
 }
 
 // Attach makes Each find a session that lives with a connection, until detach
-// is called. It has no id that Get would find, and none of the limits hold.
+// is called. It has no id that Get and Find know, and none of the limits hold.
 // Stop calls stop, which ends the connection and with it the session.
 func (m *Manager) Attach(s *Session, stop func(reason error)) (detach func()) {
 	m.mu.Lock()

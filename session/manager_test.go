@@ -38,8 +38,8 @@ func TestManagerOpen(t *testing.T) {
 			}
 		}
 		ids[id] = true
-		if got, err := m.Get(context.Background(), id); err != nil || got != s {
-			t.Fatalf("Get(%q) = %v, %v", id, got, err)
+		if got, err := m.Find(context.Background(), id); err != nil || got != s {
+			t.Fatalf("Find(%q) = %v, %v", id, got, err)
 		}
 	}
 	if got := m.Len(); got != 100 {
@@ -48,7 +48,7 @@ func TestManagerOpen(t *testing.T) {
 	seen := 0
 	m.Each(func(s *Session) {
 		seen++
-		m.Get(context.Background(), s.ID()) // it may use the manager
+		m.Find(context.Background(), s.ID()) // it may use the manager
 	})
 	if seen != 100 {
 		t.Errorf("Each met %d sessions, want 100", seen)
@@ -79,7 +79,7 @@ func TestManagerEnd(t *testing.T) {
 	if ok, err := m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted); ok || err != nil {
 		t.Error("End found it twice")
 	}
-	if got, _ := m.Get(context.Background(), s.ID()); got != nil {
+	if got, _ := m.Find(context.Background(), s.ID()); got != nil {
 		t.Error("Get finds it still")
 	}
 	if got := context.Cause(s.Context()); !errors.Is(got, upcall.ErrSessionClosed) {
@@ -144,7 +144,7 @@ func TestIdleExpiry(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			for i, s := range []*Session{unused, called, busy, listening} {
-				got, _ := m.Get(context.Background(), s.ID())
+				got, _ := m.Find(context.Background(), s.ID())
 				ok := got != nil
 				if ok != want[i] || ok != (s.Context().Err() == nil) {
 					t.Errorf("%s: session %d there %v, context %v; want there %v", when, i, ok, s.Context().Err(), want[i])
@@ -178,7 +178,7 @@ func TestIdleExpiry(t *testing.T) {
 		}
 		last := mustOpen(t, m)
 		time.Sleep(time.Hour)
-		if got, _ := m.Get(context.Background(), last.ID()); got != nil {
+		if got, _ := m.Find(context.Background(), last.ID()); got != nil {
 			t.Error("the timer did not start again")
 		}
 	})
@@ -190,7 +190,7 @@ func TestIdleNever(t *testing.T) {
 		defer m.Close(upcall.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
-		if got, _ := m.Get(context.Background(), s.ID()); got == nil {
+		if got, _ := m.Find(context.Background(), s.ID()); got == nil {
 			t.Error("a session expired though the idle time is negative")
 		}
 	})
@@ -202,11 +202,11 @@ func TestIdleDefault(t *testing.T) {
 		defer m.Close(upcall.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(defaultIdle - time.Minute)
-		if got, _ := m.Get(context.Background(), s.ID()); got == nil {
+		if got, _ := m.Find(context.Background(), s.ID()); got == nil {
 			t.Error("a session expired before the default idle time")
 		}
 		time.Sleep(defaultIdle/2 + time.Minute)
-		if got, _ := m.Get(context.Background(), s.ID()); got != nil {
+		if got, _ := m.Find(context.Background(), s.ID()); got != nil {
 			t.Error("a session lives past one and a half of the default idle time")
 		}
 	})

@@ -77,7 +77,7 @@ func TestLastUseBeforeClose(t *testing.T) {
 		s := opened(t, first)
 		time.Sleep(idle*9/10 + time.Second) // not when it renews
 		use := func(m *Manager) {
-			s, err := m.Get(t.Context(), s.ID())
+			s, err := m.Find(t.Context(), s.ID())
 			if s == nil || err != nil {
 				t.Fatalf("got %v, %v; %d ends", s, err, ended.Load())
 			}
@@ -101,7 +101,7 @@ func TestFreshWhileRenewing(t *testing.T) {
 			m, ended := manage(t, scale.NewLocal(), idle)
 			defer m.Close(upcall.ErrSessionClosed)
 			m.Share(nil)
-			time.Sleep(2 * endLease) // from then on it ends what is due
+			time.Sleep(idle / 4) // a round: from then on it ends what is due
 			s, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
 			if err != nil {
 				t.Fatal(err)
@@ -118,6 +118,82 @@ func TestFreshWhileRenewing(t *testing.T) {
 			time.Sleep(idle/4 + freshFor)
 			if ok, err := m.stands(t.Context(), s.ID(), nil); ok || err != nil {
 				t.Errorf("opened in %v and never used, it lives: %v, %v; %d ends", takes, ok, err, ended.Load())
+			}
+		})
+	}
+}
+
+// A session that is used lives on at a replica that was suspended.
+func TestRenewsAfterSuspend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		suspended, _ := manage(t, store, idle)
+		defer suspended.Close(upcall.ErrSessionClosed)
+		other, ended := manage(t, store, idle)
+		defer other.Close(upcall.ErrSessionClosed)
+		other.Share(nil) // which ends what is due
+		s := opened(t, suspended)
+		defer s.hold()()
+		suspended.clock.ahead.Add(-(2 * idle).Microseconds()) // its steady clock has stood still for so long
+		for begun := time.Now(); time.Since(begun) < 3*idle; time.Sleep(suspended.tick()) {
+			suspended.renew()
+		}
+		if ok, err := suspended.stands(t.Context(), s.ID(), s); !ok || err != nil || ended.Load() != 0 {
+			t.Errorf("%v, %v; %d ends", ok, err, ended.Load())
+		}
+	})
+}
+
+// apart is a Store of two machines, of which the one with a part is ahead of the other.
+type apart struct {
+	scale.Store
+	part string
+}
+
+func (a *apart) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	found, err := a.Store.Get(ctx, looks...)
+	return a.ahead(found), err
+}
+
+func (a *apart) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	written, err := a.Store.Put(ctx, writes...)
+	return a.ahead(written), err
+}
+
+func (a *apart) ahead(entries []scale.Entry) []scale.Entry {
+	for i, e := range entries {
+		if e.Key.Part == a.part && e.Due > 0 {
+			entries[i].Due += scale.Rev(clocks.Microseconds())
+		}
+	}
+	return entries
+}
+
+// However long a session may be idle, it is there for so long after each use, also if
+// the clocks of the machines of an engine are apart.
+func TestClocksApart(t *testing.T) {
+	for _, idle := range []time.Duration{time.Minute, 30 * time.Minute, 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &apart{Store: scale.NewLocal()}
+			m, ended := manage(t, store, idle)
+			defer m.Close(upcall.ErrSessionClosed)
+			s := opened(t, m)
+			for store.part = s.key.Part; opened(t, m).key.Part == s.key.Part; {
+			}
+			if s, _ = m.look(t.Context(), s.ID(), s, everybody); s == nil {
+				t.Fatal("it is not there")
+			}
+			for time.Sleep(idle / 4); !m.wantsRenewal(s, time.Now()); time.Sleep(100 * time.Millisecond) {
+				s.Use()
+				if err := s.Release(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(idle - time.Second) // after the last use that nobody had to hear of
+			m.endDue(s.key.Part)
+			synctest.Wait()
+			if ended.Load() != 0 {
+				t.Errorf("it may be idle for %v, and has ended before", idle)
 			}
 		})
 	}
@@ -208,7 +284,7 @@ func TestUsedAfterLoss(t *testing.T) {
 		m.Share(nil)
 		s := opened(t, m)
 		use := func(change bool) {
-			s, err := m.Get(t.Context(), s.ID())
+			s, err := m.Find(t.Context(), s.ID())
 			if s == nil || err != nil {
 				t.Fatalf("got %v, %v; %d ends", s, err, ended.Load())
 			}
@@ -229,4 +305,38 @@ func TestUsedAfterLoss(t *testing.T) {
 			use(false)
 		}
 	})
+}
+
+// meanwhile is a Store that does something while it is asked, once.
+type meanwhile struct {
+	scale.Store
+	do func()
+}
+
+func (m *meanwhile) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+	found, err := m.Store.Get(ctx, looks...)
+	if do := m.do; do != nil {
+		m.do = nil
+		do()
+	}
+	return found, err
+}
+
+// Whoever asks for a session that lives gets it, also if its copy makes room for
+// another one meanwhile.
+func TestCopyLeavesMeanwhile(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		store := &meanwhile{Store: scale.NewLocal()}
+		m, _ := manage(t, store, idle)
+		defer m.Close(upcall.ErrSessionClosed)
+		s := opened(t, m)
+		store.do = func() { m.letGo(s, errCrowded) }
+		if ends {
+			store.do = func() { _ = m.Stop(s, upcall.ErrSessionDeleted) }
+		}
+		found, err := m.Find(t.Context(), s.ID())
+		if err != nil || (found == nil) != ends || found != nil && found.Ended() {
+			t.Errorf("ends %v: it gets one: %v, %v", ends, found != nil, err)
+		}
+	}
 }

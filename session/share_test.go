@@ -40,7 +40,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 	if m.Len() != 10 || len(m.fresh) > 40 || m.places.Of("") != 10 {
 		t.Errorf("%d sessions, %d remembered as new, %d counted", m.Len(), len(m.fresh), m.places.Of(""))
 	}
-	if got, _ := m.Get(context.Background(), all[989].ID()); got != nil || !all[989].Ended() {
+	if got, _ := m.Find(context.Background(), all[989].ID()); got != nil || !all[989].Ended() {
 		t.Error("the oldest did not end")
 	}
 	last := all[990:]
@@ -130,7 +130,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	for _, config.Node = range []string{"n2", "n3", "n4"} {
 		other := NewManager(config)
 		defer other.Close(upcall.ErrSessionClosed)
-		moved, err := other.Get(context.Background(), s.ID())
+		moved, err := other.Find(context.Background(), s.ID())
 		if moved == nil || err != nil {
 			t.Fatalf("not found: %v", err)
 		}

@@ -78,8 +78,11 @@ func (m *Manager) lifetime(idle time.Duration) time.Duration {
 }
 
 // least is how long after a use a session may become due at the earliest: that has
-// to be told if it would be sooner, and is a tick late perhaps.
-func (m *Manager) least(idle time.Duration) time.Duration { return idle + 3*m.tick() }
+// to be told if it would be sooner, and is a tick late perhaps. The clock may be that
+// of another machine of the engine.
+func (m *Manager) least(idle time.Duration) time.Duration {
+	return idle + 2*m.tick() + max(m.tick(), clocks)
+}
 
 // idle is how long a session lives that nobody uses any more.
 func (m *Manager) idle(s *Session) time.Duration {
@@ -131,6 +134,16 @@ func (m *Manager) get(ctx context.Context, look scale.Look) (e scale.Entry, err 
 		return err
 	})
 	return e, err
+}
+
+// lookAll asks the store for many entries, of which some have an Err while machines of
+// an engine do not answer. There are none if nothing is answered.
+func (m *Manager) lookAll(looks []scale.Look) (found []scale.Entry) {
+	err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, looks...); return err })
+	if err != nil && !slices.ContainsFunc(found, func(e scale.Entry) bool { return e.Err == nil }) || len(found) != len(looks) {
+		return nil
+	}
+	return found
 }
 
 // put makes one write. The error is none that Entry.Err tells.
@@ -218,7 +231,7 @@ func indexFor(in time.Duration) string {
 
 // look finds a session in the store. s is the copy in the table, nil if there is
 // none.
-func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, error) {
+func (m *Manager) look(ctx context.Context, id string, s *Session, whose func(owner string) bool) (*Session, error) {
 	var look scale.Look
 	if s != nil {
 		look = scale.Look{Key: s.key, Known: scale.Rev(s.rev.Load())}
@@ -247,6 +260,9 @@ func (m *Manager) look(ctx context.Context, id string, s *Session) (*Session, er
 		return nil, err
 	}
 	if s == nil {
+		if !whose(st.Principal) {
+			return nil, nil
+		}
 		if s, err = m.copyOf(st, e.Rev, text); err != nil {
 			m.failed(err)
 			return nil, err
@@ -362,7 +378,7 @@ func (m *Manager) refresh(s *Session) {
 	m.sweeping.Go(func() {
 		for n := s.refreshes.Load(); ; n = s.refreshes.Load() {
 			var err error
-			m.aside(func() { _, err = m.look(m.ctx, s.id, s) })
+			m.aside(func() { _, err = m.look(m.ctx, s.id, s, everybody) })
 			switch {
 			case !m.isHere(s) || m.ctx.Err() != nil:
 				return
@@ -404,7 +420,9 @@ func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.D
 		case e.Err == nil:
 			s.rev.Store(int64(e.Rev))
 			s.base = text
-			s.reseal.Store(false)
+			if s.reseal.Swap(false) && owner == "" {
+				s.mailbox.reseal()
+			}
 			s.noteTold(e, ttl > 0)
 			return false, nil
 		case !errors.Is(e.Err, scale.ErrChanged):
@@ -521,16 +539,25 @@ func (m *Manager) each(do func()) {
 // long for must not let the leases of ends be over.
 func (m *Manager) keepShared() {
 	part := int(time.Now().UnixNano() % slots)
+	var wrote [slots]bool // in the round before
 	m.each(func() {
 		m.tend()
 		m.relay.late.sweep()
-		if m.contact.Held() { // before, what is due may be so because nobody could renew it
+		part = (part + 1) % slots
+		before := wrote[part]
+		wrote[part] = m.writes(partOf(part))
+		// Otherwise what is due may be so because nobody could renew it.
+		if before && wrote[part] && m.contact.Held() {
 			m.endDue(partOf(part))
-		} else {
-			_, _ = m.get(m.ctx, scale.Look{Key: keyOf("")}) // does the store answer?
 		}
-		part++
 	})
+}
+
+// writes tells whether a part of the store can be written to, which it may not be while
+// it answers what only reads.
+func (m *Manager) writes(part string) bool {
+	e, err := m.put(m.ctx, scale.Write{Key: scale.Key{Part: part, Name: "contact"}, Prev: scale.Any, Value: []byte{}, TTL: endLease})
+	return err == nil && e.Err == nil
 }
 
 // renew lets sessions live on that are used here, and those that this replica
@@ -561,13 +588,8 @@ func (m *Manager) renew() {
 		room <- struct{}{}
 		asked.Go(func() {
 			defer func() { <-room }()
-			var found []scale.Entry
 			asked := time.Now()
-			err := m.use(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, chunk...); return err })
-			if err != nil && len(found) != len(chunk) {
-				return
-			}
-			for i, e := range found { // of some machines of an engine, too, while others do not answer
+			for i, e := range m.lookAll(chunk) {
 				if e.Err != nil {
 					continue
 				}

@@ -146,7 +146,7 @@ func (f *fleet) open(t *testing.T) string {
 // use has one of them serve a request.
 func (f *fleet) use(t *testing.T, i int, id string, serve func(s *Session)) {
 	t.Helper()
-	s, err := f.all[i].Get(t.Context(), id)
+	s, err := f.all[i].Find(t.Context(), id)
 	if s == nil || err != nil {
 		t.Fatalf("the session is not found at %d: %v", i, err)
 	}
@@ -173,7 +173,7 @@ func (f *fleet) want(t *testing.T, id string, ends ...string) {
 		t.Errorf("the store still has the session: %v", err)
 	}
 	for i, m := range f.all {
-		if s, err := m.Get(t.Context(), id); s != nil || err != nil {
+		if s, err := m.Find(t.Context(), id); s != nil || err != nil {
 			t.Errorf("%d still has the session: %v", i, err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestSharedIdle(t *testing.T) {
 			f.use(t, 1, id, func(*Session) { time.Sleep(5 * idle) })
 		}},
 		{"a stream alone", func(t *testing.T, f *fleet, id string) {
-			s, err := f.all[2].Get(t.Context(), id)
+			s, err := f.all[2].Find(t.Context(), id)
 			if s == nil || err != nil {
 				t.Fatal("the session is not found")
 			}
@@ -337,7 +337,7 @@ func TestSharedStreamOfChanged(t *testing.T) {
 		f := newFleet(t, 2)
 		defer f.close()
 		id := f.open(t)
-		s, err := f.all[0].Get(t.Context(), id)
+		s, err := f.all[0].Find(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +362,7 @@ func TestSharedStreamOpens(t *testing.T) {
 			m.config.Topics = topics.New(topics.Config{Now: func() scale.Rev { return 1 }})
 		}
 		id := f.open(t)
-		s, err := f.all[0].Get(t.Context(), id)
+		s, err := f.all[0].Find(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,7 +452,7 @@ func TestSharedFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 1)
 		defer f.close()
-		time.Sleep(endLease) // from then on it ends what is due
+		time.Sleep(idle / 4) // a round: from then on it ends what is due
 		s, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)
@@ -477,7 +477,7 @@ func TestOneRenews(t *testing.T) {
 			for range times {
 				for _, m := range f.all {
 					time.Sleep(idle / 60)
-					s, err := m.Get(t.Context(), id)
+					s, err := m.Find(t.Context(), id)
 					if err != nil || s == nil {
 						t.Fatalf("got %v, %v", s, err)
 					}
@@ -507,7 +507,7 @@ func TestSharedEnd(t *testing.T) {
 		defer f.close()
 		id := f.open(t)
 		ctx, release := context.WithCancel(context.Background())
-		busy, err := f.all[2].Get(t.Context(), id)
+		busy, err := f.all[2].Find(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -517,7 +517,7 @@ func TestSharedEnd(t *testing.T) {
 			_ = busy.Release()
 			release()
 		}()
-		if _, err := f.all[1].Get(t.Context(), id); err != nil {
+		if _, err := f.all[1].Find(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		var ending sync.WaitGroup
@@ -546,7 +546,7 @@ func TestSharedEndWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(20 * endLease) // the handler ignores its end
-			if s, err := f.all[1].Get(t.Context(), id); s != nil || err != nil {
+			if s, err := f.all[1].Find(t.Context(), id); s != nil || err != nil {
 				t.Errorf("found while it ends: %v", err)
 			}
 			f.want(t, "")
@@ -562,7 +562,7 @@ func TestSharedEndElsewhere(t *testing.T) {
 		f := newFleet(t, 2)
 		defer f.close()
 		id := f.open(t)
-		s, err := f.all[0].Get(t.Context(), id)
+		s, err := f.all[0].Find(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -581,7 +581,7 @@ func TestSharedStoreAway(t *testing.T) {
 		f := newFleet(t, 2)
 		defer f.close()
 		id := f.open(t)
-		s, err := f.all[0].Get(t.Context(), id)
+		s, err := f.all[0].Find(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -591,7 +591,7 @@ func TestSharedStoreAway(t *testing.T) {
 		if err := s.Release(); !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("Release: %v", err)
 		}
-		if s, err := f.all[1].Get(t.Context(), id); s != nil || !errors.Is(err, scale.ErrUnavailable) {
+		if s, err := f.all[1].Find(t.Context(), id); s != nil || !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("Get: %v, %v", s, err)
 		}
 		if _, err := f.all[0].end(t.Context(), id, upcall.ErrSessionDeleted); !errors.Is(err, scale.ErrUnavailable) {
@@ -626,7 +626,7 @@ func TestSharedForeignKey(t *testing.T) {
 		keys, _ := seal.New("session", []byte("another secret of 16 bytes"))
 		other := NewManager(Config{Store: f.store, Seal: keys, Node: "other", Idle: idle})
 		defer other.Close(upcall.ErrSessionClosed)
-		if s, err := other.Get(t.Context(), id); s != nil || err == nil {
+		if s, err := other.Find(t.Context(), id); s != nil || err == nil {
 			t.Errorf("Get with another key: %v, %v", s, err)
 		}
 		f.use(t, 0, id, func(*Session) {})
@@ -669,17 +669,17 @@ func sharedKeys(t *testing.T, use func(s *Session) error) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := last.Get(t.Context(), s.ID()); err == nil {
+		if _, err := last.Find(t.Context(), s.ID()); err == nil {
 			t.Error("what the old key sealed opens without it")
 		}
-		s, err = both.Get(t.Context(), s.ID())
+		s, err = both.Find(t.Context(), s.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := use(s); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := last.Get(t.Context(), s.ID()); s == nil || err != nil {
+		if s, err := last.Find(t.Context(), s.ID()); s == nil || err != nil {
 			t.Errorf("after it was sealed anew: %v, %v", s, err)
 		}
 	})
@@ -760,12 +760,100 @@ func TestStoreIsAskedForIDsAlone(t *testing.T) {
 		defer f.close()
 		f.store.down.Store(true)
 		for _, id := range []string{"", "x", strings.Repeat("A", 1<<20), "../../etc/passwd", "AAAAAAAAAAAAAAAAAAAAA\x00", "AAAAAAAAAAAAAAAAAAAA' --"} {
-			if s, err := f.all[0].Get(t.Context(), id); s != nil || err != nil {
+			if s, err := f.all[0].Find(t.Context(), id); s != nil || err != nil {
 				t.Errorf("%.30q: %v, %v; want no session, without a word of the Store", id, s, err)
 			}
 		}
-		if _, err := f.all[0].Get(t.Context(), opaque.NewID()); err == nil {
+		if _, err := f.all[0].Find(t.Context(), opaque.NewID()); err == nil {
 			t.Error("the Store is not asked for what can be one")
 		}
 	})
+}
+
+// What a principal asks for that is another's lives no longer for it: the request costs
+// what one costs for a session that is not there, and has the same answer.
+func TestSessionOfAnother(t *testing.T) {
+	for _, tt := range []struct {
+		what   string
+		shared bool
+		at     int  // where the other one asks; the session was opened at 0
+		used   bool // after initialize
+	}{
+		{"in one process", false, 0, true},
+		{"with a copy", true, 0, true},
+		{"without a copy", true, 1, true},
+		{"never used", true, 1, false},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fleet{store: newShaky(), all: []*Manager{NewManager(Config{Idle: idle})}}
+				if tt.shared {
+					f = newFleet(t, 2)
+				}
+				defer f.close()
+				s, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125, Principal: "ann"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan time.Time, 1)
+				note := func(*Session, error) { ended <- time.Now() }
+				s.OnEnd(func(reason error) { note(s, reason) })
+				for _, m := range f.all {
+					m.config.RestoredEnd = note
+				}
+				s.Use()
+				if err := s.Release(); err != nil {
+					t.Fatal(err)
+				}
+				if tt.used {
+					if s, err = f.all[0].Get(t.Context(), "ann", s.ID()); s == nil || err != nil {
+						t.Fatalf("her own: %v, %v", s, err)
+					}
+					s.Use()
+					if err := s.Release(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				m, begun, lives := f.all[tt.at], time.Now(), idle+idle/2
+				if tt.shared { // each part has its turn once in so many ticks, and not every turn ends something
+					lives = m.lifetime(m.idle(s)) + 3*slots*m.tick()
+				}
+				here, count := m.Here(s.ID()), m.Count()
+				ask := func(id string) (looks int64, err error) {
+					f.store.gets.Store(0)
+					found, err := m.Get(t.Context(), "bob", id)
+					if found != nil {
+						t.Error("the session of another is found")
+					}
+					return f.store.gets.Load(), err
+				}
+				for n := 0; len(ended) == 0 && time.Since(begun) < 10*idle; n++ {
+					looks, err := ask(s.ID())
+					if unknown, _ := ask(opaque.NewID()); looks != unknown || err != nil {
+						t.Fatalf("%d looks, want %d: %v", looks, unknown, err)
+					}
+					if n == 0 && (m.Here(s.ID()) != here || m.Count() != count) {
+						t.Errorf("there is a copy now")
+					}
+					if n == 0 && tt.shared {
+						f.store.down.Store(true)
+						if _, err := ask(s.ID()); !errors.Is(err, scale.ErrUnavailable) {
+							t.Errorf("while the store is away: %v", err)
+						}
+						f.store.down.Store(false)
+					}
+					time.Sleep(lives / 16)
+					synctest.Wait()
+				}
+				select {
+				case at := <-ended:
+					if lived := at.Sub(begun); lived > lives {
+						t.Errorf("it has lived for %v, want %v at most", lived, lives)
+					}
+				default:
+					t.Error("it lives for ever")
+				}
+			})
+		})
+	}
 }

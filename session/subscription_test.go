@@ -69,7 +69,7 @@ func TestAttach(t *testing.T) {
 	if got := seen(); !slices.Equal(got, []string{"false", "true"}) {
 		t.Errorf("while attached: got %q", got)
 	}
-	if got, _ := m.Get(context.Background(), ""); got != nil {
+	if got, _ := m.Find(context.Background(), ""); got != nil {
 		t.Error("an attached session is found by id")
 	}
 	detach()

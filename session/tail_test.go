@@ -158,7 +158,7 @@ func (f *team) kill(i int) {
 // at returns the session as one of them has it.
 func (f *team) at(i int) *Session {
 	f.t.Helper()
-	s, err := f.all[i].Get(f.t.Context(), f.id)
+	s, err := f.all[i].Find(f.t.Context(), f.id)
 	if s == nil || err != nil {
 		f.t.Fatalf("the session is not found at %d: %v", i, err)
 	}
@@ -1146,7 +1146,7 @@ func TestTailSimulation(t *testing.T) {
 			deadline := time.Now().Add(10 * time.Minute)
 			for got <= events && time.Now().Before(deadline) {
 				i := roll(3)
-				s, err := f.all[i].Get(t.Context(), f.id)
+				s, err := f.all[i].Find(t.Context(), f.id)
 				if s == nil && err == nil {
 					t.Fatalf("seed %d: the session is gone", seed)
 				}

@@ -316,14 +316,14 @@ func (e *endpoint) Batch(found streamable.Session) (end func() *protocol.Error) 
 // treated like one that does not exist, so that ids cannot be probed. The
 // session takes over the identity of the request, whose token may be newer.
 func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
-	x, err := e.Sessions.Get(r.Context(), id)
 	who := principal.Granted(r.Context())
+	x, err := e.Sessions.Get(r.Context(), who.Name, id)
 	switch {
 	case errors.Is(err, upcall.ErrTooManySessions):
 		return nil, tooMany(err)
 	case err != nil:
 		return nil, wire.Unavailable("the session cannot be looked up", err)
-	case x == nil || x.Principal() != who.Name:
+	case x == nil:
 		return nil, sessionNotFound()
 	}
 	identity, _ := who.Identity.(*frame.Identity)

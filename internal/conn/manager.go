@@ -509,7 +509,7 @@ func (m *Manager) notify(f *frame.Frame) {
 // of connections are searched one by one: only the server's own code asks for
 // them. The error is ErrSessionNotFound or that of the store.
 func (m *Manager) Session(ctx context.Context, id string) (*session.Session, error) {
-	if x, err := m.Sessions.Get(ctx, id); x != nil || err != nil {
+	if x, err := m.Sessions.Find(ctx, id); x != nil || err != nil {
 		return x, err
 	}
 	var found *session.Session

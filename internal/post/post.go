@@ -35,7 +35,8 @@ const (
 	entering = time.Second      // Start waits for the store so long at most
 	keepOwn  = 8 << 20          // bytes of messages that wait for one replica
 	keepAll  = 1 << 20          // bytes of messages in the common box
-	keepFor  = 5 * time.Minute  // a box, and the record of a replica, outlive it by so much at most
+	keepFor  = 5 * time.Minute  // what the common box has; a replica's own box and record at least
+	keepMost = 24 * time.Hour   // a replica's own box and record at most, which it leaves behind where it is killed
 	maxHints = 1024             // hints that wait; beyond them the boxes are looked at
 	common   = "all"            // the common box
 )
@@ -63,6 +64,11 @@ type Message struct {
 type Config struct {
 	Store scale.Store
 	Seal  *seal.Sealer
+	// Wait is how long at most somebody waits for a message, whose replica is
+	// known for so long after it was heard of last, and gets what comes until then
+	// when the store is back. It is the same for all replicas, and counts as five
+	// minutes at least and as a day at most.
+	Wait time.Duration
 	// Failed is told when the store could not be read, or what a box has does
 	// not open. It may be nil.
 	Failed func(err error)
@@ -74,7 +80,8 @@ type Office struct {
 	config  Config
 	handler func(m Message)
 	node    string
-	own     string // box
+	own     string        // box
+	keep    time.Duration // boxes of replicas, and their records
 	watcher scale.Watcher
 	done    chan struct{}
 	stop    context.CancelFunc
@@ -108,7 +115,7 @@ type hint struct {
 func New(c Config) *Office {
 	o := &Office{
 		config: c, node: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		read: make(map[string]scale.Rev),
+		keep: max(keepFor, min(c.Wait, keepMost-life)+life), read: make(map[string]scale.Rev),
 	}
 	o.own = "node:" + o.node
 	o.ctx, o.stop = context.WithCancel(context.Background())
@@ -181,7 +188,7 @@ func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error
 // not look whether that is there.
 func (o *Office) Reply(ctx context.Context, node, kind string, body []byte) error {
 	box := "node:" + node
-	_, _, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: keepFor, Refuse: true})
+	_, _, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: o.keep, Refuse: true})
 	switch {
 	case errors.Is(err, scale.ErrUnavailable), err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrUnsure, err)
@@ -253,7 +260,7 @@ func record(node string) scale.Key { return scale.Key{Part: "node", Name: node} 
 
 // live keeps the replica known.
 func (o *Office) live(ctx context.Context) error {
-	written, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any, Value: []byte{}, TTL: keepFor})
+	written, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any, Value: []byte{}, TTL: o.keep})
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
@@ -379,7 +386,7 @@ func (o *Office) readAll(ctx context.Context) {
 func (o *Office) readBox(ctx context.Context, box string) {
 	reader, take := "", time.Duration(0)
 	if box == o.own {
-		reader, take, o.untold = o.node, keepFor, 0
+		reader, take, o.untold = o.node, o.keep, 0
 	}
 	for {
 		messages, _, err := o.config.Store.Read(ctx, box, o.read[box], reader, take)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -34,12 +35,18 @@ type office struct {
 // open starts an office in a bubble.
 func open(t *testing.T, store scale.Store, key string) *office {
 	t.Helper()
+	return openWaiting(t, store, key, 0)
+}
+
+// openWaiting is open with a Wait.
+func openWaiting(t *testing.T, store scale.Store, key string, wait time.Duration) *office {
+	t.Helper()
 	keys, err := seal.New("post", []byte(key))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &office{}
-	o.Office = New(Config{Store: store, Seal: keys, Failed: func(err error) {
+	o.Office = New(Config{Store: store, Seal: keys, Wait: wait, Failed: func(err error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.errs = append(o.errs, err)
@@ -220,6 +227,44 @@ func TestAway(t *testing.T) {
 	}
 }
 
+// What is sent to a replica while somebody may wait there arrives, though the
+// store was away from it, or from everybody, for nearly so long.
+func TestWait(t *testing.T) {
+	const wait = 3 * keepFor
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		mine, other := &away{Store: store}, &away{Store: deaf{store}}
+		a, b := openWaiting(t, mine, key, wait), openWaiting(t, other, key, wait)
+		defer a.Close(t.Context())
+		time.Sleep(10 * life)
+		other.away.Store(true) // a moment before
+		send(t, a, b, "both", "1")
+		mine.away.Store(true)
+		time.Sleep(wait - time.Second)
+		mine.away.Store(false)
+		other.away.Store(false)
+		time.Sleep(2 * look)
+		b.want(t, "both=1")
+
+		time.Sleep(10 * life)
+		other.away.Store(true)
+		time.Sleep(wait - time.Second)
+		if err := a.Send(t.Context(), b.Node(), "alone", []byte("2")); err != ErrSilent {
+			t.Errorf("Send: %v", err)
+		}
+		other.away.Store(false)
+		time.Sleep(2 * look)
+		b.want(t, "alone=2")
+
+		other.away.Store(true)
+		b.Close(t.Context())
+		time.Sleep(wait + 2*life)
+		if err := a.Send(t.Context(), b.Node(), "x", nil); err != ErrNobody {
+			t.Errorf("to who is gone: %v", err)
+		}
+	})
+}
+
 // Who does not take what is sent to him is no reason to drop any of it: the
 // sender is told.
 func TestFull(t *testing.T) {
@@ -306,4 +351,15 @@ func (s *away) Read(ctx context.Context, box string, after scale.Rev, reader str
 		return nil, "", scale.ErrUnavailable
 	}
 	return s.Store.Read(ctx, box, after, reader, take)
+}
+
+// What a killed replica leaves in the store has an end, although questions have none.
+func TestKeepHasAnEnd(t *testing.T) {
+	for wait, want := range map[time.Duration]time.Duration{
+		0: keepFor, -1: keepFor, time.Hour: time.Hour + life, keepMost: keepMost, math.MaxInt64: keepMost,
+	} {
+		if o := New(Config{Wait: wait}); o.keep != want {
+			t.Errorf("who waits for %v: it is kept for %v, want %v", wait, o.keep, want)
+		}
+	}
 }
