@@ -64,6 +64,9 @@ func (r *recorder) Write(p []byte) (int, error) {
 
 // end keeps the recording of a test that has failed.
 func (r *recorder) end() {
+	if err := r.to.Close(); err != nil {
+		r.t.Logf("mcptest: the recording is not whole: %v", err)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.t.Failed() || r.text.Len() == 0 {

@@ -90,8 +90,8 @@ func (t *tapCommand) run(ctx context.Context, target []string) error {
 	}
 	defer signal.Stop(signals)
 	code, err := record.Command(ctx, w, target, record.Streams{In: t.console.In, Out: t.console, Err: t.console.Err, Signals: signals})
-	if w.Err() != nil {
-		t.console.Warnf("the recording broke off: %v", w.Err())
+	if broken := w.Close(); broken != nil {
+		t.console.Warnf("the recording broke off: %v", broken)
 	} else if err != nil {
 		return failed(exitConnect, err)
 	}
@@ -124,8 +124,8 @@ func (t *tapCommand) serve(ctx context.Context, w *recording.Writer, to *url.URL
 		err = web.Close()
 		<-served
 	}
-	if w.Err() != nil {
-		t.console.Warnf("the recording broke off: %v", w.Err())
+	if broken := w.Close(); broken != nil {
+		t.console.Warnf("the recording broke off: %v", broken)
 	}
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", at, err)

@@ -33,6 +33,9 @@ func TestRoundTrip(t *testing.T) {
 	for i, text := range texts {
 		w.Add(Entry{At: at, Dir: []Dir{Out, In, Err, Note}[i%4], Conn: "7", Text: []byte(text)})
 	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 	first, _, _ := strings.Cut(b.String(), "\n")
 	if want := `{"at":"2026-07-28T12:00:00.000001Z","dir":"out","conn":"7","text":"{\"a\":9007199254740993}"}`; first != want {
 		t.Errorf("the first line is %s, want %s", first, want)
@@ -97,21 +100,25 @@ func TestBounds(t *testing.T) {
 	for range 50 {
 		w.Add(Entry{Dir: In, Text: []byte(strings.Repeat("y", 40))})
 	}
+	err := w.Close()
 	list := all(t, b.String())
-	if n := len(list); n < 2 || n > 4 || !strings.Contains(list[n-1], "the recording is full") || w.Err() != nil {
-		t.Errorf("%d entries: %q, %v", n, list, w.Err())
+	if n := len(list); n < 2 || n > 4 || !strings.Contains(list[n-1], "the recording is full") || err != nil {
+		t.Errorf("%d entries: %q, %v", n, list, err)
 	}
 	b.Reset()
 	w = NewWriter(&b, 1<<20)
 	w.Add(Entry{Dir: In, Text: make([]byte, MaxEntry+1)})
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 	if got := strings.Join(all(t, b.String()), "|"); got != `note  "a text of 67108865 bytes (in) is left out: it is too long"` {
 		t.Errorf("got %s", got)
 	}
 	w = NewWriter(failingReader{}, 1<<20)
 	w.Add(Entry{Dir: In})
 	w.Add(Entry{Dir: In})
-	if !errors.Is(w.Err(), errBroken) {
-		t.Errorf("the error is %v", w.Err())
+	if err := w.Close(); !errors.Is(err, errBroken) {
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -128,6 +135,9 @@ func TestTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 	if list := all(t, b.String()); len(list) != 400 {
 		t.Errorf("%d entries", len(list))
 	}

@@ -27,7 +27,7 @@ const lastData = time.Second
 
 // Command runs a command with the streams, the environment and the folder of this
 // process, and records what passes, until the command ends. It returns its exit
-// code; err is that it could not be started, or that w wrote no more.
+// code; err is that it could not be started.
 //
 // A message is recorded before it is passed on, so that a question stands before
 // its answer. A Read of In that waits when the command ends is left alone: the
@@ -81,7 +81,7 @@ func Command(ctx context.Context, w *recording.Writer, words []string, s Streams
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) && stdout.err == nil && stderr.err == nil {
 		return 0, err
 	}
-	return exitCode(cmd.ProcessState), w.Err()
+	return exitCode(cmd.ProcessState), nil
 }
 
 // exitCode is what a shell says of the end of a process.

@@ -80,8 +80,12 @@ func mask(value string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s (%d %s)", scheme, len(rest), unit))
 }
 
-// secretName matches the headers whose values are credentials, or could be.
-var secretName = regexp.MustCompile(`(?i)authoriz|authenticat|cookie|session|token|secret|passw|api-?key|-key$|credential|signature|dpop|last-event-id`)
+// secretName matches what credentials are called, or could be.
+var secretName = regexp.MustCompile(`(?i)authoriz|authenticat|(^|[-_.])auth($|[-_.])|cookie|session|token|secret|api-?key|passw|passphrase|passcode|(^|[-_.])(pass|pwd|pin|otp|sig)($|[-_.])|(^|[-_.])key[-_.]|key$|credential|signature|dpop|last-event-id`)
+
+// SecretName tells whether what has that name is a credential, or could be one: a
+// header, a variable, a part of a query.
+func SecretName(name string) bool { return secretName.MatchString(name) }
 
 func headers(h http.Header) []Header {
 	list := []Header{}
@@ -91,7 +95,7 @@ func headers(h http.Header) []Header {
 				return list
 			}
 			value = value[:min(len(value), 2*visible.Sentence)] // enough to see that it was cut
-			list = append(list, Header{visible.Line(name, visible.Name), visible.Line(value, visible.Sentence), secretName.MatchString(name)})
+			list = append(list, Header{visible.Line(name, visible.Name), visible.Line(value, visible.Sentence), SecretName(name)})
 		}
 	}
 	return list

@@ -22,13 +22,17 @@ func TestLines(t *testing.T) {
 		{recording.Out, []string{long, long, long, long, long, long, long, long, long, "\nshort\n"}, `note "a text of 75497472 bytes (out) is left out: it is too long"|out "short"`},
 	} {
 		var b bytes.Buffer
-		l := newLines(recording.NewWriter(&b, 1<<20), c.dir, "1")
+		w := recording.NewWriter(&b, 1<<20)
+		l := newLines(w, c.dir, "1")
 		for _, part := range c.parts {
 			if n, err := l.Write([]byte(part)); n != len(part) || err != nil {
 				t.Fatal(n, err)
 			}
 		}
 		l.flush()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
 		var got []string
 		for e, err := range recording.Read(&b) {
 			got = append(got, fmt.Sprintf("%s %q", e.Dir, e.Text))

@@ -47,6 +47,9 @@ func TestCommand(t *testing.T) {
 	if code != 7 || err != nil {
 		t.Errorf("exit code %d, %v", code, err)
 	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 	if !bytes.Equal(out.Bytes(), noise) || errs.String() != "warning\n" {
 		t.Errorf("%d bytes came back of %d, and %q", out.Len(), len(noise), errs.String())
 	}
@@ -92,7 +95,8 @@ func TestCommandEnds(t *testing.T) {
 	if code, err := Command(ctx, recording.NewWriter(io.Discard, MaxFile), []string{sh, "-c", "read line"}, Streams{In: in, Out: io.Discard, Err: io.Discard}); code == 0 && err == nil {
 		t.Error("a context that has ended: exit code 0")
 	}
-	if code, err := Command(t.Context(), recording.NewWriter(failing{}, MaxFile), []string{sh, "-c", "exit 0"}, Streams{In: in, Out: io.Discard, Err: io.Discard}); code != 0 || err == nil {
+	full := recording.NewWriter(failing{}, MaxFile)
+	if code, err := Command(t.Context(), full, []string{sh, "-c", "exit 0"}, Streams{In: in, Out: io.Discard, Err: io.Discard}); code != 0 || err != nil || full.Close() == nil {
 		t.Errorf("a full disk: %d, %v", code, err)
 	}
 }
@@ -161,6 +165,9 @@ func TestProxy(t *testing.T) {
 		t.Errorf("a server that is gone: %d", status)
 	}
 	front.Close() // so that nothing is recorded any more
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 	if strings.Contains(kept.String(), "secret") {
 		t.Errorf("there is a secret in %s", kept.String())
 	}

@@ -3,10 +3,10 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -38,6 +38,7 @@ type Row struct {
 	texts     [2][]byte // the request and its answer
 	exchanges []Exchange
 	more      int // bytes of the exchanges
+	missed    int // the search whose text it does not have
 }
 
 // Store keeps what goes between a client and a server, the newest of it. Its
@@ -54,6 +55,8 @@ type Store struct {
 	kept    int
 	open    map[string]*Row // requests without an answer, by connection, direction and id
 	dropped int64           // texts that came too fast
+	search  string          // what was looked for last
+	n       int             // counts what was looked for; 0 is nothing
 }
 
 // queued is what waits to be taken: an entry, or an exchange whose body is the text.
@@ -202,7 +205,7 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 		return
 	}
 	delete(s.open, key)
-	row.texts[1], row.In = e.Text, len(e.Text)
+	row.texts[1], row.In, row.missed = e.Text, len(e.Text), 0
 	row.Took = float64(e.At.Sub(row.At).Microseconds()) / 1000
 	switch {
 	case len(m.Error) > 0:
@@ -254,6 +257,7 @@ func (s *Store) trim() {
 // Query says which rows are wanted.
 type Query struct {
 	Before int64    // older than this one; 0 means from the newest on
+	From   int64    // the oldest of this one and those that are newer; 0 means the newest of all
 	Kinds  []string // nil means all; "errors" is what has gone wrong
 	Text   string   // is in it, in upper or lower case
 	Limit  int
@@ -267,26 +271,53 @@ type Page struct {
 	Dropped int64 `json:"dropped,omitempty"` // texts that came too fast to be kept
 }
 
-// Rows returns what a query asks for.
+// Rows returns what a query asks for. A page asks for the same again whenever there is
+// something new: what does not have the text is not looked through twice.
 func (s *Store) Rows(q Query) Page {
 	s.mu.Lock()
+	if q.Text != "" && q.Text != s.search {
+		s.search = q.Text
+		s.n++
+	}
+	search := s.n
 	rows := s.rows[:len(s.rows):len(s.rows)]
 	p := Page{Rows: []Row{}, Total: s.next, Kept: len(rows), Dropped: s.dropped}
 	s.mu.Unlock()
-	text := []byte(strings.ToLower(q.Text))
-	for i := len(rows) - 1; i >= 0 && len(p.Rows) < q.Limit; i-- {
-		s.mu.Lock()
-		at := rows[i]
-		if at == nil { // dropped meanwhile, and so are those before it
-			s.mu.Unlock()
+	text := newFinder(q.Text)
+	for n := range rows {
+		if len(p.Rows) == q.Limit {
 			break
+		}
+		if q.From == 0 {
+			n = len(rows) - 1 - n
+		}
+		s.mu.Lock()
+		at := rows[n]
+		if at == nil { // dropped meanwhile, as all that is older
+			s.mu.Unlock()
+			continue
+		}
+		if q.Text != "" && at.missed == search {
+			s.mu.Unlock()
+			continue
 		}
 		row := *at // an answer may come meanwhile
 		s.mu.Unlock()
-		if q.Before > 0 && row.Seq >= q.Before || !wanted(&row, q.Kinds) || !has(&row, text) {
+		if row.Seq < q.From || q.Before > 0 && row.Seq >= q.Before || !wanted(&row, q.Kinds) {
+			continue
+		}
+		if !text.in(row.texts[0]) && !text.in(row.texts[1]) {
+			s.mu.Lock()
+			if len(at.texts[1]) == len(row.texts[1]) {
+				at.missed = search
+			}
+			s.mu.Unlock()
 			continue
 		}
 		p.Rows = append(p.Rows, row)
+	}
+	if q.From > 0 {
+		slices.Reverse(p.Rows)
 	}
 	return p
 }
@@ -298,58 +329,6 @@ func wanted(row *Row, kinds []string) bool {
 		}
 	}
 	return len(kinds) == 0
-}
-
-func has(row *Row, text []byte) bool {
-	return len(text) == 0 || contains(row.texts[0], text) || contains(row.texts[1], text)
-}
-
-// contains reports whether text has word, which is in lower case. It makes no copy of
-// the text unless the word has letters beyond ASCII: all that is kept is searched.
-func contains(text, word []byte) bool {
-	if bytes.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return bytes.Contains(bytes.ToLower(text), word)
-	}
-	lower, upper := word[0], word[0]
-	if 'a' <= lower && lower <= 'z' {
-		upper -= 'a' - 'A'
-	}
-	for nextLower, nextUpper := 0, 0; ; {
-		nextLower = from(text, nextLower, lower)
-		nextUpper = from(text, nextUpper, upper)
-		at := min(nextLower, nextUpper)
-		if at+len(word) > len(text) {
-			return false
-		}
-		if folded(text[at:at+len(word)], word) {
-			return true
-		}
-		nextLower, nextUpper = max(nextLower, at+1), max(nextUpper, at+1)
-	}
-}
-
-// from returns where c is in text, from at on; where text ends if it is not there.
-func from(text []byte, at int, c byte) int {
-	if at < len(text) && text[at] == c {
-		return at
-	}
-	if n := bytes.IndexByte(text[min(at, len(text)):], c); n >= 0 {
-		return at + n
-	}
-	return len(text)
-}
-
-// folded reports whether text is word, but for upper case.
-func folded(text, word []byte) bool {
-	for i, c := range text {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != word[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Texts returns a row and its texts, as they went over the wire.

@@ -3,7 +3,9 @@ package record
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,7 +56,8 @@ func TestStore(t *testing.T) {
 		want string
 	}{
 		{Query{Text: "needle"}, "[1]"}, {Query{Kinds: []string{"errors"}}, "[6 5 2 1]"}, {Query{Kinds: []string{"stderr", "log"}}, "[4 3]"},
-		{Query{Before: 3}, "[2 1]"}, {Query{Limit: 2}, "[6 5]"},
+		{Query{Before: 3}, "[2 1]"}, {Query{Limit: 2}, "[6 5]"}, {Query{From: 1, Limit: 2}, "[2 1]"}, {Query{From: 4, Limit: 2}, "[5 4]"},
+		{Query{From: 2, Kinds: []string{"errors"}, Limit: 2}, "[5 2]"}, {Query{From: 7}, "[]"},
 	} {
 		if c.q.Limit == 0 {
 			c.q.Limit = 100
@@ -94,18 +97,38 @@ func TestStoreBounds(t *testing.T) {
 	}
 }
 
-func TestContains(t *testing.T) {
-	for _, test := range []struct {
-		text, word string
-		want       bool
-	}{
-		{"", "a", false}, {"a", "a", true}, {"A", "a", true}, {"b", "a", false}, {"xxAbC", "abc", true}, {"xxAb", "abc", false},
-		{"aaab", "aab", true}, {"AaAb", "aab", true}, {"a-B", "a-b", true}, {"[", "{", false}, {"{", "[", false}, {"1", "1", true}, {"@", "`", false},
-		{"ÄRGER", "ärger", true}, {"Ärger", "rger", true}, {"x", "é", false}, {"bAbAB", "abab", true},
+// TestSearchAgain: what was looked for before is found in what came since, and an answer
+// makes a row be looked through again.
+func TestSearchAgain(t *testing.T) {
+	s := filled(t, recording.Entry{Dir: recording.Out, Text: []byte(`{"id":1,"method":"needles"}`)}, recording.Entry{Dir: recording.Out, Text: []byte(`{"id":2,"method":"ping"}`)})
+	for _, c := range []struct{ add, text, want string }{
+		{"", "needle", "[1]"},
+		{`{"method":"nothing"}`, "needle", "[1]"},
+		{`{"id":2,"result":"Needle"}`, "needle", "[2 1]"},
+		{`{"method":"needle"}`, "needle", "[4 2 1]"},
+		{"", "", "[4 3 2 1]"},
+		{"", "nothing", "[3]"},
+		{"", "needle", "[4 2 1]"},
 	} {
-		if got := contains([]byte(test.text), []byte(test.word)); got != test.want {
-			t.Errorf("%q has %q: %v", test.text, test.word, got)
+		if c.add != "" {
+			s.take(recording.Entry{Dir: recording.In, Text: []byte(c.add)})
 		}
+		seqs := []int64{}
+		for _, r := range s.Rows(Query{Text: c.text, Limit: 9}).Rows {
+			seqs = append(seqs, r.Seq)
+		}
+		if fmt.Sprint(seqs) != c.want {
+			t.Errorf("%q after %s: %v, want %s", c.text, c.add, seqs, c.want)
+		}
+	}
+	missed := 0
+	for _, row := range s.rows {
+		if row.missed == s.n {
+			missed++
+		}
+	}
+	if missed != 1 {
+		t.Errorf("%d rows are not looked through again", missed)
 	}
 }
 
@@ -127,5 +150,59 @@ func TestFullStore(t *testing.T) {
 	}
 	if p := s.Rows(Query{Limit: 1}); p.Kept > maxRows || p.Rows[0].Seq != maxRows+more {
 		t.Errorf("%d rows are kept, the newest is %d", p.Kept, p.Rows[0].Seq)
+	}
+}
+
+// heldStore is a store that reads nothing until release is called, behind one entry.
+func heldStore(t *testing.T) (s *Store, release func()) {
+	t.Helper()
+	held, reads := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s = NewStore(func() {
+		once.Do(func() { close(reads) })
+		<-held
+	})
+	release = sync.OnceFunc(func() {
+		close(held)
+		s.Close()
+	})
+	t.Cleanup(release)
+	s.Add(recording.Entry{Dir: recording.Err, Text: []byte("first")})
+	<-reads
+	return s, release
+}
+
+// TestInline: who is watched pays for one copy of what it says, and waits for nobody.
+func TestInline(t *testing.T) {
+	s, _ := heldStore(t)
+	long := make([]byte, 1<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s.Add(recording.Entry{Dir: recording.In, Conn: "1", Text: long})
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20+1<<14 {
+		t.Errorf("a message of %d bytes takes %d", len(long), n)
+	}
+	text := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`)
+	if n := testing.AllocsPerRun(100, func() { s.Add(recording.Entry{Dir: recording.In, Conn: "1", Text: text}) }); n > 1 {
+		t.Errorf("%v allocations for an entry", n)
+	}
+}
+
+// TestDropped: what comes faster than it is read is dropped, and counted; what was there
+// before stays.
+func TestDropped(t *testing.T) {
+	s, release := heldStore(t)
+	const more = 7
+	for n := range maxQueued + more {
+		s.Add(recording.Entry{Dir: recording.Err, Text: strconv.AppendInt(nil, int64(n), 10)})
+	}
+	s.Exchange("1", nil, Exchange{Method: "GET"})
+	if p := s.Rows(Query{Limit: 1}); p.Dropped != more+1 {
+		t.Errorf("%d of %d are dropped", p.Dropped, more+1)
+	}
+	release()
+	if p := s.Rows(Query{Limit: 1}); p.Total != 1+maxQueued || p.Rows[0].Name != strconv.Itoa(maxQueued-1) || p.Dropped != more+1 {
+		t.Errorf("%d rows, the newest is %q; %d are dropped", p.Total, p.Rows[0].Name, p.Dropped)
 	}
 }
