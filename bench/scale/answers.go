@@ -42,16 +42,11 @@ func answers(o options, r *report) error {
 		{"", nil, o.asked, 1, maxAnswer},
 		{", all hints lost", []string{"-deaf"}, max(o.asked/10, 1), inflight, maxAnswerLost},
 	} {
-		e, err := startEngine()
+		_, f, stop, err := startAll(o.replicas, test.extra...)
 		if err != nil {
 			return err
 		}
-		defer e.stop()
-		f, err := startFleet(e, o.replicas, defaultIdle, test.extra...)
-		if err != nil {
-			return err
-		}
-		defer f.stop()
+		defer stop()
 		for _, end := range endings {
 			took, err := f.across(end, test.n, test.atOnce)
 			if err != nil {

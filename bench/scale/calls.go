@@ -21,21 +21,17 @@ var kinds = []kind{
 
 // calls compares calls at a replica with those at a server without a store.
 func calls(o options, r *report) error {
-	e, err := startEngine()
+	e, f, stop, err := startAll(1)
 	if err != nil {
 		return err
 	}
-	defer e.stop()
+	defer stop()
+	shared := f[0]
 	alone, err := startReplica("", defaultIdle)
 	if err != nil {
 		return err
 	}
 	defer alone.stop()
-	shared, err := startReplica(e.url(), defaultIdle)
-	if err != nil {
-		return err
-	}
-	defer shared.stop()
 	r.title("%-36s %12s %12s %12s %12s %10s %10s", "calls", "replica µs", "without", "engine µs", "commands", "p50 µs", "without")
 	var all [][2]figure
 	for _, k := range kinds {
@@ -54,6 +50,45 @@ func calls(o options, r *report) error {
 	r.limit("µs of the replica for a legacy call: %.1f", legacy[0].replica-legacy[1].replica, maxReplica)
 	r.limit("µs of the engine for a legacy call: %.2f", legacy[0].engine, maxEngine)
 	r.limit("commands of a legacy call that changes the session: %.3f", changed[0].commands, 2.01)
+	return waits(o, r, shared, alone)
+}
+
+// waits compares how long legacy calls take where processors are idle: one at a time,
+// and those of many clients that each make a few in a second.
+func waits(o options, r *report, shared, alone *replica) error {
+	const calls = 2000 // of a round
+	for _, test := range []struct {
+		name    string
+		clients int
+		every   time.Duration
+		place   int // of 100 calls, from the fastest
+		most    float64
+	}{
+		{"half of the calls, one at a time", 1, 0, 50, maxWait},
+		{"99 of 100 calls of 64 clients with 16 a second each", inflight, time.Second / 16, 99, maxWaitLate},
+	} {
+		var took [2][]float64 // ms
+		for round := range o.rounds {
+			for turn := range took {
+				i := (round + turn) % len(took)
+				c, err := newClients([]*replica{shared, alone}[i].addr, kinds[1], test.clients)
+				if err != nil {
+					return err
+				}
+				all, err := c.call(calls, test.every)
+				c.close()
+				if err != nil {
+					return err
+				}
+				took[i] = append(took[i], float64(all[len(all)*test.place/100].Microseconds())/1000)
+			}
+		}
+		slices.Sort(took[0])
+		slices.Sort(took[1])
+		with, without := took[0][o.rounds/2], took[1][o.rounds/2]
+		r.say("%s: %.2f ms, %.2f ms without", test.name, with, without)
+		r.limit("of which for the store: %.3f ms", with-without, test.most)
+	}
 	return nil
 }
 
@@ -67,22 +102,25 @@ func compare(o options, k kind, shared, alone *replica, e *engine) (with, withou
 			return with, without, err
 		}
 		defer clients[i].close()
-		if _, err := clients[i].call(2000); err != nil { // warms up
+		if _, err := clients[i].call(2000, 0); err != nil { // warms up
 			return with, without, err
 		}
 	}
 	each := o.calls / o.rounds
-	for range o.rounds {
-		for i, r := range []*replica{shared, alone} {
+	replicas := []*replica{shared, alone}
+	for round := range o.rounds {
+		for turn := range replicas {
+			i := (round + turn) % len(replicas) // each goes first as often as the other
+			r := replicas[i]
 			before, busy, err := r.stats(), e.stats(), error(nil)
-			p50, err := clients[i].call(each)
+			took, err := clients[i].call(each, 0)
 			if err != nil {
 				return with, without, err
 			}
 			after, later := r.stats(), e.stats()
 			n := float64(each)
 			figures[i] = append(figures[i], figure{
-				replica: float64(after.CPU-before.CPU) / n, engine: (later.cpu - busy.cpu) / n, commands: float64(after.Commands-before.Commands) / n, p50: p50,
+				replica: float64(after.CPU-before.CPU) / n, engine: (later.cpu - busy.cpu) / n, commands: float64(after.Commands-before.Commands) / n, p50: took[len(took)/2],
 			})
 		}
 	}

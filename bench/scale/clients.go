@@ -117,18 +117,21 @@ func (c *clients) open() (id string, err error) {
 	return id, err
 }
 
-// call makes n calls, one at a time of each client, and returns the median of
-// what they took.
-func (c *clients) call(n int) (p50 time.Duration, err error) {
+// call makes n calls, one at a time of each client and none sooner than every after
+// the one before, and returns what they took, sorted.
+func (c *clients) call(n int, every time.Duration) (took []time.Duration, err error) {
 	var left atomic.Int64
 	left.Store(int64(n))
 	body := c.kind.body()
-	took := make([][]time.Duration, len(c.sessions))
+	each := make([][]time.Duration, len(c.sessions))
 	errs := make([]error, len(c.sessions))
 	var running sync.WaitGroup
 	for i, session := range c.sessions {
 		running.Go(func() {
+			next := time.Now().Add(every * time.Duration(i) / time.Duration(len(c.sessions)))
 			for left.Add(-1) >= 0 {
+				time.Sleep(time.Until(next))
+				next = next.Add(every)
 				begun := time.Now()
 				_, text, err := c.do(session, body)
 				if err == nil && !bytes.Contains(text, []byte(`"result"`)) {
@@ -138,15 +141,12 @@ func (c *clients) call(n int) (p50 time.Duration, err error) {
 					errs[i] = err
 					return
 				}
-				took[i] = append(took[i], time.Since(begun))
+				each[i] = append(each[i], time.Since(begun))
 			}
 		})
 	}
 	running.Wait()
-	all := slices.Concat(took...)
-	if err := errors.Join(errs...); err != nil {
-		return 0, err
-	}
-	slices.Sort(all)
-	return all[len(all)/2], nil
+	took = slices.Concat(each...)
+	slices.Sort(took)
+	return took, errors.Join(errs...)
 }

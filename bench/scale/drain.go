@@ -69,16 +69,11 @@ func (h *herd) returned() int {
 
 // drainOf is drain for the streams of sessions, or for subscriptions.
 func drainOf(o options, r *report, sessions bool) error {
-	e, err := startEngine()
+	e, f, stop, err := startAll(o.replicas)
 	if err != nil {
 		return err
 	}
-	defer e.stop()
-	f, err := startFleet(e, o.replicas, defaultIdle)
-	if err != nil {
-		return err
-	}
-	defer f.stop()
+	defer stop()
 	what := "streams of sessions"
 	ids := make([]string, o.drained)
 	if !sessions {

@@ -99,16 +99,11 @@ func fanOut(o options, r *report) error {
 		return err
 	}
 	o.subscribers = all / o.replicas
-	e, err := startEngine()
+	e, f, stop, err := startAll(o.replicas)
 	if err != nil {
 		return err
 	}
-	defer e.stop()
-	f, err := startFleet(e, o.replicas, defaultIdle)
-	if err != nil {
-		return err
-	}
-	defer f.stop()
+	defer stop()
 	a, err := openAudience(f, o.subscribers)
 	if err != nil {
 		return err

@@ -67,7 +67,9 @@ const (
 // lives is how long a session lives from when that is told, and touchEvery how long it
 // takes until the call comes after which it is told again, and a replica tells it, if
 // calls come so often. So an index has to be told again after moveEvery.
-func lives(idle time.Duration) time.Duration             { return idle*11/8 + 3*tick(idle) }
+func lives(idle time.Duration) time.Duration {
+	return idle*11/8 + 2*tick(idle) + max(tick(idle), 2*time.Second)
+}
 func touchEvery(idle, calls time.Duration) time.Duration { return idle*3/8 + (calls+tick(idle))/2 }
 func moveEvery(idle, calls time.Duration) time.Duration {
 	return lives(idle) - touchEvery(idle, calls)/2

@@ -63,6 +63,19 @@ func startFleet(e *engine, n int, idle time.Duration, more ...string) (f fleet, 
 	return f, nil
 }
 
+// startAll starts an engine and n replicas that share it, with more flags. stop stops
+// them.
+func startAll(n int, more ...string) (e *engine, f fleet, stop func(), err error) {
+	if e, err = startEngine(); err != nil {
+		return nil, nil, nil, err
+	}
+	if f, err = startFleet(e, n, defaultIdle, more...); err != nil {
+		e.stop()
+		return nil, nil, nil, err
+	}
+	return e, f, func() { f.stop(); e.stop() }, nil
+}
+
 func (f fleet) stop() {
 	for _, r := range f {
 		r.stop()

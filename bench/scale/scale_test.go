@@ -28,18 +28,13 @@ var few = options{
 // What does not depend on the machine holds for few calls as well.
 func TestCommands(t *testing.T) {
 	needs.Program(t, "redis-server")
-	e, err := startEngine()
+	e, f, stop, err := startAll(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.stop()
-	r, err := startReplica(e.url(), defaultIdle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.stop()
+	defer stop()
 	for i, want := range []float64{0, 1, 2} {
-		with, _, err := compare(few, kinds[i], r, r, e)
+		with, _, err := compare(few, kinds[i], f[0], f[0], e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,16 +93,11 @@ func manySessions(o options, r *report) error {
 	if o.streams, err = affordable(o.streams, r); err != nil {
 		return err
 	}
-	e, err := startEngine()
+	e, f, stop, err := startAll(o.replicas)
 	if err != nil {
 		return err
 	}
-	defer e.stop()
-	f, err := startFleet(e, o.replicas, defaultIdle)
-	if err != nil {
-		return err
-	}
-	defer f.stop()
+	defer stop()
 	idle, err := spend(f, e, func() error { time.Sleep(min(o.idle, brief/2)); return nil })
 	if err != nil {
 		return err
