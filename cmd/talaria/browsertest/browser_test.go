@@ -203,10 +203,14 @@ func (b *tab) until(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	_, err := b.driver.evaluate(ctx, `new Promise(done => {
-		const look = () => { let is = false; try { is = !!(`+expression+`) } catch {} ; if (is) done(true); else setTimeout(look, 15) }
-		look()
-	})`)
+	var err error
+	for asked := false; !asked; { // a page that is loaded anew forgets what it was asked
+		_, err = b.driver.evaluate(ctx, `new Promise(done => {
+			const look = () => { let is = false; try { is = !!(`+expression+`) } catch {} ; if (is) done(true); else setTimeout(look, 15) }
+			look()
+		})`)
+		asked = err == nil || !strings.Contains(err.Error(), "navigated")
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		b.t.Fatalf("it does not come true: %s", expression)
 	} else if err != nil {

@@ -2,12 +2,16 @@ package browsertest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/needs"
@@ -19,6 +23,7 @@ type inspected struct {
 	stderr *heard
 	pid    int
 	end    func() // before the test's end
+	kill   func() // the same, without a word, with what it has started
 }
 
 // heard is what a command has written to standard error.
@@ -69,12 +74,24 @@ func inspectWith(t *testing.T, program, dir string, env []string, args ...string
 	i.pid = cmd.Process.Pid
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	i.end = sync.OnceFunc(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		if err := <-ended; err != nil {
-			t.Errorf("talaria %q: %v\n%s", args, err, i.stderr)
-		}
-	})
+	var over sync.Once
+	i.end = func() {
+		over.Do(func() {
+			_ = cmd.Process.Signal(os.Interrupt)
+			if err := <-ended; err != nil {
+				t.Errorf("talaria %q: %v\n%s", args, err, i.stderr)
+			}
+		})
+	}
+	i.kill = func() {
+		over.Do(func() {
+			for _, child := range children(t, i.pid) {
+				_ = syscall.Kill(child, syscall.SIGKILL)
+			}
+			_ = cmd.Process.Kill()
+			<-ended
+		})
+	}
 	t.Cleanup(i.end)
 	select {
 	case i.link = <-i.stderr.found:
@@ -83,6 +100,29 @@ func inspectWith(t *testing.T, program, dir string, env []string, args ...string
 		t.Fatalf("talaria %q: %v\n%s", args, err, i.stderr)
 	}
 	return i
+}
+
+// children are the processes that a process has started.
+func children(t *testing.T, pid int) (list []int) {
+	t.Helper()
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // of a good pattern
+	for _, name := range threads {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, word := range strings.Fields(string(text)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, child)
+		}
+	}
+	if len(list) == 0 {
+		t.Fatal("the command has started nothing")
+	}
+	return list
 }
 
 // fixture is the target of a server of this program, by its name.

@@ -3,10 +3,11 @@ package browsertest
 import "testing"
 
 // held holds the time of the page: what is to be done in a while is done when elapse is
-// called. asked are the completions that the page has asked for, settled how many of the
-// answers have come to it. That for "a" comes when late is called, even if the page
-// has given it up: it may have been on its way.
-const held = `(() => {
+// called. asked are the requests for which of is a text: of at, the address, and q, the
+// body. settled is how many of their answers have come to the page. That for "a" comes
+// when late is called, even if the page has given it up: it may have been on its way.
+func held(of string) string {
+	return `(() => {
 	const { setTimeout: later, clearTimeout: drop, fetch: plain } = window, waiting = new Map()
 	const held = new Promise(done => { window.late = done })
 	let n = 1e9
@@ -17,8 +18,8 @@ const held = `(() => {
 	window.settled = 0
 	window.fetch = async (at, how) => {
 		const q = how?.body ? JSON.parse(how.body) : {}
-		if (q.method !== 'completion/complete') return plain(at, how)
-		const value = q.params.argument.value
+		const value = ` + of + `
+		if (value === undefined) return plain(at, how)
 		asked.push(value)
 		const r = await plain(at, { ...how, signal: undefined })
 		if (value === 'a') await held
@@ -27,6 +28,7 @@ const held = `(() => {
 	}
 	return true
 })()`
+}
 
 // TestCompletion: the server is asked once for what is typed in one go, and an answer
 // that comes late counts for nothing.
@@ -34,7 +36,7 @@ func TestCompletion(t *testing.T) {
 	t.Parallel()
 	b := inspectPage(t, fixture(t, "completes"))
 	b.choose("greet")
-	eval[bool](b, held)
+	eval[bool](b, held(`q.method === 'completion/complete' ? q.params.argument.value : undefined`))
 	shown := func(want string) {
 		t.Helper()
 		b.until(`[...document.querySelectorAll('.completes [role=option]')].map(e => e.innerText).join() === ` + quote(want))

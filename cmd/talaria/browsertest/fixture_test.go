@@ -33,6 +33,8 @@ func serve(name string, args []string) {
 		s.odd = true
 	case "grows":
 		s.tools, s.grows = growing(""), true
+	case "restless":
+		go restless()
 	case "dies":
 		s.dies = true
 	case "completes":
@@ -41,6 +43,18 @@ func serve(name string, args []string) {
 		s.floods = true
 	case "raw":
 		s.tools = args[0]
+	case "keeps":
+		tools, err := os.ReadFile(args[0])
+		if err == nil {
+			s.arrived, err = os.OpenFile(args[1], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		s.tools = string(tools)
+	case "hostile":
+		s.also, s.answers = `,"prompts":{},"resources":{}`, hostile()
 	}
 	s.run()
 }
@@ -53,7 +67,9 @@ func growing(more string) string {
 // server speaks 2025-11-25 by hand, since no framework lets one be wrong.
 type server struct {
 	revision, tools, cursor  string
-	also                     string // capabilities
+	also                     string            // capabilities
+	arrived                  *os.File          // a line for the arguments of each call, as they came
+	answers                  map[string]string // by method, and what is called, before all others
 	dies, floods, grows, odd bool
 }
 
@@ -70,9 +86,17 @@ func (s *server) run() {
 		var m struct {
 			ID     json.RawMessage
 			Method string
-			Params struct{ Argument struct{ Value string } }
+			Params struct {
+				Name      string
+				Argument  struct{ Value string }
+				Arguments json.RawMessage
+			}
 		}
-		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil || m.Method == "" {
+			continue
+		}
+		if text := s.answers[strings.TrimSpace(m.Method+" "+m.Params.Name)]; text != "" {
+			fmt.Println(strings.Replace(text, "$id", string(m.ID), 1))
 			continue
 		}
 		result := ""
@@ -93,6 +117,9 @@ func (s *server) run() {
 			}
 			result += "}"
 		case "tools/call":
+			if s.arrived != nil {
+				fmt.Fprintf(s.arrived, "%s\n", m.Params.Arguments)
+			}
 			if s.dies {
 				fmt.Fprintln(os.Stderr, "panic: division by zero")
 				os.Exit(2)
@@ -116,6 +143,13 @@ func (s *server) run() {
 			continue
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+}
+
+// restless says that the tools have changed, again and again.
+func restless() {
+	for range time.Tick(50 * time.Millisecond) {
+		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	}
 }
 

@@ -8,6 +8,7 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/coder/websocket v1.8.15
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/talaria-go/mcp v0.0.0-00010101000000-000000000000
 )
 

@@ -64,6 +64,15 @@ func TestListChanged(t *testing.T) {
 	}
 }
 
+// TestRestless: a list that changes all the time says so, and its tools can be called.
+func TestRestless(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "restless"))
+	b.until(`document.querySelector('section[aria-label=Tools]').innerText.includes('changes all the time')`)
+	b.call("good")
+	b.until(`document.querySelector('[data-state=done]')`)
+}
+
 // TestUnkept: why calls are not kept is said where they would be.
 func TestUnkept(t *testing.T) {
 	t.Parallel()
@@ -76,6 +85,24 @@ func TestUnkept(t *testing.T) {
 	b := newTab(t)
 	b.open(i.link)
 	b.until(`document.querySelector('section[aria-label=Recent]').innerText.includes('the calls will be lost')`)
+}
+
+// TestDropped: how many messages were not kept is said where they would be.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "good"))
+	b.until(`document.querySelector('nav button[data-tool]')`)
+	eval[bool](b, `(() => {
+		const plain = fetch
+		window.fetch = async (at, how) => {
+			const r = await plain(at, how)
+			return at.startsWith('/api/traffic?') ? Response.json({ ...await r.json(), dropped: 4321 }) : r
+		}
+		return true
+	})()`)
+	b.tabTo("Traffic")
+	b.press(enter)
+	b.reads("4321 messages not kept")
 }
 
 // TestSeen: what a server says is shown as the program shows it, wherever it is.

@@ -104,6 +104,28 @@ var journeys = []struct {
 			b.reads("Ask before you delete.")
 		}, whole, ""},
 	}},
+	{"too much", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "hostile")) }, []screen{
+		{"lists", func(b *tab) { b.until(`document.querySelectorAll('nav .pager').length === 4`) }, whole, ""},
+		{"form", func(b *tab) {
+			b.pick("kinds")
+			b.reads("parts of the form")
+		}, whole, ""},
+		{"tree", func(b *tab) {
+			b.pick("nested")
+			b.ctrl(enter)
+			b.until(`document.querySelector('[role=tree]')`)
+		}, whole, ""},
+		{"table", func(b *tab) {
+			b.pick("breaks")
+			b.ctrl(enter)
+			b.until(`document.querySelector('.view table')`)
+		}, whole, ""},
+		{"questions", func(b *tab) {
+			b.pick("asks")
+			b.ctrl(enter)
+			b.reads("1 of 20 questions")
+		}, whole, ""},
+	}},
 	{"question", works(1280), []screen{
 		{"question", asked, whole, "question"},
 	}},

@@ -30,7 +30,12 @@ type Field struct {
 	Variants    []Variant       // the kinds that a union takes, two or more; of a list, those of its items
 	Cut         bool            // there is more below it, which was not read
 	Rules
+
+	ofItems bool // Variants are those of the items of a list
 }
+
+// Union tells whether Variants are what the field itself takes, one of them.
+func (f Field) Union() bool { return len(f.Variants) > 1 && !f.ofItems }
 
 // Variant is one kind that a union takes.
 type Variant struct {

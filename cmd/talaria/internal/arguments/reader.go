@@ -13,7 +13,7 @@ import (
 // are looked at in all; and how many bytes of them, as the same part may be looked at
 // again and again. What is beyond a bound is cut off, and says so.
 const (
-	maxNesting = 8
+	maxNesting = 12
 	maxNodes   = 2000
 	maxBytes   = 8 << 20
 )
@@ -92,7 +92,7 @@ func (r *reader) union(f *Field, n node, depth int) {
 	var variants []Variant
 	for _, part := range parts {
 		branch := r.field(f.Name, part, depth-1)
-		if len(branch.Variants) > 0 {
+		if branch.Union() {
 			variants = append(variants, branch.Variants...)
 		} else if !slices.Equal(branch.Types, []string{"null"}) {
 			variants = append(variants, Variant{branch.short(), branch})
@@ -111,6 +111,7 @@ func (r *reader) union(f *Field, n node, depth int) {
 	if len(variants) == 1 { // the usual way of saying "or null"
 		one := variants[0].Field
 		f.Rules, f.Fields, f.Closed, f.Rest, f.First = one.Rules, one.Fields, one.Closed, one.Rest, one.First
+		f.Variants, f.ofItems = one.Variants, one.ofItems
 		if f.Title == "" {
 			f.Title = one.Title
 		}
@@ -140,7 +141,7 @@ func (r *reader) merge(f *Field, n node, depth int) {
 			f.Options = branch.Options
 		}
 		if len(f.Variants) == 0 {
-			f.Variants = branch.Variants
+			f.Variants, f.ofItems = branch.Variants, branch.ofItems
 		}
 		if f.Item == nil {
 			f.Item = branch.Item
@@ -203,7 +204,7 @@ func (r *reader) list(f *Field, n node, depth int) {
 		f.Options = item.Options
 	}
 	if len(f.Variants) == 0 {
-		f.Variants = item.Variants
+		f.Variants, f.ofItems = item.Variants, true
 	}
 }
 
@@ -369,12 +370,17 @@ func options(n node) []Option {
 	if len(n.Enum) == 0 && len(n.Const) > 0 {
 		list = append(list, Option{Value: n.Const, Title: n.Title})
 	}
+	if len(n.Enum) > 0 {
+		return list
+	}
+	own := len(list)
 	for _, part := range slices.Concat(n.OneOf, n.AnyOf) {
 		var c node
-		if len(n.Enum) > 0 || decode(part, &c) != nil || len(c.Const) == 0 {
-			continue
+		if decode(part, &c) == nil && len(c.Const) > 0 {
+			list = append(list, Option{Value: c.Const, Title: c.Title})
+		} else if !slices.Equal(types(c.Type), []string{"null"}) {
+			return list[:own] // a union, of which some kinds are one value
 		}
-		list = append(list, Option{Value: c.Const, Title: c.Title})
 	}
 	return list
 }

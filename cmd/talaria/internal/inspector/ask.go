@@ -90,6 +90,16 @@ func (q *questions) waiting() []*question {
 	return append([]*question{}, q.list...)
 }
 
+// schema returns what the answer to a question has to fit; nil if it does not wait.
+func (q *questions) schema(id int64) json.RawMessage {
+	for _, one := range q.waiting() {
+		if one.ID == id {
+			return one.schema
+		}
+	}
+	return nil
+}
+
 // encoded returns those that wait as the page gets them, the same text until they
 // change: streams look often.
 func (q *questions) encoded() json.RawMessage {

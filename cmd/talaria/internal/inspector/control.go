@@ -19,7 +19,8 @@ type control struct {
 	Hint     string    `json:"hint,omitempty"`
 	Kind     string    `json:"kind"` // text, long, number, bool, choice, date, time, datetime, file, object, list, union, json
 	Required bool      `json:"required,omitempty"`
-	Null     bool      `json:"null,omitempty"` // may be null
+	Null     bool      `json:"null,omitempty"`  // may be null
+	Types    []string  `json:"types,omitempty"` // of what is JSON, if it has to have one of them
 	Preset   *string   `json:"preset,omitempty"`
 	Wrong    string    `json:"wrong,omitempty"`
 	Options  []option  `json:"options,omitempty"`
@@ -46,12 +47,15 @@ const (
 	mostOptions  = 200
 	longText     = 200 // characters, from which on a text has lines
 	mostControls = 2000
+	mostDrawn    = 2000 // options of a form in all that the page gets before it asks for them
+	mostVariants = 100
 )
 
 // drawer makes controls of fields.
 type drawer struct {
 	lists [][]arguments.Option // those that are too long to be drawn
 	n     int                  // controls
+	drawn int                  // options
 }
 
 func (d *drawer) control(f arguments.Field) control {
@@ -69,6 +73,8 @@ func (d *drawer) control(f arguments.Field) control {
 	c.Null = len(types) < len(f.Types)
 	c.Kind = kindOf(f, types)
 	switch c.Kind {
+	case "json":
+		c.Types = types
 	case "choice":
 		c.Options = d.options(f.Options, &c)
 	case "object":
@@ -94,6 +100,9 @@ func (d *drawer) control(f arguments.Field) control {
 			one := d.control(v.Field)
 			one.Required, one.Key = true, f.Name
 			one.Label = visible.Line(strings.TrimSpace(v.Title+" "+v.Short), visible.Name)
+			if one.Label == "" && len(v.Options) == 1 {
+				one.Label = visible.Line(v.Options[0].Text(), visible.Name)
+			}
 			if one.Label == "" {
 				one.Label = v.Type()
 			}
@@ -105,11 +114,12 @@ func (d *drawer) control(f arguments.Field) control {
 
 // kindOf says how a field is drawn. What is none of the kinds is JSON.
 func kindOf(f arguments.Field, types []string) string {
-	list := slices.Contains(types, "array")
+	open := func(f arguments.Field) bool { return len(f.Options) == 0 || slices.Contains(f.Types, "array") }
+	union := f.Union() && slices.ContainsFunc(f.Variants, func(v arguments.Variant) bool { return open(v.Field) })
 	switch {
-	case len(f.Options) > 0 && !list:
+	case !union && !open(f):
 		return "choice"
-	case len(f.Variants) > 1 && len(f.Fields) == 0 && !list:
+	case union && len(f.Fields) == 0 && len(f.Variants) <= mostVariants:
 		return "union"
 	case f.Cut && len(f.Fields) == 0, len(types) != 1:
 		return "json"
@@ -149,11 +159,12 @@ func textKind(r arguments.Rules) string {
 
 // options draws options, or the first of too many.
 func (d *drawer) options(list []arguments.Option, c *control) []option {
-	if len(list) > mostOptions {
+	if len(list) > mostOptions || d.drawn+len(list) > mostDrawn && len(list) > 1 {
 		d.lists = append(d.lists, list)
 		c.List, c.Count = len(d.lists), len(list)
-		list = list[:shownOptions]
+		list = list[:min(len(list), shownOptions, max(0, mostDrawn-d.drawn))]
 	}
+	d.drawn += len(list)
 	return drawn(list)
 }
 
@@ -196,6 +207,8 @@ func draw(schema json.RawMessage) (control, [][]arguments.Option, error) {
 	if d.n > mostControls {
 		return control{}, nil, fmt.Errorf("a form would have %d fields: type JSON", d.n)
 	}
-	c.Required = true
+	if c.Required = true; c.Kind == "json" {
+		c.Kind, c.Free = "object", true // nothing else can be arguments
+	}
 	return c, d.lists, nil
 }

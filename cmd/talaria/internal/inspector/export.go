@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -23,7 +25,9 @@ type exported struct {
 	arguments string // with the secrets, or with marks in their place
 	checked   bool   // the arguments fit their schema
 	revision  protocol.Revision
-	pinned    bool // the user has chosen the revision
+	pinned    bool  // the user has chosen the revision
+	share     bool  // without secrets
+	err       error // why they cannot be masked; the first
 	url       string
 	header    http.Header
 }
@@ -51,7 +55,7 @@ func (i exporter) export(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i exporter) exported(one call, as, kind string) (string, error) {
-	e := &exported{Inspector: i.Inspector, call: one, arguments: one.Arguments, checked: true, revision: protocol.Latest}
+	e := &exported{Inspector: i.Inspector, call: one, share: kind == "share", arguments: one.Arguments, checked: true, revision: protocol.Latest}
 	e.url, e.header = i.reach.get()
 	if c := i.current(); c != nil {
 		e.revision = c.Revision()
@@ -78,34 +82,46 @@ func (i exporter) exported(one call, as, kind string) (string, error) {
 	var err error
 	switch as {
 	case "result":
-		text = one.Result
+		text = e.hidden(one.Result)
 	case "command":
-		text, err = e.command(kind == "share")
+		text = e.command()
 	case "curl":
 		text, err = e.curl()
 	case "go":
 		text = e.goTest()
 	case "report":
-		text = e.report(kind == "share")
+		text = e.report()
 	default:
 		err = errors.New("it is written as result, command, curl, go or report")
+	}
+	if err == nil {
+		err = e.err
 	}
 	if err == nil && (as == "command" || as == "curl") && strings.ContainsFunc(text, pressed) {
 		err = errors.New("there are control characters in it, which a terminal would take for keys that are pressed")
 	}
-	if err == nil && kind == "share" {
-		text, err = i.mask.hide(text)
-	}
 	return text, err
+}
+
+// hidden is a part of what is shared, without secrets. It is masked before it is quoted
+// or fenced: a server chooses some of the secrets, and could else have quotes masked.
+func (e *exported) hidden(text string) string {
+	if !e.share {
+		return text
+	}
+	out, err := e.mask.hide(inPlace(text))
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	return out
 }
 
 // pressed tells whether a terminal takes what is pasted into it for a key, which may
 // end a command within its quotes.
 func pressed(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }
 
-// command is the call as a command line for sh. What is shared is masked before it is
-// quoted: the mask has signs that a shell would expand.
-func (e *exported) command(share bool) (string, error) {
+// command is the call as a command line for sh.
+func (e *exported) command() string {
 	verb := map[string]string{protocol.MethodToolsCall: "call", protocol.MethodPromptsGet: "prompt", protocol.MethodResourcesRead: "read"}[e.call.Method]
 	words := append([]string{"talaria", verb}, e.options.Words...)
 	target := words[len(words)-1]
@@ -120,16 +136,13 @@ func (e *exported) command(share bool) (string, error) {
 	if verb != "read" {
 		words = append(words, compact(e.arguments))
 	}
-	for i, word := range words {
-		if share {
-			var err error
-			if word, err = e.mask.hide(word); err != nil {
-				return "", err
-			}
-		}
-		words[i] = quoteShell(word)
+	if e.share {
+		inWords(words)
 	}
-	return strings.Join(words, " "), nil
+	for i, word := range words {
+		words[i] = quoteShell(e.hidden(word))
+	}
+	return strings.Join(words, " ")
 }
 
 // params are those of the request.
@@ -152,19 +165,22 @@ func (e *exported) curl() (string, error) {
 		list := append([]string{"Content-Type: application/json", "Accept: application/json, text/event-stream"}, headers...)
 		for _, name := range slices.Sorted(maps.Keys(e.header)) {
 			for _, value := range e.header[name] {
+				if e.share && record.SecretName(name) {
+					value = masked
+				}
 				list = append(list, name+": "+value)
 			}
 		}
 		var b strings.Builder
-		b.WriteString(quoteShell(e.url))
+		b.WriteString(quoteShell(e.hidden(e.url)))
 		for _, line := range list {
 			if line == sessionLine {
 				b.WriteString(" \\\n  -H \"" + line + `"`)
 				continue
 			}
-			b.WriteString(" \\\n  -H " + quoteShell(line))
+			b.WriteString(" \\\n  -H " + quoteShell(e.hidden(line)))
 		}
-		b.WriteString(" \\\n  -d " + quoteShell(string(text)))
+		b.WriteString(" \\\n  -d " + quoteShell(e.hidden(string(text))))
 		return b.String()
 	}
 	info := map[string]any{"name": "curl", "version": "1"}
@@ -215,7 +231,7 @@ func (e *exported) mirrored() (list []string) {
 func (e *exported) goTest() string {
 	var b strings.Builder
 	literal := func(text string) string {
-		if text = indented([]byte(text)); strconv.CanBackquote(strings.ReplaceAll(text, "\n", "")) {
+		if text = indented([]byte(text)); strconv.CanBackquote(strings.ReplaceAll(text, "\n", "")) && visible.Text(text, 0) == text {
 			return "`" + strings.ReplaceAll(text, "\n", "\n\t") + "`"
 		}
 		return strconv.Quote(text)
@@ -224,25 +240,26 @@ func (e *exported) goTest() string {
 	if e.call.Method == protocol.MethodToolsCall {
 		imports = append([]string{`"encoding/json"`}, imports...)
 	}
+	tool, arguments := e.hidden(e.call.Tool), e.hidden(e.arguments)
 	b.WriteString("package server // that of yours\n\nimport (\n\t" + strings.ReplaceAll(strings.Join(imports, "\n\t"), "\t\n", "\n") + "\n)\n\n")
-	fmt.Fprintf(&b, "// newServer is your function that makes the *mcp.Server.\nfunc Test%s(t *testing.T) {\n\tc := mcptest.New(t, newServer())\n", goName(e.call.Tool))
+	fmt.Fprintf(&b, "// newServer is your function that makes the *mcp.Server.\nfunc Test%s(t *testing.T) {\n\tc := mcptest.New(t, newServer())\n", goName(tool))
 	switch e.call.Method {
 	case protocol.MethodToolsCall:
-		fmt.Fprintf(&b, "\tresult := c.Call(%q, json.RawMessage(%s))\n", e.call.Tool, literal(e.arguments))
+		fmt.Fprintf(&b, "\tresult := c.Call(%q, json.RawMessage(%s))\n", tool, literal(arguments))
 		if e.call.State == "failed" {
 			b.WriteString("\tif !result.IsError {\n\t\tt.Errorf(\"it did not fail: %s\", result.Text())\n\t}\n")
 		} else {
 			b.WriteString("\tif result.IsError {\n\t\tt.Fatal(result.Text())\n\t}\n")
 		}
-		if text, ok := textOf(e.call.Result); ok {
+		if text, ok := textOf(e.hidden(e.call.Result)); ok {
 			fmt.Fprintf(&b, "\tif got, want := result.Text(), %q; got != want {\n\t\tt.Errorf(\"got %%s, want %%s\", got, want)\n\t}\n", text)
 		}
 	case protocol.MethodPromptsGet:
 		var given map[string]string
-		_ = json.Unmarshal([]byte(e.arguments), &given) // what has other values is no prompt's
-		fmt.Fprintf(&b, "\tfor _, message := range c.GetPrompt(%q, %#v).Messages {\n\t\tt.Log(message.Role, message.Content)\n\t}\n", e.call.Tool, given)
+		_ = json.Unmarshal([]byte(arguments), &given) // what has other values is no prompt's
+		fmt.Fprintf(&b, "\tfor _, message := range c.GetPrompt(%q, %#v).Messages {\n\t\tt.Log(message.Role, message.Content)\n\t}\n", tool, given)
 	default:
-		fmt.Fprintf(&b, "\tfor _, item := range c.Read(%q) {\n\t\tt.Log(item.URI, item.Text)\n\t}\n", e.call.Tool)
+		fmt.Fprintf(&b, "\tfor _, item := range c.Read(%q) {\n\t\tt.Log(item.URI, item.Text)\n\t}\n", tool)
 	}
 	b.WriteString("}\n")
 	return b.String()

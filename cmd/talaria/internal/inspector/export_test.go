@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +20,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -223,5 +228,74 @@ func newServer() *mcp.Server {
 	bad := &exported{Inspector: i, call: call{Tool: "`a b`\n", Method: "tools/call"}, arguments: "{\"a\":\"`\"}"}
 	if text := bad.goTest(); !strings.Contains(text, "TestAB(") || strings.Contains(text, "``") {
 		t.Error(text)
+	}
+}
+
+// TestQuotes: a server chooses some of what is secret, such as its sessions, and cannot
+// have quotes or fences masked: what is copied has the parts that it had.
+func TestQuotes(t *testing.T) {
+	const tool = "a'; touch /tmp/x; #`\nt.Log(1)"
+	// parts tells apart what a text consists of.
+	parts := map[string]func(text string) string{
+		"command": func(text string) string {
+			words, err := shellwords.Split(text)
+			return fmt.Sprint(len(words), err)
+		},
+		"curl": func(text string) string {
+			words, err := shellwords.Split(strings.ReplaceAll(text, "\\\n", " "))
+			return fmt.Sprint(len(words), err)
+		},
+		"go": func(text string) string {
+			file, err := parser.ParseFile(token.NewFileSet(), "x.go", text, parser.SkipObjectResolution)
+			calls := 0
+			ast.Inspect(file, func(n ast.Node) bool {
+				if _, is := n.(*ast.CallExpr); is {
+					calls++
+				}
+				return true
+			})
+			return fmt.Sprint(calls, err)
+		},
+		"report": func(text string) string {
+			blocks, outside, fence := 0, 0, 0
+			for line := range strings.Lines(text) {
+				ticks := len(line) - len(strings.TrimLeft(line, "`"))
+				switch {
+				case fence == 0 && ticks >= 3:
+					fence = ticks
+					blocks++
+				case fence == 0:
+					outside++
+				case ticks >= fence && strings.TrimSpace(line[ticks:]) == "":
+					fence = 0
+				}
+			}
+			return fmt.Sprint(blocks, outside, fence)
+		},
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	one := call{Method: "tools/call", Tool: tool, Label: "a", Arguments: `{"note":"it's '; $(x) ` + "```" + `","n":1}`, State: "done",
+		Result: `{"content":[{"type":"text","text":"x"}]}`, Error: &callError{Message: "```\n# not a title\n```"}}
+	for as, of := range parts {
+		text := ""
+		for n := range 300 {
+			i := New(Options{Target: "http://127.0.0.1/mcp", Words: []string{"--header", "X-Day=it's 12", "http://127.0.0.1/mcp"}})
+			i.reach.url, i.reach.header = "http://127.0.0.1/mcp", http.Header{"X-Day": {"it's 12"}}
+			i.offered = map[string]*offer{"tool": {Entries: []entry{{Name: tool, input: []byte(`{}`)}}}}
+			if n > 0 {
+				from := r.IntN(len(text) - 5)
+				i.mask.into(&i.mask.received, text[from:min(len(text), from+4+r.IntN(12))])
+			}
+			out, err := exporter{i}.exported(one, as, "share")
+			i.Close()
+			if err != nil {
+				t.Fatal(as, err)
+			}
+			if n == 0 {
+				text = out
+			} else if of(out) != of(text) {
+				t.Fatalf("%s has %s parts, and had %s:\n%s\nwhich was\n%s", as, of(out), of(text), out, text)
+			}
+		}
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -341,6 +343,25 @@ func TestTraffic(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// TestHeard: a connection pays for one copy of what it says.
+func TestHeard(t *testing.T) {
+	held := make(chan struct{})
+	began := sync.OnceFunc(func() { held <- struct{}{} })
+	i := &Inspector{attempt: 1, store: record.NewStore(func() {
+		began()
+		<-held
+	})}
+	defer i.store.Close()
+	defer close(held)
+	one := &tap{i: i, attempt: 1}
+	text := []byte(`{"jsonrpc":"2.0","method":"notifications/message"}`)
+	one.hear(true, text)
+	<-held // the goroutine of the store waits, and allocates nothing
+	if n := testing.AllocsPerRun(100, func() { one.hear(true, text) }); n > 1 {
+		t.Errorf("%v allocations for a message", n)
+	}
 }
 
 // TestFailure: why there is no connection, with what the server said last, and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,47 +37,98 @@ var (
 
 // mask knows secrets by their values, and finds them wherever they are, whole, in any
 // mix of the ways in which JSON, URLs, Go and a shell write text. mu guards all.
+//
+// What the user has given stays known. What changes with each request, or is the
+// server's to make, is known until there is too much of it, and apart: a server that
+// makes many has those of the client known all the same.
 type mask struct {
-	mu    sync.Mutex
-	known map[string]bool
-	size  int
-	over  bool // there were more than the bounds allow
+	mu             sync.Mutex
+	now            int // counts what was seen
+	own            secrets
+	sent, received secrets
 }
 
-// add takes secrets. Those that are too short are left out.
-func (m *mask) add(texts ...string) {
+// secrets are some of a mask, by their values, with when each was seen last.
+type secrets struct {
+	seen map[string]int
+	size int
+	over bool // there were more than the bounds allow
+}
+
+// add takes secrets that the user has given. Those that are too short are left out.
+func (m *mask) add(texts ...string) { m.into(&m.own, texts...) }
+
+// into takes secrets. Of those that are not the user's the ones that were not seen for
+// longest make room.
+func (m *mask) into(list *secrets, texts ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, text := range texts {
 		for _, form := range []string{text, strings.TrimSpace(text), broken(text), visible.Text(text, 0), visible.Line(text, 0)} {
-			switch {
-			case len(form) < minSecret || m.known[form]:
-			case len(m.known) >= maxSecrets || m.size+len(form) > maxSecret:
-				m.over = true
-			default:
-				if m.known == nil {
-					m.known = map[string]bool{}
-				}
-				m.known[form] = true
-				m.size += len(form)
+			if len(form) < minSecret || isWord(form) {
+				continue
 			}
+			m.now++
+			if _, known := list.seen[form]; !known {
+				full := func() bool { return len(list.seen) >= maxSecrets || list.size+len(form) > maxSecret }
+				for list != &m.own && len(list.seen) > 0 && full() {
+					list.forget()
+				}
+				if full() {
+					list.over = true
+					continue
+				}
+				if list.seen == nil {
+					list.seen = map[string]int{}
+				}
+				list.size += len(form)
+			}
+			list.seen[form] = m.now
 		}
 	}
 }
 
-// addHeader takes the value of a header: with its scheme, without it, and what Basic
-// has in it.
-func (m *mask) addHeader(value string) {
-	m.add(value)
+// forget drops the one that was not seen for longest.
+func (s *secrets) forget() {
+	oldest, at := "", -1
+	for text, seen := range s.seen {
+		if at < 0 || seen < at {
+			oldest, at = text, seen
+		}
+	}
+	delete(s.seen, oldest)
+	s.size -= len(oldest)
+}
+
+// addHeader takes the value of a header or the like, if it may be a secret: with its
+// scheme, without it, and what Basic has in it.
+func (m *mask) addHeader(list *secrets, name, value string) {
+	if likely(name, value) {
+		m.into(list, value)
+	}
 	scheme, rest, ok := strings.Cut(value, " ")
-	if !ok {
+	if !ok || !likely(name, rest) {
 		return
 	}
-	m.add(rest)
+	m.into(list, rest)
 	if plain, err := base64.StdEncoding.DecodeString(rest); err == nil && strings.EqualFold(scheme, "basic") {
-		m.add(string(plain))
+		m.into(list, string(plain))
 		if _, password, ok := strings.Cut(string(plain), ":"); ok {
-			m.add(password)
+			m.into(list, password)
+		}
+	}
+}
+
+// addURL takes the secrets of a URL: its password, and what is in its query.
+func (m *mask) addURL(list *secrets, u *url.URL) {
+	if password, ok := u.User.Password(); ok {
+		m.into(list, password)
+	}
+	for name, values := range u.Query() {
+		for _, value := range values {
+			if likely(name, value) {
+				m.into(list, value)
+			}
 		}
 	}
 }
@@ -94,9 +146,12 @@ func broken(text string) string {
 func (m *mask) hide(text string) (string, error) {
 	var first [256][]string
 	m.mu.Lock()
-	over := m.over
-	for secret := range m.known {
-		first[secret[0]] = append(first[secret[0]], secret)
+	over := false
+	for _, list := range []*secrets{&m.own, &m.sent, &m.received} {
+		over = over || list.over
+		for secret := range list.seen {
+			first[secret[0]] = append(first[secret[0]], secret)
+		}
 	}
 	m.mu.Unlock()
 	if over {

@@ -169,8 +169,8 @@ func TestMaskTable(t *testing.T) {
 		}
 	}
 	var m mask
-	m.addHeader("Basic " + "dXNlcjpwYXNzd29yZA==")
-	m.addHeader("Bearer abcdefgh")
+	m.addHeader(&m.own, "Authorization", "Basic "+"dXNlcjpwYXNzd29yZA==")
+	m.addHeader(&m.own, "Authorization", "Bearer abcdefgh")
 	if got, err := m.hide("password dXNlcjpwYXNzd29yZA== abcdefgh user:password"); got != "*** *** *** ***" || err != nil {
 		t.Errorf("%q %v", got, err)
 	}
@@ -189,5 +189,36 @@ func TestMaskHasAnEnd(t *testing.T) {
 	}
 	if text, err := m.hide("nothing"); err != nil || text != "nothing" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestMaskRotates: secrets that change for ever take no more room, the newest are known,
+// and those of the user and of the other side stay so.
+func TestMaskRotates(t *testing.T) {
+	var m mask
+	m.add("of-the-user")
+	m.into(&m.sent, "of-the-client")
+	for n := range 2 * maxSecrets {
+		m.into(&m.received, fmt.Sprintf("session-%06d", n))
+		m.addHeader(&m.sent, "Authorization", fmt.Sprintf("Bearer token-%06d", n))
+		m.into(&m.sent, "seen-each-time")
+	}
+	newest := 2*maxSecrets - 1
+	out, err := m.hide(fmt.Sprintf("of-the-user seen-each-time session-%06d token-%06d", newest, newest))
+	if err != nil || out != "*** *** *** ***" {
+		t.Errorf("%s, %v", out, err)
+	}
+	if out, err := m.hide("session-000000 of-the-client"); err != nil || out != "session-000000 of-the-client" {
+		t.Errorf("what was not seen for long is known: %s, %v", out, err)
+	}
+	m.into(&m.sent, "of-the-client")
+	for n := range 2 * maxSecrets {
+		m.into(&m.received, fmt.Sprintf("again-%06d", n), strings.Repeat("x", 1<<12)+fmt.Sprint(n))
+	}
+	if out, err := m.hide("of-the-client of-the-user"); err != nil || out != "*** ***" {
+		t.Errorf("a server makes others forgotten: %s, %v", out, err)
+	}
+	if m.received.size > maxSecret || len(m.received.seen) > maxSecrets {
+		t.Errorf("%d secrets, %d bytes", len(m.received.seen), m.received.size)
 	}
 }

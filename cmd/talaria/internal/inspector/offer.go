@@ -49,14 +49,21 @@ type entry struct {
 type offer struct {
 	Entries []entry         `json:"entries"`
 	Error   string          `json:"error,omitempty"` // of the list as a whole
+	Note    string          `json:"note,omitempty"`  // what else there is to say of it
 	text    json.RawMessage // all of it, as the page gets it
 }
 
 // The bounds of a list: how long the server has for it, how long it is kept although
-// the server says that it has changed, and how long it may be.
+// the server says that it has changed, and how long it may be. A list that changes
+// within listCalm rests is kept twice as long the next time; and none takes more of the
+// time than one part in listShare.
 const (
 	listTime   = 30 * time.Second
 	listRest   = 200 * time.Millisecond
+	longRest   = 1600 * time.Millisecond // after which the page says so
+	maxRest    = 10 * time.Second
+	listCalm   = 5
+	listShare  = 5
 	maxPages   = 200
 	maxEntries = 20_000
 	maxListed  = 32 << 20 // bytes
@@ -65,32 +72,65 @@ const (
 // keepListed lists what a connection offers of one kind, and again when it has changed,
 // until ctx ends.
 func (i *Inspector) keepListed(ctx context.Context, attempt int, kind string, changed <-chan struct{}) {
-	for {
+	for rest := listRest; ; {
+		began := time.Now()
 		within, cancel := context.WithTimeout(ctx, listTime)
 		o, err := i.list(within, kind)
 		cancel()
 		if err != nil {
 			return // there is no connection any more
 		}
-		o.text, _ = json.Marshal(o) // texts always encode
-		i.mu.Lock()
-		if attempt == i.attempt {
-			i.offered[kind] = o
+		kept := max(rest, (listShare-1)*time.Since(began))
+		if rest >= longRest {
+			o.Note = fmt.Sprintf("It changes all the time, so it is listed every %v.", kept.Round(100*time.Millisecond))
 		}
-		i.mu.Unlock()
-		i.pulse.beat()
-		rest := time.After(listRest) // what comes meanwhile is one change
-		select {
-		case <-changed:
-		case <-ctx.Done():
+		i.offers(attempt, kind, *o)
+		if pause(ctx, kept, nil) != nil {
 			return
 		}
-		select {
-		case <-rest:
-		case <-ctx.Done():
+		if pause(ctx, (listCalm-1)*rest, changed) == nil { // it did not change
+			rest = listRest
+			if o.Note != "" {
+				o.Note = ""
+				i.offers(attempt, kind, *o)
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		} else if rest = min(2*rest, maxRest); ctx.Err() != nil {
 			return
 		}
 	}
+}
+
+// errChanged ends a pause.
+var errChanged = errors.New("the list has changed")
+
+// pause waits for a while, or until something has changed, which is an error.
+func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-changed:
+		return errChanged
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// offers takes a list of a connection, and tells the page.
+func (i *Inspector) offers(attempt int, kind string, o offer) {
+	o.text, _ = json.Marshal(o) // texts always encode
+	i.mu.Lock()
+	if attempt == i.attempt {
+		i.offered[kind] = &o
+	}
+	i.mu.Unlock()
+	i.pulse.beat()
 }
 
 // list asks for a list, entry by entry.

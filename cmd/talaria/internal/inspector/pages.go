@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -336,8 +337,11 @@ const maxSent = 256 << 10
 func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	kind := kindOfQuery(r)
-	e, err := i.find(r.Context(), kind, q.Get("tool"))
-	if err != nil {
+	var e entry
+	var err error
+	if id, bad := strconv.ParseInt(q.Get("question"), 10, 64); bad == nil { // for its lists
+		e.input = i.asked.schema(id)
+	} else if e, err = i.find(r.Context(), kind, q.Get("tool")); err != nil {
 		refuse(w, http.StatusNotFound, err)
 		return
 	}
@@ -381,11 +385,7 @@ func (i pages) check(w http.ResponseWriter, r *http.Request) {
 	var schema json.RawMessage
 	uri := ""
 	if q.Question != 0 {
-		for _, one := range i.asked.waiting() {
-			if one.ID == q.Question {
-				schema = one.schema
-			}
-		}
+		schema = i.asked.schema(q.Question)
 	} else {
 		e, err := i.find(r.Context(), cmp.Or(q.Kind, "tool"), q.Tool)
 		if err != nil {
@@ -498,7 +498,8 @@ const pageRows = 60
 func (i pages) traffic(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // 0 is the newest
-	query := record.Query{Before: before, Text: q.Get("text"), Limit: pageRows}
+	from, _ := strconv.ParseInt(q.Get("from"), 10, 64)     // the same
+	query := record.Query{Before: before, From: from, Text: q.Get("text"), Limit: pageRows}
 	if kinds := q.Get("kinds"); kinds != "" {
 		query.Kinds = strings.Split(kinds, ",")
 	}
@@ -551,7 +552,7 @@ func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, one := range i.asked.waiting() { // what a person has answered is nobody else's business
 		if one.ID == a.ID && one.Kind == "form" && a.Action == "accept" {
-			i.mask.add(leaves(nil, json.RawMessage(a.Content))...)
+			i.mask.add(slices.DeleteFunc(leaves(nil, json.RawMessage(a.Content)), isShortNumber)...)
 		}
 	}
 	if err := i.asked.reply(a); err != nil {

@@ -3,6 +3,7 @@ package inspector
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -31,18 +32,13 @@ func (r *reach) note(sent *http.Request) {
 			continue
 		}
 		for _, value := range values {
-			r.mask.addHeader(value)
+			r.mask.addHeader(&r.mask.sent, name, value)
 		}
 		if key := http.CanonicalHeaderKey(name); key != "Mcp-Session-Id" && key != "Dpop" { // which are good for this one
 			own[name] = values
 		}
 	}
-	for _, values := range sent.URL.Query() {
-		r.mask.add(values...)
-	}
-	if password, ok := sent.URL.User.Password(); ok {
-		r.mask.add(password)
-	}
+	r.mask.addURL(&r.mask.sent, sent.URL)
 	if sent.Method == http.MethodPost && strings.Contains(sent.Header.Get("Accept"), "text/event-stream") {
 		r.mu.Lock()
 		r.url, r.header = sent.URL.String(), own
@@ -66,9 +62,12 @@ func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.to.note(r)
 	answer, err := n.next.RoundTrip(r)
 	if err == nil {
-		n.to.mask.add(answer.Header.Values("Mcp-Session-Id")...)
+		mask := n.to.mask
+		mask.into(&mask.received, answer.Header.Values("Mcp-Session-Id")...)
 		for _, cookie := range answer.Cookies() {
-			n.to.mask.add(cookie.Value)
+			if likely("cookie", cookie.Value) {
+				mask.into(&mask.received, cookie.Value)
+			}
 		}
 	}
 	return answer, err
@@ -86,10 +85,10 @@ func (m *mask) addFlags(words []string) {
 	for i := 1; i < len(words); i++ {
 		switch words[i-1] {
 		case "--token":
-			m.addHeader(words[i])
+			m.addHeader(&m.own, "token", words[i])
 		case "--header", "--env":
-			if at := strings.IndexAny(words[i], "=:"); at >= 0 {
-				m.addHeader(strings.TrimSpace(words[i][at+1:]))
+			if part := setting.FindStringSubmatch(words[i]); part != nil {
+				m.addSetting(part[1], part[3])
 			}
 		}
 	}
@@ -102,7 +101,15 @@ func (m *mask) learn(t client.Transport) {
 		return
 	}
 	for _, text := range command.Env {
-		_, value, _ := strings.Cut(text, "=")
-		m.add(value)
+		name, value, _ := strings.Cut(text, "=")
+		m.addSetting(name, value)
+	}
+}
+
+// addSetting takes what may be secret in a variable or a header that the user has set.
+func (m *mask) addSetting(name, value string) {
+	m.addHeader(&m.own, name, value)
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		m.addURL(&m.own, u)
 	}
 }

@@ -21,24 +21,31 @@ const (
 // requestStates finds what a server wants to be told again, which may be a secret of its.
 var requestStates = regexp.MustCompile(`"requestState"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
-// unmarked takes the meaning from what is markup in Markdown, in what a server says.
-var unmarked = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "[", "\\[", "]", "\\]", "<", "\\<", ">", "\\>")
+// markup takes the meaning from what is markup in Markdown, in what a server says.
+var markup = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "[", "\\[", "]", "\\]", "<", "\\<", ">", "\\>")
 
 // report is the call as one page of Markdown.
-func (e *exported) report(share bool) string {
+func (e *exported) report() string {
+	unmarked := func(text string) string { return markup.Replace(e.hidden(text)) }
 	var b strings.Builder
 	s := pages{Inspector: e.Inspector}.snapshot()
 	c := e.call
-	fmt.Fprintf(&b, "# %s: %s\n\n", unmarked.Replace(c.Label), map[string]string{"done": "done", "failed": "the tool failed", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
+	rows := e.during()
+	for _, r := range rows { // before anything is masked
+		_, request, answer, _ := e.store.Texts(r.Seq)
+		e.learn(string(request))
+		e.learn(string(answer))
+	}
+	fmt.Fprintf(&b, "# %s: %s\n\n", unmarked(c.Label), map[string]string{"done": "done", "failed": "the tool failed", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "- %s: %s\n", name, value)
 		}
 	}
 	if s.Server != nil {
-		row("server", unmarked.Replace(s.Server.Name+" "+s.Server.Version))
+		row("server", unmarked(s.Server.Name+" "+s.Server.Version))
 	}
-	row("target", "`"+strings.ReplaceAll(s.Target, "`", "'")+"`")
+	row("target", "`"+strings.ReplaceAll(e.hidden(s.Target), "`", "'")+"`")
 	row("revision", s.Revision)
 	row("method", "`"+c.Method+"`")
 	row("at", c.At.UTC().Format(time.RFC3339))
@@ -46,11 +53,11 @@ func (e *exported) report(share bool) string {
 		row("took", fmt.Sprintf("%.1f ms", c.Took))
 	}
 	row("inspector", "talaria "+s.Program)
-	if share {
+	if e.share {
 		row("secrets", "masked as "+masked+"; where there were some, this cannot be replayed as it is")
 	}
 	part := func(title, lang, text string) {
-		if text = e.cut(text, share); text == "" {
+		if text = e.cut(text); text == "" {
 			return
 		}
 		fence := "```"
@@ -70,11 +77,10 @@ func (e *exported) report(share bool) string {
 	part("## Result", "json", c.Result)
 	for _, issue := range c.Issues {
 		text := visible.Line(issue.Path+" "+issue.Message, visible.Sentence)
-		fmt.Fprintf(&b, "\n- breaks its output schema: %s\n", unmarked.Replace(text))
+		fmt.Fprintf(&b, "\n- breaks its output schema: %s\n", unmarked(text))
 	}
 	b.WriteString("\n## Messages\n")
 	var stderr []string
-	rows := e.during()
 	for i := len(rows) - 1; i >= 0; i-- {
 		r := rows[i]
 		_, request, answer, ok := e.store.Texts(r.Seq)
@@ -83,7 +89,7 @@ func (e *exported) report(share bool) string {
 		case r.Kind == "stderr":
 			stderr = append(stderr, r.Name)
 		default:
-			title := unmarked.Replace(strings.TrimSpace(r.Method + " " + r.Name))
+			title := unmarked(strings.TrimSpace(r.Method + " " + r.Name))
 			part(fmt.Sprintf("### %s %s, from the %s", r.At.UTC().Format("15:04:05.000"), title, r.From), "json", string(request))
 			part("answer, "+r.Status, "json", string(answer))
 		}
@@ -115,21 +121,28 @@ func (e *exported) during() (list []record.Row) {
 	return list[max(0, len(list)-reportRows):]
 }
 
+// learn takes the secrets of a message.
+func (e *exported) learn(text string) {
+	if len(text) > reportRead {
+		return // which the report has none of
+	}
+	for _, found := range requestStates.FindAllStringSubmatch(text, -1) {
+		var state string
+		if json.Unmarshal([]byte(found[1]), &state) == nil {
+			e.mask.into(&e.mask.received, state)
+		}
+	}
+}
+
 // cut is a text as far as a report has it. What is shared is masked before: what is cut
 // could not be found any more.
-func (e *exported) cut(text string, share bool) string {
+func (e *exported) cut(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) > reportRead {
 		return fmt.Sprintf("… %d bytes", len(text))
 	}
-	if share {
-		for _, found := range requestStates.FindAllStringSubmatch(text, -1) {
-			var state string
-			if json.Unmarshal([]byte(found[1]), &state) == nil {
-				e.mask.add(state)
-			}
-		}
-		hidden, err := e.mask.hide(text)
+	if e.share {
+		hidden, err := e.mask.hide(inPlace(text))
 		if err != nil {
 			return ""
 		}

@@ -241,6 +241,31 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// TestFormOptions: of many long lists of options the page gets few, and asks for the
+// others; a union of too many kinds is typed.
+func TestFormOptions(t *testing.T) {
+	enum, kinds, props := "", "", ""
+	for n := range 150 {
+		enum += fmt.Sprintf(`,"value %d"`, n)
+		kinds += fmt.Sprintf(`,{"type":"object","properties":{"k%d":{"type":"string"}}}`, n)
+		props += fmt.Sprintf(`,"p%d":{"enum":["only"]},"q%d":{"$ref":"#/$defs/e"}`, n, n)
+	}
+	c, lists, err := draw(json.RawMessage(`{"properties":{"kind":{"oneOf":[` + kinds[1:] + `]}` + props + `},"$defs":{"e":{"enum":[` + enum[1:] + `]}}}`))
+	if err != nil || c.Fields[0].Kind != "json" {
+		t.Fatalf("%+v, %v", c.Fields[0], err)
+	}
+	n := 0
+	for _, f := range c.Fields[1:] {
+		n += len(f.Options)
+		if whole := len(f.Options) == 1 || len(f.Options) == 150; f.Kind != "choice" || whole != (f.Count == 0) || f.Count > 0 && len(lists[f.List-1]) != 150 {
+			t.Errorf("%s: %d of %d options, list %d", f.Key, len(f.Options), f.Count, f.List)
+		}
+	}
+	if most := mostDrawn + 150; n > most || n < mostDrawn {
+		t.Errorf("%d options", n)
+	}
+}
+
 // TestFormBounds: what has too many fields is typed as JSON.
 func TestFormBounds(t *testing.T) {
 	for n, drawn := range map[int]bool{100: true, 100_000: false} {

@@ -155,6 +155,32 @@ func TestLongQuestions(t *testing.T) {
 	}
 }
 
+// TestQuestionOptions: whoever answers a question finds any of its options.
+func TestQuestionOptions(t *testing.T) {
+	i := connected(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	var values strings.Builder
+	for n := range 3 * mostDrawn {
+		fmt.Fprintf(&values, `,"value %d"`, n)
+	}
+	go func() {
+		_, err := i.asked.elicit(ctx, &client.ElicitParams{RequestedSchema: json.RawMessage(`{"type":"object","properties":{"e":{"enum":[` + values.String()[1:] + `]}}}`)})
+		ended <- err
+	}()
+	until(t, i, func() bool { return len(i.asked.waiting()) == 1 })
+	one := i.asked.waiting()[0]
+	var found []option
+	ask(t, i, "GET", fmt.Sprintf("/api/form?question=%d&list=%d&text=VALUE+5999", one.ID, one.Form.Fields[0].List), "", &found)
+	if len(found) != 1 || found[0].Value != `"value 5999"` {
+		t.Errorf("%+v", found)
+	}
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("nobody has answered")
+	}
+}
+
 // TestVisit: an address is shown as it is opened, and one that is none of the web cannot
 // be accepted.
 func TestVisit(t *testing.T) {

@@ -16,8 +16,14 @@ import (
 // compile one takes a thousand times as long as to check with it.
 type schemas struct {
 	mu   sync.Mutex
-	made map[[32]byte]*raw.Schema
-	n    int // that were compiled, for tests
+	made map[[32]byte]compiled
+	n    int // how often one was compiled, for tests
+}
+
+// compiled is a schema, or why there is none.
+type compiled struct {
+	schema *raw.Schema
+	err    error
 }
 
 // The bounds of schemas: how many are kept, and how long one may be.
@@ -33,19 +39,17 @@ func (s *schemas) compile(text []byte) (*raw.Schema, error) {
 	key := sha256.Sum256(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if made := s.made[key]; made != nil {
-		return made, nil
+	if made, known := s.made[key]; known {
+		return made.schema, made.err
 	}
-	made, err := raw.Compile(text)
-	if err != nil {
-		return nil, err
-	}
+	var made compiled
+	made.schema, made.err = raw.Compile(text)
 	if s.made == nil || len(s.made) >= maxSchemas {
-		s.made = map[[32]byte]*raw.Schema{}
+		s.made = map[[32]byte]compiled{}
 	}
 	s.n++
 	s.made[key] = made
-	return made, nil
+	return made.schema, made.err
 }
 
 // check holds a value against a schema. What cannot be checked is an issue, too.

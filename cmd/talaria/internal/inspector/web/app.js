@@ -1,8 +1,9 @@
 // The page: what there is on the left, one of it in the middle, and what went over the
 // wire below.
-import { html, render, useState, useEffect, useLayoutEffect, useRef } from './vendor.js'
-import { chooseServer, count, enter, failed, get, post, listen, indent, seen, seenJSON } from './program.js'
-import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, took } from './call.js'
+import { html, render, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
+import { address, chooseServer, count, enter, failed, get, post, listen, indent, moves, seen, seenJSON } from './program.js'
+import { ctrl, usePages } from './pages.js'
+import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
 const narrow = matchMedia('(max-width: 760px)')
@@ -32,9 +33,8 @@ function App({ head, several }) {
     const follow = () => { shown.abort(); shown = new AbortController(); if (!document.hidden) listen(told, setLost, shown.signal) }
     follow()
     document.addEventListener('visibilitychange', follow)
-    const moved = () => { setTool(link()); if (rowOf()) setTraffic(true) }
-    addEventListener('hashchange', moved)
-    return () => { shown.abort(); document.removeEventListener('visibilitychange', follow); removeEventListener('hashchange', moved) }
+    const end = moves(() => { setTool(link()); if (rowOf()) setTraffic(true) })
+    return () => { shown.abort(); document.removeEventListener('visibilitychange', follow); end() }
   }, [])
   const ready = state?.state === 'ready', connection = state?.connection
   useEffect(() => { // something is open from the start, where there is room
@@ -47,6 +47,7 @@ function App({ head, several }) {
       if (state[k].entries.length) return choose(state[k].entries[0].name, true, k)
     }
   }, [ready, connection, ...Object.keys(kinds).map(k => state?.[k])])
+  useEffect(() => { if (state && !narrow.matches && document.activeElement === document.body) document.getElementById('filter')?.focus() }, [!state]) // what is typed first is a name
   useEffect(() => { document.documentElement.style.colorScheme = theme; sessionStorage.setItem('theme', theme) }, [theme])
   const name = state?.server?.title || state?.server?.name || state?.target || 'Inspector'
   const questions = state?.questions ?? []
@@ -54,9 +55,9 @@ function App({ head, several }) {
   useEffect(() => {
     const key = e => {
       const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)
-      if ((e.ctrlKey || e.metaKey) && e.key === 'k') { e.preventDefault(); setPalette(true) }
+      if (ctrl(e) && e.key === 'k') { e.preventDefault(); setPalette(true) }
       else if (e.key === '/' && !typing) { e.preventDefault(); document.getElementById('filter')?.focus() }
-      else if (e.key === 't' && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) setTraffic(v => !v)
+      else if (e.key === 't' && !typing && !ctrl(e) && !e.altKey) setTraffic(v => !v)
     }
     addEventListener('keydown', key)
     return () => removeEventListener('keydown', key)
@@ -68,7 +69,8 @@ function App({ head, several }) {
     history[quiet ? 'replaceState' : 'pushState'](null, '', '#' + new URLSearchParams({ ...(named && { server: named }), ...(to && { [of]: to }), ...(quiet && rowOf() && { row: rowOf() }) }))
   }
 
-  const light = html`<button type="button" class="quiet" aria-label="light or dark" onClick=${() => setTheme(theme === 'dark' ? 'light' : theme === 'light' ? '' : 'dark')}>${theme === 'dark' ? '◐' : theme === 'light' ? '○' : '◑'}</button>`
+  const [next, sign] = { dark: ['light', '◐'], light: ['', '○'] }[theme] ?? ['dark', '◑']
+  const light = html`<button class="quiet" aria-label="light or dark" onClick=${() => setTheme(next)}>${sign}</button>`
   if (!state) return html`<${Alone} role="status" text=${lost || failed.text || 'connecting to talaria…'} />`
   if (state.state === 'recording') return html`<div class="recorded">
     <header><h1 class="one">${state.target}</h1><span role="status">recording</span><span class="space"></span>${light}</header>
@@ -85,11 +87,11 @@ function App({ head, several }) {
   return html`
     <header>${head || html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status">${state.state === 'failed' ? 'not connected' : state.state}</span>
       <select aria-label="revision of the protocol" value=${state.pinned ?? ''} onChange=${e => restart(e.currentTarget.value)}>
-        <option value="">${state.pinned ? 'newest' : (state.revision ? state.revision + ' (newest)' : 'newest')}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>
+        <option value="">${state.pinned || !state.revision ? 'newest' : state.revision + ' (newest)'}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>
       <span class="space"></span>
-      <button type="button" class="quiet wide" onClick=${() => setPalette(true)}>Find <kbd>Ctrl K</kbd></button>
-      <button type="button" class="quiet" onClick=${() => restart(state.pinned ?? '')}>${state.state === 'failed' ? 'try again' : 'restart'}</button>
-      <button type="button" class="quiet" aria-pressed=${server} onClick=${() => setServer(!server)}>Server</button>
+      <button class="quiet wide" onClick=${() => setPalette(true)}>Find <kbd>Ctrl K</kbd></button>
+      <button class="quiet" onClick=${() => restart(state.pinned ?? '')}>${state.state === 'failed' ? 'try again' : 'restart'}</button>
+      <button class="quiet" aria-pressed=${server} onClick=${() => setServer(!server)}>Server</button>
       ${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
     ${state.noise && html`<div class="banner" role="status">The server has sent what is no message: <code>${state.noise}</code>. Standard output is for messages alone; a log goes to standard error.</div>`}
@@ -111,7 +113,6 @@ function App({ head, several }) {
       actions=${[['restart the server', () => restart(state.pinned ?? '')], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
 }
 
-// Alone is the page while there is nothing but a sentence to show.
 function Alone({ role, text }) {
   return html`<header><h1 id="title">Inspector</h1></header><main class="alone" aria-labelledby="title"><p role=${role}>${text}</p></main>`
 }
@@ -121,7 +122,7 @@ function Failure({ state, restart }) {
   return html`<main class="alone failure"><h2>There is no connection</h2><p class="cause">${seen(f.cause ?? '')}</p>${f.hint && html`<p>${seen(f.hint)}</p>`}
     ${f.exit && html`<p class="dim">The command ended: ${f.exit}</p>`}
     ${f.stderr?.length ? html`<h3>Last lines of standard error</h3><pre tabindex="0">${f.stderr.join('\n')}</pre>` : html`<p class="dim">Nothing was written to standard error.</p>`}
-    <button type="button" class="primary" onClick=${restart}>Try again</button></main>`
+    <button class="primary" onClick=${restart}>Try again</button></main>`
 }
 
 function Palette({ lists, actions, choose, close }) {
@@ -134,7 +135,7 @@ function Palette({ lists, actions, choose, close }) {
   const pick = i => { box.current.close(); all[i]?.[1]() }
   return html`<dialog ref=${box} aria-labelledby="find" onClose=${close} onClick=${e => e.target === box.current && close()}>
     <h2 id="find">Find</h2>
-    <input role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${'found-' + at} aria-label="find a tool, a prompt, a resource or an action" placeholder="a tool, a prompt, a resource or an action" value=${text} onInput=${e => { setText(e.currentTarget.value); setAt(0) }}
+    <input role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${'found-' + at} aria-label="find" placeholder="a tool, a prompt, a resource or an action" value=${text} onInput=${e => { setText(e.currentTarget.value); setAt(0) }}
       onKeyDown=${e => { if (e.key === 'ArrowDown') setAt(Math.min(all.length - 1, at + 1)); else if (e.key === 'ArrowUp') setAt(Math.max(0, at - 1)); else if (e.key === 'Enter') pick(at); else return; e.preventDefault() }} />
     <ul id="found" role="listbox" aria-label="found">${all.map(([label, , help], i) => html`<li id=${'found-' + i} role="option" aria-selected=${i === at} onClick=${() => pick(i)}><span>${label}</span> <span class="dim one">${help ?? ''}</span></li>`)}</ul></dialog>`
 }
@@ -146,11 +147,7 @@ function Servers() {
   const [n, setN] = useState(0)
   const known = useRef(new Map()), all = useRef([])
   const wanted = () => all.current.findIndex(s => s.name === link().server)
-  useEffect(() => {
-    const moved = () => wanted() >= 0 && setN(wanted())
-    addEventListener('hashchange', moved)
-    return () => removeEventListener('hashchange', moved)
-  }, [])
+  useEffect(() => moves(() => wanted() >= 0 && setN(wanted())), [])
   const several = servers => {
     const first = !all.current.length
     setList(all.current = servers)
@@ -165,12 +162,10 @@ function Servers() {
   return html`<${App} key=${n} several=${several} head=${list.length > 1 && html`<h1><select aria-label="server" value=${n} onChange=${choose}>${list.map((s, i) => html`<option value=${i}>${s.label}${s.questions ? ` (${s.questions} waiting)` : ''}</option>`)}</select></h1>`} />`
 }
 
-// wanted are the entries of a list that fit what was typed.
 const wanted = (list, word) => (list?.entries ?? []).filter(t => !word || (t.label + ' ' + (t.description ?? '')).toLowerCase().includes(word))
 
-const shown = 200
+const shown = 240 // entries of all lists
 
-// Lists are what the server offers: tools, prompts, resources, templates.
 function Lists({ lists, ready, word, kind, tool, choose }) {
   const move = e => {
     const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[e.key]
@@ -179,46 +174,41 @@ function Lists({ lists, ready, word, kind, tool, choose }) {
     const all = [...e.currentTarget.querySelectorAll('button[data-tool]')]
     all[Math.min(all.length - 1, Math.max(0, all.indexOf(document.activeElement) + by))]?.focus()
   }
-  return html`<div onKeyDown=${move}>${Object.entries(kinds).map(([k, { title }]) => {
-    const list = lists[k], found = wanted(list, word)
+  const all = Object.keys(kinds).map(k => [k, wanted(lists[k], word)]), some = all.filter(([, found]) => found.length).length
+  return html`<div onKeyDown=${move}>${all.map(([k, found]) => {
+    const list = lists[k], title = kinds[k].title
     if (!found.length && !list?.error && !(k === 'tool' && list)) return null
     return html`<section key=${k} aria-label=${title}><h2>${title} <span class="num dim">${list ? (word ? `${found.length} of ${list.entries.length}` : list.entries.length) : ''}</span></h2>
-      ${list?.error && html`<p class="bad">${list.error}</p>`}
+      ${list?.error && html`<p class="bad">${list.error}</p>`}${list?.note && html`<p class="dim">${list.note}</p>`}
       ${ready && k === 'tool' && list?.entries.length === 0 && !list.error && html`<p class="dim empty">This server has no tools.</p>`}
-      <${List} kind=${k} entries=${found} tool=${k === kind ? tool : null} choose=${choose} /></section>`
+      <${List} kind=${k} what=${title.toLowerCase()} entries=${found} most=${shown / some} tool=${k === kind ? tool : null} choose=${choose} /></section>`
   })}</div>`
 }
 
-function List({ kind, entries, tool, choose }) {
-  const [most, setMost] = useState(shown)
-  return html`<ul class="list">${entries.slice(0, most).map((t, i) => html`<li key=${t.name + ' ' + i}><button type="button" data-tool aria-current=${t.name === tool ? 'true' : undefined} onClick=${() => choose(t.name, false, kind)}>
-    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong}>!</span>`}</button></li>`)}
-    ${entries.length > most && html`<li><button type="button" onClick=${() => setMost(most + 1000)}>${entries.length - most} more</button></li>`}</ul>`
+function List({ kind, what, entries, most, tool, choose }) {
+  const [list, pager, from] = usePages(entries, most, what)
+  return html`${pager}<ul class="list">${list.map((t, i) => html`<li key=${t.name + ' ' + (from + i)}><button data-tool aria-current=${t.name === tool ? 'true' : undefined} onClick=${() => choose(t.name, false, kind)}>
+    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong}>!</span>`}</button></li>`)}</ul>`
 }
 
-const signs = { done: '✓', running: '…', cancelled: '–' }
 const ago = at => { const d = new Date(at), s = d.toTimeString().slice(0, 5); return d.toDateString() === new Date().toDateString() ? s : d.toISOString().slice(5, 10) + ' ' + s }
 
-// Recent are the last calls: each opens its form, filled in, with its result.
 function Recent({ calls, problem, edit }) {
-  const [most, setMost] = useState(12)
+  const [list, pager] = usePages(calls, 12, 'calls')
   if (!calls.length && !problem) return null
-  return html`<section aria-label="Recent"><h2>Recent</h2>${problem && html`<p class="bad small" role="status">${problem}</p>`}<ul class="list">${calls.slice(0, most).map(c => html`<li key=${c.id}><button type="button" onClick=${() => edit(c, kindOf(c))}>
-    <span class="one">${c.label}</span><span class="right dim num">${ago(c.at)} <span class=${'sign ' + c.state} title=${c.state}>${signs[c.state] ?? '✗'}</span></span></button></li>`)}
-    ${calls.length > most && html`<li><button type="button" class="dim" onClick=${() => setMost(most + 50)}>${calls.length - most} more</button></li>`}</ul></section>`
+  return html`<section aria-label="Recent"><h2>Recent</h2>${problem && html`<p class="bad small" role="status">${problem}</p>`}${pager}<ul class="list">${list.map(c => html`<li key=${c.id}><button onClick=${() => edit(c, kindOf(c))}>
+    <span class="one">${c.label}</span><span class="right dim num">${ago(c.at)} <span class=${'sign ' + c.state} title=${c.state}>${signs[c.state]}</span></span></button></li>`)}</ul></section>`
 }
 
+const levels = 'debug info notice warning error critical alert emergency'.split(' ')
 
-const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
-
-// Server is what is known of the server as a whole.
 function Server({ state, close }) {
   const s = state.server
   const [said, setSaid] = useState('')
   const ask = (method, params, done) => { setSaid('…'); const at = performance.now(); post('/api/request', { method, params }).then(() => setSaid(done + took(performance.now() - at)), e => setSaid(e.message)) }
-  return html`<main class="alone server"><div class="bar"><h2>Server</h2><span class="space"></span><button type="button" class="quiet" onClick=${close}>close</button></div>
+  return html`<main class="alone server"><div class="bar"><h2>Server</h2><span class="space"></span><button class="quiet" onClick=${close}>close</button></div>
     <dl><dt>Target</dt><dd><code>${state.target}</code></dd>${s && html`<dt>Name</dt><dd>${s.name} ${s.version}</dd>`}<dt>Revision</dt><dd>${state.revision || 'none'}</dd><dt>Inspector</dt><dd>Talaria ${state.program}</dd></dl>
-    ${s && html`<div class="bar"><button type="button" onClick=${() => ask('ping', {}, 'answered after ')}>Ping</button>
+    ${s && html`<div class="bar"><button onClick=${() => ask('ping', {}, 'answered after ')}>Ping</button>
       <label>Logs from <select aria-label="least level of logs" onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>as it likes</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>
       <span class="dim num" role="status">${said}</span></div>`}
     ${state.instructions && html`<h3>Instructions</h3><p class="description">${state.instructions}</p>`}
@@ -231,53 +221,62 @@ const chips = [['request', 'Requests'], ['notification,log,http', 'Notices'], ['
 const clock = at => { const d = new Date(at); return d.toTimeString().slice(0, 8) + '.' + String(d.getMilliseconds()).padStart(3, '0') }
 const size = n => n < 1000 ? n + ' B' : n < 1e6 ? (n / 1000).toFixed(1) + ' kB' : (n / 1e6).toFixed(1) + ' MB'
 
-// rowOf is the row that the address leads to, 0 for none.
-const rowOf = () => +new URLSearchParams(location.hash.slice(1)).get('row') || 0
+const most = 60 // rows that are drawn, as many as the program sends
 
-// Traffic is what went over the wire: one row a request with its answer, and standard
-// error and logs at their time.
+const rowOf = () => +address().get('row') || 0
+const here = () => rowOf() ? 'before=' + (rowOf() + 1) : ''
+
 function Traffic({ state, open, toggle }) {
   const [kinds, setKinds] = useState('')
   const [text, setText] = useState('')
   const [page, setPage] = useState({ rows: [], kept: 0 })
-  const [before, setBefore] = useState(() => rowOf() && rowOf() + 1)
+  const [at, go] = useState(here) // '' is the newest, as they come
   const [chosen, pick] = useState(rowOf)
   const setChosen = seq => { // the address leads to the row that is open
     pick(seq)
-    const q = new URLSearchParams(location.hash.slice(1))
+    const q = address()
     if (seq) q.set('row', seq); else q.delete('row')
     history.replaceState(null, '', '#' + q)
   }
-  useEffect(() => {
-    const moved = () => { if (rowOf()) { pick(rowOf()); setBefore(rowOf() + 1) } }
-    addEventListener('hashchange', moved)
-    return () => removeEventListener('hashchange', moved)
-  }, [])
+  useEffect(() => moves(() => { if (rowOf()) { pick(rowOf()); go(here()) } }), [])
   useEffect(() => {
     if (!open) return
     const stop = new AbortController()
-    const timer = setTimeout(() => get(`/api/traffic?before=${before}&kinds=${kinds}&text=${encodeURIComponent(text)}`, stop.signal).then(setPage, () => {}), 50)
+    const timer = setTimeout(() => get(`/api/traffic?${at}&kinds=${kinds}&text=${encodeURIComponent(text)}`, stop.signal).then(p => at[0] === 'f' && p.rows.length < most ? go('') : setPage(p), () => {}), 50)
     return () => { clearTimeout(timer); stop.abort() }
-  }, [open, kinds, text, before, before ? 0 : state.traffic, before ? 0 : state.calls[0]?.state])
+  }, [open, kinds, text, at, at ? 0 : state.traffic, at ? 0 : state.calls[0]?.state])
+  const box = useRef(null), end = useRef(null)
+  useLayoutEffect(() => { if (end.current !== null) box.current.scrollTop = end.current; end.current = null }, [page])
+  // key goes on where the rows that are drawn end, and to either end of all.
+  const key = e => {
+    const r = box.current, { rows } = page
+    const to = e.key === 'Home' ? '' : e.key === 'End' ? 'from=1' : e.key === 'PageDown' && rows.length === most && r.scrollTop + r.clientHeight > r.scrollHeight - 2 ? 'before=' + rows.at(-1).seq
+      : e.key === 'PageUp' && at && rows.length && r.scrollTop < 2 ? 'from=' + (rows[0].seq + 1) : at
+    if (to === at || ctrl(e)) return
+    e.preventDefault()
+    r.focus()
+    end.current = to[0] === 'f' ? 1e9 : 0
+    go(to)
+  }
   const errors = state.calls.filter(c => c.state === 'error' || c.state === 'failed').length
   const last = state.stderr?.at(-1)
   return html`<section class=${'traffic' + (open ? ' open' : '')} aria-label="Traffic">
-    <div class="bar">${toggle && html`<button type="button" class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
-      <span class="num dim">${!toggle ? '' : count(state.calls.length, 'call')}${toggle ? ', ' : ''}${count(state.traffic, 'row')}${errors ? `, ${errors} failed` : ''}</span>
+    <div class="bar">${toggle && html`<button class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
+      <span class="num dim">${toggle && count(state.calls.length, 'call') + ', '}${count(state.traffic, 'row')}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} not kept, which came too fast</span>`}
       ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
-      ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button type="button" aria-pressed=${kinds === k} onClick=${() => { setKinds(kinds === k ? '' : k); setBefore(0) }}>${label}</button>`)}</span>
-        <input type="search" placeholder="find in messages" aria-label="find in messages" value=${text} onInput=${e => { setText(e.currentTarget.value); setBefore(0) }} />
-        ${before > 0 && html`<button type="button" class="quiet" onClick=${() => setBefore(0)}>newest</button>`}
-        ${page.rows.length === 60 && html`<button type="button" class="quiet" onClick=${() => setBefore(page.rows.at(-1).seq)}>older</button>`}`}</div>
-    ${open && html`<div class="split"><div class="rows" tabindex="0" role="region" aria-label="Messages">
+      ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button aria-pressed=${kinds === k} onClick=${() => { setKinds(kinds === k ? '' : k); go('') }}>${label}</button>`)}</span>
+        <input type="search" placeholder="find in messages" aria-label="find in messages" value=${text} onInput=${e => { setText(e.currentTarget.value); go('') }} />
+        ${at && html`<button class="quiet" onClick=${() => go('')}>newest</button>`}
+        ${page.rows.length === most && html`<button class="quiet" onClick=${() => go('before=' + page.rows.at(-1).seq)}>older</button>`}`}</div>
+    ${open && html`<div class="split"><div class="rows" tabindex="0" role="region" aria-label="Messages" ref=${box} onKeyDown=${key}>
       ${page.rows.length === 0 && html`<p class="dim empty">${toggle ? 'Nothing yet: call a tool, and its messages are here.' : 'Nothing was recorded that fits.'}</p>`}
       <table><tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.status + ' ' + r.kind + (chosen === r.seq ? ' chosen' : '')}>
         <td class="num dim">${clock(r.at)}</td>
-        <td>${r.kind === 'stderr' || r.kind === 'note' ? html`<span class="dim">${r.kind}</span> <span class="line">${r.name}</span>`
-          : html`<button type="button" class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.method || r.kind}</button> ${r.name}`}</td>
+        <td>${r.kind === 'stderr' || r.kind === 'note' ? html`<span class="dim">${r.kind}</span> <span class="mono">${r.name}</span>`
+          : html`<button class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.method || r.kind}</button> ${r.name}`}</td>
         <td class="num right">${r.kind === 'http' ? took(r.took) : r.kind === 'request' ? (r.status ? took(r.took ?? 0) : '…') : ''}</td>
         <td class="num right dim">${r.kind === 'stderr' || r.kind === 'http' ? '' : r.kind === 'request' ? `${size(r.out)} → ${r.in ? size(r.in) : '…'}` : size(r.out)}</td>
-        <td>${r.status === 'ok' ? html`<span class="dim">ok</span>` : r.status ? html`<span class="bad">${r.status}</span>` : r.kind === 'broken' ? html`<span class="bad">broken</span>` : ''} ${r.http ? html`<span class=${'num ' + (r.http >= 400 ? 'bad' : 'dim')} title="status of HTTP">${r.http}</span>` : r.kind === 'http' ? html`<span class="bad">failed</span>` : ''}</td></tr>`)}</tbody></table></div>
+        <td><span class=${r.status === 'ok' ? 'dim' : 'bad'}>${r.status || r.kind === 'broken' && r.kind}</span> ${r.http ? html`<span class=${'num ' + (r.http >= 400 ? 'bad' : 'dim')} title="status of HTTP">${r.http}</span>` : r.kind === 'http' ? html`<span class="bad">failed</span>` : ''}</td></tr>`)}</tbody></table></div>
       ${chosen > 0 && html`<${Message} seq=${chosen} close=${() => setChosen(0)} fresh=${(r => r && r.status + ' ' + r.http)(page.rows.find(r => r.seq === chosen))} />`}</div>`}
   </section>`
 }
@@ -287,21 +286,22 @@ function Message({ seq, close, fresh }) {
   const [raw, setRaw] = useState(false)
   const [secrets, setSecrets] = useState(false)
   useEffect(() => { get('/api/traffic/' + seq + (secrets ? '?secrets=shown' : '')).then(setM, e => setM({ error: e.message })) }, [seq, fresh, secrets])
+  const texts = useMemo(() => (m?.texts ?? []).map(t => seenJSON(raw ? t : indent(t))), [m, raw])
+  const [one, show] = useState(null) // the exchange that is open
   if (!m) return null
   return html`<div class="message" role="region" aria-label="Message" tabindex="0"><div class="bar"><strong>${m.row?.method || 'message'}</strong><span class="space"></span>
-    <button type="button" class="quiet" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>as sent</button><button type="button" class="quiet" onClick=${close}>close</button></div>
+    <button class="quiet" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>as sent</button><button class="quiet" onClick=${close}>close</button></div>
     ${m.error && html`<p class="bad">${m.error}</p>`}
-    ${(m.texts ?? []).map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind === 'request' ? 'request' : m.row.kind}</div><pre>${seenJSON(raw ? t : indent(t))}</pre>`)}
-    ${(m.exchanges ?? []).map((x, i) => html`<${Exchange} key=${i} x=${x} open=${m.row.kind === 'http'} secrets=${secrets} toggle=${() => setSecrets(!secrets)} />`)}</div>`
+    ${texts.map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind}</div><pre>${t}</pre>`)}
+    ${m.exchanges?.map((x, i) => html`<${Exchange} key=${i} x=${x} open=${one === null ? m.row.kind === 'http' : one === i} show=${is => show(is ? i : -1)} secrets=${secrets} toggle=${() => setSecrets(!secrets)} />`)}</div>`
 }
 
-// Exchange is a request of HTTP and the head of its answer.
-function Exchange({ x, open, secrets, toggle }) {
+function Exchange({ x, open, show, secrets, toggle }) {
   const heads = [['sent', x.sent], ['received', x.got]]
-  return html`<details class="exchange" open=${open}><summary>HTTP <span class=${'num ' + (x.status >= 400 || !x.status ? 'bad' : '')}>${x.status || 'failed'}</span> <span class="dim">${x.method} ${x.url} <span class="num">${took(x.took)}</span></span></summary>
+  return html`<details class="exchange" open=${open} onToggle=${e => e.currentTarget.open !== open && show(!open)}><summary>HTTP <span class=${'num ' + (x.status >= 400 || !x.status ? 'bad' : '')}>${x.status || 'failed'}</span> <span class="dim">${x.method} ${x.url} <span class="num">${took(x.took)}</span></span></summary>
     ${x.error && html`<p class="bad">${x.error}</p>`}
-    ${heads.map(([name, list]) => list?.length > 0 && html`<h3>Headers ${name}</h3><table><tbody>${list.map(h => html`<tr><th scope="row">${h.name}</th><td class=${h.secret && !secrets ? 'dim' : ''}>${h.value}</td></tr>`)}</tbody></table>`)}
-    ${heads.some(([, list]) => list?.some(h => h.secret)) && html`<button type="button" class="quiet" aria-pressed=${secrets} onClick=${toggle}>${secrets ? 'hide secrets' : 'show secrets'}</button>`}</details>`
+    ${open && heads.map(([name, list]) => list?.length > 0 && html`<h3>Headers ${name}</h3><table><tbody>${list.map(h => html`<tr><th scope="row">${h.name}</th><td class=${h.secret && !secrets ? 'dim' : ''}>${h.value}</td></tr>`)}</tbody></table>`)}
+    ${heads.some(([, list]) => list?.some(h => h.secret)) && html`<button class="quiet" aria-pressed=${secrets} onClick=${toggle}>${secrets ? 'hide secrets' : 'show secrets'}</button>`}</details>`
 }
 
 render(await enter() ? html`<${Servers} />` : html`<${Alone} role="alert" text=${failed.text} />`, document.body)

@@ -1,15 +1,15 @@
 // One thing that a server offers: its form in the middle, what a call came to beside it,
 // and what the server asks meanwhile.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
-import { count, get, post, del, server, parse, seen, seenJSON, write, indent, Num } from './program.js'
-import { Form, completer, load, make, placed, value } from './form.js'
+import { address, count, get, post, del, server, parse, seen, seenJSON, write, indent, Num } from './program.js'
+import { Tree, clip, ctrl, usePages } from './pages.js'
+import { Form, completer, load, make, placing, value } from './form.js'
 
 export const kinds = {
   tool: { title: 'Tools', verb: 'Call' }, prompt: { title: 'Prompts', verb: 'Get' },
   resource: { title: 'Resources', verb: 'Read' }, template: { title: 'Templates', verb: 'Read' },
 }
 
-// kindOf is the kind that a call was of.
 export const kindOf = call => ({ 'prompts/get': 'prompt', 'resources/read': 'resource' })[call.method] ?? 'tool'
 
 
@@ -20,7 +20,7 @@ export const keyOf = (kind, name) => kind === 'tool' ? name : kind + '\n' + name
 
 // link reads what an address says to show; what it does not know it leaves out.
 export function link() {
-  const q = new URLSearchParams(location.hash.slice(1))
+  const q = address()
   const kind = Object.keys(kinds).find(k => q.has(k)) ?? 'tool'
   return { server: q.get('server'), kind, tool: q.get(kind), args: q.get('arguments') }
 }
@@ -33,7 +33,6 @@ export function enterForm() {
   to.focus()
 }
 
-// again puts the arguments of a call into the draft of its tool.
 export function again(c) {
   const key = keyOf(kindOf(c), c.tool), d = page.drafts.get(key) ?? {}
   page.drafts.set(key, { ...d, node: null, json: null, load: c.arguments, call: c.id })
@@ -59,7 +58,6 @@ function send() {
 
 addEventListener('pagehide', send)
 
-// Try is the form of a tool or the like, with what a call came to.
 export function Try({ kind, tool, state, edit, back }) {
   const list = state[kind]
   const [form, setForm] = useState(null)
@@ -100,7 +98,7 @@ export function Try({ kind, tool, state, edit, back }) {
   }, [list])
   useEffect(() => () => { clearTimeout(timer.current); timer.current = null; stop.current?.abort() }, []) // a field that goes away is left, too
   useLayoutEffect(() => { if (form && page.chosen) enterForm() }, [form])
-  const text = () => d.json ?? (d.node ? value(d.node) ?? '{}' : '{}')
+  const text = () => d.json ?? (d.node && value(d.node)) ?? '{}'
   // check asks what is wrong; an answer that comes after a newer one counts for nothing.
   const check = async () => {
     const mine = newer()
@@ -135,25 +133,26 @@ export function Try({ kind, tool, state, edit, back }) {
   const toForm = () => { try { const v = parse(d.json); d.node = make(form.form); load(d.node, v); d.json = null; setError(''); change() } catch (e) { setError('this is no JSON: ' + e.message) } }
   if (!form) return html`<main class="try"><p role="status" class=${error ? 'bad' : 'dim'}>${error || 'reading the schema…'}</p></main>`
   const verb = kinds[kind].verb
-  const loose = issues.filter(i => d.json !== null || !placed(d.node, i.path))
-  return html`<main class="try" onKeyDown=${e => { if ((e.ctrlKey || e.metaKey) && e.key === 'Enter') { e.preventDefault(); run() } }}>
+  const drawn = d.json === null && placing(d.node)
+  const loose = issues.filter(i => !drawn || !drawn.has(i.path))
+  return html`<main class="try" onKeyDown=${e => { if (ctrl(e) && e.key === 'Enter') { e.preventDefault(); run() } }}>
     <section class="ask" aria-label="Form" tabindex="-1">
-      <div class="bar"><button type="button" class="quiet back" onClick=${back}>← list</button></div>
+      <div class="bar"><button class="quiet back" onClick=${back}>← list</button></div>
       <h2>${form.title || form.name}</h2>
-      <p class="meta">${form.title && html`<code>${form.name}</code> `}${(form.marks ?? []).map(m => html`<span class="mark">${m}</span> `)}</p>
+      <p class="meta">${form.title && html`<code>${form.name}</code> `}${form.marks?.map(m => html`<span class="mark">${m}</span> `)}</p>
       ${form.wrong && html`<p class="bad">${form.wrong}</p>`}
       ${form.description && html`<${Description} text=${form.description} />`}
-      ${d.json === null ? html`<${Form} node=${d.node} tool=${tool} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
+      ${d.json === null ? html`<${Form} node=${d.node} of=${'tool=' + encodeURIComponent(tool)} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
         : html`<textarea class="mono json" aria-label="arguments as JSON" spellcheck="false" rows="12" value=${d.json} onInput=${e => { d.json = e.currentTarget.value; change() }}></textarea>`}
       ${kind === 'template' && html`<p class="meta">URI <code>${uri}</code></p>`}
       ${loose.length > 0 && (all || d.json !== null) && html`<ul class="bad">${loose.map(i => html`<li>${i.path && seen(i.path) + ': '}${i.message}${i.hint && '; ' + i.hint}</li>`)}</ul>`}
       ${error && html`<p class="bad" role="alert">${error}</p>`}
-      <div class="bar sticky"><button type="button" class="primary" onClick=${run}>${issues.length && all ? verb + ' anyway' : verb} <kbd>Ctrl ↵</kbd></button>
-        ${kind !== 'resource' && html`<span class="tabs" role="group" aria-label="How arguments are typed"><button type="button" aria-pressed=${d.json === null} disabled=${!form.form} onClick=${() => d.json !== null && toForm()}>Form</button><button type="button" aria-pressed=${d.json !== null} onClick=${() => d.json === null && toJSON()}>JSON</button></span>`}
+      <div class="bar sticky"><button class="primary" onClick=${run}>${issues.length && all ? verb + ' anyway' : verb} <kbd>Ctrl ↵</kbd></button>
+        ${kind !== 'resource' && html`<span class="tabs" role="group" aria-label="How arguments are typed"><button aria-pressed=${d.json === null} disabled=${!form.form} onClick=${() => d.json !== null && toForm()}>Form</button><button aria-pressed=${d.json !== null} onClick=${() => d.json === null && toJSON()}>JSON</button></span>`}
         <span class=${issues.length && all ? 'bad' : 'dim'} aria-live="polite">${all && issues.length ? count(issues.length, 'problem') : ''}</span></div>
     </section>
-    <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button type="button" aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
-        <button type="button" aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
+    <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
+        <button aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
       ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><pre class="view" tabindex="0">${seenJSON(form.sent)}</pre></section>`
         : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
@@ -164,32 +163,30 @@ export function Try({ kind, tool, state, edit, back }) {
 function Description({ text }) {
   const [open, setOpen] = useState(false)
   const long = text.length > 300
-  return html`<p class="description">${long && !open ? text.slice(0, 280) + '… ' : text}${long && html` <button type="button" class="quiet" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'less' : 'more'}</button>`}</p>`
+  return html`<p class="description">${long && !open ? text.slice(0, 280) + '… ' : text}${long && html` <button class="quiet" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'less' : 'more'}</button>`}</p>`
 }
 
-// Result is what a call has come to: as a table, a tree, text, pictures, or as it came.
 const plain = v => typeof v === 'string' ? seen(v) : seenJSON(write(v))
 const at = (v, name) => v instanceof Map ? v.get(name) : undefined
 
-export function took(ms) {
-  if (ms === undefined) return ''
-  return ms < 10 ? ms.toFixed(1) + ' ms' : ms < 1000 ? Math.round(ms) + ' ms' : (ms / 1000).toFixed(1) + ' s'
-}
+export const took = ms => ms === undefined ? '' : ms < 10 ? ms.toFixed(1) + ' ms' : ms < 1000 ? Math.round(ms) + ' ms' : (ms / 1000).toFixed(1) + ' s'
 
 const words = { running: 'running', done: 'done', failed: 'the tool failed', error: 'error', cancelled: 'cancelled' }
-const signs = { running: '…', done: '✓', failed: '✗', error: '✗', cancelled: '–' }
+export const signs = { running: '…', done: '✓', failed: '✗', error: '✗', cancelled: '–' }
+
+function useNow(every, on) {
+  const [now, set] = useState(Date.now())
+  useEffect(() => {
+    const timer = on && setInterval(() => set(Date.now()), every)
+    return () => clearInterval(timer)
+  }, [on])
+  return now
+}
 
 function Result({ call, cancel, repeat, edit }) {
   const [view, setView] = useState('')
-  const [now, setNow] = useState(Date.now())
-  useEffect(() => {
-    if (call.state !== 'running') return
-    const timer = setInterval(() => setNow(Date.now()), 200)
-    return () => clearInterval(timer)
-  }, [call.state])
-  const read = useMemo(() => { try { return call.result ? parse(call.result) : null } catch { return null } }, [call.id, call.result])
-  const content = contentOf(read), structured = at(read, 'structuredContent') ?? jsonOf(content)
-  const rows = structured === undefined ? null : rowsOf(structured)
+  const now = useNow(200, call.state === 'running')
+  const { content, structured, rows } = useMemo(() => { try { return partsOf(parse(call.result)) } catch { return {} } }, [call.id, call.result])
   const views = call.result ? [rows && 'Table', structured !== undefined && 'Tree', Array.isArray(content) && content.length > 0 && 'Content', 'Raw', call.before && 'Diff'].filter(Boolean) : []
   const chosen = views.includes(view) ? view : views[0]
   const p = call.progress
@@ -199,20 +196,25 @@ function Result({ call, cancel, repeat, edit }) {
       <span class="num">${call.state === 'running' ? took(Math.max(0, now - Date.parse(call.at))) : took(call.took)}</span>
       ${call.checked && (call.issues?.length ? html`<span class="bad">breaks its output schema</span>` : html`<span class="dim">matches its schema</span>`)}
       <span class="space"></span><span class="dim num">call ${call.id}</span>
-      ${call.state === 'running' && html`<button type="button" onClick=${cancel}>Cancel</button>`}</div>
+      ${call.state === 'running' && html`<button onClick=${cancel}>Cancel</button>`}</div>
     ${call.earlier && (call.partial || call.cut) && html`<p class="dim">Of this call not all was kept: secrets never are, nor what is too long.</p>`}
     ${call.state === 'running' && p && html`<div class="progress"><progress max=${p.Total || undefined} value=${p.Total ? p.Progress : undefined} aria-label="progress"></progress> <span class="num">${p.Progress}${p.Total ? ' of ' + p.Total : ''}</span> ${p.Message}</div>`}
     ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<pre tabindex="0">${seenJSON(indent(call.error.data))}</pre>`}</div>`}
     ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
-    ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.length > 1 && views.map(v => html`<button type="button" aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
-      <span class="space"></span>${!call.partial && html`<button type="button" class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button type="button" class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} /></div>`}
+    ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.length > 1 && views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
+      <span class="space"></span>${!call.partial && html`<button class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} /></div>`}
     <div class="view" tabindex="0" role="region" aria-label=${chosen ?? 'Result'}>
-      ${chosen === 'Table' && html`<${Table} rows=${rows} />`}
-      ${chosen === 'Tree' && html`<${Tree} value=${structured} open />`}
-      ${chosen === 'Content' && content.map((x, i) => html`<${Content} key=${i} item=${x} />`)}
+      ${chosen === 'Table' && html`<${Table} key=${call.id} rows=${rows} />`}
+      ${chosen === 'Tree' && html`<${Tree} key=${call.id} value=${structured} />`}
+      ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} />`}
       ${chosen === 'Diff' && html`<${Diff} call=${call} />`}
       ${chosen === 'Raw' && html`<pre>${clip(seenJSON(call.result))}</pre>`}
     </div></section>`
+}
+
+function partsOf(read) {
+  const content = contentOf(read), structured = at(read, 'structuredContent') ?? jsonOf(content)
+  return { content, structured, rows: structured === undefined ? null : rowsOf(structured) }
 }
 
 // contentOf finds what there is to show: of a tool's result, of the messages of a
@@ -224,16 +226,12 @@ function contentOf(read) {
   return at(read, 'content')
 }
 
-// jsonOf is what a resource says as JSON, undefined if it does not.
 function jsonOf(content) {
   const r = Array.isArray(content) && content.length === 1 && at(content[0], 'resource'), text = at(r, 'text')
   if (typeof text !== 'string' || !/^\s*[[{]/.test(text)) return undefined
   try { return parse(text) } catch { return undefined }
 }
 
-const clip = text => text.length > 500000 ? text.slice(0, 500000) + '\n… ' + count(text.length - 500000, 'more character') : text
-
-// rowsOf finds the list of objects in a result, null if there is none.
 function rowsOf(v) {
   const isRows = x => Array.isArray(x) && x.length > 0 && x.every(r => r instanceof Map && r.size > 0)
   if (isRows(v)) return v
@@ -249,20 +247,15 @@ function Table({ rows }) {
     const by = x instanceof Num && y instanceof Num ? Number(x.text) - Number(y.text) : plain(x ?? '').localeCompare(plain(y ?? ''))
     return sort.down ? -by : by
   }
-  const list = (sort.name === null ? rows : [...rows].sort(compare)).slice(0, 500)
-  return html`<table><thead><tr>${names.map(n => html`<th aria-sort=${sort.name === n ? (sort.down ? 'descending' : 'ascending') : 'none'}><button type="button" class="quiet" onClick=${() => setSort({ name: n, down: sort.name === n && !sort.down })}>${seen(n)}</button></th>`)}</tr></thead>
-    <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : plain(v)}</td>` })}</tr>`)}</tbody></table>
-    ${rows.length > list.length && html`<p class="dim">${count(rows.length - list.length, 'more row')} in the tree</p>`}`
+  const all = useMemo(() => sort.name === null ? rows : [...rows].sort(compare), [rows, sort])
+  const [list, pager] = usePages(all, Math.floor(700 / (names.length + 1)), 'rows')
+  return html`${pager}<table><thead><tr>${names.map(n => html`<th aria-sort=${sort.name === n ? (sort.down ? 'descending' : 'ascending') : 'none'}><button class="quiet" onClick=${() => setSort({ name: n, down: sort.name === n && !sort.down })}>${seen(n)}</button></th>`)}</tr></thead>
+    <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : plain(v)}</td>` })}</tr>`)}</tbody></table>`
 }
 
-function Tree({ value, name, open }) {
-  const [more, setMore] = useState(100)
-  const isMap = value instanceof Map
-  if (!isMap && !Array.isArray(value)) return html`<div class="leaf">${name !== undefined && html`<span class="name">${seen(String(name))}: </span>`}<code>${clip(seenJSON(write(value)))}</code></div>`
-  const all = isMap ? [...value] : value.map((x, i) => [i, x])
-  return html`<details open=${open}><summary>${name !== undefined && html`<span class="name">${seen(String(name))} </span>`}<span class="dim">${isMap ? `{${all.length}}` : `[${all.length}]`}</span></summary>
-    <div class="branch">${all.slice(0, more).map(([n, x]) => html`<${Tree} key=${n} name=${n} value=${x} open=${all.length <= 20} />`)}
-    ${all.length > more && html`<button type="button" class="quiet" onClick=${() => setMore(more + 500)}>${all.length - more} more</button>`}</div></details>`
+function Contents({ list }) {
+  const [part, pager, from] = usePages(list, 50, 'parts')
+  return html`${pager}${part.map((x, i) => html`<${Content} key=${from + i} item=${x} />`)}`
 }
 
 // Content is one item. Pictures and sounds are shown as such and never as a
@@ -299,15 +292,15 @@ function Media({ kind, type, data, name }) {
     <figcaption class="dim">${name || type} <a href=${url} download="content.bin">save</a></figcaption></figure>`
 }
 
-// Diff shows what has changed since the call before.
 function Diff({ call }) {
   const [d, setD] = useState(null)
+  const [lines, pager, from] = usePages(d?.lines ?? [], 400, 'lines')
   useEffect(() => { get(`/api/calls/${call.id}/diff`).then(setD, e => setD({ error: e.message })) }, [call.id])
   if (!d) return null
   if (d.error) return html`<p class="bad">${d.error}</p>`
   const about = `compared with call ${d.before}` + (d.arguments ? ', which had other arguments' : '')
   if (!d.lines.length) return html`<p class="dim">The same result, ${about}.</p>`
-  return html`<p class="dim">${about[0].toUpperCase() + about.slice(1)}</p><pre class="diff">${d.lines.map((l, i) => l[0] === '@' ? i > 0 && html`<span class="dim">⋯</span>`
+  return html`<p class="dim">${about[0].toUpperCase() + about.slice(1)}</p>${pager}<pre class="diff">${lines.map((l, i) => l[0] === '@' ? from + i > 0 && html`<span class="dim">⋯</span>`
     : l[0] === '+' ? html`<ins>${seenJSON(l)}</ins>` : l[0] === '-' ? html`<del>${seenJSON(l)}</del>` : html`<span>${seenJSON(l)}</span>`)}</pre>`
 }
 
@@ -333,16 +326,16 @@ function Copy({ call }) {
   const secrets = e => { if (!e.currentTarget.checked) setKind('share'); else if (meant) setKind('raw'); else { e.currentTarget.checked = false; setAsking(true) } }
   return html`<details class="menu" ref=${box} onToggle=${e => { if (e.currentTarget.open) setSaid(''); setAsking(false) }} onKeyDown=${e => { if (e.key === 'Escape') { e.stopPropagation(); close() } }}>
     <summary>${said === 'copied' ? 'Copied' : 'Copy'}</summary><div role="group" aria-label="Copy">
-    ${call.result && html`<button type="button" onClick=${() => copy('result')}>Result <span class="dim">JSON, as it came</span></button>`}
-    ${forms.map(([as, name, what]) => html`<button type="button" data-as=${as} onClick=${() => copy(as)}>${name} <span class="dim">${what}</span></button>`)}
+    ${call.result && html`<button onClick=${() => copy('result')}>Result <span class="dim">JSON, as it came</span></button>`}
+    ${forms.map(([as, name, what]) => html`<button data-as=${as} onClick=${() => copy(as)}>${name} <span class="dim">${what}</span></button>`)}
     <label><input type="checkbox" checked=${kind === 'raw'} onChange=${secrets} /> with secrets</label>
-    ${asking && html`<p>Tokens, passwords and answers would be in it, for whoever gets it. <button type="button" onClick=${() => { meant = true; setKind('raw'); setAsking(false) }}>Copy them, too</button></p>`}
+    ${asking && html`<p>Tokens, passwords and answers would be in it, for whoever gets it. <button onClick=${() => { meant = true; setKind('raw'); setAsking(false) }}>Copy them, too</button></p>`}
     <p class="dim" role="status">${said && said !== 'copied' ? said : kind === 'share' ? 'Secrets are masked: where there are some, it cannot be replayed.' : 'With secrets: not for others.'}</p></div></details>`
 }
 
-// Asked are the questions of the server, in the place of the result.
 export function Asked({ state }) {
-  return state.questions.map(q => html`<${Question} key=${q.id} q=${q} />`)
+  const [shown, pager] = usePages(state.questions, 1, 'questions')
+  return html`${pager}${shown.map(q => html`<${Question} key=${q.id} q=${q} />`)}`
 }
 
 // asked is the form of a question: all of it is open, as it is short.
@@ -359,14 +352,12 @@ function Question({ q }) {
   const [text, setText] = useState(q.template ?? '')
   const [error, setError] = useState('')
   const [, redraw] = useState(0)
-  const [now, setNow] = useState(Date.now())
+  const now = useNow(1000, true)
   const box = useRef(null), field = useRef(null)
   useEffect(() => {
     (field.current ?? box.current)?.focus()
     const at = text.indexOf('"text": "') + 9 // within the quotes
     field.current?.setSelectionRange(at, at)
-    const t = setInterval(() => setNow(Date.now()), 1000)
-    return () => clearInterval(t)
   }, [])
   const waits = Math.max(0, Math.round((now - Date.parse(q.since)) / 1000))
   const say = async action => {
@@ -381,27 +372,30 @@ function Question({ q }) {
       document.querySelector('.ask .primary')?.focus()
     } catch (e) { setError(e.message) }
   }
-  const key = e => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { e.preventDefault(); e.stopPropagation(); if (q.kind !== 'url') say('accept') } }
+  const key = e => { if (ctrl(e) && e.key === 'Enter') { e.preventDefault(); e.stopPropagation(); if (q.kind !== 'url') say('accept') } }
   const href = /^https?:\/\//.test(q.url ?? '') ? new URL(q.url).href : null
   return html`<section class="question" aria-label="The server asks" tabindex="-1" ref=${box} onKeyDown=${key}>
     <div class="bar"><strong>${q.kind === 'sample' ? 'The server asks a model' : 'The server asks'}</strong><span class="space"></span><span class="dim num">waits ${Math.floor(waits / 60)}:${String(waits % 60).padStart(2, '0')}</span></div>
     ${q.message && html`<p class="description">${q.kind === 'sample' && html`<strong>System </strong>`}${q.message}</p>`}
     ${q.wrong && html`<p class="bad">It wants you to visit an address that is not opened: ${q.wrong}</p>`}
     ${href && html`<p>It wants you to visit <strong>${new URL(href).host}</strong>: <a href=${href} target="_blank" rel="noopener noreferrer">${href}</a></p>`}
-    ${q.kind === 'form' && html`<${Form} node=${node.current} issues=${issues} all=${true} change=${() => redraw(n => n + 1)} />`}
-    ${issues.filter(i => !placed(node.current, i.path)).map(i => html`<p class="bad">${seen(i.path)} ${i.message}</p>`)}
+    ${q.kind === 'form' && html`<${Form} node=${node.current} of=${'question=' + q.id} issues=${issues} all=${true} change=${() => redraw(n => n + 1)} />`}
+    ${issues.filter(i => !placing(node.current).has(i.path)).map(i => html`<p class="bad">${seen(i.path)} ${i.message}</p>`)}
     ${q.kind === 'sample' && html`<${Conversation} text=${q.params} /><label class="label" for=${'sample-' + q.id}>Your answer, in the place of the model</label>
       <textarea id=${'sample-' + q.id} ref=${field} class="mono" rows="9" spellcheck="false" value=${text} onInput=${e => setText(e.currentTarget.value)}></textarea>`}
     ${error && html`<p class="bad" role="alert">${error}</p>`}
-    <div class="bar">${!q.wrong && html`<button type="button" class="primary" onClick=${() => say('accept')}>${q.kind === 'url' ? 'I visit it' : q.kind === 'sample' ? 'Answer' : 'Accept'}</button>`}<button type="button" onClick=${() => say('decline')}>${q.kind === 'sample' ? 'Refuse' : 'Decline'}</button>
-      ${q.kind !== 'sample' && html`<button type="button" onClick=${() => say('cancel')}>Cancel</button>`}</div></section>`
+    <div class="bar">${!q.wrong && html`<button class="primary" onClick=${() => say('accept')}>${q.kind === 'url' ? 'I visit it' : q.kind === 'sample' ? 'Answer' : 'Accept'}</button>`}<button onClick=${() => say('decline')}>${q.kind === 'sample' ? 'Refuse' : 'Decline'}</button>
+      ${q.kind !== 'sample' && html`<button onClick=${() => say('cancel')}>Cancel</button>`}</div></section>`
 }
 
-// Conversation is what a model is to go on with.
 function Conversation({ text }) {
-  let read = null
-  try { read = parse(text) } catch { return html`<pre tabindex="0">${seen(text)}</pre>` }
-  const rest = new Map([...read].filter(([name]) => name !== 'messages' && name !== 'systemPrompt'))
-  return html`<div class="conversation" tabindex="0" role="region" aria-label="Conversation">${(contentOf(read) ?? []).map((x, i) => html`<${Content} key=${i} item=${x} />`)}
-    <${Tree} name="Further params" value=${rest} open=${rest.size < 8} /></div>`
+  const [read, rest] = useMemo(() => {
+    try {
+      const all = parse(text)
+      return [all, new Map([...all].filter(([name]) => name !== 'messages' && name !== 'systemPrompt'))]
+    } catch { return [] }
+  }, [text])
+  if (!read) return html`<pre tabindex="0">${seen(text)}</pre>`
+  return html`<div class="conversation" tabindex="0" role="region" aria-label="Conversation"><${Contents} list=${contentOf(read) ?? []} />
+    <${Tree} name="Further params" value=${rest} /></div>`
 }

@@ -2,12 +2,20 @@
 // that the program has made of the schema. Leaves keep what was typed, as text.
 import { html, useState, useEffect, useRef } from './vendor.js'
 import { count, get, post, parse, seen, seenJSON, write, Num } from './program.js'
+import { Pager, ctrl } from './pages.js'
 
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
+
+// kinds are those of a value of which the schema says little: JSON, or with controls.
+const kinds = [{ kind: 'raw', label: 'JSON' }, { kind: 'text', label: 'string' }, { kind: 'number', label: 'number' }, { kind: 'bool', label: 'boolean' }, { kind: 'null', label: 'null' },
+  { kind: 'object', label: 'object', free: true }, { kind: 'list', label: 'array', item: { kind: 'json', required: true } }].map(c => ({ ...c, required: true }))
+const loose = ({ types = [] }) => kinds.filter(({ label }) => !types.length || types.includes(label) || label === 'number' && types.includes('integer') || label === 'JSON' && types.some(t => t === 'object' || t === 'array'))
 
 // make returns the node of a control. Optional ones are not set, whatever their
 // default is: the server has it, too.
 export function make(c) {
+  if (c.kind === 'json') c = { ...c, kind: 'union', variants: loose(c) }
+  else if (c.kind === 'union') c = { ...c, variants: c.variants.flatMap(v => v.kind === 'json' ? loose(v).map(k => ({ ...k, label: v.types?.length === 1 && k.kind !== 'raw' ? v.label : k.label })) : [v]) }
   const n = { c, set: !!c.required, isNull: false, text: '', nodes: new Map(), items: [], more: [], variant: 0, kinds: [], touched: false }
   if (n.set) fill(n)
   return n
@@ -19,16 +27,18 @@ function fill(n) {
   if (c.kind === 'object') for (const f of c.fields ?? []) n.nodes.set(f.key, make(f))
   if (c.kind === 'list' && c.first) n.items = c.first.map(make)
   if (c.kind === 'union') n.kinds = c.variants.map(v => make(v))
-  if (c.kind === 'choice' && c.options.length === 1 && !c.count) n.text = c.options[0].value
+  if (c.kind === 'choice' && !c.count && c.options.length === 1) n.text = c.options[0].value
   if (c.kind === 'bool') n.text = c.required ? 'false' : 'true'
 }
 
-// load takes a value over into a node.
+// further is the control of a member that the schema has no name for.
+const further = c => ({ ...(c.rest ?? { kind: 'json', key: '', label: '' }), required: true })
+
 export function load(n, v) {
   const c = n.c
   n.set = true
-  n.isNull = v === null
-  if (v === null && c.kind !== 'json') return
+  n.isNull = v === null && c.kind !== 'raw' && c.variants?.[0].kind !== 'raw'
+  if (n.isNull) return
   switch (c.kind) {
     case 'object':
       n.nodes = new Map((c.fields ?? []).map(f => [f.key, make(f)]))
@@ -36,25 +46,22 @@ export function load(n, v) {
       if (!(v instanceof Map)) return
       for (const [name, x] of v) {
         if (n.nodes.has(name)) load(n.nodes.get(name), x)
-        else if (c.free || c.rest) { const node = make(c.rest ? { ...c.rest, required: true } : { kind: 'json', required: true, key: '', label: '' }); load(node, x); n.more.push({ name, node }) }
+        else if (c.free || c.rest) { const node = make(further(c)); load(node, x); n.more.push({ name, node }) }
       }
       return
     case 'list':
-      n.items = Array.isArray(v) ? v.map((x, i) => { const item = make((c.first ?? [])[i] ?? c.item ?? { kind: 'json', required: true }); load(item, x); return item }) : []
+      n.items = Array.isArray(v) ? v.map((x, i) => { const item = make((c.first ?? [])[i] ?? c.item ?? further(c)); load(item, x); return item }) : []
       return
     case 'union': {
       n.kinds = c.variants.map(x => make(x))
-      const fits = x => x.kind === 'object' ? v instanceof Map && (x.fields ?? []).every(f => f.kind !== 'choice' || !v.has(f.key) || f.count || f.options.some(o => o.value === write(v.get(f.key)))) && (x.fields ?? []).every(f => !f.required || v.has(f.key))
+      const fits = x => x.kind === 'raw' ? true : x.kind === 'null' ? v === null : x.kind === 'object' ? v instanceof Map && (x.fields ?? []).every(f => f.kind !== 'choice' || !v.has(f.key) || f.count || f.options.some(o => o.value === write(v.get(f.key)))) && (x.fields ?? []).every(f => !f.required || v.has(f.key))
         : x.kind === 'list' ? Array.isArray(v) : x.kind === 'number' ? v instanceof Num : x.kind === 'bool' ? typeof v === 'boolean' : typeof v === 'string'
       n.variant = Math.max(0, c.variants.findIndex(fits))
       load(n.kinds[n.variant], v)
       return
     }
-    case 'text': case 'long': case 'date': case 'time': case 'datetime': case 'file':
-      n.text = typeof v === 'string' ? v : write(v)
-      return
   }
-  n.text = write(v)
+  n.text = typeof v === 'string' && !['number', 'bool', 'choice', 'raw'].includes(c.kind) ? v : write(v)
 }
 
 // value is the JSON text of a node, undefined if it is not set.
@@ -73,72 +80,119 @@ export function value(n) {
     case 'number': if (!n.text) return undefined; return number.test(n.text.trim()) ? n.text.trim() : JSON.stringify(n.text)
     case 'bool': return n.text || undefined
     case 'choice': return n.text || undefined
-    case 'json': try { JSON.parse(n.text); return n.text } catch { return n.text === '' ? undefined : JSON.stringify(n.text) }
+    case 'null': return 'null'
+    case 'raw': try { JSON.parse(n.text); return n.text } catch { return n.text === '' ? undefined : JSON.stringify(n.text) }
   }
   return JSON.stringify(n.text)
 }
 
 const escape = name => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
+// below are the nodes that are drawn within one.
+function below(n) {
+  if (!n.set || n.isNull) return []
+  return n.c.kind === 'object' ? [...n.nodes.values(), ...n.more.map(m => m.node)] : n.c.kind === 'list' ? n.items : n.c.kind === 'union' ? [n.kinds[n.variant]] : []
+}
+
+const most = 900 // elements of a form that are drawn at a time
+
+// elements is about how many a node takes, without those below it.
+const elements = ({ c, set }) => !set ? 4 : 12 + (c.kind === 'choice' ? (c.count ? 50 : c.options.length) : c.kind === 'union' ? c.variants.length : 0)
+
+// placing is which nodes are drawn, of how many parts one; has tells whether a place of
+// the value is among them.
+export function placing(root) {
+  const drawn = new Set()
+  let last = 0, used = 0
+  const place = (n, above) => { // within what is drawn with it
+    const size = elements(n)
+    if (used && used + size > most) { last++; used = above }
+    used += size
+    let here = (root.part ?? 0) === last
+    for (const inner of below(n)) here = place(inner, above + size) || here
+    if (here) drawn.add(n)
+    return here
+  }
+  place(root, 0)
+  if (root.part > last) { root.part = last; return placing(root) } // there is less of it now
+  const has = path => {
+    let n = root
+    for (const name of path.split('/').slice(1)) {
+      if (n.c.kind === 'union') n = n.kinds[n.variant]
+      n = n.nodes.get(name.replaceAll('~1', '/').replaceAll('~0', '~')) ?? n.items[name]
+      if (!n?.set || !drawn.has(n)) return false
+    }
+    return n !== root
+  }
+  return { drawn, has, parts: last + 1 }
+}
+
 // Form draws a tree. issues are those of the program, by place; all shows them at
 // fields that nobody has touched, too.
-export function Form({ node, tool, complete, issues, all, change }) {
-  const ctx = { tool, complete, issues, all, change, id: 'f' }
-  return html`<div class="form">${[...node.nodes.values()].map(n => html`<${Field} key=${n.c.key} n=${n} path=${'/' + escape(n.c.key)} ctx=${ctx} />`)}
+export function Form({ node, of, complete, issues, all, change }) {
+  const { drawn, parts } = placing(node)
+  const ctx = { of, complete, issues, all, change, drawn, id: 'f' }
+  return html`<div class="form"><${Pager} from=${node.part ?? 0} size=${1} total=${parts} what="parts of the form" go=${n => { node.part = n; change() }} />
+    ${[...node.nodes.values()].map(n => html`<${Field} key=${n.c.key} n=${n} path=${'/' + escape(n.c.key)} ctx=${ctx} />`)}
     <${Further} n=${node} path="" ctx=${ctx} />
     ${node.c.kind === 'union' && html`<${Control} n=${node} path="" id="f" ctx=${ctx} />`}</div>`
 }
 
+const faults = (list, id) => html`<div class="bad" id=${id + '-e'}>${list.map(i => html`<div>${i.message}${i.hint && '; ' + i.hint}</div>`)}</div>`
+
 function Field({ n, path, ctx }) {
+  if (!ctx.drawn.has(n)) return null
   const c = n.c, id = ctx.id + path.replace(/[^a-zA-Z0-9]/g, '-')
   const mine = ctx.issues.filter(i => i.path === path || i.path === '' && i.rule === 'required' && i.message.includes(`"${c.key}"`))
   const shown = mine.length && (ctx.all || n.touched)
   const touch = () => { n.touched = true; ctx.change() }
   // The button that was pressed is gone then; the focus goes to what is there instead.
-  const toggle = set => { n.set = set; ctx.change(); setTimeout(() => ['', '-g', '-s'].map(end => document.getElementById(id + end)).find(e => e)?.focus()) }
+  const toggle = set => { n.set = set; ctx.change(); setTimeout(() => ['', '-g', '-z', '-s'].map(end => document.getElementById(id + end)).find(e => e)?.focus()) }
   if (!n.set) return html`<div class="field unset">
     <span class="label">${c.label}</span>${c.help && html`<span class="dim one">${c.help}</span>`}
-    <button type="button" class="quiet" id=${id + '-s'} aria-label=${c.label + ': + set'} onClick=${() => { fill(n); if (c.preset === undefined) n.touched = false; toggle(true) }}>+ set</button></div>`
+    <button class="quiet" id=${id + '-s'} aria-label=${c.label + ': + set'} onClick=${() => { fill(n); if (c.preset === undefined) n.touched = false; toggle(true) }}>+ set</button></div>`
   const group = c.kind === 'object' || c.kind === 'list' || c.kind === 'union'
-  const head = html`<span class="label">${c.label}${c.required && html`<span class="req" title="required" aria-hidden="true"> *</span>`}</span>
+  const head = html`<span class="label" id=${id + '-n'}>${c.label}${c.required && html`<span class="req" title="required" aria-hidden="true"> *</span>`}</span>
     ${c.hint && html`<span class="dim">${c.hint}</span>`}
-    ${c.null && html`<button type="button" class="quiet" aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; touch() }}>null</button>`}
-    ${!c.required && html`<button type="button" class="quiet" aria-label=${c.label + ': not set'} onClick=${() => toggle(false)}>not set</button>`}`
-  const under = html`${shown ? html`<div class="bad" id=${id + '-e'}>${mine.map(i => html`<div>${i.message}${i.hint && html`; ${i.hint}`}</div>`)}</div>` : null}
+    ${c.null && html`<button class="quiet" id=${id + '-z'} aria-label=${c.label + ': null'} aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; touch() }}>null</button>`}
+    ${!c.required && html`<button class="quiet" aria-label=${c.label + ': not set'} onClick=${() => toggle(false)}>not set</button>`}`
+  const under = html`${shown ? faults(mine, id) : ''}
     ${c.wrong && html`<div class="warn">${c.wrong}</div>`}
     ${c.help && html`<div class="help" id=${id + '-h'}>${c.help}</div>`}`
   const inner = n.isNull ? html`<code class="dim">null</code>` : html`<${Control} n=${n} path=${path} id=${id} ctx=${ctx} bad=${shown} touch=${touch} />`
-  if (group) return html`<fieldset class="field group" id=${id + '-g'} tabindex="-1"><legend>${head}</legend>${under}${inner}</fieldset>`
+  if (group) return html`<fieldset class="field group" id=${id + '-g'} aria-labelledby=${id + '-n'} tabindex="-1"><legend>${head}</legend>${under}${inner}</fieldset>`
   return html`<div class="field"><label class="head" for=${id}>${head}</label>${inner}${under}</div>`
 }
 
 function Control({ n, path, id, ctx, bad, touch, label }) { // label where no element is it
+  if (!ctx.drawn.has(n)) return null
   const c = n.c
   touch ??= () => { n.touched = true; ctx.change() }
   const set = e => { n.text = e.currentTarget.value; ctx.change() }
-  const aria = { id, 'aria-label': label, 'aria-invalid': bad ? 'true' : undefined, 'aria-required': c.required ? 'true' : undefined, 'aria-describedby': [bad && id + '-e', c.help && id + '-h'].filter(Boolean).join(' ') || undefined }
+  const aria = { id, 'aria-label': label, 'aria-labelledby': label === undefined ? id + '-n' : undefined, 'aria-invalid': bad ? 'true' : undefined, 'aria-required': c.required ? 'true' : undefined, 'aria-describedby': [bad && id + '-e', c.help && id + '-h'].filter(Boolean).join(' ') || undefined }
+  const own = { ...aria, value: n.text, onInput: set, onBlur: touch }
   switch (c.kind) {
     case 'object': return html`<div class="inner">${[...n.nodes.values()].map(f => html`<${Field} key=${f.c.key} n=${f} path=${path + '/' + escape(f.c.key)} ctx=${ctx} />`)}<${Further} n=${n} path=${path} ctx=${ctx} /></div>`
-    case 'list': return html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} />`
-    case 'union': return html`<div class="inner"><select ...${aria} aria-label=${'kind of ' + (label || c.label || 'value')} value=${n.variant} onChange=${e => { pick(n, +e.currentTarget.value); touch() }}>
+    case 'list': return html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} label=${label || c.label || 'list'} />`
+    case 'union': return html`<div class="inner"><select ...${aria} aria-labelledby=${undefined} aria-label=${'kind of ' + (label || c.label || 'value')} value=${n.variant} onChange=${e => { pick(n, +e.currentTarget.value); touch() }}>
       ${c.variants.map((v, i) => html`<option value=${i}>${v.label}</option>`)}</select>
       <${Control} key=${n.variant} n=${n.kinds[n.variant]} path=${path} id=${id + '-v'} ctx=${ctx} label=${label || c.label || 'value'} /></div>`
-    case 'bool': return html`<select ...${aria} value=${n.text} onChange=${set} onBlur=${touch}>${!c.required && html`<option value=""></option>`}<option value="false">false</option><option value="true">true</option></select>`
+    case 'bool': return html`<select ...${own}>${!c.required && html`<option value=""></option>`}<option value="false">false</option><option value="true">true</option></select>`
     case 'choice': return c.count ? html`<${Combo} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
-      : html`<select ...${aria} value=${n.text} onChange=${set} onBlur=${touch}><option value="" disabled=${c.required}></option>${c.options.map(o => html`<option value=${o.value}>${o.label}</option>`)}
+      : html`<select ...${own}><option value="" disabled=${c.required}></option>${c.options.map(o => html`<option value=${o.value}>${o.label}</option>`)}
         ${n.text && !c.options.some(o => o.value === n.text) && html`<option value=${n.text}>${seenJSON(n.text)}</option>`}</select>`
-    case 'number': return html`<input ...${aria} inputmode="decimal" autocomplete="off" value=${n.text} onInput=${set} onBlur=${touch} />`
-    case 'long': return html`<textarea ...${aria} rows="4" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
-    case 'json': return html`<textarea ...${aria} class="mono" rows="3" spellcheck="false" placeholder="JSON" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
+    case 'number': return html`<input ...${own} inputmode="decimal" autocomplete="off" />`
+    case 'long': return html`<textarea ...${own} rows="4"></textarea>`
+    case 'null': return html`<code class="dim">null</code>`
+    case 'raw': return html`<textarea ...${own} class="mono" rows="3" spellcheck="false" placeholder="JSON"></textarea>`
     case 'file': return html`<${File} n=${n} aria=${aria} touch=${touch} set=${set} />`
-    case 'date': case 'time': return html`<${Moment} n=${n} aria=${aria} touch=${touch} set=${set} />`
+    case 'date': case 'time': return html`<${Moment} n=${n} own=${own} />`
   }
   if (c.complete) return html`<${Complete} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
-  return n.text.includes('\n') ? html`<textarea ...${aria} rows="4" value=${n.text} onInput=${set} onBlur=${touch}></textarea>`
-    : html`<input ...${aria} autocomplete="off" value=${n.text} onInput=${set} onBlur=${touch} placeholder=${c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined} />`
+  return n.text.includes('\n') ? html`<textarea ...${own} rows="4"></textarea>`
+    : html`<input ...${own} autocomplete="off" placeholder=${c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined} />`
 }
 
-// pick changes the kind of a union; members of the same name and kind keep what they had.
 function pick(n, i) {
   const before = n.kinds[n.variant], after = n.kinds[i]
   n.variant = i
@@ -148,44 +202,43 @@ function pick(n, i) {
   }
 }
 
-function Items({ n, path, id, ctx }) {
+function Items({ n, path, id, ctx, label }) {
   const c = n.c, fixed = (c.first ?? []).length
-  const move = (i, by) => { const [x] = n.items.splice(i, 1); n.items.splice(i + by, 0, x); ctx.change() }
-  return html`<div class="inner">${n.items.map((x, i) => html`<div class="item" key=${i}>
+  const put = (...what) => { const [x] = n.items.splice(...what); ctx.change(); return x }
+  const move = (i, by) => put(i + by, 0, put(i, 1))
+  const copy = (x, i) => { const y = make(x.c); load(y, parse(value(x) ?? 'null')); put(i + 1, 0, y) }
+  return html`<div class="inner">${n.items.map((x, i) => ctx.drawn.has(x) && html`<div class="item" key=${i}>
     <div class="itemhead"><span class="dim">${i < fixed ? x.c.label : i}</span>
-      ${i >= fixed && html`<button type="button" class="quiet" aria-label=${'move up ' + i} disabled=${i <= fixed} onClick=${() => move(i, -1)}>↑</button>
-      <button type="button" class="quiet" aria-label=${'move down ' + i} disabled=${i === n.items.length - 1} onClick=${() => move(i, 1)}>↓</button>
-      <button type="button" class="quiet" aria-label=${'copy ' + i} onClick=${() => { const copy = make(x.c); load(copy, parse(value(x) ?? 'null')); n.items.splice(i + 1, 0, copy); ctx.change() }}>copy</button>
-      <button type="button" class="quiet" aria-label=${'remove ' + i} onClick=${() => { n.items.splice(i, 1); ctx.change() }}>remove</button>`}</div>
-    <${Item} n=${x} path=${path + '/' + i} id=${id + '-' + i} ctx=${ctx} label=${c.label + ' ' + i} /></div>`)}
-    ${c.item && html`<button type="button" class="quiet" onClick=${() => { n.items.push(make(c.item)); n.touched = true; ctx.change() }}>+ add to ${c.label || 'list'}</button>`}</div>`
+      ${i >= fixed && [['move up', '↑', i > fixed, () => move(i, -1)], ['move down', '↓', i < n.items.length - 1, () => move(i, 1)], ['copy', 'copy', true, () => copy(x, i)], ['remove', 'remove', true, () => put(i, 1)]]
+        .map(([name, sign, can, act]) => html`<button class="quiet" aria-label=${name + ' ' + i} disabled=${!can} onClick=${act}>${sign}</button>`)}</div>
+    <${Item} n=${x} path=${path + '/' + i} id=${id + '-' + i} ctx=${ctx} label=${label + ' ' + i} /></div>`)}
+    ${c.item && html`<button class="quiet" onClick=${() => { n.items.push(make(c.item)); n.touched = true; ctx.change() }}>+ add to ${label}</button>`}</div>`
 }
 
 function Item({ n, path, id, ctx, label }) {
   const mine = ctx.issues.filter(i => i.path === path)
   return html`<div aria-label=${label} role="group"><${Control} n=${n} path=${path} id=${id} ctx=${ctx} bad=${mine.length > 0} label=${label} />
-    ${mine.length > 0 && html`<div class="bad" id=${id + '-e'}>${mine.map(i => html`<div>${i.message}</div>`)}</div>`}</div>`
+    ${mine.length > 0 && faults(mine, id)}</div>`
 }
 
-// Further are members that the schema has no name for.
 function Further({ n, path, ctx }) {
   const c = n.c
   if (!c.free && !c.rest && !n.more.length) return null
-  const plain = { kind: 'json', required: true, key: '', label: '' }
-  return html`<div class="further">${n.more.map((m, i) => html`<div class="item" key=${i}>
+  return html`<div class="further">${n.more.map((m, i) => ctx.drawn.has(m.node) && html`<div class="item" key=${i} role="group" aria-label=${m.name || 'further member'}>
     <input aria-label="name of a further member" value=${m.name} onInput=${e => { m.name = e.currentTarget.value; ctx.change() }} />
     <${Control} n=${m.node} path=${path + '/' + escape(m.name)} id=${ctx.id + path + '-more' + i} ctx=${ctx} label=${m.name || 'further member'} />
-    <button type="button" class="quiet" onClick=${() => { n.more.splice(i, 1); ctx.change() }}>remove</button></div>`)}
-    ${(c.rest || n.more.length > 0 || !(c.fields ?? []).length) && html`<button type="button" class="quiet" onClick=${() => { n.more.push({ name: '', node: make(c.rest ? { ...c.rest, required: true } : plain) }); ctx.change() }}>+ add a member</button>`}</div>`
+    <button class="quiet" onClick=${() => { n.more.splice(i, 1); ctx.change() }}>remove</button></div>`)}
+    ${(c.rest || n.more.length > 0 || !(c.fields ?? []).length) && html`<button class="quiet" onClick=${() => { n.more.push({ name: '', node: make(further(c)) }); ctx.change() }}>+ add a member</button>`}</div>`
 }
 
 // Combo is a choice of too many: the program is asked for those that fit.
 function Combo({ n, aria, ctx, touch }) {
   const [typed, setTyped] = useState('')
-  const [found, setFound] = useState(n.c.options)
+  const [found, setFound] = useState(n.c.options ?? [])
   useEffect(() => {
     const stop = new AbortController()
-    get(`/api/form?tool=${encodeURIComponent(ctx.tool)}&list=${n.c.list}&text=${encodeURIComponent(typed)}`, stop.signal).then(setFound, () => {})
+    if (!typed && n.c.options) setFound(n.c.options)
+    else get(`/api/form?${ctx.of}&list=${n.c.list}&text=${encodeURIComponent(typed)}`, stop.signal).then(setFound, () => {})
     return () => stop.abort()
   }, [typed])
   return html`<div class="combo"><input ...${aria} role="combobox" aria-expanded="true" aria-controls=${aria.id + '-l'} autocomplete="off" placeholder=${`find among ${n.c.count}`} value=${typed} onInput=${e => setTyped(e.currentTarget.value)} onBlur=${touch} />
@@ -214,26 +267,18 @@ function File({ n, aria, touch, set }) {
 
 // Moment is a date or a time, which can be typed as text, too: a wrong one has to
 // be possible.
-function Moment({ n, aria, touch, set }) {
+function Moment({ n, own }) {
   const [raw, setRaw] = useState(n.text !== '' && !/^[\d:-]+$/.test(n.text))
-  return html`<div class="row"><input ...${aria} type=${raw ? 'text' : n.c.kind} step="1" value=${n.text} onInput=${set} onBlur=${touch} />
-    <button type="button" class="quiet" onClick=${() => setRaw(!raw)}>${raw ? 'calendar' : 'text'}</button></div>`
+  return html`<div class="row"><input ...${own} type=${raw ? 'text' : n.c.kind} step="1" />
+    <button class="quiet" onClick=${() => setRaw(!raw)}>${raw ? 'calendar' : 'text'}</button></div>`
 }
 
-// placed tells whether a place of the value is drawn.
-export function placed(node, path) {
-  const name = path.split('/')[1]?.replaceAll('~1', '/').replaceAll('~0', '~')
-  return name !== undefined && !!node?.nodes.get(name)?.set
-}
-
-// completer asks for an argument, with what the others are.
 export const completer = (kind, name, node) => (argument, value, signal) => {
   const others = Object.fromEntries([...node.nodes].filter(([key, n]) => key !== argument && n.set && n.text !== '').map(([key, n]) => [key, n.text]))
   return post('/api/request', { method: 'completion/complete', params: {
     ref: kind === 'prompt' ? { type: 'ref/prompt', name } : { type: 'ref/resource', uri: name }, argument: { name: argument, value }, context: { arguments: others } } }, signal)
 }
 
-// Complete is a text of which the server says what it may be.
 function Complete({ n, aria, ctx, touch }) {
   const [found, setFound] = useState(null)
   const [at, setAt] = useState(-1)
@@ -255,13 +300,13 @@ function Complete({ n, aria, ctx, touch }) {
     if (e.key === 'ArrowDown' && !found) look(0)
     else if (e.key === 'ArrowDown') setAt(Math.min(values.length - 1, at + 1))
     else if (e.key === 'ArrowUp' && found) setAt(Math.max(-1, at - 1))
-    else if (e.key === 'Enter' && at >= 0 && !e.ctrlKey && !e.metaKey) pick(at)
+    else if (e.key === 'Enter' && at >= 0 && !ctrl(e)) pick(at)
     else if (e.key === 'Escape' && found) close()
     else return
     e.preventDefault()
   }
   useEffect(() => document.getElementById(list + at)?.scrollIntoView({ block: 'nearest' }), [at])
-  return html`<div class="completes"><input ...${aria} role="combobox" aria-autocomplete="list" aria-expanded=${values.length > 0 ? 'true' : 'false'} aria-controls=${values.length > 0 ? list : undefined} aria-activedescendant=${at >= 0 ? list + at : undefined}
+  return html`<div class="completes"><input ...${aria} role="combobox" aria-autocomplete="list" aria-expanded=${values.length > 0} aria-controls=${values.length > 0 ? list : undefined} aria-activedescendant=${at >= 0 ? list + at : undefined}
       autocomplete="off" placeholder="↓ shows what it may be" value=${n.text} onKeyDown=${key} onInput=${e => { n.text = e.currentTarget.value; ctx.change(); look(250) }} onBlur=${() => { close(); touch() }} />
     ${values.length > 0 && html`<ul id=${list} role="listbox" aria-label=${'values of ' + n.c.label}>${values.map((v, i) => html`<li id=${list + i} role="option" aria-selected=${i === at} onMouseDown=${e => { e.preventDefault(); pick(i) }}>${v.label}</li>`)}</ul>`}
     <span class="dim" role="status">${found?.error || (found && !values.length ? 'the server knows none' : found?.more ? 'there are more: type on' : '')}</span></div>`

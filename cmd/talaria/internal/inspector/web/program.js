@@ -1,9 +1,12 @@
-// What the page asks of the program that has served it. The key is that of this
-// tab alone: it is in no cookie, so that nothing but this code sends it.
-// And JSON without loss, as it comes from there.
+// What the page asks of the program. The key is that of this tab alone: it is in no
+// cookie, so that nothing but this code sends it. And JSON without loss.
 
 let key = ''
 export const failed = { text: '' } // why there is no key
+
+// address is what the address says behind #, moves tells when it changes.
+export const address = () => new URLSearchParams(location.hash.slice(1))
+export const moves = tell => { addEventListener('hashchange', tell); return () => removeEventListener('hashchange', tell) }
 
 // enter trades the code of the link for a key, or takes the key of this tab.
 export async function enter() {
@@ -11,7 +14,9 @@ export async function enter() {
     failed.text = 'A service worker of another program controls this address. Open the developer tools, Application, Service workers, and unregister it; then reload.'
     return false
   }
-  const code = new URLSearchParams(location.hash.slice(1)).get('k')
+  const given = () => address().get('k')
+  moves(() => given() && location.reload()) // a new link in this tab
+  const code = given()
   if (code) {
     history.replaceState(null, '', location.pathname)
     const r = await fetch('/api/key', { method: 'POST', credentials: 'omit', body: JSON.stringify({ code }) })
@@ -33,7 +38,6 @@ let chosen = 0
 export const chooseServer = n => { chosen = n }
 export const server = () => chosen
 
-// ask returns the answer to a request, or throws why there is none.
 async function ask(method, path, body, signal) {
   if (chosen && !/^.api.\d/.test(path)) path = path.replace('/api/', `/api/${chosen}/`)
   let r
@@ -73,7 +77,6 @@ export async function listen(tell, lost, signal) {
   }
 }
 
-// count says how many there are of something.
 export const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`
 
 // unseen are characters that are not seen, or change how others are seen; in odd is all
@@ -104,63 +107,64 @@ export const seenJSON = text => odd.test(text) ? text.replace(/[^\n\r\t -~]/gu, 
 
 export class Num { constructor(text) { this.text = text } }
 
-// parse reads a JSON text; it throws what is wrong with it.
+// behind is where a string ends that begins here.
+const behind = (text, at) => {
+  for (at++; text[at] !== '"'; at++) if (text[at] === '\\') at++
+  return at + 1
+}
+
+// parse reads a JSON text; it throws what is wrong with it. It does not call itself: a
+// server may nest deeper. Lists and Maps know their text.
 export function parse(text) {
   JSON.parse(text) // says what is wrong better than this reader
-  let at = 0
-  const space = () => { while (' \t\n\r'.includes(text[at]) && at < text.length) at++ }
-  const string = () => {
-    const from = at++
-    while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-    return JSON.parse(text.slice(from, ++at))
-  }
-  const value = () => {
-    space()
-    const c = text[at]
-    if (c === '"') return string()
-    if (c === '{') {
-      const map = new Map()
-      for (at++, space(); text[at] !== '}'; space()) {
-        if (text[at] === ',') { at++; space() }
-        const name = string()
-        space(); at++
-        map.set(name, value())
-      }
-      at++
-      return map
+  const open = [] // lists and Maps, each Map with the name whose value comes
+  let all
+  for (let at = 0, end; at < text.length; at = end) {
+    const c = text[at], on = open.at(-1)
+    end = at + 1
+    let v
+    if (c === '"') v = JSON.parse(text.slice(at, end = behind(text, at)))
+    else if (c === '{') v = new Map()
+    else if (c === '[') v = []
+    else if (c === '}' || c === ']') { const own = open.pop(); own.to.text = text.slice(own.at, end); continue }
+    else if (c === ',' || c === ':' || c <= ' ') continue
+    else {
+      while (end < text.length && text[end] > ' ' && !',]}'.includes(text[end])) end++
+      const word = text.slice(at, end)
+      v = word === 'true' ? true : word === 'false' ? false : word === 'null' ? null : new Num(word)
     }
-    if (c === '[') {
-      const list = []
-      for (at++, space(); text[at] !== ']'; space()) {
-        if (text[at] === ',') at++
-        list.push(value())
-      }
-      at++
-      return list
-    }
-    const from = at
-    while (at < text.length && !',]} \t\n\r'.includes(text[at])) at++
-    const word = text.slice(from, at)
-    return word === 'true' ? true : word === 'false' ? false : word === 'null' ? null : new Num(word)
+    if (!on) all = v
+    else if (Array.isArray(on.to)) on.to.push(v)
+    else if (on.name === undefined) { on.name = v; continue }
+    else { on.to.set(on.name, v); on.name = undefined }
+    if (branch(v)) open.push({ to: v, at })
   }
-  return value()
+  return all
 }
 
-// write is the text of a value that parse has read.
-export function write(v) {
-  if (v instanceof Num) return v.text
-  if (v instanceof Map) return '{' + [...v].map(([name, x]) => JSON.stringify(name) + ':' + write(x)).join(',') + '}'
-  if (Array.isArray(v)) return '[' + v.map(write).join(',') + ']'
-  return JSON.stringify(v)
-}
+export const branch = v => v instanceof Map || Array.isArray(v)
 
-// indent writes a JSON text on lines of its own; what is none stays as it is.
+export const write = v => v instanceof Num || branch(v) ? v.text : JSON.stringify(v)
+
+const deepest = 40 // levels that are moved to the right
+
+// indent writes a JSON text on lines of its own, not further to the right than is
+// to be seen, or it would be as long as the depth squared; what is none stays as it is.
 export function indent(text) {
-  const lines = (v, pad) => {
-    const inner = pad + '  '
-    if (v instanceof Map && v.size) return '{\n' + [...v].map(([n, x]) => inner + JSON.stringify(n) + ': ' + lines(x, inner)).join(',\n') + '\n' + pad + '}'
-    if (Array.isArray(v) && v.length) return '[\n' + v.map(x => inner + lines(x, inner)).join(',\n') + '\n' + pad + ']'
-    return write(v)
+  try { JSON.parse(text) } catch { return text }
+  let out = '', depth = 0
+  const line = () => '\n' + '  '.repeat(Math.min(depth, deepest))
+  for (let at = 0, end; at < text.length; at = end) {
+    const c = text[at]
+    end = at + 1
+    if (c === '"') out += text.slice(at, end = behind(text, at))
+    else if (c === ':') out += ': '
+    else if (c === ',') out += c + line()
+    else if (c === '{' || c === '[') {
+      while (text[end] <= ' ') end++
+      if (text[end] === '}' || text[end] === ']') out += c + text[end++]
+      else { depth++; out += c + line() }
+    } else if (c === '}' || c === ']') { depth--; out += line() + c } else if (c > ' ') out += c
   }
-  try { return lines(parse(text), '') } catch { return text }
+  return out
 }

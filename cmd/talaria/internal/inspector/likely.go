@@ -1,0 +1,81 @@
+package inspector
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+)
+
+// leastUnnamed is how long a value is at least that is a secret though its name does not
+// say so, in bytes.
+const leastUnnamed = 8
+
+// likely tells whether a value of a header, an environment or a query is a secret that
+// is masked wherever it is. What is not, such as true, 3000 or a path, would be found in
+// texts that have nothing to do with it; where its name says that it is a secret, it is
+// masked in its place, by inPlace.
+func likely(name, value string) bool {
+	value = strings.TrimSpace(value)
+	if isWord(value) || isShortNumber(value) {
+		return false
+	}
+	if record.SecretName(name) {
+		return len(value) >= minSecret
+	}
+	return len(value) >= leastUnnamed && !isPath(value)
+}
+
+// isWord tells whether a text is one of the words of settings.
+func isWord(text string) bool {
+	return slices.Contains([]string{"true", "false", "null", "none", "auto", "enabled", "disabled"}, strings.ToLower(text))
+}
+
+func isShortNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil && len(text) < leastUnnamed
+}
+
+// paths matches one path, or a list of them.
+var paths = regexp.MustCompile(`^([A-Za-z]:[\\/]|~?/|\.\.?/)[\w .@~/\\:;-]*$`)
+
+// isPath tells whether a text is a path. One with a part that is very long may as well
+// be a secret that begins like one.
+func isPath(text string) bool {
+	long := func(part string) bool { return len(part) > 32 }
+	return paths.MatchString(text) && !slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`/\:;`, r) }), long)
+}
+
+// setting is a name and a value, as flags have them.
+var setting = regexp.MustCompile(`(?s)^([^=:]*)([=:]\s*)(.*)$`)
+
+// queried is a name and a value in the query of a URL.
+var queried = regexp.MustCompile("([?&])([^=&#\\s\"'`<>\\\\]+)=([^&#\\s\"'`<>\\\\]+)")
+
+// inPlace masks the values of a query whose names say that they are secrets.
+func inPlace(text string) string {
+	return queried.ReplaceAllStringFunc(text, func(found string) string {
+		part := queried.FindStringSubmatch(found)
+		if name, err := url.QueryUnescape(part[2]); err == nil && !record.SecretName(name) {
+			return found
+		}
+		return part[1] + part[2] + "=" + masked
+	})
+}
+
+// inWords masks such values in the words of a command line, as well as tokens.
+func inWords(words []string) {
+	for i := 1; i < len(words); i++ {
+		switch words[i-1] {
+		case "--token":
+			words[i] = masked
+		case "--header", "--env":
+			if part := setting.FindStringSubmatch(words[i]); part != nil && record.SecretName(part[1]) {
+				words[i] = part[1] + part[2] + masked
+			}
+		}
+	}
+}

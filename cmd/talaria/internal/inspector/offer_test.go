@@ -1,0 +1,92 @@
+package inspector
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// TestRestless: a list that changes all the time is asked for seldom, and no more often
+// than what it takes allows; the page says so, and has the last one in the end.
+func TestRestless(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		every, took time.Duration // between two changes, and for a list
+		most        int64         // lists in ten minutes
+		note        bool
+	}{
+		{"without a pause", 10 * time.Millisecond, 0, 70, true},
+		{"often", 700 * time.Millisecond, 0, 70, true},
+		{"slow lists", 10 * time.Millisecond, 6 * time.Second, 21, true},
+		{"now and then", 5 * time.Second, 0, 125, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var lists atomic.Int64
+				restless := time.Now().Add(10 * time.Minute)
+				i := inspect(t, client.Local(func(ctx context.Context, conn transport.Conn) error {
+					go func() {
+						for time.Now().Before(restless) && ctx.Err() == nil {
+							time.Sleep(c.every)
+							_ = conn.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)) // until it is closed
+						}
+					}()
+					for {
+						text, err := conn.Read()
+						if err != nil {
+							return nil
+						}
+						m, err := protocol.Decode(text)
+						if err != nil || m.Kind() != protocol.KindRequest {
+							continue
+						}
+						answer := `"error":{"code":-32601,"message":"no"}`
+						switch m.Method {
+						case "initialize":
+							answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"odd","version":"1"}}`
+						case protocol.MethodToolsList:
+							time.Sleep(c.took)
+							answer = fmt.Sprintf(`"result":{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Add(1))
+						}
+						id, err := m.ID.MarshalJSON()
+						if err != nil {
+							return err
+						}
+						if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
+							return nil
+						}
+					}
+				}), "")
+				list := func() (first, note string) {
+					i.mu.Lock()
+					defer i.mu.Unlock()
+					o := i.offered["tool"]
+					return o.Entries[0].Name, o.Note
+				}
+				time.Sleep(10*time.Minute - time.Second)
+				if n := lists.Load(); n > c.most || n < c.most/2 {
+					t.Errorf("%d lists", n)
+				}
+				if _, note := list(); strings.Contains(note, "changes all the time") != c.note {
+					t.Errorf("note: %q", note)
+				}
+				time.Sleep(5 * time.Minute)
+				n := lists.Load()
+				if first, note := list(); first != fmt.Sprint("t", n) || note != "" {
+					t.Errorf("after %d lists there is %s, %q", n, first, note)
+				}
+				if time.Sleep(time.Hour); lists.Load() != n {
+					t.Error("it is listed though it does not change")
+				}
+			})
+		})
+	}
+}
