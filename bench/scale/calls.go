@@ -7,9 +7,35 @@ import (
 )
 
 // figure is what one part of the calls has cost, for each call.
-type figure struct {
-	replica, engine, commands float64 // µs, µs, number
-	p50                       time.Duration
+type figure [4]float64
+
+// The parts of a figure.
+const (
+	replicaTime = iota // µs of its processor time
+	engineTime         // the same of the engine
+	asked              // commands of the engine
+	p50                // µs that half of the calls took at most
+)
+
+// compared are the figures of each round, with and without a store.
+type compared [][2]figure
+
+// median returns the median of something about each round.
+func (c compared) median(of func(with, without figure) float64) float64 {
+	var values []float64
+	for _, pair := range c {
+		values = append(values, of(pair[0], pair[1]))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func (c compared) with(part int) float64 {
+	return c.median(func(with, _ figure) float64 { return with[part] })
+}
+
+func (c compared) without(part int) float64 {
+	return c.median(func(_, without figure) float64 { return without[part] })
 }
 
 // kinds are the calls that are measured.
@@ -19,38 +45,39 @@ var kinds = []kind{
 	{name: "legacy that changes the session", tool: "visit"},
 }
 
-// calls compares calls at a replica with those at a server without a store.
+// calls compares calls at replicas with those at servers without a store.
 func calls(o options, r *report) error {
 	e, f, stop, err := startAll(1)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	shared := f[0]
+	r.title("%-36s %12s %12s %12s %12s %10s %10s", "calls", "replica µs", "without", "engine µs", "commands", "p50 µs", "without")
+	var all []compared
+	for _, k := range kinds {
+		c, err := compare(o, k, e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+		all = append(all, c)
+		r.say("%-32s %12.1f %12.1f %12.2f %12.4f %10.0f %10.0f", k.name, c.with(replicaTime), c.without(replicaTime), c.with(engineTime), c.with(asked),
+			c.with(p50), c.without(p50))
+	}
+	modern, legacy, changed := all[0], all[1], all[2]
+	r.limit("commands of modern calls: %.4f", modern.with(asked), 0.001) // what a replica does by itself
+	r.limit("processor time of modern calls with a store, as a multiple of without: %.3f",
+		modern.median(func(with, without figure) float64 { return with[replicaTime] / without[replicaTime] }), maxModern)
+	r.limit("commands of a legacy call: %.3f", legacy.with(asked), 1.01)
+	r.limit("µs of the replica for a legacy call: %.1f",
+		legacy.median(func(with, without figure) float64 { return with[replicaTime] - without[replicaTime] }), maxReplica)
+	r.limit("µs of the engine for a legacy call: %.2f", legacy.with(engineTime), maxEngine)
+	r.limit("commands of a legacy call that changes the session: %.3f", changed.with(asked), 2.01)
 	alone, err := startReplica("", defaultIdle)
 	if err != nil {
 		return err
 	}
 	defer alone.stop()
-	r.title("%-36s %12s %12s %12s %12s %10s %10s", "calls", "replica µs", "without", "engine µs", "commands", "p50 µs", "without")
-	var all [][2]figure
-	for _, k := range kinds {
-		with, without, err := compare(o, k, shared, alone, e)
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.name, err)
-		}
-		all = append(all, [2]figure{with, without})
-		r.say("%-32s %12.1f %12.1f %12.2f %12.4f %10d %10d", k.name, with.replica, without.replica, with.engine, with.commands,
-			with.p50.Microseconds(), without.p50.Microseconds())
-	}
-	modern, legacy, changed := all[0], all[1], all[2]
-	r.limit("commands of modern calls: %.4f", modern[0].commands, 0.001) // what a replica does by itself
-	r.limit("processor time of modern calls with a store, as a multiple of without: %.3f", modern[0].replica/modern[1].replica, maxModern)
-	r.limit("commands of a legacy call: %.3f", legacy[0].commands, 1.01)
-	r.limit("µs of the replica for a legacy call: %.1f", legacy[0].replica-legacy[1].replica, maxReplica)
-	r.limit("µs of the engine for a legacy call: %.2f", legacy[0].engine, maxEngine)
-	r.limit("commands of a legacy call that changes the session: %.3f", changed[0].commands, 2.01)
-	return waits(o, r, shared, alone)
+	return waits(o, r, f[0], alone)
 }
 
 // waits compares how long legacy calls take where processors are idle: one at a time,
@@ -92,55 +119,55 @@ func waits(o options, r *report, shared, alone *replica) error {
 	return nil
 }
 
-// compare makes calls of one kind, in turn at the replica with and at that
-// without a store, and returns the medians.
-func compare(o options, k kind, shared, alone *replica, e *engine) (with, without figure, err error) {
-	var figures [2][]figure
-	clients := [2]*clients{}
-	for i, r := range []*replica{shared, alone} {
-		if clients[i], err = newClients(r.addr, k, inflight); err != nil {
-			return with, without, err
-		}
-		defer clients[i].close()
-		if _, err := clients[i].call(2000, 0); err != nil { // warms up
-			return with, without, err
-		}
-	}
-	each := o.calls / o.rounds
-	replicas := []*replica{shared, alone}
+// compare makes calls of one kind, in turn at a replica with and at one without a
+// store. Each round has processes of its own: of two that are the same, one may take some
+// percent more than the other for as long as it runs.
+func compare(o options, k kind, e *engine) (c compared, err error) {
 	for round := range o.rounds {
-		for turn := range replicas {
-			i := (round + turn) % len(replicas) // each goes first as often as the other
-			r := replicas[i]
-			before, busy, err := r.stats(), e.stats(), error(nil)
-			took, err := clients[i].call(each, 0)
-			if err != nil {
-				return with, without, err
-			}
-			after, later := r.stats(), e.stats()
-			n := float64(each)
-			figures[i] = append(figures[i], figure{
-				replica: float64(after.CPU-before.CPU) / n, engine: (later.cpu - busy.cpu) / n, commands: float64(after.Commands-before.Commands) / n, p50: took[len(took)/2],
-			})
+		pair, err := comparePair(o.calls/o.rounds, k, e, round%2)
+		if err != nil {
+			return nil, err
 		}
+		c = append(c, pair)
 	}
-	return medians(figures[0]), medians(figures[1]), nil
+	return c, nil
 }
 
-// medians returns the median of each figure.
-func medians(all []figure) figure {
-	of := func(value func(f figure) float64) float64 {
-		var values []float64
-		for _, f := range all {
-			values = append(values, value(f))
+// comparePair makes n calls at each of two processes, half of them between those at the
+// other one. That with a store is first if first is 0.
+func comparePair(n int, k kind, e *engine, first int) (pair [2]figure, err error) {
+	var replicas [2]*replica
+	var clients [2]*clients
+	for i, url := range []string{e.url(), ""} {
+		if replicas[i], err = startReplica(url, defaultIdle); err != nil {
+			return pair, err
 		}
-		slices.Sort(values)
-		return values[len(values)/2]
+		defer replicas[i].stop()
+		if clients[i], err = newClients(replicas[i].addr, k, inflight); err != nil {
+			return pair, err
+		}
+		defer clients[i].close()
+		if _, err := clients[i].call(5000, 0); err != nil { // warms up
+			return pair, err
+		}
 	}
-	return figure{
-		replica:  of(func(f figure) float64 { return f.replica }),
-		engine:   of(func(f figure) float64 { return f.engine }),
-		commands: of(func(f figure) float64 { return f.commands }),
-		p50:      time.Duration(of(func(f figure) float64 { return float64(f.p50) })),
+	var took [2][]time.Duration
+	for _, i := range []int{first, 1 - first, 1 - first, first} {
+		r := replicas[i]
+		before, busy := r.stats(), e.stats()
+		each, err := clients[i].call(n/2, 0)
+		if err != nil {
+			return pair, err
+		}
+		after, later := r.stats(), e.stats()
+		pair[i][replicaTime] += float64(after.CPU-before.CPU) / float64(n)
+		pair[i][engineTime] += (later.cpu - busy.cpu) / float64(n)
+		pair[i][asked] += float64(after.Commands-before.Commands) / float64(n)
+		took[i] = append(took[i], each...)
 	}
+	for i, all := range took {
+		slices.Sort(all)
+		pair[i][p50] = float64(all[len(all)/2].Microseconds())
+	}
+	return pair, nil
 }

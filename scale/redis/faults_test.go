@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -284,31 +285,51 @@ func TestCallerLeaves(t *testing.T) {
 	}
 }
 
-// More calls than Options.MaxCalls fail at once.
+// More calls than Options.MaxCalls wait for those that are at the engine.
 func TestMaxCalls(t *testing.T) {
 	engine := start(t)
 	o := user(t, engine)
 	o.MaxCalls, o.Timeout = 2, 10*time.Second
 	s := open(t, o)
 	goOn := engine.stop()
-	ctx, cancel := context.WithCancel(t.Context())
-	var waiting sync.WaitGroup
-	for range 2 {
-		waiting.Go(func() {
-			for ctx.Err() == nil {
-				_ = put(ctx, s, "x")
+	var calls sync.WaitGroup
+	for range 50 {
+		calls.Go(func() {
+			if err := put(t.Context(), s, "x"); err != nil {
+				t.Error(err)
 			}
 		})
 	}
-	eventually(t, "a call too many", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		err := put(ctx, s, "x")
-		return errors.Is(err, scale.ErrUnavailable) && strings.Contains(err.Error(), "2 calls wait")
-	})
+	eventually(t, "two calls", func() bool { return len(s.engine.calls) == 2 })
 	goOn()
-	cancel()
-	waiting.Wait()
+	calls.Wait()
+}
+
+// A call waits no longer than Options.Timeout for its turn, and than its context lasts.
+func TestMaxCallsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := newEngine(Options{Prefix: "test", MaxCalls: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.close()
+		e.calls <- struct{}{}
+		c := &command{keys: []string{e.entry(theKey)}}
+		short, cancel := context.WithTimeout(t.Context(), time.Second/4)
+		defer cancel()
+		for _, tt := range []struct {
+			ctx    context.Context
+			want   error
+			within time.Duration
+		}{{short, context.DeadlineExceeded, time.Second / 4}, {t.Context(), scale.ErrUnavailable, time.Second}, {context.Background(), scale.ErrUnavailable, time.Second}} {
+			begun := time.Now()
+			r := e.one(tt.ctx, c)
+			all := e.ask(tt.ctx, []command{*c, *c})
+			if took := time.Since(begun); !errors.Is(r.err, tt.want) || !errors.Is(all[1].err, tt.want) || took > 2*tt.within {
+				t.Errorf("%v and %v after %v, want %v", r.err, all[1].err, took, tt.want)
+			}
+		}
+	})
 }
 
 // An engine that has forgotten the scripts gets them again.

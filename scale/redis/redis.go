@@ -73,8 +73,8 @@ type Options struct {
 	TLS *tls.Config
 	// Timeout bounds each call, whatever its context says. 0 means a second.
 	Timeout time.Duration
-	// MaxCalls is how many calls may wait for the engine at once; more fail with
-	// scale.ErrUnavailable. 0 means 1024.
+	// MaxCalls is how many calls may be at the engine at once; more wait for one of
+	// them to end, within Timeout. 0 means 250.
 	MaxCalls int
 	// Logger hears when the engine is gone and when it is back, and at Open if it
 	// keeps nothing on disk. nil means nobody.
