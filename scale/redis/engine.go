@@ -128,7 +128,7 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 	opt.Dialer.Timeout = e.timeout / 2
 	opt.Dialer.KeepAlive = time.Second
 	opt.ConnWriteTimeout = 2 * time.Second
-	opt.ReadBufferEachConn, opt.WriteBufferEachConn = 64<<10, 64<<10
+	opt.ReadBufferEachConn, opt.WriteBufferEachConn = 16<<10, 16<<10
 	opt.DialCtxFn = e.conns.dialer(opt.DialCtxFn)
 	return opt, nil
 }
