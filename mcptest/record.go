@@ -26,7 +26,7 @@ const maxRecording = 64 << 20
 // may be the option of several clients.
 func Record(t testing.TB) Option {
 	r := &recorder{t: t}
-	r.to = recording.NewWriter(r, maxRecording)
+	r.to = recording.NewMemoryWriter(r, maxRecording)
 	t.Cleanup(r.end)
 	return func(c *config) {
 		conn := strconv.FormatInt(r.clients.Add(1), 10)

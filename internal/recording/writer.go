@@ -13,7 +13,7 @@ import (
 // Close waits for it.
 const (
 	maxWaiting     = 65536
-	maxWaitingSize = 16 << 20 // but for one text that is longer
+	maxWaitingSize = 16 << 20 // and the text that comes then
 	patience       = 5 * time.Second
 )
 
@@ -21,8 +21,9 @@ const (
 // fails here alone: who is watched does not notice, and never waits. All methods are
 // safe for concurrent use.
 type Writer struct {
-	to   io.Writer
-	left int64 // bytes that may still be written; the goroutine's
+	to     io.Writer
+	left   int64 // bytes that may still be written; the goroutine's
+	memory bool  // an entry is written at once: to never waits
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -42,6 +43,14 @@ func NewWriter(to io.Writer, max int64) *Writer {
 	return w
 }
 
+// NewMemoryWriter is NewWriter for what takes each entry without waiting: none is left
+// out because others wait.
+func NewMemoryWriter(to io.Writer, max int64) *Writer {
+	w := NewWriter(to, max)
+	w.memory = true
+	return w
+}
+
 // Add writes an entry, soon: it copies its text, which may change afterwards. Where too
 // much waits to be written the entry is left out, and a note says how many were. Zero
 // At means now.
@@ -51,7 +60,7 @@ func (w *Writer) Add(e Entry) {
 	}
 	if len(e.Text) > MaxEntry {
 		e.Dir, e.Text = Note, fmt.Appendf(nil, "a text of %d bytes (%s) is left out: it is too long", len(e.Text), e.Dir)
-	} else {
+	} else if !w.memory {
 		e.Text = bytes.Clone(e.Text)
 	}
 	w.mu.Lock()
@@ -59,7 +68,11 @@ func (w *Writer) Add(e Entry) {
 	switch {
 	case w.over:
 		return
-	case len(w.waiting) >= maxWaiting || w.size > 0 && w.size+len(e.Text) > maxWaitingSize:
+	case w.memory:
+		full, err := w.write(e)
+		w.over, w.err = full || err != nil, err
+		return
+	case len(w.waiting) >= maxWaiting || w.size > maxWaitingSize:
 		w.lost++
 		return
 	}

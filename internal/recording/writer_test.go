@@ -60,7 +60,7 @@ func TestWriterWaitsForNobody(t *testing.T) {
 // TestWriterLoses: what comes faster than it can be written is left out, and a note says
 // how much, where it was.
 func TestWriterLoses(t *testing.T) {
-	for name, c := range map[string]struct{ length, fit int }{"many": {1, maxWaiting}, "long": {maxWaitingSize / 4, 3}} {
+	for name, c := range map[string]struct{ length, fit int }{"many": {1, maxWaiting}, "long": {maxWaitingSize / 4, 4}} {
 		t.Run(name, func(t *testing.T) {
 			w, to := held(t)
 			const more = 5
@@ -110,4 +110,20 @@ func TestWriterEnds(t *testing.T) {
 			t.Errorf("%q", list)
 		}
 	})
+}
+
+// TestMemoryWriter: what is kept in memory has all, however fast it comes.
+func TestMemoryWriter(t *testing.T) {
+	var b bytes.Buffer
+	w := NewMemoryWriter(&b, 1<<30)
+	text := bytes.Repeat([]byte("x"), maxWaitingSize/4)
+	for range 10 {
+		w.Add(Entry{Dir: In, Text: text})
+	}
+	if n := len(all(t, b.String())); n != 10 {
+		t.Errorf("%d entries before Close", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -119,6 +119,9 @@ func (t *Task) saveAgain() error {
 	r, lapsed := t.copy(), t.over == ErrLost
 	t.mu.Unlock()
 	if lapsed { // the store has it only if nobody has taken the task
+		if !r.Status.Final() { // others wait as long as the lease would have left them at least
+			r.wait(t.manager.shared.lease() - t.manager.shared.giveUp())
+		}
 		err := t.manager.keep(&r)
 		if _, over := errors.AsType[*overError](err); over {
 			return nil
@@ -207,11 +210,8 @@ func (t *Task) holds(at time.Time) {
 // lapsed gives up a run that could not be renewed for long. Its replica is there,
 // so that it was the store that was away: once that answers, the task is left to
 // others, as by release, and the run does not count as one that lost its replica.
-// They wait as long as the lease would have left them at least.
 func (t *Task) lapsed() {
-	shared := t.manager.shared
-	_, change, _ := t.apply(func(r *Record) { r.wait(shared.lease() - shared.giveUp()) })
-	if change == 0 && t.Record().Status.Final() { // its end is on its way to the Store
+	if t.Record().Status.Final() { // its end is on its way to the Store
 		return
 	}
 	if t.manager.end(t, ErrLost) {

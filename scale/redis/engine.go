@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -27,6 +28,7 @@ type engine struct {
 	bounds  deadlines // of that time
 	log     *zerolog.Logger
 	calls   chan struct{} // has an element for each call that is at the engine
+	givenUp atomic.Int32  // calls that have ended without an answer, since there was one
 	conns   conns
 	ranges  [ranges]breaker // of slots; without a cluster all is in the first
 	cluster bool
@@ -115,9 +117,10 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 	// one connection, as in a cluster: what comes at the same time then leaves, and is
 	// answered, together, which costs both sides less than a few connections do.
 	opt.AlwaysPipelining, opt.PipelineMultiplex = true, -1
-	// With places for all of them and its own, as who waits for one there hears no end of
-	// his time. Each is work for the garbage collector, even where nobody calls.
-	opt.RingScaleEachConn = bits.Len(uint(cap(e.calls) + ownCalls - 1))
+	// With places for all of them, as many that were given up, which keep theirs until there
+	// is an answer, and its own: who waits for one there hears no end of his time. Each
+	// is work for the garbage collector, even where nobody calls.
+	opt.RingScaleEachConn = bits.Len(uint(2*cap(e.calls) + ownCalls - 1))
 	// While calls wait, the next ones leave together, this long after the last that did:
 	// that halves what a look takes of the engine, and saves the replica a quarter. A call
 	// that comes alone leaves at once.
@@ -143,19 +146,31 @@ func (e *engine) deadline(ctx context.Context) (context.Context, context.CancelF
 
 // enter takes a place among the calls at the engine, which leave gives back. It waits for
 // one until bounded ends, which is the context of the caller with a bound.
-func (e *engine) enter(ctx, bounded context.Context) error {
+func (e *engine) enter(ctx, bounded context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redis: %w", err)
+	}
+	if n := int(e.givenUp.Load()); n >= cap(e.calls) {
+		e.note(key, false)
+		return fmt.Errorf("%w: it has not answered %d calls", scale.ErrUnavailable, n)
 	}
 	select {
 	case e.calls <- struct{}{}:
 		return nil
-	case <-bounded.Done():
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("redis: %w", err)
-		}
-		return fmt.Errorf("%w: %d calls wait for it", scale.ErrUnavailable, cap(e.calls))
+	default:
 	}
+	select {
+	case e.calls <- struct{}{}:
+		if bounded.Err() == nil {
+			return nil
+		}
+		e.leave() // what has no time left would say of the engine that it does not answer
+	case <-bounded.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	return fmt.Errorf("%w: %d calls wait for it", scale.ErrUnavailable, cap(e.calls))
 }
 
 func (e *engine) leave() { <-e.calls }
@@ -185,11 +200,11 @@ type response struct {
 func (e *engine) one(ctx context.Context, c *command) (r response) {
 	bounded, cancel := e.deadline(ctx)
 	defer cancel()
-	if r.err = e.enter(ctx, bounded); r.err != nil {
+	key := c.keys[0]
+	if r.err = e.enter(ctx, bounded, key); r.err != nil {
 		return r
 	}
 	defer e.leave()
-	key := c.keys[0]
 	if !e.breaker(key).allows() {
 		r.err = errOpen
 		return r
@@ -211,13 +226,16 @@ func lacksScript(result rueidis.RedisResult) bool {
 // ask is one for several commands, which are sent together.
 func (e *engine) ask(ctx context.Context, list []command) []response {
 	responses := make([]response, len(list))
-	if len(list) == 1 {
+	switch len(list) {
+	case 0:
+		return responses
+	case 1:
 		responses[0] = e.one(ctx, &list[0])
 		return responses
 	}
 	bounded, cancel := e.deadline(ctx)
 	defer cancel()
-	if err := e.enter(ctx, bounded); err != nil {
+	if err := e.enter(ctx, bounded, list[0].keys[0]); err != nil {
 		for i := range responses {
 			responses[i].err = err
 		}
@@ -262,8 +280,11 @@ func (e *engine) failed(ctx context.Context, key string, err error) error {
 		e.note(key, true)
 		return nil
 	}
-	if given := ctx.Err(); given != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		return fmt.Errorf("redis: %w", given) // by the caller, which says nothing of the engine
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		e.givenUp.Add(1)
+		if given := ctx.Err(); given != nil {
+			return fmt.Errorf("redis: %w", given) // by the caller, which says nothing of the engine
+		}
 	}
 	e.note(key, answers(err))
 	if fault, ok := rueidis.IsRedisErr(err); ok && isOf(fault, "READONLY") {
@@ -519,6 +540,9 @@ func (e *engine) breaker(key string) *breaker {
 
 // note notes whether a call for a key was answered.
 func (e *engine) note(key string, answered bool) {
+	if answered && e.givenUp.Load() > 0 {
+		e.givenUp.Store(0) // answers come in the order of calls
+	}
 	b := e.breaker(key)
 	if !b.note(answered) {
 		return
@@ -546,6 +570,7 @@ func (e *engine) probe(b *breaker, key string) {
 		err := e.client.Do(ctx, e.client.B().Exists().Key(key).Build()).Error()
 		cancel()
 		if answers(err) {
+			e.givenUp.Store(0)
 			b.close()
 			safely.Log(e.log.Info().Str("prefix", e.prefix), "the engine answers again")
 			e.gaps()

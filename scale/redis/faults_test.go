@@ -305,6 +305,30 @@ func TestMaxCalls(t *testing.T) {
 	calls.Wait()
 }
 
+// Calls whose callers have left while the engine is silent make no other call wait for
+// longer than it would, and once the engine answers there is room again.
+func TestCallsGivenUp(t *testing.T) {
+	engine := start(t)
+	o := user(t, engine)
+	o.MaxCalls = 2
+	s := open(t, o)
+	goOn := engine.stop()
+	for i := range 40 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		begun := time.Now()
+		err := put(ctx, s, "x")
+		cancel()
+		if took := time.Since(begun); err == nil || took > o.Timeout+time.Second {
+			t.Fatalf("call %d took %v: %v", i, took, err)
+		}
+	}
+	goOn()
+	eventually(t, "a call that is answered", func() bool { return put(t.Context(), s, "y") == nil })
+	if n := s.engine.givenUp.Load(); n != 0 {
+		t.Errorf("%d calls are still given up", n)
+	}
+}
+
 // A call waits no longer than Options.Timeout for its turn, and than its context lasts.
 func TestMaxCallsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
