@@ -109,11 +109,11 @@ func (e *exported) hidden(text string) string {
 	if !e.share {
 		return text
 	}
-	out, err := e.mask.hide(inPlace(text))
+	out, err := e.mask.hide(text)
 	if err != nil && e.err == nil {
 		e.err = err
 	}
-	return out
+	return inPlace(out) // after it, as a secret may have such a query in it
 }
 
 // pressed tells whether a terminal takes what is pasted into it for a key, which may
@@ -190,7 +190,7 @@ func (e *exported) curl() (string, error) {
 	if wire.PerRequestMeta.In(e.revision) {
 		params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": e.revision.String(),
 			"io.modelcontextprotocol/clientInfo": info, "io.modelcontextprotocol/clientCapabilities": map[string]any{}}
-		return "curl -sS " + request(append([]string{version, "Mcp-Method: " + e.call.Method, "Mcp-Name: " + wire.EncodeHeaderValue(e.call.Tool)}, e.mirrored()...), call) + "\n", nil
+		return "curl -sS " + request(append([]string{version, "Mcp-Method: " + e.call.Method, "Mcp-Name: " + wire.EncodeHeaderValue(e.hidden(e.call.Tool))}, e.mirrored()...), call) + "\n", nil
 	}
 	own := []string{sessionLine}
 	if wire.VersionHeader.In(e.revision) {
@@ -207,7 +207,8 @@ func (e *exported) curl() (string, error) {
 // if there is none.
 const sessionLine = "Mcp-Session-Id: $session"
 
-// mirrored are the headers that repeat arguments, as the schema wants it.
+// mirrored are the headers that repeat arguments, as the schema wants it. They are masked
+// before they are encoded: in base64 no secret is found.
 func (e *exported) mirrored() (list []string) {
 	var s struct {
 		Properties map[string]struct {
@@ -221,7 +222,7 @@ func (e *exported) mirrored() (list []string) {
 		if header := s.Properties[name].Header; header != "" {
 			text := string(given[name])
 			_ = json.Unmarshal(given[name], &text) // what is no text is as it is written
-			list = append(list, "Mcp-Param-"+header+": "+wire.EncodeHeaderValue(text))
+			list = append(list, "Mcp-Param-"+header+": "+wire.EncodeHeaderValue(e.hidden(text)))
 		}
 	}
 	return list

@@ -15,13 +15,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
 	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -297,5 +301,46 @@ func TestQuotes(t *testing.T) {
 				t.Fatalf("%s has %s parts, and had %s:\n%s\nwhich was\n%s", as, of(out), of(text), out, text)
 			}
 		}
+	}
+}
+
+// TestShareOrder: known secrets are found before a query is masked in them, before what
+// repeats them is encoded, and before a line is cut.
+func TestShareOrder(t *testing.T) {
+	const secret = "before?key=7&after"
+	long := strings.Repeat("p", 490) + "sëcret-of-ann"
+	i := New(Options{Target: "http://127.0.0.1/mcp", Words: []string{"http://127.0.0.1/mcp"}})
+	defer i.Close()
+	i.reach.url = "http://127.0.0.1/mcp"
+	const tool = "tool sëcret-of-ann"
+	i.offered = map[string]*offer{"tool": {Entries: []entry{{Name: tool, input: []byte(`{"properties":{"a":{"x-mcp-header":"A"}}}`)}}}}
+	i.mask.add(secret, "sëcret-of-ann")
+	at := time.Now()
+	i.store.Add(recording.Entry{At: at, Dir: recording.Err, Text: []byte(long)})
+	until(t, i, func() bool { return len(i.store.Rows(record.Query{Limit: 1}).Rows) == 1 })
+	one := call{Method: "tools/call", Tool: tool, Label: tool, Arguments: `{"a":"sëcret-of-ann"}`, Result: strconv.Quote(secret), At: at, State: "done"}
+	for as, want := range map[string]string{
+		"result": `"***"`,
+		"curl":   "-H 'Mcp-Name: tool ***'|-H 'Mcp-Param-A: ***'",
+		"report": "```json\n\"***\"\n```|" + strings.Repeat("p", 490) + "***\n",
+	} {
+		text, err := exporter{i}.exported(one, as, "share")
+		for part := range strings.SplitSeq(want, "|") {
+			if err != nil || !strings.Contains(text, part) {
+				t.Errorf("%s: %s is not in\n%s, %v", as, part, text, err)
+			}
+		}
+	}
+}
+
+// TestReportFails: what cannot be masked is no report without it.
+func TestReportFails(t *testing.T) {
+	i := New(Options{Target: "target", Words: []string{"target"}})
+	defer i.Close()
+	i.offered = map[string]*offer{"tool": {Entries: []entry{{Name: "sum", input: []byte(`{}`)}}}}
+	i.mask.add(strings.Repeat("a", 100<<10) + "b")
+	one := call{Method: "tools/call", Tool: "sum", Label: "sum", Arguments: "{}", Result: strings.Repeat("a", 500<<10), State: "done"}
+	if text, err := (exporter{i}).exported(one, "report", "share"); !errors.Is(err, errTooLong) {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }

@@ -52,18 +52,33 @@ func isPath(text string) bool {
 // setting is a name and a value, as flags have them.
 var setting = regexp.MustCompile(`(?s)^([^=:]*)([=:]\s*)(.*)$`)
 
-// queried is a name and a value in the query of a URL.
-var queried = regexp.MustCompile("([?&])([^=&#\\s\"'`<>\\\\]+)=([^&#\\s\"'`<>\\\\]+)")
+// queried is where a value in the query of a URL begins, with its name. The URL may be
+// in JSON or HTML, and what was masked may have had a part of the name.
+var queried = regexp.MustCompile("(?:&amp;|\\\\u0026|[?&#;]|\\*\\*\\*)([^=&#;\\s\"'`<>\\\\]*)=")
+
+// value is one in a query, with what JSON escapes in it, but &.
+var value = regexp.MustCompile("^(?:[^&#\\s\"'`<>\\\\]|\\\\+/|(?i:\\\\+u(?:[1-9a-f][0-9a-f]{3}|0[1-9a-f][0-9a-f]{2}|00[013-9a-f][0-9a-f]|002[0-57-9a-f])))+")
 
 // inPlace masks the values of a query whose names say that they are secrets.
 func inPlace(text string) string {
-	return queried.ReplaceAllStringFunc(text, func(found string) string {
-		part := queried.FindStringSubmatch(found)
-		if name, err := url.QueryUnescape(part[2]); err == nil && !record.SecretName(name) {
-			return found
+	var b strings.Builder
+	for {
+		at := queried.FindStringSubmatchIndex(text)
+		if at == nil {
+			return b.String() + text
 		}
-		return part[1] + part[2] + "=" + masked
-	})
+		b.WriteString(text[:at[1]])
+		begin, name := text[at[0]:at[1]], text[at[2]:at[3]]
+		text = text[at[1]:]
+		plain, err := url.QueryUnescape(name)
+		if err == nil && !record.SecretName(plain) && !strings.Contains(begin, masked) {
+			continue
+		}
+		if end := len(value.FindString(text)); end > 0 {
+			b.WriteString(masked)
+			text = text[end:]
+		}
+	}
 }
 
 // inWords masks such values in the words of a command line, as well as tokens.

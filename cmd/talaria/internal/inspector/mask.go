@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"bytes"
+	"container/list"
 	"encoding/base64"
 	"errors"
 	"net/url"
@@ -43,24 +44,26 @@ var (
 // makes many has those of the client known all the same.
 type mask struct {
 	mu             sync.Mutex
-	now            int // counts what was seen
 	own            secrets
 	sent, received secrets
 }
 
-// secrets are some of a mask, by their values, with when each was seen last.
+// secrets are some of a mask, by their values, with their places in the order in which
+// they were seen last.
 type secrets struct {
-	seen map[string]int
-	size int
-	over bool // there were more than the bounds allow
+	seen  map[string]*list.Element
+	order list.List // the oldest first
+	size  int
+	over  bool // there were more than the bounds allow
 }
 
 // add takes secrets that the user has given. Those that are too short are left out.
 func (m *mask) add(texts ...string) { m.into(&m.own, texts...) }
 
 // into takes secrets. Of those that are not the user's the ones that were not seen for
-// longest make room.
-func (m *mask) into(list *secrets, texts ...string) {
+// longest make room. What a server has made and is too long is not kept: it could else
+// have nothing shared any more.
+func (m *mask) into(to *secrets, texts ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, text := range texts {
@@ -68,66 +71,65 @@ func (m *mask) into(list *secrets, texts ...string) {
 			if len(form) < minSecret || isWord(form) {
 				continue
 			}
-			m.now++
-			if _, known := list.seen[form]; !known {
-				full := func() bool { return len(list.seen) >= maxSecrets || list.size+len(form) > maxSecret }
-				for list != &m.own && len(list.seen) > 0 && full() {
-					list.forget()
-				}
-				if full() {
-					list.over = true
-					continue
-				}
-				if list.seen == nil {
-					list.seen = map[string]int{}
-				}
-				list.size += len(form)
+			if at, known := to.seen[form]; known {
+				to.order.MoveToBack(at)
+				continue
 			}
-			list.seen[form] = m.now
+			full := func() bool { return len(to.seen) >= maxSecrets || to.size+len(form) > maxSecret }
+			for to != &m.own && len(form) <= maxSecret && full() {
+				to.forget()
+			}
+			if full() {
+				to.over = to != &m.received
+				continue
+			}
+			if to.seen == nil {
+				to.seen = map[string]*list.Element{}
+			}
+			to.size += len(form)
+			to.seen[form] = to.order.PushBack(form)
 		}
 	}
 }
 
 // forget drops the one that was not seen for longest.
 func (s *secrets) forget() {
-	oldest, at := "", -1
-	for text, seen := range s.seen {
-		if at < 0 || seen < at {
-			oldest, at = text, seen
-		}
-	}
+	oldest, _ := s.order.Remove(s.order.Front()).(string)
 	delete(s.seen, oldest)
 	s.size -= len(oldest)
 }
 
 // addHeader takes the value of a header or the like, if it may be a secret: with its
 // scheme, without it, and what Basic has in it.
-func (m *mask) addHeader(list *secrets, name, value string) {
+func (m *mask) addHeader(to *secrets, name, value string) {
 	if likely(name, value) {
-		m.into(list, value)
+		m.into(to, value)
 	}
 	scheme, rest, ok := strings.Cut(value, " ")
 	if !ok || !likely(name, rest) {
 		return
 	}
-	m.into(list, rest)
+	m.into(to, rest)
 	if plain, err := base64.StdEncoding.DecodeString(rest); err == nil && strings.EqualFold(scheme, "basic") {
-		m.into(list, string(plain))
+		m.into(to, string(plain))
 		if _, password, ok := strings.Cut(string(plain), ":"); ok {
-			m.into(list, password)
+			m.into(to, password)
 		}
 	}
 }
 
-// addURL takes the secrets of a URL: its password, and what is in its query.
-func (m *mask) addURL(list *secrets, u *url.URL) {
+// addURL takes the secrets of a URL: its password, or a token that is alone before its
+// host, and what is in its query.
+func (m *mask) addURL(to *secrets, u *url.URL) {
 	if password, ok := u.User.Password(); ok {
-		m.into(list, password)
+		m.into(to, password)
+	} else if token := u.User.Username(); likely("", token) {
+		m.into(to, token)
 	}
 	for name, values := range u.Query() {
 		for _, value := range values {
 			if likely(name, value) {
-				m.into(list, value)
+				m.into(to, value)
 			}
 		}
 	}

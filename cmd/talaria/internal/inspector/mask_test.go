@@ -222,3 +222,38 @@ func TestMaskRotates(t *testing.T) {
 		t.Errorf("%d secrets, %d bytes", len(m.received.seen), m.received.size)
 	}
 }
+
+// TestMaskBounds: no side but the user's can have so much that nothing is shared.
+func TestMaskBounds(t *testing.T) {
+	var m mask
+	m.into(&m.received, "session-1")
+	m.into(&m.received, strings.Repeat("x", maxSecret+1))
+	if out, err := m.hide("session-1"); err != nil || out != masked {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+func TestMaskURL(t *testing.T) {
+	for _, c := range []struct{ url, text, want string }{
+		{"https://ghp_token@host/a", "ghp_token", masked},
+		{"https://ann@host/a", "ann", "ann"},
+		{"https://somebody:hush@host/a", "somebody hush", "somebody ***"},
+	} {
+		var m mask
+		u, err := url.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.addURL(&m.own, u)
+		if out, err := m.hide(c.text); out != c.want || err != nil {
+			t.Errorf("%s: %s, %v", c.url, out, err)
+		}
+	}
+}
+
+func BenchmarkMaskRotates(b *testing.B) {
+	var m mask
+	for n := range b.N {
+		m.into(&m.received, fmt.Sprintf("session-%d", n))
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -339,15 +340,26 @@ func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 	kind := kindOfQuery(r)
 	var e entry
 	var err error
-	if id, bad := strconv.ParseInt(q.Get("question"), 10, 64); bad == nil { // for its lists
-		e.input = i.asked.schema(id)
+	if q.Has("question") { // for its lists
+		id, _ := strconv.ParseInt(q.Get("question"), 10, 64) // what is no number is no question
+		waiting := i.asked.waiting()
+		n := slices.IndexFunc(waiting, func(one *question) bool { return one.ID == id })
+		if n < 0 {
+			refuse(w, http.StatusNotFound, errNobody)
+			return
+		}
+		e.input = waiting[n].schema
 	} else if e, err = i.find(r.Context(), kind, q.Get("tool")); err != nil {
 		refuse(w, http.StatusNotFound, err)
 		return
 	}
 	drawn, lists, err := draw(e.input)
-	if n, bad := strconv.Atoi(q.Get("list")); bad == nil && n > 0 && n <= len(lists) {
-		reply(w, search(lists[n-1], q.Get("text")))
+	if q.Has("list") || q.Has("question") { // a question has no draft that could be opened
+		var list []arguments.Option // of one that there is not any more, nothing
+		if n, bad := strconv.Atoi(q.Get("list")); bad == nil && n > 0 && n <= len(lists) {
+			list = lists[n-1]
+		}
+		reply(w, search(list, q.Get("text")))
 		return
 	}
 	if kind == "prompt" || kind == "template" {
@@ -552,7 +564,7 @@ func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, one := range i.asked.waiting() { // what a person has answered is nobody else's business
 		if one.ID == a.ID && one.Kind == "form" && a.Action == "accept" {
-			i.mask.add(slices.DeleteFunc(leaves(nil, json.RawMessage(a.Content)), isShortNumber)...)
+			i.mask.add(confided(one.schema, json.RawMessage(a.Content))...)
 		}
 	}
 	if err := i.asked.reply(a); err != nil {
@@ -564,4 +576,42 @@ func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, struct{}{})
+}
+
+// confided are the secrets of an answer to a form: its texts, and the numbers but short
+// ones, which are in texts that have nothing to do with them. Those count as well if a
+// name or the schema says that they are secret.
+func confided(schema, content json.RawMessage) []string {
+	_, list := unveil(schema, content, "")
+	var read any
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.UseNumber()
+	if d.Decode(&read) != nil {
+		return leaves(list, content)
+	}
+	var walk func(value any)
+	walk = func(value any) {
+		switch v := value.(type) {
+		case string:
+			list = append(list, v)
+		case json.Number:
+			if !isShortNumber(v.String()) {
+				list = append(list, v.String())
+			}
+		case []any:
+			for _, inner := range v {
+				walk(inner)
+			}
+		case map[string]any:
+			for name, inner := range v {
+				if record.SecretName(name) {
+					list = walked(list, inner)
+				} else {
+					walk(inner)
+				}
+			}
+		}
+	}
+	walk(read)
+	return list
 }

@@ -16,6 +16,7 @@ const (
 	reportRows = 100
 	reportText = 32 << 10
 	reportRead = 512 << 10 // longer ones are left out
+	reportLine = 500       // of standard error
 )
 
 // requestStates finds what a server wants to be told again, which may be a secret of its.
@@ -81,13 +82,17 @@ func (e *exported) report() string {
 	}
 	b.WriteString("\n## Messages\n")
 	var stderr []string
+	said := 0 // bytes of it
 	for i := len(rows) - 1; i >= 0; i-- {
 		r := rows[i]
 		_, request, answer, ok := e.store.Texts(r.Seq)
 		switch {
 		case !ok:
 		case r.Kind == "stderr":
-			stderr = append(stderr, r.Name)
+			stderr = append(stderr, string(request))
+			for said += len(request); said > reportRead; stderr = stderr[1:] {
+				said -= len(stderr[0])
+			}
 		default:
 			title := unmarked(strings.TrimSpace(r.Method + " " + r.Name))
 			part(fmt.Sprintf("### %s %s, from the %s", r.At.UTC().Format("15:04:05.000"), title, r.From), "json", string(request))
@@ -99,6 +104,10 @@ func (e *exported) report() string {
 	}
 	if len(stderr) == 0 {
 		stderr = s.Stderr
+	}
+	stderr = strings.Split(e.hidden(strings.Join(stderr, "\n")), "\n") // before lines are cut
+	for n, line := range stderr {
+		stderr[n] = visible.Line(line, reportLine)
 	}
 	part("## Standard error", "", strings.Join(stderr, "\n"))
 	return b.String()
@@ -141,12 +150,5 @@ func (e *exported) cut(text string) string {
 	if len(text) > reportRead {
 		return fmt.Sprintf("… %d bytes", len(text))
 	}
-	if e.share {
-		hidden, err := e.mask.hide(inPlace(text))
-		if err != nil {
-			return ""
-		}
-		text = hidden
-	}
-	return visible.Text(text, reportText)
+	return visible.Text(e.hidden(text), reportText)
 }

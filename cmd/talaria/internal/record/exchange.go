@@ -81,11 +81,20 @@ func mask(value string) string {
 }
 
 // secretName matches what credentials are called, or could be.
-var secretName = regexp.MustCompile(`(?i)authoriz|authenticat|(^|[-_.])auth($|[-_.])|cookie|session|token|secret|api-?key|passw|passphrase|passcode|(^|[-_.])(pass|pwd|pin|otp|sig)($|[-_.])|(^|[-_.])key[-_.]|key$|credential|signature|dpop|last-event-id`)
+var secretName = regexp.MustCompile(`(?i)authoriz|authenticat|(^|[-_.])auth($|[-_.])|cookie|session|token|secret|api-?key|passw|passphrase|passcode|pass$|pwd$|(^|[-_.])(pass|pwd|pw|pin|otp|sig|pat|creds?|jwt|bearer|dsn)($|[-_.])|(^|[-_.])key[-_.]|key$|credential|signature|dpop|last-event-id`)
+
+// harmless matches words that only end like a credential.
+var harmless = regexp.MustCompile(`(?i)(^|[-_.])(?:(?:en)?compass|bypass|trespass|surpass|overpass|underpass|oldpwd)($|[-_.])`)
+
+// humps matches where a word of a name in camelCase begins.
+var humps = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 
 // SecretName tells whether what has that name is a credential, or could be one: a
 // header, a variable, a part of a query.
-func SecretName(name string) bool { return secretName.MatchString(name) }
+func SecretName(name string) bool {
+	name = harmless.ReplaceAllString(name, "$1$2")
+	return secretName.MatchString(name) || secretName.MatchString(humps.ReplaceAllString(name, "${1}${3}_${2}${4}"))
+}
 
 func headers(h http.Header) []Header {
 	list := []Header{}

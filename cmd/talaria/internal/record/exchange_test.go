@@ -152,3 +152,17 @@ func TestMask(t *testing.T) {
 		}
 	}
 }
+
+func TestSecretName(t *testing.T) {
+	for names, want := range map[string]bool{
+		"DBPASS SMTPPASS dbPass DBPass DB_PW dbPw GITHUB_PAT githubPat creds AWS_CREDS jwt X-JWT bearer SENTRY_DSN dsn MYSQL_PWD mysqlpwd userpass RUBYPASS":       true,
+		"Authorization X-Auth apiKey APIKey api_key key sslkey DB_PASS authToken PIN otpCode Cookie COMPASS_TOKEN":                                                 true,
+		"PATH PATTERN KEYBOARD COMPASS bypass SURPASS X-Bypass OLDPWD author passenger compatible design PATCH dispatch credits spin NODE_ENV LANG jwtless pinned": false,
+	} {
+		for _, name := range strings.Fields(names) {
+			if SecretName(name) != want {
+				t.Errorf("%s: %v", name, !want)
+			}
+		}
+	}
+}
