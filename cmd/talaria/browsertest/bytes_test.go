@@ -32,6 +32,14 @@ func TestBytes(t *testing.T) {
 		b.tabTo("arguments as JSON")
 		b.write(keys)
 	}
+	loaded := func(b *tab, keys string) { // into the form, of what is typed as JSON, and again
+		asJSON(b, keys)
+		for _, to := range []string{"Form", "JSON", "Form"} {
+			b.tabTo(to)
+			b.press(enter)
+			b.until(`document.querySelector('.ask [aria-pressed=true]').innerText === ` + quote(to))
+		}
+	}
 	set := func(b *tab, _ string) { // an optional field, with its default
 		b.tabTo("p: + set")
 		b.press(enter)
@@ -62,6 +70,11 @@ func TestBytes(t *testing.T) {
 		{optional, `{"type":"array","items":{"type":"integer"},"default":[1,9007199254740993]}`, set, "", `{"p":[1,9007199254740993]}`},
 		{optional, `{"type":"integer","default":"x"}`, nothing, "", `{}`},
 		{optional, `{"type":"boolean","default":{"a":1}}`, nothing, "", `{}`},
+		{optional, `{"type":["boolean","string"]}`, loaded, `{"p":5}`, `{"p":5}`},
+		{optional, `{"type":["string","null"]}`, loaded, `{"p":{"a":1e400}}`, `{"p":{"a":1e400}}`},
+		{optional, `{"anyOf":[{"type":"string"},{"const":false}]}`, loaded, `{"p":false}`, `{"p":false}`},
+		{optional, `{"anyOf":[{"type":"string"},{"const":false}]}`, loaded, `{"p":1}`, `{"p":1}`},
+		{optional, `{"type":"number"}`, loaded, `{"p":"5"}`, `{"p":"5"}`},
 		{optional, `{"type":"integer"}`, asJSON, `{"p":9007199254740993,"q":1e400,"r":-0}`, `{"p":9007199254740993,"q":1e400,"r":-0}`},
 		{optional, `{"type":"integer"}`, asJSON, `{"__proto__":{"p":3},"\u0070":4}`, `{"__proto__":{"p":3},"\u0070":4}`},
 		{optional, `{"type":"integer"}`, asJSON, `{"p":1,"p":2}`, ""}, // which the client sends to nobody

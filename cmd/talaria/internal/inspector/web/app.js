@@ -82,7 +82,7 @@ function App({ head, several }) {
     setEdits(n => n + 1)
     choose(c.tool, false, of)
   }
-  const restart = revision => post('/api/connect', { revision }).catch(e => setLost(e.message))
+  const restart = (revision = state.pinned ?? '') => post('/api/connect', { revision }).catch(e => setLost(e.message))
   const word = filter.toLowerCase()
   return html`
     <header>${head || html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status">${state.state === 'failed' ? 'not connected' : state.state}</span>
@@ -90,7 +90,7 @@ function App({ head, several }) {
         <option value="">${state.pinned || !state.revision ? 'newest' : state.revision + ' (newest)'}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>
       <span class="space"></span>
       <button class="quiet wide" onClick=${() => setPalette(true)}>Find <kbd>Ctrl K</kbd></button>
-      <button class="quiet" onClick=${() => restart(state.pinned ?? '')}>${state.state === 'failed' ? 'try again' : 'restart'}</button>
+      <button class="quiet" onClick=${() => restart()}>${state.state === 'failed' ? 'try again' : 'restart'}</button>
       <button class="quiet" aria-pressed=${server} onClick=${() => setServer(!server)}>Server</button>
       ${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
@@ -102,7 +102,7 @@ function App({ head, several }) {
         <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
       </nav>
       ${server ? html`<${Server} state=${state} close=${() => setServer(false)} />`
-        : state.state === 'failed' ? html`<${Failure} state=${state} restart=${() => restart(state.pinned ?? '')} />`
+        : state.state === 'failed' ? html`<${Failure} state=${state} restart=${() => restart()} />`
         : !ready ? html`<main class="alone"><p role="status">connecting to ${state.target}…</p></main>`
         : tool && !state[kind] ? html`<main class="alone"><p role="status">reading the list…</p></main>`
         : tool ? html`<${Try} key=${connection + ' ' + edits + ' ' + keyOf(kind, tool)} kind=${kind} tool=${tool} state=${state} edit=${edit} back=${() => choose('')} />`
@@ -110,7 +110,7 @@ function App({ head, several }) {
     </div>
     <${Traffic} state=${state} open=${traffic} toggle=${() => setTraffic(!traffic)} />
     ${palette && html`<${Palette} lists=${state} choose=${choose} close=${() => setPalette(false)}
-      actions=${[['restart the server', () => restart(state.pinned ?? '')], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
+      actions=${[['restart the server', () => restart()], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
 }
 
 function Alone({ role, text }) {

@@ -12,7 +12,6 @@ export const kinds = {
 
 export const kindOf = call => ({ 'prompts/get': 'prompt', 'resources/read': 'resource' })[call.method] ?? 'tool'
 
-
 // page is what there is one of: drafts have the node, the text and the call of each tool,
 // by its key; chosen says that the user has chosen, and goes on in the form.
 export const page = { drafts: new Map(), chosen: false }

@@ -4,12 +4,10 @@ import { html, useState, useEffect, useRef } from './vendor.js'
 import { count, get, post, parse, seen, seenJSON, write, Num } from './program.js'
 import { Pager, ctrl } from './pages.js'
 
-const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
-
 // kinds are those of a value of which the schema says little: JSON, or with controls.
 const kinds = [{ kind: 'raw', label: 'JSON' }, { kind: 'text', label: 'string' }, { kind: 'number', label: 'number' }, { kind: 'bool', label: 'boolean' }, { kind: 'null', label: 'null' },
   { kind: 'object', label: 'object', free: true }, { kind: 'list', label: 'array', item: { kind: 'json', required: true } }].map(c => ({ ...c, required: true }))
-const loose = ({ types = [] }) => kinds.filter(({ label }) => !types.length || types.includes(label) || label === 'number' && types.includes('integer') || label === 'JSON' && types.some(t => t === 'object' || t === 'array'))
+const loose = ({ types = [] }) => kinds.filter(({ label }) => !types.length || types.includes(label) || label === 'number' && types.includes('integer') || label === 'JSON' && /object|array/.test(types))
 
 // make returns the node of a control. Optional ones are not set, whatever their
 // default is: the server has it, too.
@@ -26,7 +24,7 @@ function fill(n) {
   if (c.preset !== undefined) { load(n, parse(c.preset)); return }
   if (c.kind === 'object') for (const f of c.fields ?? []) n.nodes.set(f.key, make(f))
   if (c.kind === 'list' && c.first) n.items = c.first.map(make)
-  if (c.kind === 'union') n.kinds = c.variants.map(v => make(v))
+  if (c.kind === 'union') n.kinds = c.variants.map(make)
   if (c.kind === 'choice' && !c.count && c.options.length === 1) n.text = c.options[0].value
   if (c.kind === 'bool') n.text = c.required ? 'false' : 'true'
 }
@@ -34,34 +32,46 @@ function fill(n) {
 // further is the control of a member that the schema has no name for.
 const further = c => ({ ...(c.rest ?? { kind: 'json', key: '', label: '' }), required: true })
 
+const typed = (c, v) => c.kind === 'raw' || c.kind === 'choice' || (kinds.some(k => k.kind === c.kind) ? c.kind : 'text')
+  === (v === null ? 'null' : v instanceof Map ? 'object' : v instanceof Num ? 'number' : { string: 'text', boolean: 'bool' }[typeof v] ?? 'list')
+
+// fits tells whether a value is one of a variant, or may become one.
+const fits = (c, v, all) => v === null && c.null || c.variants?.some(x => fits(x, v, all)) || typed(c, v)
+  && (c.kind !== 'choice' || c.count || c.options.some(o => o.value === write(v)))
+  && (c.kind !== 'object' || (c.fields ?? []).every(f => v.has(f.key) ? f.kind !== 'choice' || fits(f, v.get(f.key)) : !f.required || !all && !value(make(f)))
+    && (!all || c.free || c.rest || [...v.keys()].every(k => c.fields?.some(f => f.key === k))))
+
+const made = (c, v) => { const n = make(c); load(n, v); return n }
+
+// load puts a value into a node. What does not fit is JSON, and stays as it is.
 export function load(n, v) {
-  const c = n.c
+  let c = n.c
   n.set = true
-  n.isNull = v === null && c.kind !== 'raw' && c.variants?.[0].kind !== 'raw'
+  n.isNull = v === null && c.null && c.variants?.[0].kind !== 'raw'
   if (n.isNull) return
+  if (c.kind !== 'union' && !typed(c, v) && (c.kind !== 'number' || typeof v !== 'string')) c = { ...c, kind: 'union', variants: [{ ...c, label: c.kind, required: true, preset: undefined }] }
   switch (c.kind) {
     case 'object':
       n.nodes = new Map((c.fields ?? []).map(f => [f.key, make(f)]))
       n.more = []
-      if (!(v instanceof Map)) return
       for (const [name, x] of v) {
         if (n.nodes.has(name)) load(n.nodes.get(name), x)
-        else if (c.free || c.rest) { const node = make(further(c)); load(node, x); n.more.push({ name, node }) }
+        else n.more.push({ name, node: made(further(c), x) })
       }
       return
     case 'list':
-      n.items = Array.isArray(v) ? v.map((x, i) => { const item = make((c.first ?? [])[i] ?? c.item ?? further(c)); load(item, x); return item }) : []
+      n.items = v.map((x, i) => made(c.first?.[i] ?? c.item ?? further(c), x))
       return
     case 'union': {
-      n.kinds = c.variants.map(x => make(x))
-      const fits = x => x.kind === 'raw' ? true : x.kind === 'null' ? v === null : x.kind === 'object' ? v instanceof Map && (x.fields ?? []).every(f => f.kind !== 'choice' || !v.has(f.key) || f.count || f.options.some(o => o.value === write(v.get(f.key)))) && (x.fields ?? []).every(f => !f.required || v.has(f.key))
-        : x.kind === 'list' ? Array.isArray(v) : x.kind === 'number' ? v instanceof Num : x.kind === 'bool' ? typeof v === 'boolean' : typeof v === 'string'
-      n.variant = Math.max(0, c.variants.findIndex(fits))
-      load(n.kinds[n.variant], v)
+      const find = all => c.variants.findIndex(x => fits(x, v, all))
+      const at = [find(true), find(), c.variants.length].find(i => i >= 0)
+      n.c = c.variants[at] ? c : { ...c, variants: [...c.variants, kinds[0]] }
+      n.kinds = n.c.variants.map(make)
+      load(n.kinds[n.variant = at], v)
       return
     }
   }
-  n.text = typeof v === 'string' && !['number', 'bool', 'choice', 'raw'].includes(c.kind) ? v : write(v)
+  n.text = typeof v === 'string' && !['number', 'choice', 'raw'].includes(c.kind) ? v : write(v)
 }
 
 // value is the JSON text of a node, undefined if it is not set.
@@ -69,24 +79,26 @@ export function value(n) {
   if (!n.set) return undefined
   if (n.isNull) return 'null'
   switch (n.c.kind) {
-    case 'object': {
-      const parts = []
-      for (const [name, inner] of n.nodes) { const v = value(inner); if (v !== undefined) parts.push(JSON.stringify(name) + ':' + v) }
-      for (const { name, node } of n.more) { const v = value(node); if (v !== undefined) parts.push(JSON.stringify(name) + ':' + v) }
-      return '{' + parts.join(',') + '}'
-    }
-    case 'list': return '[' + n.items.map(x => value(x) ?? 'null').join(',') + ']'
+    case 'object': return '{' + [...n.nodes, ...n.more.map(m => [m.name, m.node])].flatMap(([name, x]) => (x = value(x)) ? JSON.stringify(name) + ':' + x : []).join() + '}'
+    case 'list': return '[' + n.items.map(x => value(x) ?? 'null').join() + ']'
     case 'union': return value(n.kinds[n.variant])
-    case 'number': if (!n.text) return undefined; return number.test(n.text.trim()) ? n.text.trim() : JSON.stringify(n.text)
-    case 'bool': return n.text || undefined
-    case 'choice': return n.text || undefined
+    case 'number': case 'raw':
+      try {
+        const t = n.text.trim()
+        JSON.parse(t)
+        if (n.c.kind === 'raw' || /^[-"\d]/.test(t)) return t
+      } catch { }
+      return n.text ? JSON.stringify(n.text) : undefined
+    case 'bool': case 'choice': return n.text || undefined
     case 'null': return 'null'
-    case 'raw': try { JSON.parse(n.text); return n.text } catch { return n.text === '' ? undefined : JSON.stringify(n.text) }
   }
   return JSON.stringify(n.text)
 }
 
-const escape = name => name.replaceAll('~', '~0').replaceAll('/', '~1')
+const escape = name => '/' + name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+// encode makes an id of any text, without ':'.
+const encode = text => text.replace(/[^a-zA-Z0-9]/gu, c => `-${c.codePointAt()}-`)
 
 // below are the nodes that are drawn within one.
 function below(n) {
@@ -108,6 +120,7 @@ export function placing(root) {
     const size = elements(n)
     if (used && used + size > most) { last++; used = above }
     used += size
+    n.at = last
     let here = (root.part ?? 0) === last
     for (const inner of below(n)) here = place(inner, above + size) || here
     if (here) drawn.add(n)
@@ -131,36 +144,38 @@ export function placing(root) {
 // fields that nobody has touched, too.
 export function Form({ node, of, complete, issues, all, change }) {
   const { drawn, parts } = placing(node)
-  const ctx = { of, complete, issues, all, change, drawn, id: 'f' }
+  // show goes to the part of a node, and to the first of these.
+  const show = (n, ...ids) => { placing(node); node.part = n.at; change(); setTimeout(() => ids.map(id => document.getElementById(id)).find(e => e)?.focus()) }
+  const ctx = { of, complete, issues, all, change, drawn, show }, id = encode(of)
   return html`<div class="form"><${Pager} from=${node.part ?? 0} size=${1} total=${parts} what="parts of the form" go=${n => { node.part = n; change() }} />
-    ${[...node.nodes.values()].map(n => html`<${Field} key=${n.c.key} n=${n} path=${'/' + escape(n.c.key)} ctx=${ctx} />`)}
-    <${Further} n=${node} path="" ctx=${ctx} />
-    ${node.c.kind === 'union' && html`<${Control} n=${node} path="" id="f" ctx=${ctx} />`}</div>`
+    <${node.c.kind === 'union' ? Control : Members} n=${node} path="" id=${id} ctx=${ctx} /></div>`
 }
 
-const faults = (list, id) => html`<div class="bad" id=${id + '-e'}>${list.map(i => html`<div>${i.message}${i.hint && '; ' + i.hint}</div>`)}</div>`
+const Members = ({ n, path, id, ctx }) => html`${[...n.nodes.values()].map(f => html`<${Field} key=${f.c.key} n=${f} path=${path + escape(f.c.key)} id=${id + encode(escape(f.c.key))} ctx=${ctx} />`)}<${Further} n=${n} path=${path} id=${id} ctx=${ctx} />`
 
-function Field({ n, path, ctx }) {
+const faults = (list, id) => html`<div class="bad" id=${id + ':e'}>${list.map(i => html`<div>${i.message}${i.hint && '; ' + i.hint}</div>`)}</div>`
+
+function Field({ n, path, id, ctx }) {
   if (!ctx.drawn.has(n)) return null
-  const c = n.c, id = ctx.id + path.replace(/[^a-zA-Z0-9]/g, '-')
+  const c = n.c
   const mine = ctx.issues.filter(i => i.path === path || i.path === '' && i.rule === 'required' && i.message.includes(`"${c.key}"`))
   const shown = mine.length && (ctx.all || n.touched)
   const touch = () => { n.touched = true; ctx.change() }
-  // The button that was pressed is gone then; the focus goes to what is there instead.
-  const toggle = set => { n.set = set; ctx.change(); setTimeout(() => ['', '-g', '-z', '-s'].map(end => document.getElementById(id + end)).find(e => e)?.focus()) }
+  // The button that was pressed is gone then.
+  const toggle = set => { n.set = set; ctx.show(n, id, id + ':g', id + ':z', id + ':s') }
   if (!n.set) return html`<div class="field unset">
     <span class="label">${c.label}</span>${c.help && html`<span class="dim one">${c.help}</span>`}
-    <button class="quiet" id=${id + '-s'} aria-label=${c.label + ': + set'} onClick=${() => { fill(n); if (c.preset === undefined) n.touched = false; toggle(true) }}>+ set</button></div>`
-  const group = c.kind === 'object' || c.kind === 'list' || c.kind === 'union'
-  const head = html`<span class="label" id=${id + '-n'}>${c.label}${c.required && html`<span class="req" title="required" aria-hidden="true"> *</span>`}</span>
+    <button class="quiet" id=${id + ':s'} aria-label=${c.label + ': + set'} onClick=${() => { fill(n); if (c.preset === undefined) n.touched = false; toggle(true) }}>+ set</button></div>`
+  const group = ['object', 'list', 'union'].includes(c.kind)
+  const head = html`<span class="label" id=${id + ':n'}>${c.label}${c.required && html`<span class="req" title="required" aria-hidden="true"> *</span>`}</span>
     ${c.hint && html`<span class="dim">${c.hint}</span>`}
-    ${c.null && html`<button class="quiet" id=${id + '-z'} aria-label=${c.label + ': null'} aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; touch() }}>null</button>`}
+    ${c.null && html`<button class="quiet" id=${id + ':z'} aria-label=${c.label + ': null'} aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; touch() }}>null</button>`}
     ${!c.required && html`<button class="quiet" aria-label=${c.label + ': not set'} onClick=${() => toggle(false)}>not set</button>`}`
   const under = html`${shown ? faults(mine, id) : ''}
     ${c.wrong && html`<div class="warn">${c.wrong}</div>`}
-    ${c.help && html`<div class="help" id=${id + '-h'}>${c.help}</div>`}`
+    ${c.help && html`<div class="help" id=${id + ':h'}>${c.help}</div>`}`
   const inner = n.isNull ? html`<code class="dim">null</code>` : html`<${Control} n=${n} path=${path} id=${id} ctx=${ctx} bad=${shown} touch=${touch} />`
-  if (group) return html`<fieldset class="field group" id=${id + '-g'} aria-labelledby=${id + '-n'} tabindex="-1"><legend>${head}</legend>${under}${inner}</fieldset>`
+  if (group) return html`<fieldset class="field group" id=${id + ':g'} aria-labelledby=${id + ':n'} tabindex="-1"><legend>${head}</legend>${under}${inner}</fieldset>`
   return html`<div class="field"><label class="head" for=${id}>${head}</label>${inner}${under}</div>`
 }
 
@@ -169,27 +184,26 @@ function Control({ n, path, id, ctx, bad, touch, label }) { // label where no el
   const c = n.c
   touch ??= () => { n.touched = true; ctx.change() }
   const set = e => { n.text = e.currentTarget.value; ctx.change() }
-  const aria = { id, 'aria-label': label, 'aria-labelledby': label === undefined ? id + '-n' : undefined, 'aria-invalid': bad ? 'true' : undefined, 'aria-required': c.required ? 'true' : undefined, 'aria-describedby': [bad && id + '-e', c.help && id + '-h'].filter(Boolean).join(' ') || undefined }
+  const aria = { id, 'aria-label': label, 'aria-labelledby': label === undefined ? id + ':n' : undefined, 'aria-invalid': bad ? 'true' : undefined, 'aria-required': c.required ? 'true' : undefined, 'aria-describedby': [bad && id + ':e', c.help && id + ':h'].filter(Boolean).join(' ') || undefined }
   const own = { ...aria, value: n.text, onInput: set, onBlur: touch }
   switch (c.kind) {
-    case 'object': return html`<div class="inner">${[...n.nodes.values()].map(f => html`<${Field} key=${f.c.key} n=${f} path=${path + '/' + escape(f.c.key)} ctx=${ctx} />`)}<${Further} n=${n} path=${path} ctx=${ctx} /></div>`
+    case 'object': return html`<div class="inner"><${Members} n=${n} path=${path} id=${id} ctx=${ctx} /></div>`
     case 'list': return html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} label=${label || c.label || 'list'} />`
     case 'union': return html`<div class="inner"><select ...${aria} aria-labelledby=${undefined} aria-label=${'kind of ' + (label || c.label || 'value')} value=${n.variant} onChange=${e => { pick(n, +e.currentTarget.value); touch() }}>
       ${c.variants.map((v, i) => html`<option value=${i}>${v.label}</option>`)}</select>
-      <${Control} key=${n.variant} n=${n.kinds[n.variant]} path=${path} id=${id + '-v'} ctx=${ctx} label=${label || c.label || 'value'} /></div>`
+      <${Control} key=${n.variant} n=${n.kinds[n.variant]} path=${path} id=${id + ':v'} ctx=${ctx} label=${label || c.label || 'value'} /></div>`
     case 'bool': return html`<select ...${own}>${!c.required && html`<option value=""></option>`}<option value="false">false</option><option value="true">true</option></select>`
     case 'choice': return c.count ? html`<${Combo} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
       : html`<select ...${own}><option value="" disabled=${c.required}></option>${c.options.map(o => html`<option value=${o.value}>${o.label}</option>`)}
         ${n.text && !c.options.some(o => o.value === n.text) && html`<option value=${n.text}>${seenJSON(n.text)}</option>`}</select>`
     case 'number': return html`<input ...${own} inputmode="decimal" autocomplete="off" />`
-    case 'long': return html`<textarea ...${own} rows="4"></textarea>`
     case 'null': return html`<code class="dim">null</code>`
     case 'raw': return html`<textarea ...${own} class="mono" rows="3" spellcheck="false" placeholder="JSON"></textarea>`
     case 'file': return html`<${File} n=${n} aria=${aria} touch=${touch} set=${set} />`
     case 'date': case 'time': return html`<${Moment} n=${n} own=${own} />`
   }
   if (c.complete) return html`<${Complete} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
-  return n.text.includes('\n') ? html`<textarea ...${own} rows="4"></textarea>`
+  return c.kind === 'long' || n.text.includes('\n') ? html`<textarea ...${own} rows="4"></textarea>`
     : html`<input ...${own} autocomplete="off" placeholder=${c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined} />`
 }
 
@@ -206,13 +220,13 @@ function Items({ n, path, id, ctx, label }) {
   const c = n.c, fixed = (c.first ?? []).length
   const put = (...what) => { const [x] = n.items.splice(...what); ctx.change(); return x }
   const move = (i, by) => put(i + by, 0, put(i, 1))
-  const copy = (x, i) => { const y = make(x.c); load(y, parse(value(x) ?? 'null')); put(i + 1, 0, y) }
+  const copy = (x, i) => put(i + 1, 0, made(x.c, parse(value(x) ?? 'null')))
   return html`<div class="inner">${n.items.map((x, i) => ctx.drawn.has(x) && html`<div class="item" key=${i}>
     <div class="itemhead"><span class="dim">${i < fixed ? x.c.label : i}</span>
       ${i >= fixed && [['move up', '↑', i > fixed, () => move(i, -1)], ['move down', '↓', i < n.items.length - 1, () => move(i, 1)], ['copy', 'copy', true, () => copy(x, i)], ['remove', 'remove', true, () => put(i, 1)]]
         .map(([name, sign, can, act]) => html`<button class="quiet" aria-label=${name + ' ' + i} disabled=${!can} onClick=${act}>${sign}</button>`)}</div>
-    <${Item} n=${x} path=${path + '/' + i} id=${id + '-' + i} ctx=${ctx} label=${label + ' ' + i} /></div>`)}
-    ${c.item && html`<button class="quiet" onClick=${() => { n.items.push(make(c.item)); n.touched = true; ctx.change() }}>+ add to ${label}</button>`}</div>`
+    <${Item} n=${x} path=${path + '/' + i} id=${id + '-47-' + i} ctx=${ctx} label=${label + ' ' + i} /></div>`)}
+    ${c.item && html`<button class="quiet" onClick=${() => { const x = make(c.item); n.touched = true; ctx.show(x, id + '-47-' + (n.items.push(x) - 1)) }}>+ add to ${label}</button>`}</div>`
 }
 
 function Item({ n, path, id, ctx, label }) {
@@ -221,14 +235,14 @@ function Item({ n, path, id, ctx, label }) {
     ${mine.length > 0 && faults(mine, id)}</div>`
 }
 
-function Further({ n, path, ctx }) {
+function Further({ n, path, id, ctx }) {
   const c = n.c
   if (!c.free && !c.rest && !n.more.length) return null
   return html`<div class="further">${n.more.map((m, i) => ctx.drawn.has(m.node) && html`<div class="item" key=${i} role="group" aria-label=${m.name || 'further member'}>
-    <input aria-label="name of a further member" value=${m.name} onInput=${e => { m.name = e.currentTarget.value; ctx.change() }} />
-    <${Control} n=${m.node} path=${path + '/' + escape(m.name)} id=${ctx.id + path + '-more' + i} ctx=${ctx} label=${m.name || 'further member'} />
+    <input id=${id + ':k' + i} aria-label="name of a further member" value=${m.name} onInput=${e => { m.name = e.currentTarget.value; ctx.change() }} />
+    <${Control} n=${m.node} path=${path + escape(m.name)} id=${id + ':m' + i} ctx=${ctx} label=${m.name || 'further member'} />
     <button class="quiet" onClick=${() => { n.more.splice(i, 1); ctx.change() }}>remove</button></div>`)}
-    ${(c.rest || n.more.length > 0 || !(c.fields ?? []).length) && html`<button class="quiet" onClick=${() => { n.more.push({ name: '', node: make(further(c)) }); ctx.change() }}>+ add a member</button>`}</div>`
+    ${(c.rest || n.more.length > 0 || !(c.fields ?? []).length) && html`<button class="quiet" onClick=${() => { const node = make(further(c)); ctx.show(node, id + ':k' + (n.more.push({ name: '', node }) - 1)) }}>+ add a member</button>`}</div>`
 }
 
 // Combo is a choice of too many: the program is asked for those that fit.
@@ -241,8 +255,8 @@ function Combo({ n, aria, ctx, touch }) {
     else get(`/api/form?${ctx.of}&list=${n.c.list}&text=${encodeURIComponent(typed)}`, stop.signal).then(setFound, () => {})
     return () => stop.abort()
   }, [typed])
-  return html`<div class="combo"><input ...${aria} role="combobox" aria-expanded="true" aria-controls=${aria.id + '-l'} autocomplete="off" placeholder=${`find among ${n.c.count}`} value=${typed} onInput=${e => setTyped(e.currentTarget.value)} onBlur=${touch} />
-    <select size="5" id=${aria.id + '-l'} aria-label=${'values of ' + n.c.label} value=${n.text} onChange=${e => { n.text = e.currentTarget.value; touch() }}>${found.map(o => html`<option value=${o.value}>${o.label}</option>`)}</select>
+  return html`<div class="combo"><input ...${aria} role="combobox" aria-expanded="true" aria-controls=${aria.id + ':l'} autocomplete="off" placeholder=${`find among ${n.c.count}`} value=${typed} onInput=${e => setTyped(e.currentTarget.value)} onBlur=${touch} />
+    <select size="5" id=${aria.id + ':l'} aria-label=${'values of ' + n.c.label} value=${n.text} onChange=${e => { n.text = e.currentTarget.value; touch() }}>${found.map(o => html`<option value=${o.value}>${o.label}</option>`)}</select>
     <span class="dim">${n.text ? 'chosen: ' + seenJSON(n.text) : 'none chosen'}</span></div>`
 }
 
@@ -274,7 +288,7 @@ function Moment({ n, own }) {
 }
 
 export const completer = (kind, name, node) => (argument, value, signal) => {
-  const others = Object.fromEntries([...node.nodes].filter(([key, n]) => key !== argument && n.set && n.text !== '').map(([key, n]) => [key, n.text]))
+  const others = Object.fromEntries([...node.nodes].filter(([key, n]) => key !== argument && n.set && n.text).map(([key, n]) => [key, n.text]))
   return post('/api/request', { method: 'completion/complete', params: {
     ref: kind === 'prompt' ? { type: 'ref/prompt', name } : { type: 'ref/resource', uri: name }, argument: { name: argument, value }, context: { arguments: others } } }, signal)
 }
@@ -294,7 +308,7 @@ function Complete({ n, aria, ctx, touch }) {
       r => { if (!mine.signal.aborted) { setFound(r); setAt(-1) } },
       e => { if (!mine.signal.aborted) setFound({ values: [], error: e.message }) }), wait)
   }
-  const values = found?.values ?? [], list = aria.id + '-l'
+  const values = found?.values ?? [], list = aria.id + ':l'
   const pick = i => { n.text = values[i].value; close(); touch() }
   const key = e => {
     if (e.key === 'ArrowDown' && !found) look(0)
