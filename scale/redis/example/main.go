@@ -50,9 +50,13 @@ func newServer(opts mcp.Options) *mcp.Server {
 func main() {
 	acl := flag.Bool("acl", false, "print the rules of the engine's user")
 	addr := flag.String("http", ":8080", "serve HTTP on this `address`")
-	grace := flag.Duration("grace", 27*time.Second, "how `long` the end may take: nine tenths of the time until SIGKILL")
+	grace := flag.Duration("grace", 27*time.Second, "the `duration` that the end may take: nine tenths of the time until SIGKILL")
 	early := flag.Bool("early", false, "close the port before calls are drained: for balancers that look at no /readyz")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "example: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	if *acl {
 		fmt.Println(redis.ACL(prefix))
 		return
@@ -72,6 +76,9 @@ func serve(addr string, grace time.Duration, early bool) error {
 			return errors.New("STATE_KEYS: each secret needs 16 random bytes or more; openssl rand -hex 32 makes one")
 		}
 		keys = append(keys, []byte(key))
+	}
+	if os.Getenv("REDIS_URL") == "" {
+		return errors.New("REDIS_URL is not set: it is as redis://user:password@host:port")
 	}
 	store, err := redis.Open(ctx, redis.Options{URL: os.Getenv("REDIS_URL"), Prefix: prefix})
 	if err != nil {
@@ -93,6 +100,7 @@ func serve(addr string, grace time.Duration, early bool) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(os.Stderr, "example: http://%v/mcp\n", listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	select {
