@@ -90,14 +90,15 @@ func (q *questions) waiting() []*question {
 	return append([]*question{}, q.list...)
 }
 
-// schema returns what the answer to a question has to fit; nil if it does not wait.
-func (q *questions) schema(id int64) json.RawMessage {
+// schema returns what the answer to a question has to fit; ok is false if it does not
+// wait.
+func (q *questions) schema(id int64) (schema json.RawMessage, ok bool) {
 	for _, one := range q.waiting() {
 		if one.ID == id {
-			return one.schema
+			return one.schema, true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // encoded returns those that wait as the page gets them, the same text until they

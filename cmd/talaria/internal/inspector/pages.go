@@ -14,7 +14,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -342,13 +341,11 @@ func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 	var err error
 	if q.Has("question") { // for its lists
 		id, _ := strconv.ParseInt(q.Get("question"), 10, 64) // what is no number is no question
-		waiting := i.asked.waiting()
-		n := slices.IndexFunc(waiting, func(one *question) bool { return one.ID == id })
-		if n < 0 {
+		waits := false
+		if e.input, waits = i.asked.schema(id); !waits {
 			refuse(w, http.StatusNotFound, errNobody)
 			return
 		}
-		e.input = waiting[n].schema
 	} else if e, err = i.find(r.Context(), kind, q.Get("tool")); err != nil {
 		refuse(w, http.StatusNotFound, err)
 		return
@@ -397,7 +394,7 @@ func (i pages) check(w http.ResponseWriter, r *http.Request) {
 	var schema json.RawMessage
 	uri := ""
 	if q.Question != 0 {
-		schema = i.asked.schema(q.Question)
+		schema, _ = i.asked.schema(q.Question)
 	} else {
 		e, err := i.find(r.Context(), cmp.Or(q.Kind, "tool"), q.Tool)
 		if err != nil {
