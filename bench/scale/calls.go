@@ -84,6 +84,7 @@ func calls(o options, r *report) error {
 // and those of many clients that each make a few in a second.
 func waits(o options, r *report, shared, alone *replica) error {
 	const calls = 2000 // of a round
+	rounds := min(o.rounds, 9)
 	for _, test := range []struct {
 		name    string
 		clients int
@@ -95,7 +96,7 @@ func waits(o options, r *report, shared, alone *replica) error {
 		{"99 of 100 calls of 64 clients with 16 a second each", inflight, time.Second / 16, 99, maxWaitLate},
 	} {
 		var took [2][]float64 // ms
-		for round := range o.rounds {
+		for round := range rounds {
 			for turn := range took {
 				i := (round + turn) % len(took)
 				c, err := newClients([]*replica{shared, alone}[i].addr, kinds[1], test.clients)
@@ -112,7 +113,7 @@ func waits(o options, r *report, shared, alone *replica) error {
 		}
 		slices.Sort(took[0])
 		slices.Sort(took[1])
-		with, without := took[0][o.rounds/2], took[1][o.rounds/2]
+		with, without := took[0][rounds/2], took[1][rounds/2]
 		r.say("%s: %.2f ms, %.2f ms without", test.name, with, without)
 		r.limit("of which for the store: %.3f ms", with-without, test.most)
 	}

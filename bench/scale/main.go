@@ -73,7 +73,7 @@ func main() {
 	}
 	chosen := flag.String("cases", strings.Join(names, ","), "what is measured, by `names`")
 	flag.IntVar(&o.calls, "calls", 900_000, "calls: `number` of calls of each kind")
-	flag.IntVar(&o.rounds, "rounds", 9, "calls: `number` of parts that they are made in, each by two processes, with and without a store")
+	flag.IntVar(&o.rounds, "rounds", 45, "calls: `number` of parts that they are made in, each by two processes, with and without a store")
 	flag.IntVar(&o.sessions, "sessions", 20_000, "sessions: `number` of sessions")
 	flag.IntVar(&o.streams, "streams", 2000, "sessions: `number` of those that have an open stream")
 	flag.DurationVar(&o.idle, "idle", 160*time.Second, "sessions, million: how long they are watched; what is done for an open stream every 150 s should be seen")

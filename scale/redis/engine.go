@@ -60,7 +60,7 @@ func newEngine(o Options) (*engine, error) {
 	}
 	e.bounds.timeout = e.timeout
 	if o.MaxCalls == 0 {
-		o.MaxCalls = 250
+		o.MaxCalls = 60
 	}
 	if e.log == nil {
 		nobody := zerolog.Nop()
@@ -131,7 +131,7 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 	opt.Dialer.Timeout = e.timeout / 2
 	opt.Dialer.KeepAlive = time.Second
 	opt.ConnWriteTimeout = 2 * time.Second
-	opt.ReadBufferEachConn, opt.WriteBufferEachConn = 16<<10, 16<<10
+	opt.ReadBufferEachConn, opt.WriteBufferEachConn = 4<<10, 8<<10
 	opt.DialCtxFn = e.conns.dialer(opt.DialCtxFn)
 	return opt, nil
 }

@@ -74,7 +74,7 @@ type Options struct {
 	// Timeout bounds each call, whatever its context says. 0 means a second.
 	Timeout time.Duration
 	// MaxCalls is how many calls may be at the engine at once; more wait for one of
-	// them to end, within Timeout. 0 means 250.
+	// them to end, within Timeout. 0 means 60.
 	MaxCalls int
 	// Logger hears when the engine is gone and when it is back, and at Open if it
 	// keeps nothing on disk. nil means nobody.
