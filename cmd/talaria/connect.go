@@ -69,6 +69,11 @@ func (f *connector) prepare(c *console.Console, ed *editor.Editor) (*client.Opti
 	if f.timeout < 0 {
 		return nil, nil, usage("--timeout %v: must not be less than 0", f.timeout)
 	}
+	for _, pair := range f.answers {
+		if !strings.Contains(pair, "=") {
+			return nil, nil, usage("--answer %q: it is not as NAME=value", pair)
+		}
+	}
 	f.terminal = terminal.New(terminal.Options{Console: c, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose})
 	notices := console.Lines(func(line string) { f.terminal.Notice("%s", line) }) // above the prompt
 	opts, err := f.options(notices)

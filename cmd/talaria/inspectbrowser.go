@@ -46,6 +46,9 @@ func (b *inBrowser) add(cmd *cobra.Command) *cobra.Command {
 	flags.StringVar(&b.file, "file", "", "with -b and without TARGET: show this recording, a `file` of talaria tap or mcptest.Record, and what is appended to it")
 	wanted, show := cmd.Args, cmd.RunE
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if b.file != "" && len(args) > 0 {
+			return usage("--file shows a recording, and takes no TARGET beside it")
+		}
 		if b.file != "" || b.browser && b.config != "" && len(args) == 0 {
 			return exactly()(cmd, args)
 		}

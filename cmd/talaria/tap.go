@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -43,6 +44,7 @@ conn and text. What is recorded may have secrets in it: only you can read the fi
 		Args:    between(1, -1, "COMMAND or URL"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return t.run(cmd.Context(), args) },
 	}
+	cmd.Flags().SetInterspersed(false) // those of the command are not ours
 	cmd.Flags().StringVarP(&t.out, "out", "o", "", "append to this `file` (default: a new one in your state folder, which is named at the start)")
 	cmd.Flags().StringVar(&t.http, "http", "", "listen on this `address`, such as 127.0.0.1:8090, and pass requests on to the URL; port 0 takes a free one")
 	return cmd
@@ -63,6 +65,11 @@ func (t *tapCommand) run(ctx context.Context, target []string) error {
 		what = to.Hostname()
 	case isURL(what):
 		return usage("%s is a URL: which address shall the client get in its place?", login.Shown(what)).with("talaria tap --http 127.0.0.1:8090 URL")
+	}
+	if to == nil { // before a file is made for it
+		if _, err := exec.LookPath(what); err != nil {
+			return failed(exitConnect, err).with("usage: talaria tap [-o FILE] -- COMMAND [ARGS…]; COMMAND is one word, and what it is given are others")
+		}
 	}
 	name := t.out
 	if name == "" {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +69,25 @@ func (r *requester) answer(body string, modern bool) (status int, text string) {
 	return res.StatusCode, string(all)
 }
 
+// asked makes a call that asks something, and returns its stream and the question's id.
+func (r *requester) asked() (stream *bufio.Reader, id string) {
+	r.t.Helper()
+	var res *http.Response
+	eventually(r.t, "a call that asks", func() bool {
+		res = r.post(ask, false)
+		if res.StatusCode == http.StatusServiceUnavailable {
+			_ = res.Body.Close()
+			return false
+		}
+		return true
+	})
+	r.t.Cleanup(func() { _ = res.Body.Close() })
+	stream = bufio.NewReader(res.Body)
+	_, id, _ = strings.Cut(event(r.t, stream, `"method":"roots/list"`), `"id":`)
+	id, _, _ = strings.Cut(id, ",")
+	return stream, id
+}
+
 const (
 	initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"outage","version":"1"}}}`
 	visit      = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"visit","arguments":{}}}`
@@ -125,68 +143,60 @@ func TestOutage(t *testing.T) {
 					t.Fatalf("visit: %d %s", status, text)
 				}
 			}
-			asked := client.post(ask, false)
-			defer asked.Body.Close()
-			stream := bufio.NewReader(asked.Body)
-			question := event(t, stream, `"method":"roots/list"`)
-			id := question[strings.Index(question, `"id":`)+5:]
-			id = id[:strings.Index(id, ",")]
+			stream, id := client.asked()
 
-			modern := func(end time.Time) (took []time.Duration) {
+			modern := func(took *times, end time.Time) {
 				for time.Now().Before(end) {
 					begun := time.Now()
 					if status, text := client.answer(add, true); status != http.StatusOK {
 						t.Errorf("a modern call: %d %s", status, text)
 						break
 					}
-					took = append(took, time.Since(begun))
+					took.add(time.Since(begun))
 				}
-				slices.Sort(took)
-				return took
 			}
+			with, without, refused := newTimes(), newTimes(), newTimes()
 			var calling sync.WaitGroup
-			before := time.Now().Add(*outage / 3)
-			calling.Go(func() { // as much beside it as later
-				for time.Now().Before(before) {
+			pings, before := 0, time.Now().Add(*outage/3)
+			calling.Go(func() {
+				for ; time.Now().Before(before); pings++ {
 					client.answer(`{"jsonrpc":"2.0","id":5,"method":"ping"}`, false)
 				}
 			})
-			with := modern(before)
+			modern(with, before)
 			calling.Wait()
-			http.DefaultClient.CloseIdleConnections()
-			debug.FreeOSMemory()
-			goroutines, memory := runtime.NumGoroutine(), resident(t)
+			goroutines, memory := footprint(t)
 
 			goOn := away(engine, o)
 			end := time.Now().Add(*outage)
 			calling.Go(func() {
-				without := modern(end)
-				t.Logf("%d modern calls; half took %v at most, 99 of 100 %v, the slowest %v; with the engine %v, %v and %v: %.2f, %.2f times as long", len(without),
-					middle(without), late(without), slices.Max(without), middle(with), late(with), slices.Max(with),
-					float64(middle(without))/float64(middle(with)), float64(late(without))/float64(late(with)))
+				modern(without, end)
+				t.Logf("%d modern calls; half took %v at most, 99 of 100 %v, the slowest %v; with the engine %v, %v and %v: %.2f, %.2f times as long", without.n,
+					without.at(50), without.at(99), without.slowest, with.at(50), with.at(99), with.slowest,
+					float64(without.at(50))/float64(with.at(50)), float64(without.at(99))/float64(with.at(99)))
 			})
-			var refused []time.Duration
-			for time.Now().Before(end) {
+			waited, pace := 0, time.NewTicker(*outage/3/time.Duration(pings+1)) // as much beside modern calls as before
+			defer pace.Stop()
+			for ; time.Now().Before(end); <-pace.C {
 				begun := time.Now()
 				if status, text := client.answer(visit, false); status != http.StatusServiceUnavailable {
 					t.Errorf("a legacy call: %d %s", status, text)
 					break
 				}
-				refused = append(refused, time.Since(begun))
+				if took := time.Since(begun); refused.add(took) >= time.Second/2 {
+					waited++
+				}
 			}
 			calling.Wait()
-			judgeRefusals(t, refused)
+			judgeRefusals(t, refused, waited)
 			quiet := func(when string) {
-				most := goroutines + goroutines/20 + 4 // what the client of HTTP has now and then
-				eventually(t, "no more goroutines "+when, func() bool {
-					http.DefaultClient.CloseIdleConnections()
-					return runtime.NumGoroutine() <= most
-				})
-				debug.FreeOSMemory()
-				now := resident(t)
-				t.Logf("%s there are %d goroutines and %d KiB in memory, before %d and %d: %+.1f %%", when, runtime.NumGoroutine(), now>>10, goroutines, memory>>10,
-					100*float64(now-memory)/float64(max(memory, 1)))
-				if measured() && now > memory+memory/20+noise {
+				threads, now := footprint(t)
+				more, grown := percent(threads, goroutines), percent(now, memory)
+				t.Logf("%s there are %d goroutines and %d KiB in memory, before %d and %d: %+.1f and %+.1f %%", when, threads, now>>10, goroutines, memory>>10, more, grown)
+				if threads > goroutines+goroutines/20 {
+					t.Errorf("%s there are %d goroutines more", when, threads-goroutines)
+				}
+				if measured() && max(grown, -grown) > 5 {
 					t.Errorf("%s there are %d KiB more in memory", when, (now-memory)>>10)
 				}
 			}
@@ -207,60 +217,90 @@ func TestOutage(t *testing.T) {
 			if status != http.StatusOK || !strings.Contains(text, `4`) {
 				t.Errorf("the visit after the outage: %d %s", status, text)
 			}
-			eventually(t, "the answer is taken", func() bool {
-				status, _ := client.answer(`{"jsonrpc":"2.0","id":`+id+`,"result":{"roots":[{"uri":"file:///a"},{"uri":"file:///b"}]}}`, false)
-				return status == http.StatusAccepted
-			})
-			if text := event(t, stream, `"id":3`); !strings.Contains(text, "2 roots") {
-				t.Errorf("the question from before: %s", text)
+			reply := func(when string) {
+				eventually(t, "the answer is taken", func() bool {
+					status, _ := client.answer(`{"jsonrpc":"2.0","id":`+id+`,"result":{"roots":[{"uri":"file:///a"},{"uri":"file:///b"}]}}`, false)
+					return status == http.StatusAccepted
+				})
+				if text := event(t, stream, `"id":3`); !strings.Contains(text, "2 roots") {
+					t.Errorf("the question from %s: %s", when, text)
+				}
+				if _, err := io.Copy(io.Discard, stream); err != nil {
+					t.Error(err)
+				}
 			}
+			reply("before")
+			stream, id = client.asked()
 			quiet("afterwards")
+			reply("afterwards")
 		})
 	}
 }
 
-// noise is how much more memory a process may have, whatever it does: what the
-// runtime keeps for another time.
-const noise = 4 << 20
+// percent is how much more n is than it was.
+func percent(n, was int) float64 { return 100 * float64(n-was) / float64(max(was, 1)) }
+
+// footprint waits until no goroutine ends any more, such as those of connections that are
+// closed, and returns how many there are, and how much memory is in use.
+func footprint(t *testing.T) (goroutines, memory int) {
+	t.Helper()
+	last, since := 0, time.Now()
+	eventually(t, "as many goroutines as before", func() bool {
+		http.DefaultClient.CloseIdleConnections()
+		if n := runtime.NumGoroutine(); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) > time.Second/2
+	})
+	debug.FreeOSMemory()
+	return last, resident(t)
+}
 
 // judgeRefusals says how long refused calls have waited: few for the engine, as long
 // as one may, and the others for nothing.
-func judgeRefusals(t *testing.T, took []time.Duration) {
+func judgeRefusals(t *testing.T, took *times, waited int) {
 	t.Helper()
-	if len(took) == 0 {
+	if took.n == 0 {
 		t.Error("no call was refused")
 		return
 	}
-	slowest, waited := slices.Max(took), 0
-	var atOnce []time.Duration
-	for _, d := range took {
-		if d < time.Second/2 {
-			atOnce = append(atOnce, d)
-		} else {
-			waited++
-		}
+	t.Logf("%d legacy calls were refused: %d had waited, the slowest %v; half took %v at most, 99 of 100 %v",
+		took.n, waited, took.slowest, took.at(50), took.at(99))
+	if took.slowest > 5*time.Second { // of a second on a quiet machine
+		t.Errorf("a refusal took %v", took.slowest)
 	}
-	slices.Sort(atOnce)
-	t.Logf("%d legacy calls were refused: %d had waited, the slowest %v; of the others half took %v at most, 99 of 100 %v",
-		len(took), waited, slowest, middle(atOnce), late(atOnce))
-	if slowest > 5*time.Second { // of a second on a quiet machine
-		t.Errorf("a refusal took %v", slowest)
-	}
-	if most := 3 * maxFailures; waited > most || measured() && middle(atOnce) > 5*time.Millisecond {
-		t.Errorf("%d calls have waited, want %d at most; half of the others took %v", waited, most, middle(atOnce))
+	if most := 3 * maxFailures; waited > most || measured() && took.at(50) > 5*time.Millisecond {
+		t.Errorf("%d calls have waited, want %d at most; half of all took %v", waited, most, took.at(50))
 	}
 }
 
-// middle and late are what half of sorted times, and 99 of 100, are at most; 0 of none.
-func middle(sorted []time.Duration) time.Duration { return at(sorted, 50) }
+// times are how long calls took. They use as much memory however many there are.
+type times struct {
+	n       int
+	slowest time.Duration
+	counts  []uint32 // by the unit; the last has all that took longer
+}
 
-func late(sorted []time.Duration) time.Duration { return at(sorted, 99) }
+const unit = 5 * time.Microsecond
 
-func at(sorted []time.Duration, percent int) time.Duration {
-	if len(sorted) == 0 {
-		return 0
+func newTimes() *times { return &times{counts: make([]uint32, 20*time.Millisecond/unit)} }
+
+func (t *times) add(took time.Duration) time.Duration {
+	t.n++
+	t.slowest = max(t.slowest, took)
+	t.counts[min(int(took/unit), len(t.counts)-1)]++
+	return took
+}
+
+// at is what so many percent took at most: 20 ms where it is that or more, 0 of none.
+func (t *times) at(percent int) time.Duration {
+	left := t.n * percent / 100
+	for i, n := range t.counts {
+		if left -= int(n); left < 0 {
+			return time.Duration(i+1) * unit
+		}
 	}
-	return sorted[len(sorted)*percent/100]
+	return 0
 }
 
 // resident is how many bytes of memory this process has; 0 where Linux does not say it.

@@ -368,7 +368,7 @@ func TestSecondUse(t *testing.T) {
 	thief.open(i.link)
 	thief.until(`document.querySelector('.dot.ready')`)
 	mine.open(i.link)
-	mine.reads("the link is good once, and was used")
+	mine.reads("this link was used before, or is not whole")
 	thief.reads("the key is no longer good") // though it asks for nothing
 	told := i.stderr.String()
 	fresh := links.FindAllString(told, -1)

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/scale/redis"
 )
@@ -80,12 +82,13 @@ func serve(addr string, grace time.Duration, early bool) error {
 	if os.Getenv("REDIS_URL") == "" {
 		return errors.New("REDIS_URL is not set: it is as redis://user:password@host:port")
 	}
-	store, err := redis.Open(ctx, redis.Options{URL: os.Getenv("REDIS_URL"), Prefix: prefix})
+	log := zerolog.New(os.Stderr).With().Timestamp().Logger()
+	store, err := redis.Open(ctx, redis.Options{URL: os.Getenv("REDIS_URL"), Prefix: prefix, Logger: &log})
 	if err != nil {
 		return fmt.Errorf("REDIS_URL: %w", err)
 	}
 	defer store.Close()
-	s := newServer(mcp.Options{Store: store, StateKeys: keys})
+	s := newServer(mcp.Options{Store: store, StateKeys: keys, Logger: &log})
 
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
@@ -100,7 +103,7 @@ func serve(addr string, grace time.Duration, early bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "example: http://%v/mcp\n", listener.Addr())
+	log.Info().Str("url", fmt.Sprintf("http://%v/mcp", listener.Addr())).Msg("serving")
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	select {
@@ -108,6 +111,7 @@ func serve(addr string, grace time.Duration, early bool) error {
 		return errors.Join(err, s.Shutdown(context.Background()))
 	case <-ctx.Done():
 		stop() // a second signal kills
+		log.Info().Dur("grace", grace).Msg("clients are sent to the other replicas; a second signal ends at once")
 	}
 	if early {
 		_ = listener.Close() // what is connected stays so

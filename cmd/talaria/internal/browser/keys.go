@@ -77,7 +77,7 @@ func (l *Listener) trade(w http.ResponseWriter, r *http.Request) {
 			time.Now().Format(time.TimeOnly), who(r), l.Links()[0]))
 	}
 	if key == "" {
-		refuse(w, http.StatusUnauthorized, "the link is good once, and was used; open the one that the terminal shows now")
+		refuse(w, http.StatusUnauthorized, "this link was used before, or is not whole: open the one that the terminal shows now")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
