@@ -241,3 +241,35 @@ func TestWaitsUnderNewKey(t *testing.T) {
 		})
 	}
 }
+
+// What a replica adds that seals with the old key, after another one has sealed all anew,
+// goes out when that key is gone: it is sealed anew as the session is kept alive.
+func TestAddedUnderOldKey(t *testing.T) {
+	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 3, local())
+		defer r.close()
+		for i, secrets := range [][][]byte{{old, other}, {other, old}, {other}} {
+			var err error
+			if r.all[i].config.Seal, err = seal.New("session", secrets...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := r.open(0)
+		s := r.at(1, id)
+		s.Use()
+		if err := s.Release(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.post(0, id, "a")
+		release := s.hold()
+		time.Sleep(idle / 2) // which the replica tells the store
+		release()
+		synctest.Wait()
+		r.post(2, id, "b")
+		g := r.get(2, id, "")
+		g.wantMessages(t, "a", "b")
+		g.leave()
+	})
+}

@@ -666,6 +666,9 @@ func (m *Manager) renewed(s *Session, look scale.Look, e scale.Entry) {
 	switch {
 	case e.Rev == look.Known:
 		s.noteTold(e, look.TTL > 0)
+		if m.config.Seal.Replaces() {
+			s.mailbox.reseal() // who has the old key in front adds to it until he is gone
+		}
 	case !m.isHere(s) || s.claimed.Load(): // this replica ends it
 	case e.Rev == 0 || e.Owner != "":
 		m.letGo(s, upcall.ErrSessionDeleted)

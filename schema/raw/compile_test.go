@@ -211,6 +211,13 @@ func TestPatternsTooLarge(t *testing.T) {
 	}
 }
 
+// TestPatternsOfLetters: a class has hundreds of bounds, which are no steps each.
+func TestPatternsOfLetters(t *testing.T) {
+	if _, err := Compile([]byte(`{"properties":{"name":{"pattern":"^\\p{L}{1,255}$"},"city":{"pattern":"^[\\p{L} -]{1,1000}$"}}}`)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLongEnums: long lists are looked through as short ones are; of many long lists of
 // what is no text the check is given up.
 func TestLongEnums(t *testing.T) {

@@ -18,15 +18,19 @@ func (c *compiler) pattern(text string) error {
 		return err
 	}
 	if c.patterns += programSize(re); c.patterns > maxPatterns {
-		return errors.New("all of them together are too large")
+		return errors.New("with it, those of the schema are too large together: counted repetitions such as {1,255} may be shorter")
 	}
 	return nil
 }
 
-// programSize is about how many steps the program of a regular expression has. Its
-// depth is bounded by the parser, and so are its repetitions.
+// programSize is about how many steps the program of a regular expression has. Eight
+// bounds of what a class such as \p{L} takes need as much memory as a step. Its depth is
+// bounded by the parser, and so are its repetitions.
 func programSize(re *syntax.Regexp) int {
-	n := 1 + len(re.Rune)
+	n := 1 + len(re.Rune)/8
+	if re.Op == syntax.OpLiteral {
+		n = 1 + len(re.Rune)
+	}
 	for _, sub := range re.Sub {
 		n += programSize(sub)
 	}
