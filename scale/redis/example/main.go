@@ -82,7 +82,7 @@ func serve(addr string, grace time.Duration, early bool) error {
 	if os.Getenv("REDIS_URL") == "" {
 		return errors.New("REDIS_URL is not set: it is as redis://user:password@host:port")
 	}
-	log := zerolog.New(os.Stderr).With().Timestamp().Logger()
+	log := zerolog.New(os.Stderr).Level(zerolog.InfoLevel).With().Timestamp().Logger()
 	store, err := redis.Open(ctx, redis.Options{URL: os.Getenv("REDIS_URL"), Prefix: prefix, Logger: &log})
 	if err != nil {
 		return fmt.Errorf("REDIS_URL: %w", err)
@@ -111,7 +111,7 @@ func serve(addr string, grace time.Duration, early bool) error {
 		return errors.Join(err, s.Shutdown(context.Background()))
 	case <-ctx.Done():
 		stop() // a second signal kills
-		log.Info().Dur("grace", grace).Msg("clients are sent to the other replicas; a second signal ends at once")
+		log.Info().Stringer("within", grace).Msg("clients are sent to the other replicas; a second signal ends at once")
 	}
 	if early {
 		_ = listener.Close() // what is connected stays so
