@@ -273,3 +273,26 @@ func TestAddedUnderOldKey(t *testing.T) {
 		g.leave()
 	})
 }
+
+// A session that this replica ends, and renews meanwhile, has nothing to seal anew.
+func TestEndWhileKeysAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicas(t, 1, local())
+		defer r.close()
+		keys, err := seal.New("session", []byte("another of 16 bytes or more"), []byte("a secret of 16 bytes or more"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := false
+		r.all[0].config.Seal = keys
+		r.all[0].config.RestoredEnd = func(*Session, error) {
+			time.Sleep(2 * endLease)
+			ended = true
+		}
+		r.open(0)
+		time.Sleep(2*idle + 3*endLease)
+		if !ended {
+			t.Error("the session has not ended")
+		}
+	})
+}

@@ -589,18 +589,45 @@ func (m *Manager) renew() {
 		asked.Go(func() {
 			defer func() { <-room }()
 			asked := time.Now()
+			var told []*Session
 			for i, e := range m.lookAll(chunk) {
 				if e.Err != nil {
 					continue
 				}
 				if e.Rev == chunk[i].Known {
 					m.clock.set(asked, e.Due, chunk[i].In)
+					if m.isHere(these[i]) {
+						told = append(told, these[i])
+					}
 				}
 				m.renewed(these[i], chunk[i], e)
 			}
+			m.resealMail(told)
 		})
 	}
 	asked.Wait()
+}
+
+// resealMail seals anew what waits for sessions, if that was with a key that goes: a
+// replica that seals with it adds to it until it is replaced.
+func (m *Manager) resealMail(sessions []*Session) {
+	if len(sessions) == 0 || !m.config.Seal.Replaces() {
+		return
+	}
+	for chunk := range slices.Chunk(sessions, batch/16) { // what waits may be long
+		looks := make([]scale.Look, len(chunk))
+		for i, s := range chunk {
+			looks[i].Key = mailKey(s.id)
+		}
+		for i, e := range m.lookAll(looks) {
+			if e.Err != nil || e.Owner != "" || len(e.Value) == 0 {
+				continue
+			}
+			if _, old, err := m.config.Seal.Open(e.Value, seal.Binding(e.Key.Name)); err == nil && old {
+				chunk[i].mailbox.reseal()
+			}
+		}
+	}
 }
 
 // leaves tells whether the copy of a session has not been used for so long that it
@@ -666,9 +693,6 @@ func (m *Manager) renewed(s *Session, look scale.Look, e scale.Entry) {
 	switch {
 	case e.Rev == look.Known:
 		s.noteTold(e, look.TTL > 0)
-		if m.config.Seal.Replaces() {
-			s.mailbox.reseal() // who has the old key in front adds to it until he is gone
-		}
 	case !m.isHere(s) || s.claimed.Load(): // this replica ends it
 	case e.Rev == 0 || e.Owner != "":
 		m.letGo(s, upcall.ErrSessionDeleted)

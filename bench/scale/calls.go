@@ -125,7 +125,7 @@ func waits(o options, r *report, shared, alone *replica) error {
 // percent more than the other for as long as it runs.
 func compare(o options, k kind, e *engine) (c compared, err error) {
 	for round := range o.rounds {
-		pair, err := comparePair(o.calls/o.rounds, k, e, round%2)
+		pair, err := comparePair(max(o.calls/o.rounds, 2), k, e, round%2)
 		if err != nil {
 			return nil, err
 		}

@@ -190,14 +190,15 @@ func TestOutage(t *testing.T) {
 			calling.Wait()
 			judgeRefusals(t, refused, waited)
 			quiet := func(when string) {
-				threads, now := footprint(t)
+				var threads, now int
+				eventually(t, "no more goroutines "+when, func() bool {
+					threads, now = footprint(t)
+					return threads <= goroutines+goroutines/20
+				})
 				more, grown := percent(threads, goroutines), percent(now, memory)
 				t.Logf("%s there are %d goroutines and %d KiB in memory, before %d and %d: %+.1f and %+.1f %%", when, threads, now>>10, goroutines, memory>>10, more, grown)
-				if threads > goroutines+goroutines/20 {
-					t.Errorf("%s there are %d goroutines more", when, threads-goroutines)
-				}
 				if measured() && max(grown, -grown) > 5 {
-					t.Errorf("%s there are %d KiB more in memory", when, (now-memory)>>10)
+					t.Errorf("%s there is %+.1f %% more in memory", when, grown)
 				}
 			}
 			quiet("at its end")

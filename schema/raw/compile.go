@@ -48,7 +48,6 @@ import (
 	"maps"
 	"math/big"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -561,7 +560,7 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 	case "maxContains":
 		n.maxContains = new(count(value))
 	case "pattern":
-		n.pattern = regexp.MustCompile(value.(string))
+		n.pattern = compiled(value.(string))
 	case "format":
 		n.formatName, n.format, n.integers = value.(string), lexical.Format(value.(string)), integers(value.(string))
 	case "uniqueItems":
@@ -600,7 +599,7 @@ func (c *compiler) applicator(n *node, name string, object map[string]any, at st
 		n.properties = c.named(value, at)
 	case "patternProperties":
 		for _, p := range slices.Sorted(maps.Keys(value.(map[string]any))) {
-			n.patterns = append(n.patterns, patterned{regexp.MustCompile(p), c.node(at + "/" + escape(p))})
+			n.patterns = append(n.patterns, patterned{compiled(p), c.node(at + "/" + escape(p))})
 		}
 	case "additionalProperties":
 		n.additional = c.node(at)

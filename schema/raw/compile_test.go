@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -213,8 +214,43 @@ func TestPatternsTooLarge(t *testing.T) {
 
 // TestPatternsOfLetters: a class has hundreds of bounds, which are no steps each.
 func TestPatternsOfLetters(t *testing.T) {
-	if _, err := Compile([]byte(`{"properties":{"name":{"pattern":"^\\p{L}{1,255}$"},"city":{"pattern":"^[\\p{L} -]{1,1000}$"}}}`)); err != nil {
-		t.Error(err)
+	s, err := Compile([]byte(`{"properties":{"name":{"pattern":"^\\p{L}{1,255}$"},"city":{"pattern":"^[\\p{L} -]{1,1000}$"}},"patternProperties":{"^[\\p{Lu}]{200}$":false}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	upper := strings.Repeat("Ä", 200)
+	for text, want := range map[string]string{
+		`{"name":"Zoë","city":"São Paulo"}`:             "",
+		`{"name":"Zoë 2"}`:                              `^\p{L}{1,255}$`,
+		`{"name":"` + strings.Repeat("ë", 256) + `"}`:   `^\p{L}{1,255}$`,
+		`{"name":"` + strings.Repeat("ë", 255) + `\n"}`: `^\p{L}{1,255}$`,
+		`{"` + upper + `":1}`:                           "must be left out",
+		`{"` + upper + `Ä":1}`:                          "",
+	} {
+		if err := s.Check([]byte(text)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestPatternsOfOnePass: where all of many optional steps may be followed by a large
+// class, nothing is multiplied by anything.
+func TestPatternsOfOnePass(t *testing.T) {
+	var one, all strings.Builder
+	for n := range 480 {
+		fmt.Fprintf(&one, "%c?", 0x4e00+n)
+	}
+	for n := range 100 {
+		fmt.Fprintf(&all, `,"p%d":{"pattern":"^%s[\\p{Lu}%s]?$"}`, n, one.String(), strings.ReplaceAll(one.String(), "?", ""))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Compile([]byte(`{"properties":{"a":{}` + all.String() + `}}`)); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 200 {
+		t.Errorf("it has needed %d MiB", mib)
 	}
 }
 

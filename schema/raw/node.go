@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 )
@@ -53,7 +52,7 @@ type node struct {
 	multipleOf *big.Rat
 	bounds     []*bound
 	sizes      []size
-	pattern    *regexp.Regexp
+	pattern    *expression
 	formatName string
 	format     func(string) bool
 	integers   func(json.Number) bool
@@ -95,7 +94,7 @@ type (
 	}
 	// patterned is one member of patternProperties.
 	patterned struct {
-		name *regexp.Regexp
+		name *expression
 		node *node
 	}
 	// bound is a limit on a number, with the keyword that says how it is meant.

@@ -3,6 +3,7 @@ package raw
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"regexp/syntax"
 	"strings"
 )
@@ -11,33 +12,62 @@ import (
 // of the programs that are made of them: a repetition has what it repeats as often.
 const maxPatterns = 250_000
 
-// pattern checks a regular expression, and counts it.
+// maxOnePass is how large a regular expression may be for the package regexp to look
+// whether one pass is enough for it. That needs time by the square of its steps, and
+// memory for the bounds of all that may follow each of them.
+const maxOnePass = 300
+
+// pattern checks a regular expression, and counts it. Eight bounds of what a class such as
+// \p{L} takes need as much memory as a step.
 func (c *compiler) pattern(text string) error {
 	re, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return err
 	}
-	if c.patterns += programSize(re); c.patterns > maxPatterns {
+	steps, bounds := programSize(re)
+	if c.patterns += steps + bounds/8; c.patterns > maxPatterns {
 		return errors.New("with it, those of the schema are too large together: counted repetitions such as {1,255} may be shorter")
 	}
 	return nil
 }
 
-// programSize is about how many steps the program of a regular expression has. Eight
-// bounds of what a class such as \p{L} takes need as much memory as a step. Its depth is
-// bounded by the parser, and so are its repetitions.
-func programSize(re *syntax.Regexp) int {
-	n := 1 + len(re.Rune)/8
+// programSize is about how many steps the program of a regular expression has, and how
+// many bounds its classes. Its depth is bounded by the parser, and so are its repetitions.
+func programSize(re *syntax.Regexp) (steps, bounds int) {
+	steps = 1
 	if re.Op == syntax.OpLiteral {
-		n = 1 + len(re.Rune)
+		steps += len(re.Rune)
+	} else {
+		bounds = len(re.Rune)
 	}
 	for _, sub := range re.Sub {
-		n += programSize(sub)
+		s, b := programSize(sub)
+		steps, bounds = steps+s, bounds+b
 	}
 	if re.Op == syntax.OpRepeat {
-		n *= max(re.Min, re.Max, 1)
+		times := max(re.Min, re.Max, 1)
+		steps, bounds = steps*times, bounds*times
 	}
-	return n
+	return steps, bounds
+}
+
+// expression is a regular expression of a schema.
+type expression struct {
+	*regexp.Regexp
+	text string
+}
+
+// String returns it as the schema has it.
+func (e *expression) String() string { return e.text }
+
+// compiled returns a regular expression that compiler.pattern has let through.
+func compiled(text string) *expression {
+	re, err := syntax.Parse(text, syntax.Perl)
+	if steps, bounds := programSize(re); err == nil && steps+bounds > maxOnePass {
+		// With something after what may be $ one pass is never enough.
+		return &expression{regexp.MustCompile("(?:" + re.String() + ")(?:)"), text}
+	}
+	return &expression{regexp.MustCompile(text), text}
 }
 
 // plain reports whether a number is written in the one way that an integer has.
