@@ -171,7 +171,7 @@ var thirdParty = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema": {"internal/spectest"},
 	"github.com/coder/websocket":            {"transport/websocket"},
 	"golang.org/x/time":                     {"middleware"},
-	"github.com/rs/zerolog":                 {"", "internal/conn", "slogwriter", "client", "client/internal/callback", "middleware", "cmd/example", "cmd/talaria", "cmd/talaria/internal/proxy", "scale/redis", "scale/redis/cmd/replica"},
+	"github.com/rs/zerolog":                 {"", "internal/conn", "slogwriter", "client", "client/internal/callback", "middleware", "cmd/example", "cmd/talaria", "cmd/talaria/internal/proxy", "scale/redis", "scale/redis/cmd/replica", "scale/redis/example"},
 	"github.com/redis/rueidis":              {"scale/redis"},
 	"go.opentelemetry.io/otel":              {"telemetry", "telemetry/example"},
 	"github.com/go-chi/chi":                 {"internal/programs/notes", "cmd/example"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -157,6 +158,28 @@ func (m *courier) insist(do func(ctx context.Context) error) {
 			pause.For(m.ctx, time.Second)
 		}
 	})
+}
+
+// reseal seals anew what waits for sessions, if that was with a key that goes: a
+// replica that seals with it adds to it until it is replaced.
+func (m *courier) reseal(sessions []*Session) {
+	if len(sessions) == 0 || !m.config.Seal.Replaces() {
+		return
+	}
+	for chunk := range slices.Chunk(sessions, batch/16) { // what waits may be long
+		looks := make([]scale.Look, len(chunk))
+		for i, s := range chunk {
+			looks[i].Key = mailKey(s.id)
+		}
+		for i, e := range m.lookAll(looks) {
+			if e.Err != nil || e.Owner != "" || len(e.Value) == 0 {
+				continue
+			}
+			if _, old, err := m.config.Seal.Open(e.Value, seal.Binding(e.Key.Name)); err == nil && old {
+				chunk[i].mailbox.reseal()
+			}
+		}
+	}
 }
 
 // check keeps what the store has of who listens to sessions that have a stream open

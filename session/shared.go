@@ -602,32 +602,10 @@ func (m *Manager) renew() {
 				}
 				m.renewed(these[i], chunk[i], e)
 			}
-			m.resealMail(told)
+			m.courier.reseal(told)
 		})
 	}
 	asked.Wait()
-}
-
-// resealMail seals anew what waits for sessions, if that was with a key that goes: a
-// replica that seals with it adds to it until it is replaced.
-func (m *Manager) resealMail(sessions []*Session) {
-	if len(sessions) == 0 || !m.config.Seal.Replaces() {
-		return
-	}
-	for chunk := range slices.Chunk(sessions, batch/16) { // what waits may be long
-		looks := make([]scale.Look, len(chunk))
-		for i, s := range chunk {
-			looks[i].Key = mailKey(s.id)
-		}
-		for i, e := range m.lookAll(looks) {
-			if e.Err != nil || e.Owner != "" || len(e.Value) == 0 {
-				continue
-			}
-			if _, old, err := m.config.Seal.Open(e.Value, seal.Binding(e.Key.Name)); err == nil && old {
-				chunk[i].mailbox.reseal()
-			}
-		}
-	}
 }
 
 // leaves tells whether the copy of a session has not been used for so long that it
