@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -251,6 +252,21 @@ func TestPatternsOfOnePass(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 200 {
 		t.Errorf("it has needed %d MiB", mib)
+	}
+}
+
+// TestPatternsAsWritten: a pattern means what it does to the package regexp, whatever is
+// put around it.
+func TestPatternsAsWritten(t *testing.T) {
+	texts := []string{"", "a", "b", "é", "É", "abc", "ABBC", "a.b", "axb", "ab-cd", "x\ny", "y\nx", "a\nb", "b\n", "xb", strings.Repeat("a", 64), strings.Repeat("a", 65)}
+	for _, pattern := range []string{"", "^$", "x*", "a|^b$", "^b$|", "^[A-Za-z0-9_-]{1,64}$", "(?i)^a(?U)b*c$", `^\Qa.b\E$`, `^\Qa.b`, "(?m)^x$", "(?s)^.{3}$",
+		`\bab\b`, `\Aa`, `b\z`, "(?m:^a$)b?", "[^a]", "(?i:É)"} {
+		plain, ours := regexp.MustCompile(pattern), compiled(pattern)
+		for _, text := range texts {
+			if got, want := ours.MatchString(text), plain.MatchString(text); got != want {
+				t.Errorf("%q matches %q: %v, want %v", pattern, text, got, want)
+			}
+		}
 	}
 }
 

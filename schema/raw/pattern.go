@@ -12,43 +12,33 @@ import (
 // of the programs that are made of them: a repetition has what it repeats as often.
 const maxPatterns = 250_000
 
-// maxOnePass is how large a regular expression may be for the package regexp to look
-// whether one pass is enough for it. That needs time by the square of its steps, and
-// memory for the bounds of all that may follow each of them.
-const maxOnePass = 300
-
-// pattern checks a regular expression, and counts it. Eight bounds of what a class such as
-// \p{L} takes need as much memory as a step.
+// pattern checks a regular expression, and counts it.
 func (c *compiler) pattern(text string) error {
 	re, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return err
 	}
-	steps, bounds := programSize(re)
-	if c.patterns += steps + bounds/8; c.patterns > maxPatterns {
+	if c.patterns += programSize(re); c.patterns > maxPatterns {
 		return errors.New("with it, those of the schema are too large together: counted repetitions such as {1,255} may be shorter")
 	}
 	return nil
 }
 
-// programSize is about how many steps the program of a regular expression has, and how
-// many bounds its classes. Its depth is bounded by the parser, and so are its repetitions.
-func programSize(re *syntax.Regexp) (steps, bounds int) {
-	steps = 1
+// programSize is about how many steps the program of a regular expression has. Eight
+// bounds of a class such as \p{L} need as much memory as a step. Its depth is bounded by
+// the parser, and so are its repetitions.
+func programSize(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)/8
 	if re.Op == syntax.OpLiteral {
-		steps += len(re.Rune)
-	} else {
-		bounds = len(re.Rune)
+		n = 1 + len(re.Rune)
 	}
 	for _, sub := range re.Sub {
-		s, b := programSize(sub)
-		steps, bounds = steps+s, bounds+b
+		n += programSize(sub)
 	}
 	if re.Op == syntax.OpRepeat {
-		times := max(re.Min, re.Max, 1)
-		steps, bounds = steps*times, bounds*times
+		n *= max(re.Min, re.Max, 1)
 	}
-	return steps, bounds
+	return n
 }
 
 // expression is a regular expression of a schema.
@@ -60,14 +50,16 @@ type expression struct {
 // String returns it as the schema has it.
 func (e *expression) String() string { return e.text }
 
-// compiled returns a regular expression that compiler.pattern has let through.
+// compiled returns a regular expression that compiler.pattern has let through. The package
+// regexp would find out whether one pass is enough for it, which saves hardly anything
+// here, and takes time and memory by the cube of its length. It does not where something
+// follows $, if only nothing.
 func compiled(text string) *expression {
 	re, err := syntax.Parse(text, syntax.Perl)
-	if steps, bounds := programSize(re); err == nil && steps+bounds > maxOnePass {
-		// With something after what may be $ one pass is never enough.
-		return &expression{regexp.MustCompile("(?:" + re.String() + ")(?:)"), text}
+	if err != nil {
+		panic(err)
 	}
-	return &expression{regexp.MustCompile(text), text}
+	return &expression{regexp.MustCompile("(?:" + re.String() + ")(?:)"), text}
 }
 
 // plain reports whether a number is written in the one way that an integer has.

@@ -15,7 +15,7 @@ package lexical
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +65,7 @@ func Format(name string) func(string) bool {
 	case "relative-json-pointer":
 		return isRelativePointer
 	case "regex":
-		return func(s string) bool { _, err := regexp.Compile(s); return err == nil }
+		return func(s string) bool { _, err := syntax.Parse(s, syntax.Perl); return err == nil }
 	}
 	return nil
 }
