@@ -25,10 +25,10 @@ var exempt = map[string]string{
 	"go test ./...":                       "the gate runs it",
 	"go test work":                        "the gate runs it",
 
-	`redis-server --save ""`: "it runs until it is stopped; e2e/deploy starts an engine of its own",
+	`redis-server --save "" &`: "it runs until it is stopped; e2e/deploy starts an engine of its own",
 	"export REDIS_URL=redis://127.0.0.1:6379 STATE_KEYS=$(openssl rand -hex 32)": "the two after it are not run",
-	"go run ./scale/redis/example -http 127.0.0.1:8081":                          "it runs until it is stopped; e2e/deploy starts several",
-	"go run ./scale/redis/example -http 127.0.0.1:8082":                          "it runs until it is stopped; e2e/deploy starts several",
+	"go run ./scale/redis/example -http 127.0.0.1:8081 &":                        "it runs until it is stopped; e2e/deploy starts several",
+	"go run ./scale/redis/example -http 127.0.0.1:8082 &":                        "it runs until it is stopped; e2e/deploy starts several",
 
 	`redis-cli ACL SETUSER shop on ">$PASSWORD" $(go run ./scale/redis/example -acl)`: "an engine; tests of scale/redis do the same",
 

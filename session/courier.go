@@ -160,12 +160,13 @@ func (m *courier) insist(do func(ctx context.Context) error) {
 	})
 }
 
-// reseal seals anew what waits for sessions, if that was with a key that goes: a
-// replica that seals with it adds to it until it is replaced.
+// reseal seals anew what waits for those of the sessions that are in the table, if that
+// was with a key that goes: a replica that seals with it adds to it until it is replaced.
 func (m *courier) reseal(sessions []*Session) {
-	if len(sessions) == 0 || !m.config.Seal.Replaces() {
+	if len(sessions) == 0 || !m.config.Seal.Rotating() {
 		return
 	}
+	sessions = slices.DeleteFunc(sessions, func(s *Session) bool { return !m.isHere(s) })
 	for chunk := range slices.Chunk(sessions, batch/16) { // what waits may be long
 		looks := make([]scale.Look, len(chunk))
 		for i, s := range chunk {

@@ -203,10 +203,23 @@ func TestNoMailWhileSessionEnds(t *testing.T) {
 	})
 }
 
+// rotating returns replicas of the three deploys in which a key takes the place of
+// another.
+func rotating(t *testing.T) *replicas {
+	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
+	r := newReplicas(t, 3, local())
+	for i, secrets := range [][][]byte{{old, other}, {other, old}, {other}} {
+		var err error
+		if r.all[i].config.Seal, err = seal.New("session", secrets...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
 // What waits for a stream does so under a new key as soon as its session is used: when
 // the old key is gone, it goes out, and there is room for more.
 func TestWaitsUnderNewKey(t *testing.T) {
-	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
 	for name, use := range map[string]func(m *Manager, s *Session){
 		"by a request": func(_ *Manager, s *Session) {
 			s.Use()
@@ -221,14 +234,8 @@ func TestWaitsUnderNewKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newReplicas(t, 3, local())
+				r := rotating(t)
 				defer r.close()
-				for i, secrets := range [][][]byte{{old, other}, {other, old}, {other}} {
-					var err error
-					if r.all[i].config.Seal, err = seal.New("session", secrets...); err != nil {
-						t.Fatal(err)
-					}
-				}
 				id := r.open(0)
 				r.post(0, id, "a")
 				use(r.all[1], r.at(1, id))
@@ -245,16 +252,9 @@ func TestWaitsUnderNewKey(t *testing.T) {
 // What a replica adds that seals with the old key, after another one has sealed all anew,
 // goes out when that key is gone: it is sealed anew as the session is kept alive.
 func TestAddedUnderOldKey(t *testing.T) {
-	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
 	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 3, local())
+		r := rotating(t)
 		defer r.close()
-		for i, secrets := range [][][]byte{{old, other}, {other, old}, {other}} {
-			var err error
-			if r.all[i].config.Seal, err = seal.New("session", secrets...); err != nil {
-				t.Fatal(err)
-			}
-		}
 		id := r.open(0)
 		s := r.at(1, id)
 		s.Use()
@@ -274,24 +274,29 @@ func TestAddedUnderOldKey(t *testing.T) {
 	})
 }
 
-// A session that this replica ends, and renews meanwhile, has nothing to seal anew.
+// What waits for a session is left alone while the session ends and is renewed for that.
 func TestEndWhileKeysAreReplaced(t *testing.T) {
+	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplicas(t, 1, local())
 		defer r.close()
-		keys, err := seal.New("session", []byte("another of 16 bytes or more"), []byte("a secret of 16 bytes or more"))
-		if err != nil {
-			t.Fatal(err)
+		seals := func(secrets ...[]byte) {
+			var err error
+			if r.all[0].config.Seal, err = seal.New("session", secrets...); err != nil {
+				t.Fatal(err)
+			}
 		}
-		ended := false
-		r.all[0].config.Seal = keys
+		var ended atomic.Bool
 		r.all[0].config.RestoredEnd = func(*Session, error) {
 			time.Sleep(2 * endLease)
-			ended = true
+			ended.Store(true)
 		}
-		r.open(0)
+		seals(old)
+		r.post(0, r.open(0), "a")
+		synctest.Wait()
+		seals(other, old)
 		time.Sleep(2*idle + 3*endLease)
-		if !ended {
+		if !ended.Load() {
 			t.Error("the session has not ended")
 		}
 	})

@@ -88,8 +88,8 @@ type Config struct {
 const endRate = 2000
 
 // maxAside is how many sessions use the Store at a time for what no client waits for:
-// when all hang up at once, or come back, living requests still find room in it. So
-// many calls renew sessions at a time, too.
+// when all hang up at once, or come back, living requests still find room in it, which
+// by default lets 60 calls in. So many calls renew sessions at a time, too.
 const maxAside = 32
 
 // storeTimeout bounds each use of a Store that does not do so by itself, for which a

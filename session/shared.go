@@ -596,9 +596,7 @@ func (m *Manager) renew() {
 				}
 				if e.Rev == chunk[i].Known {
 					m.clock.set(asked, e.Due, chunk[i].In)
-					if m.isHere(these[i]) {
-						told = append(told, these[i])
-					}
+					told = append(told, these[i])
 				}
 				m.renewed(these[i], chunk[i], e)
 			}

@@ -70,8 +70,8 @@ func (f *connector) prepare(c *console.Console, ed *editor.Editor) (*client.Opti
 		return nil, nil, usage("--timeout %v: must not be less than 0", f.timeout)
 	}
 	for _, pair := range f.answers {
-		if !strings.Contains(pair, "=") {
-			return nil, nil, usage("--answer %q: it is not as NAME=value", pair)
+		if strings.Index(pair, "=") < 1 {
+			return nil, nil, usage("--answer %q: want NAME=value", pair)
 		}
 	}
 	f.terminal = terminal.New(terminal.Options{Console: c, Editor: ed, Limit: f.timeout, Answers: form.Answers(f.answers), Sample: f.sample, Verbose: f.verbose})

@@ -65,10 +65,9 @@ func (t *tapCommand) run(ctx context.Context, target []string) error {
 		what = to.Hostname()
 	case isURL(what):
 		return usage("%s is a URL: which address shall the client get in its place?", login.Shown(what)).with("talaria tap --http 127.0.0.1:8090 URL")
-	}
-	if to == nil { // before a file is made for it
+	default: // before a file is made for it
 		if _, err := exec.LookPath(what); err != nil {
-			return failed(exitConnect, err).with("usage: talaria tap [-o FILE] -- COMMAND [ARGS…]; COMMAND is one word, and what it is given are others")
+			return failed(exitConnect, err).with("usage: talaria tap [-o FILE] -- COMMAND [ARGS…]; COMMAND and each of ARGS are words of their own")
 		}
 	}
 	name := t.out

@@ -64,8 +64,8 @@ func New(use string, secrets ...[]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// Replaces reports whether there may be something to seal anew: there are several secrets.
-func (s *Sealer) Replaces() bool { return len(s.keys) > 1 }
+// Rotating reports whether there may be something to seal anew: there are several secrets.
+func (s *Sealer) Rotating() bool { return len(s.keys) > 1 }
 
 // cipherOf returns the cipher that a secret has for a use.
 func cipherOf(use string, secret []byte) (cipher.AEAD, error) {
