@@ -40,7 +40,8 @@ type Simulation struct {
 	lease   time.Duration
 	sealer  *seal.Sealer
 	history history
-	ended   sync.WaitGroup // clients and handlers
+	clients sync.WaitGroup
+	runs    sync.WaitGroup // of handlers
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -48,6 +49,7 @@ type Simulation struct {
 	faults   []string
 	counter  int64
 	acked    map[string]bool // "id kind key": what somebody was told is there
+	untold   []string        // tasks of which no client knows: there may be none
 
 	Finals, Takeovers atomic.Int64
 	slowest           atomic.Int64 // from the loss of a replica to the next run
@@ -74,7 +76,7 @@ func (s *Simulation) Run(ctx context.Context) []string {
 	}
 	time.Sleep(s.lease * 3 / 2) // nobody takes a task before it was in touch for a lease
 	for i := range s.Tasks {
-		s.ended.Go(func() { s.client(ctx, i) })
+		s.clients.Go(func() { s.client(ctx, i) })
 	}
 	calm := s.Faults == 0
 	for range s.Kills {
@@ -90,14 +92,18 @@ func (s *Simulation) Run(ctx context.Context) []string {
 		r.store.resume()
 	}
 	s.mu.Unlock()
-	s.ended.Wait()
+	s.clients.Wait()
 	s.mu.Lock()
-	all := s.replicas
+	all, untold := s.replicas, s.untold
 	s.mu.Unlock()
+	s.history.late.Wait()       // by which there are more perhaps
+	for _, id := range untold { // which may wait for an answer
+		s.giveUp(ctx, id)
+	}
+	s.runs.Wait()
 	for _, r := range all {
 		r.end()
 	}
-	s.history.late.Wait()
 	s.judge()
 	return s.faults
 }
@@ -260,7 +266,7 @@ func (s *Simulation) start() {
 			}
 			s.Takeovers.Add(1)
 			s.tookOver(t.Record().ID)
-			s.ended.Go(func() { r.handle(ctx, t, string(call)) })
+			s.runs.Go(func() { r.handle(ctx, t, string(call)) })
 			return nil
 		},
 	}, nil)
@@ -296,16 +302,38 @@ func (r *replica) create(n int) (id string) {
 		return ""
 	}
 	call := fmt.Sprintf("steps %d", n)
+	id = t.Record().ID // Keep gives it another one where it fails
 	if err := t.Keep(&tasks.Call{Text: []byte(call)}); err != nil {
+		r.sim.unknown(id)
 		t.Drop()
 		time.Sleep(time.Millisecond)
 		return ""
 	}
-	r.sim.ended.Go(func() { r.handle(ctx, t, call) })
+	r.sim.runs.Go(func() { r.handle(ctx, t, call) })
 	if r.ctx.Err() != nil {
-		return "" // nobody was told
+		r.sim.unknown(id)
+		return ""
 	}
-	return t.Record().ID
+	return id
+}
+
+// unknown notes a task of which nobody was told.
+func (s *Simulation) unknown(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.untold = append(s.untold, id)
+}
+
+// giveUp cancels a task of which no client knows, if there is one.
+func (s *Simulation) giveUp(ctx context.Context, id string) {
+	for begin := time.Now(); time.Since(begin) < 60*s.lease; time.Sleep(s.upTo(s.lease / 2)) {
+		r, err := s.any().Get(ctx, owner, id)
+		if err != nil && strings.Contains(err.Error(), "not found") || err == nil && r.Status.Final() {
+			return
+		}
+		_ = s.any().Cancel(ctx, owner, id) // the next look tells
+	}
+	s.fault("task %s of which nobody knows has not ended", id)
 }
 
 // handle is the handler of all tasks. What it does depends on the call alone, so
