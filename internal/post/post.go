@@ -39,6 +39,7 @@ const (
 	keepMost = 24 * time.Hour   // a replica's own box and record at most, which it leaves behind where it is killed
 	maxHints = 1024             // hints that wait; beyond them the boxes are looked at
 	common   = "all"            // the common box
+	closed   = "closed"         // the reader of a box whose replica has left
 )
 
 var (
@@ -99,9 +100,11 @@ type Office struct {
 	// what is sent to one that is gone would be lost.
 	since time.Time
 
-	// What the goroutine alone uses: the newest message of each box that was
-	// handled, and bytes that the own one has not been told of.
+	// What the goroutine alone uses, and Close after it: the newest message of each box
+	// that was handled, and of the own one who reads it, and the bytes that it has not
+	// been told of.
 	read   map[string]scale.Rev
+	reader string
 	untold int
 }
 
@@ -117,7 +120,7 @@ func New(c Config) *Office {
 		config: c, node: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		keep: max(keepFor, min(c.Wait, keepMost-life)+life), read: make(map[string]scale.Rev),
 	}
-	o.own = "node:" + o.node
+	o.own, o.reader = "node:"+o.node, o.node
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	return o
 }
@@ -185,15 +188,17 @@ func (o *Office) Send(ctx context.Context, node, kind string, body []byte) error
 }
 
 // Reply is Send to a replica that was heard of within the last seconds: it does
-// not look whether that is there.
+// not look whether that is there, and hears of one that has closed its box since.
 func (o *Office) Reply(ctx context.Context, node, kind string, body []byte) error {
 	box := "node:" + node
-	_, _, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: o.keep, Refuse: true})
+	_, reader, err := o.config.Store.Append(ctx, scale.Post{Box: box, Data: o.wrap(box, kind, body), Keep: keepOwn, TTL: o.keep, Refuse: true})
 	switch {
 	case errors.Is(err, scale.ErrUnavailable), err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrUnsure, err)
 	case err != nil:
 		return fmt.Errorf("post: message to another replica: %w", err)
+	case reader == closed:
+		return ErrNobody
 	}
 	return nil
 }
@@ -252,6 +257,8 @@ func (o *Office) Close(ctx context.Context) {
 	_, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any})
 	o.failed(err)
 	o.readAll(ctx)
+	o.reader = closed // who has looked before the replica was unknown hears of it as he sends
+	o.readBox(ctx, o.own)
 }
 
 // record is the entry of a replica. It is written again and again while the
@@ -386,7 +393,7 @@ func (o *Office) readAll(ctx context.Context) {
 func (o *Office) readBox(ctx context.Context, box string) {
 	reader, take := "", time.Duration(0)
 	if box == o.own {
-		reader, take, o.untold = o.node, o.keep, 0
+		reader, take, o.untold = o.reader, o.keep, 0
 	}
 	for {
 		messages, _, err := o.config.Store.Read(ctx, box, o.read[box], reader, take)

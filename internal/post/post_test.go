@@ -114,6 +114,46 @@ func TestSend(t *testing.T) {
 	})
 }
 
+// late is a Store that makes the next message wait, if there is a hold, until that is
+// closed.
+type late struct {
+	scale.Store
+	hold chan struct{}
+}
+
+func (l *late) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+	if l.hold != nil {
+		<-l.hold
+	}
+	return l.Store.Append(ctx, p)
+}
+
+// A message that comes when its replica has just left is not lost unnoticed: who has
+// seen that live hears that nobody gets it.
+func TestSendToOneThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		slow := &late{Store: store}
+		a, b := open(t, slow, key), open(t, store, key)
+		defer a.Close(t.Context())
+		send(t, a, b, "mail", "1")
+		b.want(t, "mail=1")
+		slow.hold = make(chan struct{})
+		sent := make(chan error)
+		go func() { sent <- a.Send(t.Context(), b.Node(), "mail", []byte("2")) }()
+		synctest.Wait() // it has looked, and is about to send
+		b.Close(t.Context())
+		close(slow.hold)
+		if err := <-sent; !errors.Is(err, ErrNobody) {
+			t.Errorf("Send: %v, want ErrNobody", err)
+		}
+		if err := a.Reply(t.Context(), b.Node(), "mail", []byte("3")); !errors.Is(err, ErrNobody) {
+			t.Errorf("Reply: %v, want ErrNobody", err)
+		}
+		b.want(t)
+	})
+}
+
 // A hint that is lost costs five seconds, not the message.
 func TestSendWithoutHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
