@@ -768,27 +768,42 @@ func TestPostFlood(t *testing.T) {
 	})
 }
 
-// A replica that shuts down leaves what its clients have not got.
+// What a replica has not sent to a client that does not read is left to the next
+// stream, also where the one before was told to end: when the replica shuts down, and
+// when the client comes elsewhere while the connection is not known to be broken.
 func TestPostShutdown(t *testing.T) {
-	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
-		g.full = make(chan struct{})
-		at0 := r.at(0, id)
-		for _, m := range []string{"a", "b", "c"} {
-			if sent, err := at0.Post(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
-				t.Fatal(sent, err)
-			}
-		}
-		r.all[0].Close(upcall.ErrSessionClosed)
-		next := r.get(1, id, "")
-		synctest.Wait()
-		got, _ := next.messages()
-		close(g.full)
-		<-g.done
-		if len(got) < 2 || got[len(got)-1] != "c" { // the first one may be on its way
-			t.Errorf("the next stream has brought %q", got)
-		}
-		next.leave()
-	})
+	for name, test := range map[string]struct{ told, closed bool }{
+		"closed": {false, true}, "told to end, and closed": {true, true}, "told to end": {true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
+				g.full = make(chan struct{})
+				at0 := r.at(0, id)
+				for _, m := range []string{"a", "b", "c"} {
+					if sent, err := at0.Post(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+						t.Fatal(sent, err)
+					}
+				}
+				synctest.Wait()
+				if test.told {
+					r.all[0].EndStreams(t.Context())
+				}
+				if test.closed {
+					r.all[0].Close(upcall.ErrSessionClosed)
+				}
+				next := r.get(1, id, "")
+				synctest.Wait()
+				g.breakOff()
+				close(g.full)
+				<-g.done
+				next.wantMessages(t, "b", "c") // the first one is on its way
+				if at0.outbox.bytes != 0 {
+					t.Errorf("%d bytes count for what waits", at0.outbox.bytes)
+				}
+				next.leave()
+			})
+		})
+	}
 }
 
 // A replica that shuts down ends its streams one after another, and has their

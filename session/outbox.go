@@ -32,6 +32,7 @@ const maxStreams = 8
 type outbox struct {
 	budget  *budget  // of all sessions; nil without a Manager
 	open    []*line  // streams, oldest first
+	ending  []*line  // those that are over, and send what they have
 	waiting [][]byte // messages for the next stream
 	bytes   int      // of these, or of what the streams hold
 	closed  bool     // the session has ended
@@ -55,14 +56,17 @@ func (b *outbox) listen(out *line) {
 	queue := b.queue()
 	out.queue, *queue = *queue, nil
 	if len(b.open) == maxStreams {
-		b.open[0].end()
+		b.end(b.open[0])
 		b.open = slices.Delete(b.open, 0, 1)
 	}
 	b.open = append(b.open, out)
 }
 
-// end tells whoever carries the stream that it is over.
-func (out *line) end() {
+// end tells whoever carries a stream that it is over. The caller takes it out of open.
+func (b *outbox) end(out *line) {
+	if len(out.queue) > 0 {
+		b.ending = append(b.ending, out)
+	}
 	out.over = true
 	out.wake()
 }
@@ -87,8 +91,10 @@ func (b *outbox) queue() *[][]byte {
 // goes on, or waits for the next.
 func (b *outbox) leave(out *line) {
 	out.over = true
-	if i := slices.Index(b.open, out); i >= 0 {
-		b.open = slices.Delete(b.open, i, i+1)
+	for _, streams := range []*[]*line{&b.open, &b.ending} {
+		if i := slices.Index(*streams, out); i >= 0 {
+			*streams = slices.Delete(*streams, i, i+1)
+		}
 	}
 	if len(out.queue) == 0 || b.closed {
 		return
@@ -105,7 +111,7 @@ func (b *outbox) leave(out *line) {
 func (b *outbox) endStreams(retry time.Duration) {
 	for _, out := range b.open {
 		out.retry = retry
-		out.end()
+		b.end(out)
 	}
 	b.open = nil
 }
@@ -170,7 +176,7 @@ func (b *outbox) bring(messages []json.RawMessage, front bool) (rest []json.RawM
 
 // withdraw takes out all messages that wait, of all streams.
 func (b *outbox) withdraw() (messages []json.RawMessage) {
-	for _, out := range b.open {
+	for _, out := range slices.Concat(b.ending, b.open) {
 		for _, m := range out.queue {
 			messages = append(messages, m)
 		}
@@ -189,7 +195,7 @@ func (b *outbox) withdraw() (messages []json.RawMessage) {
 
 // empty tells whether no message waits.
 func (b *outbox) empty() bool {
-	return len(b.waiting) == 0 && !slices.ContainsFunc(b.open, func(out *line) bool { return len(out.queue) > 0 })
+	return len(b.waiting) == 0 && !slices.ContainsFunc(slices.Concat(b.ending, b.open), func(out *line) bool { return len(out.queue) > 0 })
 }
 
 // take takes the next message from a stream; nil if none waits.
