@@ -67,6 +67,7 @@ func startRotation(t *testing.T) *rotation {
 		disturbed: &disturbed{t: t, count: map[string]int{}, began: time.Now()}, engine: start(t, "--appendonly", "yes"), over: make(chan struct{}),
 	}
 	r.o = user(t, r.engine)
+	r.o.Timeout = 5 * time.Second // a slow machine is none whose engine is away
 	for range 3 {
 		r.add(oldKey)
 	}
@@ -188,12 +189,14 @@ func (a answering) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 func (a answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// uses runs a client until the load is over.
+// uses runs a client until the load is over. It waits four times as long as what it
+// does takes, so that all of them together leave the replicas time also where that is slow.
 func (r *rotation) uses(once func()) {
 	served := &atomic.Int64{}
 	r.progress = append(r.progress, served)
 	r.using.Go(func() {
 		for {
+			begun := time.Now()
 			once()
 			served.Add(1)
 			select {
@@ -201,7 +204,7 @@ func (r *rotation) uses(once func()) {
 				return
 			case <-r.t.Context().Done(): // the test has failed
 				return
-			case <-time.After(2 * time.Millisecond): // there are other things to do
+			case <-time.After(2*time.Millisecond + 4*time.Since(begun)):
 			}
 		}
 	})
@@ -274,7 +277,10 @@ func (r *rotation) hearer() {
 		n++
 		called := r.now()
 		text := "n" + strconv.Itoa(n)
-		_, _, o := r.send(r.t.Context(), http.MethodPost, "", "tools/call", `{"name":"tell","arguments":{"session":"`+h.session+`","text":"`+text+`"}`+chaosMeta+`}`)
+		reply, _, o := r.send(r.t.Context(), http.MethodPost, "", "tools/call", `{"name":"tell","arguments":{"session":"`+h.session+`","text":"`+text+`"}`+chaosMeta+`}`)
+		if o == done && reply.Result.IsError {
+			o = refused
+		}
 		if r.note("message", o) {
 			h.note(func(a *account) { a.messages = append(a.messages, told{text, 0, called, r.now()}) })
 		}
