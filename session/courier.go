@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/pause"
@@ -28,10 +30,15 @@ const insistFor = time.Minute
 type courier struct {
 	*Manager
 	judged time.Time // when it was looked up last whether those live who listen; for renew
+
+	metMu sync.Mutex
+	met   map[string]time.Time // replicas that were sent a note, and lived when they were looked for then
 }
 
-// judgeEvery is how often that is looked up, of each replica once.
-const judgeEvery = 5 * time.Second
+const (
+	judgeEvery = 5 * time.Second // is that looked up, of each replica once
+	metFor     = time.Second     // further notes are sent to a replica without looking for it
+)
 
 // token returns a name that no mailbox ever has had.
 func (m *courier) token() string {
@@ -55,6 +62,22 @@ func (m *courier) send(ctx context.Context, node string, lives bool, kind string
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return by(ctx, node, kind, body)
+}
+
+// tell sends a note to a replica that may be gone, and looks for it unless it has done so
+// a moment ago: when many streams come from one replica, each has a note for that.
+func (m *courier) tell(ctx context.Context, node, kind string, n note) error {
+	m.metMu.Lock()
+	met := time.Since(m.met[node]) < metFor
+	m.metMu.Unlock()
+	err := m.send(ctx, node, met, kind, n)
+	if err == nil && !met {
+		m.metMu.Lock()
+		defer m.metMu.Unlock()
+		maps.DeleteFunc(m.met, func(_ string, at time.Time) bool { return time.Since(at) >= metFor })
+		m.met[node] = time.Now()
+	}
+	return err
 }
 
 // sendMail sends messages for the stream of a session to the replica that has it,

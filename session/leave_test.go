@@ -20,6 +20,7 @@ type crowdedStore struct {
 	takes     time.Duration // a write
 	looks     time.Duration // a look at a session
 	now, most atomic.Int64
+	replicas  atomic.Int64 // looks at those
 }
 
 // use notes a use of the store, which takes its time.
@@ -40,7 +41,10 @@ func (c *crowdedStore) Put(ctx context.Context, w ...scale.Write) ([]scale.Entry
 }
 
 func (c *crowdedStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	if key := looks[0].Key; strings.HasPrefix(key.Part, "session") && !strings.HasPrefix(key.Name, "mail:") {
+	switch key := looks[0].Key; {
+	case key.Part == "node":
+		c.replicas.Add(1)
+	case strings.HasPrefix(key.Part, "session") && !strings.HasPrefix(key.Name, "mail:"):
 		c.use(c.looks)
 	}
 	return c.Store.Get(ctx, looks...)
@@ -114,6 +118,26 @@ func TestManyAreLookedUp(t *testing.T) {
 			time.Sleep(time.Second)
 			if most := store.most.Load(); most < maxAside || most > maxAside+2 { // the Manager looks now and then
 				t.Errorf("%s: %d use the store at once, want %d", what, most, maxAside)
+			}
+		}
+	})
+}
+
+// Where many streams come from one replica, the others look for that once a second, and
+// not for each.
+func TestManyComeFromOne(t *testing.T) {
+	crowd(t, 20, func(t *testing.T, r *replicas, store *crowdedStore, ids []string, streams []*get) {
+		for i, g := range streams {
+			if i%10 == 0 {
+				time.Sleep(metFor)
+				store.replicas.Store(0)
+			}
+			g.leave()
+			next := r.get(1, ids[i], g.primed[0])
+			synctest.Wait()
+			next.leave()
+			if n := store.replicas.Load(); n != 1 {
+				t.Fatalf("stream %d: the replica was looked for %d times, want once", i, n)
 			}
 		}
 	})

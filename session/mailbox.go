@@ -200,7 +200,7 @@ func (l *mailbox) put(ctx context.Context, prev scale.Rev, owner string, waiting
 // got, "" if none. The error is that of the store; nothing of what waits is lost
 // then.
 func (l *mailbox) take(ctx context.Context, last string, ifFree bool) error {
-	other, taken, rest, err := l.takeOver(ctx, ifFree)
+	other, taken, rest, err := l.takeOver(ctx, last != "", ifFree)
 	if err != nil {
 		if other != "" && nodeOf(other) != l.manager.config.Node {
 			l.tell(nodeOf(other), noteLeft, note{Session: l.id}) // perhaps: he asks the store
@@ -216,10 +216,11 @@ func (l *mailbox) take(ctx context.Context, last string, ifFree bool) error {
 	return l.release(ctx, false) // if the stream has left meanwhile
 }
 
-// takeOver is take but for what the other replicas have to hear. other is the token
-// of who has listened until now, or, if it was not taken, does so. rest are
-// messages that are for somebody else after all, or that have no room here.
-func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, taken bool, rest []json.RawMessage, err error) {
+// takeOver is take but for what the other replicas have to hear. back says that the
+// client has had a stream before. other is the token of who has listened until now,
+// or, if it was not taken, does so. rest are messages that are for somebody else after
+// all, or that have no room here.
+func (l *mailbox) takeOver(ctx context.Context, back, ifFree bool) (other string, taken bool, rest []json.RawMessage, err error) {
 	s := l.session
 	ctx, unlock, err := l.lock(ctx)
 	if err != nil {
@@ -248,7 +249,7 @@ func (l *mailbox) takeOver(ctx context.Context, ifFree bool) (other string, take
 	l.begin()
 	l.claims = true
 	s.mu.Unlock()
-	e, before, messages, err := l.claim(ctx, ifFree)
+	e, before, messages, err := l.claim(ctx, ifFree, back || ifFree)
 	ended := err == nil && e.Owner == l.token && s.Ended() && !l.manager.relay.isClosed()
 	if ended { // the entry may have been deleted with the session, and made again
 		l.drop(e.Rev)
@@ -306,20 +307,26 @@ func (l *mailbox) begin() {
 
 // claim writes the token, and takes what waits. That is in two steps: what waits
 // is taken out of the store only when it is known that this replica listens. It
-// returns the entry as it is then: with another owner if it was not free.
-func (l *mailbox) claim(ctx context.Context, ifFree bool) (e scale.Entry, before string, messages []json.RawMessage, err error) {
+// returns the entry as it is then: with another owner if it was not free. there says
+// that there is one, most likely: a look costs less than a write in vain.
+func (l *mailbox) claim(ctx context.Context, ifFree, there bool) (e scale.Entry, before string, messages []json.RawMessage, err error) {
+	if there {
+		if e, err = l.manager.get(ctx, scale.Look{Key: mailKey(l.id)}); err != nil {
+			return e, "", nil, err
+		}
+	}
 	var waiting []byte
-	for prev := scale.Rev(0); ; prev = e.Rev {
-		if e, err = l.put(ctx, prev, l.token, waiting); err != nil {
+	for {
+		if ifFree && e.Owner != "" && nodeOf(e.Owner) != l.manager.config.Node {
+			return e, "", nil, nil
+		}
+		before, waiting = e.Owner, e.Value
+		if e, err = l.put(ctx, e.Rev, l.token, waiting); err != nil {
 			return e, before, nil, err
 		}
 		if e.Err == nil {
 			break
 		}
-		if ifFree && e.Owner != "" && nodeOf(e.Owner) != l.manager.config.Node {
-			return e, "", nil, nil
-		}
-		before, waiting = e.Owner, e.Value
 	}
 	if len(waiting) == 0 {
 		return e, before, nil, nil
@@ -606,7 +613,7 @@ func (l *mailbox) tellLeft(token string) {
 // tell tells another replica. If that is gone, what it had is lost.
 func (l *mailbox) tell(node, kind string, n note) {
 	l.manager.insist(func(ctx context.Context) error {
-		err := l.manager.send(ctx, node, false, kind, n)
+		err := l.manager.tell(ctx, node, kind, n)
 		if errors.Is(err, post.ErrNobody) {
 			return nil
 		}

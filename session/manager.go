@@ -150,7 +150,7 @@ func NewManager(config Config) *Manager {
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
-		m.relay, m.courier, m.bounded = newRelay(m), &courier{Manager: m}, post.Bounded(config.Store)
+		m.relay, m.courier, m.bounded = newRelay(m), &courier{Manager: m, met: make(map[string]time.Time)}, post.Bounded(config.Store)
 	}
 	return m
 }
