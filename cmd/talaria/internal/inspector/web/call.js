@@ -353,7 +353,7 @@ function Question({ q }) {
   const [, redraw] = useState(0)
   const now = useNow(1000, true)
   const box = useRef(null), field = useRef(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     (field.current ?? box.current)?.focus()
     const at = text.indexOf('"text": "') + 9 // within the quotes
     field.current?.setSelectionRange(at, at)
