@@ -269,7 +269,7 @@ func (l *mailbox) takeOver(ctx context.Context, back, ifFree bool) (other string
 		return e.Owner, false, s.outbox.withdraw(), nil
 	case l.state == outrun:
 		l.state = away
-		return before, true, append(messages, s.outbox.withdraw()...), nil
+		return before, true, append(messages, s.outbox.withdrawAll()...), nil
 	}
 	l.state, l.unsure, l.rev, l.before, l.others, l.sealed = holding, false, e.Rev, before, l.others || before != "", e.Value
 	s.subscriptions.rejoin(s) // what was raised meanwhile may have been sent to nobody
@@ -389,7 +389,7 @@ func (l *mailbox) letGo(other, token, last string) {
 			l.state = outrun
 		case holding:
 			l.state = away
-			waiting = s.outbox.withdraw()
+			waiting = s.outbox.withdrawAll()
 		}
 	}
 	s.mu.Unlock()
@@ -522,7 +522,7 @@ func (l *mailbox) giveUp(ctx context.Context, all bool) (rest []json.RawMessage,
 	closed := l.manager.relay.isClosed()
 	s.mu.Lock()
 	ended := s.reason != nil && !closed
-	if l.state == away && !l.unsure || !all && !ended && (len(s.outbox.open) > 0 || s.reason != nil) {
+	if l.state == away && !l.unsure || !all && !ended && (s.outbox.sends() || s.reason != nil) {
 		s.mu.Unlock()
 		return nil, nil
 	}

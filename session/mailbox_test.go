@@ -806,6 +806,37 @@ func TestPostShutdown(t *testing.T) {
 	}
 }
 
+// A stream that was told to end sends all that it has, more than waits in the store for
+// one, whatever other streams of the session do, and also when the replica is closed.
+func TestEndingStreamSendsAll(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		t.Run(fmt.Sprint("closed=", closed), func(t *testing.T) {
+			withStream(t, 2, func(t *testing.T, r *replicas, id string, _ *get) { // which is silent
+				y := r.get(0, id, "")
+				synctest.Wait()
+				y.full = make(chan struct{})
+				var want []string
+				for i := range 2 * maxMail {
+					want = append(want, fmt.Sprint(i))
+				}
+				r.post(1, id, want...)
+				synctest.Wait()
+				r.all[0].EndStreams(t.Context())
+				synctest.Wait()
+				if closed {
+					r.all[0].Close(upcall.ErrSessionClosed)
+				}
+				close(y.full)
+				<-y.done
+				got, _ := y.messages()
+				if len(got) != len(want)+1 || !slices.Equal(got[:len(want)], want) { // and when to come back
+					t.Errorf("the stream has brought %q", got)
+				}
+			})
+		})
+	}
+}
+
 // A replica that shuts down ends its streams one after another, and has their
 // clients come back at different times.
 func TestEndStreamsPace(t *testing.T) {

@@ -174,24 +174,34 @@ func (b *outbox) bring(messages []json.RawMessage, front bool) (rest []json.RawM
 	return rest
 }
 
-// withdraw takes out all messages that wait, of all streams.
+// withdraw takes out all messages that wait, of all streams that are open.
 func (b *outbox) withdraw() (messages []json.RawMessage) {
-	for _, out := range slices.Concat(b.ending, b.open) {
-		for _, m := range out.queue {
-			messages = append(messages, m)
-		}
-		out.queue = nil
+	for _, out := range b.open {
+		messages = append(messages, b.unsent(out)...)
 	}
-	for _, m := range b.waiting {
-		messages = append(messages, m)
-	}
+	waiting := &line{queue: b.waiting}
 	b.waiting = nil
-	if !b.closed {
-		b.budget.release(b.bytes)
-		b.bytes = 0
+	return append(messages, b.unsent(waiting)...)
+}
+
+// withdrawAll is withdraw, and takes from streams that are ending, too.
+func (b *outbox) withdrawAll() (messages []json.RawMessage) {
+	for _, out := range b.ending {
+		messages = append(messages, b.unsent(out)...)
+	}
+	return append(messages, b.withdraw()...)
+}
+
+// unsent takes all messages from a stream.
+func (b *outbox) unsent(out *line) (messages []json.RawMessage) {
+	for m := b.take(out); m != nil; m = b.take(out) {
+		messages = append(messages, m)
 	}
 	return messages
 }
+
+// sends tells whether a stream is open, or has yet to send what it has.
+func (b *outbox) sends() bool { return len(b.open)+len(b.ending) > 0 }
 
 // empty tells whether no message waits.
 func (b *outbox) empty() bool {

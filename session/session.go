@@ -419,14 +419,22 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		s.mailbox.begin()
 	}
 	return out, func() {
+		closed := s.mailbox != nil && s.mailbox.manager.relay.isClosed()
+		var unsent []json.RawMessage
 		s.mu.Lock()
+		if s.mailbox != nil && s.mailbox.state == away && (s.reason == nil || closed) {
+			unsent = s.outbox.unsent(out) // of a stream that was ending when the session was left to others
+		}
 		s.outbox.leave(out)
 		if len(s.outbox.open) == 0 && s.subscriptions.leave(s, s.allSent() && !out.broken) {
 			s.changed.Store(true)
 		}
-		last := s.mailbox != nil && s.mailbox.state == holding && len(s.outbox.open) == 0
+		last := s.mailbox != nil && s.mailbox.state == holding && !s.outbox.sends()
 		left := len(s.outbox.open) == 0
 		s.mu.Unlock()
+		if len(unsent) > 0 {
+			s.mailbox.passOn(unsent)
+		}
 		if left && s.mailbox != nil {
 			s.mailbox.manager.aside(func() {
 				_ = s.save(s) // what has changed, or the next request does

@@ -115,10 +115,22 @@ func TestSend(t *testing.T) {
 }
 
 // late is a Store that makes the next message wait, if there is a hold, until that is
-// closed.
+// closed, and calls at before and after a box is closed, if it is not nil.
 type late struct {
 	scale.Store
 	hold chan struct{}
+	at   func(closed bool)
+}
+
+func (l *late) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+	at := l.at
+	if at == nil || reader != closed {
+		return l.Store.Read(ctx, box, after, reader, take)
+	}
+	l.at = nil
+	at(false)
+	defer at(true)
+	return l.Store.Read(ctx, box, after, reader, take)
 }
 
 func (l *late) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
@@ -151,6 +163,23 @@ func TestSendToOneThatLeaves(t *testing.T) {
 			t.Errorf("Reply: %v, want ErrNobody", err)
 		}
 		b.want(t)
+	})
+}
+
+// What comes until a box is closed is handled, and what comes later is not.
+func TestSendWhileOneLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		slow := &late{Store: store}
+		a, b := open(t, store, key), open(t, slow, key)
+		defer a.Close(t.Context())
+		slow.at = func(isClosed bool) {
+			if err := a.Reply(t.Context(), b.Node(), "mail", nil); errors.Is(err, ErrNobody) != isClosed {
+				t.Errorf("Reply, closed %t: %v", isClosed, err)
+			}
+		}
+		b.Close(t.Context())
+		b.want(t, "mail=")
 	})
 }
 
