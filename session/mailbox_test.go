@@ -138,6 +138,12 @@ func withStream(t *testing.T, n int, test func(t *testing.T, r *replicas, id str
 // newReplicas makes replicas in a bubble; close must be called in it.
 func newReplicas(t *testing.T, n int, store *roads) *replicas {
 	t.Helper()
+	return newReplicasWith(t, n, store, func(int, *Config) {})
+}
+
+// newReplicasWith is newReplicas with what change makes of the Config of each.
+func newReplicasWith(t *testing.T, n int, store *roads, change func(i int, c *Config)) *replicas {
+	t.Helper()
 	key := []byte("a secret of 16 bytes or more")
 	sessions, err := seal.New("session", key)
 	if err != nil {
@@ -148,13 +154,15 @@ func newReplicas(t *testing.T, n int, store *roads) *replicas {
 		t.Fatal(err)
 	}
 	r := &replicas{t: t, store: store}
-	for range n {
+	for i := range n {
 		o := post.New(post.Config{Store: store, Seal: posts})
-		m := NewManager(Config{Store: store, Seal: sessions, Node: o.Node(), Post: o, Idle: idle, StoreFailed: func(err error) {
+		config := Config{Store: store, Seal: sessions, Node: o.Node(), Post: o, Idle: idle, StoreFailed: func(err error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.failed = append(r.failed, err)
-		}})
+		}}
+		change(i, &config)
+		m := NewManager(config)
 		o.Start(func(message post.Message) {
 			if !m.Delivered(message) {
 				m.Changed(string(message.Body), true)

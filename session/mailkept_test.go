@@ -20,13 +20,13 @@ import (
 func TestMailSealedWithNewKey(t *testing.T) {
 	for _, adds := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newReplicas(t, 2, local())
+			keys := sealer(t, []byte("another secret of 16 bytes"), []byte("a secret of 16 bytes or more"))
+			r := newReplicasWith(t, 2, local(), func(i int, c *Config) {
+				if i == 1 {
+					c.Seal = keys
+				}
+			})
 			defer r.close()
-			keys, err := seal.New("session", []byte("another secret of 16 bytes"), []byte("a secret of 16 bytes or more"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.all[1].config.Seal = keys
 			id := r.open(0)
 			r.post(1, id, "a")
 			g := r.get(0, id, "")
@@ -207,14 +207,18 @@ func TestNoMailWhileSessionEnds(t *testing.T) {
 // another.
 func rotating(t *testing.T) *replicas {
 	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
-	r := newReplicas(t, 3, local())
-	for i, secrets := range [][][]byte{{old, other}, {other, old}, {other}} {
-		var err error
-		if r.all[i].config.Seal, err = seal.New("session", secrets...); err != nil {
-			t.Fatal(err)
-		}
+	secrets := [][][]byte{{old, other}, {other, old}, {other}}
+	return newReplicasWith(t, 3, local(), func(i int, c *Config) { c.Seal = sealer(t, secrets[i]...) })
+}
+
+// sealer returns one of sessions.
+func sealer(t *testing.T, secrets ...[]byte) *seal.Sealer {
+	t.Helper()
+	s, err := seal.New("session", secrets...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return r
+	return s
 }
 
 // What waits for a stream does so under a new key as soon as its session is used: when
@@ -278,23 +282,22 @@ func TestAddedUnderOldKey(t *testing.T) {
 func TestEndWhileKeysAreReplaced(t *testing.T) {
 	old, other := []byte("a secret of 16 bytes or more"), []byte("another of 16 bytes or more")
 	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 1, local())
-		defer r.close()
-		seals := func(secrets ...[]byte) {
-			var err error
-			if r.all[0].config.Seal, err = seal.New("session", secrets...); err != nil {
-				t.Fatal(err)
-			}
-		}
 		var ended atomic.Bool
-		r.all[0].config.RestoredEnd = func(*Session, error) {
-			time.Sleep(2 * endLease)
-			ended.Store(true)
-		}
-		seals(old)
+		r := newReplicasWith(t, 2, local(), func(i int, c *Config) {
+			if c.Seal = sealer(t, old); i == 1 {
+				c.Seal = sealer(t, other, old)
+			}
+			c.RestoredEnd = func(*Session, error) {
+				time.Sleep(2 * endLease)
+				ended.Store(true)
+			}
+		})
 		r.post(0, r.open(0), "a")
 		synctest.Wait()
-		seals(other, old)
+		r.all[0].Close(upcall.ErrSessionClosed)
+		r.office[0].Close(t.Context())
+		r.all, r.office = r.all[1:], r.office[1:] // which ends the session
+		defer r.close()
 		time.Sleep(2*idle + 3*endLease)
 		if !ended.Load() {
 			t.Error("the session has not ended")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/upcall"
 )
 
@@ -77,7 +78,7 @@ func (src *source) run() {
 		}
 		err := src.send(ctx)
 		life := src.life()
-		if life <= 0 {
+		if life <= 0 || errors.Is(err, post.ErrNobody) { // its replica has left, too
 			return
 		}
 		if err != nil {
