@@ -39,7 +39,7 @@ const (
 	keepMost = 24 * time.Hour   // a replica's own box and record at most, which it leaves behind where it is killed
 	maxHints = 1024             // hints that wait; beyond them the boxes are looked at
 	common   = "all"            // the common box
-	closed   = "closed"         // the reader of a box whose replica has left
+	closed   = "-"              // the reader of a box whose replica has left; no name of one
 )
 
 var (
