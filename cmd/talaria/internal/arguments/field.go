@@ -27,6 +27,7 @@ type Field struct {
 	Fields      []Field         // the members of an object
 	Closed      bool            // an object has nothing but Fields
 	Rest        *Field          // what further members of an object must be; nil if anything
+	Patterns    []Pattern       // what members must be whose names match
 	Variants    []Variant       // the kinds that a union takes, two or more; of a list, those of its items
 	Cut         bool            // there is more below it, which was not read
 	Rules

@@ -3,6 +3,8 @@
 package arguments
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +20,7 @@ import (
 type Object struct {
 	Fields []Field // in the order of the schema
 	Closed bool    // nothing but Fields is allowed
+	root   Field   // all that the schema says
 	schema json.RawMessage
 }
 
@@ -28,7 +31,7 @@ func ReadObject(schema json.RawMessage) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Object{Fields: root.Fields, Closed: root.Closed, schema: schema}, nil
+	return &Object{Fields: root.Fields, Closed: root.Closed, root: root, schema: schema}, nil
 }
 
 // ReadField reads a schema as ReadObject does, as a field without a name.
@@ -68,87 +71,143 @@ const Help = `  name=value      read as the tool's schema says; again for one mo
   name:=JSON      any JSON
   name=@file      the text of a file, or its bytes where a tool takes base64
   name:=@file     the JSON in a file
-  a.b=value       a member of an object`
+  a.b=value       a member of an object
+  a[0].b=value    a member of an item of a list`
 
 // Parse makes the JSON object of arguments that were typed one by one, as Help
 // says, or whole, as {…} or as a @file that has it, to which the others are added.
 // A backslash before @ keeps it from naming a file.
+//
+// A name may lead to several places, such as members of two variants of a union. The
+// first combination that fits the whole schema counts, else the first of all.
 func (o *Object) Parse(list []string) (json.RawMessage, error) {
-	out := &tree{}
+	var typed [][]assignment
 	var faults []error
 	for _, text := range list {
-		if err := o.add(out, text); err != nil {
+		choices, err := o.read(text)
+		if err != nil {
 			faults = append(faults, err)
 		}
+		typed = append(typed, choices)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
-	return out.json(), nil
+	first, err := build(typed, 0)
+	if ways(typed) == 1 || len(o.schema) == 0 {
+		return first, err
+	}
+	compiled, broken := raw.Compile(o.schema)
+	for n := 0; broken == nil && n < ways(typed); n++ {
+		if object, err := build(typed, n); err == nil && compiled.Check(object) == nil {
+			return object, nil
+		}
+	}
+	return first, err
 }
 
-func (o *Object) add(out *tree, text string) error {
-	if whole, ok, err := wholeObject(text); ok {
-		if err == nil {
-			err = out.merge(whole)
+// assignment is one thing that a typed argument can mean: a value for a path, or for
+// an empty path a whole object.
+type assignment struct {
+	path  []step
+	value json.RawMessage
+	list  bool // the value is a list, to which another may be added
+}
+
+// maxWays bounds how many combinations of assignments are tried.
+const maxWays = 256
+
+// ways is how many combinations there are, up to maxWays.
+func ways(typed [][]assignment) int {
+	n := 1
+	for _, choices := range typed {
+		n = min(n*len(choices), maxWays)
+	}
+	return n
+}
+
+// build makes the object of the n-th combination.
+func build(typed [][]assignment, n int) (json.RawMessage, error) {
+	out := &tree{}
+	var faults []error
+	for _, choices := range typed {
+		a := choices[n%len(choices)]
+		n /= len(choices)
+		if len(a.path) == 0 {
+			faults = append(faults, out.merge(a.value))
+		} else {
+			faults = append(faults, out.set(a.path, a.value, a.list))
 		}
-		return err
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return out.json()
+}
+
+// read returns what one argument can mean, the likeliest first.
+func (o *Object) read(text string) ([]assignment, error) {
+	if whole, ok, err := wholeObject(text); ok {
+		return []assignment{{value: whole}}, err
 	}
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" || name == ":" {
-		return fmt.Errorf("%q is no argument; write name=value, name:=JSON or {…}", text)
+		return nil, fmt.Errorf("%q is no argument; write name=value, name:=JSON or {…}", text)
 	}
-	name, raw := strings.CutSuffix(name, ":")
-	field, path, err := o.find(name)
+	name, isJSON := strings.CutSuffix(name, ":")
+	places, err := o.find(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if raw {
+	if isJSON {
 		value, _, err := content(value)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if !json.Valid([]byte(value)) {
-			return fmt.Errorf("%s: %s is not valid JSON; write %s=%s for text", name, shorten(value), name, shorten(value))
+			return nil, fmt.Errorf("%s: %s is not valid JSON; write %s=%s for text", name, shorten(value), name, shorten(value))
 		}
-		return out.set(path, json.RawMessage(value), false)
+		return []assignment{{path: places[0].path, value: json.RawMessage(value)}}, nil
 	}
-	parsed, err := field.Read(value)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return out.set(path, parsed, slices.Contains(field.Types, "array"))
-}
-
-// find returns the field of a name, which may lead into objects by dots.
-func (o *Object) find(name string) (Field, []string, error) {
-	if f, ok := o.Field(name); ok {
-		return f, []string{name}, nil
-	}
-	if first, rest, ok := strings.Cut(name, "."); ok {
-		if f, known := o.Field(first); known && slices.Contains(f.Types, "object") {
-			inner, err := ReadObject(f.Schema)
-			if err != nil {
-				return f, nil, err
-			}
-			leaf, path, err := inner.find(rest)
-			return leaf, append([]string{first}, path...), err
+	var list []assignment
+	var first error
+	for _, p := range places {
+		parsed, err := p.field.Read(value)
+		if err != nil {
+			first = cmp.Or(first, err)
+			continue
+		}
+		a := assignment{p.path, parsed, slices.Contains(p.field.Types, "array")}
+		if !slices.ContainsFunc(list, func(b assignment) bool { return slices.Equal(a.path, b.path) && bytes.Equal(a.value, b.value) }) {
+			list = append(list, a)
 		}
 	}
-	if o.Closed {
-		return Field{}, nil, o.unknown(name)
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, first)
 	}
-	return Field{Name: name}, []string{name}, nil
+	return list, nil
 }
 
-func (o *Object) unknown(name string) error {
+// find returns the places of a name, one or more.
+func (o *Object) find(name string) ([]place, error) {
+	root := o.root
+	root.Fields, root.Closed = o.Fields, o.Closed
+	f := newFinder(o.schema)
+	if list := f.members(f.open(root), name); len(list) > 0 {
+		return list, nil
+	}
+	return nil, f.missing(root, "", name)
+}
+
+// unknown is the error for a name that is not a field; before stands before it.
+func (o *Object) unknown(before, name string) error {
 	if len(o.Fields) == 0 {
-		return fmt.Errorf("%s: there are no arguments", name)
+		return fmt.Errorf("%s: there are no arguments", before+name)
 	}
 	if near := Nearest(name, o.Names()); near != "" {
-		return fmt.Errorf("%s: unknown argument; did you mean %s?", name, near)
+		return fmt.Errorf("%s: unknown argument; did you mean %s?", before+name, before+near)
 	}
-	return fmt.Errorf("%s: unknown argument; there are: %s", name, strings.Join(o.Names(), ", "))
+	return fmt.Errorf("%s: unknown argument; there are: %s", before+name, before+strings.Join(o.Names(), ", "+before))
 }
 
 // Check holds a whole object against the schema. A schema that does not

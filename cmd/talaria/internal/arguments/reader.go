@@ -2,9 +2,13 @@ package arguments
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -51,6 +55,7 @@ func (r *reader) look(text json.RawMessage, n *node) bool {
 func (r *reader) spent(text json.RawMessage) bool { return r.left <= 0 || r.bytes < len(text) }
 
 func (r *reader) field(name string, text json.RawMessage, depth int) Field {
+	own := text
 	text, refs := r.resolve(text, depth)
 	f := Field{Name: name, Schema: text}
 	var n node
@@ -74,6 +79,9 @@ func (r *reader) field(name string, text json.RawMessage, depth int) Field {
 	r.merge(&f, n, depth)
 	r.object(&f, n, depth)
 	r.list(&f, n, depth)
+	if len(refs) > 0 {
+		r.beside(&f, own, depth)
+	}
 	if len(f.Types) == 0 {
 		f.Types = optionTypes(f.Options)
 	}
@@ -111,7 +119,7 @@ func (r *reader) union(f *Field, n node, depth int) {
 	if len(variants) == 1 { // the usual way of saying "or null"
 		one := variants[0].Field
 		f.Rules, f.Fields, f.Closed, f.Rest, f.First = one.Rules, one.Fields, one.Closed, one.Rest, one.First
-		f.Variants, f.ofItems = one.Variants, one.ofItems
+		f.Variants, f.ofItems, f.Patterns = one.Variants, one.ofItems, one.Patterns
 		if f.Title == "" {
 			f.Title = one.Title
 		}
@@ -128,29 +136,67 @@ func (r *reader) merge(f *Field, n node, depth int) {
 			f.Cut = true
 			return
 		}
-		branch := r.field(f.Name, part, depth-1)
-		for _, inner := range branch.Fields {
-			if !slices.ContainsFunc(f.Fields, func(have Field) bool { return have.Name == inner.Name }) {
-				f.Fields = append(f.Fields, inner)
-			}
-		}
-		if len(f.Types) == 0 {
-			f.Types = branch.Types
-		}
-		if len(f.Options) == 0 {
-			f.Options = branch.Options
-		}
-		if len(f.Variants) == 0 {
-			f.Variants, f.ofItems = branch.Variants, branch.ofItems
-		}
-		if f.Item == nil {
-			f.Item = branch.Item
-		}
-		if f.Rules == (Rules{}) {
-			f.Rules = branch.Rules
-		}
-		f.Cut = f.Cut || branch.Cut
+		f.add(r.field(f.Name, part, depth-1))
 	}
+}
+
+// beside adds what stands beside a reference.
+func (r *reader) beside(f *Field, own json.RawMessage, depth int) {
+	var n node
+	var object map[string]json.RawMessage
+	if !r.look(own, &n) || json.Unmarshal(own, &object) != nil || len(object) < 2 {
+		return
+	}
+	f.Title, f.Description = cmp.Or(n.Title, f.Title), cmp.Or(n.Description, f.Description)
+	if n.Default != nil {
+		f.setDefault(n.Default)
+	}
+	delete(object, "$ref")
+	if depth == 0 || !slices.ContainsFunc(structural, func(name string) bool { return object[name] != nil }) {
+		return
+	}
+	if rest, err := json.Marshal(object); err == nil {
+		f.add(r.field(f.Name, rest, depth-1))
+	}
+}
+
+// structural are the keywords that add members or items.
+var structural = []string{"properties", "patternProperties", "additionalProperties", "required", "allOf", "anyOf", "oneOf", "items", "prefixItems"}
+
+// add adds what another schema says of the same value. What is here already stays.
+func (f *Field) add(branch Field) {
+	for _, inner := range branch.Fields {
+		i := slices.IndexFunc(f.Fields, func(have Field) bool { return have.Name == inner.Name })
+		if i < 0 {
+			f.Fields = append(f.Fields, inner)
+			continue
+		}
+		f.Fields[i].add(inner)
+	}
+	if len(f.Types) == 0 {
+		f.Types = branch.Types
+	}
+	if len(f.Options) == 0 {
+		f.Options = branch.Options
+	}
+	if len(f.Variants) == 0 {
+		f.Variants, f.ofItems = branch.Variants, branch.ofItems
+	}
+	if f.Item == nil {
+		f.Item = branch.Item
+	}
+	if f.Rest == nil {
+		f.Rest = branch.Rest
+	}
+	if len(f.First) == 0 {
+		f.First = branch.First
+	}
+	if f.Rules == (Rules{}) {
+		f.Rules = branch.Rules
+	}
+	f.Patterns = append(f.Patterns, branch.Patterns...)
+	f.Title, f.Description = cmp.Or(f.Title, branch.Title), cmp.Or(f.Description, branch.Description)
+	f.Required, f.Cut = f.Required || branch.Required, f.Cut || branch.Cut
 }
 
 // object reads the members of an object.
@@ -166,7 +212,9 @@ func (r *reader) object(f *Field, n node, depth int) {
 		own = append(own, r.field(m.name, m.value, depth-1))
 	}
 	for _, inherited := range f.Fields {
-		if !slices.ContainsFunc(own, func(have Field) bool { return have.Name == inherited.Name }) {
+		if i := slices.IndexFunc(own, func(have Field) bool { return have.Name == inherited.Name }); i >= 0 {
+			own[i].add(inherited)
+		} else {
 			own = append(own, inherited)
 		}
 	}
@@ -177,6 +225,10 @@ func (r *reader) object(f *Field, n node, depth int) {
 		own[i].Required = own[i].Required || slices.Contains(n.Required, own[i].Name)
 	}
 	f.Fields = own
+	for _, m := range members(n.Patterns) {
+		regex, _ := regexp.Compile(m.name) // one of another language matches nothing here
+		f.Patterns = append(f.Patterns, Pattern{r.field("", m.value, depth-1), regex})
+	}
 	if rest := bytes.TrimSpace(n.Additional); len(rest) > 2 && rest[0] == '{' {
 		value := r.field("", rest, depth-1)
 		f.Rest = &value
@@ -277,28 +329,65 @@ func (r *reader) resolve(text json.RawMessage, depth int) (json.RawMessage, []st
 // lookup returns what a reference names, nil if that is not here. Each object on
 // the way is decoded once.
 func (r *reader) lookup(ref string) json.RawMessage {
-	if ref == "#" {
-		return r.root
-	}
-	path, ok := strings.CutPrefix(ref, "#/")
+	fragment, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
 	}
+	if text, err := url.PathUnescape(fragment); err == nil {
+		fragment = text
+	}
+	path, ok := strings.CutPrefix(fragment, "/")
+	if !ok && fragment != "" {
+		return r.anchor(fragment)
+	}
+	if !ok {
+		return r.root
+	}
 	at, place := r.root, ""
 	for step := range strings.SplitSeq(path, "/") {
-		object, known := r.parts[place]
+		parts, known := r.parts[place]
 		if !known {
 			if r.bytes < len(at) {
 				return nil
 			}
 			r.bytes -= len(at)
-			_ = json.Unmarshal(at, &object) // what is no object has no members
-			r.parts[place] = object
+			parts = children(at)
+			r.parts[place] = parts
 		}
-		at = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		at = parts[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
 		place += "/" + step
 	}
 	return at
+}
+
+// children returns the members of an object, or the items of a list by their indexes.
+func children(text json.RawMessage) map[string]json.RawMessage {
+	var object map[string]json.RawMessage
+	var list []json.RawMessage
+	if json.Unmarshal(text, &object) == nil || json.Unmarshal(text, &list) != nil {
+		return object // of anything else there are none
+	}
+	object = map[string]json.RawMessage{}
+	for i, item := range list {
+		object[strconv.Itoa(i)] = item
+	}
+	return object
+}
+
+// anchor returns the definition that an $anchor names.
+func (r *reader) anchor(name string) json.RawMessage {
+	for _, place := range []string{"#/$defs", "#/definitions"} {
+		for _, m := range members(r.lookup(place)) {
+			var n struct {
+				Anchor string `json:"$anchor"`
+				ID     string `json:"$id"`
+			}
+			if json.Unmarshal(m.value, &n) == nil && (n.Anchor == name || n.ID == "#"+name) {
+				return m.value
+			}
+		}
+	}
+	return nil
 }
 
 // short says an object in short, as {kind: circle, radius, color?}: members with
@@ -344,6 +433,7 @@ type node struct {
 	Properties  json.RawMessage   `json:"properties"`
 	Required    []string          `json:"required"`
 	Additional  json.RawMessage   `json:"additionalProperties"`
+	Patterns    json.RawMessage   `json:"patternProperties"`
 	Rules
 }
 
