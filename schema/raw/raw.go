@@ -296,6 +296,8 @@ var rawFormats = map[string]string{
 	"date":      "a date such as 2026-01-31",
 	"date-time": "a date and time with an offset, such as 2026-01-31T09:30:00Z",
 	"email":     "an email address such as ann@example.com",
+	"int64":     "an integer that fits 64 bits",
+	"uint64":    "an integer of at least 0 that fits 64 bits",
 }
 
 // rawWords returns what a keyword demands, and what the value was if that is

@@ -48,7 +48,7 @@ func TestRawAlternatives(t *testing.T) {
 		"both":{"oneOf":[{"type":"integer"},{"minimum":0}]},
 		"pair":{"anyOf":[{"required":["x"]},{"required":["y"]}]},
 		"data":{"type":"string","pattern":"^(?:[A-Za-z0-9+\\/]{4})*(?:[A-Za-z0-9+\\/]{2}==|[A-Za-z0-9+\\/]{3}=)?$"},
-		"day":{"format":"date"},"at":{"format":"date-time"},"host":{"format":"hostname"}
+		"day":{"format":"date"},"at":{"format":"date-time"},"host":{"format":"hostname"},"long":{"type":"integer","format":"int64"},"count":{"format":"uint64"}
 	},"$defs":{"place":{"type":"string"}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +68,10 @@ func TestRawAlternatives(t *testing.T) {
 		{`{"day":"x"}`, `/day: must be a date such as 2026-01-31; got "x"`},
 		{`{"at":"x"}`, `/at: must be a date and time with an offset, such as 2026-01-31T09:30:00Z; got "x"`},
 		{`{"host":"-"}`, `/host: must be text in the format hostname; got "-"`},
+		{`{"long":9223372036854775808}`, `/long: must be an integer that fits 64 bits; got 9223372036854775808`},
+		{`{"long":-9223372036854775809}`, `/long: must be an integer that fits 64 bits; got -9223372036854775809`},
+		{`{"count":-1}`, `/count: must be an integer of at least 0 that fits 64 bits; got -1`},
+		{`{"count":"18446744073709551616"}`, `/count: must be an integer of at least 0 that fits 64 bits; got "18446744073709551616"`},
 	} {
 		got := ""
 		if err := r.Check([]byte(c.input)); err != nil {
