@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,22 @@ func catalogOf(x upcall.Session) *registry.Catalog {
 // view returns what there is for the client of f.
 func (s *Server) view(f *frame.Frame) registry.View {
 	return s.catalog.View(f, catalogOf(frame.Internal(call.Private{}).Session(f)))
+}
+
+// offered yields what of a kind there is for the client of f; a nil f is for
+// everybody. T is what definitions of the kind are.
+func offered[T any](s *Server, f *Frame, kind Kind) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		view := s.catalog.View(f, nil)
+		if f != nil && outermost(f, s) == s { // the session is that of the outermost server
+			view = s.view(f)
+		}
+		for _, e := range view.Internal(call.Private{}).Offered(kind) {
+			if !yield(*e.Definition.(*T)) {
+				return
+			}
+		}
+	}
 }
 
 // viewed serves a method about components. needs is what the server must once

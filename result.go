@@ -25,8 +25,7 @@ type Result struct {
 // NewResult returns an empty Result.
 func NewResult() *Result { return &Result{} }
 
-// Add appends items of content, such as a [ResourceLink] or an
-// [EmbeddedResource].
+// Add appends items of content, such as a [ResourceLink] with a description.
 func (r *Result) Add(items ...Content) *Result {
 	r.content = append(r.content, items...)
 	return r
@@ -48,6 +47,34 @@ func (r *Result) Image(data []byte, mimeType string) *Result {
 // Audio appends a sound; data are its bytes, not base64.
 func (r *Result) Audio(data []byte, mimeType string) *Result {
 	return r.Add(protocol.AudioContent{Data: data, MIMEType: mimeType})
+}
+
+// JSON appends v as text in JSON, encoded as Structured encodes it.
+func (r *Result) JSON(v any) *Result {
+	text, err := jsonx.Append(nil, v)
+	if err != nil {
+		return r.broken(fmt.Errorf("Result.JSON: %w", err))
+	}
+	return r.Text(string(text))
+}
+
+// ResourceLink appends a link to a resource that the client may read; neither uri
+// nor name may be empty. Add takes a [ResourceLink] that says more.
+func (r *Result) ResourceLink(uri, name string) *Result {
+	if uri == "" || name == "" {
+		return r.broken(fmt.Errorf("Result.ResourceLink(%q, %q): a link needs a URI and a name", uri, name))
+	}
+	return r.Add(protocol.ResourceLink{URI: uri, Name: name})
+}
+
+// EmbeddedResource appends the contents of a resource, whose URI must not be
+// empty. The client need not read that resource, and it need not be listed
+// anywhere.
+func (r *Result) EmbeddedResource(contents ResourceContents) *Result {
+	if contents.URI == "" {
+		return r.broken(errors.New("Result.EmbeddedResource: the contents need a URI"))
+	}
+	return r.Add(protocol.EmbeddedResource{Resource: contents})
 }
 
 // Structured sets the structured content to v, encoded as what a func returns:

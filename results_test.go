@@ -49,6 +49,116 @@ func TestStructuredOnly(t *testing.T) {
 	})
 }
 
+// The methods of Result make the items that their names say, in every revision
+// in the form that it has.
+func TestResultItems(t *testing.T) {
+	s := fixture(t, nil)
+	s.MustAdd(mcp.Tool("items", func(*mcp.Frame, empty) (*mcp.Result, error) {
+		return mcp.NewResult().JSON(map[string][]int{"list": nil}).
+			ResourceLink("file:///notes/1", "first note").
+			EmbeddedResource(mcp.ResourceContents{URI: "file:///notes/2", MIMEType: "text/plain", Text: "second"}).
+			Image([]byte("a"), "image/png").Image([]byte("b"), "image/gif"), nil
+	}))
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		link := `{"type":"resource_link","uri":"file:///notes/1","name":"first note"}`
+		if rev < protocol.V20250618 {
+			link = `{"type":"text","text":"first note: file:///notes/1"}`
+		}
+		r := c.Call("items", nil)
+		var raw struct{ Content []json.RawMessage }
+		if err := json.Unmarshal(r.Raw, &raw); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{`{"type":"text","text":"{\"list\":[]}"}`, link,
+			`{"type":"resource","resource":{"uri":"file:///notes/2","mimeType":"text/plain","text":"second"}}`,
+			`{"type":"image","data":"YQ==","mimeType":"image/png"}`, `{"type":"image","data":"Yg==","mimeType":"image/gif"}`} {
+			if i >= len(raw.Content) || string(raw.Content[i]) != want {
+				t.Errorf("item %d of %s, want %s", i, r.Raw, want)
+			}
+		}
+	})
+}
+
+// What an item lacks fails the call, with a text that names it.
+func TestResultItemsBroken(t *testing.T) {
+	s := fixture(t, nil)
+	for name, r := range map[string]*mcp.Result{
+		"JSON":                    mcp.NewResult().JSON(func() {}),
+		"a link needs a URI":      mcp.NewResult().ResourceLink("", "x"),
+		"and a name":              mcp.NewResult().ResourceLink("file:///x", ""),
+		"the contents need a URI": mcp.NewResult().EmbeddedResource(mcp.ResourceContents{Text: "x"}),
+	} {
+		tool := strings.ReplaceAll(name, " ", "_")
+		s.MustAdd(mcp.Tool(tool, func(*mcp.Frame, empty) (*mcp.Result, error) { return r, nil }))
+		if _, err := mcptest.New(t, s).TryCall(tool, nil); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// The lists of a server name what its client is shown, and without a Frame all
+// that there is.
+func TestServerLists(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "lists", Version: "1"}, nil)
+	hidden := mcp.VisibleTo(func(f *mcp.Frame) bool { return f.Principal() != "" })
+	s.MustAdd(
+		mcp.Tool("z", func(*mcp.Frame, empty) (string, error) { return "", nil }), mcp.Tool("a", func(*mcp.Frame, empty) (string, error) { return "", nil }, hidden),
+		mcp.Prompt("p", func(*mcp.Frame, empty) (string, error) { return "", nil }, mcp.Scopes("write")), mcp.Prompt("q", func(*mcp.Frame, empty) (string, error) { return "", nil }),
+		mcp.Resource("x://r", func(*mcp.Frame) (string, error) { return "", nil }, hidden),
+		mcp.Template("x://t/{id}", func(*mcp.Frame, struct {
+			ID string `json:"id"`
+		}) (string, error) {
+			return "", nil
+		}),
+	)
+	lists := func(f *mcp.Frame) string {
+		var names []string
+		for tool := range s.Tools(f) {
+			names = append(names, tool.Name)
+		}
+		for prompt := range s.Prompts(f) {
+			names = append(names, prompt.Name)
+		}
+		for resource := range s.Resources(f) {
+			names = append(names, resource.URI)
+		}
+		for template := range s.Templates(f) {
+			names = append(names, template.URITemplate)
+		}
+		return strings.Join(names, " ")
+	}
+	if got := lists(nil); got != "a z p q x://r x://t/{id}" {
+		t.Errorf("without a client: %s", got)
+	}
+	for range s.Tools(nil) { // which stops
+		break
+	}
+	var seen string
+	parent := mcp.NewServer(mcp.Info{Name: "parent", Version: "1"}, nil)
+	if err := parent.Mount("sub", s); err != nil {
+		t.Fatal(err)
+	}
+	s.MustAdd(mcp.Tool("look", func(f *mcp.Frame, _ empty) (string, error) { seen = lists(f); return "", nil }))
+	as := mcptest.As(mcp.Identity{Subject: "alice", Scopes: []string{"write"}})
+	for _, at := range []struct {
+		server  *mcp.Server
+		tool    string
+		options []mcptest.Option
+		want    string
+	}{
+		{s, "look", nil, "look z q x://t/{id}"},
+		{s, "look", []mcptest.Option{as}, "a look z p q x://r x://t/{id}"},
+		{parent, "sub.look", nil, "look z q x://t/{id}"},
+	} {
+		for _, rev := range protocol.Revisions() {
+			mcptest.New(t, at.server, append(at.options, mcptest.Revision(rev))...).Call(at.tool, nil)
+			if seen != at.want {
+				t.Errorf("%v, %s: %s, want %s", rev, at.tool, seen, at.want)
+			}
+		}
+	}
+}
+
 func TestFail(t *testing.T) {
 	s := fixture(t, nil)
 	s.MustAdd(mcp.Tool("refused", func(*mcp.Frame, empty) (*mcp.Result, error) {

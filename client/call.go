@@ -376,21 +376,21 @@ func (t *calls) count(field func(*Stats) *int64) {
 	t.mu.Unlock()
 }
 
-// cancel ends the request with an id with failure, and returns it; nil if there
-// is none.
-func (t *calls) cancel(id protocol.ID, failure error) *call {
+// cancel ends the requests for which which returns true with failure, and returns
+// them, oldest first. which runs with the table locked.
+func (t *calls) cancel(which func(*call) bool, failure error) (ended []*call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for n, c := range t.table {
-		if protocol.NewID(n) == id {
-			delete(t.table, n)
+	for _, id := range slices.Sorted(maps.Keys(t.table)) {
+		if c := t.table[id]; which(c) {
+			delete(t.table, id)
 			t.stats.Cancelled++
 			c.err = failure
 			close(c.done)
-			return c
+			ended = append(ended, c)
 		}
 	}
-	return nil
+	return ended
 }
 
 // pending lists the requests, oldest first.

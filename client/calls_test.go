@@ -157,6 +157,80 @@ func TestCancelPending(t *testing.T) {
 	})
 }
 
+// CancelAll ends every call, and neither a subscription nor what begins later.
+func TestCancelAll(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20241105, protocol.V20251125, protocol.V20260728} {
+		t.Run(rev.String(), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cancelAll(t, rev) }) })
+	}
+}
+
+func cancelAll(t *testing.T, rev protocol.Revision) {
+	cancelled := make(chan string, 3)
+	c, err := Connect(t.Context(), scripted(t, func(s *script) {
+		if rev.Modern() {
+			s.modernHello()
+		} else {
+			s.legacyHello(rev.String())
+		}
+		for h := s.next(); h != nil; h = s.next() {
+			switch h.Method {
+			case "notifications/cancelled":
+				cancelled <- string(h.Params)
+			case "subscriptions/listen":
+				s.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, h.ID)
+			case "resources/read":
+				s.result(h, `{"contents":[],"resultType":"complete"}`)
+			}
+		}
+	}), &Options{Revisions: []protocol.Revision{rev}, NoReconnect: true, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.CancelAll("none"); len(got) != 0 {
+		t.Errorf("cancelled %+v before there was anything", got)
+	}
+	sub, err := c.Listen(t.Context(), Filter{ToolsListChanged: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Stats()
+	var calls sync.WaitGroup
+	for i := range 3 {
+		calls.Go(func() {
+			time.Sleep(time.Duration(i) * time.Second) // of the bubble
+			_, err := c.Call(t.Context(), fmt.Sprint("x", i), nil)
+			if !errors.Is(err, ErrCancelled) || !strings.Contains(err.Error(), "the user left") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	time.Sleep(5 * time.Second)
+	got := c.CancelAll("the user left")
+	calls.Wait()
+	if len(got) != 3 || got[0].Name != "x0" || got[2].Name != "x2" || got[0].Method != "tools/call" {
+		t.Errorf("cancelled %+v", got)
+	}
+	for range 3 {
+		if params := <-cancelled; !strings.Contains(params, `"reason":"the user left"`) {
+			t.Errorf("params %s", params)
+		}
+	}
+	select {
+	case <-sub.Done():
+		t.Error("the subscription ended")
+	default:
+	}
+	if stats := c.Stats(); stats.Cancelled != 3 || stats.Pending != before.Pending {
+		t.Errorf("stats %+v, before %+v", stats, before)
+	}
+	if _, err := c.Read(t.Context(), "x://later"); err != nil {
+		t.Errorf("a call after CancelAll: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCancelOne(t *testing.T) {
 	in(t, nil, func(s *script) { s.drain() }, func(t *testing.T, c *Client) {
 		var calls sync.WaitGroup

@@ -196,18 +196,33 @@ func (c *Client) Pending() []Pending { return c.calls.pending() }
 // Cancel gives up a request under way: its caller gets ErrCancelled with the
 // reason, and the server is told. An id that is not under way is ErrNotFound.
 func (c *Client) Cancel(id protocol.ID, reason string) error {
-	failure := &Error{kind: ErrCancelled, Err: errors.New(cmp.Or(reason, "by the client"))}
-	p := c.calls.cancel(id, failure)
-	if p == nil {
+	if len(c.cancel(reason, func(p *call) bool { return protocol.NewID(p.id) == id })) == 0 {
 		return &Error{Op: "cancel", kind: ErrNotFound, Err: fmt.Errorf("no request %v is under way", id)}
 	}
-	if p.abort != nil {
-		p.abort(failure)
-	}
-	if p.conn.cancels(p.method) {
-		p.conn.sendSoon(c.life.ctx, protocol.MethodCancelled, cancelledBody(p.id, reason))
-	}
 	return nil
+}
+
+// CancelAll gives up all requests under way, as Cancel does, and returns them,
+// oldest first. Subscriptions stay, which Subscription.Close ends, and so does a
+// connection that is being opened.
+func (c *Client) CancelAll(reason string) []Pending {
+	return c.cancel(reason, func(p *call) bool { return p.method != protocol.MethodListen && !p.conn.opening.Load() })
+}
+
+// cancel gives up the requests under way for which which returns true, and
+// returns them, oldest first.
+func (c *Client) cancel(reason string, which func(*call) bool) (cancelled []Pending) {
+	failure := &Error{kind: ErrCancelled, Err: errors.New(cmp.Or(reason, "by the client"))}
+	for _, p := range c.calls.cancel(which, failure) {
+		cancelled = append(cancelled, p.pending())
+		if p.abort != nil {
+			p.abort(failure)
+		}
+		if p.conn.cancels(p.method) {
+			p.conn.sendSoon(c.life.ctx, protocol.MethodCancelled, cancelledBody(p.id, reason))
+		}
+	}
+	return cancelled
 }
 
 // Notifications returns the notifications of the server from now on, all or

@@ -57,6 +57,9 @@ func TestCall(t *testing.T) {
 		if image, ok := r.Image(); !ok || string(image.Data) != "png" {
 			t.Errorf("image %v", image)
 		}
+		if images := r.Images(); len(images) != 2 || string(images[0].Data) != "png" || images[1].MIMEType != "image/gif" {
+			t.Errorf("images %v", images)
+		}
 		if _, err := c.Call(t.Context(), "sum", 5); err == nil || !strings.Contains(err.Error(), "must encode to a JSON object") {
 			t.Errorf("arguments that are no object: %v", err)
 		}

@@ -144,7 +144,7 @@ func fixture(t testing.TB, opts *mcp.Options) *mcp.Server {
 			return answer.Text(), nil
 		}),
 		mcp.Tool("media", func(*mcp.Frame, struct{}) (*mcp.Result, error) {
-			return mcp.NewResult().Text("see").Text("here").Image([]byte("png"), "image/png"), nil
+			return mcp.NewResult().Text("see").Text("here").Image([]byte("png"), "image/png").Image([]byte("gif"), "image/gif"), nil
 		}),
 		mcp.Resource("test://a", func(*mcp.Frame) (string, error) { return "contents of a", nil }),
 		mcp.Resource("test://b", func(*mcp.Frame) (string, error) { return "contents of b", nil }),

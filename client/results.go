@@ -39,7 +39,17 @@ func (r *CallToolResult) Text() string {
 	return strings.Join(parts, "\n")
 }
 
-// Image returns the first image; Content has all.
+// Images returns the images, in their order.
+func (r *CallToolResult) Images() (images []protocol.ImageContent) {
+	for _, item := range r.Content {
+		if image, ok := item.(protocol.ImageContent); ok {
+			images = append(images, image)
+		}
+	}
+	return images
+}
+
+// Image returns the first image; Images has all.
 func (r *CallToolResult) Image() (image protocol.ImageContent, ok bool) {
 	for _, item := range r.Content {
 		if image, ok = item.(protocol.ImageContent); ok {

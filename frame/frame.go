@@ -257,6 +257,15 @@ func (f *Frame) Header(name string) string {
 	return ""
 }
 
+// Query returns the first value of a parameter in the query of the URL that
+// HTTPRequest has, or "" if there is none or the transport has no URLs.
+func (f *Frame) Query(name string) string {
+	if r := f.transport.HTTP; r != nil && r.URL != nil {
+		return r.URL.Query().Get(name)
+	}
+	return ""
+}
+
 // HTTPRequest returns the HTTP request, or nil on other transports. Its body
 // is read already. For a WebSocket it is the one that opened the connection,
 // whose headers, URL and context stand for all that comes over it. For HTTP+SSE

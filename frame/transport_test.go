@@ -8,7 +8,7 @@ import (
 )
 
 func TestHTTPFacts(t *testing.T) {
-	r := httptest.NewRequest("POST", "http://api.example.com:8080/v1/mcp", nil)
+	r := httptest.NewRequest("POST", "http://api.example.com:8080/v1/mcp?tenant=acme&tenant=other&empty=&q=a%20b", nil)
 	r.RemoteAddr = "192.0.2.7:1234"
 	r.Header.Set("Authorization", "Bearer x")
 	r.Header.Add("X-Forwarded-For", "198.51.100.1")
@@ -18,6 +18,10 @@ func TestHTTPFacts(t *testing.T) {
 		{"remote address", f.RemoteAddr(), "192.0.2.7:1234"}, // the forwarding header is not believed
 		{"header", f.Header("authorization"), "Bearer x"},
 		{"no header", f.Header("X-None"), ""},
+		{"query", f.Query("tenant"), "acme"},
+		{"escaped query", f.Query("q"), "a b"},
+		{"empty query", f.Query("empty"), ""},
+		{"no query", f.Query("none"), ""},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
@@ -41,7 +45,7 @@ func TestFactsWithoutHTTP(t *testing.T) {
 		if got := f.RemoteAddr(); got != tt.remote || string(f.Transport()) != tt.via.Kind {
 			t.Errorf("%s: comes from %q over %s", tt.via.Kind, got, f.Transport())
 		}
-		if f.HTTPRequest() != nil || f.Header("Host") != "" {
+		if f.HTTPRequest() != nil || f.Header("Host") != "" || f.Query("tenant") != "" {
 			t.Errorf("%s: facts of HTTP", tt.via.Kind)
 		}
 	}

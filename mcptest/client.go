@@ -22,7 +22,7 @@ import (
 
 // Client is connected to a server for the length of a test. Methods that return
 // no error end the test on failure, so they belong on its goroutine;
-// TryRequest, TryCall, Notifications and Logs may be called from any. mu guards
+// those that begin with Try, Notifications and Logs may be called from any. mu guards
 // the fields below it.
 type Client struct {
 	t      testing.TB
@@ -287,6 +287,15 @@ func (c *Client) TryCall(name string, arguments any) (*Result, error) {
 // GetPrompt gets a prompt.
 func (c *Client) GetPrompt(name string, arguments map[string]string) *protocol.GetPromptResult {
 	c.t.Helper()
+	p, err := c.TryGetPrompt(name, arguments)
+	if err != nil {
+		c.t.Fatalf("mcptest: the prompt %s: %v", name, err)
+	}
+	return p
+}
+
+// TryGetPrompt is GetPrompt for tests that expect an error; see TryRequest.
+func (c *Client) TryGetPrompt(name string, arguments map[string]string) (*protocol.GetPromptResult, error) {
 	params := map[string]any{"name": name}
 	if arguments != nil {
 		params["arguments"] = arguments
@@ -299,21 +308,32 @@ func (c *Client) GetPrompt(name string, arguments map[string]string) *protocol.G
 		}
 		Meta map[string]any `json:"_meta"`
 	}
-	c.into(&wire, protocol.MethodPromptsGet, params)
+	if err := c.into(&wire, protocol.MethodPromptsGet, params); err != nil {
+		return nil, err
+	}
 	p := &protocol.GetPromptResult{Description: wire.Description, Meta: wire.Meta}
 	for _, m := range wire.Messages {
 		content, err := protocol.ParseContent(m.Content)
 		if err != nil {
-			c.t.Fatalf("mcptest: the prompt %s: %v", name, err)
+			return nil, err
 		}
 		p.Messages = append(p.Messages, protocol.PromptMessage{Role: m.Role, Content: content})
 	}
-	return p
+	return p, nil
 }
 
 // Read reads a resource.
 func (c *Client) Read(uri string) []protocol.ResourceContents {
 	c.t.Helper()
+	contents, err := c.TryRead(uri)
+	if err != nil {
+		c.t.Fatalf("mcptest: reading %s: %v", uri, err)
+	}
+	return contents
+}
+
+// TryRead is Read for tests that expect an error; see TryRequest.
+func (c *Client) TryRead(uri string) ([]protocol.ResourceContents, error) {
 	var wire struct {
 		Contents []struct {
 			URI      string         `json:"uri"`
@@ -323,22 +343,26 @@ func (c *Client) Read(uri string) []protocol.ResourceContents {
 			Meta     map[string]any `json:"_meta"`
 		}
 	}
-	c.into(&wire, protocol.MethodResourcesRead, map[string]any{"uri": uri})
+	if err := c.into(&wire, protocol.MethodResourcesRead, map[string]any{"uri": uri}); err != nil {
+		return nil, err
+	}
 	var contents []protocol.ResourceContents
 	for _, item := range wire.Contents {
 		contents = append(contents, protocol.ResourceContents(item))
 	}
-	return contents
+	return contents, nil
 }
 
-// into sends a request and decodes its result into out, a pointer. It ends the
-// test if either fails.
-func (c *Client) into(out any, method string, params any) {
-	c.t.Helper()
-	raw := c.Request(method, params)
-	if err := json.Unmarshal(raw, out); err != nil {
-		c.t.Fatalf("mcptest: the result of %s: %v\n%s", method, err, raw)
+// into sends a request and decodes its result into out, a pointer.
+func (c *Client) into(out any, method string, params any) error {
+	raw, err := c.TryRequest(method, params)
+	if err != nil {
+		return err
 	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return fmt.Errorf("the result of %s: %w\n%s", method, err, raw)
+	}
+	return nil
 }
 
 // Tools lists the tools, all pages of them.
@@ -370,6 +394,15 @@ func (c *Client) Prompts() []protocol.Prompt {
 // before are the arguments that are filled in already.
 func (c *Client) Complete(of, argument, value string, before map[string]string) []string {
 	c.t.Helper()
+	values, err := c.TryComplete(of, argument, value, before)
+	if err != nil {
+		c.t.Fatalf("mcptest: completing %s of %s: %v", argument, of, err)
+	}
+	return values
+}
+
+// TryComplete is Complete for tests that expect an error; see TryRequest.
+func (c *Client) TryComplete(of, argument, value string, before map[string]string) ([]string, error) {
 	ref := map[string]string{"type": wire.RefPrompt, "name": of}
 	if strings.Contains(of, "{") {
 		ref = map[string]string{"type": wire.RefResource, "uri": of}
@@ -381,8 +414,8 @@ func (c *Client) Complete(of, argument, value string, before map[string]string) 
 	var result struct {
 		Completion struct{ Values []string }
 	}
-	c.into(&result, protocol.MethodComplete, params)
-	return result.Completion.Values
+	err := c.into(&result, protocol.MethodComplete, params)
+	return result.Completion.Values, err
 }
 
 // WaitFor waits until the server has sent a notification of that method that
@@ -498,7 +531,9 @@ func list[T any](c *Client, method, member string) (all []T) {
 	params := map[string]any{}
 	for {
 		var page map[string]json.RawMessage
-		c.into(&page, method, params)
+		if err := c.into(&page, method, params); err != nil {
+			c.t.Fatalf("mcptest: %v", err)
+		}
 		var items []T
 		if err := json.Unmarshal(page[member], &items); err != nil {
 			c.t.Fatalf("mcptest: member %s of %s: %v", member, method, err)

@@ -143,6 +143,36 @@ func TestCall(t *testing.T) {
 	})
 }
 
+// What begins with Try returns the result, and the error of the server in place
+// of the end of the test.
+func TestTry(t *testing.T) {
+	each(t, func(t *testing.T, options ...mcptest.Option) {
+		s := newServer(nil)
+		s.MustAdd(mcp.Prompt("paint", func(_ *mcp.Frame, in trip) (string, error) { return "Paint " + in.City, nil }, mcp.CompleteFrom("city", "Oslo", "Rome")))
+		c := mcptest.New(t, s, options...)
+		read, err := c.TryRead("test://a")
+		if err != nil || len(read) != 1 || read[0].Text != "contents of a" {
+			t.Errorf("read %v, %v", read, err)
+		}
+		prompt, err := c.TryGetPrompt("paint", map[string]string{"city": "Rome"})
+		if err != nil || len(prompt.Messages) != 1 || prompt.Messages[0].Content.(protocol.TextContent).Text != "Paint Rome" {
+			t.Errorf("prompt %v, %v", prompt, err)
+		}
+		cities, err := c.TryComplete("paint", "city", "r", nil)
+		if err != nil || !slices.Equal(cities, []string{"Rome", "Oslo"}) && !slices.Equal(cities, []string{"Rome"}) {
+			t.Errorf("completed %v, %v", cities, err)
+		}
+		_, noResource := c.TryRead("test://none")
+		_, noPrompt := c.TryGetPrompt("none", nil)
+		_, noArgument := c.TryComplete("paint", "none", "", nil)
+		for what, err := range map[string]error{"test://none": noResource, "none": noPrompt, `"none"`: noArgument} {
+			if fault, ok := errors.AsType[*protocol.Error](err); !ok || !strings.Contains(fault.Message, what) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
 // Arguments that are mirrored into headers are, without the test's doing.
 func TestMirrors(t *testing.T) {
 	each(t, func(t *testing.T, options ...mcptest.Option) {

@@ -156,6 +156,20 @@ func (v viewInternals) Open(kinds ...Kind) bool {
 	return true
 }
 
+// Offered returns what Page lists, of all pages. A View without a Frame offers
+// everything, whoever may see it. The caller must not change the list.
+func (v viewInternals) Offered(kind Kind) (kept []*Entry) {
+	if v.f == nil {
+		return v.whole(kind).entries
+	}
+	for _, e := range v.all(kind) {
+		if v.f.HasScope(e.Scopes...) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
 // Skills is Page for skills.
 func (v viewInternals) Skills(cursor []byte) (protocol.RawResult, error) {
 	return v.Page(kindSkill, cursor)
