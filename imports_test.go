@@ -118,7 +118,7 @@ var importGraph = map[string][]string{
 	"scale/redis/example":          {"", "scale/redis"},
 	"internal/trial":               {"", "frame", "protocol"},
 	"scale/redis/cmd/replica":      {"internal/undertest", "internal/everything", "internal/trial", "", "scale/redis"},
-	"internal/alone":               {},
+	"internal/alone":               {"internal/needs"},
 	"internal/needs":               {},
 	"internal/testserver":          {},
 	"internal/undertest":           {"", "transport/websocket"},

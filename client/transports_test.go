@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -83,14 +84,14 @@ func TestSilentCommand(t *testing.T) {
 	given := command("silent")
 	given.Env = append(given.Env, "GITHUB_TOKEN=given")
 	for name, opts := range map[string]*Options{
-		"both kinds of revisions": {Timeout: 2 * time.Second, ProbeTimeout: 2 * time.Second},
-		"legacy":                  {Timeout: 2 * time.Second, Revisions: []protocol.Revision{protocol.V20250618}},
-		"modern":                  {Timeout: 2 * time.Second, Revisions: []protocol.Revision{protocol.V20260728}},
+		"both kinds of revisions": {Timeout: time.Second, ProbeTimeout: time.Second},
+		"legacy":                  {Timeout: time.Second, Revisions: []protocol.Revision{protocol.V20250618}},
+		"modern":                  {Timeout: time.Second, Revisions: []protocol.Revision{protocol.V20260728}},
 		"context":                 {Timeout: -1, ProbeTimeout: -1},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		if name == "context" {
-			time.AfterFunc(2*time.Second, stop)
+			time.AfterFunc(time.Second, stop)
 		}
 		_, err := Connect(ctx, given, opts)
 		stop()
@@ -224,7 +225,7 @@ func TestTransports(t *testing.T) {
 // Answers go to those who asked, however many ask at once.
 func TestTransportsManyCalls(t *testing.T) {
 	for name, n := range map[string]int{
-		"command": 10_000, "websocket": 10_000,
+		"command": needs.Rounds(2000, 10_000), "websocket": needs.Rounds(2000, 10_000),
 		"http": 200, // each has a connection of its own
 		"sse":  60,  // more may not wait in a session of the server
 	} {

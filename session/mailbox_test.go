@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -458,16 +459,13 @@ func TestPostInterleavings(t *testing.T) {
 		lost   float64       // of commands, and of replies
 		wait   time.Duration // until all is settled
 	}{
-		{"as it is", 1000, false, 0, 6 * time.Second},
-		{"without hints", 300, true, 0, 40 * time.Second},
-		{"lost commands and replies", 300, false, 0.05, 3 * time.Minute},
+		{"as it is", needs.Rounds(200, 1000), false, 0, 6 * time.Second},
+		{"without hints", needs.Rounds(60, 300), true, 0, 40 * time.Second},
+		{"lost commands and replies", needs.Rounds(60, 300), false, 0.05, 3 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
-			if testing.Short() {
-				tt.rounds /= 10
-			}
 			synctest.Test(t, func(t *testing.T) {
 				store := local()
 				store.rand, store.deaf = rand.New(rand.NewPCG(seed, 1)), tt.deaf

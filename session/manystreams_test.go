@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/upcall"
 )
 
@@ -86,7 +87,8 @@ func TestTwoAtOnce(t *testing.T) {
 // No two events on the streams of a session have the same id, wherever they are made,
 // and however often the stream goes to another replica.
 func TestIDsOfManyEvents(t *testing.T) {
-	const moves, events = 100, 1000
+	const events = 1000
+	moves := needs.Rounds(10, 100)
 	withStream(t, 3, func(t *testing.T, r *replicas, id string, g *get) {
 		ids, primed := make(map[string]bool), 0
 		for n := range moves {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -14,7 +15,8 @@ import (
 // events of the session are different, and what is made beside the stream costs the
 // store no command.
 func TestStreamIDs(t *testing.T) {
-	const takeOvers, parts, here, there = 100, 50, 10, 10 // 100,000 messages
+	const parts, here, there = 50, 10, 10
+	takeOvers := needs.Rounds(20, 100) // of 1,000 messages each
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplicas(t, 3, local())
 		defer r.close()

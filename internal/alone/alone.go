@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"regexp"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 // variable is set in the environment of such a process.
@@ -18,7 +20,7 @@ const variable = "TALARIA_TEST_ALONE"
 // left to do.
 func Test(t *testing.T) bool {
 	t.Helper()
-	if race {
+	if needs.Race {
 		t.Skip("memory is measured without the race detector")
 	}
 	if os.Getenv(variable) != "" {

@@ -1,7 +1,10 @@
-// Package needs is for tests that use what is not a part of this repository: a
-// program of others, or what a script has installed. A test without it is
-// skipped, and says what for; where TALARIA_REQUIRE is set, as the gate and e2e/run
-// set it, the test fails instead, so that nothing is left out unseen.
+// Package needs is for tests whose work depends on where they run.
+//
+// Some need a program that is not a part of this repository. Without it a test is
+// skipped, and names the program. Where TALARIA_REQUIRE is set, as the gate and e2e/run
+// set it, the test fails instead.
+//
+// Others repeat something. [Rounds] has the number of times.
 package needs
 
 import (
@@ -42,4 +45,21 @@ func missing(t testing.TB, what string) {
 		t.Fatalf("%s, and %s is set", what, require)
 	}
 	t.Skip(what)
+}
+
+// long is the environment variable that makes tests repeat what they do as often as
+// .ci/long wants it, unless it is empty.
+const long = "TALARIA_LONG"
+
+// Rounds returns how often a test repeats something: often where TALARIA_LONG is
+// set, as .ci/long sets it, and otherwise so rarely that the test takes a second or two.
+// The race detector makes it a fifth of that, and at least 1.
+func Rounds(rarely, often int) int {
+	if os.Getenv(long) != "" {
+		return often
+	}
+	if Race {
+		return max(1, rarely/5)
+	}
+	return rarely
 }

@@ -163,6 +163,16 @@ func (s *Simulation) upTo(d time.Duration) time.Duration {
 	return time.Duration(s.random.Int64N(int64(d)))
 }
 
+// later runs a call of the store that has no caller any more. It drops the call
+// once the faults have ended, when Run waits for these calls.
+func (s *Simulation) later(call func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Faults > 0 {
+		s.history.late.Go(call)
+	}
+}
+
 // fault notes what must not be.
 func (s *Simulation) fault(format string, args ...any) {
 	s.mu.Lock()
@@ -440,7 +450,7 @@ func (f *faultyStore) call(ctx context.Context, fn func(ctx context.Context) err
 	case 1: // lost on the way back
 		_ = fn(ctx)
 	case 2: // made when nobody waits for it
-		f.sim.history.late.Go(func() {
+		f.sim.later(func() {
 			time.Sleep(wait)
 			_ = fn(context.Background())
 		})

@@ -1,5 +1,0 @@
-//go:build !race
-
-package alone
-
-const race = false
