@@ -65,7 +65,7 @@ func init() {
 	tell("called by Client.guard or what it is made of, as Options.OnState is",
 		"pool.Options.OnChange", "group.Options.OnStatus", "group.Options.OnNotification",
 		"client.OnTask(fn)")
-	tell("called where Options.Elicit is, by handlers.answer, in its guard", "client.Options.ElicitURL", "client.Options.Sample", "client.Options.OnRequest",
+	tell("called where Options.Elicit is, by handlers.answer, in its guard", "client.Options.AroundServerRequest", "client.Options.ElicitURL", "client.Options.Sample", "client.Options.OnRequest",
 		"mcptest.OnElicit(fn)", "mcptest.OnRequest(fn)", "mcptest.OnSample(fn)")
 	tell("called where Options.OnNotification is, in its guard", "client.Client.Listen(fn)", "group.Group.Listen(fn)")
 	tell("called where client.Options.Trace is, in its guard", "mcptest.Trace(fn)")

@@ -9,9 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -267,7 +271,7 @@ func methodFaults(name string) (faults []string) {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // appendTo adds the rows to the table of all methods, which is then final.
-func (c *customs) appendTo(table []dispatch.Method) []dispatch.Method {
+func (c *customs) appendTo(table []dispatch.Method, logger *zerolog.Logger) []dispatch.Method {
 	c.frozen = true
 	for _, m := range c.methods {
 		table = append(table, dispatch.Method{Name: m.Name, Revisions: dispatch.Both, Params: m.Params, Serve: forRequests(m.Serve)})
@@ -278,7 +282,7 @@ func (c *customs) appendTo(table []dispatch.Method) []dispatch.Method {
 			at = len(table)
 			table = append(table, dispatch.Method{Name: n.method, Revisions: dispatch.Both, Serve: forNotifications})
 		}
-		table[at].Serve = notified(table[at].Serve, n.fn)
+		table[at].Serve = notified(table[at].Serve, n.fn, logger)
 	}
 	return table
 }
@@ -302,13 +306,17 @@ func forNotifications(f *frame.Frame) (protocol.Result, error) {
 }
 
 // notified serves a notification with own, and then with fn. A request of that
-// name, and a notification that own refuses, do not come to fn.
-func notified(own frame.Handler, fn func(f *frame.Frame) error) frame.Handler {
+// name, and a notification that own refuses, do not come to fn. Its error is
+// logged, because it is answered to nobody.
+func notified(own frame.Handler, fn func(f *frame.Frame) error, logger *zerolog.Logger) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		result, err := own(f)
 		if err != nil || !f.Request().ID.IsZero() {
 			return result, err
 		}
-		return nil, fn(f)
+		if err = fn(f); err != nil {
+			safely.Log(logger.Warn().Str("method", visible.Line(f.Request().Method, visible.Name)).Err(visible.Error(err)), "a notification handler failed")
+		}
+		return nil, err
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -172,6 +174,34 @@ func TestMethods(t *testing.T) {
 			t.Errorf("the methods of the specification are lost: %s", got)
 		}
 	})
+}
+
+// A notification handler that fails is logged as a warning, with its method; one
+// that does not is not logged, and neither is what the server refuses.
+func TestNotificationHandlerFails(t *testing.T) {
+	for _, tr := range transportsOf(protocol.LatestLegacy) {
+		t.Run(tr.name, func(t *testing.T) {
+			var log logText
+			logger := zerolog.New(&log).Level(zerolog.InfoLevel)
+			s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, &mcp.Options{Logger: &logger})
+			s.MustAdd(mcp.Tool("fine", func(*mcp.Frame, empty) (string, error) { return "all is well", nil }))
+			if err := errors.Join(
+				s.OnNotification("acme/bad", func(*mcp.Frame) error { return errors.New("no shelf\x1b[31m") }),
+				s.OnNotification("acme/good", func(*mcp.Frame) error { return nil }),
+			); err != nil {
+				t.Fatal(err)
+			}
+			p := join(t, tr, protocol.LatestLegacy, s)
+			for _, method := range []string{"acme/good", "acme/none", "acme/bad"} {
+				p.c.say(`{"jsonrpc":"2.0","method":"` + method + `"}`)
+			}
+			p.want(p.ask("tools/call", `"name":"fine"`), "all is well")
+			want := `{"level":"warn","method":"acme/bad","error":"no shelf␛[31m","message":"a notification handler failed"}` + "\n"
+			if got := log.String(); got != want {
+				t.Errorf("log %s, want %s", got, want)
+			}
+		})
+	}
 }
 
 func TestMethodFaults(t *testing.T) {

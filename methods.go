@@ -47,7 +47,7 @@ func (s *Server) methods() []dispatch.Method {
 	table = append(table, skillMethods(s)...)
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	return s.customs.appendTo(table)
+	return s.customs.appendTo(table, &s.logger)
 }
 
 // ignore serves methods that need no more than to be known.

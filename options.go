@@ -29,7 +29,8 @@ type Options struct {
 	// Schema shapes the schemas and checks of tools; nil means the defaults.
 	Schema *schema.Options
 	// Logger takes what the server has to say of itself: panics and faults of
-	// handlers as errors, each request at debug level with method, name,
+	// handlers as errors, those of notification handlers as warnings, each request at
+	// debug level with method, name,
 	// duration and code, never its content. nil logs warnings and worse to
 	// standard error, for people where that is a terminal; zerolog.Nop()
 	// silences it. Package slogwriter leads to a slog.Handler.

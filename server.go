@@ -455,7 +455,7 @@ func (s *Server) Unmount(prefix string, child *Server) bool {
 // OnNotification calls fn for each notification of that method that a client
 // sends, after the server has done its own part: those of the specification,
 // such as notifications/roots/list_changed, and any others. Each method has
-// one fn. Nobody is answered: an error of fn goes to the log, at debug level.
+// one fn. Nobody is answered: an error of fn goes to the log, at warn level.
 // Frame.EndSession ends the session of the client.
 //
 // What a connection brings after a notification waits for fn, so that it keeps

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -119,14 +120,14 @@ func TestServerRequests(t *testing.T) {
 	}{
 		{"ping", nil, "ping", `{}`, `"result":{}`},
 		{"unknown", nil, "no/such", `{}`, `"code":-32601`},
-		{"sampling off", nil, "sampling/createMessage", sample, `"code":-1,"message":"sampling is not enabled`},
-		{"no handler", declared, "sampling/createMessage", sample, `"code":-1,"message":"No sampling callback registered"`},
+		{"sampling off", nil, "sampling/createMessage", sample, `"code":-32601,"message":"the client does not support sampling"`},
+		{"no handler", declared, "sampling/createMessage", sample, `"code":-32601,"message":"the client does not support sampling"`},
 		{"handler fails", failing, "sampling/createMessage", sample, `"code":-1,"message":"no model today"`},
 		{"handler panics", panicking, "sampling/createMessage", sample, `the client's handler failed`},
 		{"bad params", failing, "sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"alien"}}]}`, `"code":-32602`},
 		{"roots", rooted, "roots/list", `{}`, `{"roots":[{"uri":"file:///a","name":"A"}]}`},
 		{"no roots", nil, "roots/list", `{}`, `"code":-32601`},
-		{"elicitation off", nil, "elicitation/create", `{"message":"?","requestedSchema":{"type":"object"}}`, `"code":-1`},
+		{"elicitation off", nil, "elicitation/create", `{"message":"?","requestedSchema":{"type":"object"}}`, `"code":-32601,"message":"the client does not support elicitation"`},
 		{"elicitation of a mode", asker(0), "elicitation/create", `{"mode":"url","message":"?","url":"https://example.com/x"}`, `"code":-32602`},
 	}
 	for _, tt := range tests {
@@ -148,6 +149,94 @@ func TestServerRequests(t *testing.T) {
 			connect(t, tr, &opts)
 			if answer := <-got; !strings.Contains(answer, tt.want) || !strings.Contains(answer, `"id":"q"`) {
 				t.Errorf("answer %s, want %s", answer, tt.want)
+			}
+		})
+	}
+}
+
+// What is around the answers to a server sees each of them, whatever answers, and
+// may refuse it.
+func TestAroundServerRequest(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		if rev < protocol.V20250618 {
+			t.Skip("no elicitation")
+		}
+		var mu sync.Mutex
+		var seen []string
+		opts := only(rev)
+		refuse := false
+		opts.Elicit = func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+			if ctx.Value("span") != "s" {
+				t.Error("the handler has another context")
+			}
+			return Accept(map[string]string{"name": "Ada"})
+		}
+		opts.AroundServerRequest = func(ctx context.Context, r *ServerRequest, next func(context.Context) error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if refuse {
+				return errors.New("not today")
+			}
+			before := string(r.Result)
+			err := next(context.WithValue(ctx, "span", "s")) //nolint:staticcheck // a key of this test alone
+			seen = append(seen, fmt.Sprintf("%s %t %q %s %v", r.Method, strings.Contains(string(r.Params), "requestedSchema"), before, r.Result, err))
+			return nil // what next returned counts
+		}
+		c := connect(t, serving(t, fixture(t, nil)), opts)
+		if got, err := Call[string](t.Context(), c, "greet", nil); err != nil || !strings.Contains(got, "Ada") {
+			t.Errorf("got %q, %v", got, err)
+		}
+		mu.Lock()
+		content := `{"name":"Ada"}`
+		if rev >= protocol.V20251125 {
+			content = `{"name":"Ada","color":"red"}` // with the default of the form
+		}
+		if want := `elicitation/create true "" {"action":"accept","content":` + content + `} <nil>`; len(seen) != 1 || seen[0] != want {
+			t.Errorf("seen %q, want %q", seen, want)
+		}
+		refuse = true
+		mu.Unlock()
+		got, err := Call[string](t.Context(), c, "greet", nil)
+		if said := got + fmt.Sprint(err); !strings.Contains(said, "not today") {
+			t.Errorf("a refused question: %q, %v", got, err)
+		}
+	})
+}
+
+// What next returns is the answer where AroundServerRequest returns no error, and
+// one that does not call it answers nothing.
+func TestAroundServerRequestFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		around func(context.Context, *ServerRequest, func(context.Context) error) error
+		want   string
+	}{
+		"hides an error": {func(ctx context.Context, _ *ServerRequest, next func(context.Context) error) error {
+			_ = next(ctx)
+			return nil
+		}, `"code":-32601,"message":"Method not found: no/such"`},
+		"calls nothing": {func(context.Context, *ServerRequest, func(context.Context) error) error { return nil }, `has not called next`},
+		"panics":        {func(context.Context, *ServerRequest, func(context.Context) error) error { panic("boom") }, `the client's handler failed`},
+		"has a code": {func(context.Context, *ServerRequest, func(context.Context) error) error {
+			return protocol.Errorf(protocol.CodeBusy, "later")
+		}, `"message":"later"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := make(chan string, 2)
+			connect(t, scripted(t, func(s *script) {
+				s.legacyHello("2025-11-25")
+				for _, method := range []string{"no/such", "ping"} {
+					s.say(`{"jsonrpc":"2.0","id":%q,"method":%q}`, method, method)
+					if h := s.next(); h != nil {
+						got <- h.raw
+					}
+				}
+				s.drain()
+			}), &Options{Revisions: []protocol.Revision{protocol.V20251125}, AroundServerRequest: tt.around})
+			if answer := <-got; !strings.Contains(answer, tt.want) {
+				t.Errorf("answer %s, want %s", answer, tt.want)
+			}
+			if answer := <-got; !strings.Contains(answer, `"result":{}`) {
+				t.Errorf("answer to a ping: %s", answer)
 			}
 		})
 	}

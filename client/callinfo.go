@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -20,6 +21,14 @@ type CallInfo struct {
 	ID         protocol.ID       // of the last of the requests; zero if none was sent
 	Revision   protocol.Revision // in which it was sent; 0 if none was
 	ToolFailed bool              // the result says that the tool failed, which is no error of Client.Call
+}
+
+// ServerRequest is a request of the server, as Options.AroundServerRequest gets it.
+// Nothing in Params and Result may be changed.
+type ServerRequest struct {
+	Method string
+	Params json.RawMessage // as they came
+	Result json.RawMessage // the answer, once next has returned nil; nil before
 }
 
 // around is a call within Options.Around. Everything that is done for the call has

@@ -28,8 +28,8 @@ type handlers struct {
 	elicited elicited
 }
 
-// codeRefused is the code of a question that the user or the client refuses
-// (client/sampling of every revision).
+// codeRefused is the code of a question that the user refuses, or whose handler
+// fails ("User rejected sampling request: -1", client/sampling of 2025-11-25).
 const codeRefused protocol.Code = -1
 
 // asFault returns the error to answer a question with.
@@ -50,8 +50,27 @@ func (h *handlers) answer(ctx context.Context, conn *connection, method string, 
 		conn.asking.Add(-1)
 	}()
 	// The server hears nothing of what a handler panics with.
-	if h.client.guard(visible.Line(method, visible.Name), func() { result, err = h.ask(ctx, method, params) }) != nil {
+	if h.client.guard(visible.Line(method, visible.Name), func() { result, err = h.observed(ctx, method, params) }) != nil {
 		return nil, errors.New("the client's handler failed")
+	}
+	return result, err
+}
+
+// observed is ask within Options.AroundServerRequest.
+func (h *handlers) observed(ctx context.Context, method string, params json.RawMessage) (result []byte, err error) {
+	around := h.client.opts.AroundServerRequest
+	if around == nil || method == protocol.MethodPing {
+		return h.ask(ctx, method, params)
+	}
+	err = errors.New("client: Options.AroundServerRequest has not called next")
+	r := &ServerRequest{Method: method, Params: params}
+	refused := around(ctx, r, func(ctx context.Context) error {
+		result, err = h.ask(ctx, method, params)
+		r.Result = result
+		return err
+	})
+	if refused != nil {
+		return nil, refused
 	}
 	return result, err
 }
@@ -212,11 +231,8 @@ func askKind(err error) error {
 
 // answerSample answers sampling/createMessage.
 func (h *handlers) answerSample(ctx context.Context, params json.RawMessage) ([]byte, error) {
-	if h.client.caps.Sampling == nil {
-		return nil, &protocol.Error{Code: codeRefused, Message: "sampling is not enabled in this client"}
-	}
-	if h.client.opts.Sample == nil {
-		return nil, &protocol.Error{Code: codeRefused, Message: "No sampling callback registered"}
+	if h.client.caps.Sampling == nil || h.client.opts.Sample == nil {
+		return nil, protocol.Errorf(protocol.CodeMethodNotFound, "the client does not support sampling")
 	}
 	q := &protocol.SampleParams{}
 	if err := json.Unmarshal(params, q); err != nil {
@@ -293,7 +309,7 @@ func (h *handlers) answerElicit(ctx context.Context, params json.RawMessage) ([]
 	}
 	if handler == nil {
 		if h.client.caps.Elicitation == nil {
-			return nil, &protocol.Error{Code: codeRefused, Message: "elicitation is not enabled in this client"}
+			return nil, protocol.Errorf(protocol.CodeMethodNotFound, "the client does not support elicitation")
 		}
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "this client does not answer elicitation of mode %q", q.Mode)
 	}
@@ -419,7 +435,7 @@ func (r *roots) set(list []Root) (changed bool) {
 // answerRoots answers roots/list.
 func (h *handlers) answerRoots() ([]byte, error) {
 	if h.client.caps.Roots == nil {
-		return nil, protocol.Errorf(protocol.CodeMethodNotFound, "the client has no roots")
+		return nil, protocol.Errorf(protocol.CodeMethodNotFound, "the client does not support roots")
 	}
 	list := h.client.Roots()
 	if list == nil {

@@ -65,6 +65,12 @@ type Options struct {
 	// is declared is Capabilities alone, as they stand and in every revision. It
 	// is called by several goroutines at once.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
+	// AroundServerRequest is called around the answer to each request of the server,
+	// in every revision, whatever answers it: next does, and returns the error that
+	// the server gets. Pings are answered without it. The error that
+	// AroundServerRequest returns is answered in place of the result; where it
+	// returns none, that of next counts. It is called by several goroutines at once.
+	AroundServerRequest func(ctx context.Context, r *ServerRequest, next func(context.Context) error) error
 	// MaxRounds is how often a server may want more input for one request; 0
 	// means 10, less than 0 turns it off: such a result is an
 	// *InputRequiredError.
