@@ -27,6 +27,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/files"
 )
 
 // File is a file that lists MCP servers, as desktop clients keep it: the
@@ -97,16 +99,7 @@ const maxFile = 8 << 20
 // that the file as a whole is of no use; what is wrong with one server is in
 // its Err. Nil options are the zero value.
 func Read(file string, opts *Options) (*File, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, &Error{File: file, Err: pathReason(err)}
-	case !info.Mode().IsRegular():
-		return nil, &Error{File: file, Err: errors.New("it is not a regular file")}
-	case info.Size() > maxFile:
-		return nil, &Error{File: file, Err: fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxFile)}
-	}
-	text, err := os.ReadFile(file)
+	text, err := files.Read(file, maxFile)
 	if err != nil {
 		return nil, &Error{File: file, Err: pathReason(err)}
 	}

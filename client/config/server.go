@@ -6,11 +6,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/files"
 )
 
 // Server is one server of a File, with its variables replaced.
@@ -330,7 +330,7 @@ func jsonKind(raw json.RawMessage) string {
 func (r *serverReader) env() map[string]string {
 	env := map[string]string{}
 	if file := r.text("envFile"); file != "" {
-		text, err := os.ReadFile(file)
+		text, err := files.Text(file, files.MaxSecret)
 		if err == nil {
 			err = parseEnvFile(env, string(text))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/auth/oauth"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/internal/files"
 )
 
 // tokenVariable is the environment variable with an access token.
@@ -46,7 +47,7 @@ func (a *access) bearer() (string, error) {
 	case a.token != "" && a.tokenFile != "":
 		return "", usage("--token and --token-file exclude each other")
 	case a.tokenFile != "":
-		text, err := os.ReadFile(a.tokenFile)
+		text, err := files.Text(a.tokenFile, files.MaxSecret)
 		if err != nil {
 			return "", usage("--token-file: %w", err)
 		}

@@ -246,7 +246,11 @@ func (i *installCommand) replace(host hosts.Host, path string, old, text []byte)
 		return nil
 	}
 	diff := udiff.Unified(path, path+" (new)", hosts.Masked(old, address), hosts.Masked(text, address))
-	if diff == "" {
+	marked := hosts.Marked(old)
+	if marked {
+		i.console.Notef("the byte order mark at the beginning of %s is removed: with it %s may read no server at all", path, host.Name)
+	}
+	if diff == "" && !marked {
 		diff = "only values change that are not shown here: of headers, environment variables, or in URLs"
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(diff, "\n"), "\n") {

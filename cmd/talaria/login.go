@@ -20,6 +20,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/internal/files"
 )
 
 // secretVariable is the environment variable with a client secret.
@@ -193,7 +194,7 @@ func (l *loginCommand) complete(before *login.Login, changed func(string) bool) 
 // secret reads the secret of the client.
 func (l *loginCommand) secret() error {
 	if l.secretFile != "" {
-		text, err := os.ReadFile(l.secretFile)
+		text, err := files.Text(l.secretFile, files.MaxSecret)
 		if err != nil {
 			return usage("--client-secret-file: %w", err)
 		}

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shell"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -152,7 +153,10 @@ func writeOut(c *console.Console, out string, result *protocol.ReadResourceResul
 	}
 	switch {
 	case out != "-":
-		return os.WriteFile(out, data, 0o644)
+		return files.Replace(out, 0o644, func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
 	default:
 		writeData(c, data)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/raw"
 )
@@ -279,16 +280,9 @@ func content(value string) (text string, isFile bool, err error) {
 const maxFile = 64 << 20
 
 func readFile(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
+	text, err := files.Read(name, maxFile)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf(`file not found: %s; write \@ for a text that begins with @`, name)
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d that an argument may have", name, info.Size(), maxFile)
 	}
-	return os.ReadFile(name)
+	return text, err
 }

@@ -129,7 +129,7 @@ func TestParseFaults(t *testing.T) {
 		{"days:=many", "is not valid JSON; write days="},
 		{"city=@/no/such/file", "file not found: /no/such/file"},
 		{"@/no/such/file", "file not found"},
-		{"city=@/", "not a regular file"},
+		{"city=@/", "city: open /: it is a directory"},
 		{"{city}", "invalid JSON"},
 		{"{\"a\":1", "invalid JSON"},
 	} {

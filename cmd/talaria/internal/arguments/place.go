@@ -165,57 +165,6 @@ func (s *finder) missing(f Field, before, rest string) error {
 	return (&Object{Fields: fields}).unknown(before, name)
 }
 
-// kinds returns the field and what it takes instead of itself.
-func (f Field) kinds() []Field {
-	list := []Field{f}
-	if f.ofItems {
-		return list
-	}
-	for _, v := range f.Variants {
-		list = append(list, v.Field)
-	}
-	return list
-}
-
-// at returns the field of an item. An item that the schema does not describe is any value.
-func (f Field) at(index int) (Field, bool) {
-	switch {
-	case index < len(f.First):
-		return f.First[index], true
-	case f.Item != nil:
-		return *f.Item, true
-	case f.isList(), len(f.Types) == 0 && !f.isObject():
-		return Field{}, true
-	}
-	return Field{}, false
-}
-
-// further returns the fields of a member that has no field of its own.
-func (f Field) further(name string) []Field {
-	var list []Field
-	for _, p := range f.Patterns {
-		if p.matches(name) {
-			list = append(list, p.Field)
-		}
-	}
-	if len(list) == 0 && f.Rest != nil {
-		list = append(list, *f.Rest)
-	}
-	return list
-}
-
-// takesAny reports whether an object may have members that its schema does not describe.
-func (f Field) takesAny() bool {
-	unreadable := slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.regex == nil })
-	return (!f.Closed || unreadable) && f.Rest == nil && !f.Union() && (len(f.Types) == 0 || slices.Contains(f.Types, "object"))
-}
-
-func (f Field) isList() bool { return slices.Contains(f.Types, "array") && !f.isObject() }
-
-func (f Field) isObject() bool {
-	return slices.Contains(f.Types, "object") || len(f.Fields) > 0 || len(f.Patterns) > 0 || f.Rest != nil
-}
-
 // Pattern is what members of an object must be whose names match a regular expression.
 type Pattern struct {
 	Field

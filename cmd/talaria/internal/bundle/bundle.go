@@ -5,14 +5,17 @@
 package bundle
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/talaria-go/mcp/internal/files"
 )
 
 // Source is what a bundle is made of.
@@ -36,7 +39,7 @@ type Result struct {
 // Pack builds the program and writes the bundle, whole or not at all; out "" means
 // the name of the bundle in the current directory.
 func Pack(ctx context.Context, s Source, out string) (*Result, error) {
-	text, err := os.ReadFile(s.Manifest)
+	text, err := files.Read(s.Manifest, maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +76,9 @@ func Pack(ctx context.Context, s Source, out string) (*Result, error) {
 	if result.Path == "" {
 		result.Path = FileName(m, s.Target)
 	}
+	if err := replaceable(result.Path, s, m); err != nil {
+		return nil, err
+	}
 	for _, e := range list {
 		result.Names = append(result.Names, e.name)
 	}
@@ -103,20 +109,51 @@ func below(dir string, files []string) ([]string, error) {
 	return names, nil
 }
 
-// write writes the archive beside its place and moves it there.
-func (r *Result) write(list []entry) error {
-	f, err := os.CreateTemp(filepath.Dir(r.Path), ".talaria-*")
-	if err != nil {
+// maxManifest is the limit of a manifest, in bytes.
+const maxManifest = 1 << 20
+
+// replaceable returns an error if there is something at out that the bundle must not
+// replace: what it is made of, or anything but a bundle.
+func replaceable(out string, s Source, m *Manifest) error {
+	there, err := files.Existing(out)
+	if there == nil || err != nil {
 		return err
 	}
-	sum := sha256.New()
-	err = archive(io.MultiWriter(f, sum), list)
-	if err == nil {
-		r.SHA256 = hex.EncodeToString(sum.Sum(nil))
-		r.Size, err = f.Seek(0, io.SeekCurrent)
+	inputs := append([]string{s.Manifest}, s.Files...)
+	for _, name := range m.pictures() {
+		inputs = append(inputs, filepath.Join(filepath.Dir(s.Manifest), filepath.FromSlash(name)))
 	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	for _, name := range inputs {
+		if info, err := os.Stat(name); err == nil && os.SameFile(info, there) {
+			return fmt.Errorf("%s is a file of the bundle itself; choose another one to write", out)
+		}
 	}
-	return os.Rename(f.Name(), r.Path)
+	z, err := zip.OpenReader(out)
+	if err != nil {
+		return fmt.Errorf("%s exists and is not a bundle; choose another one to write, or remove it", out)
+	}
+	defer z.Close()
+	if !slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == ManifestName }) {
+		return fmt.Errorf("%s exists and is not a bundle; choose another one to write, or remove it", out)
+	}
+	return nil
+}
+
+// write writes the archive, whole or not at all.
+func (r *Result) write(list []entry) error {
+	return files.Replace(r.Path, 0o644, func(w io.Writer) error {
+		sum, n := sha256.New(), &counter{}
+		err := archive(io.MultiWriter(w, sum, n), list)
+		r.SHA256, r.Size = hex.EncodeToString(sum.Sum(nil)), n.bytes
+		return err
+	})
+}
+
+// counter counts what is written to it.
+type counter struct{ bytes int64 }
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += int64(len(p))
+	return len(p), nil
 }

@@ -110,6 +110,45 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// A bundle takes the place of nothing but a bundle, and of none that is a part of it.
+func TestPackKeeps(t *testing.T) {
+	needs.Program(t, "go")
+	dir := project(t)
+	out := filepath.Join(dir, "out.mcpb")
+	for range 2 { // the second time there is one already
+		if _, err := pack(t, dir, out, "LICENSE"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(dir, "link")
+	if err := errors.Join(os.Symlink(filepath.Join(dir, "main.go"), link), os.Link(filepath.Join(dir, "LICENSE"), filepath.Join(dir, "hard"))); err != nil {
+		t.Skip(err)
+	}
+	empty := filepath.Join(dir, "empty.zip")
+	f, err := os.Create(empty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(zip.NewWriter(f).Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ out, want string }{
+		{"main.go", "exists and is not a bundle"}, {"link", "exists and is not a bundle"}, {"data/key.txt", "exists and is not a bundle"},
+		{"go.mod", "exists and is not a bundle"}, {"empty.zip", "exists and is not a bundle"}, {"data", "it is a directory"},
+		{"LICENSE", "is a file of the bundle itself"}, {"hard", "is a file of the bundle itself"}, {ManifestName, "is a file of the bundle itself"},
+		{"icon.png", "exists and is not a bundle"}, {"out.mcpb", "is a file of the bundle itself"},
+	} {
+		before, _ := os.ReadFile(filepath.Join(dir, test.out)) // a directory has no text
+		_, err := pack(t, dir, filepath.Join(dir, test.out), "LICENSE", "out.mcpb")
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.out, err, test.want)
+		}
+		if after, _ := os.ReadFile(filepath.Join(dir, test.out)); string(after) != string(before) {
+			t.Errorf("%s was changed", test.out)
+		}
+	}
+}
+
 // What was not meant for everybody cannot be named.
 func TestPackRefuses(t *testing.T) {
 	dir := project(t)

@@ -14,6 +14,17 @@ import (
 // byteOrderMark begins files that some editors on Windows write.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
+// Marked reports whether a file begins with a byte order mark. Claude Desktop reads no
+// server of such a file, so that Put and Remove leave the mark out.
+func Marked(text []byte) bool { return bytes.HasPrefix(text, byteOrderMark) }
+
+func unmarked(text []byte) []byte {
+	for Marked(text) {
+		text = text[len(byteOrderMark):]
+	}
+	return text
+}
+
 // Put returns the text of a configuration file with the server in it. Every
 // other byte stays: other entries, unknown members, comments, indentation. An
 // entry of that name keeps the members that are unknown here.
@@ -69,7 +80,7 @@ const maxBrackets = 100_000
 
 // edit gives fn the section of servers, which it makes if there is none.
 func (h Host) edit(old []byte, fn func(section *hujson.Object, style style) error) ([]byte, error) {
-	text, marked := bytes.CutPrefix(old, byteOrderMark)
+	text := unmarked(old)
 	style := styleOf(text)
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}" + style.newline)
@@ -78,6 +89,9 @@ func (h Host) edit(old []byte, fn func(section *hujson.Object, style style) erro
 		return nil, fmt.Errorf("it has %d opening brackets, too many for a configuration; nothing was changed", n)
 	}
 	root, err := hujson.Parse(text)
+	if err != nil && bytes.IndexByte(text, 0) >= 0 {
+		return nil, errors.New("it is not UTF-8; save it with that encoding first, nothing was changed")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("it is not valid JSON: %w; repair it first, nothing was changed", err)
 	}
@@ -100,9 +114,6 @@ func (h Host) edit(old []byte, fn func(section *hujson.Object, style style) erro
 	packed := root.Pack()
 	if _, err := hujson.Parse(packed); err != nil {
 		return nil, fmt.Errorf("the result would not be valid: %w", err)
-	}
-	if marked {
-		packed = append(slices.Clone(byteOrderMark), packed...)
 	}
 	return packed, nil
 }
@@ -213,7 +224,7 @@ func Masked(text []byte, address func(string) string) string {
 	if len(text) == 0 {
 		return ""
 	}
-	root, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
+	root, err := hujson.Parse(unmarked(text))
 	if err != nil {
 		return "…\n"
 	}

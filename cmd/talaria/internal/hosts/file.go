@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/files"
 )
 
 // maxConfig bounds what is taken for a configuration file.
@@ -18,18 +20,10 @@ var ErrChanged = errors.New("the file was changed by another program; try again"
 
 // Read returns a configuration file, nil if there is none.
 func Read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
+	if info, err := files.Existing(path); info == nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > maxConfig:
-		return nil, fmt.Errorf("%s has %d bytes, too many for a configuration", path, info.Size())
 	}
-	return os.ReadFile(path)
+	return files.Read(path, maxConfig)
 }
 
 // Write replaces a configuration file, whole or not at all, unless it is not

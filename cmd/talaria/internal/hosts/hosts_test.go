@@ -78,9 +78,38 @@ func TestPut(t *testing.T) {
 func TestPutKeepsLineEnds(t *testing.T) {
 	old := "\xef\xbb\xbf{\r\n    \"theme\": \"dark\"\r\n}\r\n"
 	got, err := host(t, "cursor").Put([]byte(old), Server{Name: "a", Command: "b"})
-	want := "\xef\xbb\xbf{\r\n    \"theme\": \"dark\",\r\n    \"mcpServers\": {\r\n        \"a\": {\r\n            \"command\": \"b\",\r\n            \"args\": []\r\n        }\r\n    }\r\n}\r\n"
+	want := "{\r\n    \"theme\": \"dark\",\r\n    \"mcpServers\": {\r\n        \"a\": {\r\n            \"command\": \"b\",\r\n            \"args\": []\r\n        }\r\n    }\r\n}\r\n"
 	if err != nil || string(got) != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// A byte order mark leaves the file of every host, by whichever edit.
+func TestByteOrderMark(t *testing.T) {
+	for _, id := range IDs() {
+		h := host(t, id)
+		plain, err := h.Put(nil, echo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, marks := range []string{"\xef\xbb\xbf", "\xef\xbb\xbf\xef\xbb\xbf"} {
+			marked := []byte(marks + string(plain))
+			if !Marked(marked) || Marked(plain) {
+				t.Errorf("%s: marked %v and %v", id, Marked(marked), Marked(plain))
+			}
+			if got, err := h.Put(marked, echo); err != nil || string(got) != string(plain) {
+				t.Errorf("%s: Put gives %q, %v", id, got, err)
+			}
+			if got, err := h.Remove(marked, echo.Name); err != nil || Marked(got) || len(got) == 0 {
+				t.Errorf("%s: Remove gives %q, %v", id, got, err)
+			}
+			if got := Masked(marked, func(s string) string { return s }); got != Masked(plain, func(s string) string { return s }) {
+				t.Errorf("%s: shown as %q", id, got)
+			}
+		}
+	}
+	if _, err := host(t, "cursor").Put([]byte("\xff\xfe{\x00}\x00"), echo); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+		t.Errorf("UTF-16: got %v", err)
 	}
 }
 

@@ -8,10 +8,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -290,18 +289,12 @@ func (i *Inspector) lost(attempt int, t client.Transport, err error) {
 // Follow shows the recording in a file instead of a server, and what is appended to
 // it until Close. The error is that of opening it, or says that it is no recording.
 func (i *Inspector) Follow(name string) error {
-	file, err := os.Open(name)
+	file, err := files.Open(name)
 	if err != nil {
 		return err
 	}
-	for _, err := range recording.Read(file) { // the first alone
-		if err != nil {
-			return errors.Join(fmt.Errorf("%s is no recording of talaria tap or mcptest.Record: %w", name, err), file.Close())
-		}
-		break
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return errors.Join(fmt.Errorf("%s cannot be read twice: %w", name, err), file.Close())
+	if err := record.Check(file); err != nil {
+		return errors.Join(err, file.Close())
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

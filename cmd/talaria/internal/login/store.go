@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth/oauth"
+	"github.com/talaria-go/mcp/internal/files"
 )
 
 // Login is how somebody logged in to a server, so that later commands can do it
@@ -85,7 +86,7 @@ func (s *Store) Client(l *Login, agent oauth.UserAgent, next http.RoundTripper) 
 // server has named that, and whoever has the JWT can use it where it is meant
 // for: so it goes to no other, unless the user has named the issuer himself.
 func (l *Login) assertion(_ context.Context, issuer string) (string, error) {
-	text, err := os.ReadFile(l.AssertionFile)
+	text, err := files.Text(l.AssertionFile, files.MaxSecret)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +125,7 @@ func audiences(assertion string) []string {
 func (l *Login) identify(o *oauth.Options) error {
 	reg := oauth.Registration{Issuer: l.Issuer, ClientID: l.ClientID, ClientSecret: l.ClientSecret}
 	if l.KeyFile != "" {
-		text, err := os.ReadFile(l.KeyFile)
+		text, err := files.Text(l.KeyFile, files.MaxSecret)
 		if err != nil {
 			return err
 		}

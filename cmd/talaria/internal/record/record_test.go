@@ -196,19 +196,20 @@ func TestFile(t *testing.T) {
 	if err != nil || !strings.HasSuffix(name, fmt.Sprintf("/talaria/recordings/20260728-120000-my-server-1-%d.jsonl", os.Getpid())) {
 		t.Errorf("%s, %v", name, err)
 	}
-	if err := os.WriteFile(name, []byte("before\n"), 0o644); err != nil {
+	const before, after = `{"at":"2026-07-28T12:00:00Z","dir":"note","text":"one"}` + "\n", `{"at":"2026-07-28T12:00:01Z","dir":"note","text":"two"}` + "\n"
+	if err := os.WriteFile(name, []byte(before), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("after\n"); err != nil {
+	if _, err := f.WriteString(after); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
 	text, err := os.ReadFile(name)
-	if err != nil || string(text) != "before\nafter\n" {
+	if err != nil || string(text) != before+after {
 		t.Errorf("%q, %v", text, err)
 	}
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
@@ -216,5 +217,25 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := Open(t.TempDir()); err == nil {
 		t.Error("a folder is taken for a file")
+	}
+	long := `{"at":"2026-07-28T12:00:00Z","dir":"out","text":"` + strings.Repeat("x", 2*maxHead)
+	for text, want := range map[string]bool{
+		"": true, "\n": true, before + "{": true, `{"at":"2026-07-`: true, long: true,
+		"package main\n": false, "package main": false, "{}\n": false, "{}": false, strings.Repeat("\x00", 2*maxHead): false,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(name)
+		if (err == nil) != want {
+			t.Errorf("%.40q: got %v", text, err)
+		}
+		if err == nil {
+			f.Close()
+			continue
+		}
+		if left, err := os.ReadFile(name); err != nil || string(left) != text {
+			t.Errorf("%.40q: left %.40q, %v", text, left, err)
+		}
 	}
 }

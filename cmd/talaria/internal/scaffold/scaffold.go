@@ -58,6 +58,9 @@ func (p Project) Write(dir string) (files []string, err error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() { // to read a pipe would wait
+		return nil, fmt.Errorf("%s is not a directory; choose another place with --dir", dir)
+	}
 	switch entries, err := os.ReadDir(dir); {
 	case err == nil && len(entries) > 0:
 		return nil, fmt.Errorf("%s is not empty; choose another place with --dir", dir)
