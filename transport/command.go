@@ -388,5 +388,5 @@ func (t *tail) String() string {
 	if _, rest, ok := strings.Cut(text, "\n"); t.cut && ok {
 		text = rest
 	}
-	return strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
+	return strings.ToValidUTF8(strings.TrimRight(strings.TrimLeft(text, "\r\n"), " \t\r\n"), "\uFFFD") // the first line may be indented
 }

@@ -39,6 +39,21 @@ func Line(s string, max int) string {
 	return clean(strings.Join(strings.Fields(s), " "), max, false)
 }
 
+// Output is Text of one line that a program has written, without its end: white
+// space within it stays, so that it keeps its indentation.
+func Output(line string, max int) string {
+	line = strings.TrimRight(line, "\r\n")
+	if strings.ContainsAny(line, "\r\n") { // a program that draws over its line
+		line = strings.Map(func(r rune) rune {
+			if r == '\r' || r == '\n' {
+				return ' '
+			}
+			return r
+		}, line)
+	}
+	return Text(line, max)
+}
+
 // Error returns err with a text that is fit to be shown on one line; errors.Is
 // and errors.As see err. nil stays nil.
 func Error(err error) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // The bounds of what is kept of HTTP: exchanges of one message, which is sent again
@@ -180,14 +181,25 @@ func (s *Store) exchange(e recording.Entry, x *Exchange) {
 			row.more += x.size()
 			s.kept += x.size()
 		}
-		row.HTTP = x.Status
+		s.setHTTP(row, x.Status)
 		s.trim()
 		s.mu.Unlock()
 		s.changed()
 		return
 	}
+	status := ""
+	switch {
+	case x.Status == http.StatusMethodNotAllowed && (x.Method == http.MethodGet || x.Method == http.MethodDelete):
+		status = NotOffered
+	case x.Status == http.StatusOK && x.Method == http.MethodGet: // over the older transport, which the client tries after this
+		for _, r := range s.open {
+			if r.conn == e.Conn && r.Method == protocol.MethodInitialize && r.Status == "" && refusesTransport(r.HTTP) {
+				r.Status = Negotiation
+			}
+		}
+	}
 	s.mu.Unlock()
-	s.add(&Row{At: e.At, Kind: "http", From: "client", Method: x.Method, Name: x.URL, Took: x.Took, HTTP: x.Status, conn: e.Conn,
+	s.add(&Row{At: e.At, Kind: "http", From: "client", Method: x.Method, Name: x.URL, Took: x.Took, HTTP: x.Status, Status: status, conn: e.Conn,
 		exchanges: []Exchange{*x}, more: x.size()}, "")
 }
 

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // The bounds of a Store: what it keeps, and how many texts may wait to be read.
@@ -18,28 +18,10 @@ const (
 	maxKept   = 64 << 20
 	maxRows   = 200_000
 	perRow    = 300 // bytes that a row takes beside its texts
+	maxName   = 500 // bytes of what a row shows of its text
 	maxQueued = 4096
+	maxAgreed = 4096
 )
-
-// Row is one thing that happened, or a request with its answer.
-type Row struct {
-	Seq       int64     `json:"seq"`
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"` // request, notification, stderr, log, note, broken, http
-	From      string    `json:"from"` // client or server
-	Method    string    `json:"method,omitempty"`
-	Name      string    `json:"name,omitempty"`   // of the tool or the like; a line of standard error
-	Took      float64   `json:"took,omitempty"`   // milliseconds until the answer
-	Status    string    `json:"status,omitempty"` // ok, error, failed (isError); "" while there is no answer
-	Out       int       `json:"out"`              // bytes of the request, or of what else it is
-	In        int       `json:"in,omitempty"`     // and of its answer
-	HTTP      int       `json:"http,omitempty"`   // the status that its message was answered with
-	conn      string
-	texts     [2][]byte // the request and its answer
-	exchanges []Exchange
-	more      int // bytes of the exchanges
-	missed    int // the search whose text it does not have
-}
 
 // Store keeps what goes between a client and a server, the newest of it. Its
 // texts are read by one goroutine, so that who adds one never waits. All methods
@@ -54,6 +36,7 @@ type Store struct {
 	next    int64
 	kept    int
 	open    map[string]*Row // requests without an answer, by connection, direction and id
+	agreed  map[string]bool // connections on which a revision was agreed
 	dropped int64           // texts that came too fast
 	search  string          // what was looked for last
 	n       int             // counts what was looked for; 0 is nothing
@@ -68,7 +51,7 @@ type queued struct {
 // NewStore returns a Store whose goroutine Close ends. changed is called often,
 // and must not block.
 func NewStore(changed func()) *Store {
-	s := &Store{changed: changed, queue: make(chan queued, maxQueued), ended: make(chan struct{}), open: map[string]*Row{}}
+	s := &Store{changed: changed, queue: make(chan queued, maxQueued), ended: make(chan struct{}), open: map[string]*Row{}, agreed: map[string]bool{}}
 	go func() {
 		defer close(s.ended)
 		for q := range s.queue {
@@ -114,10 +97,7 @@ func (s *Store) enqueue(q queued) {
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
-	Params struct {
-		Name json.RawMessage `json:"name"`
-		URI  json.RawMessage `json:"uri"`
-	} `json:"params"`
+	Params params          `json:"params"`
 	Result struct {
 		IsError json.RawMessage `json:"isError"`
 	} `json:"result"`
@@ -134,16 +114,16 @@ func (s *Store) take(e recording.Entry) {
 	switch e.Dir {
 	case recording.Err, recording.Note:
 		row.Kind = map[recording.Dir]string{recording.Err: "stderr", recording.Note: "note"}[e.Dir]
-		row.Name = visible.Line(string(e.Text), 500)
+		row.Name = visible.Output(string(e.Text), maxName)
 		if row.HTTP = e.HTTP; e.HTTP != 0 {
-			s.answered(e)
+			row.Status = s.answered(e)
 		}
 		s.add(row, "")
 		return
 	}
 	var m envelope
 	if err := json.Unmarshal(e.Text, &m); err != nil && m.Method == "" && m.ID == nil {
-		row.Kind, row.Name = "broken", visible.Line(string(e.Text), 500)
+		row.Kind, row.Name = "broken", visible.Line(string(e.Text), maxName)
 		s.add(row, "")
 		return
 	}
@@ -152,40 +132,48 @@ func (s *Store) take(e recording.Entry) {
 		return
 	}
 	row.Method, row.Kind = visible.Line(m.Method, visible.Name), "notification"
-	for _, text := range []json.RawMessage{m.Params.Name, m.Params.URI} {
-		var name string
-		if json.Unmarshal(text, &name) == nil {
-			row.Name = visible.Line(name, visible.Name)
-			break
-		}
-	}
+	row.Name = m.Params.says(m.Method)
 	key := ""
 	if len(m.ID) > 0 {
 		row.Kind, key = "request", e.Conn+" "+string(e.Dir)+" "+string(m.ID)
-	} else if strings.HasSuffix(m.Method, "/message") {
-		row.Kind = "log"
+	} else if m.Method == protocol.MethodLog {
+		row.Kind, row.Level = "log", visible.Line(text(m.Params.Level), visible.Name)
 	}
 	s.add(row, key)
 }
 
+// setHTTP notes the status of HTTP that a message was answered with. s.mu is held.
+func (s *Store) setHTTP(r *Row, status int) {
+	r.HTTP = status
+	if r.Status == "" && r.Method == protocol.MethodDiscover && !s.agreed[r.conn] && refusesProbe(status) {
+		r.Status = Negotiation
+	}
+}
+
 // answered gives a message to the server the status of HTTP that a recording has for it:
-// the request that is named, or else the last message of the connection.
-func (s *Store) answered(e recording.Entry) {
+// the request that is named, or else the last message of the connection. It returns the
+// status of that row if it is an expected one.
+func (s *Store) answered(e recording.Entry) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var row *Row
 	if len(e.ID) > 0 {
-		if r := s.open[e.Conn+" "+string(recording.Out)+" "+string(e.ID)]; r != nil {
-			r.HTTP = e.HTTP
-		}
-		return
-	}
-	for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt); n-- {
-		r := s.rows[n]
-		if r.conn == e.Conn && r.From == "client" && r.Kind != "note" {
-			r.HTTP = e.HTTP
-			return
+		row = s.open[e.Conn+" "+string(recording.Out)+" "+string(e.ID)]
+	} else {
+		for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt) && row == nil; n-- {
+			if r := s.rows[n]; r.conn == e.Conn && r.From == "client" && r.Kind != "note" {
+				row = r
+			}
 		}
 	}
+	if row == nil {
+		return ""
+	}
+	s.setHTTP(row, e.HTTP)
+	if row.expected() {
+		return row.Status
+	}
+	return ""
 }
 
 // answer joins an answer to its request.
@@ -197,10 +185,13 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 	key := e.Conn + " " + string(other) + " " + string(m.ID)
 	s.mu.Lock()
 	row := s.open[key]
+	if row == nil && e.Dir == recording.In && (len(m.ID) == 0 || string(m.ID) == "null") && len(m.Error) > 0 {
+		key, row = s.refused(e.Conn)
+	}
 	if row == nil {
 		s.mu.Unlock()
 		alone.Kind = "broken"
-		alone.Name = "an answer to no request: " + visible.Line(string(e.Text), 500)
+		alone.Name = "an answer to no request: " + visible.Line(string(e.Text), maxName)
 		s.add(alone, "")
 		return
 	}
@@ -210,15 +201,37 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 	switch {
 	case len(m.Error) > 0:
 		row.Status = "error"
+		var fault struct{ Code protocol.Code }
+		if json.Unmarshal(m.Error, &fault) == nil && !s.agreed[row.conn] && row.negotiates(fault.Code) {
+			row.Status = Negotiation
+		}
 	case string(m.Result.IsError) == "true":
 		row.Status = "failed"
 	default:
 		row.Status = "ok"
+		if row.Method == protocol.MethodDiscover || row.Method == protocol.MethodInitialize {
+			if len(s.agreed) >= maxAgreed {
+				clear(s.agreed)
+			}
+			s.agreed[row.conn] = true
+		}
 	}
 	s.kept += len(e.Text)
 	s.trim()
 	s.mu.Unlock()
 	s.changed()
+}
+
+// refused returns the request of a connection that an error without an id answers: one
+// that HTTP refuses, or the probe of the revision, on which older servers answer so. s.mu
+// is held.
+func (s *Store) refused(conn string) (key string, row *Row) {
+	for at, r := range s.open {
+		if r.conn == conn && r.From == "client" && (r.HTTP >= 400 || r.Method == protocol.MethodDiscover) && (row == nil || r.Seq > row.Seq) {
+			key, row = at, r
+		}
+	}
+	return key, row
 }
 
 func (s *Store) add(row *Row, key string) {
@@ -324,7 +337,7 @@ func (s *Store) Rows(q Query) Page {
 
 func wanted(row *Row, kinds []string) bool {
 	for _, kind := range kinds {
-		if kind == row.Kind || kind == "errors" && (row.Status == "error" || row.Status == "failed" || row.Kind == "broken" || row.HTTP >= 400) {
+		if kind == row.Kind || kind == "errors" && (row.Status == "error" || row.Status == "failed" || row.Kind == "broken" || row.HTTP >= 400 && !row.expected()) {
 			return true
 		}
 	}
