@@ -199,7 +199,11 @@ func (c *Client) call(ctx context.Context, tool string, args any, options []Call
 		err = c.checkOutput(ctx, tool, result)
 	}
 	if err != nil {
-		return nil, wrap(op, protocol.MethodToolsCall, tool, err)
+		err = wrap(op, protocol.MethodToolsCall, tool, err)
+		if own, ok := err.(*Error); ok && own.kind == ErrInvalidResult && !r.task {
+			own.Result = raw
+		}
+		return nil, err
 	}
 	return result, nil
 }

@@ -73,6 +73,9 @@ type Error struct {
 	Method string          // of the request; "" if it failed before there was one
 	Code   protocol.Code   // of the server's error; 0 if it sent none
 	Data   json.RawMessage // likewise; nil if there is none
+	// Result is the result of a tools/call that is ErrInvalidResult, as it came; nil
+	// otherwise. What of it is valid can still be read.
+	Result json.RawMessage
 	// Safe reports that sending the request again does nothing that sending it
 	// once does not: the method only reads, a hint of the tool says so, or the
 	// caller does by Idempotent. It is false if Retry(1) forbids it.
