@@ -67,7 +67,10 @@ func unreachable(k kind, t client.Transport, err error) error {
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		f.hint = "it does not answer; --timeout sets how long to wait, -v shows what it writes to standard error"
 	case errors.As(err, &exit):
-		f.hint = "it ended by itself before it answered; run it alone to see why"
+		f.hint = "the command exited before it answered; its standard error says why"
+		if exit.Stderr == "" {
+			f.hint = "the command exited before it answered; run it in a terminal to see why"
+		}
 	case errors.Is(err, client.ErrUnsupported):
 		f.hint = "without --revision this program speaks what the server does; if there is none in common, one of both is to be updated"
 	}

@@ -369,7 +369,7 @@ func TestSecondUse(t *testing.T) {
 	thief.until(`document.querySelector('.dot.ready')`)
 	mine.open(i.link)
 	mine.reads("this link was used before, or is not whole")
-	thief.reads("the key is no longer good") // though it asks for nothing
+	thief.reads("The key of this page is not valid any more") // though it asks for nothing
 	told := i.stderr.String()
 	fresh := links.FindAllString(told, -1)
 	if !strings.Contains(told, "used a second time") || len(fresh) != 2 || fresh[0] == fresh[1] {

@@ -33,9 +33,9 @@ func TestBroken(t *testing.T) {
 		state        string
 		want         []string
 	}{
-		{"exits at once", fixture(t, "exits"), nil, "", "failed", []string{"ended: exit status 3", "run it alone to see why", "reading the configuration", "no such table: bills", "Try again"}},
+		{"exits at once", fixture(t, "exits"), nil, "", "failed", []string{"ended: exit status 3", "its standard error says why", "reading the configuration", "no such table: bills", "Try again"}},
 		{"command not found", "no-such-command --stdio", nil, "", "failed", []string{"no-such-command", "a TARGET is a URL", "Nothing was written to standard error", "Try again"}},
-		{"noise on standard output", fixture(t, "noisy"), nil, "", "ready", []string{"sent what is no message", "Bills is starting up ...", "a log goes to standard error", "listening"}},
+		{"noise on standard output", fixture(t, "noisy"), nil, "", "ready", []string{"not an MCP message", "Bills is starting up ...", "Write logs to standard error", "listening"}},
 		{"hangs in initialize", fixture(t, "hangs"), []string{"--timeout", "5s"}, "", "failed", []string{"timeout: no answer", "--timeout sets how long to wait", "waiting for the database", "Try again"}},
 		{"wrong revision", fixture(t, "old"), nil, "", "failed", []string{"1999-12-31", "no revision in common", "is to be updated", "Try again"}},
 		{"one bad tool", fixture(t, "onebad"), nil, "bad", "ready", []string{"bad", "!", "description is a number and must be a string"}},

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/recording"
 )
@@ -41,9 +43,20 @@ func TestBytes(t *testing.T) {
 		}
 	}
 	set := func(b *tab, _ string) { // an optional field, with its default
-		b.tabTo("p: + set")
+		b.tabTo(eval[string](b, `document.querySelector('[aria-label="p: + set"], [aria-label="p: use default"]').ariaLabel`))
 		b.press(enter)
 		b.until(`document.activeElement.closest('.field')?.contains(document.querySelector('[aria-label="p: not set"]')) && document.activeElement.tagName !== 'BUTTON'`)
+	}
+	optionally := func(b *tab, keys string) { b.press(keys) } // without a click
+	cleared := func(b *tab, keys string) {
+		optionally(b, keys)
+		b.ctrl("a")
+		b.press(kb.Backspace)
+	}
+	empty := func(b *tab, _ string) {
+		b.tabTo("p: empty text")
+		b.press(enter)
+		b.until(`document.querySelector('[aria-label="p: not set"]')`)
 	}
 	nothing := func(*tab, string) {}
 	const optional, required = `"properties":{"p":%s}`, `"required":["p"],"properties":{"p":%s}`
@@ -63,6 +76,13 @@ func TestBytes(t *testing.T) {
 		{`"required":["__proto__"],"properties":{"__proto__":%s}`, `{"type":"string"}`, text, "x", `{"__proto__":"x"}`},
 		{`"required":["constructor"],"properties":{"constructor":%s}`, `{"type":"string"}`, text, "x", `{"constructor":"x"}`},
 		{optional, `{"type":"integer","default":9007199254740993}`, nothing, "", `{}`},
+		{optional, `{"type":"integer","default":7}`, optionally, "9007199254740993", `{"p":9007199254740993}`},
+		{optional, `{"type":"string"}`, optionally, "milk", `{"p":"milk"}`},
+		{optional, `{"type":"string","maxLength":900}`, text, "milk", `{"p":"milk"}`},
+		{optional, `{"type":"boolean"}`, optionally, "t", `{"p":true}`},
+		{optional, `{"enum":["one","two"]}`, optionally, "tw", `{"p":"two"}`},
+		{optional, `{"type":"string"}`, cleared, "milk", `{}`},
+		{optional, `{"type":"string"}`, empty, "", `{"p":""}`},
 		{optional, `{"type":"integer","default":9007199254740993}`, set, "", `{"p":9007199254740993}`},
 		{optional, `{"type":"number","default":-0}`, set, "", `{"p":-0}`},
 		{optional, `{"type":"string","default":"a\u0000b"}`, set, "", `{"p":"a\u0000b"}`},

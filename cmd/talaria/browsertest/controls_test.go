@@ -358,6 +358,9 @@ func (f *form) field(group int, name string, v value) error {
 	if e.Role == "group" {
 		return f.content(e.I, name, v)
 	}
+	if button := name + ": empty text"; v.text == `""` && f.there(group, "button", button) {
+		return f.push(group, button)
+	}
 	return f.leaf(e, v)
 }
 

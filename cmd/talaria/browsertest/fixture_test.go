@@ -37,6 +37,12 @@ func serve(name string, args []string) {
 		go restless()
 	case "dies":
 		s.dies = true
+	case "says":
+		s.says = true
+	case "shows":
+		s.tools, s.answers = showing()
+	case "asks":
+		s.tools, s.asks = `{"name":"sample","inputSchema":{"type":"object"}}`, true
 	case "completes":
 		s.also = `,"prompts":{},"completions":{}`
 	case "floods":
@@ -66,11 +72,13 @@ func growing(more string) string {
 
 // server speaks 2025-11-25 by hand, since no framework lets one be wrong.
 type server struct {
-	revision, tools, cursor  string
-	also                     string            // capabilities
-	arrived                  *os.File          // a line for the arguments of each call, as they came
-	answers                  map[string]string // by method, and what is called, before all others
-	dies, floods, grows, odd bool
+	revision, tools, cursor        string
+	also                           string            // capabilities
+	arrived                        *os.File          // a line for the arguments of each call, as they came
+	answers                        map[string]string // by method, and what is called, before all others
+	dies, floods, grows, odd, says bool
+	asks                           bool            // a model, with each call, whose result is the answer
+	asking                         json.RawMessage // the call
 }
 
 func (s *server) run() {
@@ -86,13 +94,26 @@ func (s *server) run() {
 		var m struct {
 			ID     json.RawMessage
 			Method string
+			Result json.RawMessage
 			Params struct {
 				Name      string
 				Argument  struct{ Value string }
 				Arguments json.RawMessage
 			}
 		}
-		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil || m.Method == "" {
+		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		if m.Method == "" {
+			if s.asking != nil {
+				text, _ := json.Marshal(string(m.Result)) // texts always encode
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`+"\n", s.asking, text)
+			}
+			continue
+		}
+		if s.asks && m.Method == "tools/call" {
+			s.asking = m.ID
+			fmt.Println(`{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{"maxTokens":100,"messages":[{"role":"user","content":{"type":"text","text":"How is the weather?"}}]}}`)
 			continue
 		}
 		if text := s.answers[strings.TrimSpace(m.Method+" "+m.Params.Name)]; text != "" {
@@ -126,6 +147,10 @@ func (s *server) run() {
 			}
 			if s.floods {
 				go flood()
+			}
+			if s.says {
+				fmt.Fprintln(os.Stderr, "Traceback:\n    at run()")
+				fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"db","data":"slow query"}}`)
 			}
 			if s.grows {
 				s.tools = growing(`,"more":{"type":"string"}`) + `,{"name":"later","inputSchema":{"type":"object"}}`

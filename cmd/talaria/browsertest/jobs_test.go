@@ -195,7 +195,7 @@ func savedTheFile(b *billsTab) {
 	b.until(`document.querySelector('dialog [role=combobox]') === document.activeElement`)
 	b.press("restart" + enter)
 	b.until(`document.querySelector('section[aria-label=Tools] h2').textContent.startsWith('Tools 4')`) // which were 3
-	b.until(`[...document.querySelectorAll('.ask input')].map(e => e.value).join() === '77,2'`)
+	b.until(`[...document.querySelectorAll('.ask input')].map(e => e.value).join() === '77,2,'`)
 }
 
 func answersQuestion(b *billsTab) {

@@ -34,7 +34,7 @@ func TestJumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := inspectPage(t, "--file", file)
-	b.reads(fmt.Sprintf("%d rows", messages))
+	b.reads(fmt.Sprintf("%d messages", messages))
 	if _, err := chromedp.Call(b.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
 		t.Fatal(err)
 	}

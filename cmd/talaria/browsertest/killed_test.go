@@ -40,7 +40,7 @@ func TestKilled(t *testing.T) {
 	b.open(again.link) // in the tab, which has the key of the one before
 	b.until(`document.querySelector('.dot.ready')`)
 	b.until(`document.querySelector('.ask h2').innerText === 'split_bill'`)
-	b.until(`[...document.querySelectorAll('.ask input')].map(e => e.value).join() === '100,77'`)
+	b.until(`[...document.querySelectorAll('.ask input')].map(e => e.value).join() === '100,77,'`)
 	b.until(`document.querySelector('section[aria-label=Recent]').innerText.includes('split_bill')`)
 	b.until(`document.querySelector('[data-state=done] table').innerText.includes('36.66')`)
 	b.tabTo("people")

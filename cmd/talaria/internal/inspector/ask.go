@@ -24,6 +24,7 @@ type question struct {
 	ID       int64     `json:"id"`
 	Kind     string    `json:"kind"` // form, url, sample
 	Message  string    `json:"message,omitempty"`
+	Calls    []asker   `json:"calls,omitempty"` // the call that asks; several if one of these does
 	URL      string    `json:"url,omitempty"`
 	Since    time.Time `json:"since"`
 	Form     *control  `json:"form,omitempty"`
@@ -35,6 +36,12 @@ type question struct {
 	text     json.RawMessage // all of it, as the page gets it
 }
 
+// asker is a call during which the server asks something.
+type asker struct {
+	ID    int64  `json:"id"`
+	Label string `json:"label"` // of its tool or the like
+}
+
 // answer is what a person says.
 type answer struct {
 	ID      int64  `json:"id"`
@@ -42,18 +49,29 @@ type answer struct {
 	Content string `json:"content"` // JSON
 }
 
-// questions are those that wait. mu guards all but beat.
+// questions are those that wait. mu guards all but the functions.
 type questions struct {
 	mu   sync.Mutex
 	next int64
 	list []*question
 	text json.RawMessage // all of it, as the page gets it; nil after a change
 	beat func()
+	// running returns the calls that wait for their results. Before 2026-07-28 a question
+	// does not say which of them it belongs to.
+	running func() []asker
 }
+
+// askerKey is the context key of the asker that a request of the client belongs to.
+type askerKey struct{}
 
 // ask puts a question and waits for its answer.
 func (q *questions) ask(ctx context.Context, one *question) (answer, error) {
 	one.answer, one.Since = make(chan answer, 1), time.Now()
+	if by, ok := ctx.Value(askerKey{}).(asker); ok {
+		one.Calls = []asker{by}
+	} else if q.running != nil {
+		one.Calls = q.running()
+	}
 	q.mu.Lock()
 	one.ID = q.next + 1
 	one.text, _ = json.Marshal(one) // texts always encode

@@ -29,7 +29,7 @@ type call struct {
 	Tool      string           `json:"tool"`  // or the name of a prompt, or the URI of a resource
 	Label     string           `json:"label"` // the same, as it is shown
 	Arguments string           `json:"arguments"`
-	State     string           `json:"state"` // running, done, failed (isError), error, cancelled
+	State     string           `json:"state"` // running, done, failed (isError), invalid (its result), error, cancelled
 	At        time.Time        `json:"at"`
 	Took      float64          `json:"took,omitempty"` // milliseconds
 	Progress  *client.Progress `json:"progress,omitempty"`
@@ -97,6 +97,18 @@ func (c *calls) begin(one *call) error {
 	one.ID, one.State, one.At = c.next, "running", time.Now()
 	c.list = append(c.list, one)
 	return nil
+}
+
+// running returns the calls under way, the oldest first.
+func (c *calls) running() (list []asker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.list {
+		if one.State == "running" {
+			list = append(list, asker{one.ID, one.Label})
+		}
+	}
+	return list
 }
 
 // change changes a call under the lock.
@@ -167,7 +179,7 @@ func (c *calls) start(i *Inspector, method, tool, arguments string) (int64, erro
 	i.history.note()
 	i.work.Go(func() {
 		defer cancel()
-		c.run(ctx, i, to, one)
+		c.run(context.WithValue(ctx, askerKey{}, asker{one.ID, one.Label}), i, to, one)
 	})
 	c.beat()
 	return one.ID, nil
@@ -195,8 +207,18 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 	took := float64(time.Since(one.At).Microseconds()) / 1000
 	var issues []schema.Issue
 	checked := false
-	if result != nil && result.Structured != nil {
-		issues, checked = i.checkOutput(ctx, one.Tool, result.Structured)
+	if own, ok := errors.AsType[*client.Error](err); ok && own.Result != nil {
+		raw, result, err = own.Result, readable(own.Result), nil
+		if issues = contentIssues(one.Method, raw); len(issues) == 0 {
+			issues = []schema.Issue{{Rule: "result", Message: visible.Line(own.Err.Error(), visible.Sentence)}}
+		}
+	} else if one.Method != protocol.MethodToolsCall && err == nil {
+		issues = contentIssues(one.Method, raw)
+	}
+	if result != nil && result.Task == nil {
+		var against []schema.Issue
+		against, checked = i.checkOutput(ctx, one.Tool, result)
+		issues = append(issues, against...)
 	}
 	c.change(func() {
 		one.Took, one.Result, one.Issues, one.Checked = took, indented(raw), issues, checked
@@ -205,6 +227,8 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 			one.State = "cancelled"
 		case err != nil:
 			one.State, one.Error = "error", errorOf(err)
+		case len(issues) > 0 && (!checked || result == nil || !result.IsError):
+			one.State = "invalid"
 		case result != nil && result.IsError:
 			one.State = "failed"
 		default:

@@ -135,7 +135,7 @@ func TestReportText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# !\\[x\\](http://evil.example) \\<img\\>: done\n", "- breaks its output schema: /a # b \\`c\\` is \\*bad\\*\n"} {
+	for _, want := range []string{"# !\\[x\\](http://evil.example) \\<img\\>: done\n", "- does not match its output schema: /a # b \\`c\\` is \\*bad\\*\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
 		}

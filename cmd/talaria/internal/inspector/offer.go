@@ -9,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -37,6 +38,7 @@ var kinds = map[string]kind{
 type entry struct {
 	Name          string          `json:"name"` // by which it is used: the URI of a resource
 	Label         string          `json:"label"`
+	Title         string          `json:"title,omitempty"`
 	Description   string          `json:"description,omitempty"`
 	Marks         []string        `json:"marks,omitempty"` // read-only, destructive; the type of a resource
 	Wrong         string          `json:"wrong,omitempty"`
@@ -67,6 +69,7 @@ const (
 	maxPages   = 200
 	maxEntries = 20_000
 	maxListed  = 32 << 20 // bytes
+	shownAbout = 500      // bytes of a description that the list has, to be found by
 )
 
 // keepListed lists what a connection offers of one kind, and again when it has changed,
@@ -147,7 +150,7 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 	if k.capability != "" && !c.Supports(k.capability) {
 		return o, nil
 	}
-	cursor, size := "", 0
+	cursor, size, judge := "", 0, newJudge(&i.schemas, name, c.Revision())
 	for range maxPages {
 		params := map[string]string{}
 		if cursor != "" {
@@ -176,7 +179,9 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 				return o, nil
 			}
 			size += len(text)
-			o.Entries = append(o.Entries, entryOf(k, text, len(o.Entries)))
+			e := entryOf(k, text, len(o.Entries))
+			judge.mark(&e)
+			o.Entries = append(o.Entries, e)
 		}
 		switch {
 		case next == "":
@@ -218,7 +223,10 @@ func entryOf(k kind, text json.RawMessage, n int) entry {
 			e.Wrong = "it has no name"
 		}
 	}
-	e.Description = visible.Line(e.about, visible.Name)
+	if e.Title = visible.Line(e.title, visible.Name); e.Title == e.Label {
+		e.Title = ""
+	}
+	e.Description = visible.Line(e.about, shownAbout)
 	for n, mark := range e.Marks {
 		e.Marks[n] = visible.Line(mark, visible.Name)
 	}
@@ -321,11 +329,17 @@ func (i *Inspector) inputOf(tool string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// checkOutput holds structured content against the tool's output schema.
-func (i *Inspector) checkOutput(ctx context.Context, tool string, value []byte) (issues []schema.Issue, checked bool) {
+// checkOutput checks a result against the tool's output schema. One of a tool that failed
+// needs no structured content (server/tools).
+func (i *Inspector) checkOutput(ctx context.Context, tool string, result *client.CallToolResult) (issues []schema.Issue, checked bool) {
 	e, err := i.find(ctx, "tool", tool)
-	if err != nil || len(e.output) == 0 {
+	switch {
+	case err != nil || len(e.output) == 0 || string(e.output) == "null" || !wire.StructuredContent.In(i.revisionNow()):
+		return nil, false
+	case result.Structured != nil:
+		return i.schemas.check(e.output, result.Structured), true
+	case result.IsError:
 		return nil, false
 	}
-	return i.schemas.check(e.output, value), true
+	return []schema.Issue{{Rule: "outputSchema", Message: "has no structuredContent, which a tool with an outputSchema must return"}}, true
 }

@@ -190,12 +190,16 @@ type state struct {
 	Traffic      int64                    `json:"traffic"`
 	Open         opened                   `json:"open"`              // the form that was, last
 	Problem      string                   `json:"problem,omitempty"` // why calls are not kept
+	HTTP         bool                     `json:"http,omitempty"`    // curl can make the calls
+	Logs         bool                     `json:"logs,omitempty"`    // the server has a level of logs
 }
 
 func (i pages) snapshot() state {
 	s := state{Target: visible.Line(i.options.Target, visible.Name), Program: i.options.Version, Questions: i.asked.waiting(), Calls: i.calls.recent(),
 		Traffic: i.store.Rows(record.Query{}).Total}
 	s.Open, s.Problem = i.history.last()
+	reached, _ := i.reach.get()
+	s.HTTP = reached != ""
 	for _, rev := range protocol.Revisions() {
 		s.Revisions = append(s.Revisions, rev.String())
 	}
@@ -210,7 +214,7 @@ func (i pages) snapshot() state {
 		known := i.client.Server()
 		info := protocol.Implementation{Name: visible.Line(known.Info.Name, visible.Name), Title: visible.Line(known.Info.Title, visible.Name),
 			Version: visible.Line(known.Info.Version, visible.Name)}
-		s.Server, s.Revision = &info, i.client.Revision().String()
+		s.Server, s.Revision, s.Logs = &info, i.client.Revision().String(), i.client.Supports("logging")
 		s.Instructions = visible.Text(known.Instructions, 64<<10)
 	}
 	return s
@@ -351,7 +355,8 @@ func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	drawn, lists, err := draw(e.input)
-	if q.Has("list") || q.Has("question") { // a question has no draft that could be opened
+	newJudge(&i.schemas, kind, i.revisionNow()).mark(&e) // of a list that is too long to be checked
+	if q.Has("list") || q.Has("question") {              // a question has no draft that could be opened
 		var list []arguments.Option // of one that there is not any more, nothing
 		if n, bad := strconv.Atoi(q.Get("list")); bad == nil && n > 0 && n <= len(lists) {
 			list = lists[n-1]
@@ -387,6 +392,7 @@ func (i pages) check(w http.ResponseWriter, r *http.Request) {
 		Kind, Tool string
 		Question   int64
 		Value      string
+		Chosen     map[string]int // variants of unions, by their places
 	}
 	if !body(w, r, &q) {
 		return
@@ -405,7 +411,8 @@ func (i pages) check(w http.ResponseWriter, r *http.Request) {
 			uri = expanded(e.Name, []byte(q.Value))
 		}
 	}
-	reply(w, map[string]any{"issues": i.schemas.check(schema, []byte(q.Value)), "uri": uri, "shown": visible.Line(uri, visible.Sentence)})
+	issues := i.schemas.narrowed(schema, json.RawMessage(q.Value), i.schemas.check(schema, []byte(q.Value)), q.Chosen)
+	reply(w, map[string]any{"issues": issues, "uri": uri, "shown": visible.Line(uri, visible.Sentence)})
 }
 
 // startCall calls a tool, gets a prompt or reads a resource, with what is in its form.
@@ -414,6 +421,7 @@ func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Kind, Tool, Arguments string
 		Anyway                bool
+		Chosen                map[string]int
 	}
 	if !body(w, r, &q) {
 		return
@@ -421,7 +429,7 @@ func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 	q.Kind = cmp.Or(q.Kind, "tool")
 	e, err := i.find(r.Context(), q.Kind, q.Tool) // what is not listed has no schema; the server knows more
 	issues := i.schemas.check(e.input, []byte(q.Arguments))
-	if len(issues) > 0 && !q.Anyway {
+	if issues = i.schemas.narrowed(e.input, json.RawMessage(q.Arguments), issues, q.Chosen); len(issues) > 0 && !q.Anyway {
 		reply(w, map[string]any{"issues": issues})
 		return
 	}

@@ -37,7 +37,7 @@ func (e *exported) report() string {
 		e.learn(string(request))
 		e.learn(string(answer))
 	}
-	fmt.Fprintf(&b, "# %s: %s\n\n", unmarked(c.Label), map[string]string{"done": "done", "failed": "the tool failed", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
+	fmt.Fprintf(&b, "# %s: %s\n\n", unmarked(c.Label), map[string]string{"done": "done", "failed": "the tool failed", "invalid": "invalid result", "error": "error", "cancelled": "cancelled", "running": "running"}[c.State])
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "- %s: %s\n", name, value)
@@ -78,7 +78,7 @@ func (e *exported) report() string {
 	part("## Result", "json", c.Result)
 	for _, issue := range c.Issues {
 		text := visible.Line(issue.Path+" "+issue.Message, visible.Sentence)
-		fmt.Fprintf(&b, "\n- breaks its output schema: %s\n", unmarked(text))
+		fmt.Fprintf(&b, "\n- does not match its output schema: %s\n", unmarked(text))
 	}
 	b.WriteString("\n## Messages\n")
 	var stderr []string
@@ -107,7 +107,7 @@ func (e *exported) report() string {
 	}
 	stderr = strings.Split(e.hidden(strings.Join(stderr, "\n")), "\n") // before lines are cut
 	for n, line := range stderr {
-		stderr[n] = visible.Line(line, reportLine)
+		stderr[n] = visible.Output(line, reportLine)
 	}
 	part("## Standard error", "", strings.Join(stderr, "\n"))
 	return b.String()
@@ -146,7 +146,7 @@ func (e *exported) learn(text string) {
 // cut is a text as far as a report has it. What is shared is masked before: what is cut
 // could not be found any more.
 func (e *exported) cut(text string) string {
-	text = strings.TrimSpace(text)
+	text = strings.TrimRight(strings.TrimLeft(text, "\r\n"), " \t\r\n") // the first line may be indented
 	if len(text) > reportRead {
 		return fmt.Sprintf("… %d bytes", len(text))
 	}

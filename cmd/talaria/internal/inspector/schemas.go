@@ -2,9 +2,12 @@ package inspector
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/talaria-go/mcp/internal/visible"
@@ -17,7 +20,8 @@ import (
 type schemas struct {
 	mu   sync.Mutex
 	made map[[32]byte]compiled
-	n    int // how often one was compiled, for tests
+	n    int                 // how often one was compiled, for tests
+	bad  map[[32]byte]string // what is wrong with those that were judged, "" for nothing
 }
 
 // compiled is a schema, or why there is none.
@@ -30,6 +34,7 @@ type compiled struct {
 const (
 	maxSchemas = 64
 	maxSchema  = 1 << 20
+	maxBad     = 4096
 )
 
 func (s *schemas) compile(text []byte) (*raw.Schema, error) {
@@ -50,6 +55,44 @@ func (s *schemas) compile(text []byte) (*raw.Schema, error) {
 	s.n++
 	s.made[key] = made
 	return made.schema, made.err
+}
+
+// fault is what is wrong with a schema at a place of a definition, with the keyword that
+// says so; "" if nothing is. The values of some must be objects.
+func (s *schemas) fault(at string, text []byte, object bool) string {
+	switch {
+	case len(text) == 0:
+		return at + `: is missing; a tool must have one, at least {"type": "object"}`
+	case len(text) > maxSchema:
+		return ""
+	}
+	key := sha256.Sum256(text)
+	s.mu.Lock()
+	bad, known := s.bad[key]
+	s.mu.Unlock()
+	if !known {
+		if _, err := raw.Compile(text); err != nil {
+			bad = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "schema: "), "(root)")
+			if bad[0] != '/' && bad[0] != ':' {
+				bad = ": " + bad
+			}
+		}
+		s.mu.Lock()
+		if s.bad == nil || len(s.bad) >= maxBad {
+			s.bad = map[[32]byte]string{}
+		}
+		s.bad[key] = bad
+		s.mu.Unlock()
+	}
+	if bad != "" {
+		return at + bad
+	}
+	var root struct{ Type json.RawMessage }
+	_ = json.Unmarshal(text, &root) // true and false have none
+	if got := string(root.Type); object && got != `"object"` {
+		return fmt.Sprintf(`%s/type: must be "object"; got %s`, at, cmp.Or(got, "none"))
+	}
+	return ""
 }
 
 // check holds a value against a schema. What cannot be checked is an issue, too.

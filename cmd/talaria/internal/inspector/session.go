@@ -101,7 +101,7 @@ func New(o Options) *Inspector {
 	i.ctx, i.ending = context.WithCancel(context.Background())
 	i.pulse.init()
 	i.store = record.NewStore(i.pulse.beat)
-	i.asked.beat, i.calls.beat = i.pulse.beat, i.pulse.beat
+	i.asked.beat, i.calls.beat, i.asked.running = i.pulse.beat, i.pulse.beat, i.calls.running
 	i.history.problem = o.Unkept
 	i.history.path, i.history.calls, i.history.beat, i.reach.mask = o.History, &i.calls, i.pulse.beat, &i.mask
 	i.mask.addFlags(o.Words)
@@ -273,12 +273,12 @@ func (i *Inspector) lost(attempt int, t client.Transport, err error) {
 	}
 	f.Stderr = append(f.Stderr, i.stderr...)
 	if len(i.partial) > 0 {
-		f.Stderr = append(f.Stderr, visible.Line(string(i.partial), visible.Sentence))
+		f.Stderr = append(f.Stderr, visible.Output(string(i.partial), visible.Sentence))
 	}
 	if exit != nil && exit.Stderr != "" { // of the last start, if there was more than one
 		f.Stderr = nil
 		for line := range strings.Lines(exit.Stderr) {
-			f.Stderr = append(f.Stderr, visible.Line(line, visible.Sentence))
+			f.Stderr = append(f.Stderr, visible.Output(line, visible.Sentence))
 		}
 		f.Stderr = f.Stderr[max(0, len(f.Stderr)-maxStderrLines):]
 	}
@@ -324,6 +324,14 @@ func (i *Inspector) current() *client.Client {
 		return nil
 	}
 	return i.client
+}
+
+// revisionNow returns the revision that is spoken, the latest if there is no connection.
+func (i *Inspector) revisionNow() protocol.Revision {
+	if c := i.current(); c != nil {
+		return c.Revision()
+	}
+	return protocol.Latest
 }
 
 // tap hears what one connection says.
@@ -373,7 +381,7 @@ func (t *tap) Write(p []byte) (int, error) {
 			rest = after
 			if ended || len(i.partial) >= maxStderrLine {
 				lines = append(lines, i.partial)
-				i.stderr = append(i.stderr, visible.Line(string(i.partial), visible.Sentence))
+				i.stderr = append(i.stderr, visible.Output(string(i.partial), visible.Sentence))
 				i.stderr = i.stderr[max(0, len(i.stderr)-maxStderrLines):]
 				i.partial = nil
 			}

@@ -17,7 +17,7 @@ const vendored = "7aa62d8f4ff567111257fee83e408a71a41a3d5fb7292f2b612ac8ef33dc07
 
 // The bounds of what the browser loads.
 const (
-	maxAssets = 110_000 // bytes
+	maxAssets = 120_000 // bytes
 	maxLines  = 1500    // of our own JavaScript
 )
 

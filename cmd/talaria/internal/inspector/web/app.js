@@ -1,7 +1,7 @@
 // The page: what there is on the left, one of it in the middle, and what went over the
 // wire below.
 import { html, render, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
-import { address, chooseServer, count, enter, failed, get, post, listen, indent, moves, seen, seenJSON } from './program.js'
+import { address, chooseServer, count, enter, failed, finder, get, post, listen, indent, moves, seen, seenJSON } from './program.js'
 import { ctrl, usePages } from './pages.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
 
@@ -56,6 +56,7 @@ function App({ head, several }) {
     const key = e => {
       const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)
       if (ctrl(e) && e.key === 'k') { e.preventDefault(); setPalette(true) }
+      else if (ctrl(e) && e.key === 'Enter' && !document.querySelector('.try, dialog[open]')) setLost('No form is open. Choose a tool first.')
       else if (e.key === '/' && !typing) { e.preventDefault(); document.getElementById('filter')?.focus() }
       else if (e.key === 't' && !typing && !ctrl(e) && !e.altKey) setTraffic(v => !v)
     }
@@ -63,6 +64,7 @@ function App({ head, several }) {
     return () => removeEventListener('keydown', key)
   }, [])
   const choose = (to, quiet, of = 'tool') => {
+    setLost('')
     setTool({ kind: of, tool: to })
     page.chosen = !quiet && !!to
     if (page.chosen && to === tool && of === kind) enterForm()
@@ -83,22 +85,22 @@ function App({ head, several }) {
     choose(c.tool, false, of)
   }
   const restart = (revision = state.pinned ?? '') => post('/api/connect', { revision }).catch(e => setLost(e.message))
-  const word = filter.toLowerCase()
+  const finds = finder(filter)
   return html`
     <header>${head || html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status">${state.state === 'failed' ? 'not connected' : state.state}</span>
       <select aria-label="revision of the protocol" value=${state.pinned ?? ''} onChange=${e => restart(e.currentTarget.value)}>
-        <option value="">${state.pinned || !state.revision ? 'newest' : state.revision + ' (newest)'}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>
+        <option value="">${state.pinned || !state.revision ? 'automatic' : state.revision + ' (automatic)'}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>
       <span class="space"></span>
       <button class="quiet wide" onClick=${() => setPalette(true)}>Find <kbd>Ctrl K</kbd></button>
-      <button class="quiet" onClick=${() => restart()}>${state.state === 'failed' ? 'try again' : 'restart'}</button>
+      <button class="quiet" onClick=${() => restart()}>${state.state === 'failed' ? 'try again' : state.http ? 'reconnect' : 'restart'}</button>
       <button class="quiet" aria-pressed=${server} onClick=${() => setServer(!server)}>Server</button>
       ${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
-    ${state.noise && html`<div class="banner" role="status">The server has sent what is no message: <code>${state.noise}</code>. Standard output is for messages alone; a log goes to standard error.</div>`}
+    ${state.noise && html`<div class="banner" role="status">The server wrote a line to standard output that is not an MCP message: <code>${state.noise}</code>. Write logs to standard error.</div>`}
     <div class=${'panes' + (tool && ready || server || state.state === 'failed' ? ' has-tool' : '')}>
-      <nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter what there is" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
-          onKeyDown=${e => { if (e.key === 'Enter') e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], word).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
-        <${Lists} lists=${state} ready=${ready} word=${word} kind=${kind} tool=${tool} choose=${choose} />
+      <nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter the lists" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
+          onKeyDown=${e => { if (e.key === 'Enter' && !ctrl(e)) e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], finds).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
+        <${Lists} lists=${state} ready=${ready} word=${filter.trim()} finds=${finds} kind=${kind} tool=${tool} choose=${choose} />
         <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
       </nav>
       ${server ? html`<${Server} state=${state} close=${() => setServer(false)} />`
@@ -110,7 +112,7 @@ function App({ head, several }) {
     </div>
     <${Traffic} state=${state} open=${traffic} toggle=${() => setTraffic(!traffic)} />
     ${palette && html`<${Palette} lists=${state} choose=${choose} close=${() => setPalette(false)}
-      actions=${[['restart the server', () => restart()], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
+      actions=${[[state.http ? 'reconnect' : 'restart the server', () => restart()], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
 }
 
 function Alone({ role, text }) {
@@ -119,8 +121,8 @@ function Alone({ role, text }) {
 
 function Failure({ state, restart }) {
   const f = state.failure ?? {}
-  return html`<main class="alone failure"><h2>There is no connection</h2><p class="cause">${seen(f.cause ?? '')}</p>${f.hint && html`<p>${seen(f.hint)}</p>`}
-    ${f.exit && html`<p class="dim">The command ended: ${f.exit}</p>`}
+  return html`<main class="alone failure"><h2>Not connected</h2><p class="cause">${seen(f.cause ?? '')}</p>${f.hint && html`<p>${seen(f.hint)}</p>`}
+    ${f.exit && html`<p class="dim">The command exited: ${f.exit}</p>`}
     ${f.stderr?.length ? html`<h3>Last lines of standard error</h3><pre tabindex="0">${f.stderr.join('\n')}</pre>` : html`<p class="dim">Nothing was written to standard error.</p>`}
     <button class="primary" onClick=${restart}>Try again</button></main>`
 }
@@ -130,14 +132,14 @@ function Palette({ lists, actions, choose, close }) {
   const [at, setAt] = useState(0)
   const box = useRef(null)
   useLayoutEffect(() => { box.current.showModal() }, [])
-  const word = text.toLowerCase()
-  const all = [...Object.keys(kinds).flatMap(k => (lists[k]?.entries ?? []).map(t => [t.label, () => choose(t.name, false, k), [k !== 'tool' && k, t.description].filter(Boolean).join(' · ')])), ...actions].filter(([label]) => label.toLowerCase().includes(word)).slice(0, 12)
+  const finds = finder(text)
+  const all = [...Object.keys(kinds).flatMap(k => wanted(lists[k], finds).map(t => [t.label, () => choose(t.name, false, k), [k !== 'tool' && k, t.title, t.description].filter(Boolean).join(' · ')])), ...actions.filter(([label]) => finds(label))].slice(0, 12)
   const pick = i => { box.current.close(); all[i]?.[1]() }
   return html`<dialog ref=${box} aria-labelledby="find" onClose=${close} onClick=${e => e.target === box.current && close()}>
     <h2 id="find">Find</h2>
     <input role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${'found-' + at} aria-label="find" placeholder="a tool, a prompt, a resource or an action" value=${text} onInput=${e => { setText(e.currentTarget.value); setAt(0) }}
       onKeyDown=${e => { if (e.key === 'ArrowDown') setAt(Math.min(all.length - 1, at + 1)); else if (e.key === 'ArrowUp') setAt(Math.max(0, at - 1)); else if (e.key === 'Enter') pick(at); else return; e.preventDefault() }} />
-    <ul id="found" role="listbox" aria-label="found">${all.map(([label, , help], i) => html`<li id=${'found-' + i} role="option" aria-selected=${i === at} onClick=${() => pick(i)}><span>${label}</span> <span class="dim one">${help ?? ''}</span></li>`)}</ul></dialog>`
+    <ul id="found" role="listbox" aria-label="found">${all.map(([label, , help], i) => html`<li id=${'found-' + i} role="option" aria-selected=${i === at} onClick=${() => pick(i)}><span>${label}</span> <span class="dim one">${help ?? ''}</span></li>`)}</ul>${!all.length && html`<p class="dim" role="status">Nothing found.</p>`}</dialog>`
 }
 
 // Servers are those of a configuration file, of which the page shows one. Each has
@@ -162,11 +164,14 @@ function Servers() {
   return html`<${App} key=${n} several=${several} head=${list.length > 1 && html`<h1><select aria-label="server" value=${n} onChange=${choose}>${list.map((s, i) => html`<option value=${i}>${s.label}${s.questions ? ` (${s.questions} waiting)` : ''}</option>`)}</select></h1>`} />`
 }
 
-const wanted = (list, word) => (list?.entries ?? []).filter(t => !word || (t.label + ' ' + (t.description ?? '')).toLowerCase().includes(word))
+const wanted = (list, finds) => {
+  const found = loose => (list?.entries ?? []).filter(t => finds([t.label, t.name, t.title, t.description].join(' '), loose)), exact = found()
+  return exact.length ? exact : found(true)
+}
 
 const shown = 240 // entries of all lists
 
-function Lists({ lists, ready, word, kind, tool, choose }) {
+function Lists({ lists, ready, word, finds, kind, tool, choose }) {
   const move = e => {
     const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[e.key]
     if (!by) return
@@ -174,7 +179,7 @@ function Lists({ lists, ready, word, kind, tool, choose }) {
     const all = [...e.currentTarget.querySelectorAll('button[data-tool]')]
     all[Math.min(all.length - 1, Math.max(0, all.indexOf(document.activeElement) + by))]?.focus()
   }
-  const all = Object.keys(kinds).map(k => [k, wanted(lists[k], word)]), some = all.filter(([, found]) => found.length).length
+  const all = Object.keys(kinds).map(k => [k, wanted(lists[k], finds)]), some = all.filter(([, found]) => found.length).length
   return html`<div onKeyDown=${move}>${all.map(([k, found]) => {
     const list = lists[k], title = kinds[k].title
     if (!found.length && !list?.error && !(k === 'tool' && list)) return null
@@ -182,13 +187,13 @@ function Lists({ lists, ready, word, kind, tool, choose }) {
       ${list?.error && html`<p class="bad">${list.error}</p>`}${list?.note && html`<p class="dim">${list.note}</p>`}
       ${ready && k === 'tool' && list?.entries.length === 0 && !list.error && html`<p class="dim empty">This server has no tools.</p>`}
       <${List} kind=${k} what=${title.toLowerCase()} entries=${found} most=${shown / some} tool=${k === kind ? tool : null} choose=${choose} /></section>`
-  })}</div>`
+  })}${word && !some && html`<p class="dim empty" role="status">Nothing found.</p>`}</div>`
 }
 
 function List({ kind, what, entries, most, tool, choose }) {
   const [list, pager, from] = usePages(entries, most, what)
   return html`${pager}<ul class="list">${list.map((t, i) => html`<li key=${t.name + ' ' + (from + i)}><button data-tool aria-current=${t.name === tool ? 'true' : undefined} onClick=${() => choose(t.name, false, kind)}>
-    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong}>!</span>`}</button></li>`)}</ul>`
+    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong} aria-label="is broken" role="img">!</span>`}</button></li>`)}</ul>`
 }
 
 const ago = at => { const d = new Date(at), s = d.toTimeString().slice(0, 5); return d.toDateString() === new Date().toDateString() ? s : d.toISOString().slice(5, 10) + ' ' + s }
@@ -209,7 +214,7 @@ function Server({ state, close }) {
   return html`<main class="alone server"><div class="bar"><h2>Server</h2><span class="space"></span><button class="quiet" onClick=${close}>close</button></div>
     <dl><dt>Target</dt><dd><code>${state.target}</code></dd>${s && html`<dt>Name</dt><dd>${s.name} ${s.version}</dd>`}<dt>Revision</dt><dd>${state.revision || 'none'}</dd><dt>Inspector</dt><dd>Talaria ${state.program}</dd></dl>
     ${s && html`<div class="bar"><button onClick=${() => ask('ping', {}, 'answered after ')}>Ping</button>
-      <label>Logs from <select aria-label="least level of logs" onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>as it likes</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>
+      ${state.logs && html`<label>Log level <select onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>server default</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>`}
       <span class="dim num" role="status">${said}</span></div>`}
     ${state.instructions && html`<h3>Instructions</h3><p class="description">${state.instructions}</p>`}
     ${state.capabilities && html`<h3>Capabilities</h3><pre tabindex="0">${seenJSON(JSON.stringify(state.capabilities, null, 2))}</pre>`}
@@ -221,6 +226,8 @@ const chips = [['request', 'Requests'], ['notification,log,http', 'Notices'], ['
 const clock = at => { const d = new Date(at); return d.toTimeString().slice(0, 8) + '.' + String(d.getMilliseconds()).padStart(3, '0') }
 const size = n => n < 1000 ? n + ' B' : n < 1e6 ? (n / 1000).toFixed(1) + ' kB' : (n / 1e6).toFixed(1) + ' MB'
 
+const severe = /^(error|critical|alert|emergency)$/, fine = /^(ok|version negotiation|not offered)$/ // levels; statuses that are no failures
+
 const most = 60 // rows that are drawn, as many as the program sends
 
 const rowOf = () => +address().get('row') || 0
@@ -229,7 +236,7 @@ const here = () => rowOf() ? 'before=' + (rowOf() + 1) : ''
 function Traffic({ state, open, toggle }) {
   const [kinds, setKinds] = useState('')
   const [text, setText] = useState('')
-  const [page, setPage] = useState({ rows: [], kept: 0 })
+  const [page, setPage] = useState({ rows: [] }) // and kept, once they are here
   const [at, go] = useState(here) // '' is the newest, as they come
   const [chosen, pick] = useState(rowOf)
   const setChosen = seq => { // the address leads to the row that is open
@@ -258,25 +265,25 @@ function Traffic({ state, open, toggle }) {
     end.current = to[0] === 'f' ? 1e9 : 0
     go(to)
   }
-  const errors = state.calls.filter(c => c.state === 'error' || c.state === 'failed').length
+  const errors = state.calls.filter(c => /error|failed|invalid/.test(c.state)).length
   const last = state.stderr?.at(-1)
   return html`<section class=${'traffic' + (open ? ' open' : '')} aria-label="Traffic">
     <div class="bar">${toggle && html`<button class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
-      <span class="num dim">${toggle && count(state.calls.length, 'call') + ', '}${count(state.traffic, 'row')}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} not kept, which came too fast</span>`}
+      <span class="num dim">${toggle && state.calls.length > 0 && count(state.calls.length, 'call') + ', '}${count(state.traffic, 'message')}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} dropped: too many at once</span>`}
       ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
       ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button aria-pressed=${kinds === k} onClick=${() => { setKinds(kinds === k ? '' : k); go('') }}>${label}</button>`)}</span>
         <input type="search" placeholder="find in messages" aria-label="find in messages" value=${text} onInput=${e => { setText(e.currentTarget.value); go('') }} />
         ${at && html`<button class="quiet" onClick=${() => go('')}>newest</button>`}
         ${page.rows.length === most && html`<button class="quiet" onClick=${() => go('before=' + page.rows.at(-1).seq)}>older</button>`}`}</div>
     ${open && html`<div class="split"><div class="rows" tabindex="0" role="region" aria-label="Messages" ref=${box} onKeyDown=${key}>
-      ${page.rows.length === 0 && html`<p class="dim empty">${toggle ? 'Nothing yet: call a tool, and its messages are here.' : 'Nothing was recorded that fits.'}</p>`}
-      <table><tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.status + ' ' + r.kind + (chosen === r.seq ? ' chosen' : '')}>
+      ${page.kept !== undefined && !page.rows.length && html`<p class="dim empty">${kinds || text ? 'Nothing found.' : 'No messages.'}</p>`}
+      <table><tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.kind + (chosen === r.seq ? ' chosen' : '')}>
         <td class="num dim">${clock(r.at)}</td>
         <td>${r.kind === 'stderr' || r.kind === 'note' ? html`<span class="dim">${r.kind}</span> <span class="mono">${r.name}</span>`
-          : html`<button class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.method || r.kind}</button> ${r.name}`}</td>
+          : html`<button class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.method || r.kind}</button> ${r.level && html`<span class=${severe.test(r.level) ? 'bad' : 'dim'}>${r.level}</span>`} ${r.name}`}</td>
         <td class="num right">${r.kind === 'http' ? took(r.took) : r.kind === 'request' ? (r.status ? took(r.took ?? 0) : '…') : ''}</td>
         <td class="num right dim">${r.kind === 'stderr' || r.kind === 'http' ? '' : r.kind === 'request' ? `${size(r.out)} → ${r.in ? size(r.in) : '…'}` : size(r.out)}</td>
-        <td><span class=${r.status === 'ok' ? 'dim' : 'bad'}>${r.status || r.kind === 'broken' && r.kind}</span> ${r.http ? html`<span class=${'num ' + (r.http >= 400 ? 'bad' : 'dim')} title="status of HTTP">${r.http}</span>` : r.kind === 'http' ? html`<span class="bad">failed</span>` : ''}</td></tr>`)}</tbody></table></div>
+        <td><span class=${r.status ? (fine.test(r.status) ? 'dim' : 'bad') : r.kind === 'broken' ? 'bad' : ''}>${r.status || r.kind === 'broken' && r.kind}</span> ${r.http ? html`<span class=${'num ' + (r.http >= 400 && !fine.test(r.status) ? 'bad' : 'dim')} title="status of HTTP">${r.http}</span>` : r.kind === 'http' ? html`<span class="bad">failed</span>` : ''}</td></tr>`)}</tbody></table></div>
       ${chosen > 0 && html`<${Message} seq=${chosen} close=${() => setChosen(0)} fresh=${(r => r && r.status + ' ' + r.http)(page.rows.find(r => r.seq === chosen))} />`}</div>`}
   </section>`
 }

@@ -3,7 +3,7 @@
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
 import { address, count, get, post, del, server, parse, seen, seenJSON, write, indent, Num } from './program.js'
 import { Tree, clip, ctrl, usePages } from './pages.js'
-import { Form, completer, load, make, placing, value } from './form.js'
+import { Form, chosen, completer, load, make, placing, value } from './form.js'
 
 export const kinds = {
   tool: { title: 'Tools', verb: 'Call' }, prompt: { title: 'Prompts', verb: 'Get' },
@@ -98,20 +98,21 @@ export function Try({ kind, tool, state, edit, back }) {
   useEffect(() => () => { clearTimeout(timer.current); timer.current = null; stop.current?.abort() }, []) // a field that goes away is left, too
   useLayoutEffect(() => { if (form && page.chosen) enterForm() }, [form])
   const text = () => d.json ?? (d.node && value(d.node)) ?? '{}'
+  const variants = () => d.json === null ? chosen(d.node) : {}
   // check asks what is wrong; an answer that comes after a newer one counts for nothing.
   const check = async () => {
     const mine = newer()
     try {
-      const r = await post('/api/check', { kind, tool, value: text() }, stop.current.signal)
+      const r = await post('/api/check', { kind, tool, value: text(), chosen: variants() }, stop.current.signal)
       if (mine === newest.current) { setIssues(r.issues ?? []); setURI(r.shown) }
     } catch (e) { if (mine === newest.current && e.name !== 'AbortError') setIssues([]) }
   }
   const newer = () => { clearTimeout(timer.current); stop.current?.abort(); stop.current = new AbortController(); return ++newest.current }
   const change = () => { if (timer.current === null) return; redraw(n => n + 1); clearTimeout(timer.current); timer.current = setTimeout(check, 250); keep(kind, tool, text()) }
-  const begin = async (kind, tool, args, anyway) => {
+  const begin = async (kind, tool, args, anyway, chosen) => {
     setError('')
     try {
-      const r = await post('/api/call', { kind, tool, arguments: args, anyway })
+      const r = await post('/api/call', { kind, tool, arguments: args, anyway, chosen })
       if (r.call) { d.call = r.call.id; setCall(r.call) }
       return r.issues ?? []
     } catch (e) { setError(e.message) }
@@ -120,21 +121,28 @@ export function Try({ kind, tool, state, edit, back }) {
   const run = async () => { // what is wrong is shown first, and sent when it is meant
     setAll(true)
     setSide('result')
-    const mine = newer(), wrong = await begin(kind, tool, text(), all)
+    const mine = newer(), wrong = await begin(kind, tool, text(), all, variants())
     if (mine === newest.current) setIssues(wrong)
   }
+  const calls = useRef(null)
+  calls.current = form && run
+  useEffect(() => { // from anywhere
+    const key = e => { if (ctrl(e) && e.key === 'Enter' && !document.querySelector('dialog[open]')) { e.preventDefault(); calls.current?.() } }
+    addEventListener('keydown', key)
+    return () => removeEventListener('keydown', key)
+  }, [])
   const repeat = () => begin(kindOf(call), call.tool, call.arguments, true) // the call that is shown, as it was
   const listed = state.calls.find(c => c.id === d.call)
   useEffect(() => {
     if (d.call && (call?.id !== d.call || call.state === 'running' && listed && listed.state !== 'running')) get('/api/calls/' + d.call).then(setCall, () => setCall(null))
   }, [d.call, call?.state, listed?.state])
   const toJSON = () => { d.json = indent(text()); change() }
-  const toForm = () => { try { const v = parse(d.json); d.node = make(form.form); load(d.node, v); d.json = null; setError(''); change() } catch (e) { setError('this is no JSON: ' + e.message) } }
+  const toForm = () => { try { const v = parse(d.json); d.node = make(form.form); load(d.node, v); d.json = null; setError(''); change() } catch (e) { setError('invalid JSON: ' + e.message) } }
   if (!form) return html`<main class="try"><p role="status" class=${error ? 'bad' : 'dim'}>${error || 'reading the schema…'}</p></main>`
   const verb = kinds[kind].verb
   const drawn = d.json === null && placing(d.node)
   const loose = issues.filter(i => !drawn || !drawn.has(i.path))
-  return html`<main class="try" onKeyDown=${e => { if (ctrl(e) && e.key === 'Enter') { e.preventDefault(); run() } }}>
+  return html`<main class="try">
     <section class="ask" aria-label="Form" tabindex="-1">
       <div class="bar"><button class="quiet back" onClick=${back}>← list</button></div>
       <h2>${form.title || form.name}</h2>
@@ -154,8 +162,8 @@ export function Try({ kind, tool, state, edit, back }) {
         <button aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
       ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><pre class="view" tabindex="0">${seenJSON(form.sent)}</pre></section>`
-        : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
-        : !state.questions.length && html`<p class="dim empty">The result is shown here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls', Get: 'gets it', Read: 'reads it' }[verb]}.</p>`}</div>
+        : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
+        : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource' }[verb]}.</p>`}</div>
   </main>`
 }
 
@@ -170,8 +178,8 @@ const at = (v, name) => v instanceof Map ? v.get(name) : undefined
 
 export const took = ms => ms === undefined ? '' : ms < 10 ? ms.toFixed(1) + ' ms' : ms < 1000 ? Math.round(ms) + ' ms' : (ms / 1000).toFixed(1) + ' s'
 
-const words = { running: 'running', done: 'done', failed: 'the tool failed', error: 'error', cancelled: 'cancelled' }
-export const signs = { running: '…', done: '✓', failed: '✗', error: '✗', cancelled: '–' }
+const words = { running: 'running', done: 'done', failed: 'the tool failed', invalid: 'invalid result', error: 'error', cancelled: 'cancelled' }
+export const signs = { running: '…', done: '✓', failed: '✗', invalid: '✗', error: '✗', cancelled: '–' }
 
 function useNow(every, on) {
   const [now, set] = useState(Date.now())
@@ -182,51 +190,65 @@ function useNow(every, on) {
   return now
 }
 
-function Result({ call, cancel, repeat, edit }) {
+function Result({ call, cancel, http, repeat, edit }) {
   const [view, setView] = useState('')
   const now = useNow(200, call.state === 'running')
-  const { content, structured, rows } = useMemo(() => { try { return partsOf(parse(call.result)) } catch { return {} } }, [call.id, call.result])
-  const views = call.result ? [rows && 'Table', structured !== undefined && 'Tree', Array.isArray(content) && content.length > 0 && 'Content', 'Raw', call.before && 'Diff'].filter(Boolean) : []
+  const { content, structured, rows, first } = useMemo(() => { try { return partsOf(parse(call.result)) } catch { return {} } }, [call.id, call.result])
+  const views = call.result ? [first && 'Content', rows && 'Table', structured !== undefined && 'Tree', content?.length > 0 && !first && 'Content', 'Raw', call.before && 'Diff'].filter(Boolean) : []
   const chosen = views.includes(view) ? view : views[0]
   const p = call.progress
   return html`<section class="result" aria-label=${'Call ' + call.id} data-state=${call.state}>
     <div class="bar"><span class=${'sign ' + call.state} aria-hidden="true">${signs[call.state]}</span>
       <strong role="status">${words[call.state]}</strong>
       <span class="num">${call.state === 'running' ? took(Math.max(0, now - Date.parse(call.at))) : took(call.took)}</span>
-      ${call.checked && (call.issues?.length ? html`<span class="bad">breaks its output schema</span>` : html`<span class="dim">matches its schema</span>`)}
+      ${call.checked && (call.state === 'invalid' ? html`<span class="bad">does not match its output schema</span>` : html`<span class="dim">matches its output schema</span>`)}
       <span class="space"></span><span class="dim num">call ${call.id}</span>
       ${call.state === 'running' && html`<button onClick=${cancel}>Cancel</button>`}</div>
-    ${call.earlier && (call.partial || call.cut) && html`<p class="dim">Of this call not all was kept: secrets never are, nor what is too long.</p>`}
+    ${call.earlier && (call.partial || call.cut) && html`<p class="dim">Only a part of this call was kept: secrets and long texts are left out.</p>`}
     ${call.state === 'running' && p && html`<div class="progress"><progress max=${p.Total || undefined} value=${p.Total ? p.Progress : undefined} aria-label="progress"></progress> <span class="num">${p.Progress}${p.Total ? ' of ' + p.Total : ''}</span> ${p.Message}</div>`}
     ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<pre tabindex="0">${seenJSON(indent(call.error.data))}</pre>`}</div>`}
     ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
-    ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.length > 1 && views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
-      <span class="space"></span>${!call.partial && html`<button class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} /></div>`}
+    ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
+      <span class="space"></span>${!call.partial && html`<button class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} http=${http} /></div>`}
     <div class="view" tabindex="0" role="region" aria-label=${chosen ?? 'Result'}>
       ${chosen === 'Table' && html`<${Table} key=${call.id} rows=${rows} />`}
       ${chosen === 'Tree' && html`<${Tree} key=${call.id} value=${structured} />`}
-      ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} />`}
+      ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} issues=${call.issues} of=${call.label} />`}
       ${chosen === 'Diff' && html`<${Diff} call=${call} />`}
       ${chosen === 'Raw' && html`<pre>${clip(seenJSON(call.result))}</pre>`}
     </div></section>`
 }
 
 function partsOf(read) {
-  const content = contentOf(read), structured = at(read, 'structuredContent') ?? jsonOf(content)
-  return { content, structured, rows: structured === undefined ? null : rowsOf(structured) }
+  const content = contentOf(read), texts = content.map(x => textOf(x.item)).filter(x => x !== undefined)
+  const structured = at(read, 'structuredContent') ?? (content.length === 1 ? jsonOf(texts[0]) : undefined)
+  const lone = typeof structured === 'string' || structured instanceof Map && structured.size === 1 && typeof [...structured.values()][0] === 'string'
+  // Pictures and texts of several lines are read at once, and so is a text that is all that there is.
+  const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.trim().includes('\n')) && jsonOf(x) === undefined)
+  return { content, structured, first, rows: structured === undefined ? null : rowsOf(structured) }
 }
 
-// contentOf finds what there is to show: of a tool's result, of the messages of a
-// prompt, with who says them, or of a resource.
+// contentOf finds what there is to show, each with its place: of a tool's result, of the
+// messages of a prompt, with who says them, or of a resource.
 function contentOf(read) {
-  const messages = at(read, 'messages'), contents = at(read, 'contents')
-  if (Array.isArray(messages)) return messages.flatMap(m => [m, at(m, 'content')].flat().filter(x => x instanceof Map))
-  if (Array.isArray(contents)) return contents.map(x => new Map([['type', 'resource'], ['resource', x]]))
-  return at(read, 'content')
+  const messages = at(read, 'messages'), contents = at(read, 'contents'), content = at(read, 'content')
+  const placed = (list, name, item = x => x) => list.map((x, i) => ({ item: item(x), at: `/${name}/${i}` }))
+  if (Array.isArray(messages)) return placed(messages, 'messages').flatMap(m => [{ item: m.item, at: at(m.item, 'role') === undefined ? m.at : '' }, ...[at(m.item, 'content') ?? []].flat().map(item => ({ item, at: m.at }))])
+  if (Array.isArray(contents)) return placed(contents, 'contents', x => new Map([['type', 'resource'], ['resource', x]]))
+  return Array.isArray(content) ? placed(content, 'content') : []
 }
 
-function jsonOf(content) {
-  const r = Array.isArray(content) && content.length === 1 && at(content[0], 'resource'), text = at(r, 'text')
+// textOf is the text of an item, undefined if it has none.
+function textOf(item) {
+  const text = at(item, 'type') === 'text' ? at(item, 'text') : at(at(item, 'resource'), 'text')
+  return typeof text === 'string' ? text : undefined
+}
+
+// mediaOf is image or audio, if an item is.
+const mediaOf = item => /^(image|audio)$/.exec(at(item, 'type'))?.[1] ?? /^(image|audio)\//.exec(at(at(item, 'resource'), 'blob') !== undefined && at(at(item, 'resource'), 'mimeType'))?.[1]
+
+// jsonOf is what a text says that is an object or an array, undefined if it is none.
+function jsonOf(text) {
   if (typeof text !== 'string' || !/^\s*[[{]/.test(text)) return undefined
   try { return parse(text) } catch { return undefined }
 }
@@ -252,28 +274,45 @@ function Table({ rows }) {
     <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : plain(v)}</td>` })}</tr>`)}</tbody></table>`
 }
 
-function Contents({ list }) {
+function Contents({ list, issues = [], of }) {
   const [part, pager, from] = usePages(list, 50, 'parts')
-  return html`${pager}${part.map((x, i) => html`<${Content} key=${from + i} item=${x} />`)}`
+  const wrong = new Map(issues.map(i => [i.path, i.message]))
+  return html`${pager}${part.map((x, i) => html`${wrong.has(x.at) && html`<p class="bad">${wrong.get(x.at)}</p>`}<${Content} key=${from + i} item=${x.item} of=${of} />`)}`
+}
+
+// Text is that of an item; JSON has lines, with what was sent a click away.
+function Text({ text }) {
+  const lines = useMemo(() => jsonOf(text) === undefined ? text : indent(text), [text])
+  return html`<pre class="text">${clip(lines === text ? seen(text) : seenJSON(lines))}</pre>${lines !== text && html`<details><summary class="dim">as sent</summary><pre class="text">${clip(seen(text))}</pre></details>`}`
 }
 
 // Content is one item. Pictures and sounds are shown as such and never as a
 // document; all else can be saved.
-function Content({ item }) {
-  const kind = at(item, 'type')
+function Content({ item, of }) {
+  const kind = at(item, 'type'), text = textOf(item)
   if (item instanceof Map && item.has('role')) return html`<h3 class="role">${plain(item.get('role'))}</h3>`
-  if (kind === 'text') return html`<pre class="text">${clip(plain(at(item, 'text') ?? ''))}</pre>`
-  if (kind === 'image' || kind === 'audio') return html`<${Media} kind=${kind} type=${plain(at(item, 'mimeType') ?? '')} data=${at(item, 'data')} />`
-  if (kind === 'resource') {
-    const r = at(item, 'resource')
-    if (typeof at(r, 'text') === 'string') return html`<div><div class="dim">${plain(at(r, 'uri') ?? '')}</div><pre class="text">${clip(seen(at(r, 'text')))}</pre></div>`
-    const type = plain(at(r, 'mimeType') ?? '')
-    return html`<${Media} kind=${/^(image|audio)\//.exec(type)?.[1] ?? 'file'} type=${type} data=${at(r, 'blob')} name=${plain(at(r, 'uri') ?? '')} />`
-  }
+  if (kind === 'text' && text !== undefined) return html`<${Text} text=${text} />`
+  if (kind === 'image' || kind === 'audio') return html`<${Media} kind=${kind} type=${plain(at(item, 'mimeType') ?? '')} data=${at(item, 'data')} of=${of} />`
+  const r = kind === 'resource' && at(item, 'resource'), uri = plain(at(r, 'uri') ?? '')
+  if (r && text !== undefined) return html`<div><div class="dim">${uri}</div><${Text} text=${text} /></div>`
+  if (typeof at(r, 'blob') === 'string') return html`<${Media} kind=${mediaOf(item) ?? 'file'} type=${plain(at(r, 'mimeType') ?? '')} data=${at(r, 'blob')} name=${uri} of=${of} />`
   return html`<pre>${clip(seenJSON(indent(write(item))))}</pre>`
 }
 
-function Media({ kind, type, data, name }) {
+const endings = { jpeg: 'jpg', plain: 'txt', markdown: 'md', mpeg: 'mp3', 'octet-stream': '', 'x-wav': 'wav' }
+
+// fileName is what a file is called that is saved: as its URI ends, or as what gave it, with
+// the ending of its type.
+function fileName(uri, type, of) {
+  const [family, full = ''] = type.toLowerCase().split(';')[0].trim().split('/'), ending = endings[full] ?? full.replace(/^x-|\+.*|.*\.|[^\w+.-]/g, '').slice(0, 12)
+  let name = uri.split(/[?#]/)[0].split('/').at(-1)
+  try { name = decodeURIComponent(name) } catch { } // as it is written, then
+  name = (name || of || 'content').replace(/[^\p{L}\p{N}._-]+/gu, '_').replace(/^\.+/, '').slice(-80) || 'content'
+  const has = /\.(\w{1,12})$/.exec(name)?.[1].toLowerCase()
+  return has && (has === ending || has === full || !/^(image|audio|video)$/.test(family)) ? name : `${name}.${ending || 'bin'}`
+}
+
+function Media({ kind, type, data, name = '', of }) {
   const [url, setURL] = useState('')
   useEffect(() => {
     if (typeof data !== 'string') return
@@ -286,9 +325,9 @@ function Media({ kind, type, data, name }) {
     } catch { setURL('') }
     return () => made && URL.revokeObjectURL(made)
   }, [data])
-  if (!url) return html`<p class="bad">this ${kind} is no base64</p>`
+  if (!url) return html`<p class="bad">this ${kind} is not valid base64</p>`
   return html`<figure>${kind === 'image' ? html`<img src=${url} alt=${'image, ' + type} />` : kind === 'audio' ? html`<audio controls src=${url}></audio>` : null}
-    <figcaption class="dim">${name || type} <a href=${url} download="content.bin">save</a></figcaption></figure>`
+    <figcaption class="dim">${name || type} <a href=${url} download=${fileName(name, type, of)}>save</a></figcaption></figure>`
 }
 
 function Diff({ call }) {
@@ -308,7 +347,7 @@ let meant = false // secrets are copied, which was asked once
 
 // Copy is a call, written for somebody else: the program makes the text, the page
 // copies it. What it copies has no secrets unless it is told so.
-function Copy({ call }) {
+function Copy({ call, http }) {
   const [kind, setKind] = useState('share')
   const [asking, setAsking] = useState(false)
   const [said, setSaid] = useState('')
@@ -326,10 +365,10 @@ function Copy({ call }) {
   return html`<details class="menu" ref=${box} onToggle=${e => { if (e.currentTarget.open) setSaid(''); setAsking(false) }} onKeyDown=${e => { if (e.key === 'Escape') { e.stopPropagation(); close() } }}>
     <summary>${said === 'copied' ? 'Copied' : 'Copy'}</summary><div role="group" aria-label="Copy">
     ${call.result && html`<button onClick=${() => copy('result')}>Result <span class="dim">JSON, as it came</span></button>`}
-    ${forms.map(([as, name, what]) => html`<button data-as=${as} onClick=${() => copy(as)}>${name} <span class="dim">${what}</span></button>`)}
+    ${forms.filter(([as]) => http || as !== 'curl').map(([as, name, what]) => html`<button data-as=${as} onClick=${() => copy(as)}>${name} <span class="dim">${what}</span></button>`)}
     <label><input type="checkbox" checked=${kind === 'raw'} onChange=${secrets} /> with secrets</label>
-    ${asking && html`<p>Tokens, passwords and answers would be in it, for whoever gets it. <button onClick=${() => { meant = true; setKind('raw'); setAsking(false) }}>Copy them, too</button></p>`}
-    <p class="dim" role="status">${said && said !== 'copied' ? said : kind === 'share' ? 'Secrets are masked: where there are some, it cannot be replayed.' : 'With secrets: not for others.'}</p></div></details>`
+    ${asking && html`<p>The text will contain tokens, passwords and answers. <button onClick=${() => { meant = true; setKind('raw'); setAsking(false) }}>Copy with secrets</button></p>`}
+    <p class="dim" role="status">${said && said !== 'copied' ? said : kind === 'share' ? 'Secrets are masked. A call with masked secrets cannot be replayed.' : 'Contains secrets: do not share.'}</p></div></details>`
 }
 
 export function Asked({ state }) {
@@ -348,19 +387,17 @@ function Question({ q }) {
   const node = useRef(null)
   node.current ??= q.form ? asked(q.form) : null
   const [issues, setIssues] = useState([])
-  const [text, setText] = useState(q.template ?? '')
+  const [text, setText] = useState('')
+  const [json, setJSON] = useState(null) // a sample as JSON, if that is wanted
   const [error, setError] = useState('')
   const [, redraw] = useState(0)
   const now = useNow(1000, true)
   const box = useRef(null), field = useRef(null)
-  useLayoutEffect(() => {
-    (field.current ?? box.current)?.focus()
-    const at = text.indexOf('"text": "') + 9 // within the quotes
-    field.current?.setSelectionRange(at, at)
-  }, [])
+  useLayoutEffect(() => { (field.current ?? box.current)?.focus() }, [])
+  const sample = () => json ?? JSON.stringify({ ...JSON.parse(q.template), content: { type: 'text', text } }, null, 2)
   const waits = Math.max(0, Math.round((now - Date.parse(q.since)) / 1000))
   const say = async action => {
-    const content = q.kind === 'form' ? value(node.current) ?? '{}' : text
+    const content = q.kind === 'form' ? value(node.current) ?? '{}' : q.kind === 'sample' ? sample() : ''
     try {
       if (action === 'accept' && q.kind === 'form') {
         const r = await post('/api/check', { question: q.id, value: content })
@@ -373,17 +410,18 @@ function Question({ q }) {
   }
   const key = e => { if (ctrl(e) && e.key === 'Enter') { e.preventDefault(); e.stopPropagation(); if (q.kind !== 'url') say('accept') } }
   const href = /^https?:\/\//.test(q.url ?? '') ? new URL(q.url).href : null
+  const from = (q.calls ?? []).map(c => `${c.label} (call ${c.id})`).join(', '), asks = q.kind === 'sample' ? ' asks a model' : ' asks'
   return html`<section class="question" aria-label="The server asks" tabindex="-1" ref=${box} onKeyDown=${key}>
-    <div class="bar"><strong>${q.kind === 'sample' ? 'The server asks a model' : 'The server asks'}</strong><span class="space"></span><span class="dim num">waits ${Math.floor(waits / 60)}:${String(waits % 60).padStart(2, '0')}</span></div>
+    <div class="bar"><strong>${q.calls?.length === 1 ? from + asks : 'The server' + asks}</strong>${q.calls?.length !== 1 && html`<span class="dim">${from ? 'during ' + from : 'outside of calls'}</span>`}<span class="space"></span><span class="dim num">waits ${Math.floor(waits / 60)}:${String(waits % 60).padStart(2, '0')}</span></div>
     ${q.message && html`<p class="description">${q.kind === 'sample' && html`<strong>System </strong>`}${q.message}</p>`}
-    ${q.wrong && html`<p class="bad">It wants you to visit an address that is not opened: ${q.wrong}</p>`}
-    ${href && html`<p>It wants you to visit <strong>${new URL(href).host}</strong>: <a href=${href} target="_blank" rel="noopener noreferrer">${href}</a></p>`}
+    ${q.wrong && html`<p class="bad">The server asks you to visit an address that is not opened: ${q.wrong}</p>`}
+    ${href && html`<p>The server asks you to visit <strong>${new URL(href).host}</strong>: <a href=${href} target="_blank" rel="noopener noreferrer">${href}</a></p>`}
     ${q.kind === 'form' && html`<${Form} node=${node.current} of=${'question=' + q.id} issues=${issues} all=${true} change=${() => redraw(n => n + 1)} />`}
     ${issues.filter(i => !placing(node.current).has(i.path)).map(i => html`<p class="bad">${seen(i.path)} ${i.message}</p>`)}
-    ${q.kind === 'sample' && html`<${Conversation} text=${q.params} /><label class="label" for=${'sample-' + q.id}>Your answer, in the place of the model</label>
-      <textarea id=${'sample-' + q.id} ref=${field} class="mono" rows="9" spellcheck="false" value=${text} onInput=${e => setText(e.currentTarget.value)}></textarea>`}
+    ${q.kind === 'sample' && html`<${Conversation} text=${q.params} /><div class="bar"><label class="label" for=${'sample-' + q.id}>Your answer as the model</label><span class="space"></span><button class="quiet" aria-pressed=${json !== null} onClick=${() => { if (json !== null) try { setText(String(JSON.parse(json).content.text ?? text)) } catch { } setJSON(json === null ? sample() : null) }}>JSON</button></div>
+      <textarea id=${'sample-' + q.id} ref=${field} class=${json === null ? '' : 'mono'} rows="9" spellcheck=${json === null} value=${json ?? text} onInput=${e => (json === null ? setText : setJSON)(e.currentTarget.value)}></textarea>`}
     ${error && html`<p class="bad" role="alert">${error}</p>`}
-    <div class="bar">${!q.wrong && html`<button class="primary" onClick=${() => say('accept')}>${q.kind === 'url' ? 'I visit it' : q.kind === 'sample' ? 'Answer' : 'Accept'}</button>`}<button onClick=${() => say('decline')}>${q.kind === 'sample' ? 'Refuse' : 'Decline'}</button>
+    <div class="bar">${!q.wrong && html`<button class="primary" onClick=${() => say('accept')}>${q.kind === 'sample' ? 'Answer' : 'Accept'}</button>`}<button onClick=${() => say('decline')}>${q.kind === 'sample' ? 'Refuse' : 'Decline'}</button>
       ${q.kind !== 'sample' && html`<button onClick=${() => say('cancel')}>Cancel</button>`}</div></section>`
 }
 

@@ -13,11 +13,23 @@ const loose = ({ types = [] }) => kinds.filter(({ label }) => !types.length || t
 // default is: the server has it, too.
 export function make(c) {
   if (c.kind === 'json') c = { ...c, kind: 'union', variants: loose(c) }
-  else if (c.kind === 'union') c = { ...c, variants: c.variants.flatMap(v => v.kind === 'json' ? loose(v).map(k => ({ ...k, label: v.types?.length === 1 && k.kind !== 'raw' ? v.label : k.label })) : [v]) }
+  else if (c.kind === 'union') c = { ...c, variants: c.variants.flatMap((v, at) => v.kind === 'json' ? loose(v).map(k => ({ ...k, at, label: v.types?.length === 1 && k.kind !== 'raw' ? v.label : k.label })) : [{ ...v, at }]) }
   const n = { c, set: !!c.required, isNull: false, text: '', nodes: new Map(), items: [], more: [], variant: 0, kinds: [], touched: false }
   if (n.set) fill(n)
   return n
 }
+
+// simple tells whether a field is drawn though it is not set: it is when something is entered.
+const simple = c => /^(text|long|number|bool|date|time|datetime)$/.test(c.kind) || c.kind === 'choice' && !c.count && c.options.length <= 50
+
+// put takes what was entered. An optional field that is empty is not set.
+function put(n, text) {
+  n.text = text
+  if (!n.c.required && simple(n.c)) n.set = text !== ''
+}
+
+// preset is the default of a control as a person reads it, '' if there is none.
+const preset = c => { const v = c.preset === undefined ? '' : parse(c.preset); return typeof v === 'string' ? seen(v) : seenJSON(c.preset) }
 
 function fill(n) {
   const c = n.c
@@ -95,6 +107,19 @@ export function value(n) {
   return JSON.stringify(n.text)
 }
 
+// chosen are the variants that are chosen in unions, by their places.
+export function chosen(n, path = '', all = {}) {
+  if (!n?.set || n.isNull) return all
+  if (n.c.kind === 'union') {
+    const { at } = n.c.variants[n.variant]
+    if (at !== undefined) all[path] = at
+    return chosen(n.kinds[n.variant], path, all)
+  }
+  const inner = n.c.kind === 'object' ? [...n.nodes, ...n.more.map(m => [m.name, m.node])] : n.c.kind === 'list' ? n.items.map((x, i) => [String(i), x]) : []
+  for (const [name, x] of inner) chosen(x, path + escape(name), all)
+  return all
+}
+
 const escape = name => '/' + name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 // encode makes an id of any text, without ':'.
@@ -109,7 +134,7 @@ function below(n) {
 const most = 900 // elements of a form that are drawn at a time
 
 // elements is about how many a node takes, without those below it.
-const elements = ({ c, set }) => !set ? 4 : 12 + (c.kind === 'choice' ? (c.count ? 50 : c.options.length) : c.kind === 'union' ? c.variants.length : 0)
+const elements = ({ c, set }) => !set && !simple(c) ? 4 : 12 + (c.kind === 'choice' ? (c.count ? 50 : c.options.length) : c.kind === 'union' ? c.variants.length : 0)
 
 // placing is which nodes are drawn, of how many parts one; has tells whether a place of
 // the value is among them.
@@ -133,7 +158,7 @@ export function placing(root) {
     for (const name of path.split('/').slice(1)) {
       if (n.c.kind === 'union') n = n.kinds[n.variant]
       n = n.nodes.get(name.replaceAll('~1', '/').replaceAll('~0', '~')) ?? n.items[name]
-      if (!n?.set || !drawn.has(n)) return false
+      if (!n || !n.set && !simple(n.c) || !drawn.has(n)) return false
     }
     return n !== root
   }
@@ -162,15 +187,17 @@ function Field({ n, path, id, ctx }) {
   const shown = mine.length && (ctx.all || n.touched)
   const touch = () => { n.touched = true; ctx.change() }
   // The button that was pressed is gone then.
-  const toggle = set => { n.set = set; ctx.show(n, id, id + ':g', id + ':z', id + ':s') }
-  if (!n.set) return html`<div class="field unset">
+  const toggle = set => { n.set = set; if (!set && simple(c)) { n.text = ''; n.isNull = false } ctx.show(n, id, id + ':g', id + ':z', id + ':s') }
+  if (!n.set && !simple(c)) return html`<div class="field unset">
     <span class="label">${c.label}</span>${c.help && html`<span class="dim one">${c.help}</span>`}
     <button class="quiet" id=${id + ':s'} aria-label=${c.label + ': + set'} onClick=${() => { fill(n); if (c.preset === undefined) n.touched = false; toggle(true) }}>+ set</button></div>`
   const group = ['object', 'list', 'union'].includes(c.kind)
   const head = html`<span class="label" id=${id + ':n'}>${c.label}${c.required && html`<span class="req" title="required" aria-hidden="true"> *</span>`}</span>
-    ${c.hint && html`<span class="dim">${c.hint}</span>`}
-    ${c.null && html`<button class="quiet" id=${id + ':z'} aria-label=${c.label + ': null'} aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; touch() }}>null</button>`}
-    ${!c.required && html`<button class="quiet" aria-label=${c.label + ': not set'} onClick=${() => toggle(false)}>not set</button>`}`
+    ${c.hint && html`<span class="dim">${c.hint}</span>`}${c.preset !== undefined && /^(date|time)$/.test(c.kind) && html`<span class="dim">default ${preset(c)}</span>`}
+    ${!n.set && (c.preset !== undefined ? html`<button class="quiet" aria-label=${c.label + ': use default'} onClick=${() => { fill(n); toggle(true) }}>use default</button>`
+      : /^(text|long)$/.test(c.kind) && html`<button class="quiet" aria-label=${c.label + ': empty text'} title="send an empty text" onClick=${() => toggle(true)}>""</button>`)}
+    ${c.null && html`<button class="quiet" id=${id + ':z'} aria-label=${c.label + ': null'} aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; n.set = c.required || n.isNull || !simple(c) || n.text !== ''; touch() }}>null</button>`}
+    ${!c.required && n.set && html`<button class="quiet" aria-label=${c.label + ': not set'} onClick=${() => toggle(false)}>not set</button>`}`
   const under = html`${shown ? faults(mine, id) : ''}
     ${c.wrong && html`<div class="warn">${c.wrong}</div>`}
     ${c.help && html`<div class="help" id=${id + ':h'}>${c.help}</div>`}`
@@ -183,18 +210,19 @@ function Control({ n, path, id, ctx, bad, touch, label }) { // label where no el
   if (!ctx.drawn.has(n)) return null
   const c = n.c
   touch ??= () => { n.touched = true; ctx.change() }
-  const set = e => { n.text = e.currentTarget.value; ctx.change() }
+  const set = e => { put(n, e.currentTarget.value); ctx.change() }
   const aria = { id, 'aria-label': label, 'aria-labelledby': label === undefined ? id + ':n' : undefined, 'aria-invalid': bad ? 'true' : undefined, 'aria-required': c.required ? 'true' : undefined, 'aria-describedby': [bad && id + ':e', c.help && id + ':h'].filter(Boolean).join(' ') || undefined }
-  const own = { ...aria, value: n.text, onInput: set, onBlur: touch }
+  const own = { ...aria, value: n.text, onInput: set, onBlur: touch, placeholder: n.set ? undefined : preset(c) || undefined }
+  const unset = c.preset === undefined ? 'not set' : 'default: ' + preset(c)
   switch (c.kind) {
     case 'object': return html`<div class="inner"><${Members} n=${n} path=${path} id=${id} ctx=${ctx} /></div>`
     case 'list': return html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} label=${label || c.label || 'list'} />`
     case 'union': return html`<div class="inner"><select ...${aria} aria-labelledby=${undefined} aria-label=${'kind of ' + (label || c.label || 'value')} value=${n.variant} onChange=${e => { pick(n, +e.currentTarget.value); touch() }}>
       ${c.variants.map((v, i) => html`<option value=${i}>${v.label}</option>`)}</select>
       <${Control} key=${n.variant} n=${n.kinds[n.variant]} path=${path} id=${id + ':v'} ctx=${ctx} label=${label || c.label || 'value'} /></div>`
-    case 'bool': return html`<select ...${own}>${!c.required && html`<option value=""></option>`}<option value="false">false</option><option value="true">true</option></select>`
+    case 'bool': return html`<select ...${own}>${!c.required && html`<option value="">${unset}</option>`}<option value="false">false</option><option value="true">true</option></select>`
     case 'choice': return c.count ? html`<${Combo} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
-      : html`<select ...${own}><option value="" disabled=${c.required}></option>${c.options.map(o => html`<option value=${o.value}>${o.label}</option>`)}
+      : html`<select ...${own}><option value="" disabled=${c.required}>${c.required ? '' : unset}</option>${c.options.map(o => html`<option value=${o.value}>${o.label}</option>`)}
         ${n.text && !c.options.some(o => o.value === n.text) && html`<option value=${n.text}>${seenJSON(n.text)}</option>`}</select>`
     case 'number': return html`<input ...${own} inputmode="decimal" autocomplete="off" />`
     case 'null': return html`<code class="dim">null</code>`
@@ -204,7 +232,7 @@ function Control({ n, path, id, ctx, bad, touch, label }) { // label where no el
   }
   if (c.complete) return html`<${Complete} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
   return c.kind === 'long' || n.text.includes('\n') ? html`<textarea ...${own} rows="4"></textarea>`
-    : html`<input ...${own} autocomplete="off" placeholder=${c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined} />`
+    : html`<input ...${own} autocomplete="off" placeholder=${own.placeholder ?? (c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined)} />`
 }
 
 function pick(n, i) {
@@ -309,7 +337,7 @@ function Complete({ n, aria, ctx, touch }) {
       e => { if (!mine.signal.aborted) setFound({ values: [], error: e.message }) }), wait)
   }
   const values = found?.values ?? [], list = aria.id + ':l'
-  const pick = i => { n.text = values[i].value; close(); touch() }
+  const pick = i => { put(n, values[i].value); close(); touch() }
   const key = e => {
     if (e.key === 'ArrowDown' && !found) look(0)
     else if (e.key === 'ArrowDown') setAt(Math.min(values.length - 1, at + 1))
@@ -321,7 +349,7 @@ function Complete({ n, aria, ctx, touch }) {
   }
   useEffect(() => document.getElementById(list + at)?.scrollIntoView({ block: 'nearest' }), [at])
   return html`<div class="completes"><input ...${aria} role="combobox" aria-autocomplete="list" aria-expanded=${values.length > 0} aria-controls=${values.length > 0 ? list : undefined} aria-activedescendant=${at >= 0 ? list + at : undefined}
-      autocomplete="off" placeholder="↓ shows what it may be" value=${n.text} onKeyDown=${key} onInput=${e => { n.text = e.currentTarget.value; ctx.change(); look(250) }} onBlur=${() => { close(); touch() }} />
+      autocomplete="off" placeholder=${preset(n.c) || '↓ suggestions'} value=${n.text} onKeyDown=${key} onInput=${e => { put(n, e.currentTarget.value); ctx.change(); look(250) }} onBlur=${() => { close(); touch() }} />
     ${values.length > 0 && html`<ul id=${list} role="listbox" aria-label=${'values of ' + n.c.label}>${values.map((v, i) => html`<li id=${list + i} role="option" aria-selected=${i === at} onMouseDown=${e => { e.preventDefault(); pick(i) }}>${v.label}</li>`)}</ul>`}
-    <span class="dim" role="status">${found?.error || (found && !values.length ? 'the server knows none' : found?.more ? 'there are more: type on' : '')}</span></div>`
+    <span class="dim" role="status">${found?.error || (found && !values.length ? 'no suggestions' : found?.more ? 'type more to see further values' : '')}</span></div>`
 }

@@ -1,5 +1,5 @@
-// What the page asks of the program. The key is that of this tab alone: it is in no
-// cookie, so that nothing but this code sends it. And JSON without loss.
+// What the page asks of the program. The key is in no cookie, so that nothing but this
+// code sends it; the tabs of one browser share it. And JSON without loss.
 
 let key = ''
 export const failed = { text: '' } // why there is no key
@@ -8,7 +8,38 @@ export const failed = { text: '' } // why there is no key
 export const address = () => new URLSearchParams(location.hash.slice(1))
 export const moves = tell => { addEventListener('hashchange', tell); return () => removeEventListener('hashchange', tell) }
 
-// enter trades the code of the link for a key, or takes the key of this tab.
+// Tabs ask each other for the key. A worker of another program would receive it, too:
+// where there is one, no tab answers.
+const tabs = new BroadcastChannel('key')
+let good = false // the key, as far as this tab has found
+tabs.onmessage = async ({ data }) => {
+  if (data.ask && good && !(await navigator.serviceWorker?.getRegistrations())?.length) tabs.postMessage({ to: data.ask, key })
+}
+
+// others is the key of another tab, '' if there is none. A tab that has the key holds a lock,
+// so that the first one waits for no answer.
+const others = async () => (await navigator.locks.query()).held.some(l => l.name === 'key') ? new Promise(done => {
+  const me = String(Math.random()), told = new BroadcastChannel('key')
+  const end = key => { told.close(); done(key) }
+  told.onmessage = ({ data }) => data.to === me && end(data.key)
+  told.postMessage({ ask: me })
+  setTimeout(end, 2000, '')
+}) : ''
+
+const own = one => {
+  sessionStorage.setItem('key', key = one)
+  if (!good) navigator.locks.request('key', { mode: 'shared' }, () => new Promise(() => {})) // as long as the tab is there
+  return good = true
+}
+
+// take makes a key that of this tab, if the program knows it.
+async function take(one) {
+  if (!one || (await fetch('/api/calls/0', { credentials: 'omit', headers: { Authorization: 'Bearer ' + one } })).status === 401) return false
+  return own(one)
+}
+
+// enter takes the key of this tab or of another one, or trades the code of the link for
+// one. A link that is opened again is not used: a second use would lock all tabs out.
 export async function enter() {
   if (navigator.serviceWorker?.controller) {
     failed.text = 'A service worker of another program controls this address. Open the developer tools, Application, Service workers, and unregister it; then reload.'
@@ -17,20 +48,20 @@ export async function enter() {
   const given = () => address().get('k')
   moves(() => given() && location.reload()) // a new link in this tab
   const code = given()
+  if (code) history.replaceState(null, '', location.pathname)
+  if (await take(sessionStorage.getItem('key')) || await take(await others())) return true
   if (code) {
-    history.replaceState(null, '', location.pathname)
     const r = await fetch('/api/key', { method: 'POST', credentials: 'omit', body: JSON.stringify({ code }) })
     const answer = await r.json()
-    if (r.ok) sessionStorage.setItem('key', answer.key)
-    else failed.text = answer.error
+    if (r.ok) return own(answer.key)
+    failed.text = answer.error
   }
-  key = sessionStorage.getItem('key') ?? ''
-  if (!key && !failed.text) failed.text = 'Open the link that the terminal shows: it has the key to this page.'
-  return !!key
+  failed.text ||= 'Open the link that the terminal shows. It contains the key to this page.'
+  return false
 }
 
 class Gone extends Error {}
-const ended = 'talaria has ended: start it again, and this page goes on'
+const ended = 'talaria has ended. Start it again, and this page reconnects.'
 
 let chosen = 0
 // chooseServer makes this server, of several, the one that is asked; a path that has a
@@ -47,7 +78,11 @@ async function ask(method, path, body, signal) {
   } catch (e) {
     throw e.name === 'AbortError' ? e : new Gone(ended)
   }
-  if (r.status === 401) throw new Gone('the key is no longer good: open the link that the terminal shows')
+  if (r.status === 401) {
+    good = false
+    if (await take(await others())) return ask(method, path, body, signal)
+    throw new Gone('The key of this page is not valid any more. Open the link that the terminal shows.')
+  }
   if (!r.ok) throw new Error((await r.json()).error)
   return r
 }
@@ -75,6 +110,13 @@ export async function listen(tell, lost, signal) {
     }
     await new Promise(done => setTimeout(done, 1000))
   }
+}
+
+// finder makes a test of texts: each word of a query is in them, in any order; the loose one
+// takes its singular, too.
+export function finder(query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  return (text, loose) => { text = text.toLowerCase(); return words.every(w => text.includes(w) || loose && w.length > 3 && w.endsWith('s') && text.includes(w.slice(0, -1))) }
 }
 
 export const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`
