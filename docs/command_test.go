@@ -23,7 +23,7 @@ var exempt = map[string]string{
 	"go run ./cmd/example":                "it runs until it is stopped; .ci/smoke tries it",
 	"go run ./cmd/example -auth":          "it runs until it is stopped; tests of cmd/example try it",
 	"go test ./...":                       "the gate runs it",
-	"go test ./cmd/talaria/...":            "the gate runs it",
+	"go test ./cmd/talaria/...":           "the gate runs it",
 
 	`redis-server --save "" &`: "it runs until it is stopped; e2e/deploy starts an engine of its own",
 	"export REDIS_URL=redis://127.0.0.1:6379 STATE_KEYS=$(openssl rand -hex 32)": "the two after it are not run",
