@@ -202,7 +202,7 @@ func (b *inBrowser) words(target []string) (words []string) {
 func (b *inBrowser) history(args []string) (file, unkept string) {
 	dir, err := statedir.Make("inspector")
 	if err != nil {
-		return "", "the calls will be lost: " + err.Error()
+		return "", "calls are not kept: " + err.Error()
 	}
 	folder, _ := os.Getwd()
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{folder, b.config}, args...), "\x00")))

@@ -68,7 +68,7 @@ func TestListChanged(t *testing.T) {
 func TestRestless(t *testing.T) {
 	t.Parallel()
 	b := inspectPage(t, fixture(t, "restless"))
-	b.until(`document.querySelector('section[aria-label=Tools]').innerText.includes('changes all the time')`)
+	b.until(`document.querySelector('section[aria-label=Tools]').innerText.includes('changes constantly')`)
 	b.call("good")
 	b.until(`document.querySelector('[data-state=done]')`)
 }
@@ -84,7 +84,7 @@ func TestUnkept(t *testing.T) {
 	i := inspectWith(t, talaria, dir, nil, fixture(t, "good"))
 	b := newTab(t)
 	b.open(i.link)
-	b.until(`document.querySelector('section[aria-label=Recent]').innerText.includes('the calls will be lost')`)
+	b.until(`document.querySelector('section[aria-label=Recent]').innerText.includes('calls are not kept')`)
 }
 
 // TestDropped: how many messages were not kept is said where they would be.

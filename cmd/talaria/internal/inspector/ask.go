@@ -81,7 +81,7 @@ func (q *questions) ask(ctx context.Context, one *question) (answer, error) {
 	}
 	if len(q.list) >= maxQuestions || len(q.list) > 0 && size > maxAsked {
 		q.mu.Unlock()
-		return answer{}, errors.New("too many questions wait for a person")
+		return answer{}, errors.New("too many open questions (limit 64)")
 	}
 	q.next++
 	q.list, q.text = append(q.list, one), nil
@@ -135,7 +135,7 @@ func (q *questions) encoded() json.RawMessage {
 }
 
 // errNobody is the error of an answer that nobody waits for.
-var errNobody = errors.New("nobody waits for this answer any more")
+var errNobody = errors.New("this question is no longer open")
 
 // reply gives an answer. One that does not fit is an error, and the question waits on.
 func (q *questions) reply(a answer) error {

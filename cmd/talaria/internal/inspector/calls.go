@@ -69,7 +69,7 @@ type calls struct {
 }
 
 // errTooMany is the error of a call beyond the bound.
-var errTooMany = errors.New("32 calls are under way: wait for one, or cancel it")
+var errTooMany = errors.New("too many calls at once (limit 32): wait for one or cancel it")
 
 // begin adds a call.
 func (c *calls) begin(one *call) error {
@@ -167,7 +167,7 @@ func (c *calls) start(i *Inspector, method, tool, arguments string) (int64, erro
 		return 0, errNoConnection
 	}
 	if !json.Valid([]byte(arguments)) {
-		return 0, errors.New("the arguments are no JSON")
+		return 0, errors.New("invalid arguments: not JSON")
 	}
 	ctx, cancel := context.WithCancel(i.ctx)
 	one := &call{Method: method, Tool: tool, Label: visible.Line(tool, visible.Name), Arguments: arguments, cancel: cancel}

@@ -21,10 +21,10 @@ func (i past) showDiff(w http.ResponseWriter, r *http.Request) {
 	old := i.calls.before(one)
 	switch {
 	case old.ID == 0 || one.Result == "":
-		refuse(w, http.StatusNotFound, errors.New("there is nothing to compare it with"))
+		refuse(w, http.StatusNotFound, errors.New("there is no earlier result to compare with"))
 		return
 	case len(old.Result) > maxCompared || len(one.Result) > maxCompared:
-		refuse(w, http.StatusConflict, errors.New("the results are too long to be compared"))
+		refuse(w, http.StatusConflict, errors.New("the results are too long to compare (limit 256 KiB)"))
 		return
 	}
 	text := udiff.Unified("before", "after", old.Result+"\n", one.Result+"\n")

@@ -43,7 +43,7 @@ func (i exporter) export(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.ParseInt(q.Get("call"), 10, 64) // what is no number is no call
 	one, ok := i.calls.get(id)
 	if !ok {
-		refuse(w, http.StatusNotFound, errors.New("this call is not kept any more"))
+		refuse(w, http.StatusNotFound, errors.New("this call is no longer kept"))
 		return
 	}
 	text, err := i.exported(one, q.Get("as"), q.Get("kind"))

@@ -35,7 +35,7 @@ func TestFollow(t *testing.T) {
 		t.Error("a file that is not there is shown")
 	}
 	write("nonsense", asked)
-	if err := i.Follow(name); err == nil || !strings.Contains(err.Error(), "is no recording") {
+	if err := i.Follow(name); err == nil || !strings.Contains(err.Error(), "is not a recording") {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Remove(name); err != nil {

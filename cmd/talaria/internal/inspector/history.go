@@ -70,7 +70,7 @@ func (h *history) read() {
 	}
 	k, err := readKept(h.path)
 	if err != nil {
-		h.problem = "the calls before are lost: " + visible.Line(err.Error(), visible.Sentence)
+		h.problem = "earlier calls were not restored: " + visible.Line(err.Error(), visible.Sentence)
 		return
 	}
 	h.kind, h.tool, h.drafts = k.Kind, k.Tool, k.Drafts
@@ -136,7 +136,7 @@ func (h *history) save() {
 	}
 	problem := ""
 	if err != nil {
-		problem = "the calls will be lost: " + visible.Line(err.Error(), visible.Sentence)
+		problem = "calls are not kept: " + visible.Line(err.Error(), visible.Sentence)
 	}
 	h.mu.Lock()
 	same := h.problem == problem

@@ -85,7 +85,7 @@ func (i *Inspector) keepListed(ctx context.Context, attempt int, kind string, ch
 		}
 		kept := max(rest, (listShare-1)*time.Since(began))
 		if rest >= longRest {
-			o.Note = fmt.Sprintf("It changes all the time, so it is listed every %v.", kept.Round(100*time.Millisecond))
+			o.Note = fmt.Sprintf("The list changes constantly, so it is refreshed every %v.", kept.Round(100*time.Millisecond))
 		}
 		i.offers(attempt, kind, *o)
 		if pause(ctx, kept, nil) != nil {

@@ -75,7 +75,7 @@ func TestRestless(t *testing.T) {
 				if n := lists.Load(); n > c.most || n < c.most/2 {
 					t.Errorf("%d lists", n)
 				}
-				if _, note := list(); strings.Contains(note, "changes all the time") != c.note {
+				if _, note := list(); strings.Contains(note, "changes constantly") != c.note {
 					t.Errorf("note: %q", note)
 				}
 				time.Sleep(5 * time.Minute)

@@ -249,7 +249,7 @@ func (i pages) members() map[string]json.RawMessage {
 func (i pages) events(w http.ResponseWriter, r *http.Request) {
 	if n := i.streams.Add(1); n > maxStreams {
 		i.streams.Add(-1)
-		refuse(w, http.StatusServiceUnavailable, errors.New("too many pages listen"))
+		refuse(w, http.StatusServiceUnavailable, errors.New("too many open pages (limit 8)"))
 		return
 	}
 	defer i.streams.Add(-1)
@@ -441,7 +441,7 @@ func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 		method, err = protocol.MethodPromptsGet, nil
 	case "template":
 		if q.Tool = expanded(q.Tool, []byte(q.Arguments)); q.Tool == "" && err == nil {
-			err = errors.New("these values make no URI")
+			err = errors.New("the values do not expand to a URI")
 		}
 		q.Arguments = "{}"
 	}
@@ -491,7 +491,7 @@ func (i pages) found(w http.ResponseWriter, r *http.Request) (call, bool) {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // what is no number is no call
 	one, ok := i.shown(id)
 	if !ok {
-		refuse(w, http.StatusNotFound, errors.New("this call is not kept any more"))
+		refuse(w, http.StatusNotFound, errors.New("this call is no longer kept"))
 	}
 	return one, ok
 }
@@ -536,7 +536,7 @@ func (i pages) message(w http.ResponseWriter, r *http.Request) {
 	seq, _ := strconv.ParseInt(r.PathValue("seq"), 10, 64) // what is no number is no row
 	row, request, answer, ok := i.store.Texts(seq)
 	if !ok {
-		refuse(w, http.StatusNotFound, errors.New("this message is not kept any more"))
+		refuse(w, http.StatusNotFound, errors.New("this message is no longer kept"))
 		return
 	}
 	shown := r.URL.Query().Get("secrets") == "shown"

@@ -55,9 +55,9 @@ func TestFormLists(t *testing.T) {
 		{"tool=sum&list=1", "[]", http.StatusOK},
 		{"tool=sum&list=x", "[]", http.StatusOK},
 		{fmt.Sprintf("question=%d&list=9", snapshot(i).Questions[0].ID), "[]", http.StatusOK},
-		{"question=99&list=1", "nobody waits", http.StatusNotFound},
-		{"question=99", "nobody waits", http.StatusNotFound},
-		{"question=x&tool=sum", "nobody waits", http.StatusNotFound},
+		{"question=99&list=1", "no longer open", http.StatusNotFound},
+		{"question=99", "no longer open", http.StatusNotFound},
+		{"question=x&tool=sum", "no longer open", http.StatusNotFound},
 	} {
 		var got json.RawMessage
 		if code := ask(t, i, "GET", "/api/form?"+c.query, "", &got); code != c.code || !strings.Contains(string(got), c.want) {

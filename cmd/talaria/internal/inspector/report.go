@@ -100,7 +100,7 @@ func (e *exported) report() string {
 		}
 	}
 	if len(rows) == 0 {
-		b.WriteString("\nThey are not kept any more.\n")
+		b.WriteString("\nThey are no longer kept.\n")
 	}
 	if len(stderr) == 0 {
 		stderr = s.Stderr

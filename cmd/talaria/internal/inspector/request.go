@@ -23,7 +23,7 @@ const (
 )
 
 // errNoConnection is the answer to what needs one.
-var errNoConnection = errors.New("there is no connection")
+var errNoConnection = errors.New("not connected")
 
 // request makes one of the requests that the page may make beside calls.
 func (i pages) request(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ type suggestions struct {
 func (i pages) complete(ctx context.Context, to *client.Client, c client.Completion) (*suggestions, error) {
 	if i.completions.Add(1) > maxCompletions {
 		i.completions.Add(-1)
-		return nil, errors.New("too many completions are under way")
+		return nil, errors.New("too many completions at once (limit 8)")
 	}
 	defer i.completions.Add(-1)
 	result, err := to.Complete(ctx, c)

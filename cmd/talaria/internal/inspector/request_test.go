@@ -161,10 +161,10 @@ func TestEntries(t *testing.T) {
 		{"resource", `{"uri":"x://y","name":"a file","mimeType":"text/\u202eplain"}`, "a file: "},
 		{"resource", `{"uri":"x://y"}`, "x://y: "},
 		{"resource", `{"uri":"x://y","size":"big"}`, "x://y: size is a string"},
-		{"template", `{"uriTemplate":"x://{a}{b}","name":"t"}`, "t: its variables cannot be told apart"},
+		{"template", `{"uriTemplate":"x://{a}{b}","name":"t"}`, "t: its variables cannot be read"},
 		{"template", `{"uriTemplate":"x://{","name":"t"}`, "t: its variables"},
-		{"template", `{"uriTemplate":"x://` + strings.Repeat("/{a}", 100_000) + `","name":"t"}`, "t: its variables cannot be told apart, so type the URI: the template has more than"},
-		{"template", `{"uriTemplate":"x://{?a` + strings.Repeat(",a", 100) + `}","name":"t"}`, "t: its variables cannot be told apart, so type the URI: the template has more than"},
+		{"template", `{"uriTemplate":"x://` + strings.Repeat("/{a}", 100_000) + `","name":"t"}`, "t: its variables cannot be read; enter the URI: the template has more than"},
+		{"template", `{"uriTemplate":"x://{?a` + strings.Repeat(",a", 100) + `}","name":"t"}`, "t: its variables cannot be read; enter the URI: the template has more than"},
 		{"template", `7`, "(number 1, without a name): it does not decode"},
 	} {
 		e := entryOf(kinds[c.kind], json.RawMessage(c.text), 0)

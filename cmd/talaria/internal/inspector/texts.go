@@ -66,7 +66,7 @@ func parseTemplate(text string) (*uritemplate.Template, error) {
 func variablesOf(template string) ([]protocol.PromptArgument, error) {
 	t, err := parseTemplate(template)
 	if err != nil {
-		return []protocol.PromptArgument{{Name: wholeURI, Required: true}}, fmt.Errorf("its variables cannot be told apart, so type the URI: %w", err)
+		return []protocol.PromptArgument{{Name: wholeURI, Required: true}}, fmt.Errorf("its variables cannot be read; enter the URI: %w", err)
 	}
 	var optional []string
 	for _, part := range inQuery.FindAllStringSubmatch(template, -1) {

@@ -434,5 +434,5 @@ function Conversation({ text }) {
   }, [text])
   if (!read) return html`<pre tabindex="0">${seen(text)}</pre>`
   return html`<div class="conversation" tabindex="0" role="region" aria-label="Conversation"><${Contents} list=${contentOf(read) ?? []} />
-    <${Tree} name="Further params" value=${rest} /></div>`
+    <${Tree} name="Other parameters" value=${rest} /></div>`
 }

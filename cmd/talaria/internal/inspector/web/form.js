@@ -194,8 +194,8 @@ function Field({ n, path, id, ctx }) {
   const group = ['object', 'list', 'union'].includes(c.kind)
   const head = html`<span class="label" id=${id + ':n'}>${c.label}${c.required && html`<span class="req" title="required" aria-hidden="true"> *</span>`}</span>
     ${c.hint && html`<span class="dim">${c.hint}</span>`}${c.preset !== undefined && /^(date|time)$/.test(c.kind) && html`<span class="dim">default ${preset(c)}</span>`}
-    ${!n.set && (c.preset !== undefined ? html`<button class="quiet" aria-label=${c.label + ': use default'} onClick=${() => { fill(n); toggle(true) }}>use default</button>`
-      : /^(text|long)$/.test(c.kind) && html`<button class="quiet" aria-label=${c.label + ': empty text'} title="send an empty text" onClick=${() => toggle(true)}>""</button>`)}
+    ${!n.set && /^(text|long)$/.test(c.kind) && (c.preset !== undefined ? html`<button class="quiet" aria-label=${c.label + ': use default'} onClick=${() => { fill(n); toggle(true) }}>use default</button>`
+      : html`<button class="quiet" aria-label=${c.label + ': empty text'} title="send an empty text" onClick=${() => toggle(true)}>""</button>`)}
     ${c.null && html`<button class="quiet" id=${id + ':z'} aria-label=${c.label + ': null'} aria-pressed=${n.isNull} onClick=${() => { n.isNull = !n.isNull; n.set = c.required || n.isNull || !simple(c) || n.text !== ''; touch() }}>null</button>`}
     ${!c.required && n.set && html`<button class="quiet" aria-label=${c.label + ': not set'} onClick=${() => toggle(false)}>not set</button>`}`
   const under = html`${shown ? faults(mine, id) : ''}

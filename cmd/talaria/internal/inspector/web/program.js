@@ -18,7 +18,7 @@ tabs.onmessage = async ({ data }) => {
 
 // others is the key of another tab, '' if there is none. A tab that has the key holds a lock,
 // so that the first one waits for no answer.
-const others = async () => (await navigator.locks.query()).held.some(l => l.name === 'key') ? new Promise(done => {
+const others = async () => (await navigator.locks?.query())?.held.some(l => l.name === 'key') ? new Promise(done => {
   const me = String(Math.random()), told = new BroadcastChannel('key')
   const end = key => { told.close(); done(key) }
   told.onmessage = ({ data }) => data.to === me && end(data.key)
@@ -28,7 +28,7 @@ const others = async () => (await navigator.locks.query()).held.some(l => l.name
 
 const own = one => {
   sessionStorage.setItem('key', key = one)
-  if (!good) navigator.locks.request('key', { mode: 'shared' }, () => new Promise(() => {})) // as long as the tab is there
+  if (!good) navigator.locks?.request('key', { mode: 'shared' }, () => new Promise(() => {})) // as long as the tab is there
   return good = true
 }
 
