@@ -17,7 +17,6 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -244,7 +243,7 @@ func TestElicitLists(t *testing.T) {
 	askedEverywhere(t, protocol.V20250618, func(t *testing.T, rev protocol.Revision, options ...mcptest.Option) {
 		c := newAsked(t, s, rev, append(options, elicits(client.Accept(order{"small", 1, []string{"milk", "sugar"}})))...)
 		want := "[milk sugar]"
-		if !wire.ElicitModes.In(rev) {
+		if !rev.Has(protocol.FeatureElicitModes) {
 			want = "cannot be a form" // it has no lists
 		}
 		if got := outcome(c.Client, "list"); !strings.Contains(got, want) {
@@ -353,7 +352,7 @@ func TestAskWithoutCapability(t *testing.T) {
 				t.Errorf("%s: %v, %v", tool, r, err)
 			}
 		}
-		if wire.ElicitModes.In(rev) {
+		if rev.Has(protocol.FeatureElicitModes) {
 			for tool, can := range map[string]*protocol.ElicitationCapability{"elicit": {URL: &struct{}{}}, "url": {Form: &struct{}{}}} {
 				half := newAsked(t, s, rev, append(options, elicits(client.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{Elicitation: can}))...)
 				lacks := map[string]string{"elicit": `capability "elicitation.form"`, "url": `capability "elicitation.url"`}[tool]
@@ -363,7 +362,7 @@ func TestAskWithoutCapability(t *testing.T) {
 				half.Close()
 			}
 		}
-		if !wire.ElicitModes.In(rev) {
+		if !rev.Has(protocol.FeatureElicitModes) {
 			all := &struct{}{}
 			newer := newAsked(t, s, rev, append(options, elicits(client.Accept(nil)), mcptest.Capabilities(protocol.ClientCapabilities{
 				Elicitation: &protocol.ElicitationCapability{Form: all, URL: all},
@@ -371,7 +370,7 @@ func TestAskWithoutCapability(t *testing.T) {
 			if got := outcome(newer.Client, "url"); !strings.Contains(got, "elicitation") || newer.questions() != 0 {
 				t.Errorf("asked for a URL: %q, %q", got, newer.got)
 			}
-			if !wire.Elicitation.In(rev) {
+			if !rev.Has(protocol.FeatureElicitation) {
 				if got := outcome(newer.Client, "elicit"); !strings.Contains(got, "elicitation") || newer.questions() != 0 {
 					t.Errorf("asked for a form: %q, %q", got, newer.got)
 				}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -150,7 +149,7 @@ func (d *bareClient) do(method, body string, headers ...string) *httptest.Respon
 	if d.session != "" {
 		req.Header.Set("Mcp-Session-Id", d.session)
 	}
-	if wire.VersionHeader.In(d.rev) {
+	if d.rev.Has(protocol.FeatureVersionHeader) {
 		req.Header.Set("Mcp-Protocol-Version", d.rev.String())
 	}
 	for i := 0; i < len(headers); i += 2 {
@@ -172,7 +171,7 @@ func (d *bareClient) want(res *httptest.ResponseRecorder, status int, part strin
 	// An error that belongs to no request has no id, as the prose of every
 	// revision says; the schemas before 2025-11-25 leave that out.
 	if strings.HasPrefix(res.Header().Get("Content-Type"), "application/json") &&
-		(wire.OptionalErrorID.In(d.rev) || strings.Contains(res.Body.String(), `"id":`)) {
+		(d.rev.Has(protocol.FeatureOptionalErrorID) || strings.Contains(res.Body.String(), `"id":`)) {
 		checkSpec(d.t, d.rev, "", res.Body.String())
 	}
 }
@@ -342,7 +341,7 @@ func streamGoesOn(t *testing.T, _ transportUnderTest, rev protocol.Revision) {
 	first.hangUp()
 	u.s.ResourceUpdated("r:c")
 	second := u.listen(cursor)
-	if wire.ResumableStreams.In(rev) {
+	if rev.Has(protocol.FeatureResumableStreams) {
 		u.hears(second, "r:b")
 	} else if cursor != "" {
 		t.Errorf("revision %s has no ids of events, got %s", rev, cursor)
@@ -367,7 +366,7 @@ func badCursorIsFresh(t *testing.T, _ transportUnderTest, rev protocol.Revision)
 	}
 	// The client waits for the rest of an answer there, which will not come.
 	d := openBare(t, rev, nil)
-	if wire.ResumableStreams.In(rev) {
+	if rev.Has(protocol.FeatureResumableStreams) {
 		d.want(d.do(http.MethodGet, "", "Last-Event-Id", "9-9"), http.StatusBadRequest, "names no stream of this session")
 	}
 }

@@ -147,7 +147,7 @@ func complete(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	}
 	found := protocol.Completion{}
 	if completer != nil {
-		if found, err = completer(f, *params.Argument.Value, params.Context.Arguments); err != nil {
+		if found, err = completer(f, params.Argument.Value, params.Context.Arguments); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +164,7 @@ func complete(f *frame.Frame, view registry.View) (protocol.Result, error) {
 
 // completerOf finds the completer of an argument; nil if the argument has none,
 // an error if there is no such argument.
-func completerOf(f *frame.Frame, view registry.View, params *wire.CompleteParams) (completer, error) {
+func completerOf(f *frame.Frame, view registry.View, params *protocol.CompleteParams) (completer, error) {
 	e, ok := completed(view, params)
 	what := fmt.Sprintf("prompt %q", params.Ref.Name)
 	if params.Ref.Type != wire.RefPrompt {
@@ -190,7 +190,7 @@ func completerOf(f *frame.Frame, view registry.View, params *wire.CompleteParams
 
 // completed finds what the arguments of are to be completed: a prompt, or a
 // template by its text or by a URI that fits it.
-func completed(view registry.View, params *wire.CompleteParams) (*registry.Entry, bool) {
+func completed(view registry.View, params *protocol.CompleteParams) (*registry.Entry, bool) {
 	if params.Ref.Type == wire.RefPrompt {
 		return view.Get(KindPrompt, params.Ref.Name)
 	}

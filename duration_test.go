@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/raw"
 )
@@ -93,7 +93,7 @@ func TestDurationsBothWays(t *testing.T) {
 			if err := json.Unmarshal([]byte(answer), &m); err != nil || len(m.Result.Content) != 1 || m.Result.Content[0].Text != pausesText {
 				t.Errorf("%s: the text is not %s:\n%s", tool, pausesText, answer)
 			}
-			if got := string(m.Result.StructuredContent); got != pausesText && wire.StructuredContent.In(c.rev) {
+			if got := string(m.Result.StructuredContent); got != pausesText && c.rev.Has(protocol.FeatureStructuredContent) {
 				t.Errorf("%s: got  %s\nwant %s", tool, got, pausesText)
 			}
 		}

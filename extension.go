@@ -147,7 +147,7 @@ func skillMethods(s *Server) []dispatch.Method {
 	row := func(name string, params bool, serve func(f *frame.Frame, view registry.View) (protocol.Result, error)) dispatch.Method {
 		known := s.viewed(hasSkills, serve)
 		return dispatch.Method{Name: name, Revisions: dispatch.Both, Params: params, Serve: forRequests(func(f *frame.Frame) (protocol.Result, error) {
-			if !wire.Skills.In(f.Revision()) {
+			if !f.Revision().Has(protocol.FeatureSkills) {
 				return nil, wire.MethodNotFound(name)
 			}
 			return known(f)
@@ -182,7 +182,7 @@ func getSkill(cache protocol.Cache) func(f *frame.Frame, view registry.View) (pr
 		if err := f.NeedScopes(e.Scopes...); err != nil {
 			return nil, err
 		}
-		if !wire.CacheHints.In(f.Revision()) {
+		if !f.Revision().Has(protocol.FeatureCacheHints) {
 			return protocol.JSONResult{Value: skillResult{e.Definition}}, nil
 		}
 		own := cache

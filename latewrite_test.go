@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -136,7 +135,7 @@ func (w *onPipes) post(rev protocol.Revision, session, body string) (opened, tex
 	if session != "" {
 		req.Header.Set("Mcp-Session-Id", session)
 	}
-	if wire.VersionHeader.In(rev) {
+	if rev.Has(protocol.FeatureVersionHeader) {
 		req.Header.Set("Mcp-Protocol-Version", rev.String())
 	}
 	if rev.Modern() {

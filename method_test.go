@@ -13,7 +13,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -346,7 +345,7 @@ func TestMethodAsks(t *testing.T) {
 		return map[string]string{"name": answer.Value.Name}, err
 	}))
 	for _, rev := range protocol.Revisions() {
-		if !wire.Elicitation.In(rev) {
+		if !rev.Has(protocol.FeatureElicitation) {
 			continue
 		}
 		for name, options := range map[string][]mcptest.Option{"pipe": nil, "http": {mcptest.OverHTTP()}} {

@@ -26,7 +26,7 @@ import (
 func (s *Server) methods() []dispatch.Method {
 	table := []dispatch.Method{
 		{Name: protocol.MethodInitialize, Revisions: dispatch.Legacy, Params: true, Serve: s.initialize},
-		{Name: facts.MethodInitialized, Revisions: dispatch.Legacy, Serve: ignore},
+		{Name: protocol.MethodInitialized, Revisions: dispatch.Legacy, Serve: ignore},
 		{Name: protocol.MethodPing, Revisions: dispatch.Legacy, Serve: ignore},
 		{Name: protocol.MethodDiscover, Revisions: dispatch.Modern, Serve: s.discover},
 		{Name: protocol.MethodToolsList, Revisions: dispatch.Both, Serve: s.lists(0, KindTool)},

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -189,7 +188,7 @@ func TestMountKeepsRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rev := range protocol.Revisions() {
-		if !wire.Elicitation.In(rev) {
+		if !rev.Has(protocol.FeatureElicitation) {
 			continue
 		}
 		c := newAsked(t, root, rev, mcptest.Accepting(map[string]any{"name": "Ada"}))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -50,7 +49,7 @@ func newNotification(method string, params any) (n notification, err error) {
 		_ = json.Unmarshal(text, &about) // other notifications may have other types there
 	}
 	switch method {
-	case protocol.MethodProgress, protocol.MethodCancelled, facts.MethodAcknowledged, facts.MethodInitialized:
+	case protocol.MethodProgress, protocol.MethodCancelled, protocol.MethodAcknowledged, protocol.MethodInitialized:
 		return refuse("it belongs to a request, or to clients; see Frame.Progress")
 	case protocol.MethodLog:
 		if err := n.level.UnmarshalText([]byte(about.Level)); err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -105,7 +104,7 @@ func (p *placed) send(method, body string, header http.Header) *placedAnswer {
 	if p.session != "" {
 		req.Header.Set("Mcp-Session-Id", p.session)
 	}
-	if wire.VersionHeader.In(p.rev) {
+	if p.rev.Has(protocol.FeatureVersionHeader) {
 		req.Header.Set("Mcp-Protocol-Version", p.rev.String())
 	}
 	res, err := (inProcess{at.Handler()}).RoundTrip(req)
@@ -307,7 +306,7 @@ var scenarios = []scenario{
 		}
 		listening.has("a notice")
 	}},
-	{"resumption", wire.ResumableStreams.In, 4, func(p *placed) {
+	{"resumption", func(rev protocol.Revision) bool { return rev.Has(protocol.FeatureResumableStreams) }, 4, func(p *placed) {
 		p.initialize()
 		call := p.call("ask")
 		event := call.has(`^id: (.*)\n`)[1]

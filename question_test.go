@@ -12,7 +12,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -127,7 +126,7 @@ func TestQuestionExpiresInSession(t *testing.T) {
 			hangUp()
 			_ = answer.Body.Close()
 			got := await(t, failed, "the end of the question")
-			if wire.ResumableStreams.In(rev) && !strings.Contains(got, "has not answered for 50ms") {
+			if rev.Has(protocol.FeatureResumableStreams) && !strings.Contains(got, "has not answered for 50ms") {
 				t.Errorf("the question ended with %s", got)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/spectest"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -36,7 +35,7 @@ func TestStructuredOnly(t *testing.T) {
 		mcp.Tool("twin", func(*mcp.Frame, empty) (sized, error) { return sized{3}, nil }),
 	)
 	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
-		structured := wire.StructuredContent.In(rev)
+		structured := rev.Has(protocol.FeatureStructuredContent)
 		for name, wantText := range map[string]bool{"bare": !structured, "twin": true} {
 			r := c.Call(name, nil)
 			if text := r.Text(); (text != "") != wantText || wantText && text != `{"size":3}` {
@@ -252,7 +251,7 @@ func TestResultOf(t *testing.T) {
 		}),
 	)
 	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
-		structured := wire.StructuredContent.In(rev)
+		structured := rev.Has(protocol.FeatureStructuredContent)
 		for _, tool := range c.Tools() {
 			if tool.Name == "chart" && structured != strings.Contains(string(tool.OutputSchema), `"size"`) {
 				t.Errorf("the schema is %s", tool.OutputSchema)
@@ -312,7 +311,7 @@ func TestText(t *testing.T) {
 			if !strings.Contains(string(r.Raw), want) {
 				t.Errorf("%s: got %s, want %s", name, r.Raw, want)
 			}
-			if has := strings.Contains(string(r.Raw), `"structuredContent":{"size":3}`); has != (name != "failed" && wire.StructuredContent.In(rev)) {
+			if has := strings.Contains(string(r.Raw), `"structuredContent":{"size":3}`); has != (name != "failed" && rev.Has(protocol.FeatureStructuredContent)) {
 				t.Errorf("%s: got %s", name, r.Raw)
 			}
 		}

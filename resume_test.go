@@ -14,7 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -123,7 +122,7 @@ func TestResume(t *testing.T) {
 			go func() { let <- struct{}{} }()
 			first := fetch(t, ctx, "POST", url, callSteps, "Mcp-Session-Id", id)
 			at := 1
-			if wire.PrimedStreams.In(rev) {
+			if rev.Has(protocol.FeaturePrimedStreams) {
 				first.want("id: 1-1|data: ")
 				at++
 			}
@@ -246,14 +245,14 @@ func TestStreamsOfOneSession(t *testing.T) {
 			}
 			ids := []string{"0-1", "01-2", "01-3"}
 			first, leaveFirst := listen()
-			if wire.PrimedStreams.In(rev) {
+			if rev.Has(protocol.FeaturePrimedStreams) {
 				ids = []string{"0-2", "01-4", "01-5"}
 				first.want("id: 0-1|data: ")
 			}
 			update(1)
 			first.want(event(ids[0], 1))
 			second, leaveSecond := listen()
-			if wire.PrimedStreams.In(rev) {
+			if rev.Has(protocol.FeaturePrimedStreams) {
 				second.want("id: 01-3|data: ")
 			}
 			update(2)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -62,7 +61,7 @@ func TestSamplingShapes(t *testing.T) {
 				if got := outcome(c.Client, "think"); got != "hm" {
 					t.Fatalf("got %q", got)
 				}
-				newer := wire.SamplingTools.In(rev)
+				newer := rev.Has(protocol.FeatureSamplingTools)
 				if got, want := asked.IncludeContext != "", !newer || able; got != want {
 					t.Errorf("includeContext %q, want it: %v", asked.IncludeContext, want)
 				}

@@ -16,7 +16,6 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/principal"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -90,7 +89,7 @@ func TestStoreFails(t *testing.T) {
 				{http.MethodGet, ""},
 				{http.MethodDelete, ""},
 			}
-			if wire.Batches.In(rev) {
+			if rev.Has(protocol.FeatureBatches) {
 				requests = append(requests, struct{ method, body string }{http.MethodPost, `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`})
 			}
 			for _, r := range requests {

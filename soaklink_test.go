@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -140,7 +139,7 @@ func (l *soakHTTP) header() http.Header {
 	if l.session != "" {
 		h.Set("Mcp-Session-Id", l.session)
 	}
-	if rev := l.c.kind.rev; wire.VersionHeader.In(rev) {
+	if rev := l.c.kind.rev; rev.Has(protocol.FeatureVersionHeader) {
 		h.Set("Mcp-Protocol-Version", rev.String())
 	}
 	return h

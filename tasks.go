@@ -91,7 +91,7 @@ func AsTask(opts *TaskOptions) ToolOption {
 // takesTasks reports whether the client of f declared the extension.
 func takesTasks(f *frame.Frame) bool {
 	_, ok := f.ClientCapabilities().Extensions[wire.TasksExtension]
-	return ok && wire.PerRequestMeta.In(f.Revision())
+	return ok && f.Revision().Has(protocol.FeaturePerRequestMeta)
 }
 
 // errNeedsTasks is the error for a client that did not.
@@ -533,7 +533,7 @@ func newTaskExtension(s *Server) *taskExtension {
 // methods are the rows of the extension in the method table.
 func (x *taskExtension) methods() []dispatch.Method {
 	return []dispatch.Method{
-		{Name: "tasks/get", Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+		{Name: protocol.MethodTasksGet, Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
 			record, err := x.Get(f, f.Principal(), id)
 			if err != nil {
 				return nil, err
@@ -543,7 +543,7 @@ func (x *taskExtension) methods() []dispatch.Method {
 			}
 			return tasks.State{Record: record}, nil
 		})},
-		{Name: "tasks/update", Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+		{Name: protocol.MethodTasksUpdate, Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
 			if f.Request().Params.InputResponses == nil {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses is missing: it has the answers, by their keys")
 			}
@@ -553,7 +553,7 @@ func (x *taskExtension) methods() []dispatch.Method {
 			}
 			return wire.EmptyResult{}, x.Update(f, f.Principal(), id, answers)
 		})},
-		{Name: "tasks/cancel", Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
+		{Name: protocol.MethodTasksCancel, Revisions: dispatch.Modern, Params: true, Serve: x.method(func(f *frame.Frame, id string) (protocol.Result, error) {
 			return wire.EmptyResult{}, x.Cancel(f, f.Principal(), id)
 		})},
 	}
@@ -578,7 +578,7 @@ func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.R
 }
 
 // taskTopic returns the topic of one task in the Broker.
-func taskTopic(id string) string { return tasks.MethodStatus + " " + id }
+func taskTopic(id string) string { return protocol.MethodTaskStatus + " " + id }
 
 // changed tells the subscribers of a task, unless they know that or better
 // already. The Manager calls it after each change here, and heard after one at

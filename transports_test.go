@@ -150,7 +150,7 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 	if c.session != "" {
 		req.Header.Set("Mcp-Session-Id", c.session)
 	}
-	if c.session != "" && wire.VersionHeader.In(c.rev) {
+	if c.session != "" && c.rev.Has(protocol.FeatureVersionHeader) {
 		req.Header.Set("MCP-Protocol-Version", c.rev.String())
 	}
 	if !c.rev.Modern() {

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -38,7 +37,7 @@ func TestAsking(t *testing.T) {
 		if err != nil || got != "about file:///home in 9" {
 			t.Errorf("thought %q, %v", got, err)
 		}
-		if !wire.Elicitation.In(rev) {
+		if !rev.Has(protocol.FeatureElicitation) {
 			return
 		}
 		got, err = Call[string](t.Context(), c, "greet", nil)

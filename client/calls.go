@@ -231,7 +231,7 @@ func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, be
 // has no schema.
 func (c *Client) checkOutput(ctx context.Context, name string, result *CallToolResult) error {
 	conn := c.life.conn.Load()
-	if conn == nil || !wire.StructuredContent.In(conn.revision()) {
+	if conn == nil || !conn.revision().Has(protocol.FeatureStructuredContent) {
 		return nil
 	}
 	tool, err := c.tools.need(ctx, name)
@@ -306,7 +306,7 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 	members = append(append(members, `},"argument":{`...), named("name", q.Argument)...)
 	members = jsonx.AppendString(append(members, `,"value":`...), q.Value)
 	members = append(members, '}')
-	if conn := c.life.conn.Load(); len(q.Context) > 0 && (conn == nil || wire.StructuredContent.In(conn.revision())) {
+	if conn := c.life.conn.Load(); len(q.Context) > 0 && (conn == nil || conn.revision().Has(protocol.FeatureStructuredContent)) {
 		members = append(stringMap(append(members, `,"context":{"arguments":`...), q.Context), '}')
 	}
 	op := "complete " + q.Argument
@@ -352,27 +352,27 @@ func (c *Client) SetLevel(ctx context.Context, level protocol.Level, options ...
 
 // Task asks for the state of a task. One that does not exist is ErrNotFound.
 func (c *Client) Task(ctx context.Context, id string, options ...CallOption) (*Task, error) {
-	raw, err := taskRequest(ctx, c, "tasks/get", id, nil, options)
+	raw, err := taskRequest(ctx, c, protocol.MethodTasksGet, id, nil, options)
 	if err != nil {
 		return nil, err
 	}
 	task, err := parseTask(raw)
-	return task, wrap("tasks/get "+id, "tasks/get", id, invalid(err))
+	return task, wrap("tasks/get "+id, protocol.MethodTasksGet, id, invalid(err))
 }
 
 // UpdateTask gives a task answers to its questions, by their keys.
 func (c *Client) UpdateTask(ctx context.Context, id string, answers map[string]any, options ...CallOption) error {
 	text, err := c.encoders.object([]byte(`"inputResponses":`), "answers", answers)
 	if err != nil {
-		return &Error{Op: "tasks/update " + id, Method: "tasks/update", Err: err}
+		return &Error{Op: "tasks/update " + id, Method: protocol.MethodTasksUpdate, Err: err}
 	}
-	_, err = taskRequest(ctx, c, "tasks/update", id, text, options)
+	_, err = taskRequest(ctx, c, protocol.MethodTasksUpdate, id, text, options)
 	return err
 }
 
 // CancelTask asks a task to end. It may end otherwise all the same.
 func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOption) error {
-	_, err := taskRequest(ctx, c, "tasks/cancel", id, nil, options)
+	_, err := taskRequest(ctx, c, protocol.MethodTasksCancel, id, nil, options)
 	return err
 }
 
@@ -384,7 +384,7 @@ func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOptio
 // with their numbers where the server tells those.
 func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption) (*CallToolResult, error) {
 	result, err := newTaskWait(c, newCallOptions(options), taskClock{}).run(ctx, task)
-	return result, wrap("wait for task "+task.ID, "tasks/get", task.ID, err)
+	return result, wrap("wait for task "+task.ID, protocol.MethodTasksGet, task.ID, err)
 }
 
 // Listen asks the server to tell of what filter says, and returns when the
@@ -433,7 +433,7 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 	if err != nil {
 		return nil, wrap("batch", "", "", err)
 	}
-	if !wire.Batches.In(conn.revision()) {
+	if !conn.revision().Has(protocol.FeatureBatches) {
 		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision())
 	}
 	requests := make([]*request, len(operations))
@@ -483,7 +483,7 @@ func nameIn(method string, members []byte) string {
 		member = "name"
 	case protocol.MethodResourcesRead:
 		member = "uri"
-	case "tasks/get", "tasks/update", "tasks/cancel":
+	case protocol.MethodTasksGet, protocol.MethodTasksUpdate, protocol.MethodTasksCancel:
 		member = "taskId"
 	default:
 		return ""
@@ -501,7 +501,7 @@ func reads(method string) bool {
 	case protocol.MethodPing, protocol.MethodDiscover, protocol.MethodToolsList, protocol.MethodPromptsList,
 		protocol.MethodResourcesList, protocol.MethodResourceTemplates, protocol.MethodResourcesRead,
 		protocol.MethodPromptsGet, protocol.MethodComplete, protocol.MethodSetLevel,
-		protocol.MethodSubscribe, protocol.MethodUnsubscribe, "tasks/get", "tasks/cancel":
+		protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodTasksGet, protocol.MethodTasksCancel:
 		return true
 	}
 	return false

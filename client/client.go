@@ -169,7 +169,7 @@ func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilit
 		return c.caps
 	}
 	caps := wire.ClientCapabilitiesFor(c.caps, rev)
-	if c.caps.Elicitation != nil && c.caps.Elicitation.Form == nil && c.caps.Elicitation.URL != nil && !wire.ElicitModes.In(rev) {
+	if c.caps.Elicitation != nil && c.caps.Elicitation.Form == nil && c.caps.Elicitation.URL != nil && !rev.Has(protocol.FeatureElicitModes) {
 		caps.Elicitation = nil // of URLs alone, which rev does not have
 	}
 	return caps
@@ -281,8 +281,8 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 		// "Capabilities").
 		return nil
 	}
-	err := conn.send(ctx, methodRootsChanged, wire.AppendNotification(nil, methodRootsChanged, nil))
-	return wrap(op, methodRootsChanged, "", err)
+	err := conn.send(ctx, protocol.MethodRootsChanged, wire.AppendNotification(nil, protocol.MethodRootsChanged, nil))
+	return wrap(op, protocol.MethodRootsChanged, "", err)
 }
 
 // most returns how long a request may take in all; a negative value means

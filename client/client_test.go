@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -157,7 +156,7 @@ func TestProgressAndLogs(t *testing.T) {
 		if len(heard) != 3 || heard[2].Progress != 3 || heard[2].Total != 3 {
 			t.Errorf("progress %+v", heard)
 		}
-		if wire.ProgressMessage.In(rev) && heard[0].Message != "step 1" {
+		if rev.Has(protocol.FeatureProgressMessage) && heard[0].Message != "step 1" {
 			t.Errorf("message %q", heard[0].Message)
 		}
 		select {

@@ -365,7 +365,7 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 	case protocol.MethodResourcesChanged:
 		c.opts.Cache.drop(c.server, protocol.MethodResourcesList, "")
 		c.opts.Cache.drop(c.server, protocol.MethodResourceTemplates, "")
-	case methodElicited:
+	case protocol.MethodElicited:
 		c.handlers.elicited.complete(stringIn(m.Params, "elicitationId"))
 	case protocol.MethodResourceUpdated:
 		if uri := stringIn(m.Params, "uri"); uri != "" {
@@ -373,7 +373,7 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 		}
 	}
 	sub := conn.subscriptionOf(m, during)
-	if sub != nil && m.Method == facts.MethodAcknowledged {
+	if sub != nil && m.Method == protocol.MethodAcknowledged {
 		sub.acknowledged(m.Params)
 		return
 	}

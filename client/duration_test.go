@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -65,7 +64,7 @@ func TestDurationInAnswer(t *testing.T) {
 		Wait time.Duration `json:"wait"`
 	}
 	each(t, func(t *testing.T, rev protocol.Revision) {
-		if !wire.Elicitation.In(rev) {
+		if !rev.Has(protocol.FeatureElicitation) {
 			return
 		}
 		s := fixture(t, nil)

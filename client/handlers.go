@@ -403,10 +403,6 @@ func withDefaults(form, content json.RawMessage) (json.RawMessage, error) {
 	return append(filled, '}'), err
 }
 
-// methodRootsChanged is the notification that the roots have changed. Only
-// legacy revisions have it.
-const methodRootsChanged = "notifications/roots/list_changed"
-
 // roots are the places that the server may work in. They are kept here and not
 // in the options because they can change.
 type roots struct {
@@ -445,12 +441,8 @@ func (h *handlers) answerRoots() ([]byte, error) {
 }
 
 // codeURLRequired is the code of a request that needs the user to visit a URL
-// first, and methodElicited the notification that the user did
-// (client/elicitation of 2025-11-25).
-const (
-	codeURLRequired protocol.Code = -32042
-	methodElicited                = "notifications/elicitation/complete"
-)
+// first (client/elicitation of 2025-11-25).
+const codeURLRequired protocol.Code = -32042
 
 // elicited knows the visits that requests wait for, and the last ones that
 // ended before anybody waited for them: the notification can overtake the

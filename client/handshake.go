@@ -395,7 +395,7 @@ func (h handshake) initialized(ctx context.Context, conn *connection, result []b
 	conn.server = Server{hello.ServerInfo, hello.Capabilities, hello.Instructions, result}
 	conn.opening.Store(false)
 	limited, stop := h.client.limited(ctx)
-	err := conn.send(limited, facts.MethodInitialized, wire.AppendNotification(nil, facts.MethodInitialized, nil))
+	err := conn.send(limited, protocol.MethodInitialized, wire.AppendNotification(nil, protocol.MethodInitialized, nil))
 	stop()
 	if err != nil {
 		return err

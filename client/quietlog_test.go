@@ -14,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -70,7 +69,7 @@ func TestLogLinesOverSSE(t *testing.T) {
 		case protocol.MethodInitialize:
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"x","version":"1"}}}`, m.ID)
-		case facts.MethodInitialized:
+		case protocol.MethodInitialized:
 			w.WriteHeader(http.StatusAccepted)
 		default:
 			w.Header().Set("Content-Type", "text/event-stream")

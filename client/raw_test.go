@@ -15,7 +15,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -44,7 +43,7 @@ func TestOnRequest(t *testing.T) {
 		if got := c.caps; got.Roots != nil || got.Extensions != nil {
 			t.Errorf("declared %+v", got)
 		}
-		if !wire.Elicitation.In(rev) {
+		if !rev.Has(protocol.FeatureElicitation) {
 			return
 		}
 		got, err := Call[string](t.Context(), c, "greet", nil)

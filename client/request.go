@@ -13,7 +13,6 @@ import (
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/pause"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -202,7 +201,7 @@ func (r *request) attempt(ctx context.Context) (json.RawMessage, error) {
 	if err := r.offered(conn); err != nil {
 		return nil, err
 	}
-	cached := r.cache && !r.client.opts.NoCache && wire.CacheHints.In(conn.revision()) && r.options.header == nil && r.options.meta == nil &&
+	cached := r.cache && !r.client.opts.NoCache && conn.revision().Has(protocol.FeatureCacheHints) && r.options.header == nil && r.options.meta == nil &&
 		r.options.answers == nil && r.options.state == "" // what comes of a round is kept for nobody
 	if cached && !r.options.noCache {
 		if result, ok := r.client.opts.Cache.get(r.client.server, r.client.owner, r.method, string(r.members)); ok {
@@ -235,7 +234,7 @@ func (r *request) rounds(ctx context.Context, conn *connection) (result json.Raw
 	}
 	for turn := 0; ; turn++ {
 		result, err = r.roundTrip(ctx, conn, more)
-		if err != nil || !wire.ResultType.In(conn.revision()) {
+		if err != nil || !conn.revision().Has(protocol.FeatureResultType) {
 			return result, rounds, err
 		}
 		switch kind := resultType(result); kind {
@@ -349,7 +348,7 @@ func (r *request) offered(conn *connection) error {
 			missing = "logging"
 		}
 	case protocol.MethodComplete:
-		if caps.Completions == nil && wire.CompletionsCapability.In(conn.revision()) {
+		if caps.Completions == nil && conn.revision().Has(protocol.FeatureCompletionsCapability) {
 			missing = "completions"
 		}
 	}

@@ -274,7 +274,7 @@ func (w *taskWait) answer(ctx context.Context, task *Task) error {
 	for _, q := range open {
 		w.answered[q.Key] = true
 	}
-	_, err = taskRequest(ctx, w.client, "tasks/update", task.ID, append([]byte(`"inputResponses":`), answers...), w.each)
+	_, err = taskRequest(ctx, w.client, protocol.MethodTasksUpdate, task.ID, append([]byte(`"inputResponses":`), answers...), w.each)
 	return err
 }
 
@@ -372,7 +372,7 @@ func (w *taskWatch) end() {
 // hear receives a notification about the task. A newer one replaces one that
 // has not been taken.
 func (w *taskWatch) hear(n Notification) {
-	if n.Method != "notifications/tasks" {
+	if n.Method != protocol.MethodTaskStatus {
 		return
 	}
 	task, err := parseTask(n.Params)

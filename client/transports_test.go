@@ -19,7 +19,6 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -193,7 +192,7 @@ func TestTransports(t *testing.T) {
 				if err != nil || r.Text() != "done" || !slices.Equal(steps, []float64{1, 2, 3}) {
 					t.Errorf("work %v, %v, steps %v", r, err, steps)
 				}
-				if wire.Elicitation.In(rev) {
+				if rev.Has(protocol.FeatureElicitation) {
 					if r, err := c.Call(t.Context(), "greet", nil); err != nil || r.Text() != "Hello, red Ada!" {
 						t.Errorf("greet %v, %v", r, err)
 					}

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -153,7 +152,7 @@ func TestWaits(t *testing.T) {
 			&Options{Timeout: 200 * time.Millisecond, ProbeTimeout: 100 * time.Millisecond, CloseTimeout: 200 * time.Millisecond}, true, ""},
 		{"initialize", func(t *testing.T) Transport { return lines(t, protocol.MethodInitialize, 1000) }, brief(), true, ""},
 		{"initialized is not read", func(t *testing.T) Transport { return lines(t, "", 1) }, brief(), true, ""},
-		{"initialized over http", func(t *testing.T) Transport { return HTTP(web(t, facts.MethodInitialized), nil) }, brief(), true, ""},
+		{"initialized over http", func(t *testing.T) Transport { return HTTP(web(t, protocol.MethodInitialized), nil) }, brief(), true, ""},
 		{"level", func(t *testing.T) Transport { return lines(t, protocol.MethodSetLevel, 1000) }, leveled, true, ""},
 		{"requests are not read", func(t *testing.T) Transport { return lines(t, "", 2) }, brief(), false, "timeout"},
 		{"call", func(t *testing.T) Transport { return lines(t, protocol.MethodToolsCall, 1000) }, brief(), false, "call x: timeout"},

@@ -68,7 +68,7 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 				return nil, errors.New("frame: sampling needs messages and a positive MaxTokens")
 			}
 			p := wire.SampleParamsFor(params, f.Revision())
-			if wire.SamplingTools.In(f.Revision()) && f.ClientCapabilities().Sampling.Context == nil {
+			if f.Revision().Has(protocol.FeatureSamplingTools) && f.ClientCapabilities().Sampling.Context == nil {
 				p.IncludeContext = "" // such a client has none to include
 			}
 			return json.Marshal(p)

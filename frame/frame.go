@@ -388,13 +388,17 @@ func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 	if !f.LogEnabled(level) {
 		return nil
 	}
-	m := wire.LogMessage{Level: level, Data: data}
+	name := ""
 	if len(logger) > 0 {
-		m.Logger = logger[0]
+		name = logger[0]
 	}
-	text, err := m.Append(nil)
+	m, err := protocol.NewLog(level, name, data)
 	if err != nil {
 		return fmt.Errorf("frame: log data does not encode: %w", err)
+	}
+	text, err := m.MarshalJSON()
+	if err != nil {
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -466,7 +470,7 @@ func (f *Frame) asker() upcall.Asker {
 // as the member elicitationId of its params.
 func (f *Frame) ElicitationID(key string) string {
 	rev := f.Revision()
-	if rev.Modern() || !wire.ElicitModes.In(rev) {
+	if rev.Modern() || !rev.Has(protocol.FeatureElicitModes) {
 		return ""
 	}
 	f.mu.Lock()

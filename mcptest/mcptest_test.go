@@ -20,7 +20,6 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/spectest"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -240,7 +239,7 @@ func TestScripts(t *testing.T) {
 		if got := c.Call("think", nil).Text(); got != "about file:///home in 9" {
 			t.Errorf("thought %q", got)
 		}
-		if c.Can("elicitation") != wire.Elicitation.In(c.Revision()) || !c.Can("roots") || c.Can("roots", "listChanged") || c.Can() {
+		if c.Can("elicitation") != c.Revision().Has(protocol.FeatureElicitation) || !c.Can("roots") || c.Can("roots", "listChanged") || c.Can() {
 			t.Errorf("can: elicitation %v, roots %v", c.Can("elicitation"), c.Can("roots"))
 		}
 		if !c.Can("elicitation") {

@@ -62,7 +62,7 @@ func newConfig(options []Option) *config {
 // revision: a server asks for nothing that the client did not declare.
 func (c *config) able() *protocol.ClientCapabilities {
 	can := &protocol.ClientCapabilities{}
-	modes := wire.ElicitModes.In(c.revision)
+	modes := c.revision.Has(protocol.FeatureElicitModes)
 	if c.answers[protocol.MethodElicit] != nil {
 		can.Elicitation = &protocol.ElicitationCapability{}
 		if modes {

@@ -14,7 +14,6 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/spectest"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -102,7 +101,7 @@ func TestCache(t *testing.T) {
 					t.Errorf("%s lacks the server's name: %s", tt.name, second)
 				}
 			}
-			if wire.Elicitation.In(rev) {
+			if rev.Has(protocol.FeatureElicitation) {
 				before := *runs
 				if first, second := call("ask", `{}`), call("ask", `{}`); !strings.Contains(first, "Ada") || !strings.Contains(second, "Ada") || *runs < before+2 {
 					t.Errorf("an answer of the client was kept: %d runs, %s, %s", *runs-before, first, second)

@@ -9,8 +9,8 @@
 // method, package session keeps what outlives a request, and the transports
 // carry the bytes. For that reason the package imports no other public package
 // of the module, and servers and clients share it. What only the transports and
-// the dispatcher of this module need, such as the features of a revision and the
-// text of notifications, is in internal/wire.
+// the dispatcher of this module need, such as the text of notifications, is in
+// internal/wire.
 //
 // # Reading
 //

@@ -81,8 +81,33 @@ func ExampleNewRequest() {
 	// Output: {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"arguments":{"a":1},"name":"add"}}
 }
 
+// The params of a request have types of their own where they have several members.
+func ExampleNewRequest_params() {
+	for method, params := range map[string]any{
+		protocol.MethodInitialize: protocol.InitializeParams{
+			ProtocolVersion: protocol.V20250618.String(), ClientInfo: protocol.Implementation{Name: "me", Version: "1"}},
+		protocol.MethodToolsCall: protocol.CallToolParams{Name: "add", Arguments: map[string]int{"a": 1}},
+		protocol.MethodComplete: protocol.CompleteParams{
+			Ref: protocol.CompletionReference{Type: "ref/prompt", Name: "greet"}, Argument: protocol.CompletionArgument{Name: "who", Value: "A"}},
+	} {
+		m, err := protocol.NewRequest(protocol.NewID(1), method, params)
+		fmt.Println(m.Method, string(m.Params), err)
+	}
+	// Unordered output:
+	// initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"me","version":"1"}} <nil>
+	// tools/call {"name":"add","arguments":{"a":1}} <nil>
+	// completion/complete {"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"who","value":"A"}} <nil>
+}
+
+func ExampleNewLog() {
+	m, _ := protocol.NewLog(protocol.LevelWarning, "storage", map[string]any{"free": "2 %"})
+	text, _ := m.MarshalJSON()
+	fmt.Println(string(text))
+	// Output: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"storage","data":{"free":"2 %"}}}
+}
+
 func ExampleNewNotification() {
-	m, _ := protocol.NewNotification("notifications/roots/list_changed", nil)
+	m, _ := protocol.NewNotification(protocol.MethodRootsChanged, nil)
 	text, _ := m.MarshalJSON()
 	fmt.Println(string(text))
 	// Output: {"jsonrpc":"2.0","method":"notifications/roots/list_changed"}

@@ -17,6 +17,16 @@ type Implementation struct {
 	Icons       []Icon `json:"icons,omitempty"`
 }
 
+// InitializeParams are the params of initialize, which opens a session in legacy
+// revisions (basic/lifecycle). ProtocolVersion is the revision that the client
+// wants, as Revision.String has it; the server answers with that of [Negotiate].
+type InitializeParams struct {
+	ProtocolVersion string             `json:"protocolVersion"`
+	Capabilities    ClientCapabilities `json:"capabilities"`
+	ClientInfo      Implementation     `json:"clientInfo"`
+	Meta            map[string]any     `json:"_meta,omitempty"`
+}
+
 // ClientCapabilities are what a client declares that it can do, in initialize
 // or in the _meta of a modern request. A nil pointer means that it cannot; Roots
 // says that the client answers roots/list.

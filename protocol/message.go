@@ -268,8 +268,8 @@ func methodName(b []byte) string {
 		return MethodToolsList
 	case MethodInitialize:
 		return MethodInitialize
-	case facts.MethodInitialized:
-		return facts.MethodInitialized
+	case MethodInitialized:
+		return MethodInitialized
 	case MethodPing:
 		return MethodPing
 	case MethodDiscover:
@@ -380,6 +380,16 @@ func NewProgress(token []byte, done, total float64, message string) (Message, er
 	}{token, done, total, message})
 }
 
+// NewLog makes a notification of a log message (server/utilities/logging). data
+// encodes to JSON; logger names the part of the server that logs, and may be "".
+func NewLog(level Level, logger string, data any) (Message, error) {
+	return NewNotification(MethodLog, struct {
+		Level  Level  `json:"level"`
+		Logger string `json:"logger,omitempty"`
+		Data   any    `json:"data"`
+	}{level, logger, data})
+}
+
 // NewResponse makes the response to the request with that id. result must encode
 // to a JSON object.
 func NewResponse(id ID, result any) (Message, error) {
@@ -452,11 +462,11 @@ var (
 
 // spans has the methods of every revision, from both sides.
 var spans = map[string]span{
-	MethodInitialize: sessions, facts.MethodInitialized: sessions, MethodPing: sessions, MethodSetLevel: sessions,
+	MethodInitialize: sessions, MethodInitialized: sessions, MethodPing: sessions, MethodSetLevel: sessions,
 	MethodSubscribe: sessions, MethodUnsubscribe: sessions, MethodSample: sessions, MethodRoots: sessions,
-	"notifications/roots/list_changed": sessions,
-	MethodElicit:                       stateful,
-	MethodDiscover:                     modern, MethodListen: modern, facts.MethodAcknowledged: modern,
+	MethodRootsChanged: sessions,
+	MethodElicit:       stateful,
+	MethodDiscover:     modern, MethodListen: modern, MethodAcknowledged: modern,
 	MethodToolsList: always, MethodToolsCall: always, MethodResourcesList: always, MethodResourceTemplates: always,
 	MethodResourcesRead: always, MethodPromptsList: always, MethodPromptsGet: always, MethodComplete: always,
 	MethodCancelled: always, MethodProgress: always, MethodLog: always, MethodToolsChanged: always,

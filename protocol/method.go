@@ -20,10 +20,19 @@ const (
 	MethodUnsubscribe       = "resources/unsubscribe"
 	MethodListen            = "subscriptions/listen"
 
+	// Requests of clients about tasks (extension io.modelcontextprotocol/tasks).
+	MethodTasksGet    = "tasks/get"
+	MethodTasksUpdate = "tasks/update"
+	MethodTasksCancel = "tasks/cancel"
+
 	// Requests of servers; from 2026-07-28 on they are an [InputRequest].
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"
 	MethodRoots  = "roots/list"
+
+	// Notifications that end a handshake.
+	MethodInitialized  = "notifications/initialized"
+	MethodAcknowledged = "notifications/subscriptions/acknowledged"
 
 	// Notifications about requests that are under way.
 	MethodCancelled = "notifications/cancelled"
@@ -35,4 +44,7 @@ const (
 	MethodResourcesChanged = "notifications/resources/list_changed"
 	MethodPromptsChanged   = "notifications/prompts/list_changed"
 	MethodResourceUpdated  = "notifications/resources/updated"
+	MethodRootsChanged     = "notifications/roots/list_changed" // of clients
+	MethodTaskStatus       = "notifications/tasks"
+	MethodElicited         = "notifications/elicitation/complete" // the user has visited the URL
 )

@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // Revision is one published revision of the specification: V20241105 to
 // V20260728, of which Latest is the newest. Revisions are ordered by date and
 // compare with < and >; for the one difference that most code asks about there
@@ -65,3 +67,24 @@ func Revisions() []Revision {
 // Modern reports whether requests of r carry their own metadata and need no
 // session. It is false for the zero Revision.
 func (r Revision) Modern() bool { return r >= V20260728 }
+
+// Has reports whether r has every feature in f. The zero Revision has none.
+func (r Revision) Has(f Feature) bool {
+	return r > 0 && int(r) < len(revisionFeatures) && revisionFeatures[r]&f == f
+}
+
+// Negotiate returns the revision with which a server answers an initialize
+// request (basic/lifecycle, "Version Negotiation"): the requested one if it is
+// legacy and supported, else the newest legacy one that is. ok is false if
+// supported has no legacy revision; the order of supported does not matter.
+func Negotiate(requested string, supported []Revision) (rev Revision, ok bool) {
+	if r, known := ParseRevision(requested); known && !r.Modern() && slices.Contains(supported, r) {
+		return r, true
+	}
+	for _, r := range supported {
+		if !r.Modern() && r > rev {
+			rev = r
+		}
+	}
+	return rev, rev > 0
+}

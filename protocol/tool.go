@@ -16,6 +16,18 @@ type Tool struct {
 	Meta         map[string]any   `json:"_meta,omitempty"`
 }
 
+// CallToolParams are the params of tools/call (server/tools of every revision).
+// Arguments encode to an object; nil leaves them out. InputResponses and
+// RequestState answer an [InputRequiredResult]. To read params of a peer, use
+// [Message.DecodeParams], which copies nothing.
+type CallToolParams struct {
+	Name           string         `json:"name"`
+	Arguments      any            `json:"arguments,omitempty"`
+	InputResponses map[string]any `json:"inputResponses,omitempty"` // by the keys of the questions
+	RequestState   string         `json:"requestState,omitempty"`
+	Meta           map[string]any `json:"_meta,omitempty"`
+}
+
 // ToolAnnotations are hints about what a tool does. A nil pointer leaves the
 // hint to its default, which the specification gives as: not read-only,
 // destructive, not idempotent, open world.

@@ -187,7 +187,7 @@ func decodeCursor(raw []byte) (key string, err error) {
 // none has one. next is the index after the last entry, 0 if it is the last page.
 func (l *list) encode(start int, rev protocol.Revision, keep, viewed func(*Entry) bool) (page protocol.RawResult, next int, err error) {
 	dst := []byte{'{'}
-	if wire.ResultType.In(rev) {
+	if rev.Has(protocol.FeatureResultType) {
 		dst = append(dst, `"resultType":"complete",`...)
 	}
 	dst = append(jsonx.AppendString(dst, l.member), ":["...)
@@ -220,14 +220,14 @@ func (l *list) encode(start int, rev protocol.Revision, keep, viewed func(*Entry
 		dst = jsonx.AppendString(dst, encodeCursor(l.entries[last].Key()))
 		next = last + 1
 	}
-	if wire.CacheHints.In(rev) {
+	if rev.Has(protocol.FeatureCacheHints) {
 		cache := l.config.Cache
 		if keep != nil {
 			cache.Public = false // another client may see other entries
 		}
 		dst = wire.AppendCache(dst, cache)
 	}
-	if wire.PerRequestMeta.In(rev) && len(l.config.Meta) > 0 {
+	if rev.Has(protocol.FeaturePerRequestMeta) && len(l.config.Meta) > 0 {
 		dst = append(append(append(dst, `,"_meta":{`...), l.config.Meta...), '}')
 	}
 	return append(dst, '}'), next, nil

@@ -368,7 +368,7 @@ func (h *history) begin(to upcall.Sink, request protocol.ID) upcall.Stream {
 	}
 	h.open[st.number] = st
 	h.mu.Unlock()
-	if wire.PrimedStreams.In(h.revision) {
+	if h.revision.Has(protocol.FeaturePrimedStreams) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		st.put(record{})
@@ -378,7 +378,9 @@ func (h *history) begin(to upcall.Sink, request protocol.ID) upcall.Stream {
 
 // keeps reports whether events are kept: the Config allows it, the session has
 // not ended, and its revision lets clients come back. h.mu is held.
-func (h *history) keeps() bool { return h.limit > 0 && wire.ResumableStreams.In(h.revision) }
+func (h *history) keeps() bool {
+	return h.limit > 0 && h.revision.Has(protocol.FeatureResumableStreams)
+}
 
 // resumable is keeps without h.mu.
 func (h *history) resumable() bool {
@@ -656,7 +658,7 @@ func (h *history) forget() {
 // not on a stream that goes on, whose client can do so already. What that is after is
 // in the id: nothing is kept. The error is that of the connection.
 func (h *history) prime(number *uint64, to upcall.Connection) error {
-	if *number != 0 || !wire.PrimedStreams.In(h.revision) {
+	if *number != 0 || !h.revision.Has(protocol.FeaturePrimedStreams) {
 		return nil
 	}
 	event, ok := h.nextOwn(number)

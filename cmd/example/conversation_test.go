@@ -71,7 +71,7 @@ func TestNotesAreWatched(t *testing.T) {
 		c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		if wire.PerRequestMeta.In(rev) {
+		if rev.Has(protocol.FeaturePerRequestMeta) {
 			go func() {
 				defer close(ended)
 				_, _ = c.RequestContext(ctx, "subscriptions/listen", map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"notes://all"}}})

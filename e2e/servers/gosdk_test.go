@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -60,7 +59,7 @@ func TestGoSDK(t *testing.T) {
 			t.Run("subscriptions", s.goSDKSubscriptions)
 			if want.Modern() {
 				t.Run("rounds", s.goSDKRounds)
-			} else if wire.ElicitModes.In(want) {
+			} else if want.Has(protocol.FeatureElicitModes) {
 				t.Run("questions", s.suiteQuestions) // not the enums: the SDK refuses the form of its own server
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -27,7 +26,7 @@ func TestMCPGo(t *testing.T) {
 			}
 			equal(t, "name", s.Server().Info.Name, "mcp-go-conformance")
 			s.suite(t, quirks{losesLast: true, codesAlone: want.Modern()})
-			if wire.ElicitModes.In(want) && !want.Modern() {
+			if want.Has(protocol.FeatureElicitModes) && !want.Modern() {
 				t.Run("questions", s.suiteQuestions)
 				t.Run("enums", s.suiteEnums)
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -95,14 +94,14 @@ func stranger(t *testing.T, server program, kind string, want protocol.Revision,
 	t.Run("completion", func(t *testing.T) {
 		s.completes(t, client.Completion{Prompt: "letter", Argument: "city", Value: "R"}, "Rome")
 	})
-	if wire.Elicitation.In(want) { // which came with it
+	if want.Has(protocol.FeatureElicitation) { // which came with it
 		t.Run("completion by another argument", func(t *testing.T) {
 			s.completes(t, client.Completion{Prompt: "letter", Argument: "city", Context: map[string]string{"country": "France"}}, "Lyon", "Paris")
 		})
 	}
 	t.Run("log", s.strangerLog)
 	t.Run("progress and cancel", s.frameworkCancel)
-	if wire.Elicitation.In(want) {
+	if want.Has(protocol.FeatureElicitation) {
 		t.Run("questions", func(t *testing.T) { s.frameworkQuestions(t, quirks{}) })
 	}
 	if tasks && want.Modern() {
@@ -162,7 +161,7 @@ func (s session) strangerStructured(t *testing.T) {
 	got, err := client.Call[struct {
 		Letters int `json:"letters"`
 	}](within(t), s, "count", args{"name": "größer"})
-	if wire.StructuredContent.In(s.Revision()) {
+	if s.Revision().Has(protocol.FeatureStructuredContent) {
 		if err != nil || got.Letters != 6 {
 			t.Errorf("got %+v, %v", got, err)
 		}

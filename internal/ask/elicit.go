@@ -45,7 +45,7 @@ func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.
 				return nil, err
 			}
 			params := protocol.ElicitParams{Message: message, RequestedSchema: requested}
-			if wire.ElicitModes.In(rev) {
+			if rev.Has(protocol.FeatureElicitModes) {
 				params.Mode = "form"
 			}
 			return json.Marshal(params)

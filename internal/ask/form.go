@@ -8,7 +8,6 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -82,7 +81,7 @@ type choice struct {
 // length and no format, as its values are listed.
 func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, error) {
 	f := field{Type: s.Type, Title: s.Title, Description: s.Description}
-	if wire.ElicitModes.In(rev) || s.Type == "boolean" {
+	if rev.Has(protocol.FeatureElicitModes) || s.Type == "boolean" {
 		f.Default = s.Default
 	}
 	switch s.Type {
@@ -101,7 +100,7 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 		f.Minimum, f.Maximum = s.Minimum, s.Maximum
 	case "boolean":
 	case "array":
-		if !wire.ElicitModes.In(rev) {
+		if !rev.Has(protocol.FeatureElicitModes) {
 			return nil, errNoList
 		}
 		if s.Items == nil || s.Items.Type != "string" || len(s.Items.Enum) == 0 {
@@ -132,7 +131,7 @@ func (f *field) choose(values []any, extras map[string]any, rev protocol.Revisio
 			return fmt.Errorf("%d %s for %d values; give each value one", len(list), name, len(values))
 		}
 	}
-	if titles != nil && wire.ElicitModes.In(rev) {
+	if titles != nil && rev.Has(protocol.FeatureElicitModes) {
 		for i, value := range values {
 			f.OneOf = append(f.OneOf, choice{value, titles[i]})
 		}

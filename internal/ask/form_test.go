@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -61,11 +60,11 @@ func TestForm(t *testing.T) {
 		}{}, "", ""},
 	} {
 		for _, rev := range protocol.Revisions() {
-			if !wire.Elicitation.In(rev) {
+			if !rev.Has(protocol.FeatureElicitation) {
 				continue
 			}
 			want := tt.first
-			if wire.ElicitModes.In(rev) {
+			if rev.Has(protocol.FeatureElicitModes) {
 				want = tt.since2511
 			}
 			got, err := func() (json.RawMessage, error) {

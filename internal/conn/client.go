@@ -40,7 +40,7 @@ func readClient(raw []byte, revisions []protocol.Revision) (c upcall.Client, fau
 	if err := json.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
 		return c, protocol.Errorf(protocol.CodeInvalidParams, "initialize needs params with protocolVersion, capabilities and clientInfo")
 	}
-	rev, ok := wire.Negotiate(params.ProtocolVersion, revisions)
+	rev, ok := protocol.Negotiate(params.ProtocolVersion, revisions)
 	if !ok {
 		return c, wire.UnsupportedVersion(params.ProtocolVersion, revisions)
 	}

@@ -166,7 +166,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 	x := c.Session.(*session.Session)
 	resumable(c, x)
-	if e.Polling && wire.PrimedStreams.In(c.Revision) && c.TakesEvents() {
+	if e.Polling && c.Revision.Has(protocol.FeaturePrimedStreams) && c.TakesEvents() {
 		return e.serveApart(c, x)
 	}
 	return e.call(c, x)
@@ -278,7 +278,7 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 			defer x.Release()
 		}
 		switch c.Message.Method {
-		case facts.MethodInitialized:
+		case protocol.MethodInitialized:
 			x.SetInitialized()
 		case protocol.MethodCancelled:
 			(*Replicas)(e).cancelled(x, &c.Message)
@@ -369,7 +369,7 @@ func (e *endpoint) EndSession(x streamable.Session) *protocol.Error {
 // resumable lets the client come back for the answer to c with Last-Event-ID,
 // if its revision has that and it takes events at all.
 func resumable(c *streamable.Call, x *session.Session) {
-	if !c.TakesEvents() || !wire.ResumableStreams.In(c.Revision) {
+	if !c.TakesEvents() || !c.Revision.Has(protocol.FeatureResumableStreams) {
 		return
 	}
 	c.Resumable(x)

@@ -9,7 +9,6 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -116,7 +115,7 @@ func (r *request) initialize() {
 
 // notify serves a notification that was admitted.
 func (r *request) notify() {
-	if r.message.Method == facts.MethodInitialized && r.session != nil && r.session.SetInitialized() {
+	if r.message.Method == protocol.MethodInitialized && r.session != nil && r.session.SetInitialized() {
 		r.conn.stream.start(r.session)
 	}
 	r.ctx = r.within(r.conn.ctx)

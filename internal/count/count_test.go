@@ -13,7 +13,7 @@ const (
 	maxMethodFiles = 2      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 990    // names that users see
+	maxExported    = 1_060  // names that users see
 	maxLines       = 68_000 // of the library, without comments
 	minComments    = 0.18   // share of the library's lines
 )

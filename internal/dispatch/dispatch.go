@@ -287,7 +287,7 @@ func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Re
 		result = wire.EmptyResult{}
 	}
 	to := wire.To{Revision: f.Revision()}
-	if wire.PerRequestMeta.In(to.Revision) {
+	if to.Revision.Has(protocol.FeaturePerRequestMeta) {
 		to.Meta = d.config.Meta
 	}
 	response := append(dst, `{"jsonrpc":"2.0","id":`...)

@@ -13,10 +13,3 @@ const (
 
 	metaPrefix = "io.modelcontextprotocol/"
 )
-
-// Notifications that end a handshake. Client and server send them by
-// themselves; the other methods are in package protocol.
-const (
-	MethodInitialized  = "notifications/initialized"
-	MethodAcknowledged = "notifications/subscriptions/acknowledged"
-)

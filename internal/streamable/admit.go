@@ -182,7 +182,7 @@ func (a *admission) admitBatch(rev protocol.Revision, body []byte) (calls []*Cal
 // header Mcp-Name.
 func named(method string) bool {
 	switch method {
-	case protocol.MethodToolsCall, protocol.MethodResourcesRead, protocol.MethodPromptsGet, "tasks/get", "tasks/update", "tasks/cancel":
+	case protocol.MethodToolsCall, protocol.MethodResourcesRead, protocol.MethodPromptsGet, protocol.MethodTasksGet, protocol.MethodTasksUpdate, protocol.MethodTasksCancel:
 		return true
 	}
 	return false

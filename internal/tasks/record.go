@@ -122,9 +122,6 @@ func (s State) Append(dst []byte, to wire.To) ([]byte, error) {
 	return wire.AppendTyped(dst, "complete", text, metaOf(&s.Record), to)
 }
 
-// MethodStatus is the notification of a task's state.
-const MethodStatus = "notifications/tasks"
-
 // Change returns the notification notifications/tasks of the state, for those
 // who have subscribed to the task. Its params have the members that tasks/get
 // returns.
@@ -140,5 +137,5 @@ func (s State) Change() (*wire.Change, error) {
 		}
 		meta = meta[1 : len(meta)-1]
 	}
-	return wire.NewChangeMeta(MethodStatus, text[1:len(text)-1], meta), nil
+	return wire.NewChangeMeta(protocol.MethodTaskStatus, text[1:len(text)-1], meta), nil
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -13,45 +14,17 @@ import (
 // (server/utilities/completion).
 const MaxCompletions = 100
 
-// The types of CompletionReference.
+// The types of protocol.CompletionReference.
 const (
 	RefPrompt   = "ref/prompt"
 	RefResource = "ref/resource"
 )
 
-// CompleteParams are the params of completion/complete
-// (server/utilities/completion of every revision).
-type CompleteParams struct {
-	Ref      CompletionReference `json:"ref"`
-	Argument CompletionArgument  `json:"argument"`
-	Context  struct {
-		// Arguments are those that the user has filled in before, since
-		// 2025-06-18.
-		Arguments map[string]string `json:"arguments"`
-	} `json:"context"`
-}
-
-// CompletionReference says whose argument is to be completed: that of the
-// prompt Name if Type is RefPrompt, that of the resource template URI if it is
-// RefResource.
-type CompletionReference struct {
-	Type string `json:"type"`
-	Name string `json:"name"` // of a prompt
-	URI  string `json:"uri"`  // of a resource template
-}
-
-// CompletionArgument names the argument to complete and holds what the user has
-// typed so far, which may be the empty string.
-type CompletionArgument struct {
-	Name  string  `json:"name"`
-	Value *string `json:"value"` // nil if absent
-}
-
 // ParseCompleteParams reads the params of completion/complete and checks that
 // the required members are there. An error has CodeInvalidParams and names the
 // member.
-func ParseCompleteParams(raw []byte) (*CompleteParams, *protocol.Error) {
-	var p CompleteParams
+func ParseCompleteParams(raw []byte) (*protocol.CompleteParams, *protocol.Error) {
+	var p protocol.CompleteParams
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return nil, misfit(err)
 	}
@@ -64,10 +37,17 @@ func ParseCompleteParams(raw []byte) (*CompleteParams, *protocol.Error) {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.ref.uri is missing: it is the URI template")
 	case p.Argument.Name == "":
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.argument.name is missing: it names the argument to complete")
-	case p.Argument.Value == nil:
+	case p.Argument.Value == "" && !there(raw, "argument", "value"):
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.argument.value is missing: it is what the user has typed, or the empty string")
 	}
 	return &p, nil
+}
+
+// there reports whether a member is in an object, at the end of a path, and not
+// null.
+func there(raw []byte, path ...string) bool {
+	value := jsonx.Lookup(raw, path)
+	return value != nil && string(value) != "null"
 }
 
 // misfit turns an error of encoding/json into one that names the member of the

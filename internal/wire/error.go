@@ -28,7 +28,7 @@ func AppendID(dst []byte, id protocol.ID) []byte {
 // revisions that allow that (OptionalErrorID).
 func AppendErrorResponse(dst []byte, id protocol.ID, e *protocol.Error, rev protocol.Revision) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
-	if !id.IsZero() || !OptionalErrorID.In(rev) {
+	if !id.IsZero() || !rev.Has(protocol.FeatureOptionalErrorID) {
 		dst = append(dst, `,"id":`...)
 		dst = AppendID(dst, id)
 	}

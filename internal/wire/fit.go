@@ -12,7 +12,7 @@ import (
 
 // PromptFor returns p without what rev lacks.
 func PromptFor(p protocol.Prompt, rev protocol.Revision) protocol.Prompt {
-	if !Titles.In(rev) {
+	if !rev.Has(protocol.FeatureTitles) {
 		p.Title = ""
 		arguments := make([]protocol.PromptArgument, len(p.Arguments))
 		for i, a := range p.Arguments {
@@ -21,7 +21,7 @@ func PromptFor(p protocol.Prompt, rev protocol.Revision) protocol.Prompt {
 		}
 		p.Arguments = arguments
 	}
-	if !Icons.In(rev) {
+	if !rev.Has(protocol.FeatureIcons) {
 		p.Icons = nil
 	}
 	return p
@@ -29,10 +29,10 @@ func PromptFor(p protocol.Prompt, rev protocol.Revision) protocol.Prompt {
 
 // ResourceFor returns r without what rev lacks.
 func ResourceFor(r protocol.Resource, rev protocol.Revision) protocol.Resource {
-	if !Titles.In(rev) {
+	if !rev.Has(protocol.FeatureTitles) {
 		r.Title = ""
 	}
-	if !Icons.In(rev) {
+	if !rev.Has(protocol.FeatureIcons) {
 		r.Icons = nil
 	}
 	r.Annotations = annotationsFor(r.Annotations, rev)
@@ -41,10 +41,10 @@ func ResourceFor(r protocol.Resource, rev protocol.Revision) protocol.Resource {
 
 // ResourceTemplateFor returns t without what rev lacks.
 func ResourceTemplateFor(t protocol.ResourceTemplate, rev protocol.Revision) protocol.ResourceTemplate {
-	if !Titles.In(rev) {
+	if !rev.Has(protocol.FeatureTitles) {
 		t.Title = ""
 	}
-	if !Icons.In(rev) {
+	if !rev.Has(protocol.FeatureIcons) {
 		t.Icons = nil
 	}
 	t.Annotations = annotationsFor(t.Annotations, rev)
@@ -64,8 +64,8 @@ func ErrorFor(e *protocol.Error, rev protocol.Revision) *protocol.Error {
 
 // ToolFor returns t without what rev lacks.
 func ToolFor(t protocol.Tool, rev protocol.Revision) protocol.Tool {
-	if !Titles.In(rev) {
-		if t.Title != "" && ToolHints.In(rev) {
+	if !rev.Has(protocol.FeatureTitles) {
+		if t.Title != "" && rev.Has(protocol.FeatureToolAnnotations) {
 			hints := protocol.ToolAnnotations{}
 			if t.Annotations != nil {
 				hints = *t.Annotations
@@ -77,13 +77,13 @@ func ToolFor(t protocol.Tool, rev protocol.Revision) protocol.Tool {
 		}
 		t.Title = ""
 	}
-	if !ToolHints.In(rev) {
+	if !rev.Has(protocol.FeatureToolAnnotations) {
 		t.Annotations = nil
 	}
-	if !Icons.In(rev) {
+	if !rev.Has(protocol.FeatureIcons) {
 		t.Icons = nil
 	}
-	if !StructuredContent.In(rev) || !AnyStructured.In(rev) && !objectSchema(t.OutputSchema) {
+	if !rev.Has(protocol.FeatureStructuredContent) || !rev.Has(protocol.FeatureAnyStructured) && !objectSchema(t.OutputSchema) {
 		t.OutputSchema = nil
 	}
 	return t
@@ -101,7 +101,7 @@ func objectSchema(schema json.RawMessage) bool {
 
 // annotationsFor returns a without what rev lacks.
 func annotationsFor(a *protocol.Annotations, rev protocol.Revision) *protocol.Annotations {
-	if a == nil || LastModified.In(rev) || a.LastModified.IsZero() {
+	if a == nil || rev.Has(protocol.FeatureLastModified) || a.LastModified.IsZero() {
 		return a
 	}
 	older := *a
@@ -111,10 +111,10 @@ func annotationsFor(a *protocol.Annotations, rev protocol.Revision) *protocol.An
 
 // ImplementationFor returns i without what rev lacks.
 func ImplementationFor(i protocol.Implementation, rev protocol.Revision) protocol.Implementation {
-	if !Titles.In(rev) {
+	if !rev.Has(protocol.FeatureTitles) {
 		i.Title = ""
 	}
-	if !Icons.In(rev) {
+	if !rev.Has(protocol.FeatureIcons) {
 		i.Description, i.WebsiteURL, i.Icons = "", "", nil
 	}
 	return i
@@ -123,13 +123,13 @@ func ImplementationFor(i protocol.Implementation, rev protocol.Revision) protoco
 // ClientCapabilitiesFor returns c without what rev lacks: a client may declare what it can do in
 // a newer revision than the one that was agreed on.
 func ClientCapabilitiesFor(c protocol.ClientCapabilities, rev protocol.Revision) protocol.ClientCapabilities {
-	if !Elicitation.In(rev) {
+	if !rev.Has(protocol.FeatureElicitation) {
 		c.Elicitation = nil
 	}
-	if c.Elicitation != nil && !ElicitModes.In(rev) {
+	if c.Elicitation != nil && !rev.Has(protocol.FeatureElicitModes) {
 		c.Elicitation = &protocol.ElicitationCapability{}
 	}
-	if c.Sampling != nil && !SamplingTools.In(rev) {
+	if c.Sampling != nil && !rev.Has(protocol.FeatureSamplingTools) {
 		c.Sampling = &protocol.SamplingCapability{}
 	}
 	c.Extensions = extensionsFor(c.Extensions, rev)
@@ -138,7 +138,7 @@ func ClientCapabilitiesFor(c protocol.ClientCapabilities, rev protocol.Revision)
 
 // ServerCapabilitiesFor returns c without what rev lacks.
 func ServerCapabilitiesFor(c protocol.ServerCapabilities, rev protocol.Revision) protocol.ServerCapabilities {
-	if !CompletionsCapability.In(rev) {
+	if !rev.Has(protocol.FeatureCompletionsCapability) {
 		c.Completions = nil
 	}
 	c.Extensions = extensionsFor(c.Extensions, rev)
@@ -152,11 +152,11 @@ func ServerCapabilitiesFor(c protocol.ServerCapabilities, rev protocol.Revision)
 func extensionsFor[V any](all map[string]V, rev protocol.Revision) map[string]V {
 	own := [...]struct {
 		id    string
-		since Feature
-	}{{TasksExtension, PerRequestMeta}, {SkillsExtension, Skills}}
+		since protocol.Feature
+	}{{TasksExtension, protocol.FeaturePerRequestMeta}, {SkillsExtension, protocol.FeatureSkills}}
 	copied := false
 	for _, x := range own {
-		if _, ok := all[x.id]; !ok || x.since.In(rev) {
+		if _, ok := all[x.id]; !ok || rev.Has(x.since) {
 			continue
 		}
 		if !copied {
@@ -174,7 +174,7 @@ func extensionsFor[V any](all map[string]V, rev protocol.Revision) map[string]V 
 // message has one item, so that each becomes a message of its own, and there are
 // no tools; what else the revision lacks becomes text.
 func SampleParamsFor(p protocol.SampleParams, rev protocol.Revision) protocol.SampleParams {
-	single := !SamplingTools.In(rev)
+	single := !rev.Has(protocol.FeatureSamplingTools)
 	if single {
 		p.Tools, p.ToolChoice = nil, nil
 	}
@@ -215,14 +215,14 @@ func contentFor(item protocol.Content, rev protocol.Revision) protocol.Content {
 		}
 	case protocol.AudioContent:
 		c.Annotations = annotationsFor(c.Annotations, rev)
-		if AudioContentItems.In(rev) {
+		if rev.Has(protocol.FeatureAudioContent) {
 			return c
 		}
 		text := fmt.Sprintf("[audio, %s, %d bytes: not available in protocol revision %s]", c.MIMEType, len(c.Data), rev)
 		return protocol.TextContent{Text: text, Annotations: c.Annotations}
 	case protocol.ResourceLink:
 		c.Annotations = annotationsFor(c.Annotations, rev)
-		if !ResourceLinks.In(rev) {
+		if !rev.Has(protocol.FeatureResourceLinks) {
 			return protocol.TextContent{Text: c.Name + ": " + c.URI, Annotations: c.Annotations}
 		}
 		c.Icons = nil // since 2025-11-25

@@ -9,6 +9,15 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
+// RevisionNames lists the names of revs in their order.
+func RevisionNames(revs []protocol.Revision) []string {
+	names := make([]string, len(revs))
+	for i, r := range revs {
+		names[i] = r.String()
+	}
+	return names
+}
+
 // InitializeParams are the params of initialize, which opens a session in
 // legacy revisions (basic/lifecycle). Capabilities and ClientInfo stay encoded;
 // whoever needs them decodes them.
@@ -19,7 +28,7 @@ type InitializeParams struct {
 }
 
 // InitializeResult is the result of initialize. ProtocolVersion is the revision
-// that the server has chosen, see Negotiate; Instructions may be put into the
+// that the server has chosen, see protocol.Negotiate; Instructions may be put into the
 // prompt of the client's model.
 type InitializeResult struct {
 	ProtocolVersion string                      `json:"protocolVersion"`
@@ -58,22 +67,6 @@ func AppendCache(dst []byte, c protocol.Cache) []byte {
 	return fmt.Appendf(dst, `,"ttlMs":%d,"cacheScope":%q`, ttl, scope)
 }
 
-// Negotiate picks the revision that answers an initialize request
-// (basic/lifecycle, "Version Negotiation"): the requested one if it is legacy
-// and supported, else the newest legacy one that is. ok is false if supported
-// has no legacy revision; the order of supported does not matter.
-func Negotiate(requested string, supported []protocol.Revision) (rev protocol.Revision, ok bool) {
-	if r, known := protocol.ParseRevision(requested); known && !r.Modern() && slices.Contains(supported, r) {
-		return r, true
-	}
-	for _, r := range supported {
-		if !r.Modern() && r > rev {
-			rev = r
-		}
-	}
-	return rev, rev > 0
-}
-
 // RootsResult is the answer to roots/list.
 type RootsResult struct {
 	Roots []protocol.Root `json:"roots"`
@@ -89,7 +82,7 @@ func CheckModern(m *protocol.Meta, supported []protocol.Revision) (protocol.Revi
 		return 0, missingMeta(facts.MetaVersion)
 	}
 	rev, ok := protocol.ParseRevision(m.ProtocolVersion)
-	if !ok || !slices.Contains(supported, rev) || !PerRequestMeta.In(rev) {
+	if !ok || !slices.Contains(supported, rev) || !rev.Has(protocol.FeaturePerRequestMeta) {
 		return 0, UnsupportedVersion(m.ProtocolVersion, supported)
 	}
 	if m.ClientCapabilities == nil {

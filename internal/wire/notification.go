@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -42,29 +41,10 @@ func (p Progress) Append(dst []byte, rev protocol.Revision) []byte {
 		dst = append(dst, `,"total":`...)
 		dst = strconv.AppendFloat(dst, p.Total, 'f', -1, 64)
 	}
-	if p.Message != "" && ProgressMessage.In(rev) {
+	if p.Message != "" && rev.Has(protocol.FeatureProgressMessage) {
 		dst = jsonx.AppendString(append(dst, `,"message":`...), p.Message)
 	}
 	return append(dst, "}}"...)
-}
-
-// LogMessage is the content of notifications/message
-// (server/utilities/logging). Logger is the name of the part that logs, "" for
-// none; Data is encoded with encoding/json.
-type LogMessage struct {
-	Level  protocol.Level `json:"level"`
-	Logger string         `json:"logger,omitempty"`
-	Data   any            `json:"data"`
-}
-
-// Append appends the whole notification. It fails if Level is zero or Data
-// cannot be encoded.
-func (m LogMessage) Append(dst []byte) ([]byte, error) {
-	params, err := json.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	return AppendNotification(dst, protocol.MethodLog, params), nil
 }
 
 // CancelledParams are the params of notifications/cancelled

@@ -107,7 +107,7 @@ func appendJSONResult(dst []byte, r protocol.JSONResult, to To) ([]byte, error) 
 // openResult appends the opening brace of a result, with resultType if the
 // revision has it.
 func openResult(dst []byte, to To) []byte {
-	if ResultType.In(to.Revision) {
+	if to.Revision.Has(protocol.FeatureResultType) {
 		return append(dst, `{"resultType":"complete"`...)
 	}
 	return append(dst, '{')
@@ -198,7 +198,7 @@ func appendStructured(dst []byte, r *protocol.CallToolResult, rev protocol.Revis
 // carries reports whether rev allows text as structuredContent: some revisions
 // have none, some allow objects only, newer ones any JSON value.
 func carries(rev protocol.Revision, text []byte) bool {
-	return StructuredContent.In(rev) && (AnyStructured.In(rev) || text[0] == '{')
+	return rev.Has(protocol.FeatureStructuredContent) && (rev.Has(protocol.FeatureAnyStructured) || text[0] == '{')
 }
 
 // AppendTyped appends text, a JSON object without resultType, as a result of
@@ -292,7 +292,7 @@ func appendReadResult(dst []byte, r *protocol.ReadResourceResult, to To) ([]byte
 		}
 	}
 	dst = append(dst, ']')
-	if CacheHints.In(to.Revision) {
+	if to.Revision.Has(protocol.FeatureCacheHints) {
 		dst = AppendCache(dst, r.Cache)
 	}
 	return closeResult(dst, r.Meta, to)

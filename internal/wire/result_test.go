@@ -10,42 +10,6 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-func TestRevisions(t *testing.T) {
-	for _, r := range protocol.Revisions() {
-		if got, ok := protocol.ParseRevision(r.String()); !ok || got != r {
-			t.Errorf("ParseRevision(%q) = %v, %v", r, got, ok)
-		}
-		if r.Modern() != PerRequestMeta.In(r) {
-			t.Errorf("%v: Modern and PerRequestMeta disagree", r)
-		}
-	}
-	if _, ok := protocol.ParseRevision(""); ok {
-		t.Error("the empty name is no revision")
-	}
-	if Batches.In(protocol.V20250618) || !Batches.In(protocol.V20250326) {
-		t.Error("batches are a feature of 2025-03-26 alone")
-	}
-}
-
-func TestNegotiate(t *testing.T) {
-	for _, tt := range []struct {
-		requested string
-		supported []protocol.Revision
-		want      protocol.Revision
-	}{
-		{"2025-06-18", protocol.Revisions(), protocol.V20250618},
-		{"2024-11-05", protocol.Revisions(), protocol.V20241105},
-		{"1999-01-01", protocol.Revisions(), protocol.LatestLegacy},
-		{"2026-07-28", protocol.Revisions(), protocol.LatestLegacy},
-		{"2025-11-25", []protocol.Revision{protocol.V20250326, protocol.V20241105}, protocol.V20250326},
-		{"2025-11-25", []protocol.Revision{protocol.V20260728}, 0},
-	} {
-		if got, ok := Negotiate(tt.requested, tt.supported); got != tt.want || ok != (tt.want != 0) {
-			t.Errorf("Negotiate(%q, %v) = %v, %v", tt.requested, tt.supported, got, ok)
-		}
-	}
-}
-
 func TestErrorResponse(t *testing.T) {
 	cause := errors.New("boom")
 	for _, tt := range []struct {

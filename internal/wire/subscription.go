@@ -211,7 +211,7 @@ func ResourceUpdated(uri string) *Change {
 // honoured is the part of its filter that the server will act on.
 func AppendAcknowledged(dst []byte, subscription protocol.ID, honoured protocol.SubscriptionFilter) []byte {
 	members := append([]byte(`"notifications":`), filterText(honoured)...)
-	return NewChange(facts.MethodAcknowledged, members).Append(dst, subscription)
+	return NewChange(protocol.MethodAcknowledged, members).Append(dst, subscription)
 }
 
 // filterText returns the JSON object of f.

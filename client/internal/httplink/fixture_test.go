@@ -14,7 +14,6 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
 	"github.com/talaria-go/mcp/client/internal/origin"
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -119,7 +118,7 @@ func initialize(t *testing.T, l link.Link) {
 // initialized says that it is open.
 func initialized(t *testing.T, l link.Link, rev protocol.Revision) {
 	t.Helper()
-	if err := l.Send(t.Context(), linktest.Notification(rev, facts.MethodInitialized)); err != nil {
+	if err := l.Send(t.Context(), linktest.Notification(rev, protocol.MethodInitialized)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -61,7 +60,7 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	err = l.post(own, s, m)
 	switch {
 	case err == nil:
-		if m.Method == facts.MethodInitialized && !m.Modern {
+		if m.Method == protocol.MethodInitialized && !m.Modern {
 			l.listen(ctx)
 		}
 		return nil

@@ -15,7 +15,6 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
 	"github.com/talaria-go/mcp/client/internal/origin"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -273,7 +272,7 @@ func TestPostHeaders(t *testing.T) {
 			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer t",
 			"X-Call": "1", "Mcp-Param-Region": "eu", "Mcp-Session-Id": session, "Mcp-Protocol-Version": "", "Mcp-Method": "", "Mcp-Name": "",
 		}
-		if wire.VersionHeader.In(rev) {
+		if rev.Has(protocol.FeatureVersionHeader) {
 			want["Mcp-Protocol-Version"] = rev.String()
 		}
 		if rev.Modern() {

@@ -72,7 +72,7 @@ func opens(m *link.Message) bool {
 
 // add adds the headers of the session. s.mu is held.
 func (s *session) add(to http.Header) {
-	if wire.VersionHeader.In(s.revision) {
+	if s.revision.Has(protocol.FeatureVersionHeader) {
 		to[versionHeader] = []string{s.revision.String()}
 	}
 	if s.id != "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/internal/pause"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -146,7 +145,7 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 // (basic/transports of 2025-03-26 to 2025-11-25, Resumability and Redelivery).
 func (s *stream) answer(ctx context.Context, res *http.Response) error {
 	m := s.during
-	resumable := !m.Modern && (wire.ResumableStreams.In(m.Revision) || m.Method == protocol.MethodInitialize)
+	resumable := !m.Modern && (m.Revision.Has(protocol.FeatureResumableStreams) || m.Method == protocol.MethodInitialize)
 	for {
 		err := s.read(res)
 		_, long := errors.AsType[*transport.TooLongError](err)

@@ -25,7 +25,6 @@ import (
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/internal/pause"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -260,7 +259,7 @@ func (l *Link) ending() error {
 // does not know the session any more: the link is of no more use then.
 func (l *Link) send(ctx context.Context, m *link.Message) error {
 	header := l.header.Clone()
-	if wire.VersionHeader.In(m.Revision) && m.Method != protocol.MethodInitialize {
+	if m.Revision.Has(protocol.FeatureVersionHeader) && m.Method != protocol.MethodInitialize {
 		header.Set("MCP-Protocol-Version", m.Revision.String())
 	}
 	for name, values := range m.Header {

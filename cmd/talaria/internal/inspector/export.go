@@ -187,13 +187,13 @@ func (e *exported) curl() (string, error) {
 	params := e.params()
 	call := map[string]any{"jsonrpc": "2.0", "id": 2, "method": e.call.Method, "params": params}
 	version := "MCP-Protocol-Version: " + e.revision.String()
-	if wire.PerRequestMeta.In(e.revision) {
+	if e.revision.Has(protocol.FeaturePerRequestMeta) {
 		params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": e.revision.String(),
 			"io.modelcontextprotocol/clientInfo": info, "io.modelcontextprotocol/clientCapabilities": map[string]any{}}
 		return "curl -sS " + request(append([]string{version, "Mcp-Method: " + e.call.Method, "Mcp-Name: " + wire.EncodeHeaderValue(e.hidden(e.call.Tool))}, e.mirrored()...), call) + "\n", nil
 	}
 	own := []string{sessionLine}
-	if wire.VersionHeader.In(e.revision) {
+	if e.revision.Has(protocol.FeatureVersionHeader) {
 		own = append(own, version)
 	}
 	begin := map[string]any{"jsonrpc": "2.0", "id": 1, "method": "initialize",

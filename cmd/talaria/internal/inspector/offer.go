@@ -9,7 +9,6 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/visible"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -334,7 +333,7 @@ func (i *Inspector) inputOf(tool string) (json.RawMessage, bool) {
 func (i *Inspector) checkOutput(ctx context.Context, tool string, result *client.CallToolResult) (issues []schema.Issue, checked bool) {
 	e, err := i.find(ctx, "tool", tool)
 	switch {
-	case err != nil || len(e.output) == 0 || string(e.output) == "null" || !wire.StructuredContent.In(i.revisionNow()):
+	case err != nil || len(e.output) == 0 || string(e.output) == "null" || !i.revisionNow().Has(protocol.FeatureStructuredContent):
 		return nil, false
 	case result.Structured != nil:
 		return i.schemas.check(e.output, result.Structured), true

@@ -9,7 +9,6 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/visible"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -103,5 +102,5 @@ func (i pages) complete(ctx context.Context, to *client.Client, c client.Complet
 // completes tells whether a server completes arguments. Before it could say so, it
 // is asked.
 func completes(c *client.Client) bool {
-	return c != nil && (c.Server().Capabilities.Completions != nil || !wire.CompletionsCapability.In(c.Revision()))
+	return c != nil && (c.Server().Capabilities.Completions != nil || !c.Revision().Has(protocol.FeatureCompletionsCapability))
 }

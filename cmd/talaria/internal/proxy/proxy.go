@@ -231,7 +231,7 @@ func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol
 	delete(members, "resultType")
 	cached := method != protocol.MethodToolsCall && method != protocol.MethodPromptsGet && method != protocol.MethodComplete
 	switch _, known := members["ttlMs"]; {
-	case !wire.CacheHints.In(rev):
+	case !rev.Has(protocol.FeatureCacheHints):
 		delete(members, "ttlMs")
 		delete(members, "cacheScope")
 	case cached && !known:

@@ -14,7 +14,6 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -105,7 +104,7 @@ func listing[T any](l *link, what string, ask asking[T], show func([]T)) func(co
 func (l *link) Told(e client.Notification) {
 	switch e.Method {
 	case protocol.MethodLog, protocol.MethodCancelled: // have handlers of their own
-	case tasks.MethodStatus: // of the call that waits, whose bar shows it
+	case protocol.MethodTaskStatus: // of the call that waits, whose bar shows it
 	default:
 		l.lists.changed(e.Method)
 		l.Terminal.Notice("[%s]", render.Event(e))

@@ -7,7 +7,6 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -59,7 +58,7 @@ func (p prompts) complete(typed []string) []string {
 // suggest asks the server for values, if it knows any.
 func (p prompts) suggest(q client.Completion) []string {
 	have := p.client.Server().Capabilities
-	if have.Completions == nil && wire.CompletionsCapability.In(p.client.Revision()) {
+	if have.Completions == nil && p.client.Revision().Has(protocol.FeatureCompletionsCapability) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
