@@ -102,7 +102,7 @@ func TestDropped(t *testing.T) {
 	})()`)
 	b.tabTo("Traffic")
 	b.press(enter)
-	b.reads("4321 messages not kept")
+	b.reads("4321 messages dropped")
 }
 
 // TestSeen: what a server says is shown as the program shows it, wherever it is.

@@ -23,6 +23,7 @@ var shows = []struct{ name, result, views, seen string }{
 	{"nothing", `"content":[]`, "Raw", `"content": []`},
 	{"both", `"content":[{"type":"text","text":"{\"rows\":[{\"a\":1}]}"}],"structuredContent":{"rows":[{"a":1}]}`, "Table Tree Content Raw", "a"},
 	{"missing", `"content":[{"type":"text","text":"one line"}]`, "Content Raw", "one line"},
+	{"escaped", `"content":[],"structuredContent":{"log":"first\n  second"}`, "Tree Raw", "first\n  second"},
 	{"refers", `"content":[{"type":"resource","resource":{"uri":"x://docs/a%20b.json","mimeType":"application/json","text":"{\"k\":{\"v\":[]}}"}}]`, "Tree Content Raw", "v"},
 }
 

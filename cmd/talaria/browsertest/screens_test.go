@@ -7,6 +7,8 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,6 +126,32 @@ var journeys = []struct {
 			b.pick("asks")
 			b.ctrl(enter)
 			b.reads("1 of 20 questions")
+		}, whole, ""},
+	}},
+	{"results", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "shows")) }, []screen{
+		{"broken item", func(b *tab) { b.call("broken"); b.reads("unknown type of content") }, whole, ""},
+		{"JSON in texts", func(b *tab) { b.pick("mixed"); b.ctrl(enter); b.reads("as sent") }, whole, ""},
+		{"text in a tree", func(b *tab) { b.pick("escaped"); b.ctrl(enter); b.until(`document.querySelector('.leaf pre')`) }, whole, ""},
+		{"nothing found", func(b *tab) { b.press("/"); b.write("none of these"); b.reads("Nothing found.") }, whole, ""},
+	}},
+	{"definitions", func(t *testing.T) *tab {
+		return inspectPage(t, fixture(t, "raw", `{"name":"a","inputSchema":{"type":"object","required":"a"}},{"name":"b","inputSchema":{"type":"object","properties":{"n":{"type":"integer","default":7,"minimum":1},"s":{"type":"string","default":"x"},"t":{"type":"string"},"on":{"type":"boolean","default":true}}}}`))
+	}, []screen{
+		{"marked", func(b *tab) { b.reads("must be an array of different names") }, whole, ""},
+		{"optional fields", func(b *tab) { b.choose("b") }, whole, ""},
+	}},
+	{"model", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "asks")) }, []screen{
+		{"sample", func(b *tab) { b.call("sample"); b.reads("asks a model") }, whole, ""},
+	}},
+	{"older server", func(t *testing.T) *tab {
+		web := httptest.NewServer(http.HandlerFunc(legacyWeb))
+		t.Cleanup(web.Close)
+		return inspectPage(t, web.URL+"/mcp")
+	}, []screen{
+		{"version negotiation", func(b *tab) {
+			b.tabTo("Traffic")
+			b.press(enter)
+			b.reads("version negotiation")
 		}, whole, ""},
 	}},
 	{"question", works(1280), []screen{

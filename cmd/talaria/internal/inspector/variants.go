@@ -10,8 +10,12 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
-// maxNarrowed is how many unions within unions are followed.
-const maxNarrowed = 12
+// The bounds of what is said of variants: how many unions within unions are followed, and
+// how many bytes of schemas are compiled for it in one check.
+const (
+	maxNarrowed  = 12
+	narrowedRead = 4 << 20
+)
 
 // narrowed puts in the place of each issue of a union what is wrong with the variant that
 // was chosen in the form. chosen are the indexes of variants by the places of their unions.
@@ -29,11 +33,12 @@ func (s *schemas) narrowed(text, value json.RawMessage, issues []schema.Issue, c
 	}
 	var defs map[string]json.RawMessage
 	_ = json.Unmarshal(text, &defs) // it was read
+	left := narrowedRead
 	var narrow func(list []schema.Issue, depth int) []schema.Issue
 	narrow = func(list []schema.Issue, depth int) (out []schema.Issue) {
 		for _, one := range list {
 			var found []schema.Issue
-			if union(one) && depth > 0 {
+			if left -= len(text); union(one) && depth > 0 && left > 0 {
 				found = s.ofVariant(root, defs, value, one.Path, chosen)
 			}
 			if len(found) == 0 {

@@ -224,7 +224,7 @@ function partsOf(read) {
   const structured = at(read, 'structuredContent') ?? (content.length === 1 ? jsonOf(texts[0]) : undefined)
   const lone = typeof structured === 'string' || structured instanceof Map && structured.size === 1 && typeof [...structured.values()][0] === 'string'
   // Pictures and texts of several lines are read at once, and so is a text that is all that there is.
-  const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.trim().includes('\n')) && jsonOf(x) === undefined)
+  const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.trim().includes('\n')) && !isJSON(x))
   return { content, structured, first, rows: structured === undefined ? null : rowsOf(structured) }
 }
 
@@ -247,11 +247,13 @@ function textOf(item) {
 // mediaOf is image or audio, if an item is.
 const mediaOf = item => /^(image|audio)$/.exec(at(item, 'type'))?.[1] ?? /^(image|audio)\//.exec(at(at(item, 'resource'), 'blob') !== undefined && at(at(item, 'resource'), 'mimeType'))?.[1]
 
-// jsonOf is what a text says that is an object or an array, undefined if it is none.
-function jsonOf(text) {
-  if (typeof text !== 'string' || !/^\s*[[{]/.test(text)) return undefined
-  try { return parse(text) } catch { return undefined }
+// isJSON tells whether a text is an object or an array, and jsonOf what it is.
+function isJSON(text) {
+  if (!/^\s*[[{]/.test(text)) return false
+  try { JSON.parse(text); return true } catch { return false }
 }
+
+const jsonOf = text => text !== undefined && isJSON(text) ? parse(text) : undefined
 
 function rowsOf(v) {
   const isRows = x => Array.isArray(x) && x.length > 0 && x.every(r => r instanceof Map && r.size > 0)
@@ -282,7 +284,7 @@ function Contents({ list, issues = [], of }) {
 
 // Text is that of an item; JSON has lines, with what was sent a click away.
 function Text({ text }) {
-  const lines = useMemo(() => jsonOf(text) === undefined ? text : indent(text), [text])
+  const lines = useMemo(() => isJSON(text) ? indent(text) : text, [text])
   return html`<pre class="text">${clip(lines === text ? seen(text) : seenJSON(lines))}</pre>${lines !== text && html`<details><summary class="dim">as sent</summary><pre class="text">${clip(seen(text))}</pre></details>`}`
 }
 

@@ -68,6 +68,6 @@ export function Tree({ value, name }) {
   return html`<${Pager} from=${from} size=${rows} total=${total} what="rows" go=${setAt} /><div ref=${box} role="tree" aria-label=${name ?? 'the result'} onKeyDown=${key}>${shown.map(r => {
     const size = inside(r.v)
     return html`<div key=${r.at} role="treeitem" class="leaf" tabindex=${r.at === at ? 0 : -1} aria-level=${r.level} aria-expanded=${size ? open.has(r.v) : undefined} style=${{ '--level': r.level - 1 }} onClick=${() => size ? toggle(r) : setAt(r.at)}>
-      ${r.name !== undefined && html`<span class="name">${seen(String(r.name))}${branch(r.v) ? '' : ':'} </span>`}${branch(r.v) ? html`<span class="dim">${r.v instanceof Map ? `{${size}}` : `[${size}]`}</span>` : html`<code>${clip(seenJSON(write(r.v)))}</code>`}</div>`
+      ${r.name !== undefined && html`<span class="name">${seen(String(r.name))}${branch(r.v) ? '' : ':'} </span>`}${branch(r.v) ? html`<span class="dim">${r.v instanceof Map ? `{${size}}` : `[${size}]`}</span>` : typeof r.v === 'string' && r.v.trim().includes('\n') ? html`<pre>${clip(seen(r.v))}</pre>` : html`<code>${clip(seenJSON(write(r.v)))}</code>`}</div>`
   })}</div>`
 }
