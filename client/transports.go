@@ -64,7 +64,8 @@ type CommandTransport struct {
 	// Dir is the working directory; "" means that of this process.
 	Dir string
 	// Stderr gets a copy of what the server writes to standard error, whose end
-	// is in the error of a server that exits. nil means nowhere.
+	// is in the error of a server that exits; each Write has whole lines, as
+	// transport.CommandOptions says. nil means nowhere.
 	Stderr io.Writer
 	// Grace is how long Close waits for the server to exit, after closing its
 	// standard input and again after SIGTERM, before it is killed. 0 means

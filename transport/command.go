@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +49,9 @@ type CommandOptions struct {
 	// Dir is the working directory; "" means that of this process.
 	Dir string
 	// Stderr gets a copy of what the process writes to standard error, which
-	// otherwise shows only in errors. It is written to from one goroutine. nil
-	// means nowhere.
+	// otherwise shows only in errors. Each Write has whole lines, but for lines of
+	// more than 64 KiB and an end without a newline, so that several processes can
+	// share a writer. One goroutine at a time writes to it. nil means nowhere.
 	Stderr io.Writer
 	// Grace is how long Close waits for the process to end, first after closing
 	// its standard input and once more after SIGTERM. 0 means 5 s, less
@@ -72,17 +74,21 @@ type Command struct {
 	cmd    *exec.Cmd
 	stream Conn
 	stdin  *os.File
+	input  *os.File // the end of the process, until it has written a message
+	sent   atomic.Int64
 	stdout *os.File
 	stderr *tail
 	grace  time.Duration
 	// withheld are variables of this process that the child may miss.
 	withheld []string
 
-	exited  chan struct{} // closed when the process is gone and reaped
-	closed  atomic.Bool
-	closing sync.Once
-	ended   chan struct{} // closed when Close is done
-	err     error         // of Close
+	exited   chan struct{} // closed when the process is gone and reaped
+	unread   bool          // then: it has read nothing
+	closed   atomic.Bool
+	closing  sync.Once
+	answered sync.Once
+	ended    chan struct{} // closed when Close is done
+	err      error         // of Close
 }
 
 var _ Conn = (*Command)(nil)
@@ -96,6 +102,9 @@ type ExitError struct {
 	// Withheld are variables that are set here and that it did not get; see
 	// Command.Withheld.
 	Withheld []string
+	// Unread means that it ended before it had read anything of its input: no
+	// message was the reason. It is known on Unix alone.
+	Unread bool
 }
 
 // Error names the command, how it ended and what it said last.
@@ -139,17 +148,26 @@ func StartCommand(name string, args []string, opts *CommandOptions) (*Command, e
 	if err := c.start(); err != nil {
 		return nil, fmt.Errorf("transport: cannot start command %q: %w", name, err)
 	}
-	c.stream = NewStream(onlyReader{c.stdout}, onlyWriter{c.stdin}, &StreamOptions{MaxMessage: o.MaxMessage})
+	c.stream = NewStream(onlyReader{c.stdout}, counting{c.stdin, &c.sent}, &StreamOptions{MaxMessage: o.MaxMessage})
 	go c.wait()
 	return c, nil
 }
 
-// onlyReader and onlyWriter hide that the pipes can be closed: Shutdown closes
-// them in order, and the Stream must not.
+// onlyReader and counting hide that the pipes can be closed: Shutdown closes
+// them in order, and the Stream must not. counting counts what is written.
 type (
 	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
+	counting   struct {
+		io.Writer
+		bytes *atomic.Int64
+	}
 )
+
+// Write implements io.Writer. It counts first: what was read was counted.
+func (c counting) Write(p []byte) (int, error) {
+	c.bytes.Add(int64(len(p)))
+	return c.Writer.Write(p)
+}
 
 // findCommand returns the path of a program. A name without a separator is
 // looked up in the PATH of this process, then in that of the child.
@@ -189,19 +207,18 @@ func findCommand(name, dir string, env []string) (string, error) {
 // start makes the pipes and the process. The pipes are not those of exec.Cmd,
 // because its Wait would close them while they are being read.
 func (c *Command) start() (err error) {
-	var theirIn, theirOut *os.File
-	if theirIn, c.stdin, err = os.Pipe(); err != nil {
+	var theirOut *os.File
+	if c.input, c.stdin, err = os.Pipe(); err != nil {
 		return err
 	}
-	defer theirIn.Close()
 	if c.stdout, theirOut, err = os.Pipe(); err != nil {
-		_ = c.stdin.Close()
+		_, _ = c.input.Close(), c.stdin.Close()
 		return err
 	}
 	defer theirOut.Close()
-	c.cmd.Stdin, c.cmd.Stdout = theirIn, theirOut
+	c.cmd.Stdin, c.cmd.Stdout = c.input, theirOut
 	if err = c.cmd.Start(); err != nil {
-		_, _ = c.stdin.Close(), c.stdout.Close()
+		_, _, _ = c.input.Close(), c.stdin.Close(), c.stdout.Close()
 	}
 	return err
 }
@@ -209,7 +226,11 @@ func (c *Command) start() (err error) {
 // wait reaps the process as soon as it ends, and then signals what is left of
 // its group. It is the goroutine of a Command.
 func (c *Command) wait() {
-	_ = c.cmd.Wait()                  // ProcessState says how it ended
+	_ = c.cmd.Wait() // ProcessState says how it ended
+	c.stderr.flush()
+	left := unread(c.input) // -1 if it has written a message, or is on a system that cannot say
+	c.unread = left >= 0 && c.sent.Load() == int64(left)
+	_ = c.input.Close()
 	signalGroup(c.cmd.Process, false) // whom it left behind; later its number may be another's
 	// A grandchild may hold standard output open: no more is waited for than
 	// what is in the pipe.
@@ -226,6 +247,7 @@ func (c *Command) Read() ([]byte, error) {
 		return nil, ErrClosed
 	}
 	if _, long := errors.AsType[*TooLongError](err); err == nil || long {
+		c.answered.Do(func() { _ = c.input.Close() }) // now a write fails that it does not read
 		return message, err
 	}
 	return nil, c.gone()
@@ -261,7 +283,8 @@ func (c *Command) gone() error {
 	if c.closed.Load() {
 		return ErrClosed
 	}
-	return &ExitError{Name: c.name, State: c.State(), Stderr: c.stderr.String(), Withheld: c.Withheld()}
+	state := c.State()
+	return &ExitError{Name: c.name, State: state, Stderr: c.stderr.String(), Withheld: c.Withheld(), Unread: state != nil && c.unread}
 }
 
 // State returns how the process ended, nil while it runs.
@@ -354,14 +377,20 @@ func (c *Command) waitFor(ctx context.Context, patience time.Duration) bool {
 // tailSize is how many bytes of standard error are kept.
 const tailSize = 8 << 10
 
+// maxLine is how many bytes of a line of standard error are passed on at once.
+const maxLine = 64 << 10
+
 // tail is an io.Writer that keeps the end of what is written, and passes
-// everything on to another writer, if there is one.
+// everything on to another writer, if there is one, in whole lines.
 type tail struct {
 	to io.Writer
 
 	mu   sync.Mutex
 	kept []byte
 	cut  bool
+
+	passing sync.Mutex // held while to is written to
+	line    []byte     // the beginning of a line that has no end yet
 }
 
 // Write implements io.Writer. It never fails, because a process must not be
@@ -375,9 +404,34 @@ func (t *tail) Write(p []byte) (int, error) {
 	}
 	t.mu.Unlock()
 	if t.to != nil {
-		_, _ = t.to.Write(p)
+		t.pass(p)
 	}
 	return len(p), nil
+}
+
+// pass writes the lines that end in p, and keeps what follows them.
+func (t *tail) pass(p []byte) {
+	t.passing.Lock()
+	defer t.passing.Unlock()
+	t.line = append(t.line, p...)
+	end := bytes.LastIndexByte(t.line, '\n') + 1
+	if len(t.line)-end > maxLine {
+		end = len(t.line)
+	}
+	if end > 0 {
+		_, _ = t.to.Write(t.line[:end])
+		t.line = append(t.line[:0], t.line[end:]...)
+	}
+}
+
+// flush passes on a last line without an end.
+func (t *tail) flush() {
+	t.passing.Lock()
+	defer t.passing.Unlock()
+	if len(t.line) > 0 {
+		_, _ = t.to.Write(t.line)
+	}
+	t.line = nil
 }
 
 // String returns what is kept, beginning with a whole line if there is one.

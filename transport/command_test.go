@@ -54,6 +54,8 @@ func child(kind string) {
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 		fmt.Fprint(os.Stderr, strings.Repeat("noise ", 4000)+"\nno such database\n")
 		os.Exit(3)
+	case "gone": // before it reads anything
+		os.Exit(4)
 	case "stubborn": // knows of no end but SIGTERM
 		ended := make(chan os.Signal, 1)
 		signal.Notify(ended, syscall.SIGTERM)
@@ -405,5 +407,21 @@ func TestCommandLeavesBehind(t *testing.T) {
 	}
 	if process, err := os.FindProcess(pid); err == nil {
 		_ = process.Kill()
+	}
+}
+
+// An error says whether the process can have ended because of a message.
+func TestUnread(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it is known on Unix alone")
+	}
+	for kind, want := range map[string]bool{"gone": true, "fail": false} {
+		c := start(t, kind, transport.CommandOptions{})
+		_ = errors.Join(c.Write([]byte(`{"a":1}`)), c.Flush()) // it may have ended
+		_, err := c.Read()
+		exit, ok := errors.AsType[*transport.ExitError](err)
+		if !ok || exit.Unread != want {
+			t.Errorf("%s: got %+v, want %v", kind, exit, want)
+		}
 	}
 }

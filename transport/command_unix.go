@@ -20,3 +20,27 @@ func signalGroup(process *os.Process, kill bool) {
 	}
 	_ = syscall.Kill(-process.Pid, signal)
 }
+
+// unread takes what is in a pipe that no process reads any more, and returns how many
+// bytes it was; -1 if the pipe is closed.
+func unread(pipe *os.File) int {
+	n := -1
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return n
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if syscall.SetNonblock(int(fd), true) != nil {
+			return
+		}
+		n = 0
+		for buf := make([]byte, 4<<10); ; {
+			k, err := syscall.Read(int(fd), buf)
+			if k <= 0 || err != nil {
+				return
+			}
+			n += k
+		}
+	}) // an error means closed
+	return n
+}
