@@ -38,20 +38,6 @@ func isMajor(element string) bool {
 	return len(element) > 1 && element[0] == 'v' && strings.Trim(element[1:], "0123456789") == ""
 }
 
-// Check finds what is wrong with the module path.
-func (p Project) Check() error {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~"
-	for element := range strings.SplitSeq(p.Module, "/") {
-		if strings.Trim(element, letters) != "" || strings.Trim(element, ".-~") != element || element == "" {
-			return fmt.Errorf("%q is no module path; write a name such as weather, or github.com/you/weather", p.Module)
-		}
-	}
-	if p.Name() == "internal" || p.Name() == "vendor" || p.Name() == "main" {
-		return fmt.Errorf("a program cannot be called %q; choose another name", p.Name())
-	}
-	return nil
-}
-
 // Write writes the project into a directory, which it makes, and returns the
 // names of the files. A directory that has anything in it is refused.
 func (p Project) Write(dir string) (files []string, err error) {

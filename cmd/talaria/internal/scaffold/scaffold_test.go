@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 func TestCheck(t *testing.T) {
@@ -22,9 +24,53 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: got %q, %v", module, p.Name(), err)
 		}
 	}
-	for _, module := range []string{"", "a b", "/abs", "a//b", "..", "../up", "a/", "wetter\n", "ü", "example.com/internal"} {
-		if err := (Project{Module: module}).Check(); err == nil {
+	for _, module := range []string{"", "a b", "/abs", "a//b", "..", "../up", "a/", "wetter\n", "ü", "example.com/internal",
+		"time", "fmt", "Time", "cmd", "all", "std", "work", "tool", "builtin", "net/http", "text/weather", "command-line-arguments", "vendor", "main", "example.com/Main",
+		"nul", "example.com/me/CON", "aux.x", "a/com1/b", "lpt9", "example.com/x~1", "x/v0", "x/v1", "x/v02", "gopkg.in/x", "example.com/go", "example.com/main.go",
+		"example.com/readme.md", "-x", "x.", "wea\u0301ther", "weather\u200b", "github.com/talaria-go/mcp", "github.com/talaria-go/mcp/x"} {
+		err := (Project{Module: module}).Check()
+		if err == nil {
 			t.Errorf("%q passed", module)
+			continue
+		}
+		// What is suggested is a way out.
+		if _, name, ok := strings.Cut(err.Error(), "a name such as "); ok {
+			name, _, _ = strings.Cut(name, ",")
+			if err := (Project{Module: name}).Check(); err != nil {
+				t.Errorf("%q: the suggestion %q: %v", module, name, err)
+			}
+		}
+	}
+}
+
+// What passes is a module that the go command builds, and nothing that it has itself.
+func TestCheckedBuilds(t *testing.T) {
+	needs.Program(t, "go")
+	run := func(dir string, args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOPROXY=off", "GOFLAGS=")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("go %s in %s: %v\n%s", strings.Join(args, " "), dir, err, out)
+		}
+		return string(out)
+	}
+	for _, module := range []string{"weather", "v2", "x/v2", "com10", "con-x", "test", "example", "gopkg.in/x.v1", "github.com/you/time", "x_test", "8ball", "func", "mcp"} {
+		p := Project{Module: module}
+		if err := p.Check(); err != nil {
+			t.Errorf("%s: %v", module, err)
+			continue
+		}
+		dir := t.TempDir()
+		run(dir, "mod", "init", module)
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"time\"\n\nfunc main() { println(time.Second) }\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(dir, "build", "-o", os.DevNull, "./...")
+	}
+	for path := range strings.FieldsSeq(run(".", "list", "std")) {
+		if err := (Project{Module: path}).Check(); err == nil {
+			t.Errorf("%s passed, which Go itself has", path)
 		}
 	}
 }
