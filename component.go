@@ -226,12 +226,14 @@ func (f faults) of(kind, name string) error {
 	return fmt.Errorf("mcp: %s %q: %s", kind, name, strings.Join(f, "\n\t"))
 }
 
-// What the options of one kind of component say. Prompts and methods have none
-// of their own today.
-type (
-	promptSettings struct{ settings }
-	methodSettings struct{ settings }
-)
+// promptSettings are what the options of a prompt say.
+type promptSettings struct {
+	settings
+	arguments []protocol.PromptArgument // of Arguments; nil without it
+}
+
+// methodSettings are what the options of a method say, which has none of its own.
+type methodSettings struct{ settings }
 
 // apply makes each of opts change set, whose common part is s. A nil option is a
 // fault in place of a panic: it has its number, by which the author finds it.

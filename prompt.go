@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,13 +13,16 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/schema"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
 // Prompt makes a prompt of a func, whose first parameter is that of a [Tool].
 // In is a struct whose tags describe and check the arguments, as those of a
 // tool's do; clients send every argument as a string, and numbers, booleans,
-// dates, lists and objects (as JSON) are made from it. struct{} takes none. Out
-// decides the form of the result:
+// dates, lists and objects (as JSON) are made from it. struct{} takes none. A
+// prompt that is known at run time only, as one from a database, takes a
+// map[string]string and the option [Arguments]. Out decides the form of the
+// result:
 //
 //	*Messages          whatever its builder was told
 //	[]PromptMessage    these messages
@@ -50,25 +54,22 @@ func (p *prompt) compile(c *compiler) error {
 	faults.note(checkName(p.name))
 	result, err := promptResult(p.out)
 	faults.note(err)
-	opts := c.schemaOptions()
-	opts.Strict, opts.Output = false, false // every argument comes as a string
-	plan, err := schema.Compile(p.in, &opts)
+	in, arguments, err := p.compileInput(c)
 	if err != nil {
 		return append(faults, err.Error()).of("prompt", p.name)
 	}
-	arguments := promptArguments(plan)
 	e := set.entry(&protocol.Prompt{
 		Name: p.name, Title: set.title, Description: set.doc, Icons: set.icons, Arguments: arguments, Meta: set.meta,
 	})
 	for _, a := range arguments {
 		e.Arguments = append(e.Arguments, a.Name)
 	}
-	completers, more := set.completersFor(plan, e.Arguments, "argument")
+	completers, more := set.completersFor(in.plan, e.Arguments, "argument")
 	e.Completers = completers
 	if err := append(faults, more...).of("prompt", p.name); err != nil {
 		return err
 	}
-	decode := input{plan: plan}.arguments
+	decode := in.arguments
 	e.Serve = c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := p.run(f, decode)
 		if bad, ok := errors.AsType[*inputError](err); ok {
@@ -81,6 +82,81 @@ func (p *prompt) compile(c *compiler) error {
 	}, timedOut("prompt "+p.name))
 	c.entries = append(c.entries, e)
 	return nil
+}
+
+// compileInput returns what decodes the arguments, and their descriptions: by the
+// fields of a struct, or for a map by the option Arguments.
+func (p *prompt) compileInput(c *compiler) (in input, list []protocol.PromptArgument, err error) {
+	declared := p.settings.arguments
+	if p.in.Kind() == reflect.Map && p.in.Key().Kind() == reflect.String && p.in.Elem().Kind() == reflect.String {
+		if declared == nil {
+			return in, nil, fmt.Errorf("a %v does not say which arguments there are; declare them with mcp.Arguments, or take a struct", p.in)
+		}
+		in.raw, err = argumentSchema(declared)
+		return in, declared, err
+	}
+	opts := c.schemaOptions()
+	opts.Strict, opts.Output = false, false // every argument comes as a string
+	if in.plan, err = schema.Compile(p.in, &opts); err != nil {
+		return in, nil, err
+	}
+	list = promptArguments(in.plan)
+	switch {
+	case declared != nil:
+		err = fmt.Errorf("Arguments is for a map[string]string; the fields of a %v describe the arguments", p.in)
+	case list == nil && p.in.Kind() != reflect.Struct && p.in.Kind() != reflect.Pointer:
+		err = fmt.Errorf("a prompt cannot take a %v, which does not say which arguments there are; take a struct, or a map[string]string with mcp.Arguments", p.in)
+	}
+	return in, list, err
+}
+
+// Arguments declares the arguments of a prompt that takes a map[string]string, as
+// one that is made from data: from a database, a file, or the prompt of another
+// server. Clients are shown them in that order. The func gets those that the
+// client has given, and only if all names are known and no required one is
+// missing; else the error is -32602. [Complete] completes them. Given twice, the
+// option adds; without arguments, it declares that there are none.
+func Arguments(list ...PromptArgument) PromptOption {
+	list = slices.Clone(list)
+	return promptOption(func(set *promptSettings) {
+		for i, a := range list {
+			switch {
+			case a.Name == "":
+				set.fault("Arguments: argument %d has no name", i)
+			case slices.ContainsFunc(set.arguments, func(b PromptArgument) bool { return a.Name == b.Name }):
+				set.fault("Arguments: %q is there twice", a.Name)
+			}
+			set.arguments = append(set.arguments, a)
+		}
+		if set.arguments == nil {
+			set.arguments = []PromptArgument{}
+		}
+	})
+}
+
+// promptOption is a PromptOption.
+type promptOption func(*promptSettings)
+
+func (o promptOption) promptOption(set *promptSettings) { o(set) }
+
+// PromptArgument describes an argument of a prompt; see Arguments.
+type PromptArgument = protocol.PromptArgument
+
+// argumentSchema returns the schema of declared arguments, by which calls are
+// checked. No client sees it.
+func argumentSchema(list []protocol.PromptArgument) (*raw.Schema, error) {
+	properties, required := map[string]any{}, []string{}
+	for _, a := range list {
+		properties[a.Name] = map[string]string{"type": "string"}
+		if a.Required {
+			required = append(required, a.Name)
+		}
+	}
+	text, err := json.Marshal(map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+	if err != nil {
+		return nil, err
+	}
+	return raw.Compile(text)
 }
 
 // promptResult decides the form of the result by the func's result type, once,

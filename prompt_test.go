@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 func TestPromptFaults(t *testing.T) {
@@ -15,6 +17,7 @@ func TestPromptFaults(t *testing.T) {
 		A string `json:"a"`
 	}
 	fn := func(*mcp.Frame, in) (string, error) { return "", nil }
+	mapped := func(*mcp.Frame, map[string]string) (string, error) { return "", nil }
 	tests := []struct {
 		name string
 		c    mcp.Component
@@ -27,6 +30,14 @@ func TestPromptFaults(t *testing.T) {
 		{"nil option", mcp.Prompt("p", text, nil), "option 0 is nil"},
 		{"completion", mcp.Prompt("p", fn, mcp.CompleteFrom("b", "x")), `Complete("b"): there is no such argument; there are ["a"]`},
 		{"twice", mcp.Prompt("p", fn, mcp.CompleteFrom("a", "x"), mcp.CompleteFrom("a", "y")), `Complete("a") is there twice`},
+		{"bare map", mcp.Prompt("p", func(*mcp.Frame, map[string]string) (string, error) { return "", nil }), "a map[string]string does not say which arguments there are; declare them with mcp.Arguments"},
+		{"map of any", mcp.Prompt("p", func(*mcp.Frame, map[string]any) (string, error) { return "", nil }), "a prompt cannot take a map[string]interface {}"},
+		{"any", mcp.Prompt("p", func(*mcp.Frame, any) (string, error) { return "", nil }), "arguments are an object"},
+		{"list", mcp.Prompt("p", func(*mcp.Frame, []string) (string, error) { return "", nil }), "arguments are an object"},
+		{"arguments of a struct", mcp.Prompt("p", fn, mcp.Arguments(mcp.PromptArgument{Name: "a"})), "Arguments is for a map[string]string; the fields of a mcp_test.in"},
+		{"arguments without name", mcp.Prompt("p", mapped, mcp.Arguments(mcp.PromptArgument{})), "argument 0 has no name"},
+		{"arguments twice", mcp.Prompt("p", mapped, mcp.Arguments(mcp.PromptArgument{Name: "a"}), mcp.Arguments(mcp.PromptArgument{Name: "a"})), `"a" is there twice`},
+		{"completion of none", mcp.Prompt("p", mapped, mcp.Arguments(mcp.PromptArgument{Name: "a"}), mcp.CompleteFrom("b", "x")), `Complete("b"): there is no such argument; there are ["a"]`},
 		{"nil completion", mcp.Prompt("p", fn, mcp.Complete("a", nil)), `Complete("a"): the func is nil`},
 	}
 	for _, test := range tests {
@@ -37,6 +48,66 @@ func TestPromptFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+type named map[string]string
+
+// A prompt that is made from data lists the arguments that it declares, completes
+// them, and refuses calls that do not fit them, over every revision.
+func TestDeclaredArguments(t *testing.T) {
+	s := bare(mcp.Options{})
+	s.MustAdd(
+		mcp.Prompt("made", func(_ *mcp.Frame, in map[string]string) (string, error) {
+			return fmt.Sprintf("%s from %q, %d arguments", in["who"], in["from"], len(in)), nil
+		}, mcp.Arguments(mcp.PromptArgument{Name: "who", Title: "Name", Description: "whom to greet", Required: true}, mcp.PromptArgument{Name: "from"}),
+			mcp.CompleteFrom("who", "Ada", "Bob")),
+		mcp.Prompt("none", func(_ *mcp.Frame, in named) (string, error) { return fmt.Sprint(len(in)), nil }, mcp.Arguments()),
+	)
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		title := "Name"
+		if !rev.Has(protocol.FeatureTitles) {
+			title = ""
+		}
+		prompts := c.Prompts()
+		want := []protocol.PromptArgument{{Name: "who", Title: title, Description: "whom to greet", Required: true}, {Name: "from"}}
+		if len(prompts) != 2 || !slices.Equal(prompts[0].Arguments, want) || prompts[1].Arguments != nil {
+			t.Errorf("prompts %+v", prompts)
+		}
+		said := func(name string, args map[string]string) string {
+			p, err := c.TryGetPrompt(name, args)
+			if err != nil {
+				return err.Error()
+			}
+			return p.Messages[0].Content.(mcp.TextContent).Text
+		}
+		for _, tt := range []struct {
+			name string
+			args map[string]string
+			want string
+		}{
+			{"made", map[string]string{"who": "Ada"}, `Ada from "", 1 arguments`},
+			{"made", map[string]string{"who": "", "from": "x"}, ` from "x", 2 arguments`},
+			{"made", map[string]string{"from": "x"}, `/who: is required`},
+			{"made", nil, `/who: is required`},
+			{"made", map[string]string{"who": "Ada", "whom": "x"}, `whom`},
+			{"none", nil, "0"},
+			{"none", map[string]string{"a": "b"}, `/a`},
+		} {
+			if got := said(tt.name, tt.args); !strings.Contains(got, tt.want) {
+				t.Errorf("%s %v: %s, want %s", tt.name, tt.args, got, tt.want)
+			}
+		}
+		unchecked := mcptest.New(t, s, mcptest.Revision(rev)) // of what the schema of the specification does not allow
+		if _, err := unchecked.TryRequest("prompts/get", map[string]any{"name": "made", "arguments": map[string]any{"who": map[string]int{"a": 7}}}); err == nil || !strings.Contains(err.Error(), "/who") {
+			t.Errorf("an argument that is no string: %v", err)
+		}
+		if got := c.Complete("made", "who", "b", nil); len(got) == 0 || got[0] != "Bob" {
+			t.Errorf("completed %v", got)
+		}
+		if _, err := c.TryComplete("made", "whom", "", nil); err == nil || !strings.Contains(err.Error(), `no argument "whom"`) {
+			t.Errorf("completion of an unknown argument: %v", err)
+		}
+	})
 }
 
 // TestHandlerErrors: errors of prompts and resources keep what they are.

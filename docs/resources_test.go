@@ -124,3 +124,25 @@ func TestResources(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func stored(name, text string, arguments []mcp.PromptArgument) mcp.Component {
+	return mcp.Prompt(name, func(_ context.Context, in map[string]string) (string, error) {
+		filled := text
+		for argument, value := range in {
+			filled = strings.ReplaceAll(filled, "{"+argument+"}", value)
+		}
+		return filled, nil
+	}, mcp.Arguments(arguments...))
+}
+
+func TestStoredPrompt(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "prompts", Version: "1"}, nil)
+	s.MustAdd(stored("greet", "Greet {who}.", []mcp.PromptArgument{{Name: "who", Required: true}}))
+	c := mcptest.New(t, s)
+	if p := c.GetPrompt("greet", map[string]string{"who": "Ada"}); p.Messages[0].Content.(mcp.TextContent).Text != "Greet Ada." {
+		t.Errorf("got %+v", p.Messages)
+	}
+	if _, err := c.TryGetPrompt("greet", nil); err == nil {
+		t.Error("a required argument is not missed")
+	}
+}
