@@ -25,7 +25,8 @@ type BatchResult struct {
 
 // sendBatch sends the requests in one message and waits for every answer. Each
 // request has its own entry in the table of calls, with its own timeout. It
-// waits for all goroutines that it starts.
+// waits for all goroutines that it starts. The error is that of the sending,
+// which stands in the results, too.
 func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*request) ([]BatchResult, error) {
 	results := make([]BatchResult, len(requests))
 	calls := make([]*call, len(requests))
@@ -73,6 +74,7 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 				results[i].Err = wrap(r.op, r.method, "", sent)
 			}
 		}
+		return results, sent
 	}
 	return results, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -20,7 +21,12 @@ import (
 //
 // The fields above mu are set before the call is entered, except result and
 // err, which are set before done is closed. mu guards the rest.
+//
+// It is the context of its request, too, and the attend.Asker in that: the
+// clock stops while a person is asked, as for a login.
 type call struct {
+	context.Context // ends with the call
+
 	id     int64
 	method string
 	name   string
@@ -33,11 +39,12 @@ type call struct {
 
 	abort   context.CancelCauseFunc
 	timeout time.Duration
-	limit   time.Time // zero: none
 	timer   *time.Timer
 
 	mu       sync.Mutex
-	fault    error // of a message that came instead of the answer
+	limit    time.Time // zero: none
+	asked    int       // persons asked now
+	fault    error     // of a message that came instead of the answer
 	progress func(Progress)
 	queue    []Progress
 	queued   int           // length of the messages in the queue
@@ -57,7 +64,7 @@ const (
 // begin starts the clock of a call: timeout until the answer or the next
 // progress, most in all. A value of 0 or less is no limit. end must be called.
 func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx context.Context, end func()) {
-	ctx, c.abort = context.WithCancelCause(parent)
+	c.Context, c.abort = context.WithCancelCause(parent)
 	c.start, c.timeout = time.Now(), timeout
 	c.done = make(chan struct{})
 	if most > 0 {
@@ -66,7 +73,39 @@ func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx c
 	if first := c.next(); first > 0 {
 		c.timer = time.AfterFunc(first, c.expire)
 	}
-	return ctx, c.end
+	return c, c.end
+}
+
+// Value implements context.Context.
+func (c *call) Value(key any) any {
+	if key == (attend.Key{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// Ask implements attend.Asker. The time during which a person is asked counts
+// neither for the timeout nor for the limit.
+func (c *call) Ask() (done func(error), err error) {
+	answered, err := attend.Ask(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	c.mu.Lock()
+	c.asked++
+	c.mu.Unlock()
+	return func(err error) {
+		c.mu.Lock()
+		if c.asked--; !c.limit.IsZero() {
+			c.limit = c.limit.Add(time.Since(began))
+		}
+		if c.timer != nil && c.Err() == nil {
+			c.timer.Reset(c.next())
+		}
+		c.mu.Unlock()
+		answered(err)
+	}, nil
 }
 
 // end stops the clock and releases the context. It may be called after the call
@@ -78,7 +117,8 @@ func (c *call) end() {
 	c.abort(nil)
 }
 
-// next returns how long to wait from now on; 0 means without limit.
+// next returns how long to wait from now on; 0 means without limit. c.mu is
+// held, unless nobody else has the call yet.
 func (c *call) next() time.Duration {
 	d := max(c.timeout, 0)
 	if c.limit.IsZero() {
@@ -96,11 +136,16 @@ func (c *call) next() time.Duration {
 // other way round.
 func (c *call) expire() {
 	now := time.Now()
-	if (c.limit.IsZero() || now.Before(c.limit)) && c.conn.askedLately(now, c.timeout) {
+	c.mu.Lock()
+	over := c.asked == 0 // otherwise the clock starts again when the person has answered
+	if over && (c.limit.IsZero() || now.Before(c.limit)) && c.conn.askedLately(now, c.timeout) {
 		c.timer.Reset(c.next())
-		return
+		over = false
 	}
-	c.abort(&Error{kind: ErrTimeout, Err: fmt.Errorf("no answer within %v", now.Sub(c.start).Round(time.Millisecond))})
+	c.mu.Unlock()
+	if over {
+		c.abort(&Error{kind: ErrTimeout, Err: fmt.Errorf("no answer within %v", now.Sub(c.start).Round(time.Millisecond))})
+	}
 }
 
 // advance takes a progress notification, which restarts the timeout. With
@@ -111,7 +156,9 @@ func (c *call) advance(p Progress, inline bool) {
 		select {
 		case <-c.done:
 		default:
+			c.mu.Lock()
 			c.timer.Reset(c.next())
+			c.mu.Unlock()
 		}
 	}
 	if !c.enqueue(p) {
@@ -233,12 +280,7 @@ func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
 	c.close()
 	switch {
 	case cause != nil:
-		failure := stopped(ctx)
-		if own, ok := failure.(*Error); ok && (own.kind == ErrTimeout || c.conn.opening.Load()) {
-			blamed := *own
-			blamed.Err = c.conn.silence(c.conn.blame(own.Err, c.start))
-			failure = &blamed
-		}
+		failure := c.conn.explain(stopped(ctx), c.start)
 		// A request that was never written is not cancelled, but that it was
 		// not is known of none that ran into its timeout.
 		if c.conn.cancels(c.method) {

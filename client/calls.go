@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -96,17 +97,33 @@ func (c *Client) Request(ctx context.Context, method string, params, result any,
 
 // Notify sends a notification. params encode to an object, or are nil.
 func (c *Client) Notify(ctx context.Context, method string, params any) error {
-	conn, err := c.life.current(ctx)
-	if err != nil {
-		return wrap("notify", method, "", err)
-	}
 	var text []byte
+	var err error
 	if params != nil {
 		if text, err = c.encoders.object(nil, "params", params); err != nil {
 			return &Error{Op: "notify", Method: method, Err: err}
 		}
 	}
-	return wrap("notify", method, "", conn.send(ctx, method, wire.AppendNotification(nil, method, text)))
+	err = c.inSession(ctx, func(conn *connection) error {
+		return conn.send(ctx, method, wire.AppendNotification(nil, method, text))
+	})
+	return wrap("notify", method, "", err)
+}
+
+// inSession sends something on the current connection, and once more if the
+// server does not know the session any more, and so has not processed it.
+func (c *Client) inSession(ctx context.Context, send func(conn *connection) error) error {
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return err
+	}
+	if err = send(conn); !errors.Is(err, link.ErrUnprocessed) || c.life.renew(ctx, conn) != nil {
+		return err
+	}
+	if conn, err = c.life.current(ctx); err != nil {
+		return err
+	}
+	return send(conn)
 }
 
 // Tools iterates over all tools, page by page. It ends after an error. Over
@@ -429,20 +446,25 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 	if len(operations) == 0 {
 		return nil, &Error{Op: "batch", Err: errors.New("a batch must not be empty")}
 	}
-	conn, err := c.life.current(ctx)
-	if err != nil {
-		return nil, wrap("batch", "", "", err)
-	}
-	if !conn.revision().Has(protocol.FeatureBatches) {
-		return nil, unsupported("batch", "", "revision %s has no batches", conn.revision())
-	}
 	requests := make([]*request, len(operations))
+	var err error
 	for i, o := range operations {
 		if requests[i], err = c.rawRequest("batch: "+o.Method, o.Method, o.Params, o.Options); err != nil {
 			return nil, err
 		}
 	}
-	return sendBatch(ctx, c, conn, requests)
+	var results []BatchResult
+	err = c.inSession(ctx, func(conn *connection) (err error) {
+		if !conn.revision().Has(protocol.FeatureBatches) {
+			return unsupported("batch", "", "revision %s has no batches", conn.revision())
+		}
+		results, err = sendBatch(ctx, c, conn, requests)
+		return err
+	})
+	if results == nil {
+		return nil, wrap("batch", "", "", err)
+	}
+	return results, nil
 }
 
 // unlisted turns the refusal of a tool or prompt into ErrNotFound if the server

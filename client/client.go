@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/callback"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -273,15 +274,17 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 			return &Error{Op: op, Err: fmt.Errorf("the URI of a root must begin with file://, got %s", root.URI)}
 		}
 	}
-	changed := c.handlers.roots.set(list)
-	conn := c.life.conn.Load()
-	if !changed || conn == nil || conn.revision().Modern() || !conn.rootsChange.Load() {
-		// A later session asks anew; modern servers ask each time; and a server
-		// that was told not to expect the notification gets none (client/roots,
-		// "Capabilities").
-		return nil
+	if !c.handlers.roots.set(list) || c.life.conn.Load() == nil {
+		return nil // a later session asks for them
 	}
-	err := conn.send(ctx, protocol.MethodRootsChanged, wire.AppendNotification(nil, protocol.MethodRootsChanged, nil))
+	err := c.inSession(ctx, func(conn *connection) error {
+		if conn.revision().Modern() || !conn.rootsChange.Load() {
+			// Modern servers ask each time; and a server that was told not to expect
+			// the notification gets none (client/roots, "Capabilities").
+			return nil
+		}
+		return conn.send(ctx, protocol.MethodRootsChanged, wire.AppendNotification(nil, protocol.MethodRootsChanged, nil))
+	})
 	return wrap(op, protocol.MethodRootsChanged, "", err)
 }
 
@@ -290,12 +293,9 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 func (c *Client) most() time.Duration { return cmp.Or(c.opts.MaxTimeout, 10*time.Minute) }
 
 // limited returns a context for one step that waits for the server, bounded by
-// Options.Timeout.
+// Options.Timeout, which does not run while a user is asked to log in.
 func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.opts.Timeout <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, c.opts.Timeout)
+	return attend.WithTimeout(ctx, c.opts.Timeout, context.DeadlineExceeded)
 }
 
 // discard closes a connection that is not used.

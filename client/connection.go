@@ -40,7 +40,6 @@ type connection struct {
 	questions atomic.Int64           // length of their params
 	askedAt   atomic.Int64           // when the last of them was answered, in nanoseconds
 	opening   atomic.Bool
-	silent    bool // it did not answer the probe
 	// rootsChange says that initialize has declared roots.listChanged.
 	rootsChange atomic.Bool
 
@@ -208,6 +207,13 @@ func (conn *connection) invalidMessage(text []byte, during *link.Message, err er
 	}
 }
 
+// garbled reports whether the server has sent what is no message.
+func (conn *connection) garbled() bool {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return conn.invalid != ""
+}
+
 // lastWords is how long before its end a server may have said why it ends.
 const lastWords = time.Second
 
@@ -220,6 +226,18 @@ func (conn *connection) blame(err error, since time.Time) error {
 		return err
 	}
 	return &invalidMessageError{err, conn.invalid}
+}
+
+// explain adds to the error of waiting in vain since a time what may be the
+// reason.
+func (conn *connection) explain(failure error, since time.Time) error {
+	own, ok := failure.(*Error)
+	if !ok || own.kind != ErrTimeout && !conn.opening.Load() {
+		return failure
+	}
+	explained := *own
+	explained.Err = conn.silence(conn.blame(own.Err, since))
+	return &explained
 }
 
 // silence adds to the error of a handshake that was not answered what the link
@@ -320,6 +338,9 @@ func (conn *connection) sendSoon(about context.Context, method string, body []by
 // of 2026-07-28). The handshake is not cancelled: a server that has not
 // answered it may not accept notifications yet.
 func (conn *connection) cancels(method string) bool {
+	if method == protocol.MethodDiscover && !conn.revision().Modern() {
+		return false // a probe that was answered neither in time nor late
+	}
 	return method != protocol.MethodInitialize && !conn.opening.Load() && !(conn.sync && conn.revision().Modern())
 }
 

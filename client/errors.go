@@ -15,6 +15,7 @@ import (
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -37,16 +38,20 @@ var (
 	// ErrNotFound: there is no such tool, prompt, resource, task or pending
 	// request.
 	ErrNotFound = errors.New("not found")
-	// ErrSessionExpired: the server ended the session. The client has a new one
-	// by then, if Options.NoReconnect lets it, but the request was not sent again
-	// because that may not be safe.
+	// ErrSessionExpired: the server ended the session while the request was under
+	// way. The client has a new one by then, if Options.NoReconnect lets it, but
+	// the request was not sent again because that may not be safe. A request that
+	// the server refused because of its session was not processed, and is sent
+	// again.
 	ErrSessionExpired = errors.New("session expired")
 	// ErrUnsupported: the server, or the revision that it speaks, does not have
 	// what was asked for. Nothing was sent, or the server said so.
 	ErrUnsupported = errors.New("not supported")
 	// ErrUnauthorized: the server wants other credentials, or more rights than
-	// these have: HTTP status 401 or 403. StatusCode tells which.
-	ErrUnauthorized = errors.New("not authorized")
+	// these have: HTTP status 401 or 403. StatusCode returns which. A login of
+	// package auth/oauth that was refused is one, too. Nothing is tried again in
+	// the background after it.
+	ErrUnauthorized = attend.ErrUnauthorized
 	// ErrBusy: the server refused the request for now, by HTTP status 429 or 503
 	// or by the code of its error.
 	ErrBusy = errors.New("the server is busy")
@@ -120,6 +125,9 @@ func (e *Error) Unwrap() []error {
 // the connection or the session was lost, or the server was busy. It does not
 // say that sending it again is safe, which Error.Safe does.
 func Retriable(err error) bool {
+	if errors.Is(err, ErrUnauthorized) {
+		return false
+	}
 	if status, ok := errors.AsType[*link.StatusError](err); ok {
 		switch status.Code {
 		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway,
@@ -257,6 +265,8 @@ func kindOf(method, name string, err error) error {
 		return kindOfFault(method, name, fault)
 	}
 	switch {
+	case errors.Is(err, ErrUnauthorized):
+		return ErrUnauthorized // before what it may have been caused by
 	case errors.Is(err, link.ErrSession):
 		return ErrSessionExpired
 	case errors.Is(err, context.DeadlineExceeded):
@@ -267,10 +277,29 @@ func kindOf(method, name string, err error) error {
 	return nil
 }
 
+// unauthorized reports whether err means that only other credentials help.
+func unauthorized(err error) bool {
+	return errors.Is(err, ErrUnauthorized) || kindOf("", "", err) == ErrUnauthorized
+}
+
+// codeClosed is the code with which the TypeScript SDK says that its connection
+// to another server has closed. Its code for a timeout has the number of
+// protocol.CodeSessionNotFound.
+const codeClosed protocol.Code = -32000
+
 // kindOfFault returns the sentinel for an error that the server answered with,
 // or nil.
 func kindOfFault(method, name string, fault *protocol.Error) error {
-	switch fault.Code {
+	switch text := strings.ToLower(fault.Message); fault.Code {
+	case codeClosed:
+		// Many use this code for anything.
+		if text == "" || strings.Contains(text, "connection") || strings.Contains(text, "closed") {
+			return ErrConnection
+		}
+	case protocol.CodeSessionNotFound: // of which the HTTP status 404 alone would say that it is one
+		if !strings.Contains(text, "session") {
+			return ErrTimeout
+		}
 	case protocol.CodeMethodNotFound, protocol.CodeUnsupportedVersion:
 		return ErrUnsupported
 	case protocol.CodeResourceNotFound:
@@ -380,8 +409,8 @@ func sent(conn *connection, err error) error {
 // ofNetwork reports whether an HTTP exchange failed because of its connection,
 // and not because of anything said on it.
 func ofNetwork(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return false // a net.Error too
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, ErrUnauthorized) {
+		return false // though it may have a net.Error, or be one
 	}
 	var broken net.Error
 	if errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {

@@ -71,3 +71,29 @@ func TestErrors(t *testing.T) {
 		t.Error("no error is one")
 	}
 }
+
+// What other SDKs mean by the codes of the implementation's own.
+func TestForeignCodes(t *testing.T) {
+	tests := []struct {
+		code          protocol.Code
+		message, text string
+		want          error
+	}{
+		{-32000, "Connection closed", "call x: no connection: error -32000: Connection closed", ErrConnection},
+		{-32000, "MCP error -32000: Connection closed", "", ErrConnection},
+		{-32000, "the disk is full", "call x: error -32000: the disk is full", nil},
+		{-32001, "Request timed out", "call x: timeout: Request timed out", ErrTimeout},
+		{-32001, "MCP error -32001: Request timed out", "call x: timeout: MCP error -32001: Request timed out", ErrTimeout},
+		{-32001, "Session not found", "call x: Session not found", nil},
+		{429, "later", "", ErrBusy},
+	}
+	for _, tt := range tests {
+		err := wrap("call x", "tools/call", "x", &protocol.Error{Code: tt.code, Message: tt.message})
+		if tt.want != nil && (!errors.Is(err, tt.want) || !Retriable(err)) || tt.want == nil && Retriable(err) {
+			t.Errorf("%d %q: %v, Retriable %v", tt.code, tt.message, err, Retriable(err))
+		}
+		if tt.text != "" && err.Error() != tt.text {
+			t.Errorf("%d %q: %q, want %q", tt.code, tt.message, err, tt.text)
+		}
+	}
+}

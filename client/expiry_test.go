@@ -72,8 +72,9 @@ func (s *forgetful) counts() (calls, inits int) {
 	return len(s.calls), s.inits
 }
 
-// A session that the server has forgotten is begun anew, once; a call is
-// repeated only if that is safe.
+// A session that the server has forgotten is begun anew, once, and a call that it
+// has refused for that is repeated in the new one, whatever it does: it was not
+// processed.
 func TestSessionForgotten(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -85,9 +86,11 @@ func TestSessionForgotten(t *testing.T) {
 	}{
 		{"safe", "sum", nil, false, nil, 2},
 		{"said to be safe", "media", []CallOption{Idempotent()}, false, nil, 2},
-		{"unsafe", "media", nil, false, ErrSessionExpired, 1},
+		{"unsafe", "media", nil, false, nil, 2},
 		{"not to be repeated", "sum", []CallOption{Retry(1)}, false, ErrSessionExpired, 1},
+		{"unsafe and not to be repeated", "media", []CallOption{Retry(1)}, false, ErrSessionExpired, 1},
 		{"forgotten again", "sum", nil, true, ErrSessionExpired, 2},
+		{"unsafe, forgotten again", "media", nil, true, ErrSessionExpired, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,6 +174,11 @@ func TestSessionForgottenTogether(t *testing.T) {
 	s.forget()
 	var wg sync.WaitGroup
 	for i := range 50 {
+		wg.Go(func() { // whose tool may do anything
+			if _, err := c.Call(t.Context(), "media", nil); err != nil {
+				t.Error(err)
+			}
+		})
 		wg.Go(func() {
 			if sum, err := Call[sumOut](t.Context(), c, "sum", sumIn{i, 1}); err != nil || sum.Sum != i+1 {
 				t.Errorf("%d + 1 = %v, %v", i, sum, err)
@@ -180,6 +188,67 @@ func TestSessionForgottenTogether(t *testing.T) {
 	wg.Wait()
 	if _, inits := s.counts(); inits != 1 {
 		t.Errorf("%d initializations, want 1", inits)
+	}
+}
+
+// What else a client sends in a session is repeated as calls are.
+func TestSessionForgottenElsewhere(t *testing.T) {
+	ctx := context.Background()
+	sends := map[string]func(c *Client) error{
+		"a notification": func(c *Client) error { return c.Notify(ctx, "notifications/mine", nil) },
+		"roots":          func(c *Client) error { return c.SetRoots(ctx, []Root{{URI: "file:///a"}}) },
+		"a subscription": func(c *Client) error {
+			_, err := c.Listen(ctx, Filter{ResourceSubscriptions: []string{"test://a"}}, nil)
+			return err
+		},
+		"a level": func(c *Client) error { return c.SetLevel(ctx, protocol.LevelError) },
+		"a batch": func(c *Client) error {
+			results, err := c.Batch(ctx, Operation{Method: "ping"}, Operation{Method: "tools/call", Params: map[string]any{"name": "media"}})
+			for _, result := range results {
+				err = errors.Join(err, result.Err)
+			}
+			return err
+		},
+	}
+	for what, send := range sends {
+		s := &forgetful{inner: fixture(t, nil).Handler(), sessions: map[string]bool{}}
+		opts := only(protocol.V20250326)
+		opts.Roots = []Root{}
+		c := connect(t, HTTP(handler(t, s), &HTTPOptions{NoStream: true}), opts)
+		s.forget()
+		if err := send(c); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, inits := s.counts(); inits != 1 {
+			t.Errorf("%s: %d initializations, want 1", what, inits)
+		}
+	}
+}
+
+// A call that was processed, and whose answer is lost with the session, is not
+// repeated.
+func TestSessionForgottenWithAnswer(t *testing.T) {
+	s := &forgetful{inner: fixture(t, nil).Handler(), sessions: map[string]bool{}}
+	cut := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		if strings.Contains(string(body), `"media"`) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "retry: 1\nid: 7\ndata:\n\n")
+			s.forget()
+			s.mu.Lock()
+			s.calls = append(s.calls, "media")
+			s.mu.Unlock()
+			return
+		}
+		s.ServeHTTP(w, r)
+	})
+	c := connect(t, HTTP(handler(t, cut), &HTTPOptions{NoStream: true}), only(protocol.V20251125))
+	if _, err := c.Call(t.Context(), "media", nil); !errors.Is(err, ErrSessionExpired) {
+		t.Errorf("%v, want ErrSessionExpired", err)
+	}
+	if calls, _ := s.counts(); calls != 1 {
+		t.Errorf("%d calls, want 1", calls)
 	}
 }
 

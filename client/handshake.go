@@ -5,10 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -17,97 +24,260 @@ import (
 // on a revision. It has no state of its own; each attempt is one call of open.
 //
 // The order is that of basic/versioning of 2026-07-28: server/discover, then
-// initialize on the same connection, then initialize on a new connection, then
-// over HTTP the older transport with server-sent events. What the server turned
-// out to be is remembered in the cache, so that the next attempt begins there.
+// initialize on the same connection, then over HTTP the older transport with
+// server-sent events. Only an answer decides what a server speaks, and only
+// that is remembered in the cache, so that the next attempt begins there. A
+// failure that may pass, such as HTTP status 503, leads to another attempt and
+// then to an error.
 type handshake struct{ client *Client }
+
+// Limits of opening a connection.
+const (
+	openAttempts = 3                      // attempts in a row, if each failure may pass
+	firstOpen    = 250 * time.Millisecond // wait between attempts; times the square of the attempt
+	maxOpen      = 5 * time.Second        // the longest wait; a server that wants a longer one causes an error
+	again        = time.Second            // for an answer to a probe after silence
+	minLate      = time.Minute            // the least time for which a late answer to the probe is accepted
+)
+
+// passingError is a failure that may pass: it says nothing of what the server
+// speaks.
+type passingError struct{ err error }
+
+// Error returns that of the cause.
+func (e *passingError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *passingError) Unwrap() error { return e.err }
 
 // open returns a connection on which a revision has been agreed. The caller
 // installs or discards it.
 func (h handshake) open(ctx context.Context) (*connection, error) {
 	opts := &h.client.opts
-	known := opts.Cache.kind(h.client.server)
-	if opts.newest(true) != 0 && (known == kindLegacy || known == kindFallback) && opts.newest(false) != 0 {
-		// What is remembered saves the probe; if it is wrong, all is tried.
-		conn, err := h.openAs(ctx, known)
+	ctx, stop := attend.WithTimeout(ctx, opts.ConnectTimeout,
+		&Error{kind: ErrTimeout, Err: fmt.Errorf("not connected within %v, the limit of Options.ConnectTimeout", opts.ConnectTimeout)})
+	defer stop()
+	known := h.known()
+	for failures := 0; ; {
+		conn, err := h.openAs(ctx, known, failures)
 		if err == nil || ctx.Err() != nil {
 			return conn, err
 		}
-		h.remember(kindUnknown)
+		passing, ok := err.(*passingError)
+		if !ok {
+			if known == kindUnknown || known == kindModern && !errors.Is(err, ErrTimeout) {
+				return nil, err
+			}
+			known = kindUnknown // what was remembered is wrong; all is tried
+			h.remember(known)
+			continue
+		}
+		failures++
+		wait := max(pause.Growing(failures, firstOpen, maxOpen, 0), retryAfter(passing.err))
+		if failures == openAttempts || wait > maxOpen {
+			return nil, passing.err
+		}
+		safely.Log(opts.Logger.Debug().Err(visible.Error(err)).Str("server", h.client.server).Int("attempt", failures), "connecting failed, trying again")
+		if err := pause.For(ctx, wait); err != nil {
+			return nil, err
+		}
+		if h.known() == kindModern {
+			known = kindModern // the failed attempt has found that out
+		}
 	}
-	return h.openAs(ctx, kindUnknown)
 }
 
-// remember keeps what the server turned out to be.
+// known returns what is remembered of the server, as far as the client has the
+// choice.
+func (h handshake) known() serverKind {
+	if h.client.opts.newest(false) == 0 {
+		return kindUnknown
+	}
+	return h.client.opts.Cache.kind(h.client.server)
+}
+
+// remember stores what the server turned out to be.
 func (h handshake) remember(now serverKind) { h.client.opts.Cache.setKind(h.client.server, now) }
 
-// openAs connects to a server that is known to be of a kind, or finds that out
-// if it is kindUnknown.
-func (h handshake) openAs(ctx context.Context, known serverKind) (*connection, error) {
+// openAs connects once to a server that is known to be of a kind, or finds that
+// out if it is kindUnknown. failures is how many attempts have failed before; a
+// failure that may pass is a *passingError.
+func (h handshake) openAs(ctx context.Context, known serverKind, failures int) (*connection, error) {
 	t := h.client.transport.transport()
 	if known == kindFallback {
 		stand, ok := t.(link.Fallback)
 		if !ok {
 			return nil, errors.New("the transport has no stand-in any more")
 		}
-		return h.openLegacy(ctx, stand.Fallback(), kindFallback)
-	}
-	if known == kindLegacy || h.client.opts.newest(true) == 0 {
-		return h.openLegacyOrFallback(ctx, t)
+		t = stand.Fallback()
 	}
 	conn, err := h.dial(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, judged(nil, err, failures)
 	}
-	fallback, err := h.discover(ctx, conn)
-	if err == nil && fallback == 0 {
-		h.remember(kindModern)
+	now, err := h.agree(ctx, conn, known, failures)
+	if err == nil {
+		if now != kindUnknown {
+			h.remember(now)
+		}
 		return conn, nil
 	}
-	if err != nil {
-		h.client.discard(conn)
+	err = judged(conn, err, failures)
+	h.client.discard(conn)
+	h.client.calls.failAll(conn, unconnected("", err)) // a probe that still waits
+	if _, passing := err.(*passingError); passing || known == kindFallback || ctx.Err() != nil {
 		return nil, err
 	}
-	return h.fallBack(ctx, conn, t, fallback)
+	return h.standIn(ctx, t, err)
 }
 
-// fallBack goes on with initialize on a connection whose probe failed, or on a
-// new one if that is lost.
-func (h handshake) fallBack(ctx context.Context, conn *connection, t link.Transport, rev protocol.Revision) (*connection, error) {
-	err := conn.lostErr()
-	if err == nil {
-		err = h.initialize(ctx, conn, rev)
+// judged returns err as a *passingError if it may pass. conn is nil if there is
+// none.
+func judged(conn *connection, err error, failures int) error {
+	status, isStatus := errors.AsType[*link.StatusError](err)
+	fault, isFault := refusal(err)
+	passing, dialled := false, true
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		dialled = op.Op != "dial"
 	}
-	if err == nil {
-		h.remember(kindLegacy)
-		return conn, nil
+	switch _, already := err.(*passingError); {
+	case already, unauthorized(err):
+		return err
+	case isStatus:
+		passing = status.Passing()
+	case isFault:
+		kind := kindOfFault("", "", fault)
+		passing = kind == ErrBusy || kind == ErrConnection || kind == ErrTimeout
+	case conn == nil:
+	case conn.lostErr() != nil, errors.Is(err, ErrInvalidResult):
+		passing = true
+	case conn.sync && errors.Is(err, ErrTimeout):
+		passing = failures == 0 // the next one takes longer
+	default:
+		passing = errors.Is(err, ErrConnection) && dialled
 	}
-	if fault := (*protocol.Error)(nil); conn.silent && errors.As(err, &fault) && ctx.Err() == nil {
-		// It was not legacy but slow to start.
-		if again, late := h.discover(ctx, conn); late == nil && again == 0 {
-			h.remember(kindModern)
-			return conn, nil
+	if passing {
+		return &passingError{err}
+	}
+	return err
+}
+
+// agree agrees on a revision on a new connection. It returns what the server
+// turned out to be, kindUnknown if that is not sure.
+func (h handshake) agree(ctx context.Context, conn *connection, known serverKind, failures int) (serverKind, error) {
+	opts := &h.client.opts
+	old := opts.newest(false)
+	switch {
+	case known == kindLegacy, known == kindFallback:
+		return known, h.initialize(ctx, conn, old)
+	case opts.newest(true) == 0, !conn.sync && old != 0 && failures == openAttempts-1:
+		// Nothing to probe with; or the server ended at each probe, as some legacy
+		// ones do.
+		return kindUnknown, h.initialize(ctx, conn, old)
+	}
+	timeout := opts.Timeout
+	var late chan probed
+	if old != 0 && known != kindModern {
+		if timeout = opts.ProbeTimeout; !conn.sync {
+			late = make(chan probed, 4) // as many as are sent
+		} else if failures > 0 {
+			timeout = opts.Timeout
 		}
 	}
-	lost := conn.lostErr() != nil
-	h.client.discard(conn)
-	if ctx.Err() != nil {
-		return nil, err
+	back, err := h.discover(ctx, conn, timeout, late)
+	sure := err == nil
+	switch {
+	case err == errSilent:
+		return h.silent(ctx, conn, old, late)
+	case sure && back == 0:
+		return kindModern, nil
+	case !sure:
+		var legacy bool
+		if legacy, sure = saysLegacy(err); !legacy || old == 0 {
+			return kindUnknown, err
+		}
+		if failures == 0 && (!sure || known == kindModern) {
+			return kindUnknown, &passingError{err}
+		}
+		back = old
 	}
-	if lost { // some legacy servers end when they are asked before initialize
-		return h.openLegacyOrFallback(ctx, t)
+	now := kindUnknown
+	if sure {
+		now = kindLegacy
 	}
-	return h.standIn(ctx, t, err)
+	return h.fallBack(ctx, conn, now, h.initialize(ctx, conn, back))
 }
 
-// openLegacyOrFallback connects with initialize. If the server refuses that, it
-// tries the transport's stand-in.
-func (h handshake) openLegacyOrFallback(ctx context.Context, t link.Transport) (*connection, error) {
-	conn, err := h.openLegacy(ctx, t, kindLegacy)
-	if err == nil || ctx.Err() != nil {
-		return conn, err
+// fallBack returns what the server turned out to be after initialize, which has
+// failed with err or not. A server that refuses initialize with an error of the
+// protocol is probed again: it may be a modern one after all.
+func (h handshake) fallBack(ctx context.Context, conn *connection, now serverKind, err error) (serverKind, error) {
+	if _, refused := refusal(err); refused && ctx.Err() == nil && conn.lostErr() == nil {
+		if back, again := h.discover(ctx, conn, h.client.opts.Timeout, nil); again == nil && back == 0 {
+			return kindModern, nil
+		}
 	}
-	return h.standIn(ctx, t, err)
+	return now, err
+}
+
+// silent is agree on a connection on which the probe was not answered in time.
+// It initializes, and at the same time waits for the late answer. The result is
+// kindUnknown, because what the server is has been remembered by then: the answer
+// may come later still, see ask.
+func (h handshake) silent(ctx context.Context, conn *connection, old protocol.Revision, late chan probed) (serverKind, error) {
+	if conn.garbled() { // the answer may be in what could not be read
+		back, err := h.discover(ctx, conn, again, late)
+		if err == nil && back == 0 {
+			return kindModern, nil
+		}
+		if ctx.Err() != nil || conn.lostErr() != nil {
+			return kindUnknown, err
+		}
+	}
+	own, stop := context.WithCancel(ctx)
+	defer stop()
+	initialized := make(chan error, 1)
+	if !h.client.life.spawn(func() { initialized <- h.initialize(own, conn, old) }) {
+		return kindUnknown, &Error{kind: ErrClosed, Err: errClientClosed}
+	}
+	var grace <-chan time.Time // after initialize: servers answer in any order
+	for {
+		select {
+		case answer := <-late:
+			if !answer.modern() {
+				continue
+			}
+			stop()
+			if grace == nil {
+				<-initialized
+			}
+			h.remember(kindModern)
+			conn.opening.Store(true)
+			if back, err := h.discover(ctx, conn, h.client.opts.Timeout, nil); err == nil && back == 0 {
+				return kindModern, nil
+			}
+			// initialize may have selected the legacy revisions for as long as the
+			// connection lives.
+			return kindUnknown, &passingError{errors.New("the server answered server/discover too late")}
+		case err := <-initialized:
+			if err != nil {
+				return h.fallBack(ctx, conn, kindUnknown, err)
+			}
+			h.remember(kindLegacy)
+			timer := time.NewTimer(again)
+			defer timer.Stop()
+			grace = timer.C
+		case <-grace:
+			return kindUnknown, nil
+		case <-ctx.Done():
+			if grace == nil {
+				if err := <-initialized; err != nil {
+					return kindUnknown, err
+				}
+			}
+			return kindUnknown, stopped(ctx)
+		}
+	}
 }
 
 // standIn connects over the stand-in of t, after initialize failed with err. It
@@ -128,29 +298,15 @@ func (h handshake) standIn(ctx context.Context, t link.Transport, err error) (*c
 	if instead == nil {
 		return nil, err
 	}
-	conn, second := h.openLegacy(ctx, instead, kindFallback)
-	if second != nil {
-		return nil, fmt.Errorf("%w; and over HTTP with server-sent events: %w", err, second)
-	}
-	return conn, nil
-}
-
-// openLegacy connects with initialize.
-func (h handshake) openLegacy(ctx context.Context, t link.Transport, now serverKind) (*connection, error) {
-	rev := h.client.opts.newest(false)
-	if rev == 0 {
-		return nil, &Error{kind: ErrUnsupported, Err: errors.New("the server is a legacy one, and Options.Revisions has none of them")}
-	}
-	conn, err := h.dial(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.initialize(ctx, conn, rev); err != nil {
+	conn, second := h.dial(ctx, instead)
+	if second == nil {
+		if second = h.initialize(ctx, conn, h.client.opts.newest(false)); second == nil {
+			h.remember(kindFallback)
+			return conn, nil
+		}
 		h.client.discard(conn)
-		return nil, err
 	}
-	h.remember(now)
-	return conn, nil
+	return nil, fmt.Errorf("%w; and over HTTP with server-sent events: %w", err, second)
 }
 
 // dial opens a link and returns it as a connection in the state of opening.
@@ -210,30 +366,97 @@ func (e early) Fail(id protocol.ID, err error) {
 	e.conn.Fail(id, err)
 }
 
-// discover sends the probe. If fallback is not 0, the server turned out to be a
-// legacy one and initialize should offer that revision.
-func (h handshake) discover(ctx context.Context, conn *connection) (fallback protocol.Revision, err error) {
+// probed is an answer to a probe.
+type probed struct {
+	result json.RawMessage
+	err    error
+}
+
+// modern reports whether only a modern server answers so.
+func (p probed) modern() bool {
+	if p.err != nil {
+		fault, ok := refusal(p.err)
+		return ok && modernFault(fault.Code)
+	}
+	return jsonx.Lookup(p.result, []string{"supportedVersions"}) != nil
+}
+
+// errSilent is the error of a probe that was not answered in time.
+var errSilent = errors.New("the probe was not answered in time")
+
+// probe sends server/discover and waits for the answer, for the given time. If
+// late is not nil, an answer that comes after that goes there.
+func (h handshake) probe(ctx context.Context, conn *connection, timeout time.Duration, late chan probed) (json.RawMessage, error) {
+	if late == nil {
+		return h.probeRequest(timeout).roundTrip(ctx, conn, round{})
+	}
+	began := time.Now()
+	h.ask(ctx, conn, late)
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case answer := <-late:
+		return answer.result, answer.err
+	case <-timer.C:
+		return nil, errSilent
+	case <-ctx.Done():
+		return nil, conn.explain(stopped(ctx), began)
+	}
+}
+
+// ask sends server/discover, and the answer to late, which has room for it. It
+// returns when the message is written, so that none overtakes it, or after
+// notesTimeout. A server that answers as only a modern one does is remembered as
+// such, however late.
+func (h handshake) ask(ctx context.Context, conn *connection, late chan<- probed) {
+	r := h.probeRequest(max(h.client.opts.Timeout, minLate))
+	r.sent = make(chan struct{})
+	over := make(chan struct{})
+	own := lasting{h.client.life.ctx, ctx}
+	if !h.client.life.spawn(func() {
+		defer close(over)
+		result, err := r.roundTrip(own, conn, round{})
+		answer := probed{result, err}
+		late <- answer
+		if answer.modern() {
+			h.remember(kindModern)
+		}
+	}) {
+		late <- probed{err: &Error{kind: ErrClosed, Err: errClientClosed}}
+		return
+	}
+	timer := time.NewTimer(notesTimeout)
+	defer timer.Stop()
+	select {
+	case <-r.sent:
+	case <-over:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// probeRequest returns the request server/discover with a timeout.
+func (h handshake) probeRequest(timeout time.Duration) *request {
+	return &request{client: h.client, op: "discover", method: protocol.MethodDiscover, options: &callOptions{timeout: timeout, maxTimeout: -1}}
+}
+
+// discover agrees on a modern revision. If back is not 0, the server says that
+// it is a legacy one, and initialize should offer that revision. timeout and
+// late are those of probe, whose errors it returns.
+func (h handshake) discover(ctx context.Context, conn *connection, timeout time.Duration, late chan probed) (back protocol.Revision, err error) {
 	rev, legacy := h.client.opts.newest(true), h.client.opts.newest(false)
 	for range 2 {
 		conn.speak(rev)
 		if err = conn.declare(rev); err != nil {
 			return 0, err
 		}
-		r := &request{client: h.client, op: "discover", method: protocol.MethodDiscover, options: &callOptions{timeout: h.client.opts.ProbeTimeout, maxTimeout: -1}}
-		if legacy == 0 {
-			r.options.timeout = h.client.opts.Timeout // nothing to fall back to
-		}
-		result, err := r.roundTrip(ctx, conn, round{})
+		result, err := h.probe(ctx, conn, timeout, late)
 		if err == nil {
 			return h.discovered(conn, result, rev, legacy)
 		}
-		if ctx.Err() != nil {
+		fault, ok := refusal(err)
+		if ctx.Err() != nil || !ok || !modernFault(fault.Code) {
 			return 0, err
-		}
-		var fault *protocol.Error
-		if !errors.As(err, &fault) || !modernFault(fault.Code) {
-			conn.silent = errors.Is(err, ErrTimeout)
-			return legacyAfter(err, legacy)
 		}
 		names := supportedIn(fault)
 		next := h.client.opts.mutual(names, true)
@@ -250,25 +473,36 @@ func (h handshake) discover(ctx context.Context, conn *connection) (fallback pro
 	return 0, errors.New("the server refuses the revisions that it says it supports")
 }
 
-// legacyAfter decides whether a failed probe means that the server is a legacy
-// one. legacy is the revision to offer then, or 0 if the client speaks none.
-func legacyAfter(err error, legacy protocol.Revision) (protocol.Revision, error) {
-	var status *link.StatusError
-	var fault *protocol.Error
+// saysLegacy reports whether a failed probe means that the server is a legacy
+// one: an error of the protocol that no modern server sends, or over HTTP a
+// status 4xx without one (basic/versioning of 2026-07-28, "Compatibility
+// Matrix"). An internal error may be that of a modern server, which is not sure.
+func saysLegacy(err error) (legacy, sure bool) {
+	fault, isFault := refusal(err)
+	status, isStatus := errors.AsType[*link.StatusError](err)
 	switch {
-	case legacy == 0:
-		return 0, err
-	case errors.As(err, &status):
-		if !status.Answers && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
-			return 0, err
-		}
-		return legacy, nil
-	case errors.As(err, &fault), errors.Is(err, ErrTimeout):
-		return legacy, nil
+	case unauthorized(err), isFault && modernFault(fault.Code):
+		return false, false
+	case isStatus:
+		legacy = status.Code/100 == 4 && !status.Passing()
+		return legacy, legacy
+	case !isFault:
+		return false, false
 	}
-	// An answer that is no answer, or the end of the connection: the next
-	// request shows whether the server is there.
-	return legacy, nil
+	switch kindOfFault("", "", fault) {
+	case ErrBusy, ErrConnection, ErrTimeout:
+		return false, false
+	}
+	return true, fault.Code != protocol.CodeInternal
+}
+
+// refusal returns the error that the server has answered with, if it has. The
+// reason why an answer is not valid is none.
+func refusal(err error) (*protocol.Error, bool) {
+	if errors.Is(err, ErrInvalidResult) {
+		return nil, false
+	}
+	return errors.AsType[*protocol.Error](err)
 }
 
 // modernFault reports whether only a modern server answers with that code.
@@ -339,6 +573,9 @@ func (h handshake) discovered(conn *connection, result []byte, rev, legacy proto
 // initialize opens a legacy session (basic/lifecycle of the legacy revisions),
 // with a second attempt if the server names a revision that it supports.
 func (h handshake) initialize(ctx context.Context, conn *connection, rev protocol.Revision) error {
+	if rev == 0 {
+		return &Error{kind: ErrUnsupported, Err: errors.New("the server is a legacy one, and Options.Revisions has none of them")}
+	}
 	var last error
 	for range 2 {
 		result, err := h.sayInitialize(ctx, conn, rev)

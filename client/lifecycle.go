@@ -301,7 +301,8 @@ func (l *lifecycle) reconnectLoop() {
 
 // reconnect tries as often as Options.Reconnect says. The waits grow with the
 // number of connections that were lost soon after they were made, so that a
-// server which accepts connections and drops them is not asked all the time.
+// server which accepts connections and drops them is not asked all the time. It
+// ends where only other credentials help: the user is asked once.
 func (l *lifecycle) reconnect() error {
 	l.mu.Lock()
 	early := l.early
@@ -326,6 +327,9 @@ func (l *lifecycle) reconnect() error {
 			l.client.discard(conn) // it was lost at once
 		}
 		last = err
+		if unauthorized(err) {
+			return err
+		}
 		l.setState(StateDisconnected, err)
 		safely.Log(l.client.opts.Logger.Warn().Err(visible.Error(err)).Str("server", l.client.server).Int("attempt", n), "reconnecting failed")
 	}
@@ -367,7 +371,7 @@ func (l *lifecycle) renewNow(old *connection) error {
 	if err == nil {
 		err = l.install(conn, false)
 	}
-	back := err != nil && !l.client.opts.NoReconnect
+	back := err != nil && !l.client.opts.NoReconnect && !unauthorized(err)
 	l.mu.Lock()
 	l.returning = back
 	if err != nil {

@@ -34,8 +34,14 @@ type Options struct {
 	// minutes, asks the server for the progress of every tool call.
 	MaxTimeout time.Duration
 	// ProbeTimeout is how long Connect waits for the answer to server/discover
-	// before it takes the server for a legacy one; 0 means 5 seconds.
+	// before it tries initialize as well, or over HTTP server/discover again; 0
+	// means 5 seconds. Over HTTP silence does not make a server a legacy one.
 	ProbeTimeout time.Duration
+	// ConnectTimeout is how long connecting may take as a whole, at Connect and
+	// at each attempt to reconnect; 0 means no limit but those of its steps. The
+	// time for which a user is asked to log in does not count, here and in the
+	// fields above.
+	ConnectTimeout time.Duration
 
 	// Roots are the places that servers may work in. Not nil, even if empty, it
 	// declares that the client has roots. Client.SetRoots changes them.

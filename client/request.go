@@ -38,6 +38,8 @@ type request struct {
 	renewed bool
 	// visited is set when the user was shown the URLs that the request needs.
 	visited bool
+	// sent is closed when the link has the message; nil if nobody waits for that.
+	sent chan struct{}
 	// task is set when the call has become a task.
 	task bool
 	// asked is how long answering the server's questions has taken; it does not
@@ -108,7 +110,7 @@ func (r *request) sessionExpired(ctx context.Context, expired *expiredError) boo
 	}
 	first := !r.renewed
 	r.renewed = true
-	return r.client.life.renew(ctx, expired.conn) == nil && first && r.harmless()
+	return r.client.life.renew(ctx, expired.conn) == nil && first && (r.harmless() || errors.Is(expired, link.ErrUnprocessed))
 }
 
 // resend reports whether a request whose n-th attempt failed with err is to be
@@ -295,7 +297,11 @@ func (r *request) roundTrip(ctx context.Context, conn *connection, more round) (
 	if err != nil {
 		return p.settle(ctx, unconnected("", err))
 	}
-	if err = conn.carry(ctx, m); err == nil && !conn.sync {
+	err = conn.carry(ctx, m)
+	if r.sent != nil {
+		close(r.sent)
+	}
+	if err == nil && !conn.sync {
 		p.wait(ctx)
 	}
 	return p.settle(ctx, sent(conn, err))

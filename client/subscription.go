@@ -69,6 +69,8 @@ func (s *Subscription) start(ctx context.Context, conn *connection) error {
 	s.over = over
 	s.mu.Unlock()
 	ended := make(chan error, 1)
+	ctx, stop := s.client.limited(ctx)
+	defer stop()
 	within := lasting{s.client.life.ctx, ctx}
 	if !s.client.life.spawn(func() {
 		defer close(over)
@@ -76,11 +78,6 @@ func (s *Subscription) start(ctx context.Context, conn *connection) error {
 	}) {
 		close(over)
 		return &Error{kind: ErrClosed, Err: errClientClosed}
-	}
-	if s.client.opts.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, s.client.opts.Timeout)
-		defer stop()
 	}
 	select {
 	case <-acked:
@@ -182,6 +179,10 @@ func (s *Subscription) reopen(conn *connection, err error) {
 				return // who reconnects opens it
 			}
 			if err = s.start(c.life.ctx, now); err == nil {
+				return
+			}
+			if unauthorized(err) {
+				s.finish(err)
 				return
 			}
 		}

@@ -109,7 +109,7 @@ func (e *Error) Error() string {
 	switch {
 	case message == "":
 		return name
-	case strings.HasPrefix(message, name):
+	case strings.HasPrefix(message, name), e.Code == CodeSessionNotFound: // other SDKs give that number another meaning
 		return message
 	}
 	return name + ": " + message

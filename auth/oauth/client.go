@@ -16,6 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
+	"github.com/talaria-go/mcp/internal/attend"
 )
 
 // Client gets, keeps and sends the access tokens for one MCP server. It is safe
@@ -196,12 +197,48 @@ func (c *Client) Logout(ctx context.Context) error {
 	return failed
 }
 
+// ForgetRegistration forgets the client that was registered dynamically with the
+// authorization server that the MCP server names now. The next login registers
+// a new one. Use it when the page of the authorization server says that it does
+// not know the client: only the user sees that. Tokens stay; the authorization
+// server decides whether the old client may still refresh them.
+func (c *Client) ForgetRegistration(ctx context.Context) error {
+	ch, err := c.probe(ctx)
+	if err != nil {
+		return err
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	stored, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	auth, err := c.discovery.discover(ctx, ch, stored.issuer())
+	if err != nil {
+		return err
+	}
+	return c.storage.write(ctx, c.storage.clientKey(auth.server.Issuer), nil)
+}
+
 // lock waits for the flow that is under way, or for the end of ctx, and begins
-// one. The caller must call unlock.
+// one. The caller must call unlock. That flow may ask the user, and so the clock
+// of the waiting request stops, too.
 func (c *Client) lock(ctx context.Context) (unlock func(), err error) {
+	unlock = func() { <-c.flow }
 	select {
 	case c.flow <- struct{}{}:
-		return func() { <-c.flow }, nil
+		return unlock, nil
+	default:
+	}
+	if done, err := attend.Ask(ctx); err == nil {
+		defer done(nil)
+	}
+	select {
+	case c.flow <- struct{}{}:
+		return unlock, nil
 	case <-ctx.Done():
 		return nil, &Error{Step: StepAuthorization, URL: c.server.String(), Problem: "gave up waiting for the authorization under way", Err: ctx.Err()}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -54,24 +56,41 @@ func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*oauth
 	if err := r.authority.server.checkCode(); err != nil {
 		return nil, err
 	}
-	token, err := g.visit(ctx, r)
-	if r.used != nil && hasCode(err, "invalid_client") {
-		// The authorization server has dropped the client. If it was registered
-		// dynamically, a new one is made, once.
-		c, issuer := r.client, r.authority.server.Issuer
-		if known, _ := c.storage.registered(ctx, issuer); known != nil && known.ClientID == r.used.ClientID {
-			if err := c.storage.forgetClient(ctx, issuer, known.ClientID); err != nil {
-				return nil, err
-			}
-			return g.visit(ctx, r)
-		}
+	if err := r.attend(ctx); err != nil {
+		return nil, err
 	}
-	return token, err
+	c, issuer := r.client, r.authority.server.Issuer
+	before, err := c.storage.registered(ctx, issuer)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		token, err := g.visit(ctx, r, before)
+		if !hasCode(err, "invalid_client", "unauthorized_client") {
+			return token, err
+		}
+		// The authorization server does not know the client. One that was
+		// registered dynamically is forgotten. If that was before this login, the
+		// user is asked once more, for a new one; a client that is refused right
+		// after it was registered is refused for good.
+		known, _ := c.storage.registered(ctx, issuer)
+		if known == nil || r.used == nil || known.ClientID != r.used.ClientID {
+			return nil, err
+		}
+		if failure := c.storage.forgetClient(ctx, issuer, known.ClientID); failure != nil {
+			return nil, failure
+		}
+		if before == nil || before.ClientID != known.ClientID {
+			return nil, err
+		}
+		before = nil
+	}
 }
 
 // visit takes the user to the authorization server once and exchanges the code
-// for a token. Each visit has a state and a PKCE verifier of its own.
-func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oauth2.Token, err error) {
+// for a token. Each visit has a state and a PKCE verifier of its own. known is
+// the client that was registered dynamically before, or nil.
+func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest, known *Registration) (_ *oauth2.Token, err error) {
 	c, server := r.client, r.authority.server
 	ctx, cancel := context.WithTimeout(ctx, c.opts.LoginTimeout)
 	defer cancel()
@@ -81,10 +100,6 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 	agent := g.Agent
 	if agent == nil {
 		agent = &Loopback{}
-	}
-	known, err := c.storage.registered(ctx, server.Issuer)
-	if err != nil {
-		return nil, err
 	}
 	var uris []string
 	if known != nil {
@@ -104,8 +119,12 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *oaut
 		return nil, err
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
+	r.used, r.shown = client, true
 	redirected, err := visit.Authorize(ctx, r.authorizeURL(client, visit.RedirectURI(), state, verifier))
 	if err != nil {
+		if known != nil && known.ClientID == client.ClientID && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w (if the page did not know the client: Client.ForgetRegistration)", err)
+		}
 		return nil, failed(err)
 	}
 	code, err := readAnswer(redirected, visit.RedirectURI(), state, server)

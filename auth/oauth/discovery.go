@@ -228,7 +228,6 @@ func (d *discovery) legacyAuthority(ctx context.Context, ch challenge) (*authori
 			TokenAuthMethods:      []string{string(AuthNone), string(AuthSecretBasic), string(AuthSecretPost)},
 			legacy:                true,
 		}
-		d.remember(server)
 	}
 	resource := strings.TrimSuffix(d.server.String(), "/")
 	return &authority{resource: resource, server: server, dpop: ch.dpop, bearer: ch.bearer || !ch.dpop}, nil
@@ -248,7 +247,7 @@ func (d *discovery) fetch(ctx context.Context, step Step, place string, into any
 		return false, &Error{Step: step, URL: place, Err: err}
 	}
 	switch {
-	case answer.Status >= 400 && answer.Status < 500 && answer.Status != http.StatusTooManyRequests:
+	case answer.Status >= 400 && !passingStatus(answer.Status):
 		return false, nil
 	case answer.Status != http.StatusOK:
 		return false, &Error{Step: step, URL: place, Status: answer.Status, Problem: fmt.Sprintf("HTTP status %d", answer.Status)}

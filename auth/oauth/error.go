@@ -1,14 +1,20 @@
 package oauth
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/oauth2"
+
+	"github.com/talaria-go/mcp/internal/attend"
 )
 
 // Step is a step of authorization; Error names the one that failed.
@@ -47,6 +53,8 @@ type Error struct {
 	Problem string
 	// Err is the cause, or nil.
 	Err error
+
+	asked bool // the user was asked
 }
 
 // Error returns everything on one line. Control characters are escaped, because
@@ -71,6 +79,58 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports, for client.ErrUnauthorized, whether trying again is of no use
+// until somebody acts. That is so after the user was asked, whatever happened
+// then, and after each refusal of a server. It is not so after a failure that
+// may pass before the user was asked, such as an authorization server that does
+// not answer.
+func (e *Error) Is(target error) bool {
+	return target == attend.ErrUnauthorized && (e.asked || !e.passing())
+}
+
+// passing reports whether the error may pass by itself, or has to do with
+// something else than authorization: the store, or the request itself.
+func (e *Error) passing() bool {
+	switch {
+	case e.Step == StepStore, e.Code == "server_error", e.Code == "temporarily_unavailable", e.Code == "slow_down", passingStatus(e.Status):
+		return true
+	case e.Code != "", e.Status != 0:
+		return false
+	case e.Step == StepRequest:
+		return true
+	}
+	var network net.Error
+	return errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded) || errors.As(e.Err, &network) ||
+		errors.Is(e.Err, io.EOF) || errors.Is(e.Err, io.ErrUnexpectedEOF) || errors.Is(e.Err, net.ErrClosed)
+}
+
+// passingStatus reports whether an HTTP status says nothing about the request:
+// the same request may be answered otherwise soon.
+func passingStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500
+}
+
+// refused reports whether a server has refused something for good.
+func refused(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && !e.passing() && (e.Code != "" || e.Status >= 400)
+}
+
+// afterAsking returns err as the error of a login for which the user was asked.
+func afterAsking(err error) error {
+	e, ok := err.(*Error)
+	if !ok {
+		return &Error{Step: StepAuthorization, Err: err, asked: true}
+	}
+	asked := *e // others may have the same
+	asked.asked = true
+	return &asked
+}
 
 // hasCode reports whether err is an *Error with one of these OAuth error codes.
 func hasCode(err error, codes ...string) bool {

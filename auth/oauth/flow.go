@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+
+	"github.com/talaria-go/mcp/internal/attend"
 )
 
 // need is why a new token is wanted, and which ways of getting one are
@@ -27,10 +29,16 @@ func (c *Client) current(ctx context.Context) (*record, error) {
 	}
 	return c.fly(ctx, c.flown(), replaced(rec), func() (*record, error) {
 		server, err := c.discovery.issuerMetadata(ctx, rec.Issuer)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			var fresh *record
+			if fresh, err = c.refresh(ctx, server, rec); err == nil {
+				return fresh, nil
+			}
 		}
-		return c.refresh(ctx, server, rec)
+		if errors.Is(err, attend.ErrUnauthorized) {
+			return rec, nil // the challenge of the MCP server leads to a new login
+		}
+		return nil, err
 	})
 }
 
@@ -106,6 +114,18 @@ func (c *Client) obtain(ctx context.Context, auth *authority, want scopes, previ
 		return nil, err
 	}
 	grant := &grantRequest{client: c, authority: auth, scopes: want, key: key}
+	rec, err := c.granted(ctx, grant)
+	if err != nil && grant.shown && ctx.Err() == nil {
+		err = afterAsking(err)
+	}
+	if grant.asked != nil {
+		grant.asked(err)
+	}
+	return rec, err
+}
+
+// granted is obtain without what has to be done around asking the user.
+func (c *Client) granted(ctx context.Context, grant *grantRequest) (*record, error) {
 	token, err := c.opts.Grant.obtain(ctx, grant)
 	if err != nil {
 		return nil, err
@@ -211,9 +231,15 @@ func (c *Client) refresh(ctx context.Context, server *serverMetadata, rec *recor
 			return old, nil
 		}
 		fresh, err = c.refreshed(ctx, server, client, &stored)
-		if hasCode(err, "invalid_grant", "invalid_client", "unauthorized_client") {
+		switch {
+		case hasCode(err, "invalid_grant", "invalid_client", "unauthorized_client"):
 			dropped = hasCode(err, "invalid_client", "unauthorized_client")
 			fresh, err = stored.ended(), nil
+		case refused(err):
+			// The request is refused, such as for its resource. Only a new login
+			// helps, but nothing says that the refresh token has ended.
+			fresh = stored.ended()
+			return old, nil
 		}
 		if err != nil {
 			return nil, err

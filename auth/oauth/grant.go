@@ -2,12 +2,15 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"golang.org/x/oauth2"
+
+	"github.com/talaria-go/mcp/internal/attend"
 )
 
 // Grant is a way to get tokens: AuthorizationCode, ClientCredentials,
@@ -35,7 +38,23 @@ type grantRequest struct {
 	authority *authority
 	scopes    scopes
 	key       *dpopKey      // to bind the token to; nil if it is not bound
-	used      *Registration // set by ask
+	used      *Registration // the client, once it is known
+
+	asked func(error) // to be called with the outcome; nil if nobody is asked
+	shown bool        // the user was asked
+}
+
+// attend notifies those that wait for the request that the user is about to be
+// asked, once. On an occasion on which the user has refused, it returns the
+// error of that.
+func (r *grantRequest) attend(ctx context.Context) (err error) {
+	if r.asked != nil {
+		return nil
+	}
+	if r.asked, err = attend.Ask(ctx); errors.Is(err, attend.ErrNever) {
+		return &Error{Step: StepAuthorization, URL: r.client.server.String(), Err: fmt.Errorf("%w: %w", ErrLoginRequired, err)}
+	}
+	return err
 }
 
 // ask sends a grant to the token endpoint, for the resource of the MCP server

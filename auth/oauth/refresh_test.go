@@ -108,6 +108,58 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("registered %d times", n)
 		}
 	})
+	t.Run("refused for another reason", func(t *testing.T) {
+		for _, code := range []string{"invalid_target", "invalid_request", "invalid_scope", "unsupported_grant_type", "access_denied", "something_new"} {
+			w := newWorld(t)
+			user := &consent{}
+			c := w.client(&Options{Grant: &AuthorizationCode{Agent: user}})
+			mustCall(t, c)
+			w.expire()
+			w.refuse = func(form url.Values) string {
+				if form.Get("grant_type") == "refresh_token" {
+					return code
+				}
+				return ""
+			}
+			mustCall(t, c)
+			if len(user.visits) != 2 {
+				t.Errorf("%s: the user was asked %d times", code, len(user.visits))
+			}
+		}
+	})
+	t.Run("refused, and the login too", func(t *testing.T) {
+		w, store := newWorld(t), NewMemoryStore()
+		mustCall(t, w.client(&Options{Store: store}))
+		expireStored(t, store)
+		w.expire()
+		w.refuse = func(url.Values) string { return "invalid_target" }
+		if _, _, err := call(w.client(&Options{Store: store})); !hasCode(err, "invalid_target") {
+			t.Errorf("got %v", err)
+		}
+		w.refuse = nil
+		mustCall(t, w.client(&Options{Store: store}))
+		if n := w.count("issuer GET /authorize"); n != 2 {
+			t.Errorf("the user was asked %d times: the refresh token is lost", n)
+		}
+	})
+	t.Run("another authorization server", func(t *testing.T) {
+		w, store := newWorld(t), NewMemoryStore()
+		mustCall(t, w.client(&Options{Store: store}))
+		expireStored(t, store)
+		w.expire()
+		metadata := "issuer /.well-known/oauth-authorization-server"
+		w.metadata = func(doc map[string]any) { doc["issuer"] = w.issuer.URL + "/new" }
+		w.resource = func(doc map[string]any) { doc["authorization_servers"] = []string{w.issuer.URL + "/new"} }
+		w.handlers[metadata] = http.NotFound
+		w.handlers[metadata+"/new"] = func(rw http.ResponseWriter, _ *http.Request) {
+			writeJSON(rw, 200, map[string]any{
+				"issuer": w.issuer.URL + "/new", "authorization_endpoint": w.issuer.URL + "/authorize", "token_endpoint": w.issuer.URL + "/token",
+				"registration_endpoint": w.issuer.URL + "/register", "code_challenge_methods_supported": []string{"S256"},
+			})
+		}
+		w.answer = func(query url.Values) { query.Set("iss", w.issuer.URL+"/new") }
+		mustCall(t, w.client(&Options{Store: store}))
+	})
 	t.Run("of no use", func(t *testing.T) {
 		w := newWorld(t)
 		c := w.client(nil)

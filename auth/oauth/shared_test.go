@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/attend"
 )
 
 // TestOtherPrograms: what another program has done to the store is respected.
@@ -102,21 +105,51 @@ func (b brokenStore) Update(context.Context, string, func(json.RawMessage) (json
 	return b.err
 }
 
-// TestClientDropped: an authorization server that has forgotten the client gets
-// a new one, if that can be made, and once.
+// TestClientDropped: an authorization server that has forgotten a client which
+// was registered earlier gets a new one, once. A client that it refuses right
+// after registering it is refused for good: the user is asked once, and the next
+// login registers another one.
 func TestClientDropped(t *testing.T) {
-	for _, ever := range []bool{false, true} {
-		w := newWorld(t)
+	tests := []struct {
+		name             string
+		earlier          bool // the client was registered at an earlier login
+		refusals         int
+		works            bool
+		registered, asks int
+	}{
+		{"registered now", false, 1, false, 1, 1},
+		{"registered earlier", true, 1, true, 2, 2},
+		{"registered earlier, refused for ever", true, 9, false, 2, 2},
+	}
+	for _, tt := range tests {
+		w, store := newWorld(t), NewMemoryStore()
+		visits := 0
+		if tt.earlier {
+			one := w.client(&Options{Store: store})
+			mustCall(t, one)
+			if err := one.Logout(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			visits = 1
+		}
 		n := 0
-		w.refuse = func(form url.Values) string {
-			if n++; n == 1 || ever {
+		w.refuse = func(url.Values) string {
+			if n++; n <= tt.refusals {
 				return "invalid_client"
 			}
 			return ""
 		}
-		_, _, err := call(w.client(nil))
-		if ever != hasCode(err, "invalid_client") || w.count("issuer POST /register") != 2 {
-			t.Errorf("ever=%t: got %v after %q", ever, err, w.log)
+		_, _, err := call(w.client(&Options{Store: store}))
+		if tt.works != (err == nil) || !tt.works && (!hasCode(err, "invalid_client") || !errors.Is(err, attend.ErrUnauthorized)) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got, asks := w.count("issuer POST /register"), w.count("issuer GET /authorize")-visits; got != tt.registered || asks != tt.asks {
+			t.Errorf("%s: registered %d times, the user was asked %d times", tt.name, got, asks)
+		}
+		w.refuse = nil
+		mustCall(t, w.client(&Options{Store: store}))
+		if got := w.count("issuer POST /register"); !tt.works && got != tt.registered+1 {
+			t.Errorf("%s: after the next login it was registered %d times", tt.name, got)
 		}
 	}
 	w := newWorld(t)
@@ -125,6 +158,148 @@ func TestClientDropped(t *testing.T) {
 	if !hasCode(err, "invalid_client") || w.count("issuer GET /authorize") != 1 {
 		t.Errorf("got %v after %q", err, w.log)
 	}
+}
+
+// TestForgetRegistration: an authorization server may tell the user alone, on a
+// page, that it has forgotten the client.
+func TestForgetRegistration(t *testing.T) {
+	w, store := newWorld(t), NewMemoryStore()
+	mustCall(t, w.client(&Options{Store: store}))
+	known := "client-1"
+	w.handlers["issuer /authorize"] = func(rw http.ResponseWriter, r *http.Request) {
+		if r.FormValue("client_id") == known {
+			http.Error(rw, "unknown client", http.StatusBadRequest)
+			return
+		}
+		w.authorize(rw, r)
+	}
+	c := w.client(&Options{Store: store})
+	if err := c.Login(t.Context()); !errors.Is(err, attend.ErrUnauthorized) {
+		t.Errorf("with the forgotten client: %v", err)
+	}
+	for range 2 { // the second time there is none
+		if err := c.ForgetRegistration(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Login(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := w.count("issuer POST /register"); n != 2 {
+		t.Errorf("registered %d times", n)
+	}
+}
+
+// TestRefusedLogin: each refusal of a login is an error that only a caller can
+// do something about, and the user was asked once for it. A failure that may
+// pass before the user was asked is none, and is not remembered.
+func TestRefusedLogin(t *testing.T) {
+	says := func(code string) func(w *world) {
+		return func(w *world) {
+			w.answer = func(query url.Values) {
+				query.Del("code")
+				query.Set("error", code)
+			}
+		}
+	}
+	token := func(code string) func(w *world) {
+		return func(w *world) { w.refuse = func(url.Values) string { return code } }
+	}
+	broken := func(path string, status int) func(w *world) {
+		return func(w *world) {
+			w.handlers[path] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }
+		}
+	}
+	const metadata, register = "issuer /.well-known/oauth-authorization-server", "issuer /register"
+	tests := []struct {
+		name    string
+		bend    func(w *world)
+		final   bool
+		windows int
+	}{
+		{"access_denied", says("access_denied"), true, 1},
+		{"invalid_scope", says("invalid_scope"), true, 1},
+		{"unauthorized_client", says("unauthorized_client"), true, 1},
+		{"invalid_client", says("invalid_client"), true, 1},
+		{"server_error after the user was asked", says("server_error"), true, 1},
+		{"temporarily_unavailable after the user was asked", says("temporarily_unavailable"), true, 1},
+		{"another state", func(w *world) { w.answer = func(q url.Values) { q.Set("state", "other") } }, true, 1},
+		{"a callback without code", func(w *world) { w.answer = func(q url.Values) { q.Del("code") } }, true, 1},
+		{"the window was closed", func(w *world) { w.handlers["issuer /authorize"] = http.NotFound }, true, 1},
+		{"invalid_client at the token endpoint", token("invalid_client"), true, 1},
+		{"invalid_grant at the token endpoint", token("invalid_grant"), true, 1},
+		{"invalid_scope at the token endpoint", token("invalid_scope"), true, 1},
+		{"the token endpoint is out of order", broken("issuer /token", 503), true, 1},
+		{"no token in the answer", func(w *world) { w.given = func(doc map[string]any) { doc["token_type"] = "mac" } }, true, 1},
+		{"metadata out of order", broken(metadata, 503), false, 0},
+		{"metadata in a hurry", broken(metadata, 429), false, 0},
+		{"metadata too early", broken(metadata, 425), false, 0},
+		{"metadata too slow", broken(metadata, 408), false, 0},
+		{"registration out of order", broken(register, 502), false, 0},
+		{"registration refused", broken(register, 403), true, 0},
+	}
+	for _, tt := range tests {
+		w := newWorld(t)
+		tt.bend(w)
+		user := &consent{}
+		c := w.client(&Options{Grant: &AuthorizationCode{Agent: user}})
+		var occasion attend.Occasion
+		for range 3 {
+			req, err := http.NewRequestWithContext(occasion.With(t.Context()), http.MethodPost, c.server.String(), strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := c.HTTPClient().Do(req)
+			if err == nil {
+				resp.Body.Close()
+				t.Errorf("%s: status %d", tt.name, resp.StatusCode)
+			} else if errors.Is(err, attend.ErrUnauthorized) != tt.final {
+				t.Errorf("%s: final=%t: %v", tt.name, !tt.final, err)
+			}
+		}
+		if len(user.visits) != tt.windows {
+			t.Errorf("%s: on one occasion the user was asked %d times, want %d", tt.name, len(user.visits), tt.windows)
+		}
+		w.answer, w.refuse, w.given = nil, nil, nil
+		clear(w.handlers)
+		mustCall(t, c)
+	}
+}
+
+// TestLoginTakesTime: the clock of the request stops while the user is asked.
+func TestLoginTakesTime(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(nil)
+	holds := &holding{}
+	req, err := http.NewRequestWithContext(context.WithValue(t.Context(), attend.Key{}, holds), http.MethodPost, c.server.String(), strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.HTTPClient().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if holds.begun != 1 || holds.ended != 1 || holds.err != nil {
+		t.Errorf("%+v", holds)
+	}
+	req = req.Clone(attend.Never(t.Context()))
+	w.expire()
+	clear(w.refresh)
+	if _, err := c.HTTPClient().Do(req); !errors.Is(err, ErrLoginRequired) || !errors.Is(err, attend.ErrUnauthorized) {
+		t.Errorf("a background request: %v", err)
+	}
+}
+
+// holding is an attend.Asker that counts.
+type holding struct {
+	begun, ended int
+	err          error
+}
+
+func (h *holding) Ask() (func(error), error) {
+	h.begun++
+	return func(err error) { h.ended, h.err = h.ended+1, err }, nil
 }
 
 func TestTokenWithoutExpiry(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -74,7 +75,7 @@ type Status struct {
 // before them: weather.forecast, weather.config://app. A server that cannot be
 // reached is missing from lists, and calls to it fail with client.ErrConnection;
 // the others do not notice. Its connection is opened again until Remove or
-// Close. All methods are safe for concurrent use.
+// Close; after client.ErrUnauthorized, such as a refused login, only by Warm. All methods are safe for concurrent use.
 type Group struct {
 	opts   Options
 	ctx    context.Context // ends with Close
@@ -197,10 +198,16 @@ func (g *Group) all() []*server {
 }
 
 // Warm waits until every server is ready or could not be reached, and returns
-// what went wrong with those, joined. Attempts to reach them go on.
+// what went wrong with those, joined. Attempts to reach them go on, except after
+// client.ErrUnauthorized: then only Warm tries again, and the user may be asked
+// to log in.
 func (g *Group) Warm(ctx context.Context) error {
 	var faults []error
-	for _, s := range g.all() {
+	servers := g.all()
+	for _, s := range servers {
+		s.Retry(&attend.Occasion{})
+	}
+	for _, s := range servers {
 		if _, err := s.connected(ctx); err != nil {
 			if ctx.Err() != nil {
 				return reconnector.Ended(ctx, "warm up")

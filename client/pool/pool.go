@@ -29,6 +29,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -106,6 +107,7 @@ type ConnStats struct {
 
 // Pool spreads calls over several connections, to one server or to several that
 // offer the same. It keeps them open: one that is lost is skipped and replaced.
+// After client.ErrUnauthorized, such as a refused login, it waits for Warm.
 // All methods are safe for concurrent use, and connections are shared, not
 // owned: many calls may be under way on each.
 //
@@ -166,10 +168,11 @@ func New(t client.Transport, opts *Options) *Pool {
 	if p.cache != nil && shared.CacheKey == "" {
 		shared.CacheKey = rand.Text() // these have one authorization
 	}
+	var once attend.Occasion // they share a login, and its refusal
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for range p.opts.Size {
-		p.start(t, shared)
+		p.start(t, shared, &once)
 	}
 	return p
 }
@@ -187,15 +190,16 @@ func (p *Pool) Add(t client.Transport) (id int, err error) {
 	if p.closed {
 		return 0, &client.Error{Op: "add a connection", Err: errClosed}
 	}
-	return p.start(t, p.client), nil
+	return p.start(t, p.client, nil), nil
 }
 
 // start makes a member and the goroutine that keeps its connection open, and
-// returns its id; p.mu is held. Ids count from 1 and are not used again.
-func (p *Pool) start(t client.Transport, opts client.Options) int {
+// returns its id; p.mu is held. Ids count from 1 and are not used again. once is
+// the occasion of the first attempt; nil means one of its own.
+func (p *Pool) start(t client.Transport, opts client.Options, once *attend.Occasion) int {
 	p.lastID++
 	m := &member{pool: p, id: p.lastID}
-	m.Transport, m.Options = t, opts
+	m.Transport, m.Options, m.Occasion = t, opts, once
 	m.Health, m.HealthTimeout = max(p.opts.HealthCheck, 0), p.opts.HealthTimeout
 	m.Changed = m.changed
 	m.Init(nil)
@@ -251,10 +255,17 @@ func (p *Pool) all() []*member {
 }
 
 // Warm waits until every connection is ready or could not be opened, and
-// returns what went wrong with those, joined. Attempts to open them go on.
+// returns what went wrong with those, joined. Attempts to open them go on,
+// except after client.ErrUnauthorized: then only Warm tries again, and the user
+// may be asked to log in.
 func (p *Pool) Warm(ctx context.Context) error {
 	var faults []error
-	for _, m := range p.all() {
+	var once attend.Occasion
+	members := p.all()
+	for _, m := range members {
+		m.Retry(&once)
+	}
+	for _, m := range members {
 		select {
 		case <-m.Tried():
 			if c, _, fault := m.Now(); c == nil {
@@ -358,6 +369,9 @@ func (p *Pool) checkout(ctx context.Context) (*member, *client.Client, error) {
 		if m, c := p.pick(); m != nil {
 			return m, c, nil
 		}
+		if !slices.ContainsFunc(p.all(), func(m *member) bool { return !m.Paused() }) {
+			return nil, nil, &client.Error{Op: op, Err: p.because(fmt.Errorf("%w before Pool.Warm", ErrNoConnections))}
+		}
 		select {
 		case <-changed:
 		case <-timeout:
@@ -371,12 +385,13 @@ func (p *Pool) checkout(ctx context.Context) (*member, *client.Client, error) {
 // because adds to err the reason why some connection is not ready, the first
 // that has one: with one server they mostly have the same.
 func (p *Pool) because(err error) error {
+	because := err
 	for _, m := range p.all() {
-		if _, _, fault := m.Now(); fault != nil {
-			return fmt.Errorf("%w; connection %d: %w", err, m.id, fault)
+		if _, _, fault := m.Now(); fault != nil && because == err {
+			because = fmt.Errorf("%w; connection %d: %w", err, m.id, fault)
 		}
 	}
-	return err
+	return because
 }
 
 // pick leases a ready connection by the strategy, or returns nil. It takes no

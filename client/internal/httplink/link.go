@@ -2,6 +2,7 @@ package httplink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
@@ -11,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -33,6 +35,7 @@ type Link struct {
 	sends     map[*sending]context.CancelFunc
 	closed    bool
 	listening bool
+	idle      chan struct{} // closed when the last Send ends; nil unless Close waits for that
 	ended     chan struct{}
 }
 
@@ -66,8 +69,12 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, link.ErrUnprocessed):
+		return err
+	case l.session.isOver() && l.ctx.Err() != nil:
+		return link.ErrSession
 	case l.ctx.Err() != nil:
-		return l.ending()
+		return transport.ErrClosed
 	}
 	return err
 }
@@ -78,7 +85,7 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	header, session := l.session.header(m)
 	if session == "" && l.session.isOver() {
-		return link.ErrSession // others of the session have found that out
+		return link.ErrUnprocessed // others of the session have found that out
 	}
 	res, err := l.t.server.Do(ctx, &origin.Request{Method: http.MethodPost, Header: header, Body: m.Body})
 	if err != nil {
@@ -112,8 +119,8 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 }
 
 // refused handles a response whose status is not 2xx. A body that answers the
-// request is passed on as the answer, except for 401 and 403, where the status
-// says more.
+// request is passed on as the answer, except where the status says more: for 401
+// and 403, and, while a connection is opened, for one that may pass.
 func (l *Link) refused(res *http.Response, m *link.Message, session string) error {
 	status := origin.Status(res)
 	var answer protocol.Message
@@ -121,9 +128,10 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	answers := !m.ID.IsZero() && answer.ID == m.ID && answer.Method == "" && (answer.Error != nil || answer.Result != nil)
 	if session != "" && status.Code == http.StatusNotFound && !(answers && codeOf(answer.Error) == protocol.CodeMethodNotFound) {
 		l.session.expired(session)
-		return fmt.Errorf("%w: %s", link.ErrSession, status)
+		return fmt.Errorf("%w: %s", link.ErrUnprocessed, status)
 	}
-	if answers && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
+	opening := m.Method == protocol.MethodDiscover || m.Method == protocol.MethodInitialize
+	if answers && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden || opening && status.Passing()) {
 		// Here the status says more than the answer.
 		if fault, err := origin.ParseFault(answer.Error); err == nil {
 			status.Err, status.Answers = fault, true
@@ -176,7 +184,7 @@ func (l *Link) listen(ctx context.Context) {
 	once := sync.OnceFunc(func() { close(asked) })
 	l.goroutines.Go(func() {
 		defer once()
-		(&stream{l: l}).follow(httptrace.WithClientTrace(l.ctx, &httptrace.ClientTrace{
+		(&stream{l: l}).follow(httptrace.WithClientTrace(attend.Never(l.ctx), &httptrace.ClientTrace{
 			WroteRequest: func(httptrace.WroteRequestInfo) { once() },
 		}))
 	})
@@ -205,20 +213,14 @@ func (l *Link) begin(ctx context.Context) (context.Context, *sending, error) {
 	defer l.mu.Unlock()
 	if l.closed {
 		cancel()
-		return nil, nil, l.ending()
+		if l.session.isOver() {
+			return nil, nil, link.ErrUnprocessed // whoever closes the link for that
+		}
+		return nil, nil, transport.ErrClosed
 	}
 	l.sends[s] = cancel
 	l.goroutines.Add(1)
 	return ctx, s, nil
-}
-
-// ending returns the error of a Send that Close ends, or that comes later:
-// link.ErrSession if the session is over, whoever closes the link for that.
-func (l *Link) ending() error {
-	if l.session.isOver() {
-		return link.ErrSession
-	}
-	return transport.ErrClosed
 }
 
 // end removes a Send that begin has registered.
@@ -226,6 +228,10 @@ func (l *Link) end(s *sending) {
 	l.mu.Lock()
 	l.sends[s]()
 	delete(l.sends, s)
+	if len(l.sends) == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
 	l.mu.Unlock()
 	l.goroutines.Done()
 }
@@ -239,7 +245,9 @@ func (l *Link) abort(s *sending) {
 	}
 }
 
-// Close implements link.Link. It ends what is under way, and the session.
+// Close implements link.Link. It ends what is under way, and the session. If the
+// server has ended that, each Send is about to get its answer, such as that it
+// was not processed, and Close first waits for these.
 func (l *Link) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {
@@ -249,6 +257,16 @@ func (l *Link) Close(ctx context.Context) error {
 	}
 	l.closed = true
 	session := l.session.current()
+	if l.session.isOver() && len(l.sends) > 0 {
+		idle := make(chan struct{})
+		l.idle = idle
+		l.mu.Unlock()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		}
+		l.mu.Lock()
+	}
 	l.cancel(transport.ErrClosed) // first, so that a Send that ends knows why
 	for _, cancel := range l.sends {
 		cancel()

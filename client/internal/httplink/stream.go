@@ -11,6 +11,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -123,7 +124,7 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 	res, err = s.l.t.server.Do(ctx, &origin.Request{Method: http.MethodGet, Header: header})
 	if err != nil {
 		_, refused := errors.AsType[*link.StatusError](err) // a redirect
-		return nil, refused, err
+		return nil, refused || errors.Is(err, attend.ErrUnauthorized), err
 	}
 	session := header[sessionHeader]
 	switch {
@@ -191,7 +192,7 @@ func (s *stream) follow(ctx context.Context) {
 		switch {
 		case s.l.ctx.Err() != nil:
 			return
-		case errors.Is(err, link.ErrSession) && had, had && s.failures > maxAttempts && !errors.Is(err, errEnded):
+		case had && (errors.Is(err, link.ErrSession) || errors.Is(err, attend.ErrUnauthorized)), had && s.failures > maxAttempts && !errors.Is(err, errEnded):
 			s.l.to.Lost(fmt.Errorf("the stream of what the server sends is lost: %w", err))
 			return
 		case lasting, !had && s.failures > maxAttempts:

@@ -34,6 +34,20 @@ import (
 // new link. (basic/transports of the legacy revisions.)
 var ErrSession = errors.New("the server ended the session")
 
+// ErrUnprocessed is the ErrSession of a message that the server has refused
+// because of the session, or that was not sent: it can be sent again in another
+// session.
+var ErrUnprocessed error = unprocessed{}
+
+// unprocessed is the type of ErrUnprocessed.
+type unprocessed struct{}
+
+// Error returns that of ErrSession.
+func (unprocessed) Error() string { return ErrSession.Error() }
+
+// Unwrap returns ErrSession.
+func (unprocessed) Unwrap() error { return ErrSession }
+
 // Transport makes links to one server.
 type Transport interface {
 	// Open connects and gives what the server sends to to until the link is
@@ -164,3 +178,17 @@ func Excerpt(body []byte) string {
 
 // Unwrap returns Err.
 func (e *StatusError) Unwrap() error { return e.Err }
+
+// Passing reports whether the status may pass: the same request may soon be
+// answered otherwise. That is so for what proxies and servers say while they
+// have too much to do or are about to start, and for a page in place of an
+// answer.
+func (e *StatusError) Passing() bool {
+	switch e.Code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return e.Code/100 == 5 || e.Code/100 == 2
+}

@@ -6,8 +6,13 @@
 // [Reconnector] makes a new Client after the last one has given up, with
 // growing waits and without end, until its context ends.
 //
+// There is one exception. After client.ErrUnauthorized another attempt would be
+// refused like the last one, or ask the user again: the Reconnector pauses until
+// Retry.
+//
 // It is embedded by pool's member and group's server. Run is its goroutine; all
-// other methods may be called from any. mu guards opened, fault and down.
+// other methods may be called from any. mu guards the fields below
+// it.
 package reconnector
 
 import (
@@ -20,6 +25,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -35,15 +41,20 @@ type Reconnector struct {
 	// Changed is called when there is a connection, and when there is none any
 	// more or an attempt to make one failed; err says why.
 	Changed func(c *client.Client, err error)
+	// Occasion is that of the first attempt; nil means one of its own.
+	Occasion *attend.Occasion
 
 	answered atomic.Int64 // calls
 	client   atomic.Pointer[client.Client]
-	tried    chan struct{} // closed after the first attempt
+	retry    chan *attend.Occasion // of Retry; it has room for one
 
 	mu     sync.Mutex
 	opened int64
-	fault  error // why there is no connection
-	down   error // why that which there is is not ready
+	fault  error         // why there is no connection
+	down   error         // why that which there is is not ready
+	tried  chan struct{} // closed after the first attempt, or the first since Retry
+	paused bool          // until Retry
+	told   bool          // Now has returned why it is paused
 }
 
 // settled is how long a connection must have lived to be replaced at once when
@@ -54,14 +65,38 @@ const settled = 15 * time.Second
 // Init prepares r for Run and its other methods. A fault takes the place of a
 // connection: Run must not be called then.
 func (r *Reconnector) Init(fault error) {
-	r.tried, r.fault = make(chan struct{}), fault
+	r.tried, r.retry, r.fault = make(chan struct{}), make(chan *attend.Occasion, 1), fault
 	if fault != nil {
 		close(r.tried)
 	}
 }
 
-// Tried is closed after the first attempt to connect, however it ended.
-func (r *Reconnector) Tried() <-chan struct{} { return r.tried }
+// Tried returns a channel that is closed after the first attempt to connect,
+// however it ended. After Retry it is another one.
+func (r *Reconnector) Tried() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tried
+}
+
+// Paused reports whether there is no connection until Retry.
+func (r *Reconnector) Paused() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.paused
+}
+
+// Retry lets a Reconnector that has paused go on, because a caller wants that.
+// It does nothing before Now has returned why: the caller cannot have reacted to
+// that. Those that are to share one login share the occasion.
+func (r *Reconnector) Retry(occasion *attend.Occasion) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.paused && r.told {
+		r.paused, r.told, r.tried = false, false, make(chan struct{})
+		r.retry <- occasion
+	}
+}
 
 // Client returns the connection, nil while there is none.
 func (r *Reconnector) Client() *client.Client { return r.client.Load() }
@@ -74,6 +109,7 @@ func (r *Reconnector) Answered() { r.answered.Add(1) }
 func (r *Reconnector) Now() (c *client.Client, opened int64, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.told = r.paused
 	return r.client.Load(), r.opened, r.fault
 }
 
@@ -87,27 +123,39 @@ func (r *Reconnector) Down() error {
 // Run keeps the connection open until ctx ends. When it returns, the connection
 // is closed and Changed is called no more. It waits after each failure, with
 // the Base, Max and Jitter of Options.Reconnect; a connection that has lived
-// for settled is replaced at once.
+// for settled is replaced at once. After client.ErrUnauthorized it waits for
+// Retry.
 func (r *Reconnector) Run(ctx context.Context) {
 	var backoff client.Backoff // without its number of attempts
 	if r.Options.Reconnect != nil {
 		backoff = *r.Options.Reconnect
 	}
+	occasion := cmp.Or(r.Occasion, &attend.Occasion{})
 	for failures := 0; ctx.Err() == nil; {
 		began := time.Now()
 		changed := make(chan struct{}, 1)
-		c, err := r.connect(ctx, changed)
+		c, err := r.connect(occasion.With(ctx), changed)
 		if err == nil {
+			occasion = &attend.Occasion{} // the next one is that of a loss
 			r.set(c, nil)
 			err = r.watch(ctx, c, changed)
 			r.set(nil, err)
 			_ = c.Close() // it is lost, or not wanted any more
-			if time.Since(began) >= settled {
-				failures = 0
-				continue
-			}
 		} else {
 			r.set(nil, err)
+		}
+		if errors.Is(err, client.ErrUnauthorized) {
+			select {
+			case occasion = <-r.retry:
+				failures = 0
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		if c != nil && time.Since(began) >= settled {
+			failures = 0
+			continue
 		}
 		failures++
 		if pause.For(ctx, pause.Growing(failures, backoff.Base, backoff.Max, backoff.Jitter)) != nil {
@@ -116,15 +164,11 @@ func (r *Reconnector) Run(ctx context.Context) {
 	}
 }
 
-// connect makes a connection within the time that a request may take. changed
-// gets a value when the state of the connection has changed.
+// connect makes a connection, by default within the time that a request may
+// take. changed gets a value when the state of the connection has changed.
 func (r *Reconnector) connect(ctx context.Context, changed chan<- struct{}) (*client.Client, error) {
-	if limit := cmp.Or(r.Options.Timeout, 30*time.Second); limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, limit)
-		defer stop()
-	}
 	opts := r.Options
+	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, opts.Timeout, 30*time.Second)
 	opts.OnState = func(state client.State, err error) {
 		r.mu.Lock()
 		r.down = err
@@ -149,8 +193,11 @@ func (r *Reconnector) set(c *client.Client, err error) {
 		r.opened++
 	}
 	r.client.Store(c)
+	r.paused = errors.Is(err, client.ErrUnauthorized)
 	r.mu.Unlock()
 	r.Changed(c, err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	select {
 	case <-r.tried:
 	default:

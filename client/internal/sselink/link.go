@@ -24,6 +24,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -83,9 +84,9 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	l := &Link{server: t.server, to: to, header: t.server.Header(), ended: make(chan struct{})}
 	l.header.Set("Content-Type", "application/json")
 	l.header.Set("Accept", "application/json, "+sse.MediaType)
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { l.cancel(context.Cause(ctx)) })
-	c, err := l.connect("")
+	c, err := l.connect(l.ctx, "")
 	if !stop() && err == nil {
 		c.close()
 		err = context.Cause(ctx)
@@ -104,12 +105,12 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 var errSilent = fmt.Errorf("no answer for %v: %w", attemptTime, context.DeadlineExceeded)
 
 // connect opens the stream and waits for the event "endpoint", for up to
-// attemptTime.
-func (l *Link) connect(lastID string) (c *connection, err error) {
-	ctx, cancel := context.WithCancelCause(l.ctx)
-	timer := time.AfterFunc(attemptTime, func() { cancel(errSilent) })
+// attemptTime. ctx is l.ctx or one below it.
+func (l *Link) connect(ctx context.Context, lastID string) (c *connection, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, stop := attend.AfterFunc(ctx, attemptTime, func() { cancel(errSilent) })
 	defer func() {
-		if !timer.Stop() && err == nil {
+		if !stop() && err == nil {
 			c.close()
 			err = errSilent
 		}
@@ -203,7 +204,10 @@ func (l *Link) again(lastID string, failures *int, cause error) (*connection, er
 		if pause.For(l.ctx, min(firstWait*n*n, maxWait)) != nil {
 			return nil, l.ctx.Err()
 		}
-		c, err := l.connect(lastID)
+		c, err := l.connect(attend.Never(l.ctx), lastID)
+		if errors.Is(err, attend.ErrUnauthorized) {
+			return nil, err
+		}
 		if err != nil {
 			cause = err
 			continue
@@ -278,7 +282,7 @@ func (l *Link) send(ctx context.Context, m *link.Message) error {
 		l.mu.Lock()
 		l.over = true
 		l.mu.Unlock()
-		return fmt.Errorf("%w: %s", link.ErrSession, status)
+		return fmt.Errorf("%w: %s", link.ErrUnprocessed, status)
 	}
 	return status
 }
