@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -282,13 +283,13 @@ func TestTaskNotReplayed(t *testing.T) {
 			id := all[0].ask("tools/call", `"name":"work"`).Result.TaskID
 			left := all
 			for range 3 {
-				for i, r := range left {
-					if r.ran.Load() > 0 {
-						r.kill()
-						left = append(append([]*taskReplica{}, left[:i]...), left[i+1:]...)
-						break
-					}
+				synctest.Wait() // a call is answered before its task begins
+				at := slices.IndexFunc(left, func(r *taskReplica) bool { return r.ran.Load() > 0 })
+				if at < 0 {
+					t.Fatal("the task runs nowhere")
 				}
+				left[at].kill()
+				left = slices.Delete(slices.Clone(left), at, at+1)
 				time.Sleep(15*time.Second + 2500*time.Millisecond)
 			}
 			fails(t, left[0], id, "the task was run 3 times")
